@@ -9,8 +9,8 @@ from compat_tests.protocol.amqp_0_10.driver import Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame, encode_frames
-from fakeamqp.protocols.amqp_0_10.codec.packed import Struct, encode_header
 from fakeamqp.protocols.amqp_0_10.codec.serial import MODULUS, SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import Struct, encode_header
 
 __all__ = ["CASES"]
 

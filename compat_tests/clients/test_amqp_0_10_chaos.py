@@ -14,8 +14,8 @@ from compat_tests.clients.amqp_0_10.client import ConnectionLost, Message, Sessi
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec.constants import CreditUnit, FlowMode
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
 MESSAGES = 60
 

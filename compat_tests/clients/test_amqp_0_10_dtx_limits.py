@@ -26,8 +26,7 @@ from compat_tests.clients.amqp_0_10.checks import fails
 from compat_tests.clients.amqp_0_10.client import Connection, Session, connect
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command
-from fakeamqp.protocols.amqp_0_10.codec.structs import GetTimeoutResult, RecoverResult, Xid
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, GetTimeoutResult, RecoverResult, Xid
 
 UNKNOWN = Xid(format=0, global_id=b"unknown", branch_id=b"branch")
 

@@ -26,7 +26,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import fields as wire, method, properti
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.record import Field
 from fakeamqp.protocols.amqp_0_10.codec.codec import build
-from fakeamqp.protocols.amqp_0_10.codec.packed import Packed
+from fakeamqp.protocols.amqp_0_10.codec.structs import Packed
 from fakeamqp.protocols.amqp_0_10.codec.types import SCALARS
 
 __all__ = ["PROTOCOLS", "Mutant", "TypeMutant", "all_mutants", "is_killed", "is_type_killed", "type_mutants"]

@@ -39,8 +39,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_
 from fakeamqp.protocols.amqp_0_9_1.codec.record import fits
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls, frames, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler
-from fakeamqp.protocols.amqp_0_10.codec.packed import NESTED
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import NESTED
 from fakeamqp.protocols.amqp_0_10.codec.types import (
     Array,
     List,

@@ -19,7 +19,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import constants as constants_0_9_1
 from fakeamqp.protocols.amqp_0_10.codec import constants as constants_0_10
 from fakeamqp.protocols.amqp_0_10.codec.commands import COMMANDS
 from fakeamqp.protocols.amqp_0_10.codec.controls import CONTROLS
-from fakeamqp.protocols.amqp_0_10.codec.packed import NESTED
+from fakeamqp.protocols.amqp_0_10.codec.structs import NESTED
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, SCALARS
 
 each_protocol = pytest.mark.parametrize("protocol", make.PROTOCOLS)

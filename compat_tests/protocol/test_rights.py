@@ -31,7 +31,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_10.codec import structs
 from fakeamqp.protocols.amqp_0_10.codec.commands import COMMANDS
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
 
 class Row(NamedTuple):

@@ -15,7 +15,7 @@ from compat_tests.protocol.amqp_0_10.driver import Client, Server, c, structs, x
 from fakeamqp.dialects import dialect_named
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec.frames import LAST_FRAME, LAST_SEGMENT
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 from fakeamqp.replay import ReplayError, replay
 from fakeamqp.trace import FrameEvent, ModelEvent, Recorder, Trace, load
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from compat_tests.clients.amqp_0_10.client import UNLIMITED, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec.constants import XaStatus
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command
-from fakeamqp.protocols.amqp_0_10.codec.structs import MessageProperties, XaResult, Xid
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, MessageProperties, XaResult, Xid
 
 __all__ = [
     "OK",

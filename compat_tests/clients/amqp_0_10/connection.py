@@ -23,7 +23,7 @@ from compat_tests.clients.amqp_0_10.session import Session
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER, CloseCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler, control_frame, encode_frames
-from fakeamqp.protocols.amqp_0_10.codec.packed import Control
+from fakeamqp.protocols.amqp_0_10.codec.structs import Control
 
 __all__ = ["SECONDS", "Connection"]
 

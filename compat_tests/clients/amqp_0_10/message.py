@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
-from fakeamqp.protocols.amqp_0_10.codec.packed import Struct
+from fakeamqp.protocols.amqp_0_10.codec.structs import Struct
 
 __all__ = ["Message"]
 

@@ -18,8 +18,8 @@ from compat_tests.clients.amqp_0_10.verbs import UNLIMITED, Verbs
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Struct
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, precedes, successor
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Control, Struct
 
 if TYPE_CHECKING:
     from compat_tests.clients.amqp_0_10.connection import Connection

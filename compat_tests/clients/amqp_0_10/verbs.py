@@ -8,8 +8,8 @@ from typing import Any
 from compat_tests.clients.amqp_0_10.message import Message
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import CreditUnit, FlowMode
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Struct
 
 __all__ = ["UNLIMITED", "Verbs"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from fakeamqp.protocols.amqp_0_10.codec import structs
-from fakeamqp.protocols.amqp_0_10.codec.packed import Struct
+from fakeamqp.protocols.amqp_0_10.codec.structs import Struct
 
 __all__ = ["FOUND_BY_FANOUT", "LONGEST_STRICT", "QUEUES", "Books", "Copy", "Message", "Window", "route"]
 

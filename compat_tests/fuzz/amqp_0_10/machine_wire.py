@@ -14,9 +14,8 @@ from typing import Any
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, Assembler, Assembly
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
 from fakeamqp.protocols.amqp_0_10.codec.serial import successor
-from fakeamqp.protocols.amqp_0_10.codec.structs import encode_header
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Struct, encode_header
 
 __all__ = ["Event", "Part", "Reader", "Stream", "payload_of", "segments_of"]
 

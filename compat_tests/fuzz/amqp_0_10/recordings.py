@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_frame, encode_frames
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Struct
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Control, Struct
 
 __all__ = ["RECORDINGS", "Recording", "before", "command", "control", "frames", "handshake", "transfer"]
 

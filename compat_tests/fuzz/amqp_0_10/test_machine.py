@@ -23,8 +23,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
-from fakeamqp.protocols.amqp_0_10.codec.packed import Struct
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import Struct
 
 TARGETS = (
     ("", "plain"),

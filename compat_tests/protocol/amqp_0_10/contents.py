@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from compat_tests.protocol.amqp_0_10.driver import Arrived, Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
 C = TypeVar("C", bound=Command)
 

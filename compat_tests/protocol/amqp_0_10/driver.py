@@ -22,8 +22,8 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
     control_frame,
     encode_frames,
 )
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Packed, Struct
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, successor
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Control, Packed, Struct
 from fakeamqp.protocols.negotiation import accept
 
 P = TypeVar("P", bound=Packed)

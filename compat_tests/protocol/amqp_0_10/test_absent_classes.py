@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
 rule = pytest.mark.rule
 

@@ -10,8 +10,8 @@ from fakeamqp.model.access import Permission, User
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, DeliveryMode, XaStatus
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
 OK = XaStatus.XA_OK
 X = structs.Xid(0, b"global", b"branch")

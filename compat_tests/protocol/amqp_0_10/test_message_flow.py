@@ -7,7 +7,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
 from fakeamqp.model.limits import Bounds
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
 CREDIT, WINDOW = 0, 1
 MESSAGE, BYTE = 0, 1

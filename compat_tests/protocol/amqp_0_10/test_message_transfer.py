@@ -8,8 +8,8 @@ from compat_tests.protocol.amqp_0_10.driver import Arrived, Client, Server, Sess
 from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
-from fakeamqp.protocols.amqp_0_10.codec.packed import encode_header
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import encode_header
 from fakeamqp.protocols.amqp_0_10.codec.types import UnknownStruct
 
 TO_Q = structs.DeliveryProperties(routing_key="q")

@@ -14,7 +14,7 @@ from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
 NAMES = ("c", "w", "r", "cwr", "none")
 

@@ -11,7 +11,7 @@ from compat_tests.protocol.amqp_0_10.test_exchange import got
 from compat_tests.protocol.amqp_0_10.test_queue import exists
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
 
 def locked(client: Client, command: Command) -> None:

@@ -8,7 +8,7 @@ from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from compat_tests.protocol.amqp_0_10.test_exchange import exists as exchange_exists, got, refused
 from compat_tests.protocol.amqp_0_10.test_queue import exists
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
 
 @pytest.mark.rule("0-10/queue.delete/queue-empty-name#raises")

@@ -13,8 +13,8 @@ from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
-from fakeamqp.protocols.amqp_0_10.codec.packed import Control
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import Control
 
 # --- attach ------------------------------------------------------------------------------------------
 

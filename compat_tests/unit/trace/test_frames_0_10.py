@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 from fakeamqp.dialects import dialect_named, protocol_names, protocol_of
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_frame, encode_frames
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Control
 from fakeamqp.protocols.amqp_0_10.dialect import DIALECT
 from fakeamqp.trace import FrameEvent, Trace
 from fakeamqp.trace.json_form import event_to_json

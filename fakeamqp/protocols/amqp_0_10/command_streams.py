@@ -20,17 +20,9 @@ from fakeamqp.model.memory import MESSAGE, Charge
 from fakeamqp.protocols.amqp_0_10 import dtx, exchange, execution, file, message, queue, stream, tx
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
-from fakeamqp.protocols.amqp_0_10.codec.frames import (
-    FIRST_FRAME,
-    FIRST_SEGMENT,
-    HEADER_SIZE,
-    LAST_FRAME,
-    LAST_SEGMENT,
-    Assembler,
-    encode_pieces,
-)
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
+from fakeamqp.protocols.amqp_0_10.codec.frames import BEGINNING, END, HEADER_SIZE, Assembler, encode_pieces
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, precedes, successor
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Struct
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, SessionFault
 from fakeamqp.protocols.amqp_0_10.states import SessionState
 from fakeamqp.protocols.base.absent import is_absent
@@ -50,8 +42,6 @@ __all__ = ["LARGEST_HEAD", "Incoming", "Outgoing", "Segments"]
 # --- the client's commands ----------------------------------------------------------------------------------
 
 _MODULES = (dtx, exchange, execution, file, message, queue, stream, tx)
-_BEGINNING = FIRST_SEGMENT | FIRST_FRAME
-_END = LAST_SEGMENT | LAST_FRAME
 _LARGE = 65_536
 LARGEST_HEAD = 1024 * 1024
 """The bytes that a command may have beside the body of a message of the largest size."""
@@ -78,24 +68,6 @@ def handlers(absent: tuple[str, ...]) -> Mapping[type[Command], Callable[..., St
 
 class Incoming:
     """The client's half of a session, as the broker keeps it."""
-
-    __slots__ = (
-        "_assembler",
-        "_discarding",
-        "_done",
-        "_doom",
-        "_due",
-        "_executing",
-        "_expected",
-        "_handlers",
-        "_news",
-        "_offset",
-        "_pointed",
-        "_session",
-        "_skipped",
-        "charge",
-        "current",
-    )
 
     def __init__(self, session: ServerSession) -> None:
         self.current: int = 0
@@ -212,7 +184,7 @@ class Incoming:
             ConnectionFault: it does not fit the command point (session.command-point/*-offset).
         """
         if self._offset is not None:
-            begins = flags & _BEGINNING == _BEGINNING
+            begins = flags & BEGINNING == BEGINNING
             if begins != (self._offset == 0):
                 where = "the beginning of a command" if self._offset == 0 else "the rest of a command"
                 raise ConnectionFault("framing-error", f"{where} was announced, and something else has come")
@@ -221,7 +193,7 @@ class Incoming:
             self._session.detach(DetachCode.UNKNOWN_IDS)  # session.command-point/newly-attached-transports
             return None
         if self._discarding:
-            if flags & _END == _END:
+            if flags & END == END:
                 self._discarding = False
                 self._due = successor(self._due)
             return None
@@ -338,8 +310,9 @@ class Incoming:
     def _pass_over(self) -> None:
         """Continue behind the commands that the client leaves out."""
         for lower, upper in self._skipped.ranges:
-            if self._expected is not None and _within(self._expected, lower, upper):
-                if self._due == self._expected:
+            expected = self._expected
+            if expected is not None and not precedes(expected, lower) and not precedes(upper, expected):
+                if self._due == expected:
                     given_up = self.broken_off
                     if given_up is not None:
                         for consumers in self._session.consuming.values():
@@ -379,10 +352,6 @@ class Incoming:
         self._done.remove(commands)
 
 
-def _within(number: int, lower: int, upper: int) -> bool:
-    return not precedes(number, lower) and not precedes(upper, number)
-
-
 # --- the broker's commands ----------------------------------------------------------------------------------
 
 _PATIENCE = 1.0
@@ -411,8 +380,6 @@ class _Sent:
 
 class Outgoing:
     """The broker's half of a session."""
-
-    __slots__ = ("_patience", "_place", "_sent", "_session", "_waiting", "next_id")
 
     def __init__(self, session: ServerSession) -> None:
         self.next_id: int = 0
@@ -544,7 +511,7 @@ class Outgoing:
             timers = session.broker.peer_timers
             due = timers.clock.now() + _PATIENCE
             label = f"session {session.display_name!r} sends unconfirmed commands again"
-            self._patience = timers.call_at(due, self._go_on, label, housekeeping=True)
+            self._patience = timers.call_at(due, partial(self.replay, None), label, housekeeping=True)
 
     def replay(
         self, commands: SequenceSet | None, fragments: Sequence[structs.CommandFragment] | None = None
@@ -571,10 +538,6 @@ class Outgoing:
             if asked and sent.segments is not None:
                 size = sum(len(octets) for _, octets in sent.segments)
                 self._write(command_id, sent.segments, offset=min(offsets.get(command_id, 0), size - 1))
-
-    def _go_on(self) -> None:
-        """Replay all unconfirmed commands to a client that does not say what it has."""
-        self.replay(None)
 
     def _wait_no_more(self) -> None:
         self._waiting = False

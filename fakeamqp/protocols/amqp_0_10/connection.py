@@ -18,7 +18,7 @@ from fakeamqp.protocols.base.connection_states import ConnectionState
 from fakeamqp.protocols.base.login import LOCALES, NotOffered, why_not_opened
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Control
+    from fakeamqp.protocols.amqp_0_10.codec.structs import Control
     from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
 
 __all__ = ["CLASS", "receive", "start"]
@@ -65,10 +65,6 @@ def _start_ok(connection: Amqp010Connection, control: controls.ConnectionStartOk
     except NotOffered as problem:
         connection.refuse(str(problem))  # connection.start-ok/mechanism-validity, connection.start-ok/locale
         return
-    _authenticate(connection, control.response)
-
-
-def _secure_ok(connection: Amqp010Connection, control: controls.ConnectionSecureOk) -> None:
     _authenticate(connection, control.response)
 
 
@@ -152,25 +148,13 @@ def _open(connection: Amqp010Connection, control: controls.ConnectionOpen) -> No
     connection.opened(virtual_host)
 
 
-def _heartbeat(connection: Amqp010Connection, control: controls.ConnectionHeartbeat) -> None:
-    """A sign of life, like any byte; heartbeats have no answer (connection.heartbeat/no-reply)."""
-    connection.note_idle(_HEARTBEAT_SIZE)
-
-
-def _close(connection: Amqp010Connection, control: controls.ConnectionClose) -> None:
-    connection.closed_by_client()
-
-
-def _close_ok(connection: Amqp010Connection, control: controls.ConnectionCloseOk) -> None:
-    connection.close_confirmed()
-
-
 _HANDLERS: dict[type[Control], Callable[[Amqp010Connection, Any], None]] = {
     controls.ConnectionStartOk: _start_ok,
-    controls.ConnectionSecureOk: _secure_ok,
+    controls.ConnectionSecureOk: lambda connection, control: _authenticate(connection, control.response),
     controls.ConnectionTuneOk: _tune_ok,
     controls.ConnectionOpen: _open,
-    controls.ConnectionHeartbeat: _heartbeat,
-    controls.ConnectionClose: _close,
-    controls.ConnectionCloseOk: _close_ok,
+    # A sign of life, like any byte; heartbeats have no answer (connection.heartbeat/no-reply).
+    controls.ConnectionHeartbeat: lambda connection, _: connection.note_idle(_HEARTBEAT_SIZE),
+    controls.ConnectionClose: lambda connection, _: connection.closed_by_client(),
+    controls.ConnectionCloseOk: lambda connection, _: connection.close_confirmed(),
 }

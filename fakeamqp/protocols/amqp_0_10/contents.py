@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.protocols.amqp_0_10.codec import commands
     from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Command
+    from fakeamqp.protocols.amqp_0_10.codec.structs import Command
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
 __all__ = [

@@ -94,12 +94,7 @@ def authorise_alternate(
 ) -> None:
     """Refuse exchanges that the user may not route the messages of a queue or an exchange to.
 
-    Args:
-        session: the session that declares.
-        kind: "queue" or "exchange".
-        name: of the queue or the exchange.
-        alternate: its alternate exchange, as the command's field names it.
-        argument: the exchange that the arguments name; the empty name is the default exchange.
+    They are named by the field of a command, `alternate`, and by an `argument`.
 
     Raises:
         AccessRefused: no.

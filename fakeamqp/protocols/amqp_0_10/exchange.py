@@ -1,7 +1,7 @@
 """Class exchange: declare, delete, query, bind, unbind, bound.
 
 Clients of all versions share exchanges, queues and bindings. This module decides what 0-10 does differently,
-before it calls the model.
+before it calls the model. All commands raise AccessRefused for what the user may not do.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ def declare(session: ServerSession, command: commands.ExchangeDeclare) -> None:
         SessionFault: it has no name (invalid-argument), is not there but should be (not-found), has a
             reserved name, another type or another alternate exchange (not-allowed); the type or the alternate
             exchange does not exist (not-found); an argument is wrong (invalid-argument, not-implemented).
-        AccessRefused: the user may not.
     """
     name = _named(command.exchange)
     if command.passive:
@@ -58,7 +57,10 @@ def declare(session: ServerSession, command: commands.ExchangeDeclare) -> None:
     session.authorise("configure", "exchange", name)
     arguments = plain(command.arguments)
     refuse_unknown_arguments(session, arguments, _ARGUMENTS)
-    kind = _known_type(session, command.type)
+    kind = command.type
+    if kind not in EXCHANGE_TYPES or kind not in session.personality.exchange_types:
+        # exchange.declare/type-exchange-type-not-found
+        raise SessionFault("not-found", f"there is no exchange type '{kind or ''}'", "type")
     existing = session.virtual_host.exchanges.get(name)
     if existing is not None:
         _check_same(session, existing, command)
@@ -84,13 +86,6 @@ def _named(name: str | None) -> str:
     return name
 
 
-def _known_type(session: ServerSession, name: str | None) -> str:
-    if name not in EXCHANGE_TYPES or name not in session.personality.exchange_types:
-        # exchange.declare/type-exchange-type-not-found
-        raise SessionFault("not-found", f"there is no exchange type '{name or ''}'", "type")
-    return name
-
-
 def _check_same(session: ServerSession, existing: Exchange, command: commands.ExchangeDeclare) -> None:
     """Refuse an exchange of another type (exchange.declare/type-typed) or with another alternate exchange."""
     if command.type and command.type != existing.type_name:
@@ -108,7 +103,6 @@ def delete(session: ServerSession, command: commands.ExchangeDelete) -> None:
     Raises:
         SessionFault: it has no name (invalid-argument), is not there (not-found), is the broker's own or an
             alternate exchange (not-allowed), or has bindings and must not (precondition-failed).
-        AccessRefused: the user may not.
     """
     name = _named(command.exchange)
     session.authorise("configure", "exchange", name)
@@ -150,7 +144,6 @@ def bind(session: ServerSession, command: commands.ExchangeBind) -> None:
         SessionFault: see `_ends`; the exchange cannot work with key and arguments (invalid-argument,
             not-implemented, internal-error).
         ResourceLocked: the queue is exclusive to another session (queue.declare/exclusive-in-use).
-        AccessRefused: the user may not.
     """
     exchange, queue, key = _ends(session, command)
     arguments = plain(command.arguments)
@@ -170,7 +163,6 @@ def unbind(session: ServerSession, command: commands.ExchangeUnbind) -> None:
     Raises:
         SessionFault: see `_ends`; there is no such binding (not-found, by personality).
         ResourceLocked: the queue is exclusive to another session.
-        AccessRefused: the user may not.
     """
     exchange, queue, key = _ends(session, command)
     bound = exchange.bindings_between(queue, key)

@@ -1,8 +1,10 @@
 """Class message: transfers in both directions, subscriptions, credit, and how a client settles deliveries.
 
 `transfers` and `fragments` carry out transfers to the broker, `server_subscription` those to the client.
-Accept, reject and release are final (message.accept/final and the like): the session then forgets the
-transfer. For a message that was only browsed, or whose queue is deleted, they do nothing else.
+A command that names a subscription raises NotFound where there is none (message.cancel/destination-*,
+message.set-flow-mode/unknown-destination). Accept, reject and release are final (message.accept/final and the
+like): the session then forgets the transfer. For a message that was only browsed, or whose queue is deleted,
+they do nothing else.
 """
 
 from __future__ import annotations
@@ -71,11 +73,7 @@ def _check_exclusive(queue: Queue, *, exclusive: bool) -> None:
 
 
 def cancel(session: ServerSession, command: commands.MessageCancel) -> None:
-    """End a subscription; its transfers can still be settled (message.cancel/*).
-
-    Raises:
-        NotFound: there is none with that destination (message.cancel/destination-subscription-not-found).
-    """
+    """End a subscription; its transfers can still be settled (message.cancel/*)."""
     end = subscription(session, command.destination)
     del session.subscriptions[end.destination]
     end.end()
@@ -87,11 +85,7 @@ _UNITS: dict[int, Literal["message", "byte"]] = {CreditUnit.MESSAGE: "message", 
 
 
 def subscription(session: ServerSession, destination: str | None) -> ServerSubscription:
-    """The subscription with this destination.
-
-    Raises:
-        NotFound: there is none (message.set-flow-mode/unknown-destination).
-    """
+    """The subscription with this destination."""
     found = session.subscriptions.get(destination or "")
     if found is None:
         raise NotFound(f"no subscription '{destination or ''}' in session '{session.display_name}'")
@@ -102,7 +96,6 @@ def flow(session: ServerSession, command: commands.MessageFlow) -> None:
     """Add to the credit of one unit; no value, or the largest, is credit without end (message.flow/*).
 
     Raises:
-        NotFound: there is no such subscription.
         ResourceDeleted: its queue is deleted.
     """
     end = subscription(session, command.destination)
@@ -114,7 +107,6 @@ def set_flow_mode(session: ServerSession, command: commands.MessageSetFlowMode) 
     """Choose whether completed transfers give their credit back (message.set-flow-mode/*).
 
     Raises:
-        NotFound: there is no such subscription.
         IllegalState: it has credit left, where the personality refuses that.
     """
     grant = subscription(session, command.destination).grant
@@ -123,20 +115,12 @@ def set_flow_mode(session: ServerSession, command: commands.MessageSetFlowMode) 
 
 
 def stop(session: ServerSession, command: commands.MessageStop) -> None:
-    """Stop deliveries until there is new credit (message.stop/zero-credit).
-
-    Raises:
-        NotFound: there is no such subscription.
-    """
+    """Stop deliveries until there is new credit (message.stop/zero-credit)."""
     subscription(session, command.destination).grant.stop()
 
 
 def flush(session: ServerSession, command: commands.MessageFlush) -> None:
-    """Send ready messages as far as credit goes, and drop the rest of the credit (message.flush/exhausts).
-
-    Raises:
-        NotFound: there is no such subscription.
-    """
+    """Send ready messages as far as credit goes, and drop the rest of the credit (message.flush/exhausts)."""
     subscription(session, command.destination).flush()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +11,6 @@ from fakeamqp.model.messages.message import Message
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import (
     AcceptMode,
-    CreditUnit,
     DetachCode,
     ErrorCode,
     RejectCode,
@@ -21,6 +20,7 @@ from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.dialect import DIALECT
 from fakeamqp.protocols.amqp_0_10.dialect.frames import TYPE_MASK
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, short_text
+from fakeamqp.protocols.amqp_0_10.server_connection import SILENT_STATES
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.connection_states import ConnectionState
 from fakeamqp.protocols.base.port import ConnectionFaultPort
@@ -35,10 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Amqp010FaultPort"]
 
 _LONGEST = 1000
-_UNLIMITED = 0xFFFFFFFF
-_BEFORE_OPEN = frozenset(
-    (ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING, ConnectionState.TUNED)
-)
 _ENDED = frozenset((ConnectionState.CLOSING, ConnectionState.CLOSED, ConnectionState.REFUSED))
 _NAMES = ("connection_name", "qpid.client_process")
 
@@ -67,7 +63,6 @@ class Amqp010FaultPort(ConnectionFaultPort):
 
     @property
     def channels(self) -> tuple[int, ...]:
-        """The channels with such sessions."""
         return tuple(session.channel for session in self._connection.open_channels)
 
     def session_name(self, number: int) -> str | None:
@@ -77,7 +72,6 @@ class Amqp010FaultPort(ConnectionFaultPort):
 
     @property
     def largest_frame(self) -> int:
-        """The negotiated max-frame-size."""
         return self._connection.max_frame_size
 
     # --- frames ---------------------------------------------------------------------------------------
@@ -90,35 +84,32 @@ class Amqp010FaultPort(ConnectionFaultPort):
 
     def drop(self, number: int, what: bytes) -> None:
         """Count it without executing it."""
-        session = self._session(number)
-        if session is not None:
-            self._count(session, what)
+        self._count(number, what)
 
     def receive_unsecured(self, number: int, frames: bytes) -> None:
         """A transfer is lost at once: it is counted, and neither executed nor completed."""
-        self.drop(number, frames)
+        self._count(number, frames)
 
     def receive_duplicate(self, number: int, frames: bytes) -> None:
         """Execute the duplicate under the id of the last received command."""
         session = self._session(number)
-        assembly = self._assembled(frames)
+        assembly = _joined(Assembler().add, frames)
         if session is not None and assembly is not None:
             session.incoming.execute(assembly)
 
     def exception(self, number: int, frames: bytes, code: int, text: str, field_index: int | None) -> None:
         """Count it, then end the session with the exception."""
-        session = self._session(number)
-        assembly = None if session is None else self._count(session, frames)
-        if session is None or assembly is None:
-            return
-        self._except(session, code, text, assembly.first[:2], session.incoming.current, field_index)
+        counted = self._count(number, frames)
+        if counted is not None:
+            session, assembly = counted
+            self._except(session, code, text, assembly.first[:2], session.incoming.current, field_index)
 
     def nack(self, number: int, what: bytes) -> None:
         """Count it, then send message.reject or an exception."""
-        session = self._session(number)
-        assembly = None if session is None else self._count(session, what)
-        if session is None or assembly is None:
+        counted = self._count(number, what)
+        if counted is None:
             return
+        session, assembly = counted
         text = "refused by a fault that the test asked for"
         command_id = session.incoming.current
         mode = None
@@ -131,35 +122,23 @@ class Amqp010FaultPort(ConnectionFaultPort):
         else:
             self._except(session, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text, assembly.first[:2], command_id)
 
-    def _count(self, session: ServerSession, frames: bytes) -> Assembly | None:
+    def _count(self, number: int, frames: bytes) -> tuple[ServerSession, Assembly] | None:
         """Count a command as received; None if it was received before or is not valid here."""
-        assembly = None
-        with suppress(WireError, ConnectionFault):
-            for flags, segment_type, payload in _frames(frames):
-                assembly = session.incoming.count(flags, segment_type, payload)
-        return assembly
-
-    def _assembled(self, frames: bytes) -> Assembly | None:
-        assembler, assembly = Assembler(), None
-        with suppress(WireError):
-            for flags, segment_type, payload in _frames(frames):
-                assembly = assembler.add(flags, segment_type, payload)
-        return assembly
+        session = self._session(number)
+        assembly = None if session is None else _joined(session.incoming.count, frames)
+        return None if session is None or assembly is None else (session, assembly)
 
     # --- sent commands -----------------------------------------------------------------------
 
     def withhold_command(self, number: int) -> int | None:
-        """Take the command back from the outgoing half of the session."""
         session = self._connection.sessions.get(number)
         return None if session is None else session.outgoing.unsay()
 
     def spare_number(self, number: int) -> int:
-        """Reserve an id in the outgoing half of the session."""
         session = self._connection.sessions.get(number)
         return 0 if session is None else session.outgoing.spare()
 
     def with_command_point(self, number: int, command_id: int, frames: bytes) -> bytes:
-        """Ask the outgoing half of the session whether the client expects this id."""
         session = self._connection.sessions.get(number)
         if session is None or not session.outgoing.announce(command_id):
             return frames
@@ -201,13 +180,12 @@ class Amqp010FaultPort(ConnectionFaultPort):
     def close_connection(self, code: int, text: str, method: int) -> None:
         """Send connection.close; before the connection is open, fail the handshake."""
         connection = self._connection
-        if connection.state in _BEFORE_OPEN and not connection.choices.speaks_of_failed_handshakes:
+        if connection.state in SILENT_STATES and not connection.choices.speaks_of_failed_handshakes:
             connection.refuse(text)
         elif connection.state not in _ENDED:
             connection.close(cast("CloseCode", code), text)  # Also a code that 0-10 does not know.
 
     def refuse_login(self, text: str, client_properties: Any) -> None:
-        """Fail the handshake."""
         connection = self._connection
         if connection.state is ConnectionState.STARTING:
             connection.client_properties = client_properties or {}
@@ -216,7 +194,6 @@ class Amqp010FaultPort(ConnectionFaultPort):
     # --- publishes and deliveries ---------------------------------------------------------------------
 
     def destinations(self, number: int, method: Any, properties: Any) -> tuple[str, ...]:
-        """Ask the router."""
         session = self._session(number)
         if session is None or method is None:
             return ()
@@ -228,13 +205,11 @@ class Amqp010FaultPort(ConnectionFaultPort):
         return ()
 
     def consumed_queue(self, number: int, consumer_tag: str) -> str | None:
-        """Look the subscription up by its destination."""
         session = self._session(number)
         found = None if session is None else session.consumers.get(consumer_tag)
         return None if found is None else found.queue.name
 
     def held_messages(self, number: int, settlement: Any) -> tuple[tuple[str, Any], ...]:
-        """Look the transfers up in the ledger."""
         session = self._session(number)
         if session is None:
             return ()
@@ -253,15 +228,9 @@ class Amqp010FaultPort(ConnectionFaultPort):
         if session is None:
             return
         for destination in list(session.publisher.targets) or [""]:
-            if not active:
-                session.send(commands.MessageStop(destination=destination))
-                continue
-            for unit in CreditUnit:
-                flow = commands.MessageFlow(destination=destination, unit=unit, value=_UNLIMITED)
-                session.send(flow)
+            session.publisher.regulate(destination, active=active)
 
     def starve(self, owner: object, queue: str | None, destination: str | None, starved: bool) -> int:
-        """Starve or restore the credit of each subscription."""
         count = 0
         # A starved subscription may have lost its connection since.
         for each in list(self._subscriptions(detached=not starved)):
@@ -282,7 +251,10 @@ class Amqp010FaultPort(ConnectionFaultPort):
         return session if session is not None and session.alive else None
 
 
-def _frames(octets: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Flags, segment type and payload of each frame."""
-    for kind, _, payload, _ in DIALECT.cut(octets):
-        yield kind >> 8 & 0xFF, kind & TYPE_MASK, payload
+def _joined(add: Callable[[int, int, bytes], Assembly | None], octets: bytes) -> Assembly | None:
+    """The command in these frames, which `add` takes one by one."""
+    assembly = None
+    with suppress(WireError, ConnectionFault):
+        for kind, _, payload, _ in DIALECT.cut(octets):
+            assembly = add(kind >> 8 & 0xFF, kind & TYPE_MASK, payload)
+    return assembly

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Ty
 
 from fakeamqp.protocols.amqp_0_10.codec.constants import DeliveryMode
 from fakeamqp.protocols.amqp_0_10.codec.errors import SegmentError
-from fakeamqp.protocols.amqp_0_10.codec.packed import Struct, encode_header, header_entries
 from fakeamqp.protocols.amqp_0_10.codec.structs import (
     DeliveryProperties,
     FileProperties,
@@ -25,7 +24,10 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import (
     MessageProperties,
     ReplyTo,
     StreamProperties,
+    Struct,
     UnknownStruct,
+    encode_header,
+    header_entries,
 )
 from fakeamqp.protocols.amqp_0_10.codec.types import (
     CODES,
@@ -639,18 +641,9 @@ class TransferProperties(View):
         return view
 
     @classmethod
-    def of(cls, properties: OtherProperties, content_length: int | None = None) -> Self:
-        """The model's properties as 0-10 has them; a value that it cannot carry becomes the nearest one.
-
-        `content_length` is the size of the body, where message-properties shall have it.
-        """
-        if isinstance(properties, cls):
-            return properties
-        view = cls._made_of(properties)
-        if content_length is not None:
-            view.message = view.message or MessageProperties()
-            view.message.content_length = content_length
-        return view
+    def of(cls, properties: OtherProperties) -> Self:
+        """The model's properties as 0-10 has them; a value that it cannot carry becomes the nearest one."""
+        return properties if isinstance(properties, cls) else cls._made_of(properties)
 
     def encode(self) -> bytes:
         """The whole header segment, delivery-properties first."""

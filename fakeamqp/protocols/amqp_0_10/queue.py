@@ -1,4 +1,7 @@
-"""Class queue: declare, delete, purge, query. Class exchange binds (queue/grammar)."""
+"""Class queue: declare, delete, purge, query. Class exchange binds (queue/grammar).
+
+All of them raise AccessRefused for what the user may not do.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ from fakeamqp.protocols.amqp_0_10.properties import carried
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:
+    from fakeamqp.model.access import Action
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
@@ -42,7 +46,6 @@ def declare(session: ServerSession, command: commands.QueueDeclare) -> None:
             exchange (not-allowed); the queue of a passive declare, or the alternate exchange, is not there
             (not-found); an argument cannot be acted on (invalid-argument) or is not known (not-implemented).
         ResourceLocked: another session has exclusive access, or uses what is to be exclusive.
-        AccessRefused: the user may not.
     """
     name = command.queue or ""
     if command.passive:
@@ -51,7 +54,8 @@ def declare(session: ServerSession, command: commands.QueueDeclare) -> None:
     _check_name(session, name)
     session.authorise("configure", "queue", name)
     arguments = plain(command.arguments)
-    _refuse_unknown_arguments(session, arguments)
+    known = {each for names in session.personality.queue_arguments.values() for each in names}
+    refuse_unknown_arguments(session, arguments, known)
     existing = session.virtual_host.queues.get(name)
     if existing is None:
         _create(session, name, command, arguments)
@@ -87,11 +91,6 @@ def _check_name(session: ServerSession, name: str) -> None:
     replies = session.personality.direct_reply_to and name.startswith(PSEUDO_QUEUE)
     if replies or (session.choices.reserves_queue_names and name.startswith("amq.")):
         raise SessionFault("not-allowed", f"queue name '{name}' is reserved", "queue")
-
-
-def _refuse_unknown_arguments(session: ServerSession, arguments: dict[str, Any]) -> None:
-    known = {name for names in session.personality.queue_arguments.values() for name in names}
-    refuse_unknown_arguments(session, arguments, known)
 
 
 def _create(
@@ -144,14 +143,18 @@ def delete(session: ServerSession, command: commands.QueueDelete) -> None:
         SessionFault: no queue is named, or there is none of that name (not-found).
         PreconditionFailed: it has subscriptions or messages, and must not.
         ResourceLocked: it is exclusive to another session.
-        AccessRefused: the user may not.
     """
-    name = command.queue or ""
-    if not name:
-        raise SessionFault(session.choices.deleting_unnamed_queue, "no queue is named", "queue")
-    session.authorise("configure", "queue", name)
-    find_queue(session, name)
+    name = _named(session, command.queue, "configure", session.choices.deleting_unnamed_queue)
     session.virtual_host.queues.delete(name, session, if_unused=command.if_unused, if_empty=command.if_empty)
+
+
+def _named(session: ServerSession, name: str | None, action: Action, missing: str) -> str:
+    """The name of a queue that is there and that the user may use; `missing` is the condition without one."""
+    if not name:
+        raise SessionFault(missing, "no queue is named", "queue")
+    session.authorise(action, "queue", name)
+    find_queue(session, name)
+    return name
 
 
 def purge(session: ServerSession, command: commands.QueuePurge) -> None:
@@ -160,13 +163,8 @@ def purge(session: ServerSession, command: commands.QueuePurge) -> None:
     Raises:
         SessionFault: no queue is named (by personality), or there is none of that name (not-found).
         ResourceLocked: it is exclusive to another session.
-        AccessRefused: the user may not.
     """
-    name = command.queue or ""
-    if not name:
-        raise SessionFault(session.choices.missing_queue_name, "no queue is named", "queue")
-    session.authorise("read", "queue", name)
-    find_queue(session, name)
+    name = _named(session, command.queue, "read", session.choices.missing_queue_name)
     count = session.virtual_host.queues.require(name, session).purge()
     session.virtual_host.report(
         "queue purged",

@@ -15,27 +15,15 @@ from fakeamqp.protocols.base.codec import WireError
 __all__ = ["ConnectionFault", "SessionFault", "close_code", "error_code", "short_text"]
 
 _ERROR_CODES: dict[str, ErrorCode] = {
+    **{code.name.lower().replace("_", "-"): code for code in ErrorCode},
     "access-refused": ErrorCode.UNAUTHORIZED_ACCESS,
-    "unauthorized-access": ErrorCode.UNAUTHORIZED_ACCESS,
-    "not-found": ErrorCode.NOT_FOUND,
     "invalid-path": ErrorCode.NOT_FOUND,
-    "resource-locked": ErrorCode.RESOURCE_LOCKED,
-    "precondition-failed": ErrorCode.PRECONDITION_FAILED,
-    "resource-deleted": ErrorCode.RESOURCE_DELETED,
-    "illegal-state": ErrorCode.ILLEGAL_STATE,
-    "command-invalid": ErrorCode.COMMAND_INVALID,
     "resource-error": ErrorCode.RESOURCE_LIMIT_EXCEEDED,
-    "resource-limit-exceeded": ErrorCode.RESOURCE_LIMIT_EXCEEDED,
     "content-too-large": ErrorCode.RESOURCE_LIMIT_EXCEEDED,
-    "not-allowed": ErrorCode.NOT_ALLOWED,
-    "illegal-argument": ErrorCode.ILLEGAL_ARGUMENT,
     "syntax-error": ErrorCode.ILLEGAL_ARGUMENT,
-    "not-implemented": ErrorCode.NOT_IMPLEMENTED,
-    "internal-error": ErrorCode.INTERNAL_ERROR,
     "connection-forced": ErrorCode.INTERNAL_ERROR,
-    "invalid-argument": ErrorCode.INVALID_ARGUMENT,
 }
-"""Condition -> what ends a session."""
+"""Condition -> what ends a session: mostly the code of that name."""
 
 _CLOSE_CODES: dict[str, CloseCode] = {
     "framing-error": CloseCode.FRAMING_ERROR,

@@ -18,16 +18,19 @@ from fakeamqp.model.errors import ModelError
 from fakeamqp.protocols.amqp_0_10 import connection as connection_class, session as session_class
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import controls
-from fakeamqp.protocols.amqp_0_10.codec.constants import (
-    MIN_MAX_FRAME_SIZE,
-    PROTOCOL_HEADER,
-    CloseCode,
-    SegmentType,
-)
+from fakeamqp.protocols.amqp_0_10.codec.constants import MIN_MAX_FRAME_SIZE, PROTOCOL_HEADER, CloseCode
 from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
+    BODY,
+    COMMAND,
+    CONTROL,
     FRAME_HEADER,
+    HEADER,
     HEADER_SIZE,
+    WHOLE,
+    WHOLE_BODY,
+    WHOLE_COMMAND,
+    WHOLE_HEADER,
     Assembler,
     Assembly,
     check_header,
@@ -45,29 +48,23 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.credit import Window
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
-    from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Control
+    from fakeamqp.protocols.amqp_0_10.codec.structs import Control
     from fakeamqp.protocols.amqp_0_10.port import Amqp010FaultPort
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
-__all__ = ["Amqp010Connection"]
+__all__ = ["SILENT_STATES", "Amqp010Connection"]
 
 _log = logging.getLogger("fakeamqp")
 
 _CLOSE_TIMEOUT = 30.0
 _LARGEST_CONTROLS = 1024 * 1024
 """Bytes of controls that are not complete, on all channels of a connection together."""
-_SILENT_STATES = frozenset(
+SILENT_STATES = frozenset(
     (ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING, ConnectionState.TUNED)
 )
 _CLOSE_OK = control_frame(0, controls.ConnectionCloseOk().encode())
 _HEARTBEAT_FRAME = control_frame(0, controls.ConnectionHeartbeat().encode())
-_CONTROL, _COMMAND, _HEADER, _BODY = map(int, SegmentType)
-_WHOLE_COMMAND, _WHOLE_HEADER, _WHOLE_BODY = 0x0B, 0x03, 0x07
-"""The flags of segments of one frame each: of the first one of several, of one between, and of the last."""
-_WHOLE = 0x0F
-"""All four flags: a segment of one frame, and an assembly of one segment."""
 _unpack_header = FRAME_HEADER.unpack_from
 _pack_header = FRAME_HEADER.pack
 
@@ -168,9 +165,9 @@ class Amqp010Connection(ServerConnection):
         octets = control.encode()
         size = HEADER_SIZE + len(octets)
         if size <= self.max_frame_size:
-            self.outbox.write(_pack_header(_WHOLE, _CONTROL, size, 0, 0, channel, 0) + octets)
+            self.outbox.write(_pack_header(WHOLE, CONTROL, size, 0, 0, channel, 0) + octets)
         else:
-            self.outbox.write(encode_frames(channel, ((_CONTROL, octets),), self.max_frame_size))
+            self.outbox.write(encode_frames(channel, ((CONTROL, octets),), self.max_frame_size))
 
     # --- bytes in -----------------------------------------------------------------------------------
 
@@ -191,10 +188,13 @@ class Amqp010Connection(ServerConnection):
                 while end - position >= HEADER_SIZE:
                     framed = False
                     flags, kind, size, reserved, track, channel, reserved_2 = _unpack_header(data, position)
-                    if flags > _WHOLE or reserved or reserved_2 or track > 1 or size < HEADER_SIZE:
+                    if flags > WHOLE or reserved or reserved_2 or track > 1 or size < HEADER_SIZE:
                         check_header(flags, kind, size, reserved, track, reserved_2)
                     if size > self.max_frame_size:
-                        self._refuse_size(size)
+                        limit = self.max_frame_size
+                        raise FramingError(
+                            f"a frame of {size} bytes is larger than the agreed max-frame-size ({limit})"
+                        )
                     stop = position + size
                     if stop > end:
                         needed = size
@@ -204,11 +204,11 @@ class Amqp010Connection(ServerConnection):
                     framed = True
                     needed = HEADER_SIZE
                     if tap is not None and tap.received(
-                        self, flags << 8 | kind | (track != (kind != _CONTROL)) << 16, channel, payload
+                        self, flags << 8 | kind | (track != (kind != CONTROL)) << 16, channel, payload
                     ):
                         if self._ignores_input():
                             return
-                    elif flags == _WHOLE_COMMAND and kind == _COMMAND and track:
+                    elif flags == WHOLE_COMMAND and kind == COMMAND and track:
                         position = self._receive_command(data, position, channel, payload, tap)
                     else:
                         self._receive_frame(flags, kind, track, channel, payload)
@@ -244,16 +244,16 @@ class Amqp010Connection(ServerConnection):
         if session is not None and session.incoming.takes_whole:
             content = content_behind(data, position, len(data), channel, self.max_frame_size)
         if session is None or content is None:
-            self._receive_frame(_WHOLE_COMMAND, _COMMAND, 1, channel, payload)
+            self._receive_frame(WHOLE_COMMAND, COMMAND, 1, channel, payload)
             return position
         header, body, stop = content
         if tap is not None:
-            if tap.received(self, _WHOLE_HEADER << 8 | _HEADER, channel, header):
-                session.incoming.receive_frame(_WHOLE_COMMAND, _COMMAND, payload)
+            if tap.received(self, WHOLE_HEADER << 8 | HEADER, channel, header):
+                session.incoming.receive_frame(WHOLE_COMMAND, COMMAND, payload)
                 return position + HEADER_SIZE + len(header)
-            if tap.received(self, _WHOLE_BODY << 8 | _BODY, channel, body):
-                session.incoming.receive_frame(_WHOLE_COMMAND, _COMMAND, payload)
-                session.incoming.receive_frame(_WHOLE_HEADER, _HEADER, header)
+            if tap.received(self, WHOLE_BODY << 8 | BODY, channel, body):
+                session.incoming.receive_frame(WHOLE_COMMAND, COMMAND, payload)
+                session.incoming.receive_frame(WHOLE_HEADER, HEADER, header)
                 return stop
         session.incoming.receive_whole(Assembly(payload, header, body, True))
         return stop
@@ -270,13 +270,13 @@ class Amqp010Connection(ServerConnection):
     def _receive_frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> None:
         """Handle one frame: of a control (track 0) or of a command (track 1)."""
         if track:
-            if kind == _CONTROL:
+            if kind == CONTROL:
                 raise FramingError("a control arrived on track 1, which carries commands")
             self._receive_command_frame(flags, kind, channel, payload)
             return
-        if kind != _CONTROL:
+        if kind != CONTROL:
             raise FramingError(f"a segment of type {kind} has come on track 0, where controls belong")
-        if flags == _WHOLE and channel not in self._assemblers:
+        if flags == WHOLE and channel not in self._assemblers:
             control = controls.decode(payload)
         else:
             if self._unfinished + len(payload) > _LARGEST_CONTROLS:
@@ -323,11 +323,6 @@ class Amqp010Connection(ServerConnection):
                 "framing-error", f"channel {channel} is not below the agreed channel-max ({self.channel_max})"
             )
 
-    def _refuse_size(self, size: int) -> None:
-        raise FramingError(
-            f"a frame of {size} bytes is larger than the agreed max-frame-size ({self.max_frame_size})"
-        )
-
     # --- errors --------------------------------------------------------------------------------------
 
     def _fail(self, channel: int, problem: ConnectionFault | ModelError | WireError) -> None:
@@ -349,11 +344,12 @@ class Amqp010Connection(ServerConnection):
         self._held_back = False
         self.send(channel, controls.ConnectionClose(reply_code=code, reply_text=short_text(text)))
         _log.info("%s: closing with %d: %s", self.name, code, printable(text))
+        self._await_close("no close-ok arrived", "aborts without close-ok")
+
+    def _await_close(self, why: str, label: str) -> None:
         self._release()
         self._cancel_timeouts()
-        self._end_transport_after(
-            _CLOSE_TIMEOUT, lambda: self.abort("no close-ok arrived"), "aborts without close-ok"
-        )
+        self._end_transport_after(_CLOSE_TIMEOUT, lambda: self.abort(why), label)
 
     def refuse(self, text: str, why: str = "") -> None:
         """With some personalities, connection.close states the reason."""
@@ -375,7 +371,7 @@ class Amqp010Connection(ServerConnection):
             raise ConnectionFault(
                 "connection-forced",
                 f"{control_name} is not allowed while the connection is {self.state.name.lower()}",
-                silent=self.state in _SILENT_STATES,
+                silent=self.state in SILENT_STATES,
             )
         self.state = following
 
@@ -391,13 +387,7 @@ class Amqp010Connection(ServerConnection):
         """Redirect the client to another broker, and wait for its connection.close."""
         self._enter("REDIRECT")
         self.send(0, redirect)
-        self._release()
-        self._cancel_timeouts()
-        self._end_transport_after(
-            _CLOSE_TIMEOUT,
-            lambda: self.abort("the redirected client did not close"),
-            "aborts after a redirect",
-        )
+        self._await_close("the redirected client did not close", "aborts after a redirect")
 
     def closed_by_client(self) -> None:
         """Answer connection.close, and close the transport (connection.close-ok/release)."""
@@ -431,8 +421,8 @@ def content_behind(
     flags, kind, size, reserved, track, number, reserved_2 = _unpack_header(octets, offset)
     behind = offset + size
     if (
-        flags != _WHOLE_HEADER
-        or kind != _HEADER
+        flags != WHOLE_HEADER
+        or kind != HEADER
         or size > max_frame_size
         or reserved
         or reserved_2
@@ -447,8 +437,8 @@ def content_behind(
     start = behind + HEADER_SIZE
     behind += size
     if (
-        flags != _WHOLE_BODY
-        or kind != _BODY
+        flags != WHOLE_BODY
+        or kind != BODY
         or size > max_frame_size
         or reserved
         or reserved_2

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
     from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control
+    from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Control
     from fakeamqp.protocols.amqp_0_10.contents import ContentConsumers
     from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
     from fakeamqp.protocols.amqp_0_10.server_subscription import ServerSubscription
@@ -208,18 +208,13 @@ class ServerSession:
             each.attached()
         self.gate.reopen()
 
-    def detached_by_client(self) -> None:
-        """Detach on the client's request; it still gets the completions."""
-        self.incoming.end_turn()
-        self._leave()
-        self._keep()
-
-    def detach(self, code: DetachCode) -> None:
-        """Detach, and tell the client (session.detached/reason)."""
+    def detach(self, code: DetachCode | None = None) -> None:
+        """Detach, and tell the client the code (session.detached/reason); completions come first."""
         if self.connection is None:
             return
         self.incoming.end_turn()
-        self.send_control(controls.SessionDetached(name=self.session_name, code=code))
+        if code is not None:
+            self.send_control(controls.SessionDetached(name=self.session_name, code=code))
         self._leave()
         self._keep()
 

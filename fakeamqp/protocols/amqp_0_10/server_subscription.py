@@ -16,17 +16,18 @@ from fakeamqp.model.deliveries.credit import Grant
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, Subscription
 from fakeamqp.model.errors import ResourceDeleted
 from fakeamqp.protocols.amqp_0_10.codec import commands
-from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode, SegmentType
+from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
-    FIRST_FRAME,
-    FIRST_SEGMENT,
+    BODY,
+    COMMAND,
     FRAME_HEADER,
+    HEADER,
     HEADER_SIZE,
-    LAST_FRAME,
-    LAST_SEGMENT,
+    WHOLE_BODY,
+    WHOLE_COMMAND,
+    WHOLE_HEADER,
 )
-from fakeamqp.protocols.amqp_0_10.codec.packed import encode_header
-from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties
+from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties, encode_header
 from fakeamqp.protocols.amqp_0_10.entities import plain
 from fakeamqp.protocols.amqp_0_10.properties import ENCODING, TransferProperties
 
@@ -39,24 +40,13 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_BODY", "ServerSubscription", "forwarded_header"]
 
-_COMMAND = int(SegmentType.COMMAND)
-_HEADER = int(SegmentType.HEADER)
-_BODY = int(SegmentType.BODY)
-_ONLY_FRAME = FIRST_FRAME | LAST_FRAME
-_LAST_OF_ALL = LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
 _pack_frame = FRAME_HEADER.pack
 _MOST_SHOWN = 1000
 """Below this number of shown messages the subscription does not check whether they still exist."""
 
 
 class ServerSubscription:
-    """One subscription. It is also its own subscriber: see `model.subscription.Subscriber`.
-
-    Args:
-        session: its session.
-        command: the subscribe command.
-        queue: the queue it takes from.
-    """
+    """One subscription. It is also its own subscriber: see `model.subscription.Subscriber`."""
 
     def __init__(self, session: ServerSession, command: commands.MessageSubscribe, queue: Queue) -> None:
         self.session = session
@@ -70,7 +60,8 @@ class ServerSubscription:
         self._extra = 0
         """How many bytes longer the header segments of its transfers are than those of others."""
         if self.resume_id is not None:
-            self._extra = resumable_size(self.resume_id, self.resume_ttl)
+            empty = DeliveryProperties().encode()
+            self._extra = len(resumable(empty, self.resume_id, self.resume_ttl)) - len(empty)
         self._shown = 0
         """How many messages it was shown, at most, that the session may still acquire."""
         self._most_shown = _MOST_SHOWN
@@ -120,9 +111,7 @@ class ServerSubscription:
         self._channel = session.channel
         self._largest = connection.max_frame_size - HEADER_SIZE
         size = HEADER_SIZE + len(self._transfer)
-        self._prefix = (
-            _pack_frame(FIRST_SEGMENT | _ONLY_FRAME, _COMMAND, size, 0, 1, self._channel, 0) + self._transfer
-        )
+        self._prefix = _pack_frame(WHOLE_COMMAND, COMMAND, size, 0, 1, self._channel, 0) + self._transfer
         self._depend_on((self.grant, session.gate, connection.gate))
 
     def _depend_on(self, limits: tuple[Limit, ...]) -> None:
@@ -200,8 +189,8 @@ class ServerSubscription:
         done = partial(self._completed, receipt) if grant.gives_back else None
         largest = self._largest
         if len(body) > largest or len(header) > largest or body is NO_BODY or not outgoing.keeps_nothing:
-            content = ((_HEADER, header),) if body is NO_BODY else ((_HEADER, header), (_BODY, body))
-            outgoing.send(((_COMMAND, self._transfer), *content), done, message)
+            content = ((HEADER, header),) if body is NO_BODY else ((HEADER, header), (BODY, body))
+            outgoing.send(((COMMAND, self._transfer), *content), done, message)
             return
         # Three frames at once. Measured against cutting each segment: 1.2 times the transfers per second.
         channel = self._channel
@@ -209,9 +198,9 @@ class ServerSubscription:
             b"".join(
                 (
                     self._prefix,
-                    _pack_frame(_ONLY_FRAME, _HEADER, HEADER_SIZE + len(header), 0, 1, channel, 0),
+                    _pack_frame(WHOLE_HEADER, HEADER, HEADER_SIZE + len(header), 0, 1, channel, 0),
                     header,
-                    _pack_frame(_LAST_OF_ALL, _BODY, HEADER_SIZE + len(body), 0, 1, channel, 0),
+                    _pack_frame(WHOLE_BODY, BODY, HEADER_SIZE + len(body), 0, 1, channel, 0),
                     body,
                 )
             ),
@@ -291,26 +280,34 @@ def forwarded_header(properties: TransferProperties, exchange: str) -> bytes:
     to the broker and not those from it, and what has come in fragments is whole now.
     """
     came = properties.delivery or DeliveryProperties()
+    return _forwarded(properties, came.ttl, came.timestamp, came.expiration, exchange, came.routing_key)
+
+
+def _forwarded(
+    properties: TransferProperties,
+    ttl: int | None,
+    timestamp: int | None,
+    expiration: int | None,
+    exchange: str,
+    key: str | None,
+) -> bytes:
+    came = properties.delivery or DeliveryProperties()
     delivery = DeliveryProperties(
         came.discard_unroutable,
         came.immediate,
         came.redelivered,  # message.delivery-properties/redelivered-sticky
         came.priority,
         came.delivery_mode,
-        came.ttl,
-        came.timestamp,
-        came.expiration,
+        ttl,
+        timestamp,
+        expiration,
         exchange,
-        came.routing_key,
+        key,
     )
-    return delivery.encode() + _rest(properties)
-
-
-def _rest(properties: TransferProperties) -> bytes:
     if properties.fragment is None:
-        return properties.rest_bytes
+        return delivery.encode() + properties.rest_bytes
     message = () if properties.message is None else (properties.message,)
-    return encode_header((*message, *properties.others))
+    return delivery.encode() + encode_header((*message, *properties.others))
 
 
 def header_of(message: Message, *, redelivered: bool, time: float, stamps: bool) -> bytes:
@@ -350,19 +347,9 @@ def _encode(message: Message, stamps: bool) -> bytes:
         timestamp = int(message.published_at)
         if message.expiry is not None:
             expiration = int(message.published_at + message.expiry)
-    delivery = DeliveryProperties(
-        came.discard_unroutable,
-        came.immediate,
-        came.redelivered,
-        came.priority,
-        came.delivery_mode,
-        None if message.expiry is None else 0,
-        timestamp,
-        expiration,
-        message.exchange,
-        message.routing_key if message.routing_key else came.routing_key,
-    )
-    octets = delivery.encode() + _rest(properties)
+    ttl = None if message.expiry is None else 0
+    key = message.routing_key or came.routing_key
+    octets = _forwarded(properties, ttl, timestamp, expiration, message.exchange, key)
     message.properties_bytes, message.encoding = octets, ENCODING
     return octets
 
@@ -376,10 +363,3 @@ def resumable(header: bytes, resume_id: str, resume_ttl: int | None) -> bytes:
     delivery = DeliveryProperties.decode(header[:size])
     delivery.resume_id, delivery.resume_ttl = resume_id, resume_ttl
     return delivery.encode() + header[size:]
-
-
-def resumable_size(resume_id: str, resume_ttl: int | None) -> int:
-    """The bytes that these fields add."""
-    empty = DeliveryProperties()
-    asked = DeliveryProperties(resume_id=resume_id, resume_ttl=resume_ttl)
-    return len(asked.encode()) - len(empty.encode())

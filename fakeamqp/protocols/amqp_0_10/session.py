@@ -11,7 +11,7 @@ from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault
 from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Control
+    from fakeamqp.protocols.amqp_0_10.codec.structs import Control
     from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
 
 __all__ = ["not_attached", "receive"]
@@ -93,7 +93,7 @@ def _detach(connection: Amqp010Connection, channel: int, control: controls.Sessi
     if session is None or session.session_name != name:
         not_attached(connection, channel, name)
         return
-    session.detached_by_client()
+    session.detach()
     connection.send(channel, controls.SessionDetached(name=name, code=DetachCode.NORMAL))
 
 
@@ -101,7 +101,7 @@ def _detached(connection: Amqp010Connection, channel: int, control: controls.Ses
     """The client has detached, on request or by itself (session.detached/spontaneous)."""
     session = connection.sessions.get(channel)
     if session is not None and session.session_name == (control.name or b""):
-        session.detached_by_client()
+        session.detach()
 
 
 _ATTACHING: dict[type[Control], Callable[[Amqp010Connection, int, Any], None]] = {
@@ -121,16 +121,7 @@ def _request_timeout(session: ServerSession, control: controls.SessionRequestTim
     session.send_control(controls.SessionTimeout(timeout=session.timeout))
 
 
-def _timeout(session: ServerSession, control: controls.SessionTimeout) -> None:
-    """How long the client keeps its state; the broker ignores it."""
-
-
 # --- the client's commands ---------------------------------------------------------------------------
-
-
-def _command_point(session: ServerSession, control: controls.SessionCommandPoint) -> None:
-    """Set the command, and the byte of it, that the client sends next (session.command-point/numbering)."""
-    session.incoming.point(control.command_id or 0, control.command_offset or 0)
 
 
 def _known_completed(session: ServerSession, control: controls.SessionKnownCompleted) -> None:
@@ -159,11 +150,6 @@ def _gap(session: ServerSession, control: controls.SessionGap) -> None:
 # --- the broker's commands ---------------------------------------------------------------------------
 
 
-def _expected(session: ServerSession, control: controls.SessionExpected) -> None:
-    """Replay the commands that the client expects (session/replay)."""
-    session.outgoing.replay(control.commands, control.fragments)
-
-
 def _confirmed(session: ServerSession, control: controls.SessionConfirmed) -> None:
     """These commands need no replay."""
     if control.commands is not None:
@@ -181,12 +167,17 @@ def _completed(session: ServerSession, control: controls.SessionCompleted) -> No
 
 _HANDLERS: dict[type[Control], Callable[[ServerSession, Any], None]] = {
     controls.SessionRequestTimeout: _request_timeout,
-    controls.SessionTimeout: _timeout,
-    controls.SessionCommandPoint: _command_point,
+    controls.SessionTimeout: lambda session, control: None,
+    # What the client sends next (session.command-point/numbering).
+    controls.SessionCommandPoint: lambda session, control: session.incoming.point(
+        control.command_id or 0, control.command_offset or 0
+    ),
     controls.SessionKnownCompleted: _known_completed,
     controls.SessionFlush: _flush,
     controls.SessionGap: _gap,
-    controls.SessionExpected: _expected,
+    controls.SessionExpected: lambda session, control: session.outgoing.replay(
+        control.commands, control.fragments
+    ),
     controls.SessionConfirmed: _confirmed,
     controls.SessionCompleted: _completed,
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, IllegalState, ResourceError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.structs import FragmentProperties
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
-__all__ = ["Fragments", "Heading", "Publisher", "TransferTarget", "Whole", "resume", "transfer"]
+__all__ = ["Fragments", "Heading", "Publisher", "TransferTarget", "resume", "transfer"]
 
 _MOST_KEPT = 1000
 """So many commands, and so many of each kind for each target, are kept."""
@@ -105,12 +105,6 @@ class TransferTarget:
         """Bytes of delivery-properties -> what they say, and what is forwarded of them."""
         self._seen: dict[int, None] = {}
         """The hashes of header segments that came once."""
-
-    def permit(self, key: str) -> None:
-        """Note that the user may publish with this key."""
-        if len(self.keys) >= _MOST_KEPT:
-            self.keys.clear()
-        self.keys.add(key)
 
     def keep(self, header: bytes | None, heading: Heading) -> None:
         """Keep a decoded header segment, once it comes a second time."""
@@ -196,9 +190,7 @@ class Publisher:
 
     def remember(self, octets: bytes, command: commands.MessageTransfer) -> None:
         """Keep a decoded command, which is likely to come again."""
-        if len(self.transfers) >= _MOST_KEPT:
-            self.transfers.clear()
-        self.transfers[octets] = command
+        _put(self.transfers, octets, command)
 
     def aim(self, destination: str | None) -> TransferTarget:
         """Where a transfer with this destination goes.
@@ -300,7 +292,11 @@ class Publisher:
             outcome = session.virtual_host.routing.route(message, alternates=False)
         if not outcome.queues and not outcome.delays:
             code = RejectCode.UNROUTABLE
-        elif heading.immediate and session.choices.honours_immediate and not _all_able(message, outcome):
+        elif (
+            heading.immediate
+            and session.choices.honours_immediate
+            and not all(queue.could_take(message) for queue in outcome.queues)
+        ):
             code = RejectCode.IMMEDIATE
             outcome = self._past_queues(target, message) if passes_on else _UNCONSUMED
         rejects = answers and code is not None and not heading.discards
@@ -355,12 +351,16 @@ class Publisher:
         largest = self._personality.largest_message
         if largest and len(body) > largest:
             raise ContentTooLarge(f"message size {len(body)} is larger than configured max size {largest}")
-        if heading.content_length is not None and session.choices.checks_content_length:
-            _check_content_length(heading.content_length, len(body))
+        stated = heading.content_length
+        if stated is not None and session.choices.checks_content_length and stated != len(body):
+            text = f"content-length {stated} is not the size of the body, {len(body)} bytes"
+            raise IllegalArgument(text)
         key = heading.key
         if target.exchange.type_name == "topic" and key not in target.keys:
             session.access.check_topic(session.user, session.virtual_host.name, "write", target.name, key)
-            target.permit(key)
+            if len(target.keys) >= _MOST_KEPT:
+                target.keys.clear()
+            target.keys.add(key)
 
     def _check_user_id(self, properties: TransferProperties) -> None:
         """A user-id must be the publisher's own (message.message-properties/user-id-authentication)."""
@@ -393,33 +393,18 @@ class Publisher:
 
     def _throttle(self, target: TransferTarget, *, throttled: bool) -> None:
         target.throttled = throttled
-        if throttled:
-            self._session.send(commands.MessageStop(destination=target.name))
+        self.regulate(target.name, active=not throttled)
+
+    def regulate(self, destination: str, *, active: bool) -> None:
+        """Send message.stop, or message.flow with unlimited credit."""
+        if not active:
+            self._session.send(commands.MessageStop(destination=destination))
             return
         for unit in CreditUnit:
-            self._session.send(commands.MessageFlow(destination=target.name, unit=unit, value=_UNLIMITED))
-
-
-def _check_content_length(stated: int, size: int) -> None:
-    if stated != size:
-        raise IllegalArgument(f"content-length {stated} is not the size of the body, {size} bytes")
-
-
-def _all_able(message: Message, outcome: Outcome) -> bool:
-    """True where every queue has a subscription that can take the message at once."""
-    return all(queue.could_take(message) for queue in outcome.queues)
+            self._session.send(commands.MessageFlow(destination=destination, unit=unit, value=_UNLIMITED))
 
 
 # --- fragments ----------------------------------------------------------------------------------------------
-
-
-class Whole(NamedTuple):
-    """A message whose fragments are complete."""
-
-    heading: Heading
-    body: bytes
-    ids: SequenceSet
-    """Those of the transfers that brought it."""
 
 
 class _Parts:
@@ -445,8 +430,8 @@ class Fragments:
 
     def add(
         self, target: TransferTarget, heading: Heading, header: bytes | None, body: bytes
-    ) -> Whole | None:
-        """Take a fragment. Returns the message that it completes, if it does.
+    ) -> tuple[Heading, bytes, SequenceSet] | None:
+        """Take a fragment. Returns the first heading, the body and the ids of the message that it completes.
 
         Raises:
             IllegalState: it is a first one, and another message is under way to the same destination; or a
@@ -472,7 +457,7 @@ class Fragments:
         if not fragment.last:
             return None
         del self._parts[name]
-        return Whole(parts.heading, bytes(parts.body), parts.ids)
+        return parts.heading, bytes(parts.body), parts.ids
 
     def _check_size(self, more: int) -> None:
         """Count all incomplete messages: a session may begin one to each of many exchanges."""

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from fakeamqp.protocols.amqp_0_10.codec.commands import COMMANDS
 from fakeamqp.protocols.amqp_0_10.codec.controls import CONTROLS
-from fakeamqp.protocols.amqp_0_10.codec.packed import NESTED
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
-from fakeamqp.protocols.amqp_0_10.codec.structs import STRUCTS
+from fakeamqp.protocols.amqp_0_10.codec.structs import NESTED, STRUCTS
 from fakeamqp.protocols.amqp_0_10.codec.types import Array
 from fakeamqp.timestamps import Timestamp
 

@@ -16,14 +16,12 @@ from fakeamqp.protocols.amqp_0_10.codec import (
     commands,
     constants,
     controls,
-    packed,
     structs,
 )
 from fakeamqp.protocols.amqp_0_10.codec.commands import COMMANDS
 from fakeamqp.protocols.amqp_0_10.codec.controls import CONTROLS
-from fakeamqp.protocols.amqp_0_10.codec.packed import NESTED, Command, Control, Packed, Struct
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
-from fakeamqp.protocols.amqp_0_10.codec.structs import STRUCTS
+from fakeamqp.protocols.amqp_0_10.codec.structs import NESTED, STRUCTS, Command, Control, Packed, Struct
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, SCALARS
 
 if sys.version_info >= (3, 11):
@@ -221,7 +219,7 @@ def test_the_codec_of_a_class_is_made_when_it_is_first_used() -> None:
 
 def test_a_method_that_was_taken_before_it_was_made_works() -> None:
     class OddControl(Control, code=(200, 1)):
-        nine: packed.Uint8 = None
+        nine: structs.Uint8 = None
 
     encode, decode = OddControl.encode, OddControl.decode
     assert [encode(OddControl(9)) for _ in range(2)] == [b"\xc8\x01\x01\x00\x09"] * 2

@@ -20,9 +20,8 @@ from fakeamqp.protocols.amqp_0_10.codec.errors import (
     UnknownCommand,
     UnknownControl,
 )
-from fakeamqp.protocols.amqp_0_10.codec.packed import NESTED, Command, Control, Packed
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
-from fakeamqp.protocols.amqp_0_10.codec.structs import STRUCTS
+from fakeamqp.protocols.amqp_0_10.codec.structs import NESTED, STRUCTS, Command, Control, Packed
 
 rule = pytest.mark.rule
 KINDS = [*CONTROLS.values(), *COMMANDS.values(), *STRUCTS.values(), *NESTED.values()]

@@ -161,11 +161,7 @@ def test_file_properties_say_nothing_else() -> None:
     assert made.content == FileProperties(message_id="m", reply_to="r")
 
 
-def test_the_size_of_the_body_is_said_where_it_is_asked_for() -> None:
-    assert TransferProperties.of(PlainProperties(), 5).message == MessageProperties(content_length=5)
-    made = TransferProperties.of(PlainProperties(content_type="t"), 5)
-    assert made.message == MessageProperties(content_length=5, content_type="t")
-    assert TransferProperties.decode(made.encode()) == made
+def test_properties_of_0_10_are_taken_as_they_are() -> None:
     found = read(DELIVERY)
     assert TransferProperties.of(found) is found
 

@@ -11,8 +11,8 @@ import pytest
 from compat_tests.unit.codec.amqp_0_10.cutting import assemblies, cut
 from fakeamqp.protocols.amqp_0_10.codec import commands, constants, controls, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import encode_frames
-from fakeamqp.protocols.amqp_0_10.codec.packed import Packed
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, read_sequence_set
+from fakeamqp.protocols.amqp_0_10.codec.structs import Packed
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -13,8 +13,8 @@ from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import Faults
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_frame, encode_frames
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Control
 
 QUEUES = st.sampled_from(["a", "b"])
 CHANNELS = st.sampled_from([0, 1])

@@ -17,44 +17,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from fakeamqp.protocols.amqp_0_10.codec import serial, types
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
-from fakeamqp.protocols.amqp_0_10.codec.serial import (
-    ByteRanges,
-    SequenceSet,
-    read_byte_ranges,
-    read_sequence_set,
-)
-from fakeamqp.protocols.amqp_0_10.codec.types import (
-    NESTED,
-    STRUCT32,
-    encode_array,
-    encode_map,
-    encode_struct32,
-    read_array,
-    read_map,
-    read_struct32,
-    read_uuid,
-)
+from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.types import NESTED, STRUCT32
 from fakeamqp.protocols.base.codec import WireError
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Packed
+    from fakeamqp.protocols.amqp_0_10.codec.structs import Packed
 
-__all__ = ["FieldType", "build", "check_struct", "encode_fragments", "namespace", "read_fragments"]
+__all__ = ["FieldType", "build", "encode_fragments", "namespace", "read_fragments"]
 __all__ += ["type_of", "unreadable", "unwritable"]
 
 # --- structs inside of others ------------------------------------------------------------------------------
 
 _pack_uint32 = struct.Struct(">I").pack
-
-
-def check_struct(data: bytes, offset: int, owner: type[Any]) -> None:
-    """Raise SegmentError where the struct whose size stands at `offset` is cut short."""
-    width: int = owner.SIZE_WIDTH
-    size = width + int.from_bytes(data[offset : offset + width], "big")
-    left = len(data) - offset
-    if size > left:
-        raise SegmentError(f"{owner.NAME} announces {size} bytes, {left} are left")
 
 
 def encode_fragments(fragments: Any) -> bytes:
@@ -181,14 +158,12 @@ def type_of(kind: str) -> FieldType:
 
 def namespace() -> dict[str, Any]:
     """The names that the statements use."""
-    readers = {f"read_{letter}": struct.Struct(f">{letter}").unpack_from for letter in _LETTERS}
-    writers = {f"pack_{letter}": struct.Struct(f">{letter}").pack for letter in _LETTERS}
-    functions: tuple[Any, ...] = (
-        *(read_array, read_byte_ranges, read_fragments, read_map, read_sequence_set),
-        *(read_struct32, read_uuid, encode_array, encode_fragments, encode_map, encode_struct32),
-        *(SequenceSet, ByteRanges, *NESTED.values()),
-    )
-    return {**readers, **writers, **{each.__name__: each for each in functions}}
+    names = {**vars(types), **vars(serial), **globals()}
+    names |= {each.__name__: each for each in NESTED.values()}
+    for letter in _LETTERS:
+        packer = struct.Struct(f">{letter}")
+        names |= {f"read_{letter}": packer.unpack_from, f"pack_{letter}": packer.pack}
+    return names
 
 
 #: What reading malformed bytes may raise before `unreadable` explains it.
@@ -224,8 +199,7 @@ def build(owner: type[Packed], name: str) -> None:
     """Compile one of the methods of a class, and set it."""
     signature, body = _METHODS[name](owner)
     names = {**namespace(), **{f"domain_{field}": values for field, values in owner.DOMAINS.items()}}
-    names |= {"UNREADABLE": UNREADABLE, "UNWRITABLE": UNWRITABLE, "new": object.__new__}
-    names |= {"unreadable": unreadable, "unwritable": unwritable}
+    names["new"] = object.__new__
     head = _HEADS.get(owner.HEAD)
     if head is not None:
         packer = struct.Struct(">" + head.letters)
@@ -366,7 +340,11 @@ def unreadable(owner: type[Packed], data: bytes) -> SegmentError:
 def _read(data: bytes, offset: int, kind: str) -> tuple[Any, int]:
     """One value, and the offset behind it. Raises SegmentError for one that is cut short."""
     if kind.startswith("struct:"):
-        check_struct(data, offset, *type_of(kind).holds)
+        owner = NESTED[kind.partition(":")[2]]
+        width = owner.SIZE_WIDTH
+        size, left = width + int.from_bytes(data[offset : offset + width], "big"), len(data) - offset
+        if size > left:
+            raise SegmentError(f"{owner.NAME} announces {size} bytes, {left} are left")
     try:
         value, end = _reader(kind)(data, offset)
     except (IndexError, ValueError, struct.error):

@@ -6,7 +6,8 @@ from typing import Annotated, Final
 
 from fakeamqp.protocols.amqp_0_10.codec import constants
 from fakeamqp.protocols.amqp_0_10.codec.errors import UnknownCommand
-from fakeamqp.protocols.amqp_0_10.codec.packed import (
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import (
     AnyMap,
     AnyStruct32,
     Bit,
@@ -19,9 +20,8 @@ from fakeamqp.protocols.amqp_0_10.codec.packed import (
     Uint16,
     Uint32,
     Uint64,
+    Xid,
 )
-from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
-from fakeamqp.protocols.amqp_0_10.codec.structs import Xid
 
 
 class ExecutionSync(Command, code=(3, 1), received_by="server client"):

@@ -7,10 +7,12 @@ from typing import Annotated, Final
 
 from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode, DetachCode
 from fakeamqp.protocols.amqp_0_10.codec.errors import UnknownControl
-from fakeamqp.protocols.amqp_0_10.codec.packed import (
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import (
     AnyArray,
     AnyMap,
     Bit,
+    CommandFragment,
     Control,
     Required,
     SequenceNo,
@@ -23,8 +25,6 @@ from fakeamqp.protocols.amqp_0_10.codec.packed import (
     Vbin16,
     Vbin32,
 )
-from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
-from fakeamqp.protocols.amqp_0_10.codec.structs import CommandFragment
 
 
 class ConnectionStart(Control, code=(1, 1), received_by="client", responses="start-ok"):

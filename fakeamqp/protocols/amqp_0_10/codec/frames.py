@@ -25,12 +25,14 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
+from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
 from fakeamqp.protocols.base.codec import add_piece
 
-__all__ = ["FIRST_FRAME", "FIRST_SEGMENT", "FRAME_HEADER", "HEADER_SIZE", "LARGEST_FRAME", "LAST_FRAME"]
-__all__ += ["LAST_SEGMENT", "Assembler", "Assembly", "check_header", "control_frame", "encode_frames"]
-__all__ += ["encode_pieces"]
+__all__ = ["BEGINNING", "BODY", "COMMAND", "CONTROL", "END", "FIRST_FRAME", "FIRST_SEGMENT", "FRAME_HEADER"]
+__all__ += ["HEADER", "HEADER_SIZE", "LARGEST_FRAME", "LAST_FRAME", "LAST_SEGMENT", "WHOLE", "WHOLE_BODY"]
+__all__ += ["WHOLE_COMMAND", "WHOLE_HEADER", "Assembler", "Assembly", "check_header", "control_frame"]
+__all__ += ["encode_frames", "encode_pieces"]
 
 #: flags, segment type, size, reserved, track, channel, reserved
 FRAME_HEADER: Final = Struct(">BBHBBHI")
@@ -40,10 +42,18 @@ LAST_SEGMENT: Final = 4
 FIRST_FRAME: Final = 2
 LAST_FRAME: Final = 1
 LARGEST_FRAME: Final = 0xFFFF
+#: flags of the first and of the last frame of an assembly
+BEGINNING: Final = FIRST_SEGMENT | FIRST_FRAME
+END: Final = LAST_SEGMENT | LAST_FRAME
+#: flags of a segment of one frame: the first of several, one between, the last, the only one
+WHOLE_COMMAND: Final = FIRST_SEGMENT | FIRST_FRAME | LAST_FRAME
+WHOLE_HEADER: Final = FIRST_FRAME | LAST_FRAME
+WHOLE_BODY: Final = LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
+WHOLE: Final = WHOLE_COMMAND | WHOLE_BODY
+#: types of segments
+CONTROL, COMMAND, HEADER, BODY = map(int, SegmentType)
 
-_WHOLE: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
 _OF_SEGMENT: Final = FIRST_SEGMENT | LAST_SEGMENT
-_CONTROL, _COMMAND, _HEADER, _BODY = range(4)
 _pack = FRAME_HEADER.pack
 
 
@@ -51,22 +61,22 @@ def check_header(
     flags: int, segment_type: int, size: int, reserved: int, track: int, reserved_2: int
 ) -> None:
     """Raise FramingError for an illegal frame header; the arguments are the fields of `FRAME_HEADER`."""
-    if flags > _WHOLE:
+    if flags > WHOLE:
         what = (
             f"frame format version {flags >> 6}"
             if flags >> 6
             else f"reserved bits of the flags 0x{flags:02x}"
         )
         raise FramingError(f"{what}: only 0 is known")  # frame/format-version, frame/reserved-zero
-    if segment_type > _BODY:
+    if segment_type > BODY:
         raise FramingError(f"there is no segment type {segment_type}")  # frame/segment-types
     if size < HEADER_SIZE:
         raise FramingError(f"a frame of {size} bytes is smaller than its header")  # frame/size-too-small
-    if reserved or reserved_2 or track > _WHOLE:
+    if reserved or reserved_2 or track > WHOLE:
         raise FramingError("reserved bits of a frame header are set")  # frame/reserved-zero
     if track > 1:
         raise FramingError(f"there is no track {track}")
-    if (track == _CONTROL) is not (segment_type == _CONTROL):  # frame/track-control, frame/track-command
+    if (track == CONTROL) is not (segment_type == CONTROL):  # frame/track-control, frame/track-command
         raise FramingError(f"segments of type {segment_type} do not belong on track {track}")
 
 
@@ -74,8 +84,8 @@ def control_frame(channel: int, octets: bytes, max_frame_size: int = LARGEST_FRA
     """A control, as one frame unless it is larger than `max_frame_size`."""
     size = HEADER_SIZE + len(octets)
     if size <= max_frame_size:
-        return _pack(_WHOLE, _CONTROL, size, 0, 0, channel, 0) + octets
-    return encode_frames(channel, ((_CONTROL, octets),), max_frame_size)
+        return _pack(WHOLE, CONTROL, size, 0, 0, channel, 0) + octets
+    return encode_frames(channel, ((CONTROL, octets),), max_frame_size)
 
 
 def encode_frames(
@@ -97,7 +107,7 @@ def encode_pieces(
     of a first frame where its segment has begun.
     """
     limit = min(max_frame_size, LARGEST_FRAME) - HEADER_SIZE
-    track = 0 if segments[0][0] == _CONTROL else 1
+    track = 0 if segments[0][0] == CONTROL else 1
     last = len(segments) - 1
     parts: list[bytes | memoryview] = []
     for number, (segment_type, octets) in enumerate(segments):
@@ -125,13 +135,13 @@ def encode_pieces(
 
 _NAMES: Final = ("a control", "a command", "a header", "a body")
 
-_FIRST: Final = (_CONTROL, _COMMAND)
+_FIRST: Final = (CONTROL, COMMAND)
 #: type of a segment -> types of the segments that may follow it
 _NEXT: Final[dict[int, tuple[int, ...]]] = {
-    _CONTROL: (),
-    _COMMAND: (_HEADER, _BODY),
-    _HEADER: (_BODY,),
-    _BODY: (),
+    CONTROL: (),
+    COMMAND: (HEADER, BODY),
+    HEADER: (BODY,),
+    BODY: (),
 }
 
 
@@ -185,9 +195,9 @@ class Assembler:
         if not segments:
             if not flags & FIRST_SEGMENT or not flags & FIRST_FRAME or segment_type not in _FIRST:
                 raise FramingError(f"{_describe(flags, segment_type)} has come where an assembly begins")
-            if flags == _WHOLE:
-                return Assembly(payload, None, None, segment_type == _COMMAND)
-            if segment_type == _CONTROL and not flags & LAST_SEGMENT:
+            if flags == WHOLE:
+                return Assembly(payload, None, None, segment_type == COMMAND)
+            if segment_type == CONTROL and not flags & LAST_SEGMENT:
                 raise FramingError("a control has one segment")  # assembly/control-single-segment
             segments.append(_Segment(segment_type, flags & _OF_SEGMENT, payload, flags & LAST_FRAME))
         else:
@@ -223,16 +233,16 @@ class Assembler:
     def partial(self) -> Assembly | None:
         """The unfinished command as far as it is received; None until its first segment is complete."""
         segments = self.segments
-        if not segments or segments[0].kind != _COMMAND or not segments[0].complete:
+        if not segments or segments[0].kind != COMMAND or not segments[0].complete:
             return None
         octets = {each.kind: b"".join(each.pieces) for each in segments}
-        return Assembly(octets[_COMMAND], octets.get(_HEADER), octets.get(_BODY), True)
+        return Assembly(octets[COMMAND], octets.get(HEADER), octets.get(BODY), True)
 
     def _complete(self) -> Assembly:
         octets = {each.kind: b"".join(each.pieces) for each in self.segments}
         first = self.segments[0].kind
         self.clear()
-        return Assembly(octets[first], octets.get(_HEADER), octets.get(_BODY), first == _COMMAND)
+        return Assembly(octets[first], octets.get(HEADER), octets.get(BODY), first == COMMAND)
 
     def rewind(self, offset: int) -> None:
         """Forget all but the first `offset` bytes of the unfinished assembly.

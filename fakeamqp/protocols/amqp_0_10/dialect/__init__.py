@@ -11,28 +11,29 @@ from uuid import UUID
 from fakeamqp.dialects import Dialect, MethodInfo, RedactedValue
 from fakeamqp.protocols.amqp_0_10.codec import commands, constants, controls, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
+    BODY,
+    COMMAND,
+    CONTROL,
+    END,
     FIRST_FRAME,
     FRAME_HEADER,
+    HEADER,
     HEADER_SIZE,
     LARGEST_FRAME,
-    LAST_FRAME,
     LAST_SEGMENT,
     control_frame,
     encode_frames,
 )
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Packed
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Control, Packed
 from fakeamqp.protocols.amqp_0_10.dialect.dialogue import Dialogue010
 from fakeamqp.protocols.amqp_0_10.dialect.frames import (
-    BODY,
-    COMMAND,
-    CONTROL,
-    HEADER,
     HEARTBEAT_CODE,
     OFF_TRACK,
     TABLES,
     TYPE_MASK,
     decode,
+    decode_strictly,
     is_heartbeat,
     is_whole,
     kind_of,
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
 __all__ = ["DIALECT", "Dialect010"]
 
 _OF_CONNECTION = bytes((controls.ConnectionStart.CLASS,))
-_END = LAST_SEGMENT | LAST_FRAME
 _SIDES = {
     "received": frozenset(("server", "sender", "receiver")),
     "sent": frozenset(("client", "sender", "receiver")),
@@ -290,7 +290,7 @@ class Dialect010(Dialect):
 
     def ends_content(self, kind: int) -> bool | None:
         """The flags tell it."""
-        return kind >> 8 & _END == _END
+        return kind >> 8 & END == END
 
     def values(self, record: Any) -> Iterator[tuple[str, Any]]:
         """Fields of controls and commands; of properties, the structs with the fields that are present."""
@@ -415,12 +415,8 @@ def _why_not(kind: int, payload: bytes) -> str:
         return f"malformed ({size})"
     reason = "cannot be read"
     try:
-        if kind & TYPE_MASK == CONTROL and found is not None:
-            controls.decode(payload)
-        elif kind & TYPE_MASK == COMMAND and found is not None:
-            commands.decode(payload)
-        elif kind & TYPE_MASK == HEADER:
-            structs.decode_header(payload)
+        if found is not None or kind & TYPE_MASK == HEADER:
+            decode_strictly(kind, payload)
     except WireError as problem:
         reason = f"malformed: {one_line(str(problem), 160)}"
     return f"{reason} ({size}: {payload[:24].hex()}{'...' if len(payload) > 24 else ''})"

@@ -7,18 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode
 from fakeamqp.protocols.amqp_0_10.codec.controls import CONTROLS
-from fakeamqp.protocols.amqp_0_10.codec.frames import FIRST_FRAME
+from fakeamqp.protocols.amqp_0_10.codec.frames import COMMAND, CONTROL, FIRST_FRAME, HEADER
 from fakeamqp.protocols.amqp_0_10.codec.serial import successor
 from fakeamqp.protocols.amqp_0_10.codec.structs import FragmentProperties
-from fakeamqp.protocols.amqp_0_10.dialect.frames import (
-    COMMAND,
-    CONTROL,
-    HEADER,
-    TYPE_MASK,
-    decode,
-    kind_of,
-    starts,
-)
+from fakeamqp.protocols.amqp_0_10.dialect.frames import TYPE_MASK, decode, kind_of, starts
 from fakeamqp.trace.dialogue import Answered, Asked, Confirmed, Ended, Opened, Publishing, Releasing, Sent
 
 if TYPE_CHECKING:

@@ -9,22 +9,26 @@ from __future__ import annotations
 from typing import Any
 
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls, structs
-from fakeamqp.protocols.amqp_0_10.codec.frames import FIRST_FRAME, FIRST_SEGMENT, LAST_FRAME
+from fakeamqp.protocols.amqp_0_10.codec.frames import (
+    BEGINNING,
+    COMMAND,
+    CONTROL,
+    FIRST_FRAME,
+    HEADER,
+    WHOLE_HEADER,
+)
 from fakeamqp.protocols.base.codec import WireError, hide_in_urls
 from fakeamqp.trace.truncation import Truncated
 
-__all__ = ["BODY", "COMMAND", "CONTROL", "HEADER", "HEARTBEAT_CODE", "OFF_TRACK", "TABLES", "TYPE_MASK"]
-__all__ += ["decode", "is_heartbeat", "is_whole", "kind_of", "read_structs", "redacted", "starts"]
+__all__ = ["HEARTBEAT_CODE", "OFF_TRACK", "TABLES", "TYPE_MASK", "decode", "decode_strictly", "is_heartbeat"]
+__all__ += ["is_whole", "kind_of", "read_structs", "redacted", "starts"]
 
 TYPE_MASK = 0xFF
 """Masks the segment's type in a kind; the flags are above it."""
 OFF_TRACK = 0x10000
 """Set in the kind of a frame that is on the wrong track."""
-CONTROL, COMMAND, HEADER, BODY = range(4)
-"""The types of segments."""
 TABLES: dict[int, dict[int, type[Any]]] = {CONTROL: controls.CONTROLS, COMMAND: commands.COMMANDS}
 HEARTBEAT_CODE = controls.ConnectionHeartbeat.INDEX.to_bytes(2, "big")
-_BEGINNING = FIRST_SEGMENT | FIRST_FRAME
 
 
 def is_heartbeat(kind: int, payload: bytes) -> bool:
@@ -34,13 +38,12 @@ def is_heartbeat(kind: int, payload: bytes) -> bool:
 
 def starts(kind: int) -> bool:
     """True if an assembly begins with a frame of that kind."""
-    return kind >> 8 & _BEGINNING == _BEGINNING
+    return kind >> 8 & BEGINNING == BEGINNING
 
 
 def is_whole(kind: int) -> bool:
     """True if the frame is its whole segment."""
-    flags = kind >> 8
-    return bool(flags & FIRST_FRAME and flags & LAST_FRAME)
+    return kind >> 8 & WHOLE_HEADER == WHOLE_HEADER
 
 
 def kind_of(kind: int, payload: bytes) -> type[Any] | None:
@@ -50,16 +53,22 @@ def kind_of(kind: int, payload: bytes) -> type[Any] | None:
     return TABLES.get(kind & TYPE_MASK, {}).get(int.from_bytes(payload[:2], "big"))
 
 
+def decode_strictly(kind: int, payload: bytes) -> Any:
+    """The control, the command with its sync flag, or the structs of a whole segment. Raises WireError."""
+    if kind & TYPE_MASK == CONTROL:
+        return controls.decode(payload)
+    return commands.decode(payload) if kind & TYPE_MASK == COMMAND else structs.decode_header(payload)
+
+
 def decode(kind: int, payload: bytes) -> tuple[Any, bool] | None:
     """The control or command in a frame, and its sync flag; None if it cannot be decoded."""
     if kind_of(kind, payload) is None or not is_whole(kind):
         return None
     try:
-        if kind & TYPE_MASK == CONTROL:
-            return controls.decode(payload), False
-        return commands.decode(payload)
+        found = decode_strictly(kind, payload)
     except WireError:
         return None
+    return (found, False) if kind & TYPE_MASK == CONTROL else found
 
 
 def read_structs(kind: int, payload: bytes) -> tuple[Any, ...] | None:

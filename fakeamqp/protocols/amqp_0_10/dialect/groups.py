@@ -9,32 +9,27 @@ from typing_extensions import Self
 from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, UNREAD, FrameGroup, changed_record
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
+    BODY,
+    COMMAND,
+    CONTROL,
+    END,
+    HEADER,
     LARGEST_FRAME,
     LAST_FRAME,
     LAST_SEGMENT,
     encode_frames,
 )
-from fakeamqp.protocols.amqp_0_10.dialect.frames import (
-    BODY,
-    COMMAND,
-    CONTROL,
-    HEADER,
-    TYPE_MASK,
-    is_heartbeat,
-    kind_of,
-    starts,
-)
+from fakeamqp.protocols.amqp_0_10.dialect.frames import TYPE_MASK, is_heartbeat, kind_of, starts
 from fakeamqp.protocols.amqp_0_10.properties import COMMON, TransferProperties
 from fakeamqp.protocols.base.codec import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.faults.connection_state import ConnectionFaultState
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Struct
+    from fakeamqp.protocols.amqp_0_10.codec.structs import Struct
 
 __all__ = ["TRANSFER", "CommandGroup", "structs_with"]
 
 TRANSFER = "message.transfer"
-_END = LAST_SEGMENT | LAST_FRAME
 _BLANK = ("exchange", "routing_key", "queue")
 """Fields that are blank where a command leaves them out."""
 
@@ -99,7 +94,7 @@ class CommandGroup(FrameGroup):
     @property
     def complete(self) -> bool:
         """A flag marks the last frame."""
-        return self.frames[-1][0] >> 8 & _END == _END
+        return self.frames[-1][0] >> 8 & END == END
 
     def continues_with(self, kind: int) -> bool:
         """Any frame that does not begin another assembly."""

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.dialects import Malformation
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
-    FIRST_FRAME,
-    FIRST_SEGMENT,
+    BEGINNING,
+    BODY,
+    COMMAND,
+    CONTROL,
     FRAME_HEADER,
+    HEADER,
     HEADER_SIZE,
     LARGEST_FRAME,
 )
-from fakeamqp.protocols.amqp_0_10.dialect.frames import BODY, COMMAND, CONTROL, HEADER, TYPE_MASK
+from fakeamqp.protocols.amqp_0_10.dialect.frames import TYPE_MASK
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.dialect.groups import CommandGroup
@@ -52,7 +55,7 @@ def _first(group: CommandGroup, payload: bytes, **header: int) -> bytes:
 
 def _bad_flags(group: CommandGroup) -> bytes:
     kind, payload = group.frames[0]
-    return _first(group, payload, flags=kind >> 8 & ~(FIRST_SEGMENT | FIRST_FRAME))
+    return _first(group, payload, flags=kind >> 8 & ~BEGINNING)
 
 
 def _wrong_track(group: CommandGroup) -> bytes:
