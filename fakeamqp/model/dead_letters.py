@@ -25,7 +25,7 @@ from fakeamqp.model.operations import gathered
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.memory import Charge
-    from fakeamqp.model.messages.message import Child, ReadableProperties
+    from fakeamqp.model.messages.message import ReadableProperties
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.queues.queue import DeathReason, Queue
     from fakeamqp.model.virtual_host import VirtualHost
@@ -152,24 +152,9 @@ class DeadLetter(Message):
 
 
 class DeadContent(DeadLetter):
-    """A dead letter of another class than basic, or with child contents."""
+    """A dead letter of another class than basic, or with child contents; both are set after its creation."""
 
-    __slots__ = ("children", "content_class")
-
-    def __init__(
-        self,
-        exchange: str,
-        routing_key: str,
-        original: ReadableProperties,
-        death: Death,
-        history: Deaths,
-        message: Message,
-        time: float,
-        personality: Personality,
-    ) -> None:
-        super().__init__(exchange, routing_key, original, death, history, message, time, personality)
-        self.content_class: str = message.content_class
-        self.children: tuple[Child, ...] = message.children
+    # Without __slots__, instances can override the class attributes `content_class` and `children`.
 
 
 def dead_lettered(
@@ -204,8 +189,8 @@ def dead_lettered(
     if personality.sorts_deaths:
         death = death._replace(order=_ORDER_AS_ADDED if message.history is None else _ORDER_BY_NAME)
     key = options.dead_letter_routing_key
-    make = DeadContent if message.children or message.content_class != "basic" else DeadLetter
-    dead = make(
+    plain = message.content_class == "basic" and not message.children
+    dead = (DeadLetter if plain else DeadContent)(
         options.dead_letter_exchange or "",
         message.routing_key if key is None else key,
         original,
@@ -215,6 +200,8 @@ def dead_lettered(
         time,
         personality,
     )
+    if isinstance(dead, DeadContent):
+        dead.content_class, dead.children = message.content_class, message.children
     dead.failures = message.failures if failures is None else failures
     # x-dead-letter-routing-key replaces all routing keys, including those in the header CC.
     dead.copies = message.copies if key is None else None
@@ -398,8 +385,16 @@ class DeadLetterRouter:
         if self._waiting:
             self._route_all()
 
-    def releasing(self) -> Iterator[None]:
-        """The steps of `release`, for an operation of the caller's."""
+    def holding(self, steps: Iterator[None]) -> Iterator[None]:
+        """Steps during which what dies is queued, and then those of routing it."""
+        if not self.hold():
+            yield from steps
+            return
+        try:
+            yield from steps
+        except BaseException:
+            self.release()
+            raise
         self._held = False
         if self._waiting:
             self._routing = True

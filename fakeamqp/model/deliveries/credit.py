@@ -3,11 +3,6 @@
 A `Credit` counts unsettled messages and octets: the prefetch of AMQP 0-9-x, for one consumer or shared by a
 channel or a connection. Deliveries take from it, and settlement refills it. A subscription may depend on
 several credits, and takes a message only while all of them admit it (basic.qos/prefetch-both).
-
-A `Gate` does not count: it is open or shut, for paused channels and full connections. A `Rate` is a limit in
-bytes per second, and a `Window` the prefetch window that consumers share.
-
-A `Grant` is credit that a client grants explicitly (0-10): two balances that begin at 0.
 """
 
 from __future__ import annotations
@@ -69,12 +64,11 @@ class Limit:
 
 
 class Gate(Limit):
-    """A limit that is opened and shut explicitly."""
+    """A limit that is opened and shut explicitly, for paused channels and full connections."""
 
     __slots__ = ()
 
     def shut(self) -> None:
-        """Stop deliveries to every dependent subscription."""
         self.open = False
 
     def reopen(self) -> None:
@@ -111,11 +105,9 @@ class Credit(Limit):
 
     @property
     def limits(self) -> bool:
-        """Whether the window has a limit."""
         return bool(self.message_limit or self.byte_limit)
 
     def take(self, message: Message) -> None:
-        """Count a message as outstanding."""
         self.messages += 1
         self.octets += len(message.body)
         self._update()
@@ -200,12 +192,8 @@ class InheritedCredit(Credit):
         return self.limits
 
 
-def _bytes_of_body(message: Message) -> int:
-    return len(message.body)
-
-
 class Grant(Limit):
-    """Credit by explicit grants, in messages and in bytes.
+    """Credit by explicit grants, in messages and in bytes (0-10).
 
     Both balances begin at 0, and both must allow a message (message.set-flow-mode/both-needed); a message
     that costs more bytes than the balance waits (message.set-flow-mode/no-partial). `messages` and `octets`
@@ -238,7 +226,12 @@ class Grant(Limit):
         "window",
     )
 
-    def __init__(self, measure: Callable[[Message], int] = _bytes_of_body, *, window: bool = True) -> None:
+    def __init__(
+        self,
+        measure: Callable[[Message], int] = lambda message: len(message.body),
+        *,
+        window: bool = True,
+    ) -> None:
         super().__init__()
         self.open: bool = False
         self.messages: int | None = 0
@@ -405,18 +398,14 @@ class Rate(Limit):
             self.open = False
 
     def _go_on(self) -> None:
-        self._timer = None
-        self._open()
+        self.stop()
         self.resume()
-
-    def _open(self) -> None:
-        if not self.open:
-            self.open: bool = True
-            self._opened()
 
     def stop(self) -> None:
         """Cancel the current wait."""
-        self._open()
+        if not self.open:
+            self.open: bool = True
+            self._opened()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -437,12 +426,9 @@ class Window:
         self.rate: Rate = Rate(timers, f"{class_name} consumers continue at the requested rate")
 
     def resize(self, *, count: int, size: int, rate: int = 0) -> None:
-        """Set new limits, which include unsettled deliveries; 0 means no limit. The caller calls `resume`.
+        """Set new limits: messages, bytes of their bodies, and bytes per second; 0 means no limit.
 
-        Args:
-            count: messages.
-            size: bytes of their bodies.
-            rate: bytes of their bodies per second.
+        Unsettled deliveries count. The caller calls `resume`.
         """
         self.credit.resize(count, size)
         self.rate.set(rate)
@@ -453,6 +439,5 @@ class Window:
         self.rate.take(message)
 
     def resume(self) -> None:
-        """Resume the waiting consumers, as far as the limits allow."""
         self.credit.resume()
         self.rate.resume()

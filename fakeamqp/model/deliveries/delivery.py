@@ -143,7 +143,6 @@ class Delivery:
 
     @property
     def settled(self) -> bool:
-        """Whether the delivery has ended."""
         return self.ending is not None
 
     def accept(self) -> None:
@@ -163,11 +162,6 @@ class Delivery:
         self.ending = ending
         for credit in self.credits:
             credit.refill(self.queued.message)
-
-    def take_over(self, holder: Subscription, credits: tuple[Credit, ...]) -> None:
-        """Make another consumer its holder; settling it refills these credits, whatever it took from."""
-        self.holder = holder
-        self.credits = credits
 
     def __repr__(self) -> str:
         return f"<Delivery of {self.queued.message!r} from queue {self.queue.name!r}>"
@@ -220,12 +214,11 @@ def _accepting(deliveries: Sequence[Delivery]) -> Iterator[None]:
 def reject_all(deliveries: Sequence[Delivery], *, ending: Ending = "rejected") -> None:
     """Reject each, and resume the credits; dead letters follow (RabbitMQ: measured)."""
     if deliveries:
-        _operations(deliveries).run(_rejecting(deliveries, ending))
+        dead_letters = deliveries[0].queue.virtual_host.dead_letters
+        _operations(deliveries).run(dead_letters.holding(_rejecting(deliveries, ending)))
 
 
 def _rejecting(deliveries: Sequence[Delivery], ending: Ending) -> Iterator[None]:
-    dead_letters = deliveries[0].queue.virtual_host.dead_letters
-    holds = dead_letters.hold()
     credits: dict[Credit, None] = {}
 
     def reject(part: Sequence[Delivery]) -> None:
@@ -237,22 +230,15 @@ def _rejecting(deliveries: Sequence[Delivery], ending: Ending) -> Iterator[None]
             if delivery.acquired:
                 delivery.queue.reject(delivery)
 
-    try:
-        groups = yield from grouped(deliveries)
-        del deliveries
-        while groups:
-            group = groups.pop()
-            steps = in_steps(group[0].queue.in_order_of_rejection(group), reject, owned=True)
-            del group
-            yield from steps
-            _resume(credits)
-            credits.clear()
-    except BaseException:
-        if holds:
-            dead_letters.release()
-        raise
-    if holds:
-        yield from dead_letters.releasing()
+    groups = yield from grouped(deliveries)
+    del deliveries
+    while groups:
+        group = groups.pop()
+        steps = in_steps(group[0].queue.in_order_of_rejection(group), reject, owned=True)
+        del group
+        yield from steps
+        _resume(credits)
+        credits.clear()
 
 
 def release_all(
@@ -280,21 +266,19 @@ def releasing(
 ) -> Iterator[None]:
     """The steps of `release_all`, for an operation of the caller's."""
     if not deliveries:
-        return
+        return iter(())
     dead_letters = deliveries[0].queue.virtual_host.dead_letters
-    holds = dead_letters.hold()
-    try:
-        # The deliveries of a lost client return together.
-        groups = [deliveries] if ending == "lost" else (yield from grouped(deliveries))
-        del deliveries
-        while groups:
-            yield from _releasing_group(groups.pop(), avoid, ending, redelivered)
-    except BaseException:
-        if holds:
-            dead_letters.release()
-        raise
-    if holds:
-        yield from dead_letters.releasing()
+    return dead_letters.holding(_releasing(deliveries, avoid, ending, redelivered))
+
+
+def _releasing(
+    deliveries: Sequence[Delivery], avoid: object, ending: Ending, redelivered: bool
+) -> Iterator[None]:
+    # The deliveries of a lost client return together.
+    groups = [deliveries] if ending == "lost" else (yield from grouped(deliveries))
+    del deliveries
+    while groups:
+        yield from _releasing_group(groups.pop(), avoid, ending, redelivered)
 
 
 def _releasing_group(
@@ -343,7 +327,11 @@ def grouped(deliveries: Sequence[Delivery]) -> Generator[None, None, list[Sequen
 
     yield from in_steps(deliveries, enter)
     groups: list[Sequence[Delivery]] = []
-    for group in sorted(found.values(), key=lambda each: _queue_and_consumer(each[0]), reverse=True):
+
+    def order(group: list[Delivery]) -> tuple[str, tuple[int, Any]]:
+        return group[0].queue.name, by_consumer(group[0])
+
+    for group in sorted(found.values(), key=order, reverse=True):
         if group[0].holder is None:
             group.sort(key=_tag, reverse=True)
             groups += [(delivery,) for delivery in group]
@@ -355,10 +343,6 @@ def grouped(deliveries: Sequence[Delivery]) -> Generator[None, None, list[Sequen
 def _all_of(by_tag: dict[int, Delivery]) -> Sequence[Delivery]:
     """The deliveries of a dict that is needed no more; a short list is faster to work with."""
     return Values(by_tag) if len(by_tag) > _LONG else list(by_tag.values())
-
-
-def _queue_and_consumer(delivery: Delivery) -> tuple[str, tuple[int, Any]]:
-    return delivery.queue.name, by_consumer(delivery)
 
 
 def by_consumer(delivery: Delivery) -> tuple[int, Any]:

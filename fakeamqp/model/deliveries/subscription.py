@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
 
-__all__ = ["ConsumerTerms", "DeliveryLimits", "RestingPlace", "Subscriber", "Subscription"]
+__all__ = ["ConsumerTerms", "DeliveryLimits", "Subscriber", "Subscription", "Turns"]
 
 
 class Subscriber(Protocol):
@@ -40,11 +40,11 @@ class Subscriber(Protocol):
         """The queue has been deleted: the subscription has ended without the client asking."""
 
 
-class RestingPlace(Protocol):
-    """A place where a queue keeps subscriptions that take no turns."""
+class Turns(Protocol):
+    """Decides whose turn it is in a queue."""
 
     def wake(self, subscription: Subscription) -> None:
-        """One of its subscriptions may have credit again: a limit was opened or replaced, or has changed."""
+        """A subscription that takes no turns may have credit again: a limit was opened, or has changed."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class Subscription:
 
     `owner` is the connection or session that exclusive queues belong to, `group` the channel: a rejected
     message must not return to it in personality `spec`. A queue may keep in `age` the subscription's number
-    in the order of arrival, and in `patience` for how many seconds it may hold a message. `resting` is the
-    place where the queue keeps it while it takes no turns.
+    in the order of arrival, and in `patience` for how many seconds it may hold a message. `resting` is
+    what has to know of changed limits while it takes no turns.
     """
 
     __slots__ = (
@@ -164,7 +164,7 @@ class Subscription:
         self.content_class: str | None = terms.content_class
         self._choice: tuple[Limit, ...] = (_Choice(self),) if self.picks else ()
         self.limits: tuple[Limit, ...] = ()
-        self.resting: RestingPlace | None = None
+        self.resting: Turns | None = None
         self.shares_window: bool = limits.shared
         self.depend_on(limits.limits, limits.credits)
         self.active: bool = True
@@ -209,7 +209,6 @@ class Subscription:
             self.resting.wake(self)
 
     def end(self) -> None:
-        """Forget the limits; called by the queue when the subscription ends."""
         self.active = False
         self.resting = None
         for limit in self.limits:

@@ -577,8 +577,8 @@ class Queue:
                 self.successors.remove(subscription)
             return
         self.rotation.remove(subscription)
-        successor = self.successors.first() if self.successors is not None else None
-        if self.successors is not None and successor is not None:
+        if self.successors:
+            successor = next(iter(self.successors))
             self.successors.remove(successor)
             self.rotation.add(successor)
 

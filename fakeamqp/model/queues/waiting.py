@@ -248,7 +248,7 @@ class ByLevel:
 
 
 class PriorityFifo:
-    """One `Fifo` per priority level, the highest level first (basic/06, basic/07)."""
+    """One `Fifo` per priority level, the highest level first; used like one (basic/06, basic/07)."""
 
     __slots__ = ("_count", "_levels", "_maximum", "_used")
 
@@ -272,18 +272,15 @@ class PriorityFifo:
         return priority if priority < self._maximum else self._maximum
 
     def append(self, queued: QueuedMessage) -> None:
-        """Put a new message at the end of its level."""
         number = self.number(queued)
         self._levels[number].append(queued)
         self._used |= 1 << number
         self._count += 1
 
     def head(self) -> QueuedMessage | None:
-        """The message delivered next, left in place."""
         return self._levels[self._used.bit_length() - 1].head() if self._used else None
 
     def pop(self) -> QueuedMessage:
-        """Take the message delivered next."""
         return self._pop(self._used.bit_length() - 1)
 
     def pop_lowest(self) -> QueuedMessage:
@@ -299,16 +296,13 @@ class PriorityFifo:
         return queued
 
     def remove(self, queued: QueuedMessage) -> None:
-        """Take out a message from anywhere."""
         number = self.number(queued)
-        level = self._levels[number]
-        level.remove(queued)
+        self._levels[number].remove(queued)
         self._count -= 1
-        if not level:
+        if not self._levels[number]:
             self._used &= ~(1 << number)
 
     def returning(self) -> ByLevel:
-        """What messages are gathered in before all of them return at one moment."""
         return ByLevel(self.number)
 
     def put_back(self, returned: Iterable[QueuedMessage]) -> None:
@@ -326,14 +320,13 @@ class PriorityFifo:
                 level.put_back(entered)
 
     def clear(self) -> deque[QueuedMessage]:
-        """Take out everything."""
         taken = joined(level.clear() for level in reversed(self._levels))
         self._count = self._used = 0
         return taken
 
 
 class IndexedFifo:
-    """A ready list with an index of its messages, for fast membership tests."""
+    """A `Fifo` or `PriorityFifo`, used like it, with an index of its messages for fast membership tests."""
 
     __slots__ = ("_waiting", "plain")
 
@@ -351,43 +344,35 @@ class IndexedFifo:
         return queued in self._waiting
 
     def append(self, queued: QueuedMessage) -> None:
-        """Put a new message at the end."""
         self._waiting[queued] = None
         self.plain.append(queued)
 
     def head(self) -> QueuedMessage | None:
-        """The message delivered next, left in place."""
         return self.plain.head()
 
     def pop(self) -> QueuedMessage:
-        """Take the message delivered next."""
         queued = self.plain.pop()
         del self._waiting[queued]
         return queued
 
     def pop_lowest(self) -> QueuedMessage:
-        """Take the oldest message of the lowest priority."""
         queued = self.plain.pop_lowest()
         del self._waiting[queued]
         return queued
 
     def remove(self, queued: QueuedMessage) -> None:
-        """Take out a message from anywhere."""
         self.plain.remove(queued)
         del self._waiting[queued]
 
     def returning(self) -> deque[QueuedMessage] | ByLevel:
-        """What messages are gathered in before all of them return at one moment."""
         return self.plain.returning()
 
     def put_back(self, returned: Iterable[QueuedMessage]) -> None:
-        """Insert messages at their old places."""
         entered = tuple(returned)
         self._waiting.update(dict.fromkeys(entered))
         self.plain.put_back(entered)
 
     def clear(self) -> deque[QueuedMessage]:
-        """Take out everything."""
         self._waiting.clear()
         return self.plain.clear()
 
@@ -457,25 +442,15 @@ class Rotation:
         if not group.turns and not group.resting:
             del self._groups[subscription.priority]
 
-    def first(self) -> Subscription | None:
-        """The first subscription, whether it has credit or not."""
-        return next(iter(self), None)
-
     def wake(self, subscription: Subscription) -> None:
         self._woken[subscription] = None
 
-    def _rest(self, group: _Group, subscription: Subscription) -> None:
-        """A subscription without credit leaves the rotation."""
-        del group.turns[subscription]
-        self._rests = group.resting[subscription] = self._rests + 1
-        subscription.resting = self
-
-    def _wake_up(self, group: _Group, subscription: Subscription) -> int:
-        """A subscription does not rest any more. Returns when it left, in comparison with others."""
+    def _wake_up(self, group: _Group, subscription: Subscription) -> None:
+        """A subscription does not rest any more."""
         self._woken.pop(subscription, None)
         if subscription.resting is self:
             subscription.resting = None
-        return group.resting.pop(subscription)
+        del group.resting[subscription]
 
     def rejoin(self) -> None:
         """Return resting subscriptions with credit to the rotation, in the order in which they left."""
@@ -532,7 +507,9 @@ class Rotation:
                 chosen = subscription
                 break
         for subscription in without_credit:
-            self._rest(group, subscription)
+            del group.turns[subscription]
+            self._rests = group.resting[subscription] = self._rests + 1
+            subscription.resting = self
         if chosen is not None:
             for subscription in (*passed, chosen):
                 group.turns.move_to_end(subscription)
@@ -540,11 +517,8 @@ class Rotation:
 
     def first_able(self, message: Message) -> Subscription | None:
         """The choice of `next_able` after a `dispatch`; the rotation does not move."""
-        for group in self._groups.values():
-            for subscription in group.turns:
-                if subscription.admits(message):
-                    return subscription
-        return None
+        turns = chain.from_iterable(group.turns for group in self._groups.values())
+        return next((each for each in turns if each.admits(message)), None)
 
     def able(self, message: Message) -> Iterator[Subscription]:
         """All subscriptions that can take a message now, in order; the rotation does not move."""

@@ -239,7 +239,6 @@ class VirtualHost:
 
     def _offering(self, message: Message, outcome: Outcome) -> Iterator[None]:
         """The steps of offering a message to many queues."""
-        holds = self.dead_letters.hold()
         refused: list[Queue] = []
 
         def offer(part: Sequence[Queue]) -> None:
@@ -249,14 +248,7 @@ class VirtualHost:
                 elif not queue.enqueue(message):
                     refused.append(queue)
 
-        try:
-            yield from in_steps(outcome.queues, offer, step=_STEP)
-        except BaseException:
-            if holds:
-                self.dead_letters.release()
-            raise
-        if holds:
-            yield from self.dead_letters.releasing()
+        yield from self.dead_letters.holding(in_steps(outcome.queues, offer, step=_STEP))
         if refused:
             outcome.complete(refused)
             if self.state.tap is not None:

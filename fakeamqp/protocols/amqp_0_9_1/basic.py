@@ -193,7 +193,9 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
     queue.subscribe(subscription)
     for delivery in held:
         shared = [credit for credit in delivery.credits if credit in windows]
-        delivery.take_over(subscription, tuple(shared) if own is None else (own, *shared))
+        delivery.holder = subscription
+        # Settling it refills these, whatever it took from.
+        delivery.credits = tuple(shared) if own is None else (own, *shared)
     channel.consumers[tag] = subscription
     channel.note_consumer(
         "consumer added",

@@ -137,7 +137,11 @@ class HeldDeadLetters:
         if not routed and held.reached:
             self._done(held)
             return
-        missing = [each for each in routed if each not in held.reached and not _cycles(each, held)]
+        missing = [
+            each
+            for each in routed
+            if each not in held.reached and (held.reason == "rejected" or not is_cycle(each.name, message))
+        ]
         if not missing:
             return
         held.tried_at = virtual_host.now()
@@ -190,12 +194,6 @@ class HeldDeadLetters:
                 self._queue.virtual_host.now() + _RETRY_AFTER,
                 lambda: f"q '{self._queue.name}' sends {len(self._pending)} held dead letters again",
             )
-
-
-def _cycles(queue: Any, held: _Held) -> bool:
-    """Whether the dead letter has died in this queue before, and no client has rejected it since."""
-    assert held.on_its_way is not None
-    return held.reason != "rejected" and is_cycle(queue.name, held.on_its_way)
 
 
 class ParkedMessages:
