@@ -332,12 +332,8 @@ class ChannelRaces:
 
     def _send(self, message: Message, queue: Queue, seconds: float, arrivals: _Arrivals) -> None:
         """Send a message on its way to a queue."""
-        way = self._on_the_way.setdefault(queue, deque())
 
         def arrive() -> None:
-            way.popleft()
-            if not way:
-                del self._on_the_way[queue]
             if not self._virtual_host.arrive(message, queue):
                 arrivals.accepted = False
             arrivals.missing -= 1
@@ -345,7 +341,26 @@ class ChannelRaces:
                 arrivals.confirm(arrivals.accepted)
 
         what = f"a message from {self._name} arrives in queue {printable(queue.name)}"
-        way.append(self._races.later(seconds, way[-1] if way else None, arrive, what))
+        self._follow(self._on_the_way, queue, seconds, arrive, what)
+
+    def _follow(
+        self,
+        ways: dict[Queue, deque[Timer]],
+        queue: Queue,
+        seconds: float,
+        arrive: Callable[[], object],
+        what: str,
+    ) -> None:
+        """Let something reach a queue in some seconds, and after what goes the same way."""
+        way = ways.setdefault(queue, deque())
+
+        def act() -> None:
+            way.popleft()
+            if not way:
+                del ways[queue]
+            arrive()
+
+        way.append(self._races.later(seconds, way[-1] if way else None, act, what))
 
     def precede(self, name: str) -> None:
         """Let what the channel has sent to a queue arrive before a call; no messages to a quorum queue."""
@@ -358,14 +373,18 @@ class ChannelRaces:
 
     def accept(self, deliveries: Sequence[Delivery]) -> None:
         """Settle acknowledged deliveries in their queues, now or later."""
-        self._settle("settle", accept_all, deliveries)
+        self._settle("settle", "an ack", accept_all, deliveries)
 
     def requeue(self, act: Callable[[Sequence[Delivery]], None], deliveries: Sequence[Delivery]) -> None:
         """Return deliveries to their queues by `act`, now or later."""
-        self._settle("requeue", act, deliveries)
+        self._settle("requeue", "a requeue", act, deliveries)
 
     def _settle(
-        self, kind: RaceKind, act: Callable[[Sequence[Delivery]], None], deliveries: Sequence[Delivery]
+        self,
+        kind: RaceKind,
+        subject: str,
+        act: Callable[[Sequence[Delivery]], None],
+        deliveries: Sequence[Delivery],
     ) -> None:
         of_queues: dict[Queue, list[Delivery]] = {}
         for delivery in deliveries:
@@ -374,30 +393,11 @@ class ChannelRaces:
         for queue, part in of_queues.items():
             seconds = self._races.draw(kind, f"{self._name} to queue {printable(queue.name)}")
             if seconds or queue in self._settlements:
-                self._settle_later(kind, act, seconds, queue, part)
+                what = f"{subject} from {self._name} arrives in queue {printable(queue.name)}"
+                self._follow(self._settlements, queue, seconds, partial(act, part), what)
             else:
                 at_once += part
         act(at_once)
-
-    def _settle_later(
-        self,
-        kind: RaceKind,
-        act: Callable[[Sequence[Delivery]], None],
-        seconds: float,
-        queue: Queue,
-        deliveries: Sequence[Delivery],
-    ) -> None:
-        way = self._settlements.setdefault(queue, deque())
-
-        def arrive() -> None:
-            way.popleft()
-            if not way:
-                del self._settlements[queue]
-            act(deliveries)
-
-        subject = "an ack" if kind == "settle" else "a requeue"
-        what = f"{subject} from {self._name} arrives in queue {printable(queue.name)}"
-        way.append(self._races.later(seconds, way[-1] if way else None, arrive, what))
 
     def cancel(self, subscription: Subscription, notify: Callable[[], object]) -> None:
         """Tell the client now or later that the queue of a consumer was deleted; of quorum queues now."""

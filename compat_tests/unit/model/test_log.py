@@ -15,7 +15,7 @@ from hypothesis.stateful import (
 )
 
 from compat_tests.fuzz.profile import examples
-from fakeamqp.model.queues.log import Cursor, Log
+from fakeamqp.model.queues.stream import Cursor, Log
 
 HEADER = 8
 NOTE = 82
@@ -23,7 +23,9 @@ NOTE = 82
 
 def filled(count: int, *, octets: int = 10, **limits: int) -> Log[int]:
     """A log of numbers, one written every second."""
-    log: Log[int] = Log(**limits)
+    log: Log[int] = Log()
+    for name, limit in limits.items():
+        setattr(log, name, limit)
     for number in range(count):
         log.append(number, octets, number * 1000)
     return log
@@ -44,7 +46,7 @@ def rest(cursor: Cursor[int]) -> list[int]:
 def test_offsets_count_from_nought() -> None:
     log: Log[str] = Log()
     assert [log.append(item, 1, 0) for item in "abc"] == [0, 1, 2]
-    assert [(entry.offset, entry.item) for entry in log] == [(0, "a"), (1, "b"), (2, "c")]
+    assert list(log) == [(0, "a"), (1, "b"), (2, "c")]
     assert len(log) == 3
 
 
@@ -56,17 +58,17 @@ def test_a_segment_is_full_when_the_next_item_comes() -> None:
 
 
 def test_a_note_of_publishers_takes_an_offset_in_every_further_segment() -> None:
-    log: Log[int] = Log(segment_size=HEADER + NOTE + 20)
+    log = filled(0, segment_size=HEADER + NOTE + 20)
     for number in range(20):
         log.append(number, 10, 0, noted=True)
     # The first segment has no note, and so has room for more.
-    offsets = [entry.offset for entry in log]
+    offsets = [offset for offset, _ in log]
     assert offsets == [*range(11), *range(12, 14), *range(15, 17), *range(18, 20), *range(21, 23), 24]
 
 
 def test_there_is_no_note_without_publishers_to_name() -> None:
     log = filled(10, segment_size=HEADER + 20)
-    assert [entry.offset for entry in log] == list(range(10))
+    assert [offset for offset, _ in log] == list(range(10))
 
 
 # --- retention ---------------------------------------------------------------------------------------------
@@ -81,9 +83,9 @@ def test_nothing_is_dropped_without_limits() -> None:
 def test_only_whole_segments_are_dropped_for_their_size() -> None:
     log = filled(10, segment_size=HEADER + 20, max_bytes=2 * (HEADER + 20))
     # 8 and 9 in the newest, 6 and 7 before it: as much as may be.
-    assert [entry.item for entry in log] == [6, 7, 8, 9]
+    assert [item for _, item in log] == [6, 7, 8, 9]
     log.append(10, 10, 0)
-    assert [entry.item for entry in log] == [8, 9, 10]  # Together 28 and 18, and 28 more would be too much.
+    assert [item for _, item in log] == [8, 9, 10]  # Together 28 and 18, and 28 more would be too much.
 
 
 def test_the_newest_segment_is_kept_however_large() -> None:
@@ -91,21 +93,21 @@ def test_the_newest_segment_is_kept_however_large() -> None:
     assert log.retain(0) == 0
     log.segment_size = HEADER
     log.append(100, 10, 0)
-    assert [entry.item for entry in log] == [100]
+    assert [item for _, item in log] == [100]
 
 
 def test_a_segment_is_as_old_as_its_last_item() -> None:
     log = filled(6, segment_size=HEADER + 20, max_age=10_000)
     assert log.retain(1000 + 10_000) == 0  # The first segment was last written to at 1000.
     assert log.retain(1000 + 10_001) == 2
-    assert [entry.item for entry in log] == [2, 3, 4, 5]
+    assert [item for _, item in log] == [2, 3, 4, 5]
     assert log.retain(10**9) == 2
-    assert [entry.item for entry in log] == [4, 5]  # Old as they are.
+    assert [item for _, item in log] == [4, 5]  # Old as they are.
 
 
 def test_age_is_looked_at_when_a_segment_begins() -> None:
     log = filled(3, segment_size=HEADER + 20, max_age=1)
-    assert [entry.item for entry in log] == [2]
+    assert [item for _, item in log] == [2]
 
 
 # --- reading -----------------------------------------------------------------------------------------------
@@ -161,7 +163,7 @@ def test_a_cursor_knows_the_offset_it_will_read() -> None:
 def test_what_is_not_kept_is_cut_off_the_end() -> None:
     log = filled(10, segment_size=HEADER + 20)
     log.truncate(lambda item: item == 3)
-    assert [entry.item for entry in log] == [0, 1, 2, 3]
+    assert [item for _, item in log] == [0, 1, 2, 3]
     assert log.append(4, 10, 0) == 4
     log.truncate(lambda item: False)
     assert (len(log), log.next_offset, log.segments) == (0, 0, 1)
@@ -195,7 +197,7 @@ class AgainstAList(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.log: Log[int] = Log(segment_size=100)
+        self.log = filled(0, segment_size=100)
         self.lines: list[Line] = []
         self.sizes = {0: HEADER}
         self.touched = {0: 0}

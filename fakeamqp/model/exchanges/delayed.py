@@ -71,19 +71,21 @@ class DelayedMessageExchange(Exchange):
         self._inner.check_destination(destination)
 
     def hold_back(self, message: Message) -> float:
-        """See the base class.
+        """Delay a message.
 
         Raises:
             InternalError: the header is text but not a number, or of a type that cannot be one.
         """
-        delay = _counted_delay(message)
-        if delay:
-            self.virtual_host.delays.add(self, message, delay)
+        delay = _delay(message)
+        if not 0 < delay <= _LONGEST:
+            return 0.0
+        self.virtual_host.delays.add(self, message, delay)
         return delay / 1000
 
     def delay(self, message: Message) -> float:
         """Raises as `hold_back` does."""
-        return _counted_delay(message) / 1000
+        delay = _delay(message)
+        return delay / 1000 if 0 < delay <= _LONGEST else 0.0
 
     def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
         """If another exchange has the name now, its bindings count."""
@@ -103,12 +105,6 @@ class DelayedMessageExchange(Exchange):
 
     def _removed(self, binding: Binding) -> None:
         self._inner._removed(binding)
-
-
-def _counted_delay(message: Message) -> int:
-    """The value of x-delay in milliseconds if it is a legal delay; otherwise 0."""
-    delay = _delay(message)
-    return delay if 0 < delay <= _LONGEST else 0
 
 
 def _delay(message: Message) -> int:

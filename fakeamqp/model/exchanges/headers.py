@@ -120,7 +120,7 @@ class _Wanted:
         keys = _numbered_names(given) if in_turn else given
         # None, the void, matches any value. Of several fields with one name each counts (measured).
         self.values = tuple(
-            (key, None if value is None else _wanted(value, octets, by_value))
+            (key, _Nested(value, octets) if isinstance(value, (dict, list)) else _matchable(value, by_value))
             for key, (name, value, octets) in zip(keys, fields, strict=True)
             if name != "x-match" and (with_x or not name.startswith("x-"))
         )
@@ -173,11 +173,6 @@ def _numbered_names(names: Iterable[str]) -> list[str]:
         numbered.append(f"{name}\0{seen[name]}" if seen[name] else name)
         seen[name] += 1
     return numbered
-
-
-def _wanted(value: Any, octets: bytes, by_value: bool) -> Any:
-    """The comparable form of what a binding requires."""
-    return _Nested(value, octets) if isinstance(value, (dict, list)) else _matchable(value, by_value)
 
 
 def _matchable(value: Any, by_value: bool) -> Any:

@@ -132,7 +132,11 @@ class TopicTrie(Generic[T]):
         words = _pattern_words(pattern)
         self._added += 1
         if "#" in words[:-1]:
-            self._items(tuple(words)).setdefault(item, self._added)
+            automaton = self._where.get(tuple(words))
+            if automaton is None:
+                self._file(tuple(words), {item: self._added})
+            else:
+                automaton.items(tuple(words)).setdefault(item, self._added)
             return
         node = self._root
         for word in words:
@@ -141,15 +145,6 @@ class TopicTrie(Generic[T]):
                 child = node.children[word] = _Node()
             node = child
         node.items.setdefault(item, self._added)
-
-    def _items(self, words: tuple[str, ...]) -> dict[T, int]:
-        """The items of a pattern with words behind a `#`; a new pattern is added."""
-        automaton = self._where.get(words)
-        if automaton is not None:
-            return automaton.items(words)
-        items: dict[T, int] = {}
-        self._file(words, items)
-        return items
 
     def _file(self, words: tuple[str, ...], items: dict[T, int]) -> None:
         if not self._automata or self._automata[-1].size >= _LARGEST_AUTOMATON:

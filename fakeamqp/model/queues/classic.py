@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -133,8 +134,10 @@ class ClassicQueue(Queue):
                     self.hand_over(self._queued(message), subscription)
                 return True
         queued = self._queued(message)
-        if message.failures:
-            self._carry_failures(queued)
+        if message.failures and self._failures:
+            # A dead letter brings them along; one that is handed over at once loses them.
+            queued.failures = message.failures
+            queued.redelivered = True
         self.ready.append(queued)
         self.ready_bytes += len(message.body)
         if not plain:
@@ -195,10 +198,8 @@ class ClassicQueue(Queue):
     def next_taker(self, message: Message) -> Subscription | None:
         if not self.selects:
             return None if self.ready else self.rotation.first_able(message)
-        for subscription in self.rotation.able(message):
-            if not any(self.suits(subscription, each) for each in self.ready):
-                return subscription
-        return None
+        able = self.rotation.able(message)
+        return next((each for each in able if not any(self.suits(each, old) for old in self.ready)), None)
 
     def _queued(self, message: Message) -> QueuedMessage:
         self._next_position = position = self._next_position + 1
@@ -210,12 +211,6 @@ class ClassicQueue(Queue):
         queued = QueuedMessage(message, position, expires_at)
         self.virtual_host.state.memory.hold_queued(queued)
         return queued
-
-    def _carry_failures(self, queued: QueuedMessage) -> None:
-        """Keep the failures that a dead letter brings along; one that is handed over at once loses them."""
-        if self._failures:
-            queued.failures = queued.message.failures
-            queued.redelivered = True
 
     def _count_failure(self, delivery: Delivery) -> None:
         """Count a delivery that has ended, if its outcome is a failure."""
@@ -417,19 +412,6 @@ class ClassicQueue(Queue):
         self.ready_bytes = 0
         self._drop(self.ready.clear(), reason, detail)
 
-    def hand_over(self, queued: QueuedMessage, subscription: Subscription) -> None:
-        """Deliver a message that does not wait any more."""
-        message = queued.message
-        if subscription.no_ack:
-            subscription.subscriber.deliver(subscription, message, queued.redelivered, None)
-            return
-        credits = subscription.credits
-        for credit in credits:
-            credit.take(message)
-        delivery = Delivery(self, queued, subscription, subscription.owner, credits, self.virtual_host.now())
-        self.unacked[delivery] = None
-        subscription.subscriber.deliver(subscription, message, queued.redelivered, delivery)
-
     def _pop(self, *, lowest: bool = False) -> QueuedMessage:
         queued = self.ready.pop_lowest() if lowest else self.ready.pop()
         self.ready_bytes -= len(queued.message.body)
@@ -630,13 +612,9 @@ class ClassicQueue(Queue):
     def _expiring(self) -> str:
         """The label of the head's timer."""
         head = self.ready.head()
-        due = None if head is None else head.expires_at
-        count = 0
-        for queued in self.ready:
-            if due is None or queued.expires_at is None or queued.expires_at > due:
-                break
-            count += 1
-        return expires_messages(self.name, count)
+        due = (head and head.expires_at) or 0.0
+        expired = takewhile(lambda each: each.expires_at is not None and each.expires_at <= due, self.ready)
+        return expires_messages(self.name, len(list(expired)))
 
     def _head_is_due(self) -> None:
         self.virtual_host.state.operations.run(self._expire())

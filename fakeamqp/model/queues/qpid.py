@@ -98,25 +98,9 @@ _SEQUENCE_KEY = "qpid.queue_msg_sequence"
 _DELAY = "qpid.auto_delete_timeout"
 _NO_LOCAL = "no-local"
 
-_NAMES = frozenset(
-    {
-        _MAX_COUNT,
-        _MAX_SIZE,
-        _POLICY,
-        *_LEVELS,
-        _LAST_VALUE_KEY,
-        _GROUP_KEY,
-        _SEQUENCE_KEY,
-        _DELAY,
-        _NO_LOCAL,
-    }
-)
-
-_POLICIES: dict[object, Literal["reject", "ring"]] = {
-    "reject": "reject",
-    "ring": "ring",
-    "ring_strict": "ring",
-}
+_NAMES = frozenset((_MAX_COUNT, _MAX_SIZE, _POLICY, *_LEVELS, _LAST_VALUE_KEY, _GROUP_KEY, _SEQUENCE_KEY))
+_NAMES |= {_DELAY, _NO_LOCAL}
+_POLICIES = ("reject", "ring", "ring_strict")
 
 
 @dataclass(frozen=True)
@@ -153,12 +137,14 @@ def qpid_options(arguments: Mapping[str, Any]) -> QpidOptions:
         InvalidArgument: one has an illegal value.
     """
     levels = _either(arguments, _LEVELS)
+    if levels is not None:
+        levels = min(max(levels, 1), _MOST_LEVELS)
     return QpidOptions(
         max_count=_number(arguments, _MAX_COUNT) or None,
         max_size=_number(arguments, _MAX_SIZE) or None,
         policy=_policy(arguments),
-        levels=None if levels is None else min(max(levels, 1), _MOST_LEVELS),
-        shares=() if levels is None else _shares(arguments, min(max(levels, 1), _MOST_LEVELS)),
+        levels=levels,
+        shares=() if levels is None else _shares(arguments, levels),
         last_value_key=_text(arguments, _LAST_VALUE_KEY),
         group_key=_text(arguments, _GROUP_KEY) if _truth(arguments, _SHARED_GROUP) else None,
         sequence_key=_text(arguments, _SEQUENCE_KEY),
@@ -195,10 +181,8 @@ def _shares(arguments: Mapping[str, Any], levels: int) -> tuple[int, ...]:
 def _policy(arguments: Mapping[str, Any]) -> Literal["reject", "ring"]:
     value = arguments.get(_POLICY, "reject")
     if value not in _POLICIES:
-        raise InvalidArgument(
-            f"argument '{_POLICY}' is {value!r}, not one of {', '.join(map(str, _POLICIES))}"
-        )
-    return _POLICIES[value]
+        raise InvalidArgument(f"argument '{_POLICY}' is {value!r}, not one of {', '.join(_POLICIES)}")
+    return "reject" if value == "reject" else "ring"
 
 
 def _text(arguments: Mapping[str, Any], name: str) -> str | None:
@@ -237,12 +221,6 @@ class QpidQueue(ClassicQueue):
     def check_arguments(
         cls, name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
     ) -> None:
-        """See the base class.
-
-        Raises:
-            InvalidArgument: an argument has an illegal value.
-        """
-        super().check_arguments(name, virtual_host, arguments, personality)
         qpid_options(arguments)
 
     def _prepare(self) -> None:
@@ -284,8 +262,11 @@ class QpidQueue(ClassicQueue):
             detail = "it was published over the connection that the queue is exclusive to (no-local)"
             self.virtual_host.message_outcomes.dropped(message, self.name, "local", detail)
             return True
-        if asked.last_value_key is not None:
-            self._drop_last_value(message, asked.last_value_key)
+        if (key := asked.last_value_key) is not None:
+            value = message.headers.get(key)
+            last = next((each for each in self.ready if each.message.headers.get(key) == value), None)
+            if last is not None:
+                self._replaced(last)
         if asked.sequence_key is not None and not self.would_refuse(message):
             self._numbered += 1
             numbered = message.properties.with_headers({asked.sequence_key: self._numbered})
@@ -298,13 +279,6 @@ class QpidQueue(ClassicQueue):
         if owner is None and self.exclusive_subscription is not None:
             owner = self.exclusive_subscription.owner
         return owner is not None and _connection(message.publisher) == _connection(owner)
-
-    def _drop_last_value(self, message: Message, key: str) -> None:
-        """Drop the older message with the same value."""
-        value = message.headers.get(key)
-        last = next((each for each in self.ready if each.message.headers.get(key) == value), None)
-        if last is not None:
-            self._replaced(last)
 
     def _replaced(self, queued: QueuedMessage) -> None:
         self.take_out(queued)
@@ -377,10 +351,10 @@ class QpidQueue(ClassicQueue):
     def _drop_older_values(self, key: str) -> None:
         latest: dict[str, QueuedMessage] = {}
         for queued in sorted(self.ready, key=lambda each: each.position):
-            older = latest.get(repr(queued.message.headers.get(key)))
-            latest[repr(queued.message.headers.get(key))] = queued
-            if older is not None:
-                self._replaced(older)
+            value = repr(queued.message.headers.get(key))
+            if value in latest:
+                self._replaced(latest[value])
+            latest[value] = queued
 
     def keep_persistent(self, *, crash: bool = False) -> None:
         super().keep_persistent(crash=crash)

@@ -311,7 +311,6 @@ class Queue:
 
     def dispatch(self) -> None:
         """Deliver until no message waits or no subscription can take one."""
-        raise NotImplementedError
 
     def get(
         self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
@@ -339,6 +338,19 @@ class Queue:
         """
         return False
 
+    def hand_over(self, queued: QueuedMessage, subscription: Subscription) -> None:
+        """Deliver a message that does not wait any more."""
+        message = queued.message
+        if subscription.no_ack:
+            subscription.subscriber.deliver(subscription, message, queued.redelivered, None)
+            return
+        credits = subscription.credits
+        for credit in credits:
+            credit.take(message)
+        delivery = Delivery(self, queued, subscription, subscription.owner, credits, self.virtual_host.now())
+        self.unacked[delivery] = None
+        subscription.subscriber.deliver(subscription, message, queued.redelivered, delivery)
+
     def show(self, queued: QueuedMessage, subscription: Subscription) -> None:
         """Show a message to a browsing subscription; it stays where it is."""
         delivery = None
@@ -360,7 +372,6 @@ class Queue:
 
     def reject(self, delivery: Delivery) -> None:
         """The delivery was rejected."""
-        raise NotImplementedError
 
     def in_order_of_rejection(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         """The order in which messages die that were rejected together."""
@@ -414,7 +425,6 @@ class Queue:
 
     def drop_all(self, reason: DropReason, detail: str) -> None:
         """Drop all messages that wait or are parked: the queue has been deleted. Clients keep theirs."""
-        raise NotImplementedError
 
     def _drop(self, lost: list[Any] | deque[Any], reason: DropReason, detail: str) -> int:
         """Report queued messages that were taken out, and free them, in steps. Returns how many."""
@@ -432,7 +442,6 @@ class Queue:
 
         After a crash the queue keeps only messages that were confirmed to their publishers.
         """
-        raise NotImplementedError
 
     def keep_in_doubt(self, *, crash: bool = False) -> list[Delivery]:
         """Keep persistent deliveries that prepared branches will settle, after a restart.
@@ -509,7 +518,7 @@ class Queue:
         except BaseException:
             subscription.end()
             raise
-        if subscription.exclusive:
+        if subscription.exclusive and not self.replicated:
             self.exclusive_subscription = subscription
         self.subscriptions[subscription] = None
         self._enter(subscription)

@@ -17,24 +17,25 @@ RabbitMQ 3.10 changes less (measured).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from fakeamqp.model.arguments.queue_arguments import STREAM_OFFSET, QueueOptions, argument_of
 from fakeamqp.model.arguments.values import FILTER_SIZES, LARGEST_SEGMENT
 from fakeamqp.model.deliveries.credit import Grant
-from fakeamqp.model.deliveries.delivery import Delivery
 from fakeamqp.model.errors import ChannelCrash, NotImplementedHere, PreconditionFailed
 from fakeamqp.model.messages.message import Int64, Message, ReadableProperties
 from fakeamqp.model.operations import freeing
-from fakeamqp.model.queues.log import DEFAULT_SEGMENT_SIZE, Cursor, Log
 from fakeamqp.model.queues.queue import NOT_SECURED, Queue
 from fakeamqp.model.queues.waiting import QueuedMessage
 from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:
+    from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.personality import Personality
@@ -61,7 +62,7 @@ def stored_properties(properties: ReadableProperties, *, annotates: bool = True)
     `annotates` says how; see `Personality.streams_annotate`.
 
     Raises:
-        Crash: RabbitMQ cannot convert a header.
+        ChannelCrash: RabbitMQ cannot convert a header.
     """
     headers = properties.headers or {}
     if annotates and FILTER_VALUE in headers and not _is_filter_value(headers[FILTER_VALUE]):
@@ -143,6 +144,264 @@ _SEGMENT_SIZE: Final = argument_of("max_segment_size")
 _FILTER_SIZE: Final = QueueOptions.stream_filter_size.name
 _RETENTION_INTERVAL = 3600.0
 
+DEFAULT_SEGMENT_SIZE = 500_000_000
+"""Bytes after which a segment is full (RabbitMQ: documented)."""
+
+_SEGMENT_HEADER = 8
+_NOTE = 82  # Bytes of a note that names one publisher.
+
+T = TypeVar("T")
+
+
+class _Segment(Generic[T]):
+    """Items with consecutive offsets from `first` on."""
+
+    __slots__ = ("dropped", "first", "following", "items", "octets", "stamp", "stamps")
+
+    def __init__(self, first: int) -> None:
+        self.first: int = first
+        self.items: list[T] = []
+        self.stamps: array[int] = array("q")
+        self.stamp: int = 0
+        self.octets: int = _SEGMENT_HEADER
+        self.following: _Segment[T] | None = None
+        self.dropped: bool = False
+
+
+class Log(Generic[T]):
+    """The items by offset, kept in segments that are dropped whole.
+
+    Items are only added at the end, and each has an offset one above the last. A full segment is followed by
+    a new one with the next item. Retention drops whole segments from the front, but never the newest one
+    (RabbitMQ: documented retention). Readers hold cursors. A cursor knows its segment and its place in it,
+    and segments are linked, so reading the next item has constant cost. A cursor whose segment was dropped
+    continues with the first item of the log.
+
+    A new segment may begin with a note that names the publishers so far, which takes one offset (RabbitMQ:
+    measured). So offsets within a segment have no gaps; between two segments there may be one.
+
+    Attributes:
+        segment_size: bytes after which a segment is full.
+        max_bytes: limit of the log without its newest segment; None means no limit.
+        max_age: limit in milliseconds of the age of a segment's newest item; None means no limit.
+        begun: how many segments have been begun.
+        lost: called with the items that retention drops.
+    """
+
+    __slots__ = (
+        "_count",
+        "_segments",
+        "begun",
+        "lost",
+        "max_age",
+        "max_bytes",
+        "next_offset",
+        "segment_size",
+    )
+
+    def __init__(self) -> None:
+        self.segment_size: int = DEFAULT_SEGMENT_SIZE
+        self.max_bytes: int | None = None
+        self.max_age: float | None = None
+        self.next_offset: int = 0
+        self.begun: int = 1
+        self.lost: Callable[[list[T]], None] = lambda items: None
+        self._count = 0
+        self._segments: list[_Segment[T]] = [_Segment(0)]
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[tuple[int, T]]:
+        """The items with their offsets."""
+        for segment in self._segments:
+            yield from enumerate(segment.items, segment.first)
+
+    # --- writing ------------------------------------------------------------------------------------
+
+    def append(self, item: T, octets: int, stamp: int, *, noted: bool = False) -> int:
+        """Write an item at the end. If that begins a new segment, apply retention.
+
+        Args:
+            item: the item.
+            octets: its size.
+            stamp: the time, in milliseconds since 1970.
+            noted: whether its publisher is named in the notes of new segments.
+
+        Returns:
+            Its offset.
+        """
+        begun = self.begun
+        if noted and self._full:
+            self._begin_segment(stamp, note=True)
+        if self._full:
+            self._begin_segment(stamp)
+        segment = self._segments[-1]
+        offset = self.next_offset
+        segment.items.append(item)
+        segment.stamps.append(stamp)
+        segment.stamp = stamp
+        segment.octets += octets
+        self.next_offset = offset + 1
+        self._count += 1
+        if self.begun != begun:
+            self.retain(stamp)
+        return offset
+
+    @property
+    def _full(self) -> bool:
+        return self._segments[-1].octets >= self.segment_size
+
+    def _begin_segment(self, stamp: int, *, note: bool = False) -> None:
+        if note:
+            self.next_offset += 1
+        segment: _Segment[T] = _Segment(self.next_offset)
+        segment.stamp = stamp
+        if note:
+            segment.octets += _NOTE
+        self._segments[-1].following = segment
+        self._segments.append(segment)
+        self.begun += 1
+
+    def truncate(self, keep: Callable[[T], bool]) -> list[T]:
+        """Remove items from the end, back to the last one that is to be kept.
+
+        There must be no cursors. Offsets are given again. Returns the removed items, oldest first.
+        """
+        taken: list[T] = []
+        while True:
+            segment = self._segments[-1]
+            while segment.items and not keep(segment.items[-1]):
+                taken.append(segment.items.pop())
+                segment.stamps.pop()
+                self._count -= 1
+            self.next_offset = segment.first + len(segment.items)
+            if segment.items or len(self._segments) == 1:
+                return taken[::-1]
+            self._segments.pop()
+            self._segments[-1].following = None
+
+    def discard(self) -> list[list[T]]:
+        """Remove all items, for good. Returns those of each segment."""
+        self.lost = lambda items: None
+        self._count = 0
+        items = [segment.items for segment in self._segments]
+        for segment in self._segments:
+            segment.items = []
+        return items
+
+    # --- retention ----------------------------------------------------------------------------------
+
+    @property
+    def segments(self) -> int:
+        """The number of segments."""
+        return len(self._segments)
+
+    @property
+    def oldest_segment_stamp(self) -> int:
+        """The time of the last write to the oldest segment."""
+        return self._segments[0].stamp
+
+    def retain(self, now: int) -> int:
+        """Drop segments beyond the limits at `now` (milliseconds since 1970). Returns how many items."""
+        before = self._count
+        segments = self._segments
+        if self.max_bytes is not None:
+            allowed = self.max_bytes - segments[-1].octets
+            kept = 1
+            for segment in reversed(segments[:-1]):
+                if segment.octets > allowed:
+                    break
+                allowed -= segment.octets
+                kept += 1
+            self._drop(len(segments) - kept)
+        if self.max_age is not None:
+            old = 0
+            while old < len(segments) - 1 and segments[old].stamp < now - self.max_age:
+                old += 1
+            self._drop(old)
+        return before - self._count
+
+    def _drop(self, count: int) -> None:
+        for segment in self._segments[:count]:
+            self._count -= len(segment.items)
+            segment.dropped = True
+            lost, segment.items = segment.items, []
+            segment.following = None
+            self.lost(lost)
+        del self._segments[:count]
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def first(self) -> Cursor[T]:
+        """A cursor at the first item."""
+        return Cursor(self, self._segments[0])
+
+    def last(self) -> Cursor[T]:
+        """A cursor at the last item, or at the next one if the log is empty."""
+        for segment in reversed(self._segments):
+            if segment.items:
+                return Cursor(self, segment, len(segment.items) - 1)
+        return self.end()
+
+    def end(self) -> Cursor[T]:
+        """A cursor at the next item that will be written."""
+        segment = self._segments[-1]
+        return Cursor(self, segment, len(segment.items))
+
+    def at(self, offset: int) -> Cursor[T]:
+        """A cursor at this offset, or at the first present or future item after it."""
+        place = bisect_left(self._segments, offset + 1, key=lambda segment: segment.first) - 1
+        return Cursor(self, self._segments[max(0, place)], least=offset)
+
+    def since(self, stamp: float) -> Cursor[T]:
+        """A cursor at the first item that was written then or later, or at the next one."""
+        for segment in self._segments:
+            if segment.items and segment.stamp >= stamp:
+                return Cursor(self, segment, bisect_left(segment.stamps, stamp))
+        return self.end()
+
+
+class Cursor(Generic[T]):
+    """A reader's place in a log."""
+
+    __slots__ = ("_index", "_least", "_log", "_segment")
+
+    def __init__(self, log: Log[T], segment: _Segment[T], index: int = 0, least: int = 0) -> None:
+        self._log = log
+        self._segment = segment
+        self._index = index
+        self._least = least
+
+    @property
+    def offset(self) -> int:
+        """The offset of the next item, or the lowest that it can have."""
+        found = self.peek()
+        return max(self._log.next_offset, self._least) if found is None else found[0]
+
+    def peek(self) -> tuple[int, T] | None:
+        """The next item with its offset, not yet passed; None if there is none yet."""
+        segment = self._segment
+        while True:
+            if segment.dropped:
+                segment = self._segment = self._log._segments[0]
+                self._index = 0
+            index = self._index
+            if index < len(segment.items):
+                offset = segment.first + index
+                if offset >= self._least:
+                    return offset, segment.items[index]
+                self._index = min(self._least - segment.first, len(segment.items))
+            elif segment.following is None:
+                return None
+            else:
+                segment = self._segment = segment.following
+                self._index = 0
+
+    def advance(self) -> None:
+        """Pass the item that `peek` returned."""
+        self._index += 1
+
 
 class LogMessage(QueuedMessage):
     """A message of a stream as consumers get it. Its position is its offset."""
@@ -151,7 +410,6 @@ class LogMessage(QueuedMessage):
 
     @property
     def offset(self) -> int:
-        """Its offset."""
         return self.position
 
 
@@ -168,7 +426,8 @@ class StreamQueue(Queue):
 
     def _prepare(self) -> None:
         self.log: Log[Message] = Log()
-        self.log.lost = self._retired
+        detail = "the stream had become too large or the message too old"
+        self.log.lost = lambda lost: self._lost(lost, "retention", detail)
         self._readers: dict[Subscription, _Reader] = {}
         self.refuses_returns: bool = self.virtual_host.state.personality.streams_refuse_rejects
         self._retention_timer: Timer | None = None
@@ -215,10 +474,10 @@ class StreamQueue(Queue):
         return _Shown(self)
 
     def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
-        """See the base class.
+        """Store a message.
 
         Raises:
-            Crash: RabbitMQ cannot store a header. A dead letter is dropped instead.
+            ChannelCrash: RabbitMQ cannot store a header. A dead letter is dropped instead.
         """
         try:
             properties, size = self._stored(message.properties)
@@ -292,16 +551,10 @@ class StreamQueue(Queue):
                     return
             reader.cursor.advance()
             queued = self.message_at(offset, message)
-            if not subscription.acquires:
+            if subscription.acquires:
+                self.hand_over(queued, subscription)
+            else:
                 self.show(queued, subscription)
-                continue
-            credits = subscription.credits
-            for credit in credits:
-                credit.take(message)
-            now = self.virtual_host.now()
-            delivery = Delivery(self, queued, subscription, subscription.owner, credits, now)
-            self.unacked[delivery] = None
-            subscription.subscriber.deliver(subscription, queued.message, False, delivery)
 
     def get(
         self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
@@ -325,9 +578,7 @@ class StreamQueue(Queue):
         """A stream's messages are deleted with it."""
         return []
 
-    def abandon(self) -> list[Message]:
-        """A stream's messages are deleted with it."""
-        return []
+    abandon = clear
 
     def drop_all(self, reason: DropReason, detail: str) -> None:
         for messages in self.log.discard():
@@ -368,7 +619,7 @@ class StreamQueue(Queue):
         Raises:
             PreconditionFailed: the subscription has neither a prefetch count nor credit by grants.
             NotImplementedHere: it does not acknowledge messages, or shares its credit with others.
-            Crash: its arguments make RabbitMQ fail.
+            ChannelCrash: its arguments make RabbitMQ fail.
         """
         personality = self.virtual_host.state.personality
         unlimited, automatic = (words.format(self.place) for words in personality.stream_consumer_terms)
@@ -385,15 +636,12 @@ class StreamQueue(Queue):
         if options.filters == ():
             raise ChannelCrash("x-stream-filter holds no text")
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def _enter(self, subscription: Subscription) -> None:
         """The subscription begins at the requested offset."""
-        try:
-            self.check_subscription(subscription)
-        except BaseException:
-            subscription.end()
-            raise
-        self.subscriptions[subscription] = None
         self._readers[subscription] = _Reader(subscription, self._cursor_for(subscription))
+
+    def _leave(self, subscription: Subscription) -> None:
+        self._readers.pop(subscription, None)
 
     def _cursor_for(self, subscription: Subscription) -> Cursor[Message]:
         log = self.log
@@ -412,10 +660,6 @@ class StreamQueue(Queue):
             return log.since(self._stamp() - start.number * 1000)
         return log.end()
 
-    def unsubscribe(self, subscription: Subscription) -> None:
-        self._readers.pop(subscription, None)
-        super().unsubscribe(subscription)
-
     def detach_all(self) -> list[Subscription]:
         self._readers.clear()
         if self._retention_timer is not None:
@@ -431,9 +675,6 @@ class StreamQueue(Queue):
     def _stamp(self) -> int:
         """Now, in milliseconds since 1970."""
         return int(self.virtual_host.state.clock.time() * 1000)
-
-    def _retired(self, lost: list[Message]) -> None:
-        self._lost(lost, "retention", "the stream had become too large or the message too old")
 
     def _retain(self) -> None:
         self.log.retain(self._stamp())
@@ -478,14 +719,11 @@ class _Reader:
         return found
 
     def _suits(self, message: Message) -> bool:
-        subscription = self.subscription
-        if not subscription.suits(message):
-            return False
-        filters = subscription.options.filters
-        if filters is None:
-            return True
+        options = self.subscription.options
         value = message.headers.get(FILTER_VALUE, "")
-        return value in filters or (value == "" and subscription.options.match_unfiltered)
+        return self.subscription.suits(message) and (
+            options.filters is None or value in options.filters or (value == "" and options.match_unfiltered)
+        )
 
 
 class _Shown:
@@ -500,5 +738,5 @@ class _Shown:
         return len(self._queue.log)
 
     def __iter__(self) -> Iterator[QueuedMessage]:
-        for entry in self._queue.log:
-            yield self._queue.message_at(entry.offset, entry.item)
+        for offset, message in self._queue.log:
+            yield self._queue.message_at(offset, message)

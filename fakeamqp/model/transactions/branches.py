@@ -178,10 +178,7 @@ class BranchView(NamedTuple):
 
 
 class Branch:
-    """A branch and its work. Created by `Branches.start`; `sessions` maps each to whether it is working.
-
-    Requests that its state does not allow raise `IllegalState`.
-    """
+    """A branch and its work. Created by `Branches.start`; `sessions` maps each to whether it is working."""
 
     __slots__ = (
         "_timer",
@@ -387,7 +384,8 @@ class Branches:
 
     A branch is open to the user who has started it, to users with the tag administrator, such as a
     transaction manager with an account of its own, and to requests without a user, which are a test's.
-    Requests raise `NotFound` if there is no such branch, and `AccessRefused` if it is not open to the user.
+    Requests raise `NotFound` if there is no such branch, `AccessRefused` if it is not open to the user, and
+    `IllegalState` if `TRANSITIONS` does not allow them.
 
     Attributes:
         in_doubt: the deliveries that prepared branches will settle. Their messages are not ready and belong
@@ -576,21 +574,16 @@ class Branches:
 
         Returns:
             OK; READ_ONLY if the branch has no work, and is over; or the reason why it was rolled back.
-
-        Raises:
-            IllegalState: a session is associated with it, or it is prepared or completed already.
         """
         return self._settled("prepared", xid, self._finished(xid, user).prepare())
 
     def commit(self, xid: Xid, *, one_phase: bool = False, user: User | None = None) -> XaOutcome:
         """Do the work of the branch. Its xid may be used again then.
 
+        `one_phase` must be set if and only if it is not prepared.
+
         Returns:
             OK; the reason why it was rolled back instead; or the heuristic outcome.
-
-        Raises:
-            IllegalState: a session is associated with it; or it is prepared and `one_phase` is set; or it is
-                not prepared and `one_phase` is not set.
         """
         return self._settled("committed", xid, self._finished(xid, user).commit(one_phase=one_phase))
 
@@ -599,18 +592,11 @@ class Branches:
 
         Returns:
             OK; TIMED_OUT if its timeout has rolled it back before; or the heuristic outcome.
-
-        Raises:
-            IllegalState: a session is associated with it.
         """
         return self._settled("rolled back", xid, self._finished(xid, user).rollback())
 
     def forget(self, xid: Xid, *, user: User | None = None) -> None:
-        """Forget a heuristically completed branch.
-
-        Raises:
-            IllegalState: it is not heuristically completed.
-        """
+        """Forget a heuristically completed branch."""
         self._branch(xid, user).forget()
         self._settled("forgotten", xid, XaOutcome.OK)
 
@@ -627,9 +613,6 @@ class Branches:
             xid: the identity of a prepared branch.
             how: "commit" or "rollback"; "mix" commits the publishes and returns the consumed messages;
                 "hazard" rolls the branch back without reporting that.
-
-        Raises:
-            IllegalState: it is not prepared.
         """
         self._branch(xid, None).decide(_HEURISTIC[how])
         self._report("branch completed heuristically", xid, outcome=_HEURISTIC[how].value)

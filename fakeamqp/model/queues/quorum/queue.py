@@ -204,7 +204,7 @@ class QuorumQueue(Queue):
                 if self.consumers.pick and self._serve_behind_head():
                     continue
                 break
-            self._hand_over(self.pop(), subscription)
+            self.hand_over(self.pop(), subscription)
         if self._overflow.bounded:
             self._overflow.check()
         if self._perishable:
@@ -221,7 +221,7 @@ class QuorumQueue(Queue):
         for queued in list(self.ready):
             for subscription in [each for each in waiting if each.suits(queued.message)]:
                 if subscription.admits(queued.message):
-                    self._hand_over(self._take_out(queued), subscription)
+                    self.hand_over(self._take_out(queued), subscription)
                     return True
                 del waiting[subscription]
             if not waiting:
@@ -241,7 +241,7 @@ class QuorumQueue(Queue):
         self.ready_bytes -= taken.size
         return taken
 
-    def _hand_over(self, queued: QuorumMessage, subscription: Subscription) -> None:
+    def hand_over(self, queued: QueuedMessage, subscription: Subscription) -> None:
         message = self.as_delivered(queued)
         redelivered = queued.redelivered
         if subscription.no_ack:
@@ -493,10 +493,6 @@ class QuorumQueue(Queue):
             )
         if subscription.shares_window and self.choices.refuses_shared_windows:
             raise NotImplementedHere(f"{self.place} does not support global qos")
-
-    def subscribe(self, subscription: Subscription) -> None:
-        super().subscribe(subscription)
-        self.exclusive_subscription: Subscription | None = None
 
     def _enter(self, subscription: Subscription) -> None:
         self.consumers.enter(subscription)
