@@ -105,5 +105,5 @@ def test_a_deleted_queue_knows_its_consumers_no_more(kind: str) -> None:
         Reader(queue, tag)
     bench.host.queues.delete("q", None)
     assert queue.deleted and not queue.subscriptions
-    assert queue.rotation.first() is None
+    assert not queue.rotation
     assert not queue.successors

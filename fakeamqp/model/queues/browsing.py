@@ -16,9 +16,9 @@ browsers every message is stored first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING
 
+from fakeamqp.model.queues.queue import Deadline
 from fakeamqp.model.queues.waiting import IndexedFifo
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.queues.classic import ClassicQueue
     from fakeamqp.model.queues.waiting import Fifo, PriorityFifo, QueuedMessage
-    from fakeamqp.model.timers import Timer
 
 __all__ = ["Browsing"]
 
@@ -60,17 +59,18 @@ class Browsing:
         """Add a browser."""
         queue = self._queue
         held = (delivery.queued for delivery in queue.unacked)
-        self._browsers[subscription] = _Browser(subscription, queue.empty_ready(), self._ready, held)
+        browser = _Browser(subscription, queue.empty_ready(), self._ready, held)
+        self._browsers[subscription] = browser
+        browser.deadline = Deadline(queue.virtual_host, lambda: self._show(browser))
 
     def end(self, subscription: Subscription) -> None:
         """Remove a browser."""
-        self._browsers.pop(subscription).end()
+        self._browsers.pop(subscription).deadline.stop()
 
     def end_all(self) -> None:
         """Remove all browsers, and have the queue's ready list watched no longer."""
-        for browser in self._browsers.values():
-            browser.end()
-        self._browsers.clear()
+        for subscription in list(self._browsers):
+            self.end(subscription)
         self._queue.ready = self._ready.plain
 
     def show_new(self, queued: QueuedMessage) -> None:
@@ -94,19 +94,17 @@ class Browsing:
                 return
             if not subscription.admits(queued.message):
                 if queued.expires_at is not None:
-                    browser.look_again_at(queued.expires_at, partial(self._look_again, browser))
+                    label = f"browser '{subscription.tag}' continues in q '{queue.name}'"
+                    browser.deadline.set(queued.expires_at, label)
                 return
             browser.passed()
             queue.show(queued, subscription)
 
-    def _look_again(self, browser: _Browser, due: float) -> Timer:
-        """Let a browser go on once the message that exceeds its credit has expired."""
-        label = f"browser '{browser.subscription.tag}' continues in q '{self._queue.name}'"
-        return self._queue.virtual_host.call_at(due, lambda: self._show(browser), label)
-
 
 class _Browser:
     """One browsing subscription.
+
+    `deadline` is set for the expiry of the message ahead if the browser has no credit for it.
 
     Args:
         subscription: the subscription.
@@ -115,7 +113,8 @@ class _Browser:
         held: the messages that clients hold.
     """
 
-    __slots__ = ("_ahead", "_longest", "_timer", "subscription")
+    __slots__ = ("_ahead", "_longest", "deadline", "subscription")
+    deadline: Deadline
 
     def __init__(
         self,
@@ -130,7 +129,6 @@ class _Browser:
             ahead.append(queued)
         ahead.put_back(held)
         self._longest = max(_SHORT, 2 * len(ahead))
-        self._timer: Timer | None = None
 
     def add(self, queued: QueuedMessage, waiting: IndexedFifo, unacked: Iterable[Delivery]) -> None:
         """Add a new message, which waits."""
@@ -155,15 +153,3 @@ class _Browser:
     def passed(self) -> None:
         """The message that `next` named has been shown."""
         self._ahead.pop()
-
-    def look_again_at(self, due: float, call_at: Callable[[float], Timer]) -> None:
-        """Go on at a time: then the message expires that the browser has no credit for."""
-        if self._timer is None or not self._timer.active or self._timer.due != due:
-            self.end()
-            self._timer = call_at(due)
-
-    def end(self) -> None:
-        """Cancel the timer."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None

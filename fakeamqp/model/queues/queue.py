@@ -12,7 +12,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakeamqp.model.arguments import ConsumerOptions, QueueOptions, consumer_options
-from fakeamqp.model.deliveries.credit import Credit
 from fakeamqp.model.deliveries.delivery import Delivery
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed
 from fakeamqp.model.operations import freeing, in_steps
@@ -142,6 +141,8 @@ class Queue:
     """Whether shared windows limit the consumers (basic.qos with global set)."""
     fails_commits: ClassVar[bool] = True
     """Whether a refused message fails its transaction."""
+    inherits_credit: ClassVar[bool] = False
+    """Whether the deliveries that a consumer takes over from a cancelled one count for its credit."""
     default_prefetch: ClassVar[int] = 0
     """How many messages a consumer without a prefetch may hold; 0 means any number."""
     refuses_returns: bool = False
@@ -478,11 +479,12 @@ class Queue:
         self.used()
 
     def _acknowledgement_timeout(self) -> float | None:
-        personality = self.virtual_host.state.personality
-        if not personality.channels_time_out:
-            return None
+        return self.consumer_timeout() if self.virtual_host.state.personality.channels_time_out else None
+
+    def consumer_timeout(self) -> float | None:
+        """How many seconds a consumer that asks for no other timeout may hold a delivery; None for ever."""
         asked = self.options.consumer_timeout
-        return (personality.consumer_timeout or None) if asked is None else asked
+        return (self.virtual_host.state.personality.consumer_timeout or None) if asked is None else asked
 
     # --- subscriptions ------------------------------------------------------------------------------
 
@@ -523,13 +525,6 @@ class Queue:
         self.subscriptions[subscription] = None
         self._enter(subscription)
         self.used()
-
-    def succession_credit(self, prefetch: tuple[int, int], held: int) -> Credit:
-        """The credit of a consumer that takes over so many deliveries of a cancelled one with its tag.
-
-        They do not count, but settling them returns credit (RabbitMQ: measured).
-        """
-        return Credit(*prefetch)
 
     def _enter(self, subscription: Subscription) -> None:
         """Add a subscription to the rotation, or to those that wait to be active."""

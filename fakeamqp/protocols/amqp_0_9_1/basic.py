@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fakeamqp.model.deliveries.credit import Credit, Limit
+from fakeamqp.model.deliveries.credit import Credit, InheritedCredit, Limit
 from fakeamqp.model.deliveries.delivery import accept_all, check_returns, reject_all, release_all
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.model.errors import ChannelCrash, NotAllowed, PreconditionFailed
@@ -159,7 +159,9 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
     held = channel.ledger.held_for(queue, tag) if inherits else []
     own: Credit | None = None
     if counted and prefetch[0]:
-        own = queue.succession_credit(prefetch, len(held)) if held else Credit(*prefetch)
+        # Elsewhere what it takes over does not count, but settling it returns credit (RabbitMQ: measured).
+        counts = held and queue.inherits_credit
+        own = InheritedCredit(*prefetch, len(held)) if counts else Credit(*prefetch)
         credits.append(own)
     windows: list[Credit] = []
     if shares_windows(channel, queue):

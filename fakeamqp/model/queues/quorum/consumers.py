@@ -69,7 +69,6 @@ class ServiceQueue:
             group.setdefault(subscription)
 
     def remove(self, subscription: Subscription) -> None:
-        """Remove a consumer, if it is in the queue."""
         self._forget(subscription)
         self._leave(subscription)
 
@@ -293,7 +292,7 @@ class QuorumConsumers:
     def enter(self, subscription: Subscription) -> None:
         """Add a consumer."""
         asked = subscription.options.timeout
-        subscription.patience = self._patience() if asked is None else asked
+        subscription.patience = self._queue.consumer_timeout() if asked is None else asked
         self._newest = subscription.age = self._newest + 1
         self.pick = self.pick or subscription.picks
         if self.single is None:
@@ -349,17 +348,11 @@ class QuorumConsumers:
 
     # --- timeouts -----------------------------------------------------------------------------------
 
-    def _patience(self) -> float | None:
-        """The timeout in seconds where a consumer asks for no other; None means no timeout."""
-        queue = self._queue
-        asked = queue.options.consumer_timeout
-        return (queue.virtual_host.state.personality.consumer_timeout or None) if asked is None else asked
-
     def _limit(self, delivery: Delivery) -> float | None:
         """The timeout of a delivery in seconds; None where a prepared branch will settle it."""
         if delivery in self._queue.virtual_host.branches.in_doubt:
             return None
-        return self._patience() if delivery.holder is None else delivery.holder.patience
+        return self._queue.consumer_timeout() if delivery.holder is None else delivery.holder.patience
 
     def _held_under(self, timeout: float) -> Iterator[Delivery]:
         return (each for each in self._queue.unacked if self._limit(each) == timeout)

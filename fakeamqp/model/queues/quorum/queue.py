@@ -14,7 +14,6 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, cast
 
-from fakeamqp.model.deliveries.credit import InheritedCredit
 from fakeamqp.model.deliveries.delivery import Delivery, by_consumer, grouped
 from fakeamqp.model.errors import NotImplementedHere, ResourceLocked
 from fakeamqp.model.messages.message import Int64
@@ -27,7 +26,6 @@ from fakeamqp.model.queues.waiting import QueuedMessage
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
-    from fakeamqp.model.deliveries.credit import Credit
     from fakeamqp.model.deliveries.subscription import Subscriber, Subscription
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
@@ -61,6 +59,7 @@ class QuorumQueue(Queue):
     replicated = True
     shares_windows = False
     fails_commits = False
+    inherits_credit = True
     default_prefetch = 2000
 
     __slots__ = (
@@ -253,13 +252,10 @@ class QuorumQueue(Queue):
             credit.take(message)
         self.consumers.service_queue.served(subscription)
         delivery = Delivery(self, queued, subscription, subscription.owner, credits, self.virtual_host.now())
-        self._begin(delivery)
-        subscription.subscriber.deliver(subscription, message, redelivered, delivery)
-
-    def _begin(self, delivery: Delivery) -> None:
         self.unacked[delivery] = None
         if self.consumers.timeouts is not None:
             self.consumers.watch(delivery)
+        subscription.subscriber.deliver(subscription, message, redelivered, delivery)
 
     def as_delivered(self, queued: QueuedMessage, *, asked: bool = False) -> Message:
         """A returned message carries how often it was returned."""
@@ -306,7 +302,8 @@ class QuorumQueue(Queue):
         if not no_ack:
             delivery = Delivery(self, queued, None, owner, (), self.virtual_host.now())
             self.consumers.getters[delivery] = cast("Subscriber", group)
-            self._begin(delivery)
+            self.unacked[delivery] = None
+            self.consumers.watch(delivery)
             self._settled()
         else:
             self.dispatch()  # Settled at once: expired messages behind it go as well.
@@ -500,10 +497,6 @@ class QuorumQueue(Queue):
     @property
     def single_active(self) -> Subscription | None:
         return None if self.consumers.single is None else self.consumers.single.active
-
-    def succession_credit(self, prefetch: tuple[int, int], held: int) -> Credit:
-        """Here they count (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
-        return InheritedCredit(*prefetch, held)
 
     def _leave(self, subscription: Subscription) -> None:
         self.consumers.leave(subscription)
