@@ -60,7 +60,6 @@ class Death(NamedTuple):
     claimed: Mapping[str, Any] | None = None
 
     def table(self) -> dict[str, Any]:
-        """The entry of x-death."""
         if self.claimed is not None:
             return self._claimed_table(self.claimed)
         from datetime import datetime, timezone
@@ -462,7 +461,6 @@ def _passes_on(queue: Queue) -> bool:
 
 
 def _nowhere(exchange: str | None) -> str:
-    """A text that says why a dead letter has no exchange to go to."""
     if exchange is None:
         return "the queue has no dead-letter exchange"
     return f"dead-letter exchange {exchange!r} does not exist"
@@ -482,6 +480,5 @@ def _cycle(queue: str, leaving: _PendingLetter) -> str | None:
 
 
 def _no_way(dead: Message, alternate: Exchange | None) -> str:
-    """A text that says why the exchange could not route a message."""
     kind, name = ("dead-letter", dead.exchange) if alternate is None else ("alternate", alternate.name)
     return f"{kind} exchange {name!r} found no queue for routing key {dead.routing_key!r}"

@@ -103,7 +103,6 @@ class History(Generic[R]):
         return reversed(self._kept)
 
     def append(self, record: R) -> None:
-        """Add a record, and remove old ones beyond the bounds."""
         self.count += 1
         self._kept.append(record)
         message = record.message
@@ -132,7 +131,6 @@ class History(Generic[R]):
         self._octets -= len(message.body) + len(message.properties_bytes)
 
     def clear(self) -> None:
-        """Remove all records and reset the count."""
         self._kept.clear()
         self.count = self._octets = 0
 
@@ -167,7 +165,6 @@ class OutcomeHistories:
         return history
 
     def clear(self) -> None:
-        """Forget everything."""
         self.returned.clear()
         self.dead_lettered.clear()
         self.dropped.clear()
@@ -182,7 +179,6 @@ class MessageOutcomes:
         self._virtual_host = virtual_host
 
     def returned(self, message: Message, code: int, text: str, channel: int | None = None) -> None:
-        """The message is returned to its publisher."""
         self._record("returned", message, code, text, self._virtual_host.name, channel)
 
     def expired(self, message: Message, queue: str) -> None:
@@ -223,7 +219,6 @@ class MessageOutcomes:
     def dropped_all(
         self, messages: Sequence[Message], queue: str | None, reason: DropReason, detail: str
     ) -> None:
-        """All of these messages are dropped."""
         carry_out(self.dropping(messages, queue, reason, detail))
 
     def dropping(

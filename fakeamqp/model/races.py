@@ -136,11 +136,9 @@ class Races:
 
     @property
     def pending(self) -> bool:
-        """Whether any outcome is still late."""
         return bool(self._pending)
 
     def of(self, channel: PublishingChannel) -> ChannelRaces:
-        """The races of a new channel."""
         return ChannelRaces(self, channel, f"channel {channel.number} of {self._name(channel.connection)}")
 
     def _name(self, connection: ClientConnection) -> str:
@@ -158,7 +156,6 @@ class Races:
             release()
 
     def settle(self) -> None:
-        """Carry out all late outcomes now, in their order."""
         while self._pending:
             self.hurry(sorted(self._pending, key=lambda each: each.due))
 
@@ -173,7 +170,6 @@ class Races:
         self.occurred.clear()
 
     def draw(self, kind: RaceKind, what: str) -> float:
-        """Draw a delay, in seconds."""
         nth = self._counts[kind, what] = self._counts.get((kind, what), 0) + 1
         seconds = self._draw(kind, what, nth)
         if seconds:
@@ -331,7 +327,6 @@ class ChannelRaces:
         return late
 
     def _send(self, message: Message, queue: Queue, seconds: float, arrivals: _Arrivals) -> None:
-        """Send a message on its way to a queue."""
 
         def arrive() -> None:
             if not self._virtual_host.arrive(message, queue):

@@ -39,7 +39,6 @@ class Limit:
         self.subscriptions: dict[Subscription, None] = {}
 
     def admits(self, message: Message) -> bool:
-        """Whether this message may be sent now."""
         return self.open
 
     def _opened(self) -> None:
@@ -245,7 +244,6 @@ class Grant(Limit):
         """The reasons for which the grant admits nothing, whatever its balances."""
 
     def admits(self, message: Message) -> bool:
-        """Whether both balances allow this message."""
         if not self.open:
             return False
         octets = self.octets
@@ -402,7 +400,6 @@ class Rate(Limit):
         self.resume()
 
     def stop(self) -> None:
-        """Cancel the current wait."""
         if not self.open:
             self.open: bool = True
             self._opened()

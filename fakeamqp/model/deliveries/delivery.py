@@ -400,7 +400,6 @@ class Ledger:
         self.timeouts = DeliveryTimeouts(timers, held, expired, label)
 
     def add(self, delivery: Delivery) -> int:
-        """Add a delivery under the next tag."""
         self.last_tag = delivery.tag = tag = self.last_tag + 1
         self.outstanding[tag] = delivery
         if self.timeouts is not None:

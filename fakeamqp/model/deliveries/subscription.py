@@ -172,7 +172,6 @@ class Subscription:
         self.patience: float | None = None
 
     def admits(self, message: Message) -> bool:
-        """Whether all limits admit this message now."""
         return all(limit.admits(message) for limit in self.limits)
 
     @property
@@ -193,7 +192,6 @@ class Subscription:
 
     @property
     def picks(self) -> bool:
-        """Whether some messages may not suit it."""
         return self.no_local or self.content_class is not None
 
     def depend_on(self, limits: tuple[Limit, ...], credits: tuple[Credit, ...]) -> None:

@@ -83,7 +83,6 @@ class DelayedMessageExchange(Exchange):
         return delay / 1000
 
     def delay(self, message: Message) -> float:
-        """Raises as `hold_back` does."""
         delay = _delay(message)
         return delay / 1000 if 0 < delay <= _LONGEST else 0.0
 

@@ -109,12 +109,10 @@ class _BindingIndex:
         return self._found.get(key, ())
 
     def add(self, binding: Binding) -> None:
-        """A binding was made."""
         if self._found is not None and (key := self._key(binding)) is not None:
             self._found.setdefault(key, {})[binding] = None
 
     def remove(self, binding: Binding) -> None:
-        """A binding was removed."""
         if self._found is None or (key := self._key(binding)) is None:
             return
         found = self._found[key]
@@ -260,7 +258,6 @@ class Exchange:
         )
 
     def drop(self, binding: Binding) -> None:
-        """Remove this binding."""
         del self.bindings[binding.identity]
         self.virtual_host.bindings.count -= 1
         self._by_routing_key.remove(binding)

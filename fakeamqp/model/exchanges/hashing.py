@@ -131,7 +131,6 @@ def _hashed_name(name: str) -> int:
 
 
 def _mixed(a: int, b: int, c: int) -> tuple[int, int, int]:
-    """One round of Jenkins' mix."""
     a = (a - b - c & _MASK_32) ^ c >> 13
     b = (b - c - a & _MASK_32) ^ (a << 8 & _MASK_32)
     c = (c - a - b & _MASK_32) ^ b >> 13
@@ -253,7 +252,6 @@ class Ring(Generic[T]):
                 self.add(each, its_weight)
 
     def clear(self) -> None:
-        """Remove all members."""
         self.buckets = 0
         self._members = []
         self._owned = {}
@@ -309,7 +307,6 @@ class ConsistentHashExchange(Exchange):
         return options
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
-        """Refuse a key that is not a weight."""
         if not _is_integer(routing_key):
             raise PreconditionFailed(f"The binding key must be an integer: {term(routing_key)}")
         largest = self.virtual_host.state.personality.largest_hash_weight
@@ -327,7 +324,6 @@ class ConsistentHashExchange(Exchange):
 
     @property
     def buckets(self) -> int:
-        """The number of buckets of the ring."""
         return self._ring.buckets
 
     @property
@@ -449,12 +445,10 @@ class LocalRandomExchange(RandomExchange):
     type_name = "x-local-random"
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
-        """Refuse a key."""
         if routing_key:
             raise PreconditionFailed(f"Non empty binding '{routing_key}' key not permitted")
 
     def check_destination(self, destination: Destination) -> None:
-        """Refuse destinations that are not classic queues."""
         if destination.kind != "queue":
             raise PreconditionFailed("Destination not found")
         if destination.type_name != "classic":

@@ -44,11 +44,9 @@ class Service:
         self.contents: frozenset[str] | None = contents
 
     def could_take(self, message: Message) -> bool:
-        """A service takes every message at once."""
         return True
 
     def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
-        """Hand over a message."""
         self._virtual_host.call_later(
             0.0, lambda: self._hand_over(message), lambda: f"{self.name} gets a message"
         )

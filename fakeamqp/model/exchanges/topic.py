@@ -66,11 +66,9 @@ class _Automaton(Generic[T]):
         return len(self._places)
 
     def patterns(self) -> Iterable[tuple[tuple[str, ...], dict[T, int]]]:
-        """The patterns, each with its items."""
         return [(words, self._items[first + len(words)]) for words, first in self._places.items()]
 
     def items(self, words: tuple[str, ...]) -> dict[T, int]:
-        """The items of a pattern."""
         return self._items[self._places[words] + len(words)]
 
     def add(self, words: tuple[str, ...], items: dict[T, int]) -> None:
@@ -90,7 +88,6 @@ class _Automaton(Generic[T]):
         self.size = last + 1
 
     def remove(self, words: tuple[str, ...]) -> None:
-        """Remove a pattern."""
         first = self._places.pop(words)
         self._starts ^= 1 << first
         self._ends ^= 1 << first + len(words)

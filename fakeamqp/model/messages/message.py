@@ -248,7 +248,6 @@ class Message:
         return self.properties.priority or 0
 
     def with_properties(self, properties: ReadableProperties) -> Message:
-        """A copy of the message with other properties."""
         make = Message
         if self.children or self.content_class != "basic":
             make = _KINDS[self.content_class]
@@ -477,7 +476,6 @@ class UnfinishedMessages(Generic[M]):
         self.take(user, resume_id)
 
     def take(self, user: str, resume_id: str) -> M | None:
-        """Take out what there is; None where there is nothing."""
         message = self._kept.pop((user, resume_id), None)
         if message is not None:
             self._octets -= len(message.octets)
@@ -486,6 +484,5 @@ class UnfinishedMessages(Generic[M]):
         return message
 
     def clear(self) -> None:
-        """Forget everything."""
         for user, resume_id in list(self._kept):
             self.take(user, resume_id)

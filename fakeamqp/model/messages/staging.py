@@ -66,7 +66,6 @@ class Staged(UnfinishedMessage):
 
     @property
     def complete(self) -> bool:
-        """True once all bytes and the description were received."""
         return self.description is not None and len(self.octets) == self.size
 
     def message(self, exchange: str, routing_key: str, publisher: object) -> FileMessage:
@@ -305,7 +304,6 @@ class Downloads:
         return withdrawn
 
     def clear(self) -> None:
-        """Remove everything: the client has disconnected."""
         self._under_way.clear()
 
 

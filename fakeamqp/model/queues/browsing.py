@@ -56,7 +56,6 @@ class Browsing:
         return subscription in self._browsers
 
     def begin(self, subscription: Subscription) -> None:
-        """Add a browser."""
         queue = self._queue
         held = (delivery.queued for delivery in queue.unacked)
         browser = _Browser(subscription, queue.empty_ready(), self._ready, held)
@@ -64,7 +63,6 @@ class Browsing:
         browser.deadline = Deadline(queue.virtual_host, lambda: self._show(browser))
 
     def end(self, subscription: Subscription) -> None:
-        """Remove a browser."""
         self._browsers.pop(subscription).deadline.stop()
 
     def end_all(self) -> None:
@@ -74,7 +72,6 @@ class Browsing:
         self._queue.ready = self._ready.plain
 
     def show_new(self, queued: QueuedMessage) -> None:
-        """Show a message that has just been stored."""
         for browser in list(self._browsers.values()):
             browser.add(queued, self._ready, self._queue.unacked)
             self._show(browser)
@@ -131,7 +128,6 @@ class _Browser:
         self._longest = max(_SHORT, 2 * len(ahead))
 
     def add(self, queued: QueuedMessage, waiting: IndexedFifo, unacked: Iterable[Delivery]) -> None:
-        """Add a new message, which waits."""
         ahead = self._ahead
         ahead.append(queued)
         if len(ahead) > self._longest:
@@ -151,5 +147,4 @@ class _Browser:
         return None
 
     def passed(self) -> None:
-        """The message that `next` named has been shown."""
         self._ahead.pop()

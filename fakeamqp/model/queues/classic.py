@@ -418,7 +418,6 @@ class ClassicQueue(Queue):
         return queued
 
     def take_out(self, queued: QueuedMessage) -> None:
-        """Remove a message from those that wait."""
         self.ready.remove(queued)
         self.ready_bytes -= len(queued.message.body)
 
@@ -571,7 +570,6 @@ class ClassicQueue(Queue):
             self._stop_browsing()
 
     def _stop_browsing(self) -> None:
-        """The last browsing subscription has ended."""
         if self._browsing is not None:
             self._browsing.end_all()
             self._browsing = None
@@ -585,7 +583,6 @@ class ClassicQueue(Queue):
     # --- time --------------------------------------------------------------------------------------
 
     def is_expired(self, queued: QueuedMessage) -> bool:
-        """Whether a message's time to live has passed."""
         return queued.expires_at is not None and queued.expires_at <= self.virtual_host.now() + MARGIN
 
     def live_head(self) -> QueuedMessage | None:
@@ -603,14 +600,12 @@ class ClassicQueue(Queue):
             self._watch_head()
 
     def _watch_head(self) -> None:
-        """Set the timer for the expiry of the head."""
         head = self.ready.head()
         due = None if head is None else head.expires_at
         if due != self._head_expiry.due:
             self._head_expiry.set(due, self._expiring)
 
     def _expiring(self) -> str:
-        """The label of the head's timer."""
         head = self.ready.head()
         due = (head and head.expires_at) or 0.0
         expired = takewhile(lambda each: each.expires_at is not None and each.expires_at <= due, self.ready)
@@ -620,7 +615,6 @@ class ClassicQueue(Queue):
         self.virtual_host.state.operations.run(self._expire())
 
     def _expire(self) -> Iterator[None]:
-        """Drop expired messages at the head, in steps."""
         left = STEP
         while (queued := self.ready.head()) is not None and self.is_expired(queued):
             if not left:
@@ -641,5 +635,4 @@ class ClassicQueue(Queue):
 
 
 def _all_basic(messages: Iterable[QueuedMessage]) -> bool:
-    """Whether all of these are of class basic."""
     return all(queued.message.content_class == "basic" for queued in messages)

@@ -71,11 +71,9 @@ class FairShareFifo(PriorityFifo):
         return filled[0]
 
     def head(self) -> QueuedMessage | None:
-        """The message delivered next, left in place."""
         return self._levels[self._next()].head() if self._used else None
 
     def pop(self) -> QueuedMessage:
-        """Take the message delivered next."""
         number = self._next()
         if self._shares:
             if self._shares[number] and self._had[number] >= self._shares[number]:
@@ -249,7 +247,6 @@ class QpidQueue(ClassicQueue):
         return self.asked.levels is not None or super()._drops_lowest
 
     def _select_groups(self) -> None:
-        """With groups, messages do not suit every subscription."""
         if self.asked.group_key is not None:
             self._select()
 

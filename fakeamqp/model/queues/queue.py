@@ -113,7 +113,6 @@ class Deadline:
         self._timer = None if due is None else self._virtual_host.call_at(due, self._fire, label)
 
     def stop(self) -> None:
-        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -219,7 +218,6 @@ class Queue:
 
     @property
     def place(self) -> str:
-        """The queue in texts of errors."""
         return f"queue '{self.name}' in vhost '{self.virtual_host.name}'"
 
     # --- declaration --------------------------------------------------------------------------------
@@ -435,7 +433,6 @@ class Queue:
         return count
 
     def _dropped(self, lost: Sequence[QueuedMessage], reason: DropReason, detail: str) -> None:
-        """Report dropped messages."""
         self.virtual_host.message_outcomes.dropped_all(MessagesOf(lost), self.name, reason, detail)
 
     def keep_persistent(self, *, crash: bool = False) -> None:

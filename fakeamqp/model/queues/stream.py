@@ -294,12 +294,10 @@ class Log(Generic[T]):
 
     @property
     def segments(self) -> int:
-        """The number of segments."""
         return len(self._segments)
 
     @property
     def oldest_segment_stamp(self) -> int:
-        """The time of the last write to the oldest segment."""
         return self._segments[0].stamp
 
     def retain(self, now: int) -> int:
@@ -334,7 +332,6 @@ class Log(Generic[T]):
     # --- reading ------------------------------------------------------------------------------------
 
     def first(self) -> Cursor[T]:
-        """A cursor at the first item."""
         return Cursor(self, self._segments[0])
 
     def last(self) -> Cursor[T]:
@@ -345,7 +342,6 @@ class Log(Generic[T]):
         return self.end()
 
     def end(self) -> Cursor[T]:
-        """A cursor at the next item that will be written."""
         segment = self._segments[-1]
         return Cursor(self, segment, len(segment.items))
 
@@ -399,7 +395,6 @@ class Cursor(Generic[T]):
                 self._index = 0
 
     def advance(self) -> None:
-        """Pass the item that `peek` returned."""
         self._index += 1
 
 
@@ -470,7 +465,6 @@ class StreamQueue(Queue):
 
     @property
     def ready(self) -> _Shown:
-        """All messages, as consumers get them."""
         return _Shown(self)
 
     def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
@@ -526,7 +520,6 @@ class StreamQueue(Queue):
         )
 
     def message_at(self, offset: int, message: Message) -> LogMessage:
-        """A message of the log as consumers get it."""
         properties = message.properties.with_headers(
             {OFFSET: Int64(offset)}, ordered=self.virtual_host.state.personality.sorts_headers
         )
@@ -673,7 +666,6 @@ class StreamQueue(Queue):
     # --- time ---------------------------------------------------------------------------------------
 
     def _stamp(self) -> int:
-        """Now, in milliseconds since 1970."""
         return int(self.virtual_host.state.clock.time() * 1000)
 
     def _retain(self) -> None:

@@ -61,7 +61,6 @@ class QueuedMessage:
         self.avoid: ref[object] | None = None
 
     def avoids(self, group: object) -> bool:
-        """Whether this group must not get it again."""
         return self.avoid is not None and group is not None and self.avoid() is group
 
     @property
@@ -145,7 +144,6 @@ class Fifo:
         return merge((queued for _, queued in sorted(self._returned)), self._items, key=_position)
 
     def append(self, queued: QueuedMessage) -> None:
-        """Put a new message at the end."""
         self._items.append(queued)
 
     def returning(self) -> deque[QueuedMessage]:
@@ -230,7 +228,6 @@ class ByLevel:
         return chain.from_iterable(self._levels.values())
 
     def append(self, queued: QueuedMessage) -> None:
-        """Add a message."""
         number = self._number(queued)
         level = self._levels.get(number)
         if level is None:
@@ -284,7 +281,6 @@ class PriorityFifo:
         return self._pop(self._used.bit_length() - 1)
 
     def pop_lowest(self) -> QueuedMessage:
-        """Take the oldest message of the lowest level that has any."""
         return self._pop((self._used & -self._used).bit_length() - 1)
 
     def _pop(self, number: int) -> QueuedMessage:
@@ -446,7 +442,6 @@ class Rotation:
         self._woken[subscription] = None
 
     def _wake_up(self, group: _Group, subscription: Subscription) -> None:
-        """A subscription does not rest any more."""
         self._woken.pop(subscription, None)
         if subscription.resting is self:
             subscription.resting = None

@@ -216,7 +216,6 @@ class Branch:
         return user is None or self.user_name in (None, user.name) or "administrator" in user.tags
 
     def view(self) -> BranchView:
-        """A snapshot of it."""
         working = sum(self.sessions.values())
         return BranchView(
             self.xid,
@@ -324,7 +323,6 @@ class Branch:
         self.outcome = outcome
 
     def forget(self) -> None:
-        """Forget a heuristically completed branch."""
         self._step(BranchEvent.FORGET)
 
     def _undo(self, ending: Ending = "released") -> None:
@@ -406,7 +404,6 @@ class Branches:
         return len(self._known)
 
     def views(self) -> tuple[BranchView, ...]:
-        """A snapshot of each branch, in the order they were started."""
         return tuple(branch.view() for branch in self._known.values())
 
     @property

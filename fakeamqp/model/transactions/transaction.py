@@ -129,7 +129,6 @@ class Transaction:
 
     @property
     def publishes(self) -> int:
-        """How many publishes it has collected."""
         return len(self._publishes)
 
     @property

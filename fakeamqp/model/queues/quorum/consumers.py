@@ -73,7 +73,6 @@ class ServiceQueue:
         self._leave(subscription)
 
     def _forget(self, subscription: Subscription) -> None:
-        """A consumer is not without credit any more."""
         if self._left.pop(subscription, None) is not None:
             self._woken.pop(subscription, None)
             if subscription.resting is self:
@@ -98,7 +97,6 @@ class ServiceQueue:
                 self.add(subscription)
 
     def credited(self, subscription: Subscription) -> None:
-        """A consumer got credit back."""
         if subscription in self._left:
             self.add(subscription)
 
@@ -181,7 +179,6 @@ class SingleActive:
             subscription.resting = None
 
     def _place(self, subscription: Subscription, entered: int) -> None:
-        """Enter a consumer into the heap."""
         if len(self._order) > max(_SHORT, 2 * len(self._waiting)):
             self._order = list(self._waiting.values())
             heapify(self._order)
@@ -229,7 +226,6 @@ class SingleActive:
         return None
 
     def elect(self) -> None:
-        """Choose the active consumer."""
         following = self.first_waiting()
         if following is None:
             return
@@ -290,7 +286,6 @@ class QuorumConsumers:
             self.timeouts = DeliveryTimeouts(timers, self._held_under, self._time_out, lambda timeout: label)
 
     def enter(self, subscription: Subscription) -> None:
-        """Add a consumer."""
         asked = subscription.options.timeout
         subscription.patience = self._queue.consumer_timeout() if asked is None else asked
         self._newest = subscription.age = self._newest + 1
@@ -302,7 +297,6 @@ class QuorumConsumers:
             self.elect()
 
     def leave(self, subscription: Subscription) -> None:
-        """Remove a consumer."""
         self.service_queue.remove(subscription)
         self._late.pop(subscription, None)
         self._ended.add(subscription)
@@ -365,7 +359,6 @@ class QuorumConsumers:
                 self.timeouts.start(limit, delivery)
 
     def _time_out(self, late: list[Delivery], timeout: float) -> None:
-        """Take messages back that were held too long."""
         queue = self._queue
         holders: dict[Subscription, None] = {}
         getters: dict[Subscriber, None] = {}

@@ -119,7 +119,6 @@ class TwoBands(SingleQueue):
         (self._high if high else self._items).append(queued)
 
     def _next(self) -> deque[QueuedMessage]:
-        """The band that the next message comes from."""
         high, normal = self._high, self._items
         if not high:
             return normal
@@ -247,7 +246,6 @@ class ReturnsFirst:
         self._returned.append(queued)
 
     def head(self) -> QueuedMessage | None:
-        """The message delivered next, left in place."""
         return self._returned[0] if self._returned else self._new.head()
 
     def heads(self) -> list[QueuedMessage]:
@@ -257,7 +255,6 @@ class ReturnsFirst:
         return [self._returned[0], *(self._new.heads() if self._new.every_head else ())]
 
     def pop(self) -> QueuedMessage:
-        """Take the message delivered next."""
         return self._returned.popleft() if self._returned else self._new.pop()
 
     def remove(self, queued: QueuedMessage) -> None:
@@ -265,7 +262,6 @@ class ReturnsFirst:
         (self._returned if queued in self._returned else self._new).remove(queued)
 
     def take_while(self, test: Callable[[QueuedMessage], bool]) -> list[QueuedMessage]:
-        """Take from each of the `heads` while the message there passes a test."""
         returned = self._returned
         taken = []
         while returned and test(returned[0]):
@@ -275,7 +271,6 @@ class ReturnsFirst:
         return taken
 
     def clear(self) -> deque[QueuedMessage]:
-        """Take out all messages."""
         taken = self._new.clear()
         taken.extendleft(reversed(self._returned))
         self._returned.clear()
@@ -305,7 +300,6 @@ class Overflow:
         """By publisher, whether it is blocked (overflow reject-publish)."""
 
     def adopt(self, options: QueueOptions) -> None:
-        """Apply new options."""
         self._max_length = options.max_length
         self._max_bytes = options.max_length_bytes
         self.bounded: bool = self._max_length is not None or self._max_bytes is not None
@@ -392,7 +386,6 @@ class Expiry:
             self._queue.dispatch()
 
     def watch(self) -> None:
-        """Set the timer for the next expiry at a head."""
         queue = self._queue
         due = min(
             (each.expires_at for each in queue.ready.heads() if each.expires_at is not None), default=None

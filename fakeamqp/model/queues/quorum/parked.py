@@ -75,7 +75,6 @@ class HeldDeadLetters:
         return len(self._pending) + len(self._behind)
 
     def messages(self) -> list[Message]:
-        """The messages that died, oldest first."""
         return [held.message for held in (*self._pending, *self._behind)]
 
     def hold(self, message: Message, reason: DeathReason, failures: int, size: int) -> None:
@@ -119,7 +118,6 @@ class HeldDeadLetters:
         return count
 
     def _go_on(self) -> None:
-        """Send as many as may be in flight."""
         while self._behind and len(self._pending) < _MOST_ON_THEIR_WAY:
             held = self._behind.popleft()
             self._pending[held] = None
@@ -179,14 +177,12 @@ class HeldDeadLetters:
             self._fewer()
 
     def _arrived(self, held: _Held) -> None:
-        """Record that a dead letter has reached its queues."""
         assert held.on_its_way is not None
         self._queue.virtual_host.message_outcomes.dead_lettered(
             held.message, self._queue.name, held.reason, held.on_its_way, Outcome(tuple(held.reached))
         )
 
     def _watch(self) -> None:
-        """Keep a timer running while something is in flight."""
         if not self._pending:
             self._deadline.set(None, "")
         elif self._deadline.due is None:
@@ -220,7 +216,6 @@ class ParkedMessages:
         self._deadline = Deadline(queue.virtual_host, self._retry)
 
     def adopt(self, options: QueueOptions) -> None:
-        """Apply new options."""
         # Dropping from the head and holding every dead letter are contradictory: RabbitMQ then drops.
         keeps = (
             options.dead_letter_strategy == "at-least-once"
@@ -283,7 +278,6 @@ class ParkedMessages:
         self._deadline.set(due, f"q '{self._queue.name}' retries a message")
 
     def _retry(self) -> None:
-        """Return messages whose retry is due."""
         queue = self._queue
         now = queue.virtual_host.now() + MARGIN
         due = []
@@ -299,7 +293,6 @@ class ParkedMessages:
     # --- dead letters -------------------------------------------------------------------------------
 
     def die(self, queued: QuorumMessage, reason: DeathReason) -> None:
-        """Dead-letter a message."""
         if self.held is not None:
             self.held.hold(queued.message, reason, queued.failures, queued.size)
         else:

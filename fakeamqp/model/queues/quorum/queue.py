@@ -228,13 +228,11 @@ class QuorumQueue(Queue):
         return False
 
     def pop(self) -> QuorumMessage:
-        """Take the message delivered next."""
         queued = cast(QuorumMessage, self.ready.pop())
         self.ready_bytes -= queued.size
         return queued
 
     def _take_out(self, queued: QueuedMessage) -> QuorumMessage:
-        """Take a message from anywhere."""
         self.ready.remove(queued)
         taken = cast(QuorumMessage, queued)
         self.ready_bytes -= taken.size
@@ -317,12 +315,10 @@ class QuorumQueue(Queue):
         return count
 
     def _drop_ready(self, reason: DropReason, detail: str) -> int:
-        """Drop the messages that wait. Returns how many there were."""
         self.ready_bytes = 0
         return self._drop(self.ready.clear(), reason, detail)
 
     def _drop_parked(self, reason: DropReason, detail: str) -> int:
-        """Drop the parked messages. Returns how many there were."""
         count = self._drop(self.parked.clear_retries(), reason, detail)
         return count if self.parked.held is None else count + self.parked.held.clear(detail, reason)
 
@@ -436,7 +432,6 @@ class QuorumQueue(Queue):
             self.put_back(queued)
 
     def put_back(self, queued: QuorumMessage) -> None:
-        """Add a returned message before all new ones."""
         self.ready.put_back(queued)
         self.ready_bytes += queued.size
 
@@ -470,7 +465,6 @@ class QuorumQueue(Queue):
         self._settled()
 
     def restarted(self) -> None:
-        """Held dead letters are published again."""
         if self.parked.held is not None:
             self.parked.held.start_over()
 
