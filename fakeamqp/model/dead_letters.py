@@ -319,8 +319,6 @@ class _PendingLetter(NamedTuple):
 class DeadLetterRouter:
     """Routes the messages that die in the queues of one virtual host."""
 
-    __slots__ = ("_held", "_routing", "_virtual_host", "_waiting")
-
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host
         self._waiting: deque[_PendingLetter] = deque()

@@ -81,8 +81,6 @@ class History(Generic[R]):
         most_octets: the most bytes of messages, headers included, that are kept beside the latest record.
     """
 
-    __slots__ = ("_kept", "_memory", "_most_octets", "_octets", "capacity", "count")
-
     def __init__(
         self, capacity: int, memory: Memory | None = None, most_octets: int = Bounds.history_octets
     ) -> None:
@@ -150,8 +148,6 @@ class OutcomeHistories:
     A record has the time `when` it happened and the fields of its event in `fakeamqp.model.events`.
     """
 
-    __slots__ = ("dead_lettered", "dropped", "returned")
-
     def __init__(
         self, capacity: int, memory: Memory | None = None, most_octets: int = Bounds.history_octets
     ) -> None:
@@ -172,8 +168,6 @@ class OutcomeHistories:
 
 class MessageOutcomes:
     """Records the outcomes of messages in one virtual host, where a history or a tap is installed."""
-
-    __slots__ = ("_virtual_host",)
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host

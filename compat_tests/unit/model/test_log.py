@@ -306,9 +306,9 @@ class AgainstAList(RuleBasedStateMachine):
 
     @invariant()
     def holds_the_same(self) -> None:
-        assert [(each.offset, each.item, each.stamp) for each in self.log] == [
-            (line.offset, line.item, line.stamp) for line in self.lines
-        ]
+        assert list(self.log) == [(line.offset, line.item) for line in self.lines]
+        stamps = [stamp for segment in self.log._segments for stamp in segment.stamps]
+        assert stamps == [line.stamp for line in self.lines]
         assert len(self.log) == len(self.lines)
         assert self.log.segments == len(self.sizes)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
 
-__all__ = ["ConsumerTerms", "DeliveryLimits", "Subscriber", "Subscription", "Turns"]
+__all__ = ["ConsumerTerms", "DeliveryLimits", "LimitListener", "Subscriber", "Subscription"]
 
 
 class Subscriber(Protocol):
@@ -40,8 +40,8 @@ class Subscriber(Protocol):
         """The queue has been deleted: the subscription has ended without the client asking."""
 
 
-class Turns(Protocol):
-    """Decides whose turn it is in a queue."""
+class LimitListener(Protocol):
+    """Decides whose turn it is in a queue, and so has to know of changed limits."""
 
     def wake(self, subscription: Subscription) -> None:
         """A subscription that takes no turns may have credit again: a limit was opened, or has changed."""
@@ -164,7 +164,7 @@ class Subscription:
         self.content_class: str | None = terms.content_class
         self._choice: tuple[Limit, ...] = (_Choice(self),) if self.picks else ()
         self.limits: tuple[Limit, ...] = ()
-        self.resting: Turns | None = None
+        self.resting: LimitListener | None = None
         self.shares_window: bool = limits.shared
         self.depend_on(limits.limits, limits.credits)
         self.active: bool = True

@@ -167,8 +167,6 @@ def jump(key: int, buckets: int) -> int:
 class _Exs1024:
     """Erlang's random number generator of this name, seeded with three copies of a key."""
 
-    __slots__ = ("_position", "_state")
-
     def __init__(self, key: int) -> None:
         seed = (key & _MASK_21) + 1
         one, two, three = (seed * prime & _MASK_21 for prime in (2097131, 2097133, 2097143))
@@ -206,8 +204,6 @@ class Ring(Generic[T]):
     of the number of places. A removed member leaves an empty place, with no buckets, until such places are
     the majority.
     """
-
-    __slots__ = ("_members", "_owned", "_sums", "buckets")
 
     def __init__(self) -> None:
         self.buckets: int = 0

@@ -27,8 +27,6 @@ class Service:
         contents: the AMQP classes of the contents that the service takes; None for all.
     """
 
-    __slots__ = ("_handle", "_virtual_host", "contents", "deleted", "key", "name")
-
     def __init__(
         self,
         virtual_host: VirtualHost,

@@ -45,8 +45,6 @@ class _Automaton(Generic[T]):
     The sets of places below are numbers. A pattern that was removed leaves its bits behind, without a start.
     """
 
-    __slots__ = ("_any", "_ends", "_hashes", "_items", "_places", "_starts", "_words", "removed", "size")
-
     def __init__(self) -> None:
         self.size = 0
         self.removed = 0
@@ -114,8 +112,6 @@ class _Automaton(Generic[T]):
 
 class TopicTrie(Generic[T]):
     """Items stored under patterns, found by keys."""
-
-    __slots__ = ("_added", "_automata", "_root", "_where")
 
     def __init__(self) -> None:
         self._root: _Node[T] = _Node()

@@ -445,8 +445,6 @@ class UnfinishedMessages(Generic[M]):
     broker restarts.
     """
 
-    __slots__ = ("_kept", "_octets", "_virtual_host")
-
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host
         self._kept: dict[tuple[str, str], M] = {}

@@ -99,8 +99,6 @@ class Upload:
 class Uploads:
     """The contents staged in one session or channel of a user."""
 
-    __slots__ = ("_due", "_uploads", "_user", "_virtual_host")
-
     def __init__(self, virtual_host: VirtualHost, user: str) -> None:
         self._virtual_host = virtual_host
         self._user = user
@@ -247,8 +245,6 @@ class FileClient(Protocol):
 
 class Downloads:
     """The files for one client, in order. The first one is open, the others wait."""
-
-    __slots__ = ("_client", "_under_way")
 
     def __init__(self, client: FileClient) -> None:
         self._client = client

@@ -188,17 +188,6 @@ class Log(Generic[T]):
         lost: called with the items that retention drops.
     """
 
-    __slots__ = (
-        "_count",
-        "_segments",
-        "begun",
-        "lost",
-        "max_age",
-        "max_bytes",
-        "next_offset",
-        "segment_size",
-    )
-
     def __init__(self) -> None:
         self.segment_size: int = DEFAULT_SEGMENT_SIZE
         self.max_bytes: int | None = None

@@ -180,18 +180,6 @@ class BranchView(NamedTuple):
 class Branch:
     """A branch and its work. Created by `Branches.start`; `sessions` maps each to whether it is working."""
 
-    __slots__ = (
-        "_timer",
-        "_virtual_host",
-        "outcome",
-        "sessions",
-        "state",
-        "timeout",
-        "transaction",
-        "user_name",
-        "xid",
-    )
-
     def __init__(
         self, virtual_host: VirtualHost, xid: Xid, timeout: int, user_name: str | None = None
     ) -> None:

@@ -1,4 +1,4 @@
-"""The messages that wait in a quorum queue: their order, their limits, and how they expire.
+"""The messages that wait in a quorum queue: their order and their limits.
 
 Returned messages go first, and then new ones by priority. There are three ways to order new messages, and a
 personality has one of them: a single queue, two priority bands of which the higher goes first most of the
@@ -7,30 +7,24 @@ time, or strict levels (RabbitMQ 3.13; 4.0 to 4.2; 4.3).
 Above a limit the queue drops from its head, or it blocks publishers: a publisher that finds the queue above a
 limit is refused until at most four fifths of the limits are used. The queue remembers this for each
 publisher (RabbitMQ: documented).
-
-Of messages with a time to live only those at a head expire.
 """
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 from weakref import WeakKeyDictionary
 
-from fakeamqp.model.operations import STEP
-from fakeamqp.model.queues.queue import Deadline, expires_messages
 from fakeamqp.model.queues.waiting import joined
-from fakeamqp.model.timers import MARGIN
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
-    from fakeamqp.model.queues.quorum.queue import QuorumMessage, QuorumQueue
+    from fakeamqp.model.queues.quorum.queue import QuorumQueue
     from fakeamqp.model.queues.waiting import QueuedMessage
 
-__all__ = ["SHORTEST_LIFE", "Expiry", "Overflow", "PriorityLevels", "ReturnsFirst", "SingleQueue", "TwoBands"]
+__all__ = ["Overflow", "PriorityLevels", "ReturnsFirst", "SingleQueue", "TwoBands"]
 
 
 class SingleQueue:
@@ -341,55 +335,3 @@ class Overflow:
                 queue.parked.die(queue.pop(), "maxlen")
         for publisher in self._blocked:
             self._blocked[publisher] = False
-
-
-SHORTEST_LIFE = 0.001
-"""Seconds that a message with a time to live of 0 lives: long enough for a waiting consumer."""
-
-
-class Expiry:
-    """Drops messages of one queue when their time to live is over."""
-
-    __slots__ = ("_queue", "deadline")
-
-    def __init__(self, queue: QuorumQueue) -> None:
-        self._queue = queue
-        self.deadline: Deadline = Deadline(queue.virtual_host, self._due)
-
-    def drop(self, most: int = sys.maxsize) -> int:
-        """Dead-letter expired messages at the heads, at most so many; returns how many."""
-        queue = self._queue
-        now = queue.virtual_host.now() + MARGIN
-        left = most
-
-        def taken_now(queued: QueuedMessage) -> bool:
-            nonlocal left
-            if not left or queued.expires_at is None or queued.expires_at > now:
-                return False
-            left -= 1
-            return True
-
-        taken = cast("list[QuorumMessage]", queue.ready.take_while(taken_now))
-        queue.ready_bytes -= sum(queued.size for queued in taken)
-        for queued in taken:
-            queue.parked.die(queued, "expired")
-        return len(taken)
-
-    def _due(self) -> None:
-        self._queue.virtual_host.state.operations.run(self._dropping())
-
-    def _dropping(self) -> Iterator[None]:
-        """The steps of dead-lettering messages whose time is over, and a dispatch."""
-        while self.drop(STEP) == STEP:
-            yield
-        if not self._queue.deleted:
-            self._queue.dispatch()
-
-    def watch(self) -> None:
-        queue = self._queue
-        due = min(
-            (each.expires_at for each in queue.ready.heads() if each.expires_at is not None), default=None
-        )
-        self.deadline.set(
-            due, lambda: expires_messages(queue.name, sum(each.expires_at == due for each in queue.ready))
-        )

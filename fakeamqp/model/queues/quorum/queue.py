@@ -10,6 +10,7 @@ measured).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, cast
@@ -17,12 +18,13 @@ from typing import TYPE_CHECKING, Any, cast
 from fakeamqp.model.deliveries.delivery import Delivery, by_consumer, grouped
 from fakeamqp.model.errors import NotImplementedHere, ResourceLocked
 from fakeamqp.model.messages.message import Int64
-from fakeamqp.model.operations import carry_out, in_steps
-from fakeamqp.model.queues.queue import NOT_SECURED, Queue
+from fakeamqp.model.operations import STEP, carry_out, in_steps
+from fakeamqp.model.queues.queue import NOT_SECURED, Deadline, Queue, expires_messages
 from fakeamqp.model.queues.quorum.consumers import QuorumConsumers, ServiceQueue
-from fakeamqp.model.queues.quorum.messages import SHORTEST_LIFE, Expiry, Overflow, ReturnsFirst
+from fakeamqp.model.queues.quorum.messages import Overflow, ReturnsFirst
 from fakeamqp.model.queues.quorum.parked import ParkedMessages
 from fakeamqp.model.queues.waiting import QueuedMessage
+from fakeamqp.model.timers import MARGIN
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
@@ -50,6 +52,8 @@ class QuorumMessage(QueuedMessage):
 
 
 _MOST_LOOKED_AT = 1000
+_SHORTEST_LIFE = 0.001
+"""Seconds that a message with a time to live of 0 lives: long enough for a waiting consumer."""
 
 
 class QuorumQueue(Queue):
@@ -91,7 +95,7 @@ class QuorumQueue(Queue):
         self.consumers: QuorumConsumers = QuorumConsumers(self)
         self._overflow = Overflow(self)
         self.parked: ParkedMessages = ParkedMessages(self, self._overflow.check)
-        self._expiry = Expiry(self)
+        self._expiry = Deadline(self.virtual_host, self._heads_are_due)
         self._adopt()
 
     # --- declaration --------------------------------------------------------------------------------
@@ -144,7 +148,7 @@ class QuorumQueue(Queue):
             expiry = ttl
         expires_at = None
         if expiry is not None:
-            expires_at = self.virtual_host.now() + max(expiry, SHORTEST_LIFE)
+            expires_at = self.virtual_host.now() + max(expiry, _SHORTEST_LIFE)
             self._perishable = True
         size = len(message.body)
         if self.choices.counts_properties:
@@ -195,7 +199,7 @@ class QuorumQueue(Queue):
         service_queue.rejoin()
         while True:
             if self._perishable:
-                self._expiry.drop()
+                self._drop_expired()
             if not service_queue or (queued := self.ready.head()) is None:
                 break
             subscription = service_queue.first_able(queued.message)
@@ -207,7 +211,7 @@ class QuorumQueue(Queue):
         if self._overflow.bounded:
             self._overflow.check()
         if self._perishable:
-            self._expiry.watch()
+            self._watch_heads()
 
     def _serve_behind_head(self) -> bool:
         """Hand over the first message behind the head that suits an unblocked consumer.
@@ -287,7 +291,7 @@ class QuorumQueue(Queue):
             )
         self.used()
         if self._perishable:
-            self._expiry.drop()
+            self._drop_expired()
         head = self.ready.head()
         if content_class is not None and head is not None and head.message.content_class != content_class:
             head = next((each for each in self.ready if each.message.content_class == content_class), None)
@@ -340,7 +344,7 @@ class QuorumQueue(Queue):
         if self._overflow.bounded:
             self._overflow.check()
         if self._perishable:
-            self._expiry.watch()
+            self._watch_heads()
 
     # --- settlement ---------------------------------------------------------------------------------
 
@@ -500,7 +504,7 @@ class QuorumQueue(Queue):
         self.consumers.service_queue.remove(subscription)
 
     def detach_all(self) -> list[Subscription]:
-        self._expiry.deadline.stop()
+        self._expiry.stop()
         self.parked.stop()
         if self.consumers.timeouts is not None:
             self.consumers.timeouts.stop()
@@ -511,7 +515,43 @@ class QuorumQueue(Queue):
     def consumer_count(self) -> int:
         return self.consumers.count()
 
-    # --- idle expiry --------------------------------------------------------------------------------
+    # --- time ---------------------------------------------------------------------------------------
+
+    def _drop_expired(self, most: int = sys.maxsize) -> int:
+        """Dead-letter expired messages at the heads, at most so many; returns how many."""
+        now = self.virtual_host.now() + MARGIN
+        left = most
+
+        def taken_now(queued: QueuedMessage) -> bool:
+            nonlocal left
+            if not left or queued.expires_at is None or queued.expires_at > now:
+                return False
+            left -= 1
+            return True
+
+        taken = cast("list[QuorumMessage]", self.ready.take_while(taken_now))
+        self.ready_bytes -= sum(queued.size for queued in taken)
+        for queued in taken:
+            self.parked.die(queued, "expired")
+        return len(taken)
+
+    def _heads_are_due(self) -> None:
+        self.virtual_host.state.operations.run(self._expire())
+
+    def _expire(self) -> Iterator[None]:
+        while self._drop_expired(STEP) == STEP:
+            yield
+        if not self.deleted:
+            self.dispatch()
+
+    def _watch_heads(self) -> None:
+        """Set the timer for the next expiry at a head."""
+        due = min(
+            (each.expires_at for each in self.ready.heads() if each.expires_at is not None), default=None
+        )
+        self._expiry.set(
+            due, lambda: expires_messages(self.name, sum(each.expires_at == due for each in self.ready))
+        )
 
     def asked_for(self) -> None:
         """It does not count as use."""
