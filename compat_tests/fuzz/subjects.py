@@ -22,8 +22,8 @@ from compat_tests.protocol.driver import METHODS, Server
 from fakeamqp.connection import PeerAddress
 from fakeamqp.model.errors import InternalError
 from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8
-from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9.registrations import Registrations, Tunnel
+from fakeamqp.protocols.amqp_0_9.resume import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["PERSONALITIES", "SUBJECTS", "Subject", "on_each", "speaking_0_9_1"]
@@ -81,8 +81,7 @@ class _Client(driver_0_9.Client):
     """One that may find itself speaking 0-8."""
 
     def read(self, payload: bytes) -> Method:
-        vocabulary = getattr(self.connection, "vocabulary", None)
-        methods = METHODS if vocabulary is not version_0_8 else version_0_8.METHODS
+        methods = METHODS if self.connection.protocol != "0-8" else version_0_8.METHODS
         method = methods[int.from_bytes(payload[:4], "big")].decode(payload, self.grammar)
         assert isinstance(method, Method)
         return method

@@ -30,7 +30,7 @@ from compat_tests.fuzz.profile import examples, sampled, scaled
 from compat_tests.fuzz.subjects import SUBJECTS, Subject, on_each, speaking_0_9_1
 from compat_tests.heap import alive, ignore_older_objects
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.protocols.amqp_0_9.realms import Realms
+from fakeamqp.protocols.amqp_0_9.access import Realms
 from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection

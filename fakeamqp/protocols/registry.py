@@ -140,7 +140,7 @@ PROTOCOLS = (
         (b"AMQP\x01\x01\x00\x09",),
         "amqp_0_9",
         ("channels", "requests", "confirms"),
-        connection="rabbitmq_connection:connection",
+        connection="rabbitmq:connection",
         public="public:Amqp09",
     ),
     Row(
@@ -148,7 +148,7 @@ PROTOCOLS = (
         (b"AMQP\x01\x01\x08\x00", b"AMQP\x01\x01\x09\x01"),
         "amqp_0_9",
         ("channels",),
-        connection="version_0_8:connection",
+        connection="server_connection:Amqp08Connection",
         dialect="dialect:DIALECT_0_8",
         method_names="method_names:METHOD_NAMES_0_8",
     ),

@@ -6,7 +6,7 @@ from compat_tests.heap import alive, ignore_older_objects
 from compat_tests.protocol.amqp_0_9.driver import Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
+from fakeamqp.protocols.amqp_0_9.resume import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 

@@ -12,7 +12,7 @@ from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
 from fakeamqp.protocols.amqp_0_9.codec.requests import Response
-from fakeamqp.protocols.amqp_0_9.requests.incoming import IncomingRequests
+from fakeamqp.protocols.amqp_0_9.requests import IncomingRequests
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame
 
 QOS = m.MessageQos(prefetch_count=1)

@@ -10,8 +10,8 @@ from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
-from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9.registrations import MemoryTransport, Registrations
+from fakeamqp.protocols.amqp_0_9.resume import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 

@@ -8,7 +8,7 @@ from compat_tests.protocol.driver import ManualClock
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.errors import AccessRefused
 from fakeamqp.model.state import BrokerState
-from fakeamqp.protocols.amqp_0_9.realms import FIRST_REALM, Realms, Ticket
+from fakeamqp.protocols.amqp_0_9.access import FIRST_REALM, Realms, Ticket
 
 GUEST = User("guest", "guest", permissions={"/": Permission()})
 

@@ -1,17 +1,18 @@
-"""Class basic: qos, consume, cancel, get, and the settlement of deliveries.
+"""Class basic: qos, consume, cancel, get, publish, and the settlement of deliveries.
 
-basic.publish is in `publishing`; basic.deliver, get-ok and return are in `amqp_0_9_1.delivering`.
+basic.deliver, get-ok and return are in `amqp_0_9_1.delivering`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.deliveries.delivery import accept_all
-from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.protocols.amqp_0_9 import publishing
+from fakeamqp.model.messages.message import Message, StructuredMessage
+from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1 import delivering
 from fakeamqp.protocols.amqp_0_9_1.basic import (
@@ -22,13 +23,23 @@ from fakeamqp.protocols.amqp_0_9_1.basic import (
     settle,
     shares_windows,
 )
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.delivering import ENCODING
+from fakeamqp.protocols.amqp_0_9_1.publishing import (
+    PublishTarget,
+    examine,
+    needs_examination,
+    return_if_needed,
+    too_large,
+)
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.credit import Credit
-    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["HANDLERS"]
+__all__ = ["HANDLERS", "publish_content"]
 
 _CLASS = "basic"
 
@@ -54,43 +65,13 @@ def consume(channel: Amqp09Channel, method: m.BasicConsume) -> None:
     """Start a consumer; send consume-ok before the first delivery (basic.consume/consume-ok-first)."""
     name = channel.named_queue(method.queue)
     tag = channel.new_tag(method.consumer_tag)
-    channel.use_ticket(method.ticket, "read", "queue", name)
-    channel.authorise("read", "queue", name)
-    queue = channel.virtual_host.queues.require(name, channel.connection)
+    queue = channel.readable_queue(method.ticket, name)
     # A stream refuses consumers without acknowledgements, but checks their prefetch first.
     counted = not method.no_ack or queue.keeps_delivered
     windows: tuple[Credit, ...] = ()
     if counted and shares_windows(channel, queue):
         windows = tuple(each for each in (channel.credit, channel.connection.credit) if each is not None)
-    subscription = Subscription(
-        tag,
-        queue,
-        channel,
-        owner=channel.connection,
-        group=channel,
-        terms=ConsumerTerms(
-            no_ack=method.no_ack,
-            no_local=method.no_local,
-            exclusive=method.exclusive,
-            arguments=method.filter,
-            options=queue.consumer_options(method.filter),
-            content_class=_CLASS,
-        ),
-        limits=DeliveryLimits(
-            shared=queue.shares_windows and any(each.limits for each in windows),
-            limits=(channel.connection.gate, channel.gate, *windows),
-            credits=windows,
-        ),
-    )
-    queue.subscribe(subscription)
-    channel.consumers[tag] = subscription
-    channel.note_consumer(
-        "consumer added",
-        subscription,
-        no_ack=method.no_ack,
-        prefetch=0,
-        shares_prefetch=subscription.shares_window,
-    )
+    channel.subscribe(queue, tag, channel, method, windows)
     if not method.no_wait:
         channel.send(m.BasicConsumeOk(consumer_tag=tag))
     queue.dispatch()
@@ -114,10 +95,7 @@ def cancel(channel: Amqp09Channel, method: m.BasicCancel) -> None:
 
 def get(channel: Amqp09Channel, method: m.BasicGet) -> None:
     """Send one message of class basic with get-ok, or get-empty if the queue has none."""
-    name = channel.named_queue(method.queue)
-    channel.use_ticket(method.ticket, "read", "queue", name)
-    channel.authorise("read", "queue", name)
-    queue = channel.virtual_host.queues.require(name, channel.connection)
+    queue = channel.readable_queue(method.ticket, method.queue)
     channel.check_get(queue)
     taken = queue.get(channel.connection, no_ack=method.no_ack, group=channel, content_class=_CLASS)
     if taken is None:
@@ -162,6 +140,76 @@ def _check_recover(channel: Amqp09Channel) -> None:
         raise PreconditionFailed("basic.recover is not allowed on a transactional channel")
 
 
+# --- publish -----------------------------------------------------------------------------------------
+
+
+def publish(channel: Amqp09Channel, method: m.BasicPublish) -> None:
+    """Handle basic.publish; its content follows."""
+    channel.use_ticket(method.ticket, "write", "exchange", method.exchange)
+    # The properties have the same bytes as in 0-9-1: see `ENCODING`.
+    channel.expect_content(
+        m.BasicPublish, BasicProperties, partial(publish_content, channel, PublishTarget(method))
+    )
+
+
+def publish_content(
+    channel: Amqp09Channel, target: PublishTarget, content: CompleteContent[BasicProperties]
+) -> None:
+    """Route a complete content, now or at commit, and return it if the client asked for that.
+
+    Raises:
+        NotFound: the exchange does not exist (basic.publish/missing-exchange).
+        AccessRefused: the exchange is internal, or the user may not write to it.
+        PreconditionFailed: a property is not acceptable, or the message is too large.
+    """
+    largest = channel.personality.largest_message
+    if largest and len(content.body) > largest:
+        raise too_large(channel, len(content.body))
+    properties = content.properties
+    meaningful = content.octets != b"\0\0" and needs_examination(properties)
+    fresh = target.checked != channel.access.version
+    if fresh:
+        target.authorise(channel, key=not meaningful)
+    make = StructuredMessage if content.children else Message
+    message = make(
+        target.exchange,
+        target.routing_key,
+        properties,
+        content.body,
+        ENCODING,
+        content.octets,
+        channel.connection.identity,
+    )
+    if isinstance(message, StructuredMessage):
+        message.children = content.children
+    if meaningful:
+        examine(channel, message, properties, fresh)
+    virtual_host = channel.virtual_host
+    if channel.transaction is None:
+        outcome = virtual_host.publish(message, target.immediate, target.mandatory, True)
+        _return_if_needed(channel, target, message, outcome)
+        return
+    message, plan = virtual_host.routing.plan(message)
+    channel.transaction.publish(
+        PlannedPublish(
+            virtual_host,
+            message,
+            plan,
+            immediate=target.immediate,
+            mandatory=target.mandatory,
+            on_outcome=partial(_return_if_needed, channel, target, message),
+        )
+    )
+
+
+def _return_if_needed(
+    channel: Amqp09Channel, target: PublishTarget, message: Message, outcome: Outcome
+) -> None:
+    """Return the message if its flags ask for it."""
+    if target.mandatory or outcome.unconsumed:
+        return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
+
+
 HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
     m.BasicQos: qos,
     m.BasicConsume: consume,
@@ -171,5 +219,5 @@ HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
     m.BasicReject: reject,
     m.BasicRecover: recover,
     m.BasicRecoverSync: recover_sync,
-    m.BasicPublish: publishing.begin,
+    m.BasicPublish: publish,
 }

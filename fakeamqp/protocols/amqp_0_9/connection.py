@@ -29,7 +29,7 @@ def start(connection: Amqp09Connection) -> None:
     """
     properties = connection_class.server_properties(connection)
     properties["product"] = _PRODUCT
-    connection_class.send_start(connection, properties, connection.version)
+    connection_class.send_start(connection, properties)
 
 
 def _open(connection: Amqp09Connection, method: m.ConnectionOpen) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageOk, MessageReject
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, Response
-from fakeamqp.protocols.amqp_0_9.file.channel_state import Files
-from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
+from fakeamqp.protocols.amqp_0_9.file import Files
+from fakeamqp.protocols.amqp_0_9.message_state import Messages
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.amqp_0_9_1.port import Amqp091FaultPort
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
@@ -96,7 +96,7 @@ class Amqp09FaultPort(Amqp091FaultPort):
         if channel is None:
             return Request(0, 0, b"")
         state = channel.class_state(Requests).state
-        return Request(state.outgoing.send((), None), state.outgoing.mark, b"", state.reserved)
+        return Request(state.outgoing.send(()), state.outgoing.mark, b"", state.reserved)
 
     # --- deliveries -------------------------------------------------------------------------------------
 

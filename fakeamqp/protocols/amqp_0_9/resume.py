@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from fakeamqp.model.deliveries.credit import Credit
 from fakeamqp.model.errors import ModelError, NotAllowed, NotFound
+from fakeamqp.model.extensions import Extension
 from fakeamqp.model.transactions import Transaction
-from fakeamqp.protocols.amqp_0_9 import access, out_of_band
+from fakeamqp.protocols.amqp_0_9 import access, message, out_of_band
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.file.channel_state import FileConsumer
-from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
-from fakeamqp.protocols.amqp_0_9.message import consuming
+from fakeamqp.protocols.amqp_0_9.file import FileConsumer
+from fakeamqp.protocols.amqp_0_9.message_state import Messages
 from fakeamqp.protocols.amqp_0_9.stream import StreamConsumer
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
@@ -28,13 +28,16 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_0_9.registrations import OutOfBandTransport
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
 
     Consume: TypeAlias = m.BasicConsume | m.FileConsume | m.StreamConsume | m.MessageConsume
 
-__all__ = ["InterruptedChannel", "Resumable", "keep", "resume"]
+__all__ = ["InterruptedChannels", "keep", "resume"]
+
+_MAX_CHANNELS = 100
 
 
 @runtime_checkable
@@ -63,9 +66,40 @@ class InterruptedChannel:
     class_states: tuple[tuple[type[Any], object], ...]
 
 
+class InterruptedChannels(Extension):
+    """The interrupted channels of one virtual host, by user and channel-id.
+
+    The latest hundred are kept, until the broker restarts.
+    """
+
+    def __init__(self, virtual_host: VirtualHost) -> None:
+        super().__init__(virtual_host)
+        self._kept: dict[tuple[str, bytes], InterruptedChannel] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def keep(self, user: str, channel_id: bytes, channel: InterruptedChannel) -> None:
+        """Add a channel."""
+        self._kept[user, channel_id] = channel
+        if len(self._kept) > _MAX_CHANNELS:
+            del self._kept[next(iter(self._kept))]
+
+    def take(self, user: str, channel_id: bytes) -> InterruptedChannel | None:
+        """Remove and return a channel; None if it is unknown."""
+        return self._kept.pop((user, channel_id), None)
+
+    def restarted(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove all channels."""
+        self._kept.clear()
+
+
 def keep(connection: Amqp09Connection) -> None:
     """Keep the open channels of a connection whose transport is lost; a closed connection has none."""
-    if m.ChannelResume.INDEX not in connection.vocabulary.METHODS:
+    if m.ChannelResume.INDEX not in connection.METHODS:
         return  # 0-8 has no channel.resume.
     for channel in connection.open_channels:
         if not _in_transaction(channel):
@@ -107,10 +141,10 @@ def _consume_method(subscription: Subscription) -> Consume:
     queue, no_ack, filter_ = subscription.queue.name, subscription.no_ack, dict(subscription.arguments)
     no_local, exclusive, tag = subscription.no_local, subscription.exclusive, subscription.tag
     subscriber = subscription.subscriber
-    if isinstance(subscriber, consuming.Destination):
+    if isinstance(subscriber, Messages):
         return m.MessageConsume(0, queue, tag, no_local, no_ack, exclusive, filter_)
     if isinstance(subscriber, FileConsumer):
-        return m.FileConsume(0, queue, tag, no_local, subscriber.no_ack, exclusive, True, filter_)
+        return m.FileConsume(0, queue, tag, no_local, not subscriber.windowed, exclusive, True, filter_)
     if isinstance(subscriber, StreamConsumer):
         return m.StreamConsume(0, queue, tag, no_local, exclusive, True, filter_)
     return m.BasicConsume(0, queue, tag, no_local, no_ack, exclusive, True, filter_)
@@ -160,7 +194,7 @@ def resume(channel: Amqp09Channel, channel_id: bytes) -> None:
 def _start_consumer(channel: Amqp09Channel, method: Consume) -> None:
     try:
         if isinstance(method, m.MessageConsume):
-            consuming.subscribe(channel, method)
+            message.subscribe(channel, method)
         else:
             channel.carry_out(method)
     except (ModelError, ProtocolError):

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.model.errors import NotAllowed
 from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.messages.message import Child
@@ -20,16 +22,21 @@ from fakeamqp.protocols.amqp_0_9.dispatch import HANDLERS, handlers
 from fakeamqp.protocols.amqp_0_9.dtx import WORK
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.amqp_0_9_1 import delivering
-from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, FRAME_METHOD, method_frame
+from fakeamqp.protocols.amqp_0_9_1.basic import carry_out
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_METHOD, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.publishing import authorise_keys
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
-from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+from fakeamqp.protocols.amqp_0_9_1.server_channel import BoundedChannel
 from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 
 if TYPE_CHECKING:
+    from fakeamqp.model.deliveries.credit import Credit
     from fakeamqp.model.deliveries.delivery import Delivery, Ledger
-    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.deliveries.subscription import Subscriber
     from fakeamqp.model.messages.message import Message
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.model.tap import Settlement
     from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
     from fakeamqp.protocols.amqp_0_9.registrations import OutOfBandTransport
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
@@ -82,7 +89,7 @@ class _ExpectedContent(NamedTuple):
     complete: Callable[[CompleteContent[Any]], None]
 
 
-class Amqp09Channel(Amqp091Channel):
+class Amqp09Channel(BoundedChannel):
     """One channel. See the base class."""
 
     connection: Amqp09Connection
@@ -278,8 +285,8 @@ class Amqp09Channel(Amqp091Channel):
         """Send a method with its content; `properties` are flags and list."""
         if not self._can_be_sent(properties):
             return
-        limit, inner = self.connection.body_limit, [_content(child) for child in children]
-        frames = contents.content_frames(self.number, class_id, properties, body, limit, inner)
+        limit = self.connection.body_limit
+        frames = contents.content_frames(self.number, class_id, properties, body, limit, children)
         requests = self._class_states.get(Requests)
         first = None if requests is None else requests.content_frame(method)
         self.outbox.write_pieces([first or method_frame(self.number, method.encode()), *frames])
@@ -289,28 +296,17 @@ class Amqp09Channel(Amqp091Channel):
         octets = delivering.encoded_properties(message)
         if message.children or (requests is not None and requests.current is not None):
             self.send_content(method, method.CLASS_ID, octets, message.body, message.children)
-        elif self._can_be_sent(octets):
+        else:
             super().send_message(method, message)
-
-    def _can_be_sent(self, properties: bytes) -> bool:
-        return self.fits(CONTENT_HEADER.size + len(properties), "a content header")
 
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
         if not message.children:
-            if self._can_be_sent(delivering.encoded_properties(message)):
-                super().deliver(subscription, message, redelivered, delivery)
-            elif delivery is not None:
-                self.ledger.add(delivery)
+            super().deliver(subscription, message, redelivered, delivery)
             return
         tag = self.ledger.next_tag() if delivery is None else self.ledger.add(delivery)
-        tap = self.connection.broker.tap
-        if tap is not None:
-            queue = subscription.queue.name
-            tap.event(
-                "delivered", self.connection, message, queue, subscription.tag, self.number, tag, redelivered
-            )
+        self.note_delivered(message, subscription.queue.name, subscription.tag, tag, redelivered)
         self.send_message(
             m.BasicDeliver(
                 consumer_tag=subscription.tag,
@@ -334,6 +330,32 @@ class Amqp09Channel(Amqp091Channel):
         """Check the ticket of a method. See `access.use_ticket`."""
         access.use_ticket(self, ticket, right, kind, name)
 
+    def authorise_publish(self, ticket: int, exchange: str, routing_key: str) -> None:
+        """Check that the client may publish; a blank name is the default exchange (file.publish/exchange-01).
+
+        Raises:
+            NotFound: the exchange does not exist.
+            AccessRefused: ticket or permissions do not allow it, or the exchange is internal.
+            NotAllowed: the ticket belongs to another channel.
+        """
+        self.use_ticket(ticket, "write", "exchange", exchange)
+        self.authorise("write", "exchange", exchange)
+        self.virtual_host.routing.check_publishable(exchange)
+        authorise_keys(self, exchange, (routing_key,))
+
+    def readable_queue(self, ticket: int, name: str) -> Queue:
+        """Return a queue after checking that the client may read it; a blank name is the current queue.
+
+        Raises:
+            ProtocolError: the name is blank, and the channel has no current queue.
+            AccessRefused: ticket or permissions do not allow it (message.consume/ticket-01).
+            NotFound, ResourceLocked: see `QueueRegister.require`.
+        """
+        name = self.named_queue(name)
+        self.use_ticket(ticket, "read", "queue", name)
+        self.authorise("read", "queue", name)
+        return self.virtual_host.queues.require(name, self.connection)
+
     def named_queue(self, name: str) -> str:
         """Return `name`, or if it is blank the current queue: `queue_name` with the error of 0-9.
 
@@ -356,6 +378,70 @@ class Amqp09Channel(Amqp091Channel):
         if self.connection.uses_tag(tag):
             raise NotAllowed(f"attempt to reuse consumer tag '{tag}'")
         return tag
+
+    def subscribe(
+        self,
+        queue: Queue,
+        tag: str,
+        subscriber: Subscriber,
+        method: m.BasicConsume | m.MessageConsume,
+        windows: tuple[Credit, ...],
+    ) -> None:
+        """Start a consumer of messages of class basic; the caller answers, then dispatches the queue."""
+        subscription = Subscription(
+            tag,
+            queue,
+            subscriber,
+            owner=self.connection,
+            group=self,
+            terms=ConsumerTerms(
+                no_ack=method.no_ack,
+                no_local=method.no_local,
+                exclusive=method.exclusive,
+                arguments=method.filter,
+                options=queue.consumer_options(method.filter),
+                content_class="basic",
+            ),
+            limits=DeliveryLimits(
+                shared=queue.shares_windows and any(each.limits for each in windows),
+                limits=(self.connection.gate, self.gate, *windows),
+                credits=windows,
+            ),
+        )
+        self.enter_consumer(subscription, no_ack=method.no_ack)
+
+    def enter_consumer(self, subscription: Subscription, *, no_ack: bool) -> None:
+        """Subscribe a new consumer of this channel at its queue."""
+        subscription.queue.subscribe(subscription)
+        self.consumers[subscription.tag] = subscription
+        self.note_consumer(
+            "consumer added",
+            subscription,
+            no_ack=no_ack,
+            prefetch=0,
+            shares_prefetch=subscription.shares_window,
+        )
+
+    def note_delivered(
+        self, message: Message, queue: str, consumer: str | None, tag: int, redelivered: bool
+    ) -> None:
+        """Report that a message is sent to the client, with this delivery tag or request number."""
+        tap = self.connection.broker.tap
+        if tap is not None:
+            tap.event("delivered", self.connection, message, queue, consumer, self.number, tag, redelivered)
+
+    def settle(
+        self,
+        act: Callable[[Sequence[Delivery]], None],
+        event: Settlement,
+        deliveries: Sequence[Delivery],
+    ) -> None:
+        """Settle deliveries, now or when the channel's transaction is committed (file/transactional)."""
+        settlement = partial(carry_out, self, act, event)
+        if self.transaction is not None:
+            self.transaction.settle(settlement, deliveries)
+        else:
+            settlement(deliveries)
 
     @property
     def ledgers(self) -> tuple[Ledger, ...]:
@@ -385,6 +471,4 @@ def _child(content: contents.Content) -> Child:
     return Child(content.class_id, content.properties, content.body, children)
 
 
-def _content(child: Child) -> contents.Content:
-    inner = tuple(_content(each) for each in child.children)
-    return contents.Content(child.class_id, child.properties_bytes, child.body, inner)
+# DOC dispatch.py: """The handler of each method on an open channel."""

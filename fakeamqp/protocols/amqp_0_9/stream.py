@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import ContentTooLarge, NotImplementedHere
 from fakeamqp.model.messages.message import StreamMessage
-from fakeamqp.protocols.amqp_0_9 import consuming, contents
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.codec.message_properties import StreamMessageProperties
-from fakeamqp.protocols.amqp_0_9.consuming import ClassConsumer, Consumers
-from fakeamqp.protocols.amqp_0_9.contents import STREAM
+from fakeamqp.protocols.amqp_0_9.codec.properties import StreamMessageProperties
+from fakeamqp.protocols.amqp_0_9.content_classes import STREAM, ClassConsumer, Consumers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
@@ -62,9 +59,7 @@ def _sent(message: Message, credits: Sequence[Credit]) -> None:
 class StreamConsumer(ClassConsumer):
     """One consumer of class stream."""
 
-    def __init__(self, streams: Streams, queue: Queue, tag: str, method: m.StreamConsume) -> None:
-        self._streams = streams
-        super().__init__(streams, queue, tag, method, acknowledges=False, windowed=True)
+    consumers: Streams
 
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
@@ -72,29 +67,16 @@ class StreamConsumer(ClassConsumer):
         """See `model.subscription.Subscriber` (stream.deliver/fields)."""
         channel, queue = self.channel, subscription.queue.name
         tag = channel.ledger.next_tag()
-        tap = channel.connection.broker.tap
-        if tap is not None:
-            tap.event(
-                "delivered", channel.connection, message, queue, self.tag, channel.number, tag, redelivered
-            )
-        channel.send_content(
-            m.StreamDeliver(consumer_tag=self.tag, delivery_tag=tag, exchange=message.exchange, queue=queue),
-            STREAM.number,
-            contents.octets(STREAM, message),
-            message.body,
-            message.children,
-        )
-        self._streams.take(message)
+        channel.note_delivered(message, queue, self.tag, tag, redelivered)
+        method = m.StreamDeliver(self.tag, tag, message.exchange, queue)
+        STREAM.send(channel, method, message, message.body)
+        self.consumers.take(message)
 
 
 def qos(channel: Amqp09Channel, method: m.StreamQos) -> None:
     """Set the prefetch and rate limits of the channel, or of the whole connection (stream.qos/*)."""
-    window = consuming.set_window(
-        channel.class_state(Streams),
-        count=method.prefetch_count,
-        size=method.prefetch_size,
-        rate=method.consume_rate,
-        for_connection=method.global_,
+    window = channel.class_state(Streams).set_window(
+        method.prefetch_count, method.prefetch_size, method.consume_rate, for_connection=method.global_
     )
     channel.send(m.StreamQosOk())
     window.resume()
@@ -104,18 +86,19 @@ def consume(channel: Amqp09Channel, method: m.StreamConsume) -> None:
     """Start a consumer; send consume-ok before the first delivery, unless no_wait is set.
 
     Raises:
-        ProtocolError, NotAllowed, AccessRefused, NotFound, ResourceLocked: see `consuming.consumable`.
+        ProtocolError, NotAllowed, AccessRefused, NotFound, ResourceLocked: see `Consumers.consumable`.
         NotImplementedHere: the queue type requires acknowledgements.
     """
     streams = channel.class_state(Streams)
-    queue, tag = consuming.consumable(streams, method)
+    queue, tag = streams.consumable(method)
     if queue.keeps_delivered:
         raise NotImplementedHere(
             f"queue '{queue.name}' in vhost '{channel.virtual_host.name}' requires acknowledgements, which "
             "class stream does not have",
             ends_connection=False,
         )
-    consuming.start(StreamConsumer(streams, queue, tag, method), no_ack=True)
+    consumer = StreamConsumer(streams, queue, tag, method, acknowledges=False, windowed=True)
+    channel.enter_consumer(consumer.subscription, no_ack=True)
     if not method.no_wait:
         channel.send(m.StreamConsumeOk(consumer_tag=tag))
     queue.dispatch()
@@ -123,7 +106,7 @@ def consume(channel: Amqp09Channel, method: m.StreamConsume) -> None:
 
 def cancel(channel: Amqp09Channel, method: m.StreamCancel) -> None:
     """Cancel a consumer; a tag unknown in this class is confirmed too, as in class basic."""
-    consumer = consuming.cancel(channel.class_state(Streams), method.consumer_tag)
+    consumer = channel.class_state(Streams).cancel(method.consumer_tag)
     if not method.no_wait:
         channel.send(m.StreamCancelOk(consumer_tag=method.consumer_tag))
     if consumer is not None:
@@ -137,9 +120,9 @@ def publish(channel: Amqp09Channel, method: m.StreamPublish) -> None:
     """Handle stream.publish; its content follows.
 
     Raises:
-        NotFound, AccessRefused, NotAllowed: see `contents.authorise`.
+        NotFound, AccessRefused, NotAllowed: see `Amqp09Channel.authorise_publish`.
     """
-    contents.authorise(channel, method)
+    channel.authorise_publish(method.ticket, method.exchange, method.routing_key)
     channel.expect_content(m.StreamPublish, StreamMessageProperties, partial(_publish, channel, method))
 
 
@@ -166,7 +149,7 @@ def _publish(
         channel.connection.identity,
     )
     message.children = content.children
-    contents.publish(channel, STREAM, method, message, None)
+    STREAM.publish(channel, method, message, None)
 
 
 HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {

@@ -9,7 +9,7 @@ from fakeamqp.model.deliveries.delivery import release_all
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.transactions import Transaction
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
+from fakeamqp.protocols.amqp_0_9.message_state import Messages
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel

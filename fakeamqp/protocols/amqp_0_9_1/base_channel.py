@@ -14,6 +14,7 @@ from fakeamqp.model.operations import STEP, in_steps
 from fakeamqp.model.tap import report_settled
 from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols.amqp_0_9_1 import delivering
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     CONTENT_HEADER,
     FRAME_BODY,
@@ -249,7 +250,7 @@ class BaseChannel:
         else:
             return
         if index == _CLOSE:
-            self.send(self.connection.vocabulary.ChannelCloseOk())
+            self.send(m.ChannelCloseOk())
         elif method is not None and self.current_queue is None and lacks_queue(method):
             self._send_close(self.connection.REPLIES.reply_for(NotFound(NO_QUEUE)), index)
         elif index == _CLOSE_OK:
@@ -476,7 +477,7 @@ class BaseChannel:
 
     def _send_close(self, reply: CloseReply, method: int) -> None:
         self.send(
-            self.connection.vocabulary.ChannelClose(
+            m.ChannelClose(
                 reply_code=reply.code,
                 reply_text=reply.text,
                 class_id=method >> 16,
@@ -501,7 +502,7 @@ class BaseChannel:
     def _confirm_close(self) -> None:
         # The connection may have closed meanwhile.
         if self.connection.channels.pop(self.number, None) is self:
-            self.send(self.connection.vocabulary.ChannelCloseOk())
+            self.send(m.ChannelCloseOk())
 
     def lost(self) -> None:
         """Release the channel, because its connection has closed."""

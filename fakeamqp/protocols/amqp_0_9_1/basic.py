@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HANDLERS",
+    "carry_out",
     "refusal",
     "release_kept",
     "send_again",
@@ -368,7 +369,7 @@ def settle(channel: BaseChannel, act: Act, event: Settlement, tag: int, multiple
         raise PreconditionFailed(f"unknown delivery tag {tag}")
     returns = event != "acked"
     if channel.transaction is not None:
-        channel.transaction.settle(partial(_carry_out, channel, act, event), deliveries, returns)
+        channel.transaction.settle(partial(carry_out, channel, act, event), deliveries, returns)
         return
     tap = channel.connection.broker.tap
     if tap is not None:
@@ -378,7 +379,7 @@ def settle(channel: BaseChannel, act: Act, event: Settlement, tag: int, multiple
     act(deliveries)
 
 
-def _carry_out(channel: BaseChannel, act: Act, event: Settlement, deliveries: Sequence[Delivery]) -> None:
+def carry_out(channel: BaseChannel, act: Act, event: Settlement, deliveries: Sequence[Delivery]) -> None:
     """Carry out a settlement of a transaction, at commit."""
     channel.note_settled(event, deliveries)
     act(deliveries)

@@ -19,7 +19,7 @@ def flow(channel: BaseChannel, method: m.ChannelFlow) -> None:
     """Stop or resume deliveries on the channel, if the personality supports it (channel.flow/*)."""
     if not method.active and not channel.personality.honours_client_flow:
         raise ProtocolError("not-implemented", "active=false")
-    channel.send(channel.connection.vocabulary.ChannelFlowOk(active=method.active))
+    channel.send(m.ChannelFlowOk(active=method.active))
     if method.active:
         channel.gate.reopen()
     else:

@@ -13,7 +13,6 @@ from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed, InvalidPath, NotAllowed
 from fakeamqp.model.limits import check_connection_limits
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.constants import VERSION_MAJOR, VERSION_MINOR
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.protocols.base.absent import is_absent
@@ -69,14 +68,12 @@ def server_properties(connection: Amqp091Connection[Any]) -> dict[str, Any]:
     return properties
 
 
-def send_start(
-    connection: Amqp091Connection[Any], properties: Mapping[str, Any], version: tuple[int, int]
-) -> None:
+def send_start(connection: Amqp091Connection[Any], properties: Mapping[str, Any]) -> None:
     """Send connection.start, with server properties and mechanisms (connection.start/first-frame)."""
-    major, minor = version
+    major, minor = connection.VERSION
     connection.send(
         0,
-        connection.vocabulary.ConnectionStart(
+        connection.START(
             version_major=major,
             version_minor=minor,
             server_properties=dict(properties),
@@ -96,7 +93,7 @@ def start(connection: Amqp091Connection[Any]) -> None:
         if not (absent and is_absent(_METHODS_OF_CAPABILITIES.get(name, ""), absent))
     }
     properties = {"capabilities": capabilities, **server_properties(connection)}
-    send_start(connection, properties, (VERSION_MAJOR, VERSION_MINOR))
+    send_start(connection, properties)
 
 
 def receive(connection: Amqp091Connection[Any], method: Method) -> None:
@@ -165,13 +162,13 @@ def _authenticate(connection: Amqp091Connection[Any], response: bytes) -> None:
         return
     if not isinstance(answer, User):
         connection.challenge()
-        connection.send(0, connection.vocabulary.ConnectionSecure(challenge=answer))
+        connection.send(0, m.ConnectionSecure(challenge=answer))
         return
     connection.authenticated(answer)
     personality = connection.personality
     connection.send(
         0,
-        connection.vocabulary.ConnectionTune(
+        m.ConnectionTune(
             channel_max=personality.channel_max,
             frame_max=personality.frame_max,
             heartbeat=personality.heartbeat,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     FRAME_BODY,
     FRAME_END,
@@ -142,7 +143,7 @@ def get_ok(channel: BaseChannel, queue: Queue, queued: QueuedMessage, delivery: 
             queued.redelivered,
         )
     channel.send_message(
-        channel.connection.vocabulary.BasicGetOk(
+        m.BasicGetOk(
             delivery_tag=tag,
             redelivered=queued.redelivered,
             exchange=message.exchange,
@@ -159,7 +160,7 @@ def return_message(channel: BaseChannel, message: Message, code: int, text: str)
     """Return a message to its publisher, unchanged (basic.return/content)."""
     channel.virtual_host.message_outcomes.returned(message, code, text, channel.number)
     channel.send_message(
-        channel.connection.vocabulary.BasicReturn(
+        m.BasicReturn(
             reply_code=code,
             reply_text=text,
             exchange=message.exchange,

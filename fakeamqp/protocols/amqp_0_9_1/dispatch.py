@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-    Handler: TypeAlias = Callable[[Amqp091Channel, Any], None]
+    Handler: TypeAlias = Callable[[Any, Any], None]
 
-__all__ = ["HANDLERS", "handlers"]
+__all__ = ["HANDLERS", "handlers", "refusing"]
 
 
 def _checking(method: type[Method], handler: Handler) -> Handler:
@@ -67,9 +67,16 @@ HANDLERS: dict[int, Handler] = {
 @cache
 def handlers(absent: tuple[str, ...]) -> Mapping[int, Handler]:
     """The handlers of a broker that is made without some classes and methods, whose handlers refuse them."""
+    return refusing(HANDLERS, m.METHODS, absent)
+
+
+def refusing(
+    handlers: Mapping[int, Handler], methods: Mapping[int, type[Method]], absent: tuple[str, ...]
+) -> dict[int, Handler]:
+    """Handlers by method index, of which those of absent methods refuse them."""
     return {
-        index: partial(_refuse, absent) if is_absent(m.METHODS[index].NAME, absent) else handler
-        for index, handler in HANDLERS.items()
+        index: partial(_refuse, absent) if is_absent(methods[index].NAME, absent) else handler
+        for index, handler in handlers.items()
     }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.messages.message import Message
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply, short_text
 from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 from fakeamqp.protocols.base.connection_states import ConnectionState
@@ -172,7 +173,7 @@ class Amqp091FaultPort(ConnectionFaultPort):
     def set_flow(self, number: int, active: bool) -> None:
         channel = self._channel(number)
         if channel is not None:
-            channel.send(self._connection.vocabulary.ChannelFlow(active=active))
+            channel.send(m.ChannelFlow(active=active))
             channel.awaited_flow_oks += 1
 
     def _channel(self, number: int) -> Amqp091Channel | None:

@@ -40,6 +40,7 @@ __all__ = [
     "PublishTarget",
     "UnknownContent",
     "UnreadableContent",
+    "authorise_keys",
     "begin",
     "check_message",
     "examine",
@@ -87,7 +88,7 @@ class PublishTarget:
         channel.authorise("write", "exchange", self.exchange)
         channel.virtual_host.routing.check_publishable(self.exchange)
         if key:
-            _authorise_keys(channel, self.exchange, (self.routing_key,))
+            authorise_keys(channel, self.exchange, (self.routing_key,))
         self.checked = channel.access.version
 
 
@@ -296,7 +297,7 @@ def needs_examination(properties: BasicProperties) -> bool:
     )
 
 
-def _authorise_keys(channel: BaseChannel, exchange: str, keys: Iterable[str]) -> None:
+def authorise_keys(channel: BaseChannel, exchange: str, keys: Iterable[str]) -> None:
     """For a topic exchange, check that the user may publish with these keys."""
     if channel.virtual_host.exchanges.require(exchange).type_name == "topic":
         for key in keys:
@@ -368,7 +369,7 @@ def _check_copies(channel: BaseChannel, message: Message, properties: BasicPrope
 def _check_topic_permission(channel: BaseChannel, message: Message, _properties: BasicProperties) -> None:
     """Check that the user may publish with the routing key and the CC and BCC keys read so far."""
     copies = () if message.copies is None else message.copies.keys
-    _authorise_keys(channel, message.exchange, (message.routing_key, *copies))
+    authorise_keys(channel, message.exchange, (message.routing_key, *copies))
 
 
 def _check_user_id(channel: BaseChannel, _message: Message, properties: BasicProperties) -> None:

@@ -471,14 +471,14 @@ class BoundedChannel(Amqp091Channel):
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
-        if self._can_be_sent(message):
+        if self._can_be_sent(encoded_properties(message)):
             super().deliver(subscription, message, redelivered, delivery)
         elif delivery is not None:
             self.ledger.add(delivery)  # It returns to its queue when the connection closes.
 
     def send_message(self, method: Method, message: Message) -> None:
-        if self._can_be_sent(message):
+        if self._can_be_sent(encoded_properties(message)):
             super().send_message(method, message)
 
-    def _can_be_sent(self, message: Message) -> bool:
-        return self.fits(CONTENT_HEADER.size + len(encoded_properties(message)), "a content header")
+    def _can_be_sent(self, properties: bytes) -> bool:
+        return self.fits(CONTENT_HEADER.size + len(properties), "a content header")

@@ -25,7 +25,7 @@ from fakeamqp.protocols.amqp_0_9_1.base_channel import (
     not_a_method,
 )
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER, VERSION_MAJOR, VERSION_MINOR
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     CONTENT_HEADER,
     FRAME_BODY,
@@ -56,8 +56,6 @@ from fakeamqp.protocols.base.login import MECHANISMS, Mechanism
 from fakeamqp.protocols.base.server_connection import ServerConnection
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.state import BrokerState
@@ -71,8 +69,6 @@ if TYPE_CHECKING:
 __all__ = ["Amqp091Connection"]
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     C = TypeVarWithDefault("C", bound=Amqp091Channel, default=Amqp091Channel)
@@ -102,7 +98,6 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         peer: the client's address.
         notify: called when the runtime must check the connection.
         protocol_header: the protocol header that the client sent.
-        vocabulary: the module with the methods of the protocol.
         personality: the broker's personality, with the overrides of the protocol.
     """
 
@@ -110,6 +105,14 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         **MECHANISMS,
         "AMQPLAIN": connection_class.AmqPlain,
     }
+
+    VERSION: ClassVar[tuple[int, int]] = (VERSION_MAJOR, VERSION_MINOR)
+    """The version in connection.start (connection.start/version-fields)."""
+    METHODS: ClassVar[Mapping[int, type[Method]]] = m.METHODS
+    """Class id << 16 | method id -> class."""
+    START: ClassVar[type[m.ConnectionStart]] = m.ConnectionStart
+    CLOSE: ClassVar[type[m.ConnectionClose]] = m.ConnectionClose
+    CLOSE_OK: ClassVar[type[Method]] = m.ConnectionCloseOk
     TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
     HANDLERS: ClassVar[connection_class.Handlers] = connection_class.HANDLERS
     """The handlers of class connection."""
@@ -132,7 +135,6 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         notify: Callable[[Connection], None],
         protocol_header: bytes = PROTOCOL_HEADER,
         *,
-        vocabulary: ModuleType = m,
         personality: Personality | None = None,
     ) -> None:
         personality = personality or state.personality
@@ -146,7 +148,6 @@ class Amqp091Connection(ServerConnection, Generic[C]):
             heartbeat_ticks=personality.heartbeat_ticks,
         )
         self.personality = personality
-        self.vocabulary = vocabulary
         self.tracks_contents: bool = not personality.explains_malformed_input
         """On channels that are not open, or are closing, frames must be methods with their contents all the
         same; malformed properties are an error once the content is complete and may be published."""
@@ -163,7 +164,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         self.known_properties: dict[bytes, tuple[BasicProperties, bytes]] = {}
         """Property bytes as received -> the properties, and the bytes that consumers get."""
 
-        self._close_ok_frame = method_frame(0, vocabulary.ConnectionCloseOk().encode())
+        self._close_ok_frame = method_frame(0, self.CLOSE_OK().encode())
         self._largest_payload = self._payload_limit(personality.smallest_frame_max)
         self.method_index: int = 0
         """The current method, whose ids a close carries."""
@@ -258,7 +259,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         was_blocked, self.blocked_reason = self.blocked_reason is not None, reason
         if self.personality.throttles_with_flow and was_blocked != (reason is not None):
             for channel in self.open_channels:
-                channel.send(self.vocabulary.ChannelFlow(active=reason is None))
+                channel.send(m.ChannelFlow(active=reason is None))
         if self.broker.tap is not None:
             event = "unblocked" if reason is None else "blocked"
             self.broker.tap.connection(self.name, event, reason or "")
@@ -469,7 +470,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         """
         self.check_payload(FRAME_METHOD, payload)
         self.method_index = index = int.from_bytes(payload[:4], "big")
-        method_class: type[Method] | None = self.vocabulary.METHODS.get(index)
+        method_class = self.METHODS.get(index)
         if method_class is None:
             raise UnknownMethod(
                 "not-implemented", f"there is no method {index & 0xFFFF} in class {index >> 16}", payload
@@ -495,7 +496,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         self.method_index = method.INDEX
         self.begin_channel(number, method)
         if self.blocked_reason is not None and self.personality.throttles_with_flow:
-            self.send(number, self.vocabulary.ChannelFlow(active=False))
+            self.send(number, m.ChannelFlow(active=False))
 
     def _check_channel_count(self) -> None:
         """Check that one more channel may be opened."""
@@ -657,14 +658,14 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         index = self.method_index
         self.send(
             0,
-            self.vocabulary.ConnectionClose(
+            self.CLOSE(
                 reply_code=reply.code,
                 reply_text=reply.text,
                 class_id=index >> 16,
                 method_id=index & 0xFFFF,
             ),
         )
-        failed = self.vocabulary.METHODS.get(index)
+        failed = self.METHODS.get(index)
         where = f" ({failed.NAME})" if failed else ""
         _log.info("%s: closing: %s%s", self.name, printable(reply.text), where)
         self._release()
@@ -728,7 +729,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         """
         self.end_turn()  # As before a channel's close-ok, confirms come first (RabbitMQ: measured).
         unsent = self.outbox.unsent
-        self.send(0, self.vocabulary.ConnectionCloseOk())
+        self.send(0, self.CLOSE_OK())
         if self._lingers or self.state is not ConnectionState.CLOSED:
             return
         answered = self.outbox.unsent > unsent  # Otherwise a fault holds close-ok back.

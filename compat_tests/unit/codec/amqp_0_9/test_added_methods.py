@@ -10,7 +10,7 @@ import pytest
 
 from fakeamqp.dialects import dialect_named
 from fakeamqp.protocols.amqp_0_9.codec import methods as m09
-from fakeamqp.protocols.amqp_0_9.codec.rabbitmq_methods import ADDED, METHODS
+from fakeamqp.protocols.amqp_0_9.codec.methods import ADDED, RABBITMQ_METHODS
 from fakeamqp.protocols.amqp_0_9.method_names import METHOD_NAMES
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m091
 
@@ -37,8 +37,8 @@ def test_what_is_added_is_what_rabbitmq_and_0_9_1_add() -> None:
 
 
 def test_no_method_of_0_9_is_replaced() -> None:
-    assert METHODS == {**m09.METHODS, **ADDED}
-    assert METHODS.keys() == m09.METHODS.keys() | m091.METHODS.keys()
+    assert RABBITMQ_METHODS == {**m09.METHODS, **ADDED}
+    assert RABBITMQ_METHODS.keys() == m09.METHODS.keys() | m091.METHODS.keys()
 
 
 @pytest.mark.parametrize("index", BOTH, ids=lambda index: m09.METHODS[index].NAME)

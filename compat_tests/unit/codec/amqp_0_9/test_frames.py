@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakeamqp.protocols.amqp_0_9.codec import constants
-from fakeamqp.protocols.amqp_0_9.codec.frames import FRAME_NAMES, FRAME_TYPES, OUT_OF_BAND
+from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_NAMES, FRAME_TYPES, OUT_OF_BAND
 
 rule = pytest.mark.rule
 
@@ -34,4 +34,3 @@ def test_there_is_no_505() -> None:
 
 def test_the_protocol_header() -> None:
     assert constants.PROTOCOL_HEADER == b"AMQP\x01\x01\x00\x09"
-    assert (constants.VERSION_MAJOR, constants.VERSION_MINOR) == (0, 9)

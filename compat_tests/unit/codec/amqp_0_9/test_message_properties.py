@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from fakeamqp.protocols.amqp_0_9.codec.message_properties import (
+from fakeamqp.protocols.amqp_0_9.codec.properties import (
+    BasicProperties,
     FileMessageProperties,
+    FileProperties,
     StreamMessageProperties,
+    StreamProperties,
 )
-from fakeamqp.protocols.amqp_0_9.codec.properties import BasicProperties, FileProperties, StreamProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_10.properties import ContentProperties
 from fakeamqp.protocols.base.codec import FieldError

@@ -152,7 +152,6 @@ def test_methods_are_those_of_the_facts(facts: dict) -> None:
             assert [kind for _, kind in method.LAYOUT] == [field["type"] for field in fact["fields"]]
             names = [field["name"].replace("-", "_") for field in fact["fields"]]
             assert [name for name, _ in method.LAYOUT] == [renamed.get(name, name) for name in names]
-            assert ("work in progress" in method.__doc__.lower()) is fact.get("wip", False)
             assert ("Qpid's extension" in method.__doc__) is (fact.get("extension") == "qpid")
     assert found == METHODS.keys()
 

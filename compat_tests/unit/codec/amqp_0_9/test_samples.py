@@ -70,7 +70,7 @@ def test_a_sample_is_read_and_written_octet_for_octet(sample: dict) -> None:
         assert encode_header(header) == payload
         properties = PROPERTIES[header.class_id].decode(header.properties, 0, RABBITMQ)
         assert properties.encode() == header.properties
-        name = constants.CLASS_NAMES[header.class_id]
+        name = properties.NAME.removesuffix(" properties")
         text = f"{{class: {name!r}, weight: {header.weight}, size: {header.size}, "
         text += f"properties: {shown(properties)}}}"
     elif kind == constants.FRAME_BODY:

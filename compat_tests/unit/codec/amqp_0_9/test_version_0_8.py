@@ -79,5 +79,5 @@ def test_what_0_8_has_not() -> None:
 
 
 def test_the_numbers_of_the_version() -> None:
-    assert (v.VERSION_MAJOR, v.VERSION_MINOR) == (8, 0)
+    assert v.VERSION == (8, 0)
     assert v.PROTOCOL_HEADERS == (b"AMQP\1\1\x08\0", b"AMQP\1\1\x09\1")

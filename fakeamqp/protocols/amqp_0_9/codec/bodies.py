@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_BODY", "Body", "TransferBody", "decode_body", "encode_body"]
 
-_INLINE = 0
-_REFERENCE = 1
+_INLINE, _REFERENCE = 0, 1
 
 
 class Body(NamedTuple):
@@ -65,11 +64,9 @@ class BodyType(WireType):
         reader.value("decode_body(payload, {position})", target, decode_body=decode_body)
 
     def write(self, writer: Writer, value: str) -> None:
-        """A body is written in one piece."""
         writer.value(f"encode_body({value})", encode_body=encode_body)
 
     def skip(self, octets: bytes, offset: int, grammar: Grammar) -> int:
-        """Read the body for its errors."""
         try:
             return decode_body(octets, offset)[1]
         except IndexError:
@@ -78,11 +75,9 @@ class BodyType(WireType):
             ) from None
 
     def measure(self, octets: bytes, offset: int) -> int:
-        """Skip the first byte, length and bytes."""
         return skipped_string(octets, skipped(octets, offset, 1), 4)
 
     def check(self, value: Any) -> None:
-        """The body must hold bytes."""
         check_bytes(value.octets)
 
 

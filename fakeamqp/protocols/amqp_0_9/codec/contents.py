@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_HEADER
 from fakeamqp.protocols.amqp_0_9.codec.properties import (
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_DEPTH",
     "PROPERTIES",
-    "ChildContent",
     "Content",
     "ContentAssembler",
     "ContentHeader",
@@ -63,28 +62,8 @@ class ContentHeader(NamedTuple):
     properties: bytes
 
 
-class ChildContent(Protocol):
-    """A content inside another, to be written."""
-
-    @property
-    def class_id(self) -> int:
-        """The class of the content."""
-
-    @property
-    def properties(self) -> bytes:
-        """Flags and values."""
-
-    @property
-    def body(self) -> bytes:
-        """The bytes."""
-
-    @property
-    def children(self) -> Sequence[ChildContent]:
-        """The contents inside this one."""
-
-
 class Content(NamedTuple):
-    """A complete content as it was received: `properties` are flags and values."""
+    """A complete content: `properties` are flags and values."""
 
     class_id: int
     properties: bytes
@@ -124,33 +103,22 @@ def content_frames(
     properties: bytes,
     body: bytes,
     limit: int,
-    children: Sequence[ChildContent] = (),
+    children: Sequence[tuple[int, bytes, bytes, Sequence[Any]]] = (),
+    depth: int = 1,
 ) -> list[bytes | memoryview]:
     """The frames of one content; `limit` bounds the payload of a body frame. Large bodies are in pieces.
+
+    A child is a tuple of class id, properties, body and children.
 
     Raises:
         FieldError: a number does not fit its field, contents nest too deep, or `limit` is below 1.
     """
-    return _frames(channel, class_id, properties, body, limit, children, 1)
-
-
-def _frames(
-    channel: int,
-    class_id: int,
-    properties: bytes,
-    body: bytes,
-    limit: int,
-    children: Sequence[ChildContent],
-    depth: int,
-) -> list[bytes | memoryview]:
     if depth > MAX_DEPTH:
         raise _too_deep()
     header = encode_header(ContentHeader(class_id, len(children), len(body), properties))
     frames: list[bytes | memoryview] = [frame(FRAME_HEADER, channel, header)]
-    for child in children:
-        frames += _frames(
-            channel, child.class_id, child.properties, child.body, limit, child.children, depth + 1
-        )
+    for child_class, child_properties, child_body, inner in children:
+        frames += content_frames(channel, child_class, child_properties, child_body, limit, inner, depth + 1)
     return frames + body_pieces(body, channel, limit)
 
 

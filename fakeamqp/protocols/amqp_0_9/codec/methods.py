@@ -1,6 +1,7 @@
 """The methods of AMQP 0-9, one class each; a test holds them equal to spec/amqp-0-9.toml.
 
-Those that 0-9-1 has as they are stand there.
+Those that 0-9-1 has as they are stand there. The documents call class message, and resume, ping, pong and ok
+of class channel, work in progress.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from fakeamqp.protocols.amqp_0_9.codec.bodies import NO_BODY, TransferBody
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as of_0_9_1
 from fakeamqp.protocols.amqp_0_9_1.codec.fields import (
     EMPTY_TABLE,
     Bit,
@@ -99,27 +101,22 @@ class ChannelResume(Method):
 
 @method("channel.ping", 20, 60, received_by=BOTH, responses=("channel.ok",))
 class ChannelPing(Method):
-    """Work in progress, say the documents."""
+    pass
 
 
 @method("channel.pong", 20, 70, received_by=BOTH, responses=("channel.ok",))
 class ChannelPong(Method):
-    """Work in progress, say the documents."""
+    pass
 
 
 @method("channel.ok", 20, 80, received_by=BOTH)
 class ChannelOk(Method):
-    """Work in progress, say the documents."""
+    pass
 
 
 @method("access.request", 30, 10, received_by=SERVER, synchronous=True, responses=("access.request-ok",))
-class AccessRequest(Method):
-    realm: ShortStr = ""
-    exclusive: Bit = False
-    passive: Bit = False
-    active: Bit = False
-    write: Bit = False
-    read: Bit = False
+class AccessRequest(of_0_9_1.AccessRequest):
+    pass
 
 
 @method("access.request-ok", 30, 11, received_by=CLIENT, synchronous=True)
@@ -282,10 +279,8 @@ class BasicRecoverSyncOk(Method):
 
 
 @method("file.qos", 70, 10, received_by=SERVER, synchronous=True, responses=("file.qos-ok",))
-class FileQos(Method):
-    prefetch_size: Long = 0
-    prefetch_count: Short = 0
-    global_: Bit = False
+class FileQos(BasicQos):
+    pass
 
 
 @method("file.qos-ok", 70, 11, received_by=CLIENT, synchronous=True)
@@ -294,15 +289,8 @@ class FileQosOk(Method):
 
 
 @method("file.consume", 70, 20, received_by=SERVER, synchronous=True, responses=("file.consume-ok",))
-class FileConsume(Method):
-    ticket: Short = 0
-    queue: ShortStr = ""
-    consumer_tag: ShortStr = ""
-    no_local: Bit = False
-    no_ack: Bit = False
-    exclusive: Bit = False
-    no_wait: Bit = False
-    filter: Table = EMPTY_TABLE
+class FileConsume(BasicConsume):
+    pass
 
 
 @method("file.consume-ok", 70, 21, received_by=CLIENT, synchronous=True)
@@ -311,9 +299,8 @@ class FileConsumeOk(Method):
 
 
 @method("file.cancel", 70, 30, received_by=SERVER, synchronous=True, responses=("file.cancel-ok",))
-class FileCancel(Method):
-    consumer_tag: ShortStr = ""
-    no_wait: Bit = False
+class FileCancel(BasicCancel):
+    pass
 
 
 @method("file.cancel-ok", 70, 31, received_by=CLIENT, synchronous=True)
@@ -338,43 +325,28 @@ class FileStage(Method):
 
 
 @method("file.publish", 70, 60, received_by=SERVER)
-class FilePublish(Method):
-    ticket: Short = 0
-    exchange: ShortStr = ""
-    routing_key: ShortStr = ""
-    mandatory: Bit = False
-    immediate: Bit = False
+class FilePublish(BasicPublish):
     identifier: ShortStr = ""
 
 
 @method("file.return", 70, 70, received_by=CLIENT, content=True)
-class FileReturn(Method):
-    reply_code: Short = 0
-    reply_text: ShortStr = ""
-    exchange: ShortStr = ""
-    routing_key: ShortStr = ""
+class FileReturn(BasicReturn):
+    pass
 
 
 @method("file.deliver", 70, 80, received_by=CLIENT)
-class FileDeliver(Method):
-    consumer_tag: ShortStr = ""
-    delivery_tag: LongLong = 0
-    redelivered: Bit = False
-    exchange: ShortStr = ""
-    routing_key: ShortStr = ""
+class FileDeliver(BasicDeliver):
     identifier: ShortStr = ""
 
 
 @method("file.ack", 70, 90, received_by=SERVER)
-class FileAck(Method):
-    delivery_tag: LongLong = 0
-    multiple: Bit = False
+class FileAck(BasicAck):
+    pass
 
 
 @method("file.reject", 70, 100, received_by=SERVER)
-class FileReject(Method):
-    delivery_tag: LongLong = 0
-    requeue: Bit = False
+class FileReject(BasicReject):
+    pass
 
 
 @method("stream.qos", 80, 10, received_by=SERVER, synchronous=True, responses=("stream.qos-ok",))
@@ -407,9 +379,8 @@ class StreamConsumeOk(Method):
 
 
 @method("stream.cancel", 80, 30, received_by=SERVER, synchronous=True, responses=("stream.cancel-ok",))
-class StreamCancel(Method):
-    consumer_tag: ShortStr = ""
-    no_wait: Bit = False
+class StreamCancel(BasicCancel):
+    pass
 
 
 @method("stream.cancel-ok", 80, 31, received_by=CLIENT, synchronous=True)
@@ -418,20 +389,13 @@ class StreamCancelOk(Method):
 
 
 @method("stream.publish", 80, 40, received_by=SERVER, content=True)
-class StreamPublish(Method):
-    ticket: Short = 0
-    exchange: ShortStr = ""
-    routing_key: ShortStr = ""
-    mandatory: Bit = False
-    immediate: Bit = False
+class StreamPublish(BasicPublish):
+    pass
 
 
 @method("stream.return", 80, 50, received_by=CLIENT, content=True)
-class StreamReturn(Method):
-    reply_code: Short = 0
-    reply_text: ShortStr = ""
-    exchange: ShortStr = ""
-    routing_key: ShortStr = ""
+class StreamReturn(BasicReturn):
+    pass
 
 
 @method("stream.deliver", 80, 60, received_by=CLIENT, content=True)
@@ -469,8 +433,6 @@ class TunnelRequest(Method):
 
 @method("message.transfer", 120, 10, received_by=BOTH, responses=("message.ok", "message.reject"))
 class MessageTransfer(Method):
-    """Work in progress, say the documents."""
-
     ticket: Short = 0
     destination: ShortStr = ""
     redelivered: Bit = False
@@ -497,8 +459,6 @@ class MessageTransfer(Method):
 
 @method("message.consume", 120, 20, received_by=SERVER, responses=("message.ok",))
 class MessageConsume(Method):
-    """Work in progress, say the documents."""
-
     ticket: Short = 0
     queue: ShortStr = ""
     destination: ShortStr = ""
@@ -510,15 +470,11 @@ class MessageConsume(Method):
 
 @method("message.cancel", 120, 30, received_by=SERVER, responses=("message.ok",))
 class MessageCancel(Method):
-    """Work in progress, say the documents."""
-
     destination: ShortStr = ""
 
 
 @method("message.get", 120, 40, received_by=SERVER, responses=("message.ok", "message.empty"))
 class MessageGet(Method):
-    """Work in progress, say the documents."""
-
     ticket: Short = 0
     queue: ShortStr = ""
     destination: ShortStr = ""
@@ -527,82 +483,67 @@ class MessageGet(Method):
 
 @method("message.recover", 120, 50, received_by=SERVER, responses=("message.ok",))
 class MessageRecover(Method):
-    """Work in progress, say the documents."""
-
     requeue: Bit = False
 
 
 @method("message.open", 120, 60, received_by=BOTH, responses=("message.ok",))
 class MessageOpen(Method):
-    """Work in progress, say the documents."""
-
     reference: LongStr = b""
 
 
 @method("message.close", 120, 70, received_by=BOTH, responses=("message.ok",))
 class MessageClose(Method):
-    """Work in progress, say the documents."""
-
     reference: LongStr = b""
 
 
 @method("message.append", 120, 80, received_by=BOTH, responses=("message.ok",))
 class MessageAppend(Method):
-    """Work in progress, say the documents."""
-
     reference: LongStr = b""
     octets: LongStr = b""
 
 
 @method("message.checkpoint", 120, 90, received_by=BOTH, responses=("message.ok",))
 class MessageCheckpoint(Method):
-    """Work in progress, say the documents."""
-
     reference: LongStr = b""
     identifier: ShortStr = ""
 
 
 @method("message.resume", 120, 100, received_by=BOTH, responses=("message.offset",))
-class MessageResume(Method):
-    """Work in progress, say the documents."""
-
-    reference: LongStr = b""
-    identifier: ShortStr = ""
+class MessageResume(MessageCheckpoint):
+    pass
 
 
 @method("message.qos", 120, 110, received_by=SERVER, responses=("message.ok",))
-class MessageQos(Method):
-    """Work in progress, say the documents."""
-
-    prefetch_size: Long = 0
-    prefetch_count: Short = 0
-    global_: Bit = False
+class MessageQos(BasicQos):
+    pass
 
 
 @method("message.ok", 120, 500, received_by=BOTH)
 class MessageOk(Method):
-    """Work in progress, say the documents."""
+    pass
 
 
 @method("message.empty", 120, 510, received_by=BOTH)
 class MessageEmpty(Method):
-    """Work in progress, say the documents."""
+    pass
 
 
 @method("message.reject", 120, 520, received_by=BOTH)
 class MessageReject(Method):
-    """Work in progress, say the documents."""
-
     code: Short = 0
     text: ShortStr = ""
 
 
 @method("message.offset", 120, 530, received_by=BOTH)
 class MessageOffset(Method):
-    """Work in progress, say the documents."""
-
     value: LongLong = 0
 
 
 #: class id << 16 | method id -> class
 METHODS: Final[dict[int, type[Method]]] = dict(sorted(methods_by_index(globals()).items()))
+#: What 0-9-1 and RabbitMQ add to them. What both have has the same bytes; a test holds that. Method 100 of
+#: class basic has two names, `recover` in 0-9 and `recover-async` in 0-9-1.
+ADDED: Final[dict[int, type[Method]]] = {
+    index: each for index, each in of_0_9_1.METHODS.items() if index not in METHODS
+}
+RABBITMQ_METHODS: Final[dict[int, type[Method]]] = {**METHODS, **ADDED}

@@ -1,4 +1,4 @@
-"""The methods of 0-8: those of 0-9 with a few differences. This module replaces `methods`.
+"""The methods of 0-8: those of 0-9 with a few differences.
 
 In 0-8 three methods of class connection have other numbers, channel.open-ok has no argument and the consume
 methods have no filter. Class message and channel.resume, ping, pong and ok do not exist. Class 120 is called
@@ -13,16 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.codec.methods import (
-    BasicGetOk,
-    BasicReturn,
-    ChannelClose,
-    ChannelCloseOk,
-    ChannelFlow,
-    ChannelFlowOk,
-    ConnectionSecure,
-    ConnectionTune,
-)
 from fakeamqp.protocols.amqp_0_9_1.codec.fields import Octet
 from fakeamqp.protocols.amqp_0_9_1.codec.method import BOTH, CLIENT, Method, bare_method, method
 from fakeamqp.protocols.amqp_0_9_1.codec.record import unreadable
@@ -39,30 +29,20 @@ __all__ = [
     "METHODS",
     "PROTOCOL_HEADERS",
     "SAME_IN_0_9",
-    "VERSION_MAJOR",
-    "VERSION_MINOR",
+    "VERSION",
     "BasicConsume",
-    "BasicGetOk",
-    "BasicReturn",
-    "ChannelClose",
-    "ChannelCloseOk",
-    "ChannelFlow",
-    "ChannelFlowOk",
     "ChannelOpenOk",
     "ConnectionClose",
     "ConnectionCloseOk",
     "ConnectionRedirect",
-    "ConnectionSecure",
     "ConnectionStart",
-    "ConnectionTune",
     "FileConsume",
     "StreamConsume",
 ]
 
 #: The protocol headers of 0-8: that of the definitions, and that of an early print of the text.
 PROTOCOL_HEADERS: Final = (b"AMQP\x01\x01\x08\x00", b"AMQP\x01\x01\x09\x01")
-VERSION_MAJOR: Final = 8
-VERSION_MINOR: Final = 0
+VERSION: Final = (8, 0)
 
 
 @method(
@@ -76,8 +56,8 @@ VERSION_MINOR: Final = 0
 class ConnectionStart(m.ConnectionStart):
     """The version numbers are those of 0-8."""
 
-    version_major: Octet = VERSION_MAJOR
-    version_minor: Octet = VERSION_MINOR
+    version_major: Octet = 8
+    version_minor: Octet = 0
 
 
 @method("connection.redirect", 10, 50, received_by=CLIENT, synchronous=True)

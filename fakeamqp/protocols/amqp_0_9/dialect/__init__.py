@@ -15,22 +15,25 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_HEADER,
     FRAME_HEARTBEAT,
     FRAME_METHOD,
+    FRAME_NAMES,
     FRAME_REQUEST,
     FRAME_RESPONSE,
     FRAME_TRACE,
+    FRAME_TYPES,
+    FRAME_TYPES_0_8,
+    OUT_OF_BAND,
     PROTOCOL_HEADER,
     REPLY_NAMES,
 )
 from fakeamqp.protocols.amqp_0_9.codec.contents import PROPERTIES
-from fakeamqp.protocols.amqp_0_9.codec.frames import FRAME_NAMES, FRAME_TYPES, FRAME_TYPES_0_8, OUT_OF_BAND
 from fakeamqp.protocols.amqp_0_9.codec.methods import (
+    RABBITMQ_METHODS,
     BasicRecover,
     ChannelPing,
     ChannelPong,
     MessageReject,
     MessageTransfer,
 )
-from fakeamqp.protocols.amqp_0_9.codec.rabbitmq_methods import METHODS
 from fakeamqp.protocols.amqp_0_9.codec.requests import (
     Request,
     Response,
@@ -306,5 +309,5 @@ def _numbers_to_json(envelope: Envelope) -> dict[str, Any]:
     return {"response": {"id": numbers.response_id, **answered}}
 
 
-DIALECT = Dialect09("0-9", PROTOCOL_HEADER, METHODS, FRAME_TYPES, CONFIRMS)
+DIALECT = Dialect09("0-9", PROTOCOL_HEADER, RABBITMQ_METHODS, FRAME_TYPES, CONFIRMS)
 DIALECT_0_8 = Dialect09("0-8", version_0_8.PROTOCOL_HEADERS[0], version_0_8.METHODS, FRAME_TYPES_0_8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.protocols.amqp_0_9.codec.frames import OUT_OF_BAND
+from fakeamqp.protocols.amqp_0_9.codec.constants import OUT_OF_BAND
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageOk, MessageTransfer
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request
 from fakeamqp.protocols.amqp_0_9_1.dialect.dialogue import OTHER, Dialogue091

@@ -1,34 +1,49 @@
-"""A channel of 0-9 in RabbitMQ: a channel of 0-9-1 that has the classes of 0-9 as well."""
+"""0-9 in RabbitMQ: a connection of 0-9-1 that has the classes of 0-9 as well."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fakeamqp.protocols.amqp_0_9 import dispatch as letter, publishing
+from fakeamqp.protocols.amqp_0_9 import basic, dispatch as letter
+from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
 from fakeamqp.protocols.amqp_0_9.codec import methods as m09
+from fakeamqp.protocols.amqp_0_9.codec.constants import HARD_ERRORS, REPLY_NAMES
 from fakeamqp.protocols.amqp_0_9.dtx import WORK
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+from fakeamqp.protocols.amqp_0_9.server_connection import (
+    CONNECTION_TRANSITIONS as TRANSITIONS_0_9,
+    Amqp09Connection,
+)
 from fakeamqp.protocols.amqp_0_9_1 import dispatch as rabbitmq
 from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
-from fakeamqp.protocols.amqp_0_9_1.codec import methods as m091
+from fakeamqp.protocols.amqp_0_9_1.codec import constants as of_0_9_1, methods as m091
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.connection import start
+from fakeamqp.protocols.amqp_0_9_1.replies import Replies
 from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+from fakeamqp.protocols.amqp_0_9_1.states import CONNECTION_TRANSITIONS as TRANSITIONS_0_9_1
+from fakeamqp.protocols.base.connection_states import ConnectionState
 
 if TYPE_CHECKING:
+    from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.protocols.amqp_0_9.rabbitmq_connection import RabbitMQ09Connection
+    from fakeamqp.model.personality import Personality
+    from fakeamqp.model.state import BrokerState
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply
+    from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
-__all__ = ["RabbitMQ09Channel"]
+__all__ = ["RabbitMQ09Channel", "RabbitMQ09Connection", "connection"]
 
 _OWN = letter.HANDLERS.keys() - rabbitmq.HANDLERS.keys()
 """The methods that only 0-9 has."""
 _PUBLISH = m091.BasicPublish.INDEX
+_CONSUME = m091.BasicConsume.INDEX
 
 
 class RabbitMQ09Channel(Amqp09Channel):
@@ -42,11 +57,6 @@ class RabbitMQ09Channel(Amqp09Channel):
     CONTENT_CLASS: ClassVar[str | None] = "basic"
 
     connection: RabbitMQ09Connection
-
-    def __init__(self, connection: RabbitMQ09Connection, number: int) -> None:
-        super().__init__(connection, number)
-
-    # --- frames in ------------------------------------------------------------------------------------
 
     def receive_method(self, payload: bytes) -> bool:
         """Process a method frame, or the method of a request."""
@@ -70,7 +80,7 @@ class RabbitMQ09Channel(Amqp09Channel):
 
     def carry_out(self, method: Method) -> None:
         """A channel that is resumed restarts its consumers by this."""
-        if isinstance(method, m09.BasicConsume) and self._class_states.get(Requests) is None:
+        if method.INDEX == _CONSUME and self._class_states.get(Requests) is None:
             again = m091.METHODS[method.INDEX].decode(method.encode(), self.connection.grammar)
             rabbitmq.HANDLERS[method.INDEX](self, again)
         else:
@@ -81,7 +91,9 @@ class RabbitMQ09Channel(Amqp09Channel):
         if self._has_children(payload):
             target, self._target = self._target, None
             assert target is not None
-            self.expect_content(m09.BasicPublish, BasicProperties, partial(publishing.publish, self, target))
+            self.expect_content(
+                m09.BasicPublish, BasicProperties, partial(basic.publish_content, self, target)
+            )
         if self._expected is not None:
             Amqp09Channel.receive_header(self, payload)
         else:
@@ -135,3 +147,36 @@ class RabbitMQ09Channel(Amqp09Channel):
         if subscription is None or subscription.subscriber is not self:
             return None
         return self.consumers.pop(tag)
+
+
+class RabbitMQ09Connection(Amqp09Connection):
+    """A server-side connection, without its transport. See `fakeamqp.connection.Connection`."""
+
+    METHODS: ClassVar[Mapping[int, type[Method]]] = m09.RABBITMQ_METHODS
+    CHANNEL: ClassVar[type[Amqp09Channel]] = RabbitMQ09Channel
+    TRANSITIONS: ClassVar[ConnectionTransitions] = {
+        **TRANSITIONS_0_9,
+        ConnectionState.OPEN: {
+            **TRANSITIONS_0_9_1[ConnectionState.OPEN],
+            **TRANSITIONS_0_9[ConnectionState.OPEN],
+        },
+    }
+    REPLIES = Replies({**REPLY_NAMES, **of_0_9_1.REPLY_NAMES}, HARD_ERRORS | of_0_9_1.HARD_ERRORS)
+    EXTENSIONS: ClassVar[bool] = True
+
+    def apply_overrides(self, personality: Personality) -> Personality:
+        """None, since RabbitMQ makes no difference."""
+        return personality
+
+    def start(self) -> None:
+        """With RabbitMQ's capabilities, as in 0-9-1."""
+        start(self)
+
+
+def connection(
+    state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None], protocol_header: bytes
+) -> Amqp09Connection:
+    """Return a server-side connection for the protocol header of 0-9."""
+    rabbitmq_speaks = state.personality.extension(Amqp09Choices).as_in_rabbitmq
+    kind = RabbitMQ09Connection if rabbitmq_speaks else Amqp09Connection
+    return kind(state, peer, notify, protocol_header)

@@ -1,30 +1,141 @@
-"""The methods of class file. The staged contents of both peers are in `model.staging`."""
+"""Class file of 0-9: large messages, which are staged before they are published or delivered.
+
+`model.messages.staging` has the staged contents of both peers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.deliveries.delivery import Ledger, accept_all, reject_all, release_all
 from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, IllegalState, PreconditionFailed
-from fakeamqp.model.messages.staging import Description
-from fakeamqp.protocols.amqp_0_9 import consuming, contents
+from fakeamqp.model.messages.staging import Description, Download, Downloads, Uploads
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.codec.message_properties import FileMessageProperties
-from fakeamqp.protocols.amqp_0_9.contents import FILE
-from fakeamqp.protocols.amqp_0_9.file.channel_state import FileConsumer, Files
+from fakeamqp.protocols.amqp_0_9.codec.properties import FileMessageProperties
+from fakeamqp.protocols.amqp_0_9.content_classes import FILE, ClassConsumer, Consumers
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
+    from fakeamqp.model.deliveries.credit import Window
     from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.messages.staging import Staged, Upload
-    from fakeamqp.model.tap import Settlement
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["HANDLERS"]
+__all__ = ["HANDLERS", "FileConsumer", "Files"]
+
+
+class Files(Consumers):
+    """Class file on one channel: a class state, and the `model.staging.FileClient` of `Downloads`.
+
+    A download has no delivery tag until it is delivered, so it cannot be acknowledged before.
+    """
+
+    class_name = "file"
+
+    def __init__(self, channel: Amqp09Channel) -> None:
+        super().__init__(channel)
+        self.ledger: Ledger = Ledger()
+        """The unacknowledged deliveries, by delivery tags that are unique on the channel."""
+        self.uploads: Uploads = Uploads(channel.virtual_host, channel.user.name)
+        self.downloads: Downloads = Downloads(self)
+
+    def count(self, window: Window) -> None:
+        deliveries = [*self.ledger.outstanding.values(), *(each.delivery for each in self.downloads)]
+        for delivery in deliveries:
+            if delivery.holder is not None and not delivery.settled:
+                consumer = delivery.holder.subscriber
+                if isinstance(consumer, FileConsumer) and consumer.windowed:
+                    delivery.credits = (*delivery.credits, window.credit)
+                    window.credit.take(delivery.queued.message)
+
+    # --- out ------------------------------------------------------------------------------------------
+
+    def ask(self, download: Download) -> None:
+        size = len(download.message.body)
+        self.channel.send(m.FileOpen(identifier=download.identifier, content_size=size))
+
+    def send_rest(self, download: Download, offset: int) -> None:
+        message = download.message
+        FILE.send(self.channel, m.FileStage(), message, message.body[offset:])
+
+    def hand_over(self, download: Download) -> None:
+        """With no_ack, settle the delivery at once (file.consume/no-ack)."""
+        channel, subscription, message = self.channel, download.subscription, download.message
+        consumer = subscription.subscriber
+        assert isinstance(consumer, FileConsumer)
+        tag = channel.ledger.next_tag()
+        channel.note_delivered(message, subscription.queue.name, consumer.tag, tag, download.redelivered)
+        channel.send(
+            m.FileDeliver(
+                consumer_tag=consumer.tag,
+                delivery_tag=tag,
+                redelivered=download.redelivered,
+                exchange=message.exchange,
+                routing_key=message.routing_key,
+                identifier=download.identifier,
+            )
+        )
+        if consumer.windowed:
+            self.ledger.enter(tag, download.delivery)
+        else:
+            accept_all((download.delivery,))
+
+    def withdraw(self, consumer: ClassConsumer) -> None:
+        """Stop deliveries to a consumer; its downloads return to the queue as not delivered."""
+        withdrawn = self.downloads.withdraw(consumer.subscription)
+        release_all([each.delivery for each in withdrawn], redelivered=False)
+
+    # --- closing --------------------------------------------------------------------------------------
+
+    def put_back(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
+        """Make this class's deliveries unacknowledged again; return the others (tx.rollback/undoes-acks)."""
+        own: list[Delivery] = []
+        others: list[Delivery] = []
+        for each in deliveries:
+            of_here = each.holder is not None and isinstance(each.holder.subscriber, FileConsumer)
+            (own if of_here else others).append(each)
+        self.ledger.put_back(own)
+        return others
+
+    def released(self) -> None:
+        """Requeues unacknowledged messages, and keeps incomplete uploads."""
+        channel = self.channel
+        incomplete = channel.incomplete_content
+        if incomplete is not None and incomplete[0] is m.FileStage:
+            self.uploads.broken_off(incomplete[1].body_so_far)
+        self.uploads.end()
+        super().released()
+        outstanding = self.ledger.take_all()
+        channel.note_settled("requeued", outstanding)
+        release_all(outstanding, ending="lost")
+        # Downloads are requeued last: they are younger, and were not delivered.
+        for consumer in self.all():
+            self.withdraw(consumer)
+        self.downloads.clear()
+
+
+class FileConsumer(ClassConsumer):
+    """One consumer of class file. Its queue keeps downloads until they are delivered, also with no_ack."""
+
+    consumers: Files
+
+    def deliver(
+        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
+    ) -> None:
+        """See `model.subscription.Subscriber` (file.deliver/staged-first)."""
+        assert delivery is not None
+        self.consumers.downloads.add(Download(subscription, message, redelivered, delivery))
+
+    def cancelled(self, subscription: Subscription) -> None:
+        """Withdraws the downloads, whose messages belonged to the queue."""
+        super().cancelled(subscription)
+        self.consumers.withdraw(self)
 
 
 # --- consumers ---------------------------------------------------------------------------------------
@@ -32,11 +143,8 @@ __all__ = ["HANDLERS"]
 
 def qos(channel: Amqp09Channel, method: m.FileQos) -> None:
     """Set the prefetch limit of the channel, or of the whole connection (file.qos/*)."""
-    window = consuming.set_window(
-        channel.class_state(Files),
-        count=method.prefetch_count,
-        size=method.prefetch_size,
-        for_connection=method.global_,
+    window = channel.class_state(Files).set_window(
+        method.prefetch_count, method.prefetch_size, 0, for_connection=method.global_
     )
     channel.send(m.FileQosOk())
     window.resume()
@@ -46,11 +154,13 @@ def consume(channel: Amqp09Channel, method: m.FileConsume) -> None:
     """Start a consumer; send consume-ok before the first file.open, unless no_wait is set.
 
     Raises:
-        ProtocolError, NotAllowed, AccessRefused, NotFound, ResourceLocked: see `consuming.consumable`.
+        ProtocolError, NotAllowed, AccessRefused, NotFound, ResourceLocked: see `Consumers.consumable`.
     """
     files = channel.class_state(Files)
-    queue, tag = consuming.consumable(files, method)
-    consuming.start(FileConsumer(files, queue, tag, method), no_ack=method.no_ack)
+    queue, tag = files.consumable(method)
+    # A window counts only messages that need an acknowledgement (file.qos/prefetch-size).
+    consumer = FileConsumer(files, queue, tag, method, acknowledges=True, windowed=not method.no_ack)
+    channel.enter_consumer(consumer.subscription, no_ack=method.no_ack)
     if not method.no_wait:
         channel.send(m.FileConsumeOk(consumer_tag=tag))
     queue.dispatch()
@@ -62,7 +172,7 @@ def cancel(channel: Amqp09Channel, method: m.FileCancel) -> None:
     A tag unknown in this class is confirmed too, as in class basic.
     """
     files = channel.class_state(Files)
-    consumer = consuming.cancel(files, method.consumer_tag)
+    consumer = files.cancel(method.consumer_tag)
     if not method.no_wait:
         channel.send(m.FileCancelOk(consumer_tag=method.consumer_tag))
     if consumer is not None:
@@ -134,10 +244,10 @@ def publish(channel: Amqp09Channel, method: m.FilePublish) -> None:
 
     Raises:
         NotFound: the exchange does not exist, or no content was opened with the identifier.
-        AccessRefused, NotAllowed: see `contents.authorise`.
+        AccessRefused, NotAllowed: see `Amqp09Channel.authorise_publish`.
     """
     channel.connection.publish_received()
-    contents.authorise(channel, method)
+    channel.authorise_publish(method.ticket, method.exchange, method.routing_key)
     uploads = channel.class_state(Files).uploads
     upload = uploads.find(method.identifier)
     transaction = channel.transaction
@@ -152,7 +262,7 @@ def _publish(
 ) -> None:
     message = staged.message(method.exchange, method.routing_key, channel.connection.identity)
     message.secured = True  # The broker must make its best effort to keep files (file/01).
-    contents.publish(channel, FILE, method, message, transaction)
+    FILE.publish(channel, method, message, transaction)
 
 
 def _commit(channel: Amqp09Channel, method: m.FilePublish, upload: Upload) -> bool:
@@ -167,7 +277,7 @@ def _commit(channel: Amqp09Channel, method: m.FilePublish, upload: Upload) -> bo
 def ack(channel: Amqp09Channel, method: m.FileAck) -> None:
     """Acknowledge files (file.ack/semantics)."""
     deliveries = _take(channel, method.delivery_tag, multiple=method.multiple)
-    _settle(channel, accept_all, "acked", deliveries)
+    channel.settle(accept_all, "acked", deliveries)
 
 
 def reject(channel: Amqp09Channel, method: m.FileReject) -> None:
@@ -177,9 +287,9 @@ def reject(channel: Amqp09Channel, method: m.FileReject) -> None:
     """
     deliveries = _take(channel, method.delivery_tag, multiple=False)
     if method.requeue:
-        _settle(channel, partial(release_all, ending="failed", avoid=channel), "requeued", deliveries)
+        channel.settle(partial(release_all, ending="failed", avoid=channel), "requeued", deliveries)
     else:
-        _settle(channel, reject_all, "rejected", deliveries)
+        channel.settle(reject_all, "rejected", deliveries)
 
 
 def _take(channel: Amqp09Channel, tag: int, *, multiple: bool) -> Sequence[Delivery]:
@@ -192,30 +302,6 @@ def _take(channel: Amqp09Channel, tag: int, *, multiple: bool) -> Sequence[Deliv
     if deliveries is None:
         raise PreconditionFailed(f"unknown delivery tag {tag}")
     return deliveries
-
-
-def _settle(
-    channel: Amqp09Channel,
-    act: Callable[[Sequence[Delivery]], None],
-    event: Settlement,
-    deliveries: Sequence[Delivery],
-) -> None:
-    """Settle deliveries, now or when the channel's transaction is committed (file/transactional)."""
-    carry_out = partial(_carry_out, channel, act, event)
-    if channel.transaction is not None:
-        channel.transaction.settle(carry_out, deliveries)
-    else:
-        carry_out(deliveries)
-
-
-def _carry_out(
-    channel: Amqp09Channel,
-    act: Callable[[Sequence[Delivery]], None],
-    event: Settlement,
-    deliveries: Sequence[Delivery],
-) -> None:
-    channel.note_settled(event, deliveries)
-    act(deliveries)
 
 
 HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {

@@ -1,30 +1,38 @@
-"""Transfers from the client, inline and by reference, and the answers to the publisher.
+"""Class message: transfers in both directions by request and response, inline and by reference.
 
-A transfer is answered once the broker has the message: with ok, or with reject if no queue accepted it. A
-transfer that names a reference is published and answered when the reference is closed.
+Its methods must be sent in requests. The specification shows no other way: without the number of a request,
+an ok could not be assigned to a transfer (message/request-frames). A transfer from the client is answered
+once the broker has the message: with ok, or with reject if no queue accepted it. A transfer that names a
+reference is published and answered when the reference is closed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.deliveries.credit import Credit
+from fakeamqp.model.errors import NotAllowed, PreconditionFailed
+from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
+from fakeamqp.protocols.amqp_0_9.message_state import Messages
 from fakeamqp.protocols.amqp_0_9.property_mapping import from_transfer
 from fakeamqp.protocols.amqp_0_9.requests import Requests
+from fakeamqp.protocols.amqp_0_9_1.basic import send_again
 from fakeamqp.protocols.amqp_0_9_1.publishing import too_large
-from fakeamqp.protocols.amqp_0_9_1.replies import short_text
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError, short_text
 
 if TYPE_CHECKING:
     from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
-__all__ = ["append", "checkpoint", "close", "open_", "resume", "transfer"]
+__all__ = ["HANDLERS", "subscribe"]
 
 _GENERIC = 0
 _NOT_IMMEDIATE = 1
@@ -45,7 +53,7 @@ def transfer(channel: Amqp09Channel, method: m.MessageTransfer) -> None:
     channel.connection.publish_received()
     requests = channel.class_state(Requests)
     assert requests.current is not None
-    _authorise(channel, method)
+    channel.authorise_publish(method.ticket, method.destination, method.routing_key)
     properties = from_transfer(method, requests.current.method, channel.connection.grammar)
     _check_user_id(channel, properties)
     if method.body.by_reference:
@@ -54,16 +62,6 @@ def transfer(channel: Amqp09Channel, method: m.MessageTransfer) -> None:
         reference.waiting.append(partial(_publish, channel, method, properties, number))
     else:
         _publish(channel, method, properties, requests.defer(), method.body.octets)
-
-
-def _authorise(channel: Amqp09Channel, method: m.MessageTransfer) -> None:
-    exchange = method.destination
-    channel.use_ticket(method.ticket, "write", "exchange", exchange)
-    channel.authorise("write", "exchange", exchange)
-    virtual_host = channel.virtual_host
-    virtual_host.routing.check_publishable(exchange)
-    if virtual_host.exchanges.require(exchange).type_name == "topic":
-        channel.access.check_topic(channel.user, virtual_host.name, "write", exchange, method.routing_key)
 
 
 def _check_user_id(channel: Amqp09Channel, properties: BasicProperties) -> None:
@@ -171,3 +169,145 @@ def resume(channel: Amqp09Channel, method: m.MessageResume) -> None:
     """Open a reference with the body of its last checkpoint, and answer with its size."""
     offset = channel.class_state(Messages).references.resume(method.reference, method.identifier)
     channel.send(m.MessageOffset(value=offset))
+
+
+# --- destinations ------------------------------------------------------------------------------------
+
+
+def consume(channel: Amqp09Channel, method: m.MessageConsume) -> None:
+    """Start a consumer, and answer; raises the errors of `subscribe`."""
+    queue = subscribe(channel, method)
+    channel.send(m.MessageOk())
+    queue.dispatch()
+
+
+def subscribe(channel: Amqp09Channel, method: m.MessageConsume) -> Queue:
+    """Start a consumer without an answer; a blank destination is valid.
+
+    Returns:
+        The queue, which the caller must dispatch.
+
+    Raises:
+        NotAllowed: a consumer of this connection has the destination (message.consume/destination-01).
+        AccessRefused: an exclusive consumer prevents it (message.consume/exclusive-01).
+    """
+    messages = channel.class_state(Messages)
+    queue = channel.readable_queue(method.ticket, method.queue)
+    check_consumer_bound(channel.connection.broker, len(channel.consumers))
+    if channel.connection.uses_tag(method.destination):
+        raise NotAllowed(f"destination '{method.destination}' is in use")
+    channel.subscribe(queue, method.destination, messages, method, () if method.no_ack else messages.credits)
+    return queue
+
+
+def cancel(channel: Amqp09Channel, method: m.MessageCancel) -> None:
+    """Cancel the consumer of a destination (message.cancel/stops), also after its queue was deleted.
+
+    Messages sent to it can still be acknowledged. An unknown destination is confirmed too.
+
+    Raises:
+        NotAllowed: the destination belongs to another consumer of the connection
+            (message.consume/destination-02).
+    """
+    name = method.destination
+    subscription = channel.consumers.get(name)
+    if subscription is not None and isinstance(subscription.subscriber, Messages):
+        del channel.consumers[name]
+        channel.end_consumer(subscription)
+    elif channel.connection.uses_tag(name):
+        raise NotAllowed(f"destination '{name}' is in use by another consumer of the connection")
+    channel.send(m.MessageOk())
+
+
+def get(channel: Amqp09Channel, method: m.MessageGet) -> None:
+    """Send one message to a destination, or message.empty if the queue has none (message.get/*)."""
+    queue = channel.readable_queue(method.ticket, method.queue)
+    channel.check_get(queue)
+    taken = queue.get(channel.connection, no_ack=method.no_ack, group=channel, content_class="basic")
+    if taken is None:
+        channel.send(m.MessageEmpty())
+        return
+    channel.send(m.MessageOk())
+    queued, delivery = taken
+    channel.class_state(Messages).transfer(
+        method.destination,
+        queue.name,
+        queue.as_delivered(queued),
+        queued.redelivered,
+        delivery,
+        consumer=False,
+    )
+
+
+def recover(channel: Amqp09Channel, method: m.MessageRecover) -> None:
+    """Redeliver unacknowledged messages to their destination, or requeue them (message.recover/*).
+
+    Redeliveries are new requests. Late answers to the old requests have no effect.
+
+    Raises:
+        PreconditionFailed: the channel is transactional (message.recover/02).
+    """
+    if channel.mode is not None:
+        raise PreconditionFailed("message.recover is not allowed on a transactional channel; use tx.rollback")
+    outstanding = channel.class_state(Messages).ledger.take_all()
+    channel.note_settled("requeued", outstanding)
+    channel.send(m.MessageOk())
+    send_again(outstanding, method.requeue)
+
+
+def qos(channel: Amqp09Channel, method: m.MessageQos) -> None:
+    """Set the prefetch limit of the channel's destinations, or of all on the connection.
+
+    Existing destinations and their unacknowledged messages are included. 0 means no limit. The limit of bytes
+    never stops a message while none is unacknowledged (message.qos/prefetch-size-01).
+    """
+    connection, messages = channel.connection, channel.class_state(Messages)
+    if method.global_:
+        credit = connection.message_credit
+        if credit is None:
+            credit = connection.message_credit = Credit()
+            for each in connection.channels.values():
+                each.class_state(Messages).share(credit)
+    else:
+        credit = messages.credit
+        if credit is None:
+            credit = messages.credit = Credit()
+            messages.share(credit)
+    credit.resize(method.prefetch_count, method.prefetch_size)
+    channel.send(m.MessageOk())
+    if credit.open:
+        credit.resume()
+
+
+_REQUESTS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
+    m.MessageTransfer: transfer,
+    m.MessageConsume: consume,
+    m.MessageCancel: cancel,
+    m.MessageGet: get,
+    m.MessageRecover: recover,
+    m.MessageOpen: open_,
+    m.MessageClose: close,
+    m.MessageAppend: append,
+    m.MessageCheckpoint: checkpoint,
+    m.MessageResume: resume,
+    m.MessageQos: qos,
+}
+_RESPONSES: tuple[type[Method], ...] = (m.MessageOk, m.MessageEmpty, m.MessageReject, m.MessageOffset)
+
+
+def _requested(handler: Callable[[Amqp09Channel, Any], None], channel: Amqp09Channel, method: Method) -> None:
+    if channel.class_state(Requests).current is None:
+        raise ProtocolError(
+            "command-invalid", f"{method.NAME} must be sent in a request frame, not in a method frame"
+        )
+    handler(channel, method)
+
+
+def _response(channel: Amqp09Channel, method: Method) -> None:
+    raise ProtocolError("command-invalid", f"{method.NAME} must be sent in a response frame")
+
+
+HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
+    **{method: partial(_requested, handler) for method, handler in _REQUESTS.items()},
+    **dict.fromkeys(_RESPONSES, _response),
+}
