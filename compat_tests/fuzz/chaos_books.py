@@ -12,7 +12,7 @@ from typing import Any
 
 from fakeamqp.model.events import EVENTS
 from fakeamqp.model.messages.message import Message
-from fakeamqp.model.outcome import Outcome
+from fakeamqp.model.routing import Outcome
 
 __all__ = ["Books", "Publish", "number_of"]
 

@@ -26,9 +26,9 @@ from compat_tests.fuzz.checks import inconsistencies, left_behind
 from compat_tests.fuzz.profile import examples
 from compat_tests.protocol.driver import Client, Content, QuietTap, Server
 from fakeamqp.model.messages.message import Message
-from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import personality
 from fakeamqp.model.queues.queue import NOT_TAKEN_BACK
+from fakeamqp.model.routing import Outcome
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
 

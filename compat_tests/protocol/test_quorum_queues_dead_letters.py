@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Content, Server
 from compat_tests.protocol.quorum import ALL, RABBITMQ, client_of, counts, declare
-from fakeamqp.model.arguments import QueueOptions
+from fakeamqp.model.arguments.queue_arguments import QueueOptions
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 TO_DEAD = {"dead_letter_exchange": "", "dead_letter_routing_key": "dead"}

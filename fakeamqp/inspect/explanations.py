@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.exchanges.exchange import Binding
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues import Queue
+    from fakeamqp.model.routing import Outcome
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 

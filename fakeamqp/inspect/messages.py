@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.history import History, HistoryRecord, Publication
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues import QueuedMessage
+    from fakeamqp.model.routing import Outcome
     from fakeamqp.model.state import BrokerState
 
 __all__ = [

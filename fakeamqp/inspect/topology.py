@@ -22,7 +22,7 @@ from fakeamqp.model.deliveries.credit import Grant
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fakeamqp.model.arguments import QueueOptions
+    from fakeamqp.model.arguments.queue_arguments import QueueOptions
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.exchanges.exchange import Binding

@@ -1,4 +1,4 @@
-"""Equivalence of declarations.
+"""Checks of declarations: legal names, and equivalence with an existing entity.
 
 Arguments are compared by meaning: order and integer width do not matter
 (exchange.declare/arguments-equivalence).
@@ -6,37 +6,122 @@ Arguments are compared by meaning: order and integer width do not matter
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.erlang import float_text
-from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.arguments.exchange_arguments import COMPARED_EXCHANGE_ARGUMENTS
+from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPE, compared_arguments, compared_values
+from fakeamqp.model.erlang import float_text, type_name
+from fakeamqp.model.errors import NotAllowed, PreconditionFailed
 
-__all__ = ["compare_arguments", "compare_flag", "freeze", "type_name"]
+if TYPE_CHECKING:
+    from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.personality import Personality
+    from fakeamqp.model.queues import Queue, QueueDeclaration
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = [
+    "check_alternate",
+    "check_name",
+    "check_same_exchange",
+    "check_same_queue",
+    "compare_arguments",
+    "compare_flag",
+    "freeze",
+]
 
 _ABSENT = object()
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9\-_.:]*")
 
 
-def type_name(value: Any) -> str:
-    """RabbitMQ's name for the field type that encodes a value."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
-        if type(value) is not int:
-            return "timestamp"  # The only other subclass of int.
-        return "signedint" if -(2**31) <= value < 2**31 else "long"
-    for kind, name in (
-        (float, "double"),
-        (str, "longstr"),
-        (bytes, "binary"),
-        (Decimal, "decimal"),
-        (Mapping, "table"),
-        (list, "array"),
-    ):
-        if isinstance(value, kind):
-            return name
-    return "void"
+def check_name(personality: Personality, kind: str, name: str) -> None:
+    """Refuse a name that is too long or has characters that the personality forbids (domain.*/pattern).
+
+    Raises:
+        PreconditionFailed: the name is illegal.
+    """
+    if len(name.encode("utf-8", "surrogateescape")) > personality.longest_name:
+        raise PreconditionFailed(
+            f"{kind} name is longer than {personality.longest_name} bytes: '{name[:60]}...'"
+        )
+    if personality.restricts_names and not _LEGAL_NAME.fullmatch(name):
+        raise PreconditionFailed(
+            f"{kind} name '{name}' holds characters other than letters, digits, '-', '_', '.' and ':'"
+        )
+
+
+def check_same_exchange(
+    existing: Exchange, kind: str, flags: Mapping[str, bool], arguments: Mapping[str, Any]
+) -> None:
+    """Refuse a declaration that is not equivalent to the exchange (exchange.declare/passive-equivalent).
+
+    `flags` are compared in their order.
+
+    Raises:
+        PreconditionFailed: with RabbitMQ's text, which names the first difference.
+    """
+    compare = ("exchange", existing.name, existing.virtual_host.name)
+    compare_flag(*compare, "type", kind, existing.type_name)
+    for flag, asked in flags.items():
+        compare_flag(*compare, flag, asked, getattr(existing, flag))
+    known = existing.virtual_host.state.personality.equivalence_ignores_unknown_arguments
+    compare_arguments(*compare, arguments, existing.arguments, COMPARED_EXCHANGE_ARGUMENTS if known else None)
+
+
+def check_same_queue(existing: Queue, declaration: QueueDeclaration) -> None:
+    """Refuse a declaration that is not equivalent to the queue (queue.declare/passive-equivalent).
+
+    Exclusive queues are never durable, so the flag is not compared for them.
+
+    Raises:
+        PreconditionFailed: with RabbitMQ's text, which names the first difference.
+    """
+    personality = existing.virtual_host.state.personality
+    compare = ("queue", existing.name, existing.virtual_host.name)
+    if existing.exclusive_owner is None:
+        compare_flag(*compare, "durable", declaration.durable, existing.durable)
+    if personality.compares_auto_delete:
+        compare_flag(*compare, "auto_delete", declaration.auto_delete, existing.auto_delete)
+    considered: Iterable[str] | None = None
+    if personality.equivalence_ignores_unknown_arguments:
+        considered = compared_arguments(existing.type_name, personality)
+    received = compared_values(declaration.arguments, personality)
+    current = compared_values(existing.arguments, personality)
+    # The queue type that the arguments mean (RabbitMQ: classic if they name none).
+    asked = declaration.arguments.get(QUEUE_TYPE, "classic")
+    meant = "classic" if asked in personality.absent_queue_types else asked
+    said = (declaration.arguments.get(QUEUE_TYPE), existing.arguments.get(QUEUE_TYPE))
+    literal = any(each in personality.absent_queue_types for each in said if each is not None)
+    if personality.remembers_queue_type == "never" or (meant == existing.type_name and not literal):
+        # Naming the type that is the default anyway makes no difference.
+        received[QUEUE_TYPE], current[QUEUE_TYPE] = meant, existing.type_name
+    compare_arguments(*compare, received, current, considered)
+
+
+def check_alternate(
+    virtual_host: VirtualHost, asked: str | None, existing: Queue | Exchange | None = None
+) -> None:
+    """Refuse an alternate exchange that does not exist, or is not that of the existing entity.
+
+    None names no alternate exchange, and is equivalent to any.
+
+    Raises:
+        NotAllowed: it is another one (queue.declare/alternate-exchange-pre-existing-exchange).
+        NotFound: there is no such exchange (queue.declare/alternate-exchange-unknown-exchange).
+    """
+    if asked is None:
+        return
+    if existing is not None:
+        if existing.alternate_exchange != asked:
+            has = existing.alternate_exchange
+            raise NotAllowed(
+                f"{existing.kind} '{existing.name}' in vhost '{virtual_host.name}' has "
+                f"{'no alternate exchange' if has is None else f'alternate exchange {has!r}'}, not {asked!r}"
+            )
+    elif asked not in virtual_host.exchanges:
+        raise virtual_host.missing("exchange", asked)
 
 
 def compare_flag(
@@ -48,10 +133,7 @@ def compare_flag(
         PreconditionFailed: with RabbitMQ's text.
     """
     if received != current:
-        raise PreconditionFailed(
-            f"inequivalent arg '{flag}' for {kind} '{name}' in vhost '{virtual_host}': "
-            f"received {_shown(received)} but current is {_shown(current)}"
-        )
+        raise _inequivalent(kind, name, virtual_host, flag, _shown(received), _shown(current))
 
 
 def compare_arguments(
@@ -85,10 +167,18 @@ def compare_arguments(
         return
     for key in considered if considered is not None else sorted(different):
         if key in different:
-            difference = _difference(received.get(key, _ABSENT), current.get(key, _ABSENT))
-            raise PreconditionFailed(
-                f"inequivalent arg '{key}' for {kind} '{name}' in vhost '{virtual_host}': {difference}"
-            )
+            shown = _shown if key in received and key in current else _with_type
+            new, old = shown(received.get(key, _ABSENT)), shown(current.get(key, _ABSENT))
+            raise _inequivalent(kind, name, virtual_host, key, new, old)
+
+
+def _inequivalent(
+    kind: str, name: str, virtual_host: str, argument: str, received: str, current: str
+) -> PreconditionFailed:
+    return PreconditionFailed(
+        f"inequivalent arg '{argument}' for {kind} '{name}' in vhost '{virtual_host}': "
+        f"received {received} but current is {current}"
+    )
 
 
 def freeze(value: Any) -> Any:
@@ -105,23 +195,10 @@ def freeze(value: Any) -> Any:
 
 
 def _shown(value: object) -> str:
-    return f"'{_text(value)}'"
+    """A value as RabbitMQ's texts print it."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"'{float_text(value) if isinstance(value, float) else text}'"
 
 
-def _text(value: object) -> str:
-    """A value without quotes, as RabbitMQ's texts print it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return float_text(value) if isinstance(value, float) else str(value)
-
-
-def _difference(new: object, old: object) -> str:
-    if new is not _ABSENT and old is not _ABSENT:
-        return f"received {_shown(new)} but current is {_shown(old)}"
-    return f"received {_argument(new)} but current is {_argument(old)}"
-
-
-def _argument(value: Any) -> str:
-    if value is _ABSENT:
-        return "none"
-    return f"the value {_shown(value)} of type '{type_name(value)}'"
+def _with_type(value: object) -> str:
+    return "none" if value is _ABSENT else f"the value {_shown(value)} of type '{type_name(value)}'"

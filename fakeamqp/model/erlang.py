@@ -11,7 +11,17 @@ from decimal import Decimal
 from math import inf
 from typing import Any, TypeAlias
 
-__all__ = ["Atom", "Latin1", "Plain", "float_text", "octets_term", "pairs_term", "pretty", "term"]
+__all__ = [
+    "Atom",
+    "Latin1",
+    "Plain",
+    "float_text",
+    "octets_term",
+    "pairs_term",
+    "pretty",
+    "term",
+    "type_name",
+]
 
 
 class Atom(str):
@@ -72,6 +82,27 @@ def float_text(value: float) -> str:
     else:
         decimal = f"0.{'0' * (-power - 1)}{text}"
     return "-" * sign + (decimal if len(decimal) <= len(scientific) else scientific)
+
+
+def type_name(value: Any) -> str:
+    """RabbitMQ's name for the field type that encodes a value."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        if type(value) is not int:
+            return "timestamp"  # The only other subclass of int.
+        return "signedint" if -(2**31) <= value < 2**31 else "long"
+    for kind, name in (
+        (float, "double"),
+        (str, "longstr"),
+        (bytes, "binary"),
+        (Decimal, "decimal"),
+        (Mapping, "table"),
+        (list, "array"),
+    ):
+        if isinstance(value, kind):
+            return name
+    return "void"
 
 
 def pairs_term(pairs: Iterable[tuple[str, Any]]) -> str:

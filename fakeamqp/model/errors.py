@@ -42,28 +42,25 @@ class ModelError(FakeAMQPError):
 
     condition: ClassVar[str] = "internal-error"
 
+    def __init_subclass__(cls, condition: str = "") -> None:
+        cls.condition = condition or cls.condition
+
     def __init__(self, text: str, *, ends_connection: bool | None = None) -> None:
         super().__init__(text)
         self.text = text
         self.ends_connection = ends_connection
 
 
-class ContentTooLarge(ModelError):
+class ContentTooLarge(ModelError, condition="content-too-large"):
     """The message is larger than the broker accepts."""
 
-    condition = "content-too-large"
 
-
-class InvalidPath(ModelError):
+class InvalidPath(ModelError, condition="invalid-path"):
     """The virtual host does not exist (the condition in the specifications)."""
 
-    condition = "invalid-path"
 
-
-class AccessRefused(ModelError):
+class AccessRefused(ModelError, condition="access-refused"):
     """The user, or the nature of the entity, does not permit the request."""
-
-    condition = "access-refused"
 
 
 class AuthenticationFailed(AccessRefused):
@@ -77,76 +74,52 @@ class AuthenticationFailed(AccessRefused):
         self.why: str = why or text
 
 
-class NotFound(ModelError):
+class NotFound(ModelError, condition="not-found"):
     """The entity does not exist."""
 
-    condition = "not-found"
 
-
-class ResourceLocked(ModelError):
+class ResourceLocked(ModelError, condition="resource-locked"):
     """Another connection owns the entity."""
 
-    condition = "resource-locked"
 
-
-class PreconditionFailed(ModelError):
+class PreconditionFailed(ModelError, condition="precondition-failed"):
     """The entity exists, but not in the state that the request requires."""
 
-    condition = "precondition-failed"
 
-
-class IllegalState(ModelError):
+class IllegalState(ModelError, condition="illegal-state"):
     """The request is not permitted in the current state (0-10)."""
 
-    condition = "illegal-state"
 
-
-class IllegalArgument(ModelError):
+class IllegalArgument(ModelError, condition="illegal-argument"):
     """An argument has a value that is never valid (0-10)."""
 
-    condition = "illegal-argument"
 
-
-class InvalidArgument(ModelError):
+class InvalidArgument(ModelError, condition="invalid-argument"):
     """An argument has a value that is not valid here and now (0-10)."""
 
-    condition = "invalid-argument"
 
-
-class ResourceDeleted(ModelError):
+class ResourceDeleted(ModelError, condition="resource-deleted"):
     """The entity of the request has been deleted meanwhile (0-10)."""
 
-    condition = "resource-deleted"
 
-
-class SyntaxFault(ModelError):
+class SyntaxFault(ModelError, condition="syntax-error"):
     """An argument has an illegal value."""
 
-    condition = "syntax-error"
 
-
-class CommandInvalid(ModelError):
+class CommandInvalid(ModelError, condition="command-invalid"):
     """The request is invalid in the current state, or names a type that does not exist."""
 
-    condition = "command-invalid"
 
-
-class ResourceError(ModelError):
+class ResourceError(ModelError, condition="resource-error"):
     """A limit of the broker is reached."""
 
-    condition = "resource-error"
 
-
-class NotAllowed(ModelError):
+class NotAllowed(ModelError, condition="not-allowed"):
     """The request is prohibited."""
 
-    condition = "not-allowed"
 
-
-class NotImplementedHere(ModelError):
+class NotImplementedHere(ModelError, condition="not-implemented"):
     """The broker does not implement this; it refuses instead of pretending."""
-
-    condition = "not-implemented"
 
 
 class ContentRefused(NotImplementedHere):
@@ -156,10 +129,8 @@ class ContentRefused(NotImplementedHere):
         super().__init__(text, ends_connection=False)
 
 
-class InternalError(ModelError):
+class InternalError(ModelError, condition="internal-error"):
     """An internal error of the broker, or a feature that the personality denies."""
-
-    condition = "internal-error"
 
 
 class ChannelCrash(InternalError):

@@ -22,8 +22,8 @@ from fakeamqp.model.operations import carry_out, in_steps
 if TYPE_CHECKING:
     from fakeamqp.model.memory import Memory
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues.queue import DeathReason
+    from fakeamqp.model.routing import Outcome
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = ["DropReason", "History", "HistoryRecord", "MessageOutcomes", "OutcomeHistories", "Publication"]

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.routing import Outcome
     from fakeamqp.model.state import ClientConnection
     from fakeamqp.model.timers import Timer, Timers
     from fakeamqp.model.virtual_host import VirtualHost

@@ -14,30 +14,95 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from fakeamqp.model.equivalence import type_name
+from fakeamqp.errors import printable
+from fakeamqp.model.erlang import type_name
 from fakeamqp.model.errors import AccessRefused, InternalError, PreconditionFailed
 from fakeamqp.model.exchanges import Exchange
 from fakeamqp.model.messages.message import Message
-from fakeamqp.model.outcome import UNROUTABLE, ExchangeDelay, Outcome
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Ledger
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.exchanges.exchange import Target
+    from fakeamqp.model.queues import Queue
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = [
     "PSEUDO_QUEUE",
+    "UNROUTABLE",
     "Ask",
     "Copies",
+    "ExchangeDelay",
+    "Outcome",
     "ReplyAddress",
     "Router",
     "carbon_copies",
     "is_reply_address",
     "without_blind_copies",
 ]
+
+
+class ExchangeDelay(NamedTuple):
+    """An exchange delays the message by so many seconds."""
+
+    exchange: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"delayed for {self.seconds:g} s by exchange {self.exchange!r}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of one publish.
+
+    Attributes:
+        queues: the queues it was routed to, each once (queue.bind/unique).
+        refused: those of `queues` that were full and refused it.
+        unconsumed: an immediate message found no ready consumer.
+        delays: the exchanges that delay it, beside the queues that it reached at once. A delay is not a route
+            to a queue: a mandatory message is returned (RabbitMQ's delayed-message plugin: documented).
+        late: those of `queues` that it reaches later; see `fakeamqp.model.races`.
+    """
+
+    queues: tuple[Queue, ...] = ()
+    refused: tuple[Queue, ...] = ()
+    unconsumed: bool = False
+    delays: tuple[ExchangeDelay, ...] = ()
+    late: tuple[Queue, ...] = ()
+
+    @property
+    def routed(self) -> bool:
+        """True if it was routed to at least one queue."""
+        return bool(self.queues)
+
+    @property
+    def accepted(self) -> bool:
+        """True if no queue refused it: the publisher gets an ack, otherwise a nack."""
+        return not self.refused
+
+    def complete(self, refused: Iterable[Queue]) -> None:
+        """Note the queues that refused it, once an operation of several slices has reached all of them."""
+        object.__setattr__(self, "refused", tuple(refused))
+
+    def __str__(self) -> str:
+        queues = [] if self.delays and not self.queues else [self._queues_text()]
+        return "; ".join([*queues, *map(str, self.delays)])
+
+    def _queues_text(self) -> str:
+        if self.unconsumed:
+            return "no consumer ready"
+        if not self.queues:
+            return "unroutable"
+        if self.refused:
+            return "refused by full " + ", ".join(f"queue {queue.name!r}" for queue in self.refused)
+        return "routed to " + ", ".join(printable(queue.name) for queue in self.queues)
+
+
+UNROUTABLE = Outcome()
 
 
 class Copies(NamedTuple):

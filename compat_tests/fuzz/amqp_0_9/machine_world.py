@@ -16,8 +16,8 @@ from compat_tests.fuzz.subjects import speaking_0_9_1
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.driver import QuietTap
 from fakeamqp.model.messages.message import Message
-from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.queues import QueueDeclaration
+from fakeamqp.model.routing import Outcome
 from fakeamqp.protocols.amqp_0_9.choices import letter_of
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE

@@ -12,7 +12,7 @@ from compat_tests.protocol.driver import Client, Server
 from fakeamqp.inspect import NoSuchVirtualHost
 from fakeamqp.inspect.explanations import Explanation, explain
 from fakeamqp.model.messages.message import Message, UnknownProperty, plain_properties
-from fakeamqp.model.outcome import Outcome
+from fakeamqp.model.routing import Outcome
 from fakeamqp.model.virtual_host import VirtualHost
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakeamqp.model.arguments import ConsumerOptions
+from fakeamqp.model.arguments.queue_arguments import ConsumerOptions
 from fakeamqp.model.deliveries.credit import Credit, Grant, Limit
 from fakeamqp.model.deliveries.delivery import Delivery
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from fakeamqp.model.arguments import QueueOptions
+from fakeamqp.model.arguments.queue_arguments import QueueOptions
 from fakeamqp.model.dead_letters import dead_lettered, is_cycle
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.messages.message import Message, plain_properties

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from fakeamqp.model.equivalence import compare_arguments, compare_flag, freeze, type_name
+from fakeamqp.model.equivalence import compare_arguments, compare_flag, freeze
+from fakeamqp.model.erlang import type_name
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 

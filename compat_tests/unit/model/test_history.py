@@ -3,7 +3,7 @@ from __future__ import annotations
 from fakeamqp.model.history import History, Publication
 from fakeamqp.model.limits import Bounds
 from fakeamqp.model.messages.message import Message, PlainProperties
-from fakeamqp.model.outcome import UNROUTABLE
+from fakeamqp.model.routing import UNROUTABLE
 
 
 def publication(body: bytes) -> Publication:

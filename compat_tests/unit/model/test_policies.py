@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fakeamqp.model.arguments import QueueOptions, queue_options
+from fakeamqp.model.arguments.queue_arguments import QueueOptions, queue_options
 from fakeamqp.model.patterns import compiled
 from fakeamqp.model.personality import PERSONALITIES, DeprecatedFeatures
 from fakeamqp.model.policies import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fakeamqp.model.arguments import QueueOptions, queue_options
+from fakeamqp.model.arguments.queue_arguments import QueueOptions, queue_options
 from fakeamqp.model.arguments.values import LONGEST_TTL
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.personality import PERSONALITIES

@@ -16,7 +16,7 @@ from fakeamqp.model.arguments.rows import (
     rows_of,
 )
 from fakeamqp.model.arguments.values import ArgumentReader, text
-from fakeamqp.model.equivalence import type_name
+from fakeamqp.model.erlang import type_name
 from fakeamqp.model.errors import ChannelCrash
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from fakeamqp.model.equivalence import type_name
-from fakeamqp.model.erlang import term
+from fakeamqp.model.erlang import term, type_name
 from fakeamqp.model.errors import ChannelCrash, PreconditionFailed
 from fakeamqp.model.names import LONGEST_NAME, octets_of
 

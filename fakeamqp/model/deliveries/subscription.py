@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fakeamqp.model.arguments import ConsumerOptions
+from fakeamqp.model.arguments.queue_arguments import ConsumerOptions
 from fakeamqp.model.deliveries.credit import Gate, Limit
 from fakeamqp.model.messages.message import identity_of
 

@@ -9,12 +9,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.arguments.exchange_arguments import DELAYED_TYPE
-from fakeamqp.model.equivalence import type_name
+from fakeamqp.model.erlang import type_name
 from fakeamqp.model.errors import InternalError, PreconditionFailed
 from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
-    from fakeamqp.model.arguments import ExchangeOptions
+    from fakeamqp.model.arguments.exchange_arguments import ExchangeOptions
     from fakeamqp.model.exchanges.exchange import Binding, Destination, Target
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.virtual_host import VirtualHost

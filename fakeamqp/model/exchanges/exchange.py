@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from fakeamqp.model.arguments import ExchangeOptions, exchange_options
+from fakeamqp.model.arguments.exchange_arguments import ExchangeOptions, exchange_options
 from fakeamqp.model.equivalence import freeze
 
 if TYPE_CHECKING:

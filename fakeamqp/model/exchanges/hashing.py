@@ -20,13 +20,12 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, Union
 
-from fakeamqp.model.equivalence import type_name
-from fakeamqp.model.erlang import Atom, term
+from fakeamqp.model.erlang import Atom, term, type_name
 from fakeamqp.model.errors import InternalError, PreconditionFailed
 from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
-    from fakeamqp.model.arguments import ExchangeOptions
+    from fakeamqp.model.arguments.exchange_arguments import ExchangeOptions
     from fakeamqp.model.exchanges.exchange import Binding, Destination, Target
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.virtual_host import VirtualHost

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.equivalence import freeze, type_name
+from fakeamqp.model.equivalence import freeze
+from fakeamqp.model.erlang import type_name
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.exchanges.exchange import Exchange
 

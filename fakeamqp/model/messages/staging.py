@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fakeamqp.model.errors import IllegalArgument, IllegalState, NotFound, ResourceError
 from fakeamqp.model.messages.message import FileMessage, UnfinishedMessage
-from fakeamqp.model.outcome import UNROUTABLE
 from fakeamqp.model.queues import ClassicQueue, Queue
+from fakeamqp.model.routing import UNROUTABLE
 from fakeamqp.model.transactions import PlannedPublish
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.exchanges.exchange import Target
     from fakeamqp.model.messages.message import Child, Message, ReadableProperties
-    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.routing import Outcome
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.model.virtual_host import VirtualHost
 

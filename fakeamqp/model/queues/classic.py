@@ -39,7 +39,7 @@ from fakeamqp.model.queues.waiting import Fifo, IndexedFifo, PriorityFifo, Queue
 from fakeamqp.model.timers import MARGIN
 
 if TYPE_CHECKING:
-    from fakeamqp.model.arguments import QueueOptions
+    from fakeamqp.model.arguments.queue_arguments import QueueOptions
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message

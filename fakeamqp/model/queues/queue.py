@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from fakeamqp.model.arguments import ConsumerOptions, QueueOptions, consumer_options
+from fakeamqp.model.arguments.queue_arguments import ConsumerOptions, QueueOptions, consumer_options
 from fakeamqp.model.deliveries.delivery import Delivery
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed
 from fakeamqp.model.operations import freeing, in_steps

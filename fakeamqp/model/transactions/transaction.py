@@ -15,7 +15,7 @@ from fakeamqp.model.queues.queue import NOT_PERSISTENT
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.routing import Outcome
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = ["PlannedPublish", "Transaction"]

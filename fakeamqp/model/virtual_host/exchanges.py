@@ -1,11 +1,13 @@
-"""The exchanges of a virtual host: declaration and deletion."""
+"""The exchanges of a virtual host, and their bindings: declaring, deleting, binding and unbinding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, PreconditionFailed
+from fakeamqp.model.equivalence import check_alternate, check_name, check_same_exchange
+from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
 from fakeamqp.model.exchanges import (
     EXCHANGE_TYPES,
     STANDARD_TYPES,
@@ -13,18 +15,16 @@ from fakeamqp.model.exchanges import (
     Exchange,
     exchange_class,
 )
+from fakeamqp.model.limits import check_binding_bound
 from fakeamqp.model.operations import STEP, carry_out, in_steps
-from fakeamqp.model.virtual_host.bindings import drop_bindings
-from fakeamqp.model.virtual_host.redeclaration import check_alternate, check_name, check_same_exchange
+from fakeamqp.model.queues import Queue
+from fakeamqp.model.virtual_host.queues import check_owner
 
 if TYPE_CHECKING:
-    from fakeamqp.model.virtual_host.bindings import BindingRegister
+    from fakeamqp.model.exchanges.exchange import Binding, Destination
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 
-__all__ = ["SYSTEM_EXCHANGE", "ExchangeRegister"]
-
-SYSTEM_EXCHANGE = "amq.system"
-"""The predeclared exchange of type system, where there is one (exchange/required-instances)."""
+__all__ = ["BindingRegister", "ExchangeRegister"]
 
 
 class ExchangeRegister(dict[str, Exchange]):
@@ -57,14 +57,12 @@ class ExchangeRegister(dict[str, Exchange]):
         self["amq.match"] = STANDARD_TYPES["headers"](virtual_host, "amq.match", durable=True)
         personality = virtual_host.state.personality
         if "system" in personality.exchange_types:
-            self.add_system(SYSTEM_EXCHANGE)
-        logs = personality.has_log_exchange and virtual_host.name == "/"
-        for name, there in (
-            ("amq.rabbitmq.trace", personality.has_trace_exchange),
-            ("amq.rabbitmq.log", logs),
-        ):
-            if there:
-                self[name] = STANDARD_TYPES["topic"](virtual_host, name, durable=True, internal=True)
+            self.add_system("amq.system")
+        internal = ["amq.rabbitmq.trace"] if personality.has_trace_exchange else []
+        if personality.has_log_exchange and virtual_host.name == "/":
+            internal.append("amq.rabbitmq.log")
+        for name in internal:
+            self[name] = STANDARD_TYPES["topic"](virtual_host, name, durable=True, internal=True)
 
     def add_system(self, name: str) -> Exchange:
         """The exchange `name`, of type system; it is created if it does not exist, on the operator's behalf.
@@ -78,11 +76,14 @@ class ExchangeRegister(dict[str, Exchange]):
             self[name] = existing = exchange_class("system")(virtual_host, name, durable=True)
             virtual_host.routing.invalidate()
         elif existing.type_name != "system":
-            raise PreconditionFailed(
-                f"exchange '{name}' in vhost '{self._virtual_host.name}' is of type "
-                f"'{existing.type_name}', not 'system'"
-            )
+            raise PreconditionFailed(self._other_type(existing, "system"))
         return existing
+
+    def _other_type(self, existing: Exchange, asked: str) -> str:
+        return (
+            f"exchange '{existing.name}' in vhost '{self._virtual_host.name}' is of type "
+            f"'{existing.type_name}', not '{asked}'"
+        )
 
     def type_called(self, name: str) -> type[Exchange]:
         """The exchange type called `name` (exchange.declare/type-support).
@@ -122,9 +123,9 @@ class ExchangeRegister(dict[str, Exchange]):
         """
         virtual_host = self._virtual_host
         personality = virtual_host.state.personality
-        arguments = arguments or {}
+        flags = {"durable": durable, "auto_delete": auto_delete, "internal": internal}
         if personality.exchange_flags_reserved:
-            auto_delete = internal = False
+            flags["auto_delete"] = flags["internal"] = False
         if not name:
             raise AccessRefused("operation not permitted on the default exchange")
         check_name(personality, "exchange", name)
@@ -132,30 +133,14 @@ class ExchangeRegister(dict[str, Exchange]):
         existing = self.get(name)
         if existing is not None:
             if personality.type_mismatch_ends_connection and existing.type_name != type_name:
-                raise NotAllowed(
-                    f"exchange '{name}' in vhost '{virtual_host.name}' is of type '{existing.type_name}', "
-                    f"not '{type_name}'"
-                )
-            check_same_exchange(
-                existing,
-                type_name,
-                durable=durable,
-                auto_delete=auto_delete,
-                internal=internal,
-                arguments=arguments,
-            )
+                raise NotAllowed(self._other_type(existing, type_name))
+            check_same_exchange(existing, type_name, flags, arguments or {})
             check_alternate(virtual_host, alternate_exchange, existing)
             return existing
         if name.startswith("amq."):
             raise AccessRefused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
         return self.create(
-            name,
-            type_name,
-            durable=durable,
-            auto_delete=auto_delete,
-            internal=internal,
-            arguments=arguments,
-            alternate_exchange=alternate_exchange,
+            name, type_name, **flags, arguments=arguments, alternate_exchange=alternate_exchange
         )
 
     def create(
@@ -229,13 +214,9 @@ class ExchangeRegister(dict[str, Exchange]):
             )
 
     def used_as_alternate(self, name: str) -> bool:
-        """Whether this is the alternate exchange of any queue or exchange.
-
-        Source: exchange.delete/exchange-used-as-alternate.
-        """
-        return any(each.alternate_exchange == name for each in self.values()) or any(
-            each.alternate_exchange == name for each in self._virtual_host.queues.values()
-        )
+        """Whether any queue or exchange has this alternate (exchange.delete/exchange-used-as-alternate)."""
+        entities: Iterable[Queue | Exchange] = chain(self.values(), self._virtual_host.queues.values())
+        return any(each.alternate_exchange == name for each in entities)
 
     def remove(self, exchange: Exchange) -> None:
         """Remove an exchange, the bindings of others to it and its own bindings.
@@ -259,3 +240,152 @@ class ExchangeRegister(dict[str, Exchange]):
         yield from in_steps(list(exchange.bindings.values()), drop_bindings)
         yield from unbinding
         self._virtual_host.routing.invalidate()
+
+
+class BindingRegister:
+    """Binds and unbinds. Each exchange keeps its outgoing bindings, each destination its incoming ones."""
+
+    __slots__ = ("_virtual_host", "count", "loose")
+
+    def __init__(self, virtual_host: VirtualHost) -> None:
+        self._virtual_host = virtual_host
+        self.count: int = 0
+        """How many bindings there are; exchanges keep it."""
+        self.loose: set[object] = set()
+        """Deleted queues and exchanges whose bindings are being removed. Nothing is routed to them."""
+
+    def bindable(self, source: str, *, permits_default: bool = False) -> Exchange:
+        """The exchange called `source`, to bind a queue or exchange to.
+
+        `permits_default` allows the default exchange even if the personality forbids that.
+
+        Raises:
+            NotFound: there is no such exchange.
+            AccessRefused: it is the default exchange, and the personality forbids that.
+        """
+        self._check_bindable(source, permits_default)
+        return self._virtual_host.exchanges.require(source)
+
+    def bind(
+        self,
+        source: str,
+        destination: Destination,
+        routing_key: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        permits_default: bool = False,
+    ) -> None:
+        """Bind a queue or exchange to the exchange called `source`; see `bindable`.
+
+        Raises:
+            NotFound: there is no such exchange.
+            AccessRefused: it is the default exchange, and the personality forbids that.
+            PreconditionFailed: the exchange does not accept the arguments.
+            PreconditionFailed, ResourceError: the virtual host has too many bindings.
+        """
+        exchange = self.bindable(source, permits_default=permits_default)
+        arguments = arguments or {}
+        known = exchange.binding(destination, routing_key, arguments)
+        if known is None:
+            check_binding_bound(self._virtual_host)
+        exchange.bind(destination, routing_key, arguments)
+        self._virtual_host.routing.invalidate()
+        if known is None:
+            self._report_binding("bound", source, destination, routing_key)
+
+    def unbind(
+        self,
+        source: str,
+        destination: Destination | None,
+        routing_key: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        owner: object = None,
+        permits_default: bool = False,
+    ) -> None:
+        """Undo `bind`, on behalf of `owner`. A destination that does not exist is given as None.
+
+        Raises:
+            AccessRefused: it is the default exchange, and the personality forbids that.
+            NotFound: there is no such exchange or binding, in personality `spec` (queue.unbind/01).
+            ResourceLocked: the queue is exclusive to another owner.
+        """
+        virtual_host = self._virtual_host
+        self._check_bindable(source, permits_default)
+        strict = virtual_host.state.personality.unbinding_missing_is_an_error
+        exchange = virtual_host.exchanges.get(source)
+        if exchange is None:
+            if strict:
+                raise virtual_host.missing("exchange", source)
+            return
+        if destination is None:
+            return
+        binding = exchange.binding(destination, routing_key, arguments or {})
+        if binding is not None:
+            if isinstance(destination, Queue):
+                check_owner(destination, owner)
+            exchange.drop(binding)
+            virtual_host.routing.invalidate()
+            self._report_binding("unbound", source, destination, routing_key)
+            if exchange.auto_delete and not exchange.bindings:
+                virtual_host.exchanges.remove(exchange)
+        elif strict:
+            raise NotFound(
+                f"no binding '{routing_key}' between exchange '{source}' in vhost '{virtual_host.name}' and "
+                f"'{destination.name}' in vhost '{virtual_host.name}'"
+            )
+
+    def _check_bindable(self, source: str, permits_default: bool) -> None:
+        permits_default = permits_default or self._virtual_host.state.personality.default_exchange_bindable
+        if not source and not permits_default:
+            raise AccessRefused("operation not permitted on the default exchange")
+
+    def unbinding(self, destination: Destination, *, keep_sources: bool = False) -> Iterator[None]:
+        """The steps of removing all bindings to a deleted queue or exchange, to which nothing is routed now.
+
+        An auto-delete exchange is deleted with its last binding (RabbitMQ: documented), unless `keep_sources`
+        says otherwise, and then the bindings to it are removed, and so on. The loop is not recursive: such
+        chains may exceed the recursion limit.
+        """
+        return self._unbinding(destination, self._loosen(destination), keep_sources)
+
+    def _loosen(self, destination: Destination) -> dict[Exchange, None]:
+        """From now on nothing is routed to a deleted queue or exchange. Returns what it is bound to."""
+        self.loose.add(destination)
+        sources = dict.fromkeys(binding.source for binding in destination.incoming)
+        # An exchange that chooses one of its bindings must not choose this destination meanwhile.
+        if any(source.chooser.chooses for source in sources):
+            drop_bindings([each for each in destination.incoming if each.source.chooser.chooses])
+        return sources
+
+    def _unbinding(
+        self, destination: Destination, sources: Iterable[Exchange], keep_sources: bool
+    ) -> Iterator[None]:
+        gone = [(destination, sources)]
+        for each, its_sources in gone:
+            yield from in_steps(list(each.incoming), drop_bindings)
+            self.loose.discard(each)
+            for source in its_sources:
+                if source.auto_delete and not source.bindings and not keep_sources:
+                    if self._virtual_host.exchanges.get(source.name) is not source:
+                        continue  # A client has deleted it meanwhile.
+                    del self._virtual_host.exchanges[source.name]
+                    self._virtual_host.report("exchange deleted", exchange=source.name)
+                    gone.append((source, self._loosen(source)))
+
+    def all(self) -> list[Binding]:
+        """All explicit bindings, by exchange."""
+        exchanges = self._virtual_host.exchanges.values()
+        return [binding for exchange in exchanges for binding in exchange.bindings.values()]
+
+    def _report_binding(self, event: str, source: str, destination: Destination, routing_key: str) -> None:
+        whose = {"queue": destination.name} if destination.kind == "queue" else {"to": destination.name}
+        self._virtual_host.report(event, **whose, exchange=source, routing_key=routing_key)
+
+
+def drop_bindings(bindings: Sequence[Binding]) -> None:
+    """Remove those of these bindings that are still there."""
+    for binding in bindings:
+        # Its source or its destination may have been deleted meanwhile, which removes it as well.
+        if binding in binding.destination.incoming:
+            binding.source.drop(binding)

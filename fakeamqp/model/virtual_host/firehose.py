@@ -16,7 +16,7 @@ from fakeamqp.model.routing import Router
 
 if TYPE_CHECKING:
     from fakeamqp.model.messages.message import ReadableProperties
-    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.routing import Outcome
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = ["TEST", "TRACE_EXCHANGE", "Firehose", "PublishSource", "TracingRouter"]

@@ -14,16 +14,11 @@ from fakeamqp.model.arguments.queue_arguments import (
     queue_type,
     required_features,
 )
-from fakeamqp.model.errors import AccessRefused, PreconditionFailed, ResourceLocked
+from fakeamqp.model.equivalence import check_alternate, check_name, check_same_queue
+from fakeamqp.model.errors import AccessRefused, InternalError, PreconditionFailed, ResourceLocked
 from fakeamqp.model.limits import check_queue_limit
 from fakeamqp.model.operations import STEP, carry_out, in_steps
 from fakeamqp.model.queues import Queue, QueueDeclaration, queue_class
-from fakeamqp.model.virtual_host.redeclaration import (
-    check_alternate,
-    check_name,
-    check_removed_arguments,
-    check_same_queue,
-)
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -32,7 +27,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.operations import OperationRequester
-    from fakeamqp.model.virtual_host.bindings import BindingRegister
+    from fakeamqp.model.virtual_host.exchanges import BindingRegister
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 
     Release: TypeAlias = Callable[[Queue, Callable[[], object]], object]
@@ -65,15 +60,17 @@ class QueueRegister(dict[str, Queue]):
         check_owner(queue, owner)
         return queue
 
+    def _with_type(self, declaration: QueueDeclaration | None) -> QueueDeclaration:
+        virtual_host = self._virtual_host
+        personality = virtual_host.state.personality
+        return virtual_host.metadata.with_queue_type(personality, declaration or QueueDeclaration())
+
     def declare(
         self, name: str, declaration: QueueDeclaration | None = None, *, reserved: bool = False
     ) -> Queue:
         """Create the queue, or check that the existing one is equivalent.
 
-        Args:
-            name: the queue's name; if it is empty, the broker generates one.
-            declaration: the queue's properties.
-            reserved: permits a reserved name.
+        If the name is empty, the broker generates one; `reserved` permits a reserved name.
 
         Raises:
             AccessRefused: the name is reserved.
@@ -84,10 +81,7 @@ class QueueRegister(dict[str, Queue]):
             NotFound: the alternate exchange does not exist.
             PreconditionFailed, ResourceError: the limit of queues is reached, by personality.
         """
-        virtual_host = self._virtual_host
-        declaration = virtual_host.metadata.with_queue_type(
-            virtual_host.state.personality, declaration or QueueDeclaration()
-        )
+        declaration = self._with_type(declaration)
         if not name:
             return self.create(self.server_name(declaration), declaration)
         if not reserved:
@@ -99,7 +93,7 @@ class QueueRegister(dict[str, Queue]):
         if declaration.exclusive != (existing.exclusive_owner is not None):
             _refuse_locked(existing)
         check_same_queue(existing, declaration)
-        check_alternate(virtual_host, declaration.alternate_exchange, existing)
+        check_alternate(self._virtual_host, declaration.alternate_exchange, existing)
         existing.asked_for()
         return existing
 
@@ -127,7 +121,7 @@ class QueueRegister(dict[str, Queue]):
         """
         virtual_host = self._virtual_host
         personality = virtual_host.state.personality
-        declaration = virtual_host.metadata.with_queue_type(personality, declaration or QueueDeclaration())
+        declaration = self._with_type(declaration)
         arguments = declaration.arguments
         where = (name, virtual_host.name)
         check_dead_letter_exchange(*where, arguments, personality)
@@ -136,7 +130,12 @@ class QueueRegister(dict[str, Queue]):
         options = queue_options(type_name, *where, arguments, personality)
         denies = declaration.owner is not None and not permits_all
         if denies:
-            self._check_denied(*where, declaration)
+            for argument in personality.removed_queue_arguments:
+                if argument in arguments:
+                    text = f"invalid arg '{argument}' for queue '{name}' in vhost '{virtual_host.name}'"
+                    raise InternalError(text)
+            if not declaration.durable and not declaration.exclusive:
+                virtual_host.state.features.require("transient_nonexcl_queues")
         kind = special if special is not None and type_name == "classic" else queue_class(type_name)
         kind.check_declaration(*where, declaration)
         kind.check_arguments(*where, arguments, personality)
@@ -154,13 +153,6 @@ class QueueRegister(dict[str, Queue]):
         virtual_host.routing.invalidate()
         return queue
 
-    def _check_denied(self, name: str, virtual_host: str, declaration: QueueDeclaration) -> None:
-        """Refuse what the personality has removed or denies."""
-        state = self._virtual_host.state
-        check_removed_arguments(name, virtual_host, declaration.arguments, state.personality)
-        if not declaration.durable and not declaration.exclusive:
-            state.features.require("transient_nonexcl_queues")
-
     def server_name(self, declaration: QueueDeclaration) -> str:
         """Generate a name for a queue that is declared without one.
 
@@ -169,15 +161,13 @@ class QueueRegister(dict[str, Queue]):
         Raises:
             PreconditionFailed: the queue is of a replicated type, which needs a name of the client's.
         """
-        virtual_host = self._virtual_host
-        declaration = virtual_host.metadata.with_queue_type(virtual_host.state.personality, declaration)
-        asked = declaration.arguments.get(QUEUE_TYPE)
+        asked = self._with_type(declaration).arguments.get(QUEUE_TYPE)
         kind = queue_class(asked) if isinstance(asked, str) and asked in QUEUE_TYPES else None
         if kind is not None and kind.replicated:
             raise PreconditionFailed(
                 f"Cannot declare a server-named queue for type {QUEUE_TYPES[kind.type_name]}"
             )
-        return virtual_host.state.names.queue()
+        return self._virtual_host.state.names.queue()
 
     def check_name(self, name: str) -> None:
         """Refuse a name under which clients cannot declare a queue.
@@ -275,43 +265,30 @@ class QueueRegister(dict[str, Queue]):
         keep = reason != "deleted" and virtual_host.state.personality.restart_keeps_unbound_exchanges
         much = len(queue.incoming) + len(queue.subscriptions) > STEP
         unbinding = self._bindings.unbinding(queue, keep_sources=keep)
-        steps = self._removing(
-            queue, unbinding, queue.detach_all(), why, reason, dead_letters, before, confirm
-        )
+        # By tag, the order in which RabbitMQ notifies them (measured).
+        ended = sorted(queue.detach_all(), key=lambda each: each.tag)
+        first = set(before)
+
+        def removing() -> Iterator[None]:
+            """The steps that follow once the queue is no longer there and its subscriptions have ended."""
+            yield from unbinding
+            virtual_host.routing.invalidate()
+            yield from in_steps([each for each in ended if each in first], _notify)
+            confirm()
+            yield from in_steps([each for each in ended if each not in first], _notify)
+            if reason == "deleted" and queue.alternate_exchange is not None:
+                for message in queue.abandon():
+                    virtual_host.dead_letters.passed_on(queue, message, "deleted")
+            queue.drop_all(reason, why)
+            queue.exclusive_owner = None  # Histories know the queue for longer than its owner is there.
+            for message in dead_letters:
+                virtual_host.dead_letters.died(queue, message, "deleted")
+
         virtual_host.routing.invalidate()
         if much:
-            virtual_host.state.operations.run(steps)
+            virtual_host.state.operations.run(removing())
         else:
-            carry_out(steps)
-
-    def _removing(
-        self,
-        queue: Queue,
-        unbinding: Iterator[None],
-        ended: list[Subscription],
-        why: str,
-        reason: DropReason,
-        dead_letters: Iterable[Message],
-        before: Sequence[Subscription],
-        confirm: Callable[[], None],
-    ) -> Iterator[None]:
-        """The steps that follow once a queue is no longer there and its subscriptions have ended."""
-        virtual_host = self._virtual_host
-        yield from unbinding
-        virtual_host.routing.invalidate()
-        # By tag, the order in which RabbitMQ notifies them (measured).
-        ended.sort(key=lambda each: each.tag)
-        first = set(before)
-        yield from in_steps([each for each in ended if each in first], _notify)
-        confirm()
-        yield from in_steps([each for each in ended if each not in first], _notify)
-        if reason == "deleted" and queue.alternate_exchange is not None:
-            for message in queue.abandon():
-                virtual_host.dead_letters.passed_on(queue, message, "deleted")
-        queue.drop_all(reason, why)
-        queue.exclusive_owner = None  # Histories know the queue for longer than its owner is there.
-        for message in dead_letters:
-            virtual_host.dead_letters.died(queue, message, "deleted")
+            carry_out(removing())
 
     def claim(self, queue: Queue, owner: object) -> None:
         """Make a queue exclusive to an owner; the caller has checked that it can be."""

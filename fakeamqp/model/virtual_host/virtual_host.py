@@ -18,13 +18,11 @@ from fakeamqp.model.history import MessageOutcomes, Publication
 from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.messages.message import Message, UnfinishedMessages
 from fakeamqp.model.operations import carry_out, in_steps
-from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.policies import ParameterError, Policies, hint
-from fakeamqp.model.routing import PSEUDO_QUEUE, ReplyAddress, Router
+from fakeamqp.model.routing import PSEUDO_QUEUE, Outcome, ReplyAddress, Router
 from fakeamqp.model.transactions import Branches
-from fakeamqp.model.virtual_host.bindings import BindingRegister
 from fakeamqp.model.virtual_host.delayed_messages import DelayedMessages
-from fakeamqp.model.virtual_host.exchanges import ExchangeRegister
+from fakeamqp.model.virtual_host.exchanges import BindingRegister, ExchangeRegister
 from fakeamqp.model.virtual_host.queues import QueueRegister
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from fakeamqp.protocols.base.codec import WireError
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.credit import Limit
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.routing import Outcome
     from fakeamqp.model.timers import Timer
     from fakeamqp.protocols.amqp_0_10.codec import structs
     from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly

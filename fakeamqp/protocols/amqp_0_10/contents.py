@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.credit import Limit
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues import Queue
+    from fakeamqp.model.routing import Outcome
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.protocols.amqp_0_10.codec import commands
     from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly

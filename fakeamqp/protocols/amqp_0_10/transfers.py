@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, IllegalState, ResourceError
 from fakeamqp.model.messages.message import Message, UnfinishedMessage
-from fakeamqp.model.outcome import UNROUTABLE
+from fakeamqp.model.routing import UNROUTABLE
 from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_10.codec import commands, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, CreditUnit, RejectCode
@@ -28,7 +28,7 @@ from fakeamqp.protocols.amqp_0_10.states import SessionState
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
-    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.routing import Outcome
     from fakeamqp.protocols.amqp_0_10.codec.structs import FragmentProperties
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues import Queue
+    from fakeamqp.model.routing import Outcome
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.model.equivalence import check_name
 from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
-from fakeamqp.model.virtual_host.redeclaration import check_name
 from fakeamqp.protocols.amqp_0_9.access import assign_realm
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError, stripped

@@ -26,8 +26,8 @@ from fakeamqp.protocols.amqp_0_9_1.publishing import too_large
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError, short_text
 
 if TYPE_CHECKING:
-    from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues import Queue
+    from fakeamqp.model.routing import Outcome
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties

@@ -27,7 +27,7 @@ from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.routing import Outcome
     from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties

@@ -46,9 +46,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.races import ChannelRaces
-    from fakeamqp.model.routing import ReplyAddress
+    from fakeamqp.model.routing import Outcome, ReplyAddress
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.publishing import PublishTarget

@@ -9,8 +9,8 @@ from fakeamqp.model.deliveries.delivery import release_all
 from fakeamqp.model.deliveries.subscription import Subscription
 from fakeamqp.model.errors import PreconditionFailed, ResourceError
 from fakeamqp.model.messages.message import Message, PlainProperties
-from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import PERSONALITIES
+from fakeamqp.model.routing import Outcome
 from fakeamqp.model.transactions import PlannedPublish, Transaction, XaOutcome
 
 X = xid(1)

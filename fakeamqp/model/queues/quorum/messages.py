@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 from fakeamqp.model.queues.waiting import joined
 
 if TYPE_CHECKING:
-    from fakeamqp.model.arguments import QueueOptions
+    from fakeamqp.model.arguments.queue_arguments import QueueOptions
     from fakeamqp.model.queues.quorum.queue import QuorumQueue
     from fakeamqp.model.queues.waiting import QueuedMessage
 

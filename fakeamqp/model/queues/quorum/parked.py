@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.dead_letters import dead_lettered, is_cycle
 from fakeamqp.model.messages.message import Identity
-from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.queues.queue import Deadline
+from fakeamqp.model.routing import Outcome
 from fakeamqp.model.timers import MARGIN
 
 if TYPE_CHECKING:
-    from fakeamqp.model.arguments import QueueOptions
+    from fakeamqp.model.arguments.queue_arguments import QueueOptions
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues.queue import DeathReason, Queue

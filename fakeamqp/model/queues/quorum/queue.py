@@ -27,7 +27,7 @@ from fakeamqp.model.queues.waiting import QueuedMessage
 from fakeamqp.model.timers import MARGIN
 
 if TYPE_CHECKING:
-    from fakeamqp.model.arguments import QueueOptions
+    from fakeamqp.model.arguments.queue_arguments import QueueOptions
     from fakeamqp.model.deliveries.subscription import Subscriber, Subscription
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
