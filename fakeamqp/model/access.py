@@ -1,8 +1,4 @@
-"""Users with their secrets and permissions, logins, and the permissions that each action needs.
-
-A password hash is what RabbitMQ exports: base64 of four bytes of salt, and of the digest of both salt and
-password.
-"""
+"""Users with their secrets and permissions, logins, and the permissions that each action needs."""
 
 from __future__ import annotations
 
@@ -48,11 +44,7 @@ class BadPasswordHash(FakeAMQPError, ValueError):
 
 
 def check_password_hash(password_hash: object) -> None:
-    """Check a pair of algorithm and encoded hash.
-
-    Raises:
-        BadPasswordHash: it is no such pair, the algorithm is unknown, or the hash is not one of it.
-    """
+    """Check a pair of algorithm and encoded hash; BadPasswordHash says what is wrong."""
     import base64  # Imported for hashes only: they make importing `Broker` slower.
     import hashlib
 
@@ -174,11 +166,7 @@ class AccountError(FakeAMQPError):
 
 
 def accounts(given: Accounts) -> list[User]:
-    """The users described by `given`, in its order.
-
-    Raises:
-        AccountError, LimitsError: see `account`.
-    """
+    """The users described by `given`, in its order; the errors are those of `account`."""
     if isinstance(given, Mapping):
         return [each if isinstance(each, User) else account(name, each) for name, each in given.items()]
     users = list(given)
@@ -195,12 +183,7 @@ def account(name: str, given: str | Mapping[str, Any]) -> User:
     """One user, from a password or from a mapping of `password`, `tags`, `permissions` and `limits`.
 
     Permissions are {virtual host: (configure, write, read)}, limits {"max-connections": 1,
-    "max-channels": 1}.
-
-    Raises:
-        AccountError: a key is misspelled, or a value is wrong.
-        LimitsError: the name of a limit is misspelled, or a limit is not a whole number.
-        InvalidPattern: a permission is no regular expression.
+    "max-channels": 1}. Raises AccountError, LimitsError, or InvalidPattern for a permission.
     """
     if not isinstance(name, str) or not name:
         raise AccountError(f"user {name!r}: a name is a text")
@@ -260,15 +243,8 @@ _THIS_PROCESS = ("", "socketpair", "amqp_queue")
 def check_address(user: User, host: str, loopback_users: Collection[str]) -> None:
     """Accept some accounts from loopback addresses only, since their passwords are well known.
 
-    Source: RabbitMQ's setting `loopback_users`, by default guest (documented).
-
-    Args:
-        user: who has logged in.
-        host: the numeric address of the client; "" or "socketpair" for a client without one.
-        loopback_users: the names of these accounts.
-
-    Raises:
-        AuthenticationFailed: the account is one of them, and the address is not a loopback address.
+    Source: RabbitMQ's setting `loopback_users`, by default guest (documented). The host is a numeric address,
+    or "" or "socketpair" for a client without one. Raises AuthenticationFailed.
     """
     if user.name not in loopback_users or host in (*_THIS_PROCESS, "::1") or host.startswith(_LOOPBACK):
         return
@@ -282,8 +258,7 @@ def check_address(user: User, host: str, loopback_users: Collection[str]) -> Non
 class AccessControl:
     """The accounts of one broker. Granted permissions are cached until an account changes.
 
-    `resets` learns which accounts were missed; `names_permission` says whether a refusal names the permission
-    that is missing.
+    `names_permission` says whether a refusal names the permission that is missing.
     """
 
     def __init__(self, resets: Resets, *, names_permission: bool = True) -> None:
@@ -327,12 +302,9 @@ class AccessControl:
         self._granted.clear()
 
     def authenticate(self, name: str, password: str) -> User:
-        """The account with this name and password. A blank password is none, even if the account's is blank.
+        """The account with this name and password, else AuthenticationFailed. A blank password never fits.
 
         Sources: RFC 4616 (a password has at least one character); RabbitMQ (measured for PLAIN and AMQPLAIN).
-
-        Raises:
-            AuthenticationFailed: there is none.
         """
         user = self.users.get(name)
         if user is None or not password or not user.has_password(password):
@@ -354,32 +326,20 @@ class AccessControl:
         return f"the password of user {shown} is wrong"
 
     def known(self, name: str) -> User:
-        """The account of a user that was authenticated by other means, such as a certificate.
-
-        Raises:
-            AuthenticationFailed: there is none.
-        """
+        """The account of a user that was authenticated by other means, such as a certificate."""
         user = self.users.get(name)
         if user is None:
             raise AuthenticationFailed(name, self._why_not(name, None, ""))
         return user
 
     def check_virtual_host(self, user: User, virtual_host: str) -> None:
-        """Refuse a user without permissions in the virtual host (connection.open/virtual-host-security).
-
-        Raises:
-            NotAllowed: the user has no permissions there.
-        """
+        """NotAllowed for a user without permissions there (connection.open/virtual-host-security)."""
         if virtual_host not in user.permissions:
             self._resets.miss("permissions of user", virtual_host, user.name)
             raise NotAllowed(f"access to vhost '{virtual_host}' refused for user '{user.name}'")
 
     def check(self, user: User, virtual_host: str, action: Action, kind: str, name: str) -> None:
-        """Refuse an action that the user's permission does not grant; `kind` is "queue" or "exchange".
-
-        Raises:
-            AccessRefused: the pattern does not match.
-        """
+        """AccessRefused unless the user's permission grants an action; `kind` is "queue" or "exchange"."""
         key = (user.name, virtual_host, action, name)
         if key in self._granted:
             return
@@ -395,11 +355,7 @@ class AccessControl:
     def check_topic(
         self, user: User, virtual_host: str, action: Literal["write", "read"], exchange: str, routing_key: str
     ) -> None:
-        """Refuse a routing key on a topic exchange that the user's topic permission, if any, does not match.
-
-        Raises:
-            AccessRefused: the pattern does not match.
-        """
+        """AccessRefused for a routing key that the user's topic permission, if any, does not match."""
         permission = user.topic_permissions.get((virtual_host, exchange))
         if permission is None:
             return
@@ -418,12 +374,11 @@ class AccessControl:
 
 
 class FailedLogins:
-    """The failed logins of one broker (security/log-and-block).
+    """The failed logins of one broker (security/log-and-block), counted for the latest 10 000 addresses.
 
     An address is blocked for `Personality.login_block_time` seconds with the failure that makes
     `Personality.most_failed_logins`. A successful login, or this time without another failure, sets its count
-    to zero. Attempts of a blocked address fail, and do not extend the time. The latest 10 000 addresses are
-    counted.
+    to zero. Attempts of a blocked address fail, and do not extend the time.
     """
 
     __slots__ = ("_addresses", "_clock", "_most", "_seconds")
@@ -436,11 +391,7 @@ class FailedLogins:
         """The failures of an address, and the instant from which on they do not count."""
 
     def check(self, host: str) -> None:
-        """Refuse a login from an address that is blocked.
-
-        Raises:
-            AuthenticationFailed: it is.
-        """
+        """AuthenticationFailed for a login from an address that is blocked."""
         count, ends = self._current(host)
         if count and count >= self._most:
             raise AuthenticationFailed(

@@ -38,9 +38,9 @@ class SectionKind(NamedTuple):
     fits: Callable[[Any], bool]
 
 
-_TEXT = SectionKind("a string", lambda value: isinstance(value, str))
-_NAME = SectionKind("a string", _TEXT.fits)
+_NAME = SectionKind("a string", lambda value: isinstance(value, str))
 """A short string of the protocols. (RabbitMQ loads longer names, which no client can then use: measured.)"""
+_TEXT = SectionKind("a string", _NAME.fits)
 _TEXT_OR_NULL = SectionKind("a string or null", lambda value: value is None or isinstance(value, str))
 _FLAG = SectionKind("true or false", lambda value: isinstance(value, bool))
 _FLAG_OR_NULL = SectionKind("true, false or null", lambda value: value is None or isinstance(value, bool))
@@ -62,90 +62,46 @@ _LIMITS = SectionKind(
 _ANY = SectionKind("any value", lambda _: True)
 """The code that reads the value checks it."""
 
+_KINDS = {
+    **dict.fromkeys(("name", "vhost", "user", "exchange", "component", "type", "source"), _NAME),
+    **dict.fromkeys(("destination", "routing_key"), _NAME),
+    **dict.fromkeys(("configure", "write", "read", "destination_type", "description"), _TEXT),
+    **dict.fromkeys(("password", "password_hash", "hashing_algorithm", "default_queue_type"), _TEXT_OR_NULL),
+    **dict.fromkeys(("durable", "auto_delete", "internal", "exclusive", "tracing"), _FLAG),
+    "protected_from_deletion": _FLAG_OR_NULL,
+    "metadata": _OBJECT_OR_NULL,
+    "arguments": _ARGUMENTS,
+    "tags": _TAGS,
+    "limits": _LIMITS,
+}
+"""What the value of a key has to be, in all sections; `_ANY` for the others."""
+
 _INFORMATION: dict[str, SectionKind] = {
-    "rabbit_version": _ANY,
-    "rabbitmq_version": _ANY,
-    "product_name": _ANY,
-    "product_version": _ANY,
-    "rabbitmq_definition_format": _ANY,
+    **dict.fromkeys(("rabbit_version", "rabbitmq_version", "product_name", "product_version"), _ANY),
+    **dict.fromkeys(("rabbitmq_definition_format", "original_cluster_name", "explanation"), _ANY),
+    **dict.fromkeys(("description", "metadata"), _ANY),
     "original_vhost_name": _NAME,
-    "original_cluster_name": _ANY,
-    "explanation": _ANY,
-    "description": _ANY,
-    "metadata": _ANY,
     "limits": _LIMITS,
 }
 """Keys that describe the definitions, or the single virtual host that they are for."""
 
-_METADATA: dict[str, SectionKind] = {
-    "description": _TEXT,
-    "tags": _TAGS,
-    "default_queue_type": _TEXT_OR_NULL,
-    "protected_from_deletion": _FLAG_OR_NULL,
-}
+_METADATA = ("description", "tags", "default_queue_type", "protected_from_deletion")
+_ENTITY = ("vhost", "durable", "auto_delete", "arguments", "policy")
 
-_SECTIONS: dict[str, tuple[dict[str, SectionKind], dict[str, SectionKind]]] = {
+_SECTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # section: (required keys, further keys)
-    "vhosts": (
-        {"name": _NAME},
-        {**_METADATA, "metadata": _OBJECT_OR_NULL, "limits": _LIMITS, "tracing": _FLAG},
-    ),
-    "users": (
-        {"name": _NAME},
-        {
-            "password": _TEXT_OR_NULL,
-            "password_hash": _TEXT_OR_NULL,
-            "hashing_algorithm": _TEXT_OR_NULL,
-            "tags": _TAGS,
-            "limits": _LIMITS,
-        },
-    ),
-    "permissions": (
-        {"user": _NAME, "vhost": _NAME},
-        {"configure": _TEXT, "write": _TEXT, "read": _TEXT},
-    ),
-    "topic_permissions": (
-        {"user": _NAME, "vhost": _NAME, "exchange": _NAME},
-        {"write": _TEXT, "read": _TEXT},
-    ),
-    "parameters": ({"component": _NAME, "name": _NAME, "value": _ANY}, {"vhost": _NAME}),
-    "global_parameters": ({"name": _NAME, "value": _ANY}, {}),
-    "policies": (
-        {"name": _NAME, "pattern": _ANY, "definition": _ANY},
-        {"vhost": _NAME, "apply-to": _ANY, "priority": _ANY},
-    ),
-    "exchanges": (
-        {"name": _NAME, "type": _NAME},
-        {
-            "vhost": _NAME,
-            "durable": _FLAG,
-            "auto_delete": _FLAG,
-            "internal": _FLAG,
-            "arguments": _ARGUMENTS,
-            "policy": _ANY,
-        },
-    ),
-    "queues": (
-        {"name": _NAME},
-        {
-            "vhost": _NAME,
-            "durable": _FLAG,
-            "auto_delete": _FLAG,
-            "arguments": _ARGUMENTS,
-            "type": _NAME,
-            "policy": _ANY,
-            "exclusive": _FLAG,
-        },
-    ),
+    "vhosts": (("name",), (*_METADATA, "metadata", "limits", "tracing")),
+    "users": (("name",), ("password", "password_hash", "hashing_algorithm", "tags", "limits")),
+    "permissions": (("user", "vhost"), ("configure", "write", "read")),
+    "topic_permissions": (("user", "vhost", "exchange"), ("write", "read")),
+    "parameters": (("component", "name", "value"), ("vhost",)),
+    "global_parameters": (("name", "value"), ()),
+    "policies": (("name", "pattern", "definition"), ("vhost", "apply-to", "priority")),
+    "exchanges": (("name", "type"), (*_ENTITY, "internal")),
+    "queues": (("name",), (*_ENTITY, "type", "exclusive")),
     "bindings": (
-        {"source": _NAME, "destination": _NAME},
-        {
-            "vhost": _NAME,
-            "destination_type": _TEXT,
-            "routing_key": _NAME,
-            "arguments": _ARGUMENTS,
-            "properties_key": _ANY,
-        },
+        ("source", "destination"),
+        ("vhost", "destination_type", "routing_key", "arguments", "properties_key"),
     ),
 }
 
@@ -179,10 +135,9 @@ def _checking(definitions: Mapping[str, Any]) -> Iterator[None]:
         if not _is_list(value):
             raise DefinitionsError(f"definitions: {key} must be a list of objects, got {value!r}")
         required, further = _SECTIONS[key]
-        known = {**required, **further}
         for entry in value:
             _check_depth(key, entry)
-            _check_entry(key, entry, required, known)
+            _check_entry(key, entry, required, (*required, *further))
             yield
 
 
@@ -219,9 +174,7 @@ def _beginning(name: str) -> str:
     return f"{name[:_SHOWN_OF_LONG]}..."
 
 
-def _check_entry(
-    section: str, entry: Any, required: Mapping[str, SectionKind], known: Mapping[str, SectionKind]
-) -> None:
+def _check_entry(section: str, entry: Any, required: tuple[str, ...], known: tuple[str, ...]) -> None:
     if not isinstance(entry, Mapping):
         raise DefinitionsError(f"{section}: expected an object, got {entry!r}")
     for key in entry:
@@ -230,7 +183,7 @@ def _check_entry(
     for key in sorted(set(required) - entry.keys()):
         raise DefinitionsError(f"{section}: {key!r} is missing in {shown(entry)}")
     for key, value in entry.items():
-        _check_value(section, key, value, known[key], entry)
+        _check_value(section, key, value, _KINDS.get(key, _ANY), entry)
 
 
 def _check_value(
@@ -294,14 +247,9 @@ def load_definitions(state: BrokerState, definitions: Mapping[str, Any]) -> None
     The limits of virtual hosts are set after their queues are created, so that queues beyond a limit, which
     are older than the limit, are created as well. (RabbitMQ omits such queues silently.)
 
-    Args:
-        state: the broker to load them into.
-        definitions: RabbitMQ's export, parsed. An entry without `vhost` belongs to the virtual host of an
-            export of a single virtual host, or else to "/".
-
-    Raises:
-        DefinitionsError: an entry is malformed, misspelled, or needs a feature that this broker does not
-            have. The entries before it stay loaded.
+    An entry without `vhost` belongs to the virtual host of an export of a single virtual host, or else to
+    "/". Raises DefinitionsError for an entry that is malformed, misspelled, or needs a feature that this
+    broker does not have; the entries before it stay loaded.
     """
     carry_out(loading(state, definitions))
 
@@ -372,7 +320,7 @@ class _Loading:
     def _virtual_host(self, entry: Mapping[str, Any]) -> None:
         metadata = entry.get("metadata")
         if metadata:
-            _check_entry(f"vhosts: {entry['name']!r}: metadata", metadata, {}, _METADATA)
+            _check_entry(f"vhosts: {entry['name']!r}: metadata", metadata, (), _METADATA)
         # RabbitMQ repeats the default type outside the metadata, even if the virtual host has none.
         outside = {key: entry[key] for key in _METADATA if key in entry}
         if metadata is not None:

@@ -1,7 +1,6 @@
 """Checks of declarations: legal names, and equivalence with an existing entity.
 
-Arguments are compared by meaning: order and integer width do not matter
-(exchange.declare/arguments-equivalence).
+Arguments are compared by meaning, not order or width of integers (exchange.declare/arguments-equivalence).
 """
 
 from __future__ import annotations
@@ -37,11 +36,7 @@ _LEGAL_NAME = re.compile(r"[a-zA-Z0-9\-_.:]*")
 
 
 def check_name(personality: Personality, kind: str, name: str) -> None:
-    """Refuse a name that is too long or has characters that the personality forbids (domain.*/pattern).
-
-    Raises:
-        PreconditionFailed: the name is illegal.
-    """
+    """PreconditionFailed for a name that is too long or has forbidden characters (domain.*/pattern)."""
     if len(name.encode("utf-8", "surrogateescape")) > personality.longest_name:
         raise PreconditionFailed(
             f"{kind} name is longer than {personality.longest_name} bytes: '{name[:60]}...'"
@@ -57,10 +52,7 @@ def check_same_exchange(
 ) -> None:
     """Refuse a declaration that is not equivalent to the exchange (exchange.declare/passive-equivalent).
 
-    `flags` are compared in their order.
-
-    Raises:
-        PreconditionFailed: with RabbitMQ's text, which names the first difference.
+    PreconditionFailed has RabbitMQ's text, which names the first difference; `flags` are compared in order.
     """
     compare = ("exchange", existing.name, existing.virtual_host.name)
     compare_flag(*compare, "type", kind, existing.type_name)
@@ -73,10 +65,8 @@ def check_same_exchange(
 def check_same_queue(existing: Queue, declaration: QueueDeclaration) -> None:
     """Refuse a declaration that is not equivalent to the queue (queue.declare/passive-equivalent).
 
-    Exclusive queues are never durable, so the flag is not compared for them.
-
-    Raises:
-        PreconditionFailed: with RabbitMQ's text, which names the first difference.
+    PreconditionFailed has RabbitMQ's text, which names the first difference. Exclusive queues are never
+    durable, so the flag is not compared for them.
     """
     personality = existing.virtual_host.state.personality
     compare = ("queue", existing.name, existing.virtual_host.name)
@@ -105,11 +95,9 @@ def check_alternate(
 ) -> None:
     """Refuse an alternate exchange that does not exist, or is not that of the existing entity.
 
-    None names no alternate exchange, and is equivalent to any.
-
-    Raises:
-        NotAllowed: it is another one (queue.declare/alternate-exchange-pre-existing-exchange).
-        NotFound: there is no such exchange (queue.declare/alternate-exchange-unknown-exchange).
+    None names no alternate exchange, and is equivalent to any. Raises NotAllowed for another one
+    (queue.declare/alternate-exchange-pre-existing-exchange), and NotFound if there is no such exchange
+    (queue.declare/alternate-exchange-unknown-exchange).
     """
     if asked is None:
         return
@@ -127,11 +115,7 @@ def check_alternate(
 def compare_flag(
     kind: str, name: str, virtual_host: str, flag: str, received: object, current: object
 ) -> None:
-    """Refuse a flag or type that differs.
-
-    Raises:
-        PreconditionFailed: with RabbitMQ's text.
-    """
+    """PreconditionFailed for a flag or type that differs, with RabbitMQ's text."""
     if received != current:
         raise _inequivalent(kind, name, virtual_host, flag, _shown(received), _shown(current))
 
@@ -144,19 +128,10 @@ def compare_arguments(
     current: Mapping[str, Any],
     considered: Iterable[str] | None,
 ) -> None:
-    """Refuse arguments that differ.
+    """PreconditionFailed for arguments that differ, with RabbitMQ's text.
 
-    Args:
-        kind: of the entity, for the text.
-        name: of the entity, for the text.
-        virtual_host: its name, for the text.
-        received: the arguments of the declaration.
-        current: those of the existing entity.
-        considered: the names to compare, in the order in which differences are reported; None means all,
-            by name. It is iterated only if arguments differ.
-
-    Raises:
-        PreconditionFailed: with RabbitMQ's text.
+    `considered` are the names to compare, in the order in which differences are reported; None means all, by
+    name. It is iterated only if arguments differ.
     """
     different = {
         key

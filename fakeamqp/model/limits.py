@@ -112,14 +112,10 @@ class _Limits:
 
     @classmethod
     def read(cls, where: str, value: Any) -> Self:
-        """Limits as in RabbitMQ's definitions, such as `{"max-queues": 10}`.
+        """Limits as in RabbitMQ's definitions: a mapping such as `{"max-queues": 10}`, or a list of pairs.
 
-        Args:
-            where: the virtual host or user, for the error's text.
-            value: a mapping, or a list of pairs, as some RabbitMQ versions export.
-
-        Raises:
-            LimitsError: the name of a limit is misspelled, or a limit is not a whole number.
+        `where` is the virtual host or user for the text of a LimitsError, which is about a misspelled name of
+        a limit, or a limit that is not a whole number.
         """
         names = {each.name.replace("_", "-"): each.name for each in fields(cls)}
         checks: dict[str, tuple[Check, bool]] = dict.fromkeys(names, (whole_number, False))
@@ -131,11 +127,7 @@ class _Limits:
         return cls(**{names[name]: limit for name, limit in found.items()})
 
     def changed(self, where: str, **limits: int | None) -> Self:
-        """A copy with the given limits replaced; None leaves a limit unchanged.
-
-        Raises:
-            LimitsError: a limit is not a whole number.
-        """
+        """A copy with the given limits replaced; None leaves a limit unchanged. Raises LimitsError."""
         given = {name: limit for name, limit in limits.items() if limit is not None}
         self.read(where, {name.replace("_", "-"): limit for name, limit in given.items()})
         return replace(self, **given)
@@ -167,8 +159,7 @@ class UserLimits(_Limits):
 def check_connection_limits(state: BrokerState, virtual_host: VirtualHost, user: User) -> None:
     """Refuse a connection beyond the limits of the virtual host or the user (connection.open/vhost-limits).
 
-    Raises:
-        NotAllowed, ResourceError: a limit is reached; which error depends on the personality.
+    By personality it raises NotAllowed or ResourceError.
     """
     refusal = _REFUSALS[state.personality.connection_limit_condition]
     limit = virtual_host.limits.max_connections
@@ -191,8 +182,7 @@ def check_connection_limits(state: BrokerState, virtual_host: VirtualHost, user:
 def check_channel_limit(state: BrokerState, user: User) -> None:
     """Refuse a channel beyond the user's limit. The channels of all the user's connections are counted.
 
-    Raises:
-        NotAllowed, ResourceError: the limit is reached; which error depends on the personality.
+    By personality it raises NotAllowed or ResourceError.
     """
     limit = user.limits.max_channels
     theirs = (each for each in state.connections if each.user_name == user.name)
@@ -204,8 +194,7 @@ def check_channel_limit(state: BrokerState, user: User) -> None:
 def check_queue_limit(virtual_host: VirtualHost, name: str) -> None:
     """Refuse a queue beyond the virtual host's limit (reply-code/resource-error). All its queues are counted.
 
-    Raises:
-        PreconditionFailed, ResourceError: the limit is reached; which error depends on the personality.
+    By personality it raises PreconditionFailed or ResourceError.
     """
     limit = virtual_host.limits.max_queues
     if _reached(limit, (len(virtual_host.queues),)):
@@ -215,11 +204,10 @@ def check_queue_limit(virtual_host: VirtualHost, name: str) -> None:
 
 
 def check_consumer_bound(state: BrokerState, count: int) -> None:
-    """Refuse a consumer where the channel or session has `count` already.
+    """NotAllowed for a consumer where the channel or session has `count` already, and that is the bound.
 
-    Raises:
-        NotAllowed: that is the bound. RabbitMQ has the same bound, without a default, and closes the
-            connection (consumer_max_per_channel: measured on 4.3.6).
+    RabbitMQ has the same bound, without a default, and closes the connection (consumer_max_per_channel:
+    measured on 4.3.6).
     """
     most = state.bounds.consumers_per_channel
     if count >= most:
@@ -227,11 +215,7 @@ def check_consumer_bound(state: BrokerState, count: int) -> None:
 
 
 def check_binding_bound(virtual_host: VirtualHost) -> None:
-    """Refuse a binding beyond the bound of a virtual host.
-
-    Raises:
-        PreconditionFailed, ResourceError: the bound is reached; which error depends on the personality.
-    """
+    """Refuse a binding beyond the bound of a virtual host; the error is that of `check_queue_limit`."""
     most = virtual_host.state.bounds.bindings_per_virtual_host
     if virtual_host.bindings.count >= most:
         refusal = _REFUSALS[virtual_host.state.personality.queue_limit_condition]

@@ -123,12 +123,7 @@ class Charge:
 
 
 class Memory:
-    """The accounts of one broker, and its memory alarm.
-
-    Args:
-        state: the broker.
-        limit: bytes above which publishers are blocked; None for no limit.
-    """
+    """The accounts of one broker, and its memory alarm. Above the limit, in bytes, publishers are blocked."""
 
     def __init__(self, state: BrokerState, limit: int | None) -> None:
         self._state = state

@@ -71,15 +71,10 @@ class ParameterError(FakeAMQPError):
 def checked(
     name: str, value: Any, fields: Mapping[str, tuple[Check, bool]]
 ) -> tuple[list[str], dict[str, Any]]:
-    """Check a parameter's value against its fields.
+    """Check a parameter's value, which should be a mapping; `name` is for RabbitMQ's texts.
 
-    Args:
-        name: the parameter's name in RabbitMQ's texts.
-        value: the value, which should be a mapping.
-        fields: for each field its check, and whether it is mandatory.
-
-    Returns:
-        The problems, in the order that RabbitMQ reports them, and the value's fields.
+    `fields` has for each field its check, and whether it is mandatory. Returns the problems, in the order
+    that RabbitMQ reports them, and the value's fields.
     """
     if not isinstance(value, Mapping):
         return [f"{name} not a list {term(value)}"], {}
@@ -148,12 +143,8 @@ class PolicyError(ParameterError):
 class Policy:
     """Options for the queues and exchanges whose name contains a match of the pattern.
 
-    Args:
-        name: unique among the policies, or the operator policies, of a virtual host.
-        pattern: a regular expression that matches anywhere in the name.
-        definition: keys and values, as in RabbitMQ.
-        apply_to: one of `APPLY_TO`.
-        priority: of all matching policies only the one with the highest priority applies.
+    `definition` has keys and values as in RabbitMQ; `apply_to` is one of `APPLY_TO`. Of all matching policies
+    only the one with the highest priority applies.
     """
 
     name: str
@@ -188,8 +179,7 @@ def read_policy(
 ) -> Policy:
     """Read a policy from its fields as in RabbitMQ: pattern, definition, priority and apply-to.
 
-    Raises:
-        PolicyError: a field is missing or illegal; the text says which, and names near matches.
+    A field that is missing or illegal is a PolicyError, which says which, and names near matches.
     """
     hints = ""
 
@@ -251,8 +241,7 @@ def _definition_problem(
 ) -> tuple[str, str]:
     """What is wrong with a definition, "" if nothing is: RabbitMQ's text and a hint, which may be empty.
 
-    Values are checked before unknown keys are reported, and the first bad value is the only one named
-    (RabbitMQ: measured).
+    Values come before unknown keys, and only the first bad value is named (RabbitMQ: measured).
     """
     if isinstance(definition, list):
         return f"definition must be a dictionary: {term(definition)}", ""
@@ -317,14 +306,9 @@ def effective_options(
     arguments: Mapping[str, Any],
     definition: Mapping[str, Any],
 ) -> Options:
-    """The options in force for a queue or an exchange.
+    """The options in force for a queue, or for an exchange if `kind` is `ANY_TYPE`.
 
-    Args:
-        personality: whose rules hold.
-        kind: the queue type, or `ANY_TYPE` for an exchange.
-        declared: what the arguments ask for.
-        arguments: of the declaration.
-        definition: of the policies that match; see `effective_definition`.
+    `declared` is what the arguments of the declaration ask for, `definition` the `effective_definition`.
     """
     known = personality.queue_arguments.get(kind, arguments)
     changes: dict[str, Any] = {}
@@ -356,15 +340,9 @@ class Policies:
         """By type of queue, or "exchange": policies or operator policies; the first that fits holds."""
 
     def set(self, name: str, value: Mapping[str, Any], *, operator: bool = False) -> Policy:
-        """Set or replace a policy; it applies at once.
+        """Set or replace a policy, or an operator policy; it applies at once.
 
-        Args:
-            name: of the policy.
-            value: the fields pattern, definition, priority and apply-to, as in RabbitMQ.
-            operator: make it an operator policy.
-
-        Raises:
-            PolicyError: a field is missing or illegal.
+        `value` has the fields pattern, definition, priority and apply-to, as in RabbitMQ. Raises PolicyError.
         """
         carry_out(self.setting(name, value, operator=operator))
         return self._kept(operator)[name]
@@ -377,11 +355,7 @@ class Policies:
         yield from self._matching()
 
     def clear(self, name: str, *, operator: bool = False) -> None:
-        """Clear a policy; its effect ends at once.
-
-        Raises:
-            PolicyError: no policy has this name.
-        """
+        """Clear a policy; its effect ends at once. Raises PolicyError if no policy has this name."""
         carry_out(self.clearing(name, operator=operator))
 
     def clearing(self, name: str, *, operator: bool = False) -> Iterator[None]:

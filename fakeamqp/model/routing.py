@@ -118,10 +118,8 @@ class Copies(NamedTuple):
 
 
 def carbon_copies(headers: Mapping[str, Any]) -> Copies:
-    """The additional keys in `headers`; items that are not text are ignored.
-
-    Raises:
-        PreconditionFailed: one of the two headers is not an array.
+    """The additional keys in `headers`, without items that are not text. A header must be an array, else
+    PreconditionFailed is raised.
     """
     return Copies(_keys(headers, "CC"), _keys(headers, "BCC"))
 
@@ -201,18 +199,11 @@ class Router:
         """Find the queues for a published message, without enqueueing it.
 
         An exchange that delays messages keeps the message from this call on, even if the message is part of a
-        transaction that is rolled back later (RabbitMQ's delayed-message plugin: documented).
-
-        Args:
-            message: as it was published.
-            alternates: whether a message that cannot be routed goes to alternate exchanges.
-
-        Returns:
-            The message as the queues receive it, and its queues.
+        transaction that is rolled back later (RabbitMQ's delayed-message plugin: documented). `alternates`
+        says whether a message that cannot be routed goes to alternate exchanges.
 
         Raises:
-            NotFound: there is no such exchange.
-            AccessRefused: it is internal (basic.publish/exchange-02).
+            NotFound, AccessRefused: see `check_publishable`.
             PreconditionFailed: a header that names further routing keys is not an array.
             InternalError: an exchange cannot handle the value of a header.
             ContentRefused: a system exchange takes no contents of the message's class.
@@ -238,12 +229,7 @@ class Router:
         return self._virtual_host.state.personality.routes_by_cc_headers
 
     def check_publishable(self, exchange: str) -> None:
-        """Refuse to publish to an exchange that clients cannot publish to.
-
-        Raises:
-            NotFound: there is none.
-            AccessRefused: it is internal.
-        """
+        """AccessRefused if an exchange is internal (basic.publish/exchange-02), NotFound if there is none."""
         if self._virtual_host.exchanges.require(exchange).internal:
             raise AccessRefused(
                 f"cannot publish to internal exchange '{exchange}' in vhost '{self._virtual_host.name}'"
@@ -252,8 +238,7 @@ class Router:
     def preview(self, message: Message) -> tuple[str, ...]:
         """The names of the queues a message would reach, at once or after a delay. This changes no state.
 
-        Raises:
-            NotFound, PreconditionFailed, InternalError: see `plan`.
+        The errors are those of `plan`.
         """
         headers = message.properties.headers
         if headers and ("CC" in headers or "BCC" in headers) and self._routes_by_cc_headers:
@@ -271,16 +256,8 @@ class Router:
 
         These are dead letters, delayed messages, messages that go to the alternate exchange of their queue,
         and messages that a 0-10 client publishes. A message is unroutable if an exchange cannot handle the
-        value of a header.
-
-        Args:
-            message: the message.
-            first: the exchange to begin at; by default the one that the message was published to.
-            alternates: as in `plan`.
-
-        Raises:
-            NotFound: there is no such exchange.
-            ContentRefused: see `plan`.
+        value of a header. `first` is the exchange to begin at, by default the one that the message was
+        published to; `alternates` and the other errors are as in `plan`.
         """
         if first is None and message.copies is None and alternates:
             known = self._remembered.get((message.exchange, message.routing_key))
@@ -296,9 +273,6 @@ class Router:
         """What `plan` would return, or (given `first`) what `route` would, without changing any state.
 
         `ask` is called in place of the routing of every exchange that the message passes.
-
-        Raises:
-            NotFound, AccessRefused, PreconditionFailed, InternalError: see `plan`.
         """
         if first is None:
             self.check_publishable(message.exchange)

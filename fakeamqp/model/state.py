@@ -330,11 +330,7 @@ class BrokerState:
         return found
 
     def virtual_host(self, name: str) -> VirtualHost:
-        """The virtual host called `name`.
-
-        Raises:
-            NotAllowed, InvalidPath: there is none, by personality.
-        """
+        """The virtual host called `name`; if there is none, NotAllowed or InvalidPath, by personality."""
         found = self.virtual_hosts.get(name)
         if found is not None:
             return found
@@ -395,11 +391,7 @@ class BrokerState:
             virtual_host.restart(crash=crash)
 
     def check_started(self) -> None:
-        """Check that the broker was started.
-
-        Raises:
-            BrokerError: it was not.
-        """
+        """BrokerError if the broker was not started."""
         if self.stage == "not started":
             raise BrokerError(
                 "the broker is not started: use it as a context manager (`with broker:`, `async with "
@@ -407,11 +399,7 @@ class BrokerState:
             )
 
     def check_not_stopped(self) -> None:
-        """Check that the broker runs, or is prepared for its first start.
-
-        Raises:
-            BrokerError: it is stopped.
-        """
+        """BrokerError if the broker is stopped. One that is prepared for its first start is not."""
         if self.stage == "stopped":
             raise BrokerError("the broker does not run; start it first")
 

@@ -76,12 +76,10 @@ T = TypeVar("T")
 
 
 class ChoiceRow:
-    """The row of one choice.
+    """The row of one choice: `value` returns the value for the personality of a name.
 
-    Args:
-        value: returns the value for the personality of a name.
-        any_text: any text fits; otherwise only the words that some personality has.
-        most: the largest number that fits; None means that any does.
+    With `any_text` any text fits, otherwise only the words that some personality has; `most` is the largest
+    number that fits.
     """
 
     __slots__ = ("any_text", "most", "value")
@@ -101,11 +99,8 @@ def choice(
 ) -> T:
     """Declare a choice as a field of a record. The text below the field says what it decides, and why.
 
-    Args:
-        usual: the value for all personalities that `others` does not name.
-        others: by set of personalities, the value that they have; no two sets have a name in common.
-        any_text: see `ChoiceRow`.
-        most: see `ChoiceRow`.
+    All personalities have the value `usual`, except for those in `others`; no two sets there have a name in
+    common. See also `ChoiceRow`.
     """
     exceptions = tuple(others.items()) if others else ()
 

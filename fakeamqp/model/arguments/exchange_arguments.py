@@ -38,11 +38,7 @@ ANY_TYPE = "*"
 
 
 def _text(reader: ArgumentReader, name: str) -> str:
-    """A string.
-
-    Raises:
-        ChannelCrash: the value is not a string.
-    """
+    """A string; any other value is a ChannelCrash."""
     value = reader.arguments[name]
     if not isinstance(value, str):
         raise ChannelCrash(f"{name} must be a string, not {type_name(value)}")
@@ -79,8 +75,7 @@ def exchange_options(
 ) -> ExchangeOptions:
     """Read the arguments of `exchange.declare` for an exchange of type `kind`.
 
-    Raises:
-        PreconditionFailed, ChannelCrash: an argument has an illegal value.
+    An illegal value raises PreconditionFailed or ChannelCrash.
     """
     reader = ArgumentReader("exchange", name, virtual_host.name, arguments, virtual_host.state.personality)
     known = [row.name for row in EXCHANGE_ARGUMENTS if kind in row.types or ANY_TYPE in row.types]

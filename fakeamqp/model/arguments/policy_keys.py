@@ -71,11 +71,7 @@ _TYPES = {row.key: row.types for row in QUEUE_ARGUMENTS}
 
 
 def key_of(option: str) -> str:
-    """The policy key that sets an option.
-
-    Raises:
-        KeyError: no argument sets the option.
-    """
+    """The policy key that sets an option."""
     return {row.option: row.key for row in _ARGUMENTS if row.option}[option]
 
 

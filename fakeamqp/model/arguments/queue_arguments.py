@@ -514,11 +514,7 @@ CONSUMER_ARGUMENTS: tuple[Argument, ...] = rows_of(ConsumerOptions)
 def queue_type(
     name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality, default: str
 ) -> str:
-    """The queue type that the arguments of `queue.declare` ask for.
-
-    Raises:
-        PreconditionFailed: there is no such type.
-    """
+    """The queue type that the arguments of `queue.declare` ask for, or PreconditionFailed."""
     if QUEUE_TYPE not in arguments or arguments[QUEUE_TYPE] in personality.absent_queue_types:
         return default
     reader = ArgumentReader("queue", name, virtual_host, arguments, personality)
@@ -528,17 +524,9 @@ def queue_type(
 def queue_options(
     kind: str, name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
 ) -> QueueOptions:
-    """Read the arguments of `queue.declare` for a queue of type `kind`.
+    """Read the arguments of `queue.declare` for a queue of type `kind`; the names are for texts.
 
-    Args:
-        kind: the queue type.
-        name: of the queue, for texts.
-        virtual_host: its name, for texts.
-        arguments: of the declaration.
-        personality: says which queue type takes what.
-
-    Raises:
-        PreconditionFailed: an argument has an illegal value, or belongs to other queue types.
+    PreconditionFailed is raised for an illegal value, and for an argument that only other queue types take.
     """
     reader = ArgumentReader("queue", name, virtual_host, arguments, personality)
     return QueueOptions(**_read(QUEUE_ARGUMENTS, reader, kind, personality.queue_arguments))
@@ -547,11 +535,7 @@ def queue_options(
 def consumer_options(
     kind: str, name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
 ) -> ConsumerOptions:
-    """Read the arguments of `basic.consume` for a queue of type `kind`; see `queue_options`.
-
-    Raises:
-        PreconditionFailed: an argument has an illegal value, or belongs to other queue types.
-    """
+    """Read the arguments of `basic.consume` for a queue of type `kind`; as `queue_options`."""
     reader = ArgumentReader("queue", name, virtual_host, arguments, personality)
     return ConsumerOptions(**_read(CONSUMER_ARGUMENTS, reader, kind, personality.consumer_arguments))
 
@@ -598,22 +582,14 @@ def required_features(kind: str, arguments: Mapping[str, Any]) -> list[Feature]:
 
 @cache
 def argument_of(option: str) -> str:
-    """The name of the argument that sets an option.
-
-    Raises:
-        KeyError: no argument sets the option.
-    """
+    """The name of the argument that sets an option."""
     return {row.option: row.name for row in QUEUE_ARGUMENTS if row.option}[option]
 
 
 def check_dead_letter_exchange(
     name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
 ) -> None:
-    """Check the type of a dead-letter exchange's name. RabbitMQ checks it first, for queues of every type.
-
-    Raises:
-        PreconditionFailed: it is not a string.
-    """
+    """PreconditionFailed if the name is no string. RabbitMQ checks it first, for queues of every type."""
     if DEAD_LETTER_EXCHANGE in arguments:
         ArgumentReader("queue", name, virtual_host, arguments, personality).exchange(DEAD_LETTER_EXCHANGE)
 

@@ -91,13 +91,10 @@ class PolicyKey:
 
 @dataclass(frozen=True)
 class Taken:
-    """That a type takes an argument.
+    """That a type takes an argument in these personalities.
 
-    Args:
-        versions: personalities in which it does.
-        compared: whether a redeclaration must repeat the argument.
-        position: among the compared arguments of a type that has an order of its own; otherwise they are
-            compared in the order of the rows.
+    `compared` says whether a redeclaration must repeat the argument, and `position` when it is compared;
+    otherwise that is in the order of the rows.
     """
 
     versions: Versions = EVERY
@@ -105,7 +102,6 @@ class Taken:
     position: int = 0
 
     def is_compared(self, personality: Personality) -> bool:
-        """Whether a redeclaration must repeat the argument."""
         return self.compared(personality) if callable(self.compared) else self.compared
 
 
@@ -116,8 +112,7 @@ class Argument:
     Args:
         name: as clients send it.
         read: reads and checks the value; None: the value is not looked at here.
-        types: the types of queue or exchange that take it. It is refused on a queue type that does not take
-            it where another one does.
+        types: the types of queue or exchange that take it; other queue types refuse it.
         policy: how policies set the same option; None: they cannot.
         values: the legal values where an argument takes only a few, by personality.
         feature: the deprecated feature that must be permitted for it.
@@ -154,11 +149,7 @@ def rows_of(record: type[Any]) -> tuple[Argument, ...]:
 def read_options(
     rows: tuple[Argument, ...], reader: ArgumentReader, known: Collection[str]
 ) -> dict[str, Any]:
-    """The options that arguments set, by name; those of `known` are read.
-
-    Raises:
-        PreconditionFailed: an argument has an illegal value.
-    """
+    """The options that arguments set, by name; those of `known` are read. Raises PreconditionFailed."""
     values = {}
     for row in rows:
         if row.read is not None and row.name in reader.arguments and row.name in known:

@@ -53,12 +53,7 @@ def seconds_of_age(value: Any) -> float | None:
 class ArgumentReader:
     """Reads the arguments of one declaration; each method reads one that is among them.
 
-    Args:
-        kind: queue or exchange, for texts.
-        name: of the queue or exchange, for texts.
-        virtual_host: its name, for texts.
-        arguments: of the declaration.
-        personality: decides how some values are read.
+    `kind` (queue or exchange) and the names are for texts; the personality decides how some values are read.
     """
 
     def __init__(
@@ -69,11 +64,7 @@ class ArgumentReader:
         self.personality = personality
 
     def refuse(self, argument: str, reason: str) -> NoReturn:
-        """Refuse an argument.
-
-        Raises:
-            PreconditionFailed: always; `reason` is an Erlang term, as in RabbitMQ's texts.
-        """
+        """Raise PreconditionFailed; `reason` is an Erlang term, as in RabbitMQ's texts."""
         raise PreconditionFailed(f"invalid arg '{argument}' for {self.entity}: {reason}")
 
     def integer(self, argument: str) -> int:
@@ -167,11 +158,7 @@ class ArgumentReader:
         return age
 
     def seconds_of_age(self, text: str) -> float | None:
-        """An age in seconds; None if the text is not an age.
-
-        Raises:
-            ChannelCrash: it does not begin with a digit, in personalities that fail on that.
-        """
+        """An age in seconds, or None. By personality, a text that begins with no digit is a ChannelCrash."""
         if self.personality.crashes_on_ages and not re.match("[0-9]", text):
             raise ChannelCrash("an age that does not begin with a digit")
         return seconds_of_age(text)

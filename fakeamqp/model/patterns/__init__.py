@@ -36,11 +36,7 @@ class InvalidPattern(FakeAMQPError, ValueError):
 
 
 def compiled(pattern: str) -> Program:
-    """Compile a pattern; `search` of the result runs it on a text.
-
-    Raises:
-        InvalidPattern: the pattern cannot be run.
-    """
+    """Compile a pattern, or raise InvalidPattern; `search` of the result runs it on a text."""
     return _short(pattern) if len(pattern) <= _LONGEST_SHORT else _long(pattern)
 
 
@@ -63,9 +59,5 @@ _long = lru_cache(maxsize=16)(_compile)
 
 
 def octets(text: str) -> str:
-    """A text with one character for each of its bytes in UTF-8.
-
-    Raises:
-        UnicodeEncodeError: an unpaired surrogate has no bytes.
-    """
+    """A text with one character for each of its bytes in UTF-8; an unpaired surrogate cannot be encoded."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")

@@ -77,12 +77,8 @@ _MOST_TARGETS_KEPT = 256
 class Program:
     """A compiled pattern.
 
-    Args:
-        operations: what it does.
-        slots: the number of groups whose texts are kept.
-        first: the characters with which a match begins; None if a match may be empty.
-        anchored: whether a match begins at the start of the text.
-        depth: the depth of nested repetitions.
+    A match begins with one of the characters `first`, unless this is None. `slots` groups are kept, and
+    repetitions are nested to `depth`. An anchored match begins at the start of the text.
     """
 
     __slots__ = ("_anchored", "_first", "_forgets", "_operations", "_slots", "_targets", "_weight")
@@ -132,14 +128,10 @@ class Program:
     def _from(
         self, start: _State, text: str, memo: dict[_State, tuple[int, _Groups] | None], steps: int
     ) -> tuple[bool, int]:
-        """Search from one place on.
+        """Search from the state `start` on.
 
-        Args:
-            start: the state to begin with.
-            text: what is searched.
-            memo: the states so far. Each has the end and the groups of the match of the lookaround or the
-                atomic group around it, or None if there is no match yet.
-            steps: those taken so far.
+        The memo has for each state so far the end and the groups of the match of the lookaround or the atomic
+        group around it, or None if there is no match yet. `steps` are those taken so far.
         """
         operations, slots, end = self._operations, self._slots, len(text)
         stack: list[tuple[_State, int]] = [(start, 0)]

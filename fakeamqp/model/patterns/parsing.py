@@ -112,11 +112,7 @@ class _Group:
 
 
 def parsed(pattern: str) -> Program:
-    """Compile a pattern, given as `octets`.
-
-    Raises:
-        InvalidPattern: the pattern cannot be run.
-    """
+    """Compile a pattern, given as `octets`, or raise InvalidPattern."""
     return _Parser(pattern).program()
 
 
@@ -198,10 +194,9 @@ class _Parser:
                 self._open[-1].ways.append([])
             elif character == ".":
                 self._add(self._set(_ALL if "s" in self._flags else _ALL & ~_NEWLINE))
-            elif character == "^":
-                self._add(_check(_at_line_start if "m" in self._flags else _at_start))
-            elif character == "$":
-                self._add(_check(_at_line_end if "m" in self._flags else _at_end))
+            elif character in "^$":
+                whole = _at_start if character == "^" else _at_end
+                self._add(_check(_LINE_CHECKS[character] if "m" in self._flags else whole))
             else:
                 self._add(self._set(self._folded(1 << ord(character))))
 
@@ -393,9 +388,8 @@ class _Parser:
         if len(ways) == 1:
             return _in_order(ways[0])
         parts = [_in_order(way) for way in ways]
-        end = sum(
-            len(each.operations) + 1 for each in parts
-        )  # With the first operation; the last has no jump.
+        # With the first operation; the last has no jump.
+        end = sum(len(each.operations) + 1 for each in parts)
         starts: list[Way] = []
         operations: list[Operation] = [(matching.WAYS, starts, None)]
         for part in parts:
@@ -429,26 +423,24 @@ class _Parser:
         letter = pattern[place + 1 : place + 2]
         if not letter:
             self._refuse("\\ at end of pattern", len(pattern))
+        part = None
         if letter in _CHECKS:
-            self._place += 2
-            self._add(_check(_CHECKS[letter]))
+            part = _check(_CHECKS[letter])
         elif letter in _CLASSES:
-            self._place += 2
-            self._add(self._set(_CLASSES[letter]))
+            part = self._set(_CLASSES[letter])
         elif letter == "K":
-            self._place += 2
-            self._add(_Part([], repeatable=False))
+            part = _Part([], repeatable=False)
         elif letter == "N" and (
             pattern[place + 2 : place + 3] != "{" or _QUANTIFIER.match(pattern, place + 2)
         ):
-            self._place += 2
-            self._add(self._set(_ALL & ~_NEWLINE))
+            part = self._set(_ALL & ~_NEWLINE)
         elif letter == "R":
+            newline = [self._set(_bits("\r")), self._set(_NEWLINE)]
+            part = self._alternatives([newline, [self._set(_CLASSES["v"])]])
+            part = part._replace(operations=_atomic(part.operations))
+        if part is not None:
             self._place += 2
-            newline = self._alternatives(
-                [[self._set(_bits("\r")), self._set(_NEWLINE)], [self._set(_CLASSES["v"])]]
-            )
-            self._add(newline._replace(operations=_atomic(newline.operations)))
+            self._add(part)
         elif letter in "gk" and not pattern.startswith(("\\g<", "\\g'"), place):
             self._refer()
         elif letter in "123456789" and not self._is_octal():
@@ -637,20 +629,8 @@ def _at_start(text: str, place: int) -> bool:
     return not place
 
 
-def _at_line_start(text: str, place: int) -> bool:
-    return not place or (text[place - 1] == "\n" and place < len(text))
-
-
 def _at_end(text: str, place: int) -> bool:
     return place == len(text) or (place == len(text) - 1 and text[place] == "\n")
-
-
-def _at_line_end(text: str, place: int) -> bool:
-    return place == len(text) or text[place] == "\n"
-
-
-def _at_very_end(text: str, place: int) -> bool:
-    return place == len(text)
 
 
 def _at_word_boundary(text: str, place: int) -> bool:
@@ -658,15 +638,15 @@ def _at_word_boundary(text: str, place: int) -> bool:
     return before is not (place < len(text) and text[place] in _WORD_CHARACTERS)
 
 
-def _inside_or_outside_word(text: str, place: int) -> bool:
-    return not _at_word_boundary(text, place)
-
-
-_CHECKS = {
+_CHECKS: dict[str, Callable[[str, int], bool]] = {
     "A": _at_start,
     "G": _at_start,
     "Z": _at_end,
-    "z": _at_very_end,
+    "z": lambda text, place: place == len(text),
     "b": _at_word_boundary,
-    "B": _inside_or_outside_word,
+    "B": lambda text, place: not _at_word_boundary(text, place),
+}
+_LINE_CHECKS: dict[str, Callable[[str, int], bool]] = {
+    "^": lambda text, place: not place or (text[place - 1] == "\n" and place < len(text)),
+    "$": lambda text, place: place == len(text) or text[place] == "\n",
 }

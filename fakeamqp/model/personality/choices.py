@@ -74,6 +74,7 @@ _EXTENSIONS = (
     "direct_reply_to",
 )
 
+_CHECKS_3_10 = ("topic-permission", "reply-to", "user-id", "expiration", "copies")
 _STANDARD_EXCHANGES = ("direct", "fanout", "topic", "headers")
 # The types of plugins are available as if the plugins were enabled.
 _EXCHANGES = (
@@ -447,16 +448,8 @@ class Personality(Choices):
     publish_checks: tuple[str, ...] = choice(
         ("reply-to", "expiration", "copies", "topic-permission", "user-id", "deaths"),
         {
-            ONLY_3_10: (
-                "topic-permission",
-                "reply-to",
-                "user-id",
-                "expiration",
-                "copies",
-                "delivery-mode",
-                "deaths",
-            ),
-            ONLY_3_13: ("topic-permission", "reply-to", "user-id", "expiration", "copies", "deaths"),
+            ONLY_3_10: (*_CHECKS_3_10, "delivery-mode", "deaths"),
+            ONLY_3_13: (*_CHECKS_3_10, "deaths"),
         },
     )
     """The checks of a publish's properties, in order; the topic permission is checked for the routing keys
@@ -567,20 +560,7 @@ class Personality(Choices):
     is closed, without permission to read a consumer is cancelled (RabbitMQ: since 4.2)."""
     announces_host: bool = choice(False, {SPEC: True})
     """connection.start/server-properties-required-fields."""
-    capabilities: tuple[str, ...] = choice(
-        _EXTENSIONS,
-        {
-            SPEC: (
-                "publisher_confirms",
-                "exchange_exchange_bindings",
-                "basic.nack",
-                "consumer_cancel_notify",
-                "connection.blocked",
-                "consumer_priorities",
-            )
-        },
-        any_text=True,
-    )
+    capabilities: tuple[str, ...] = choice(_EXTENSIONS, {SPEC: _EXTENSIONS[:6]}, any_text=True)
     """Keys announced as true in server-properties' capabilities table."""
     mechanisms: tuple[str, ...] = choice(
         ("PLAIN", "AMQPLAIN", "ANONYMOUS"),
@@ -629,11 +609,9 @@ class Personality(Choices):
         return with_choices(self, choices)
 
     def extension(self, record: type[R]) -> R:
-        """The choices that concern one protocol, or the management API, only.
+        """The choices that concern one protocol, or the management API, only; `record` is their class.
 
-        Args:
-            record: the class of their record. A personality that `extensions` gives no record of this class
-                has the values that the rows have for its name.
+        Where `extensions` has none, they are those of the personality's name.
         """
         found = self.extensions.get(record)
         return found if isinstance(found, record) else made(record, self.name)

@@ -108,14 +108,9 @@ class FeatureError(FakeAMQPError):
 class DeprecatedFeatures:
     """Which deprecated features one broker permits.
 
-    Args:
-        personality: defines the deprecated features and their default states.
-        permit: names of features to permit, whatever the default.
-        deny: names of features to deny, whatever the default.
-
-    Raises:
-        FeatureError: the personality does not know one of them, one is both permitted and denied, or one to
-            be permitted has been removed.
+    `permit` and `deny` are names of features to permit or deny, whatever the personality's default.
+    FeatureError is raised if the personality does not know one, one is in both, or one to be permitted has
+    been removed.
     """
 
     def __init__(
@@ -154,11 +149,7 @@ class DeprecatedFeatures:
         return self._permitted.get(name, True)
 
     def require(self, name: Feature) -> None:
-        """Refuse a request that needs a feature that is not permitted.
-
-        Raises:
-            InternalError: with RabbitMQ's text; it closes the connection.
-        """
+        """InternalError, with RabbitMQ's text, for a feature that is denied. It closes the connection."""
         if not self.permitted(name):
             denied = self._phases[name] == "denied"
             raise InternalError((_DENIED_BY_DEFAULT if denied else _DENIED_BY_CONFIGURATION).format(name))

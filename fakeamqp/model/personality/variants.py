@@ -41,12 +41,7 @@ class UnknownChoice(FakeAMQPError):
 
 
 def with_choices(chosen: _P, choices: Mapping[str, Any]) -> _P:
-    """A personality with some choices made otherwise. Lists in place of tuples become tuples.
-
-    Raises:
-        UnknownChoice: there is no choice of a name; the text names the nearest match.
-        BrokerError: a choice has a wrong type or value: one of `choices`, or of a personality of the user.
-    """
+    """See `Personality.with_`. Choices of a personality of the user are checked as well."""
     known = rows_of(chosen)
     for name in choices:
         if name not in known:
@@ -106,11 +101,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _fitted(value: Any, hint: Any) -> Any:
-    """The value as its type has it.
-
-    Raises:
-        TypeError: it is not of this type.
-    """
+    """The value as its type has it; TypeError if it is not of this type."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         for each in arguments:
@@ -185,7 +176,7 @@ class ChoiceDifference:
 
 
 def differences(first: Personality, second: Personality) -> tuple[ChoiceDifference, ...]:
-    """The choices in which two personalities differ, in the order of their documentation."""
+    """See `Personality.differences`."""
     return tuple(
         ChoiceDifference(name, _shown(value), _shown(other), *_documented(name, record, field))
         for name, record, field, value, other in _differing(first, second, "")
@@ -193,11 +184,7 @@ def differences(first: Personality, second: Personality) -> tuple[ChoiceDifferen
 
 
 def adopted(first: Personality, second: Personality, names: Iterable[str]) -> Personality:
-    """`first` with the choices of these names as `second` makes them.
-
-    Raises:
-        UnknownChoice: the two do not differ in a choice of this name; the text names the nearest match.
-    """
+    """See `Personality.adopting`."""
     wanted = set(names)
     known = [name for name, *_ in _differing(first, second, "")]
     for name in sorted(wanted.difference(known)):

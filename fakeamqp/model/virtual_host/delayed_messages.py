@@ -1,10 +1,9 @@
 """Delayed messages, in the order in which their exchanges will publish them.
 
 Messages due in the same millisecond are published exchange by exchange in the order of the names, and within
-one exchange in order of arrival (RabbitMQ's delayed-message plugin: documented). When a message is due, its
-header x-delay becomes negative, which prevents a second delay, and its exchange routes it by the bindings of
-that time. One that reaches no queue is dropped silently. Delayed messages outlive their exchange and a
-restart.
+one exchange in order of arrival (RabbitMQ's delayed-message plugin: documented). A due message gets a
+negative x-delay, which prevents a second delay, and is routed by the bindings of that time. One that reaches
+no queue is dropped silently. Delayed messages outlive their exchange and a restart.
 """
 
 from __future__ import annotations

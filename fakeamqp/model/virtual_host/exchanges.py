@@ -38,11 +38,7 @@ class ExchangeRegister(dict[str, Exchange]):
         self._bindings = bindings
 
     def require(self, name: str) -> Exchange:
-        """The exchange called `name`.
-
-        Raises:
-            NotFound: there is none.
-        """
+        """The exchange called `name`; NotFound if there is none."""
         found = self.get(name)
         if found is None:
             raise self._virtual_host.missing("exchange", name)
@@ -67,8 +63,7 @@ class ExchangeRegister(dict[str, Exchange]):
     def add_system(self, name: str) -> Exchange:
         """The exchange `name`, of type system; it is created if it does not exist, on the operator's behalf.
 
-        Raises:
-            PreconditionFailed: it exists, and is of another type.
+        PreconditionFailed is raised if it is of another type.
         """
         existing = self.get(name)
         if existing is None:
@@ -88,8 +83,7 @@ class ExchangeRegister(dict[str, Exchange]):
     def type_called(self, name: str) -> type[Exchange]:
         """The exchange type called `name` (exchange.declare/type-support).
 
-        Raises:
-            CommandInvalid, PreconditionFailed: there is none, by personality.
+        If there is none, CommandInvalid or PreconditionFailed is raised, by personality.
         """
         personality = self._virtual_host.state.personality
         if name not in EXCHANGE_TYPES or name not in personality.exchange_types:
@@ -117,8 +111,7 @@ class ExchangeRegister(dict[str, Exchange]):
             AccessRefused: the name is empty or reserved.
             PreconditionFailed: the existing one differs, or an argument or the name is illegal.
             CommandInvalid, PreconditionFailed: the type is unknown, by personality.
-            NotAllowed: the existing one is of another type, in personality `spec`; or has another alternate
-                exchange.
+            NotAllowed: the existing one has another alternate exchange, or type (in personality `spec`).
             NotFound: there is no such alternate exchange.
         """
         virtual_host = self._virtual_host
@@ -154,13 +147,7 @@ class ExchangeRegister(dict[str, Exchange]):
         arguments: Mapping[str, Any] | None = None,
         alternate_exchange: str | None = None,
     ) -> Exchange:
-        """Create an exchange that does not exist; its name may be reserved. See `declare`.
-
-        Raises:
-            PreconditionFailed: an argument is illegal.
-            CommandInvalid, PreconditionFailed: the type is unknown, by personality.
-            NotFound: there is no such alternate exchange.
-        """
+        """Create an exchange that does not exist; its name may be reserved. See `declare`."""
         virtual_host = self._virtual_host
         arguments = arguments or {}
         kind = self.type_called(type_name)
@@ -185,7 +172,7 @@ class ExchangeRegister(dict[str, Exchange]):
         """Delete an exchange and its bindings, on a client's behalf.
 
         Raises:
-            AccessRefused: the exchange is predeclared (exchange/predeclared-permanent).
+            AccessRefused: the exchange is predeclared.
             PreconditionFailed: it has bindings and `if_unused` is set.
             NotFound: it does not exist, in personality `spec`.
         """
@@ -203,11 +190,7 @@ class ExchangeRegister(dict[str, Exchange]):
         self.remove(exchange)
 
     def check_deletable(self, exchange: str) -> None:
-        """Refuse to delete a predeclared exchange (exchange/predeclared-permanent).
-
-        Raises:
-            AccessRefused: the name is reserved for predeclared exchanges.
-        """
+        """AccessRefused if the exchange is predeclared (exchange/predeclared-permanent)."""
         if exchange.startswith("amq."):
             raise AccessRefused(
                 f"deletion of system exchange '{exchange}' in vhost '{self._virtual_host.name}' not allowed"
@@ -255,13 +238,9 @@ class BindingRegister:
         """Deleted queues and exchanges whose bindings are being removed. Nothing is routed to them."""
 
     def bindable(self, source: str, *, permits_default: bool = False) -> Exchange:
-        """The exchange called `source`, to bind a queue or exchange to.
+        """The exchange called `source`, to bind a queue or exchange to; NotFound if there is none.
 
-        `permits_default` allows the default exchange even if the personality forbids that.
-
-        Raises:
-            NotFound: there is no such exchange.
-            AccessRefused: it is the default exchange, and the personality forbids that.
+        AccessRefused: the default exchange, unless the personality or `permits_default` allows it.
         """
         self._check_bindable(source, permits_default)
         return self._virtual_host.exchanges.require(source)
@@ -277,11 +256,7 @@ class BindingRegister:
     ) -> None:
         """Bind a queue or exchange to the exchange called `source`; see `bindable`.
 
-        Raises:
-            NotFound: there is no such exchange.
-            AccessRefused: it is the default exchange, and the personality forbids that.
-            PreconditionFailed: the exchange does not accept the arguments.
-            PreconditionFailed, ResourceError: the virtual host has too many bindings.
+        PreconditionFailed is raised if the exchange does not accept the arguments, and there is a bound.
         """
         exchange = self.bindable(source, permits_default=permits_default)
         arguments = arguments or {}
@@ -306,7 +281,7 @@ class BindingRegister:
         """Undo `bind`, on behalf of `owner`. A destination that does not exist is given as None.
 
         Raises:
-            AccessRefused: it is the default exchange, and the personality forbids that.
+            AccessRefused: see `bindable`.
             NotFound: there is no such exchange or binding, in personality `spec` (queue.unbind/01).
             ResourceLocked: the queue is exclusive to another owner.
         """

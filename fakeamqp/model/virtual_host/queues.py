@@ -48,12 +48,7 @@ class QueueRegister(dict[str, Queue]):
         """By owner, the queues that are or were exclusive to it."""
 
     def require(self, name: str, owner: object = None) -> Queue:
-        """The queue called `name`, for use by `owner`.
-
-        Raises:
-            NotFound: there is none.
-            ResourceLocked: it is exclusive to another owner (queue.declare/exclusive-exclusive).
-        """
+        """The queue called `name`, for use by `owner`; NotFound, or ResourceLocked as in `check_owner`."""
         queue = self.get(name)
         if queue is None:
             raise self._virtual_host.missing("queue", name)
@@ -77,8 +72,7 @@ class QueueRegister(dict[str, Queue]):
             InternalError: the queue needs a deprecated feature that is not permitted.
             ResourceLocked: the queue is exclusive to another owner, or exclusivity differs.
             PreconditionFailed: the existing queue differs, or an argument or the name is illegal.
-            NotAllowed: the existing queue has another alternate exchange.
-            NotFound: the alternate exchange does not exist.
+            NotAllowed, NotFound: see `check_alternate`.
             PreconditionFailed, ResourceError: the limit of queues is reached, by personality.
         """
         declaration = self._with_type(declaration)
@@ -107,17 +101,8 @@ class QueueRegister(dict[str, Queue]):
     ) -> Queue:
         """Create the queue; no queue of this name exists, and reserved names are permitted. See `declare`.
 
-        Args:
-            name: the queue's name.
-            declaration: the queue's properties.
-            special: the class to use for a classic queue.
-            permits_all: skips the checks for what the personality denies or has removed in 0-9-1.
-
-        Raises:
-            InternalError: the queue needs a deprecated feature that is not permitted.
-            PreconditionFailed: an argument is illegal.
-            NotFound: the alternate exchange does not exist.
-            PreconditionFailed, ResourceError: the limit of queues is reached, by personality.
+        `special` is the class to use for a classic queue. `permits_all` skips the checks for what the
+        personality denies or has removed in 0-9-1.
         """
         virtual_host = self._virtual_host
         personality = virtual_host.state.personality
@@ -156,10 +141,8 @@ class QueueRegister(dict[str, Queue]):
     def server_name(self, declaration: QueueDeclaration) -> str:
         """Generate a name for a queue that is declared without one.
 
-        Permissions are checked under this name, as RabbitMQ does (measured).
-
-        Raises:
-            PreconditionFailed: the queue is of a replicated type, which needs a name of the client's.
+        Permissions are checked under this name, as RabbitMQ does (measured). PreconditionFailed is raised for
+        a replicated type, which needs a name of the client's.
         """
         asked = self._with_type(declaration).arguments.get(QUEUE_TYPE)
         kind = queue_class(asked) if isinstance(asked, str) and asked in QUEUE_TYPES else None
@@ -170,12 +153,7 @@ class QueueRegister(dict[str, Queue]):
         return self._virtual_host.state.names.queue()
 
     def check_name(self, name: str) -> None:
-        """Refuse a name under which clients cannot declare a queue.
-
-        Raises:
-            AccessRefused: it is reserved (queue.declare/queue-reserved).
-            PreconditionFailed: it is illegal.
-        """
+        """AccessRefused for a reserved name (queue.declare/queue-reserved). See `equivalence.check_name`."""
         virtual_host = self._virtual_host
         check_name(virtual_host.state.personality, "queue", name)
         known = virtual_host.state.personality.reserved_queue_redeclarable and name in self
@@ -197,15 +175,14 @@ class QueueRegister(dict[str, Queue]):
         Args:
             name: the queue's name.
             owner: the connection or session that requests it.
-            if_unused: refuse if the queue has consumers.
-            if_empty: refuse if the queue has ready messages.
+            if_unused: PreconditionFailed if the queue has consumers.
+            if_empty: PreconditionFailed if the queue has ready messages.
             confirm: called with the number of ready messages, before consumers are notified (RabbitMQ:
                 measured on 4.0.5 and 4.3.6).
             group: the channel that requests it; consumers of other channels of `owner` are notified before
                 `confirm` is called (RabbitMQ: measured on 4.0.5 and 4.3.6, of classic queues mostly).
 
         Raises:
-            PreconditionFailed: it is in use or not empty and the request forbids that.
             ResourceLocked: it is exclusive to another owner.
             NotFound: it does not exist, in personality `spec`.
         """
@@ -243,18 +220,12 @@ class QueueRegister(dict[str, Queue]):
         """Remove a queue for any reason: remove its bindings, and cancel its consumers.
 
         Nothing is routed to the queue from now on, and no consumer gets more. If it has many bindings or
-        consumers, the bindings are removed and the consumers notified in steps.
+        consumers, the bindings are removed and the consumers notified in steps: first those of `before`, then
+        `confirm` is called, then the others.
 
         If the queue is deleted and has an alternate exchange, its ready and unacknowledged messages go there
-        (queue.delete/orphans); otherwise its messages are dropped.
-
-        Args:
-            queue: the queue.
-            why: explains the removal, for the tap and for dropped messages.
-            reason: the reason for dropped messages.
-            dead_letters: messages taken out of it, which die with it.
-            before: consumers that are notified before `confirm` is called; the others are after it.
-            confirm: see `before`.
+        (queue.delete/orphans); otherwise its messages are dropped, for `reason`, and `why` explains that. The
+        `dead_letters`, which were taken out of it, die with it.
         """
         virtual_host = self._virtual_host
         if self.get(queue.name) is not queue:
@@ -326,11 +297,7 @@ def _free(queue: Queue, owner: object) -> None:
 
 
 def check_owner(queue: Queue, owner: object) -> None:
-    """Refuse an `owner` other than that of an exclusive queue.
-
-    Raises:
-        ResourceLocked: it is exclusive to another owner (queue.declare/exclusive-exclusive).
-    """
+    """ResourceLocked if the queue is exclusive to another owner (queue.declare/exclusive-exclusive)."""
     if queue.exclusive_owner is not None and queue.exclusive_owner is not owner:
         _refuse_locked(queue)
 
