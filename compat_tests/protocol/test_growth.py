@@ -14,7 +14,7 @@ import pytest
 from compat_tests.benchmarks.growth import OPERATIONS, Operation
 from compat_tests.protocol.driver import Server
 from compat_tests.work import work
-from fakeamqp.model.exchanges import hashing
+from fakeamqp.model.exchanges.hashing import Ring
 
 FEW = 50
 
@@ -35,7 +35,8 @@ class Weight(int):
     "operation", [pytest.param(each, id=each.name) for each in OPERATIONS if each.linear]
 )
 def test_work_is_linear(operation: Operation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hashing, "_integer", lambda text: Weight(text))
+    add = Ring.add
+    monkeypatch.setattr(Ring, "add", lambda ring, member, weight: add(ring, member, Weight(weight)))
     few, many = (work(operation.prepare(number)) for number in (FEW, 4 * FEW))
     assert many < 4.6 * few, f"{few} lines for {FEW} objects, {many} for {4 * FEW}"
 

@@ -165,12 +165,8 @@ def dead_lettered(
 ) -> Message:
     """The dead letter that `queue` sends to its dead-letter exchange.
 
-    Args:
-        queue: the queue that the message died in.
-        message: the message as it was in the queue.
-        reason: why it died.
-        time: the present, in seconds since 1970.
-        failures: its failed deliveries, if the queue counts them.
+    `time` is the present, in seconds since 1970; `failures` are the failed deliveries, if the queue counts
+    them.
     """
     options = queue.options
     personality = queue.virtual_host.state.personality

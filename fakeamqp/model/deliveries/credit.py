@@ -270,12 +270,8 @@ class Grant(Limit):
     def take(self, message: Message, octets: int | None = None) -> Receipt:
         """Take the cost of a sent message. No balance goes below 0; an unlimited one stays so.
 
-        Args:
-            message: the message.
-            octets: the exact cost, if the caller knows it better than `measure`.
-
-        Returns:
-            The receipt for `give_back`.
+        `octets` is the exact cost, if the caller knows it better than `measure`. Returns the receipt for
+        `give_back`.
         """
         if self.messages:
             self.messages -= 1
@@ -295,8 +291,7 @@ class Grant(Limit):
     def give_back(self, receipt: Receipt) -> bool:
         """The client has completed a transfer (message.set-flow-mode/only-completion-refills).
 
-        Returns:
-            True if more may be sent than before, so that a queue may wait for it.
+        Returns True if more may be sent than before, so that a queue may wait for it.
         """
         era, octets = receipt
         if era != self._era or not self.window or (self.messages is None and self.octets is None):
@@ -363,10 +358,6 @@ class Rate(Limit):
     A message is sent whole. The next one is sent after the time that this one takes at the rate; so the first
     message is sent at once, and the instants are deterministic. The sender of a message calls `take`; queues
     do not.
-
-    Args:
-        timers: on the broker's clock.
-        label: describes what the limit holds back.
     """
 
     __slots__ = ("_label", "_timer", "_timers", "bytes_per_second")
@@ -409,12 +400,7 @@ class Rate(Limit):
 
 
 class Window:
-    """The prefetch window of class file or stream, for one channel or session, or for a whole connection.
-
-    Args:
-        timers: on the broker's clock.
-        class_name: the class of the consumers, for descriptions.
-    """
+    """The prefetch window of class file or stream, for one channel or session, or for a whole connection."""
 
     __slots__ = ("credit", "rate")
 

@@ -380,13 +380,7 @@ class Ledger:
         """Tags of copies that a fault has sent: settling one has no effect."""
 
     def watch(self, timers: Timers, expired: Callable[[list[Delivery], float], None], name: str) -> None:
-        """Watch acknowledgement timeouts from now on.
-
-        Args:
-            timers: those of the broker.
-            expired: called with the deliveries whose timeout has passed, and the timeout in seconds.
-            name: the channel's name, for the timers' labels.
-        """
+        """Watch acknowledgement timeouts from now on; see `DeliveryTimeouts`. `name` is the channel's."""
 
         def held(timeout: float) -> Iterator[Delivery]:
             every = self.outstanding.values()

@@ -88,11 +88,7 @@ def _binding_key(
 
 
 class _BindingIndex:
-    """Finds bindings by a key. It is built by the first search, and costs nothing before.
-
-    Args:
-        key: the key of a binding; None leaves the binding out.
-    """
+    """Finds bindings by a key; key None leaves one out. It is built by the first search."""
 
     __slots__ = ("_found", "_key")
 

@@ -17,14 +17,11 @@ __all__ = ["Service", "SystemExchange"]
 
 
 class Service:
-    """A service of one virtual host. It stores no messages.
+    """A service of one virtual host, named by the routing key `key`. It stores no messages.
 
-    Args:
-        virtual_host: the virtual host.
-        key: the routing key that names the service.
-        handle: called with each message, at the instant of its arrival but after all that happens in this
-            turn, so that it may change the broker.
-        contents: the AMQP classes of the contents that the service takes; None for all.
+    `handle` is called with each message, at the instant of its arrival but after all that happens in this
+    turn, so that it may change the broker. `contents` are the AMQP classes of the contents that the service
+    takes; None for all.
     """
 
     def __init__(

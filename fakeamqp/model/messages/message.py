@@ -53,8 +53,7 @@ _MOST_OCTETS = 256 * 1024 * 1024
 class Identity:
     """Tells the publisher of a message from others, without keeping its connection in memory.
 
-    Args:
-        name: the name of the connection; None for a queue that dead-letters messages.
+    `name` is that of the connection; None for a queue that dead-letters messages.
     """
 
     __slots__ = ("__weakref__", "name")

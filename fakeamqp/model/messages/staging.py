@@ -315,14 +315,8 @@ def publish_content(
     """Publish a message, now or when a transaction is committed.
 
     A full queue may not discard files (file/no-discard): it refuses a file that would push a message out.
-
-    Args:
-        virtual_host: where it is published.
-        message: the message, of any class.
-        mandatory: as in `VirtualHost.publish`.
-        immediate: as in `VirtualHost.publish`.
-        on_outcome: called with the outcome once it is known; not called after a restart.
-        transaction: the transaction it is part of, if any.
+    `mandatory` and `immediate` are as in `VirtualHost.publish`. `on_outcome` is called with the outcome once
+    it is known; not after a restart.
     """
     # The exchange may have been deleted while the content was staged. The headers CC and BCC are RabbitMQ's
     # and have no meaning in these classes.

@@ -35,11 +35,7 @@ _SHORT = 64
 
 
 class Browsing:
-    """The browsers of one queue. While it exists, the queue's ready list is watched.
-
-    Args:
-        queue: whose messages are shown.
-    """
+    """The browsers of one queue. While it exists, the queue's ready list is watched."""
 
     __slots__ = ("_browsers", "_queue", "_ready")
 
@@ -101,13 +97,8 @@ class Browsing:
 class _Browser:
     """One browsing subscription.
 
-    `deadline` is set for the expiry of the message ahead if the browser has no credit for it.
-
-    Args:
-        subscription: the subscription.
-        ahead: an empty list of the kind that the queue has.
-        waiting: the messages that wait, in order.
-        held: the messages that clients hold.
+    `deadline` is set for the expiry of the message ahead if the browser has no credit for it. `ahead` is an
+    empty list of the kind that the queue has; `waiting` and `held` are the messages that go into it.
     """
 
     __slots__ = ("_ahead", "_longest", "deadline", "subscription")

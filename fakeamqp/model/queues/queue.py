@@ -89,12 +89,7 @@ NOT_SECURED = "the broker crashed before the publisher was told that it has the 
 
 
 class Deadline:
-    """Fires at one instant of the broker's clock, `due`; None means never.
-
-    Args:
-        virtual_host: its clock is used.
-        callback: called when it fires.
-    """
+    """Calls a function at one instant of the broker's clock, `due`; None means never."""
 
     __slots__ = ("_callback", "_timer", "_virtual_host", "due")
 
@@ -250,10 +245,7 @@ class Queue:
         """
 
     def check_deletion(self, *, if_unused: bool, if_empty: bool) -> int:
-        """Check the conditions of a deletion.
-
-        Returns:
-            The message count for the reply.
+        """Check the conditions of a deletion. Returns the message count for the reply.
 
         Raises:
             PreconditionFailed: a condition is not met.
@@ -444,8 +436,7 @@ class Queue:
     def keep_in_doubt(self, *, crash: bool = False) -> list[Delivery]:
         """Keep persistent deliveries that prepared branches will settle, after a restart.
 
-        Returns:
-            The other deliveries, whose messages return to the queue.
+        Returns the other deliveries, whose messages return to the queue.
         """
         in_doubt = self.virtual_host.branches.in_doubt
         others = []
@@ -557,8 +548,7 @@ class Queue:
     def cancel_all(self) -> int:
         """End every subscription and notify the clients, as if the queue was deleted; they keep deliveries.
 
-        Returns:
-            How many subscriptions there were.
+        Returns how many subscriptions there were.
         """
         # The latest first, so that no waiting subscription becomes the active one.
         ended = list(reversed(self.subscriptions))

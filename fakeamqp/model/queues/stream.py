@@ -206,19 +206,11 @@ class Log(Generic[T]):
         for segment in self._segments:
             yield from enumerate(segment.items, segment.first)
 
-    # --- writing ------------------------------------------------------------------------------------
-
     def append(self, item: T, octets: int, stamp: int, *, noted: bool = False) -> int:
-        """Write an item at the end. If that begins a new segment, apply retention.
+        """Write an item at the end, and return its offset. If that begins a new segment, apply retention.
 
-        Args:
-            item: the item.
-            octets: its size.
-            stamp: the time, in milliseconds since 1970.
-            noted: whether its publisher is named in the notes of new segments.
-
-        Returns:
-            Its offset.
+        `stamp` is the time, in milliseconds since 1970. `noted` says whether the item's publisher is named in
+        the notes of new segments.
         """
         begun = self.begun
         if noted and self._full:
@@ -279,8 +271,6 @@ class Log(Generic[T]):
             segment.items = []
         return items
 
-    # --- retention ----------------------------------------------------------------------------------
-
     @property
     def segments(self) -> int:
         return len(self._segments)
@@ -317,8 +307,6 @@ class Log(Generic[T]):
             segment.following = None
             self.lost(lost)
         del self._segments[:count]
-
-    # --- reading ------------------------------------------------------------------------------------
 
     def first(self) -> Cursor[T]:
         return Cursor(self, self._segments[0])

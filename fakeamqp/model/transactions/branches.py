@@ -450,23 +450,16 @@ class Branches:
     ) -> XaOutcome:
         """Associate a session's further work with a branch (dtx/transactionality).
 
-        Args:
-            session: the session.
-            xid: the branch's identity; the branch is new unless one of the flags is set.
-            join: work on a branch that another session has started.
-            resume: continue with a branch that the session has suspended.
-            user: the user of the session.
+        The branch is new unless one of the flags is set: `join` for one that another session has started,
+        `resume` for one that the session has suspended.
 
         Returns:
             OK, or the reason why the branch is rollback-only; the session is not associated with it then.
 
         Raises:
             CommandInvalid, NotAllowed: both flags are set, by personality.
-            IllegalState: the session works on a branch already; it has not suspended this one; or the
-                branch is prepared or completed.
+            IllegalState: the session works on a branch already, or has not suspended this one.
             NotAllowed: the branch is known, and no flag is set.
-            NotFound: it is not known, and one is.
-            AccessRefused: it is another user's, and one is.
             NotImplementedHere: `join` is set, and the personality cannot join branches.
         """
         if join and resume:
@@ -498,13 +491,9 @@ class Branches:
         return XaOutcome.OK
 
     def end(self, session: object, xid: Xid, *, fail: bool = False, suspend: bool = False) -> XaOutcome:
-        """End or suspend the association of a session with a branch.
+        """End the association of a session with a branch, or suspend it: the session resumes its work later.
 
-        Args:
-            session: the session.
-            xid: the branch's identity.
-            fail: the work has failed: mark the branch rollback-only.
-            suspend: the session will resume its work later.
+        With `fail` the work has failed, and the branch is marked rollback-only.
 
         Returns:
             OK, or the reason why the branch is rollback-only; the session is not associated with it then.
@@ -592,12 +581,10 @@ class Branches:
         return [branch.xid for branch in self._known.values() if branch.in_doubt and branch.open_to(user)]
 
     def complete(self, xid: Xid, how: str) -> None:
-        """Complete a branch heuristically, so that tests can check how coordinators handle that.
+        """Complete a prepared branch heuristically, so that tests can check how coordinators handle that.
 
-        Args:
-            xid: the identity of a prepared branch.
-            how: "commit" or "rollback"; "mix" commits the publishes and returns the consumed messages;
-                "hazard" rolls the branch back without reporting that.
+        `how` is "commit" or "rollback"; "mix" commits the publishes and returns the consumed messages;
+        "hazard" rolls the branch back without reporting that.
         """
         self._branch(xid, None).decide(_HEURISTIC[how])
         self._report("branch completed heuristically", xid, outcome=_HEURISTIC[how].value)

@@ -24,13 +24,8 @@ __all__ = ["PlannedPublish", "Transaction"]
 class PlannedPublish:
     """One publish of a transaction. The message was routed when it was received.
 
-    Args:
-        virtual_host: where it is published.
-        message: as `Router.plan` returns it.
-        plan: its queues, as `Router.plan` returns them.
-        immediate: as in `VirtualHost.publish`.
-        mandatory: as in `VirtualHost.publish`.
-        on_outcome: called with the outcome once it is known; not called after a restart.
+    `message` and `plan` are as `Router.plan` returns them, `immediate` and `mandatory` as in
+    `VirtualHost.publish`. `on_outcome` is called with the outcome once it is known; not after a restart.
     """
 
     __slots__ = ("_immediate", "_mandatory", "_on_outcome", "_plan", "_promised", "_virtual_host", "message")
@@ -60,11 +55,7 @@ class PlannedPublish:
         return tuple(queue for queue in self._plan.queues if not queue.deleted)
 
     def __call__(self) -> bool:
-        """Publish it.
-
-        Returns:
-            False if a full queue refused it.
-        """
+        """Publish it. False if a full queue refused it."""
         self.message.secured = True
         branches = self._virtual_host.branches
         branches.promised = self.message if self._promised else None
@@ -87,11 +78,7 @@ class PlannedPublish:
         self.message.secured = True
 
     def keep_persistent(self, *, crash: bool = False) -> bool:
-        """After a restart: publish the message only to queues that would have kept it.
-
-        Returns:
-            False if there are none.
-        """
+        """After a restart: publish the message only to queues that would have kept it. False if none has."""
         self._on_outcome = None
         queues = self.queues
         persistent = self.message.persistent
@@ -194,8 +181,7 @@ class Transaction:
     def commit(self) -> bool:
         """Perform all publishes, then all settlements, each in the order of the requests.
 
-        Returns:
-            False if a queue refused one of the messages.
+        Returns False if a queue refused one of the messages.
         """
         accepted: bool = carry_out(self.committing(lambda: None))
         return accepted
@@ -239,8 +225,7 @@ class Transaction:
     def rollback(self) -> list[Delivery]:
         """Drop everything; the deliveries are outstanding again (tx.rollback/undoes-acks).
 
-        Returns:
-            The deliveries, for the caller to return to their ledgers or queues.
+        Returns the deliveries, for the caller to return to their ledgers or queues.
         """
         self._publishes.clear()
         undone = self.deliveries

@@ -133,10 +133,8 @@ class SingleActive:
     Waiting consumers are in a heap, so that finding the next one costs the logarithm of their number. An
     entry whose consumer does not wait any more, or has got another place, stays until it comes to the top.
 
-    Args:
-        by_priority: the second rule holds.
-        holds: whether a consumer holds deliveries.
-        may: whether a consumer may be active at all; after a change to True the caller calls `permit`.
+    With `by_priority` the second rule holds. `holds` says whether a consumer holds deliveries, `may` whether
+    it may be active at all; after a change to True the caller calls `permit`.
     """
 
     __slots__ = ("_by_priority", "_entered", "_holds", "_may", "_order", "_waiting", "active", "leaving")

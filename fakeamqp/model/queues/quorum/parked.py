@@ -52,12 +52,7 @@ class _Held:
 
 
 class HeldDeadLetters:
-    """The dead letters that one queue holds.
-
-    Args:
-        queue: the queue that the messages died in.
-        fewer: called when their number has decreased.
-    """
+    """The dead letters that one queue holds. `fewer` is called when their number has decreased."""
 
     __slots__ = ("_behind", "_deadline", "_fewer", "_identity", "_pending", "_queue", "octets")
 
@@ -195,12 +190,8 @@ class HeldDeadLetters:
 class ParkedMessages:
     """The messages of one queue that wait for a retry (RabbitMQ 4.3: documented), and its held dead letters.
 
-    Args:
-        queue: the queue of the messages.
-        fewer: called when dead letters have left.
-
-    Attributes:
-        held: the dead letters, None if the queue does not hold them until they are delivered.
+    `held` are the dead letters, None if the queue does not hold them until they are delivered. `fewer` is
+    called when some of them have left.
     """
 
     __slots__ = ("_deadline", "_fewer", "_octets", "_queue", "_retries", "held")
