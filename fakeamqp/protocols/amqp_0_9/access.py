@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -49,40 +50,28 @@ _NEEDED: dict[Right, Action | None] = {
 _MAX_TICKETS = 0xFFFF
 
 
+@dataclass(eq=False, repr=False)
 class Realm:
     """One realm: its permitted users (None: all users of the virtual host), and its valid tickets."""
 
-    __slots__ = ("name", "tickets", "users")
-
-    def __init__(self, name: str, users: frozenset[str] | None = None) -> None:
-        self.name: str = name
-        self.users: frozenset[str] | None = users
-        self.tickets: dict[Ticket, None] = {}
+    name: str
+    users: frozenset[str] | None = None
+    tickets: dict[Ticket, None] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Realm {self.name!r} {len(self.tickets)} tickets>"
 
 
+@dataclass(eq=False)
 class Ticket:
     """The rights of one holder, a channel, in a realm; `version` is the version of the access rules."""
 
-    __slots__ = ("exclusive", "holder", "number", "realm", "rights", "version")
-
-    def __init__(
-        self,
-        number: int,
-        realm: Realm,
-        holder: object,
-        rights: frozenset[Right],
-        exclusive: bool,
-        version: int,
-    ) -> None:
-        self.number: int = number
-        self.realm: Realm = realm
-        self.holder: object = holder
-        self.rights: frozenset[Right] = rights
-        self.exclusive: bool = exclusive
-        self.version: int = version
+    number: int
+    realm: Realm
+    holder: object
+    rights: frozenset[Right]
+    exclusive: bool
+    version: int
 
 
 class Realms(Extension):

@@ -13,6 +13,7 @@ from fakeamqp.model.deliveries.delivery import accept_all
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.messages.message import Message, StructuredMessage
 from fakeamqp.model.transactions import PlannedPublish
+from fakeamqp.protocols.amqp_0_9.access import use_ticket
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1 import delivering
 from fakeamqp.protocols.amqp_0_9_1.basic import (
@@ -120,19 +121,15 @@ def reject(channel: Amqp09Channel, method: m.BasicReject) -> None:
 
 def recover(channel: Amqp09Channel, method: m.BasicRecover) -> None:
     """Redeliver all unacknowledged messages, without an answer (basic.recover/asynchronous)."""
-    _recover(channel, method.requeue)
+    _check_recover(channel)
+    send_again(release_kept(channel), method.requeue)
 
 
 def recover_sync(channel: Amqp09Channel, method: m.BasicRecoverSync) -> None:
     """Like `recover`, after recover-sync-ok (Apache: documented extension)."""
     _check_recover(channel)
     channel.send(m.BasicRecoverSyncOk())
-    _recover(channel, method.requeue)
-
-
-def _recover(channel: Amqp09Channel, requeue: bool) -> None:
-    _check_recover(channel)
-    send_again(release_kept(channel), requeue)
+    send_again(release_kept(channel), method.requeue)
 
 
 def _check_recover(channel: Amqp09Channel) -> None:
@@ -145,7 +142,7 @@ def _check_recover(channel: Amqp09Channel) -> None:
 
 def publish(channel: Amqp09Channel, method: m.BasicPublish) -> None:
     """Handle basic.publish; its content follows."""
-    channel.use_ticket(method.ticket, "write", "exchange", method.exchange)
+    use_ticket(channel, method.ticket, "write", "exchange", method.exchange)
     # The properties have the same bytes as in 0-9-1: see `ENCODING`.
     channel.expect_content(
         m.BasicPublish, BasicProperties, partial(publish_content, channel, PublishTarget(method))

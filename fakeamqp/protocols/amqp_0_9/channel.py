@@ -47,10 +47,10 @@ def begin(connection: Amqp09Connection, number: int, method: Method) -> None:
         out_of_band.use(channel, transport)
     if connection.opening_request is not None:
         channel.class_state(Requests).opened_by(connection.opening_request)
-    channel.send(connection.OPEN_OK(channel_id=channel.channel_id))
+    channel.send(connection.open_ok(channel.channel_id))
 
 
-def ping(channel: Amqp09Channel, method: m.ChannelPing) -> None:
+def ping(channel: Amqp09Channel, method: Method) -> None:
     """Send channel.ok, and then a pong (channel.ping/*)."""
     requests = channel.class_state(Requests)
     asked = requests.current is not None
@@ -63,12 +63,12 @@ def ping(channel: Amqp09Channel, method: m.ChannelPing) -> None:
         channel.send(pong)
 
 
-def pong(channel: Amqp09Channel, method: m.ChannelPong) -> None:
+def pong(channel: Amqp09Channel, method: Method) -> None:
     """Answer a pong with channel.ok (channel.pong/ok-reply)."""
     channel.send(m.ChannelOk())
 
 
-def ok(channel: Amqp09Channel, method: m.ChannelOk) -> None:
+def ok(channel: Amqp09Channel, method: Method) -> None:
     """Accept the answer to a pong in a method frame; pongs in requests are answered in response frames.
 
     Raises:

@@ -46,22 +46,7 @@ class Enlistment:
     def __init__(self, channel: Amqp09Channel) -> None:
         self._channel = channel
 
-    def start(self, identifier: str) -> None:
-        """Enlist the channel in a new branch.
-
-        Raises:
-            PreconditionFailed: a branch with this identifier exists (dtx.start-ok/failure).
-        """
-        channel = self._channel
-        branches = channel.virtual_host.branches
-        xid = Xid(0, identifier.encode("utf-8", "surrogateescape"), b"")
-        try:
-            branches.enlist(channel, xid, self._over, user=channel.user)
-        except NotAllowed as problem:
-            raise PreconditionFailed(problem.text) from problem
-        channel.transaction = branches.working(channel)
-
-    def _over(self) -> None:
+    def over(self) -> None:
         """The coordinator completed or prepared the branch; further operations take effect at once."""
         self._channel.transaction = None
 
@@ -74,15 +59,14 @@ class Enlistment:
         if channel.mode != "dtx":
             return
         branches = channel.virtual_host.branches
-        closed = channel.state is ChannelState.CLOSED and channel.connection.state is ConnectionState.OPEN
-        if closed:
+        if channel.state is ChannelState.CLOSED and channel.connection.state is ConnectionState.OPEN:
             branches.delist(channel)
         else:
             branches.leave(channel)
         channel.transaction = None
 
 
-def select(channel: Amqp09Channel, method: m.DtxSelect) -> None:
+def select(channel: Amqp09Channel, method: Method) -> None:
     """Switch the channel to dtx mode (dtx.select/sets-mode).
 
     Raises:
@@ -100,7 +84,7 @@ def start(channel: Amqp09Channel, method: m.DtxStart) -> None:
     Raises:
         SyntaxFault: the identifier is empty (dtx.start/identifier-not-null).
         PreconditionFailed: the channel is not in dtx mode, has published or consumed already
-            (dtx.start/first-on-channel), or the identifier is in use.
+            (dtx.start/first-on-channel), or the identifier is in use (dtx.start-ok/failure).
     """
     if not method.dtx_identifier:
         raise SyntaxFault("the identifier of a distributed transaction is empty")
@@ -108,7 +92,13 @@ def start(channel: Amqp09Channel, method: m.DtxStart) -> None:
         raise PreconditionFailed("the channel is not in dtx mode; send dtx.select first")
     if channel.has_worked or channel.transaction is not None:
         raise PreconditionFailed("the channel has published or consumed already, or started a transaction")
-    channel.class_state(Enlistment).start(method.dtx_identifier)
+    branches = channel.virtual_host.branches
+    xid = Xid(0, method.dtx_identifier.encode("utf-8", "surrogateescape"), b"")
+    try:
+        branches.enlist(channel, xid, channel.class_state(Enlistment).over, user=channel.user)
+    except NotAllowed as problem:
+        raise PreconditionFailed(problem.text) from problem
+    channel.transaction = branches.working(channel)
     channel.send(m.DtxStartOk())
 
 

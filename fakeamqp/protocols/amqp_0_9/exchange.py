@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.equivalence import check_name
 from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
-from fakeamqp.protocols.amqp_0_9.access import assign_realm
+from fakeamqp.protocols.amqp_0_9.access import assign_realm, use_ticket
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError, stripped
 
@@ -25,7 +25,7 @@ def declare(channel: Amqp09Channel, method: m.ExchangeDeclare) -> None:
     """
     name = stripped(method.exchange)
     if method.passive:
-        channel.use_ticket(method.ticket, "passive", "exchange", name)
+        use_ticket(channel, method.ticket, "passive", "exchange", name)
         channel.authorise_passive("exchange", name)
         channel.virtual_host.exchanges.require(name)
     else:
@@ -37,7 +37,7 @@ def declare(channel: Amqp09Channel, method: m.ExchangeDeclare) -> None:
 def _create(channel: Amqp09Channel, method: m.ExchangeDeclare, name: str) -> None:
     virtual_host = channel.virtual_host
     _check_type(channel, method.type)
-    channel.use_ticket(method.ticket, "active", "exchange", name)
+    use_ticket(channel, method.ticket, "active", "exchange", name)
     if not name:
         raise AccessRefused(
             "the default exchange cannot be declared: it exists already, and its name is empty"
@@ -85,7 +85,7 @@ def delete(channel: Amqp09Channel, method: m.ExchangeDelete) -> None:
     """
     name = stripped(method.exchange)
     virtual_host = channel.virtual_host
-    channel.use_ticket(method.ticket, "active", "exchange", name)
+    use_ticket(channel, method.ticket, "active", "exchange", name)
     if name:
         virtual_host.exchanges.check_deletable(name)
         channel.authorise("configure", "exchange", name)
@@ -129,18 +129,15 @@ def _bound(channel: Amqp09Channel, method: m.ExchangeBound) -> tuple[int, str]:
     if not exchange_name:
         # Every queue is bound to the default exchange by its name, without an entry in `bindings`.
         pairs.update((name, name) for name in virtual_host.queues)
-    queues, keys = {queue for queue, _ in pairs}, {each for _, each in pairs}
+    if any(queue_name in ("", queue) and key in ("", bound_key) for queue, bound_key in pairs):
+        return _BOUND, ""
     if queue_name and key:
-        if (queue_name, key) in pairs:
-            return _BOUND, ""
         return _QUEUE_NOT_BOUND_BY_KEY, f"queue '{queue_name}' is not bound by key '{key}'"
     if queue_name:
-        return (
-            (_BOUND, "") if queue_name in queues else (_QUEUE_NOT_BOUND, f"queue '{queue_name}' is not bound")
-        )
+        return _QUEUE_NOT_BOUND, f"queue '{queue_name}' is not bound"
     if key:
-        return (_BOUND, "") if key in keys else (_KEY_NOT_BOUND, f"nothing is bound by key '{key}'")
-    return (_BOUND, "") if pairs else (_NO_BINDINGS, "nothing is bound")
+        return _KEY_NOT_BOUND, f"nothing is bound by key '{key}'"
+    return _NO_BINDINGS, "nothing is bound"
 
 
 HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {

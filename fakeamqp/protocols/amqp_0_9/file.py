@@ -106,9 +106,8 @@ class Files(Consumers):
     def released(self) -> None:
         """Requeues unacknowledged messages, and keeps incomplete uploads."""
         channel = self.channel
-        incomplete = channel.incomplete_content
-        if incomplete is not None and incomplete[0] is m.FileStage:
-            self.uploads.broken_off(incomplete[1].body_so_far)
+        if channel.expected is not None and channel.expected.method is m.FileStage:
+            self.uploads.broken_off(channel.assembler.body_so_far)
         self.uploads.end()
         super().released()
         outstanding = self.ledger.take_all()

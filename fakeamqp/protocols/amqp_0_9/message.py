@@ -119,7 +119,7 @@ def _publish(
 
 def _answer(
     channel: Amqp09Channel, message: Message, outcome: Outcome, *, unconsumed: bool = False
-) -> m.MessageOk | m.MessageReject:
+) -> Method:
     """Return the answer to the publisher for the outcome of a message (message.transfer/immediate-01)."""
     if outcome.refused:
         return m.MessageReject(code=_GENERIC, text=short_text(str(outcome)))

@@ -9,6 +9,7 @@ to the transfer has an effect.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from math import ceil
@@ -51,11 +52,7 @@ class Messages:
         """The unacknowledged transfers, by the number of the request."""
         self.credit: Credit | None = None
         """The prefetch window that all destinations of the channel share, if one is set."""
-        self.references: References = References(
-            channel.user.name,
-            channel.virtual_host.extensions[Checkpoints].messages,
-            channel.personality.largest_message,
-        )
+        self.references: References = References(channel)
         self._names = count(1)
         """The names of the broker's references."""
         self._undecided: dict[Delivery, None] = {}
@@ -228,8 +225,9 @@ class Checkpoints(Extension):
         self.messages.clear()
 
 
+@dataclass(eq=False)
 class Reference:
-    """An open reference, with the current body.
+    """An open reference.
 
     Attributes:
         octets: the current body.
@@ -237,12 +235,9 @@ class Reference:
         identifiers: the identifiers of its checkpoints.
     """
 
-    __slots__ = ("identifiers", "octets", "waiting")
-
-    def __init__(self) -> None:
-        self.octets: bytearray = bytearray()
-        self.waiting: list[Callable[[bytes], None]] = []
-        self.identifiers: dict[str, None] = {}
+    octets: bytearray = field(default_factory=bytearray)
+    waiting: list[Callable[[bytes], None]] = field(default_factory=list)
+    identifiers: dict[str, None] = field(default_factory=dict)
 
 
 class References:
@@ -251,19 +246,14 @@ class References:
     A reference exists from open or resume to close (message.open/scope). Its transfers are published and
     answered when it is closed, with all pieces appended by then (message.close/01). A checkpoint keeps the
     current body after the channel has closed, so that the same user can resume it.
-
-    Args:
-        user: the owner of the checkpoints.
-        checkpoints: the checkpoints of the virtual host.
-        largest: the limit of bytes of all references together; 0 is no limit.
     """
 
     __slots__ = ("_checkpoints", "_largest", "_open", "_size", "_user")
 
-    def __init__(self, user: str, checkpoints: UnfinishedMessages[UnfinishedMessage], largest: int) -> None:
-        self._user = user
-        self._checkpoints = checkpoints
-        self._largest = largest
+    def __init__(self, channel: Amqp09Channel) -> None:
+        self._user = channel.user.name
+        self._checkpoints = channel.virtual_host.extensions[Checkpoints].messages
+        self._largest = channel.personality.largest_message
         self._open: dict[bytes, Reference] = {}
         self._size = 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fakeamqp.protocols.amqp_0_9_1.dialect import METHOD_NAMES as OF_0_9_1
+
 __all__ = ["METHOD_NAMES", "METHOD_NAMES_0_8"]
 
 _BY_CLASS = {
@@ -25,19 +27,5 @@ _NOT_IN_0_8 = ("message.", "channel.resume", "channel.ping", "channel.pong", "ch
 
 _OWN = tuple(f"{owner}.{name}" for owner, names in _BY_CLASS.items() for name in names.split())
 
-METHOD_NAMES = (
-    *_OWN,
-    "connection.blocked",
-    "connection.unblocked",
-    "connection.update-secret",
-    "connection.update-secret-ok",
-    "exchange.bind",
-    "exchange.bind-ok",
-    "exchange.unbind",
-    "exchange.unbind-ok",
-    "basic.recover-ok",
-    "basic.nack",
-    "confirm.select",
-    "confirm.select-ok",
-)
+METHOD_NAMES = (*_OWN, *(name for name in OF_0_9_1 if name not in (*_OWN, "basic.recover-async")))
 METHOD_NAMES_0_8 = tuple(name for name in _OWN if not name.startswith(_NOT_IN_0_8))

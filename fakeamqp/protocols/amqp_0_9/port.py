@@ -14,9 +14,7 @@ from fakeamqp.protocols.amqp_0_9_1.port import Amqp091FaultPort
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.delivery import Ledger
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
@@ -68,7 +66,7 @@ class Amqp09FaultPort(Amqp091FaultPort):
             super().returned(number, what)
 
     def _count_request(self, number: int, request: Request, answer: Method | None) -> None:
-        channel = self._open_channel(number)
+        channel = self._channel(number)
         if channel is None:
             return
         requests = channel.class_state(Requests)
@@ -84,7 +82,7 @@ class Amqp09FaultPort(Amqp091FaultPort):
 
     def _count_response(self, number: int, response: Response) -> None:
         """Count the response if it is the next one."""
-        channel = self._open_channel(number)
+        channel = self._channel(number)
         if channel is not None:
             outgoing = channel.class_state(Requests).state.outgoing
             if response.response_id == outgoing.mark + 1:
@@ -92,7 +90,7 @@ class Amqp09FaultPort(Amqp091FaultPort):
 
     def spare_number(self, number: int) -> Request:
         """Count one more request that answers nothing."""
-        channel = self._open_channel(number)
+        channel = self._channel(number)
         if channel is None:
             return Request(0, 0, b"")
         state = channel.class_state(Requests).state
@@ -101,29 +99,24 @@ class Amqp09FaultPort(Amqp091FaultPort):
     # --- deliveries -------------------------------------------------------------------------------------
 
     def held_messages(self, number: int, settlement: Any) -> tuple[tuple[str, Any], ...]:
-        """Look transfers and files up in the ledgers of their classes."""
-        channel = self._open_channel(number)
+        """A response settles transfers."""
+        if not isinstance(settlement, Response):
+            return super().held_messages(number, settlement)
+        channel = self._channel(number)
         if channel is None:
             return ()
-        if isinstance(settlement, Response):
-            first, last = settlement.request_id, settlement.request_id + settlement.batch_offset
-            outstanding = channel.class_state(Messages).ledger.outstanding
-            return _queues_and_messages(
-                each for request, each in outstanding.items() if first <= request <= last
-            )
-        if settlement.NAME not in _OF_FILES:
-            return super().held_messages(number, settlement)
-        tag = settlement.delivery_tag
-        outstanding = channel.class_state(Files).ledger.outstanding
-        if not getattr(settlement, "multiple", False):
-            return _queues_and_messages(each for held, each in outstanding.items() if held == tag)
-        return _queues_and_messages(each for held, each in outstanding.items() if tag == 0 or held <= tag)
+        first, last = settlement.request_id, settlement.request_id + settlement.batch_offset
+        outstanding = channel.class_state(Messages).ledger.outstanding
+        return tuple(
+            (each.queue.name, each.queued.message)
+            for request, each in outstanding.items()
+            if first <= request <= last
+        )
 
-    def _open_channel(self, number: int) -> Amqp09Channel | None:
-        channel: Any = self._channel(number)
-        found: Amqp09Channel | None = channel
-        return found
+    def _ledger(self, channel: Any, settlement: Any) -> Ledger:
+        ledger: Ledger = channel.ledger
+        return channel.class_state(Files).ledger if settlement.NAME in _OF_FILES else ledger
 
+    if TYPE_CHECKING:
 
-def _queues_and_messages(deliveries: Iterable[Delivery]) -> tuple[tuple[str, Any], ...]:
-    return tuple((each.queue.name, each.queued.message) for each in deliveries)
+        def _channel(self, number: int) -> Amqp09Channel | None: ...

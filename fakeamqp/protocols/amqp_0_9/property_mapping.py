@@ -8,7 +8,7 @@ does. docs/protocols.md shows the table. `fakeamqp.protocols.amqp_0_10.propertie
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakeamqp.protocols.amqp_0_9.codec.bodies import encode_body
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
@@ -30,22 +30,6 @@ __all__ = ["FIELDS", "PropertyPlace09", "Transferred", "encode_transfer", "from_
 
 _EMPTY_TABLE_AND_BODY = 9
 """Bytes of a transfer's last two fields when empty: the length of a table, a kind and a length."""
-
-
-class AnyProperties(Protocol):
-    """The attributes read from properties of any protocol; see `model.message.ReadableProperties`."""
-
-    @property
-    def headers(self) -> dict[str, Any] | None:
-        """Application headers."""
-
-    @property
-    def expiration(self) -> str | None:
-        """Milliseconds, as text."""
-
-    @property
-    def type(self) -> str | None:
-        """For the application."""
 
 
 class PropertyPlace09(NamedTuple):
@@ -148,8 +132,8 @@ _BEFORE_HEADERS: Final = tuple(
 )
 
 
-def to_transfer(properties: AnyProperties) -> Transferred:
-    """The properties of any protocol as message.transfer carries them."""
+def to_transfer(properties: Any) -> Transferred:
+    """The properties of any protocol, `ReadableProperties`, as message.transfer carries them."""
     values: dict[str, Any] = {}
     for place in _SAME:
         value = getattr(properties, place.property)

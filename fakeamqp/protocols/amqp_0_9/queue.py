@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import NotAllowed, NotFound, ResourceLocked
 from fakeamqp.model.queues import QueueDeclaration
-from fakeamqp.protocols.amqp_0_9.access import assign_realm
+from fakeamqp.protocols.amqp_0_9.access import assign_realm, use_ticket
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError, stripped
 
@@ -30,7 +30,7 @@ def declare(channel: Amqp09Channel, method: m.QueueDeclare) -> None:
     """
     name = stripped(method.queue)
     if method.passive:
-        channel.use_ticket(method.ticket, "passive", "queue", name)
+        use_ticket(channel, method.ticket, "passive", "queue", name)
         channel.authorise_passive("queue", name)
         queue = _declarable(channel, name)
         queue.asked_for()
@@ -49,7 +49,7 @@ def declare(channel: Amqp09Channel, method: m.QueueDeclare) -> None:
 
 def _create(channel: Amqp09Channel, method: m.QueueDeclare, name: str) -> Queue:
     virtual_host = channel.virtual_host
-    channel.use_ticket(method.ticket, "active", "queue", name)
+    use_ticket(channel, method.ticket, "active", "queue", name)
     auto_delete = method.auto_delete
     if method.exclusive and channel.choices.exclusive_implies_auto_delete:
         auto_delete = True
@@ -134,7 +134,7 @@ def _binding_names(channel: Amqp09Channel, method: m.QueueBind | m.QueueUnbind) 
     exchange = stripped(method.exchange)
     # queue.bind/routing-key-shortcut
     key = queue if not method.queue and not method.routing_key else method.routing_key
-    channel.use_ticket(method.ticket, "active", "queue", queue)
+    use_ticket(channel, method.ticket, "active", "queue", queue)
     channel.authorise("write", "queue", queue)
     channel.authorise_binding(exchange, key)
     return queue, exchange, key
@@ -166,7 +166,7 @@ def _failure(channel: Amqp09Channel, text: str) -> NotFound:
 def purge(channel: Amqp09Channel, method: m.QueuePurge) -> None:
     """Drop all ready messages of a queue."""
     name = channel.named_queue(method.queue)
-    channel.use_ticket(method.ticket, "read", "queue", name)
+    use_ticket(channel, method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
     count = channel.purge(name)
     if not method.no_wait:
@@ -180,7 +180,7 @@ def delete(channel: Amqp09Channel, method: m.QueueDelete) -> None:
         NotFound: the queue does not exist (queue.delete/queue-02).
     """
     name = channel.named_queue(stripped(method.queue))
-    channel.use_ticket(method.ticket, "active", "queue", name)
+    use_ticket(channel, method.ticket, "active", "queue", name)
     channel.authorise("configure", "queue", name)
     channel.virtual_host.queues.require(name, channel.connection)
 

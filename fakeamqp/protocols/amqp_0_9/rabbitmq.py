@@ -71,16 +71,16 @@ class RabbitMQ09Channel(Amqp09Channel):
         """True if the code of 0-9 handles a method, and reports the errors around it."""
         if self._target is not None:
             return False  # A method within a content of 0-9-1: refused as there.
-        if index in _OWN or self._expected is not None:
+        if index in _OWN or self.expected is not None:
             return True
-        requests = self._class_states.get(Requests)
+        requests = self.class_states.get(Requests)
         if requests is not None and requests.current is not None:
             return index in letter.HANDLERS
         return index == _PUBLISH and self.mode == "dtx"
 
     def carry_out(self, method: Method) -> None:
         """A channel that is resumed restarts its consumers by this."""
-        if method.INDEX == _CONSUME and self._class_states.get(Requests) is None:
+        if method.INDEX == _CONSUME and self.class_states.get(Requests) is None:
             again = m091.METHODS[method.INDEX].decode(method.encode(), self.connection.grammar)
             rabbitmq.HANDLERS[method.INDEX](self, again)
         else:
@@ -94,7 +94,7 @@ class RabbitMQ09Channel(Amqp09Channel):
             self.expect_content(
                 m09.BasicPublish, BasicProperties, partial(basic.publish_content, self, target)
             )
-        if self._expected is not None:
+        if self.expected is not None:
             Amqp09Channel.receive_header(self, payload)
         else:
             Amqp091Channel.receive_header(self, payload)
@@ -107,7 +107,7 @@ class RabbitMQ09Channel(Amqp09Channel):
 
     def receive_body(self, payload: bytes) -> None:
         """Process a body frame."""
-        if self._expected is not None:
+        if self.expected is not None:
             Amqp09Channel.receive_body(self, payload)
         else:
             Amqp091Channel.receive_body(self, payload)
@@ -115,7 +115,7 @@ class RabbitMQ09Channel(Amqp09Channel):
     @property
     def awaits_content(self) -> bool:
         """True while a content is incomplete."""
-        return self._expected is not None or self._target is not None
+        return self.expected is not None or self._target is not None
 
     def close(self, reply: CloseReply, method: int) -> None:
         """After an error in a method that only 0-9 has, its content is ignored.

@@ -121,7 +121,9 @@ def _store(channel: Amqp09Channel) -> InterruptedChannels:
 def _snapshot(channel: Amqp09Channel) -> InterruptedChannel:
     credit = channel.credit or Credit()
     class_states = (
-        (kind, state.interrupted()) for kind, state in channel.class_states if isinstance(state, Resumable)
+        (kind, state.interrupted())
+        for kind, state in channel.class_states.items()
+        if isinstance(state, Resumable)
     )
     return InterruptedChannel(
         channel.current_queue,

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.model.errors import NotAllowed
 from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.messages.message import Child
-from fakeamqp.protocols.amqp_0_9 import access
+from fakeamqp.protocols.amqp_0_9.access import use_ticket
 from fakeamqp.protocols.amqp_0_9.codec import contents, methods as m
 from fakeamqp.protocols.amqp_0_9.dispatch import HANDLERS, handlers
 from fakeamqp.protocols.amqp_0_9.dtx import WORK
@@ -81,7 +81,7 @@ _MAX_REMEMBERED = 1000
 _LONGEST_REMEMBERED = 128
 
 
-class _ExpectedContent(NamedTuple):
+class ExpectedContent(NamedTuple):
     """The content that follows a method, and the function to call with it."""
 
     method: type[Method]
@@ -104,29 +104,26 @@ class Amqp09Channel(BoundedChannel):
         self.has_worked: bool = False
         """True once the client has published or consumed on the channel."""
         self._letter_handlers = handlers(self.personality.not_implemented)
-        self._class_states: dict[type[Any], Any] = {}
-        self._expected: _ExpectedContent | None = None
-        self._assembler = contents.ContentAssembler()
-        self._publishes: dict[bytes, _ExpectedContent] = {}
+        self.class_states: dict[type[Any], Any] = {}
+        """Type -> state of an AMQP class, in order of creation."""
+        self.expected: ExpectedContent | None = None
+        """The incomplete content, whose frames are in `assembler`."""
+        self.assembler = contents.ContentAssembler()
+        self._publishes: dict[bytes, ExpectedContent] = {}
         """The bytes of basic.publish -> its expected content, for publishes received before."""
 
     def class_state(self, kind: type[R]) -> R:
         """Return the class state of type `kind`; the first call creates it, as `kind(channel)`."""
-        kept: R | None = self._class_states.get(kind)
+        kept: R | None = self.class_states.get(kind)
         if kept is None:
-            kept = self._class_states[kind] = kind(self)  # type: ignore[call-arg]
+            kept = self.class_states[kind] = kind(self)  # type: ignore[call-arg]
         return kept
-
-    @property
-    def class_states(self) -> tuple[tuple[type[Any], ClassState], ...]:
-        """Pairs of type and class state, in order of creation."""
-        return tuple(self._class_states.items())
 
     def end_turn(self) -> None:
         """Send the queued confirms and the collected responses; called when all input is processed."""
         if self.unconfirmed:
             self.confirm_now()
-        requests = self._class_states.get(Requests)
+        requests = self.class_states.get(Requests)
         if requests is not None:
             requests.end_turn()
 
@@ -134,19 +131,19 @@ class Amqp09Channel(BoundedChannel):
 
     def receive_method(self, payload: bytes) -> bool:
         expected = self._publishes.get(payload)
-        if expected is not None and self._expected is None and self.state is ChannelState.OPEN:
-            self._expected = expected
-            self._assembler = contents.ContentAssembler()
+        if expected is not None and self.expected is None and self.state is ChannelState.OPEN:
+            self.expected = expected
+            self.assembler = contents.ContentAssembler()
             return False
         if self.state is not ChannelState.OPEN:
             self.receive_while_closing(FRAME_METHOD, payload)
             return False
-        if self._expected is not None:
-            self.connection.method_index = self._expected.method.INDEX
-            awaited = "content body" if self._assembler.header else "content header"
+        if self.expected is not None:
+            self.connection.method_index = self.expected.method.INDEX
+            awaited = "content body" if self.assembler.header else "content header"
             raise ProtocolError("frame-error", f"expected {awaited}, got a method instead")
         self.perform(payload)
-        expected = self._expected
+        expected = self.expected
         if expected is not None and expected.method is m.BasicPublish and not self.choices.checks_tickets:
             # Publishers repeat the same bytes. Caching these and the properties gives 1.5 times the messages
             # per second (measured). With tickets it is impossible, since each ticket must be checked.
@@ -181,15 +178,15 @@ class Amqp09Channel(BoundedChannel):
         self, method: type[Method], properties: type[P], complete: Callable[[CompleteContent[P]], None]
     ) -> None:
         """Call `complete` once the content of the current method is complete."""
-        self._expected = _ExpectedContent(method, properties, complete)
-        self._assembler = contents.ContentAssembler()
+        self.expected = ExpectedContent(method, properties, complete)
+        self.assembler = contents.ContentAssembler()
 
     def receive_header(self, payload: bytes) -> None:
         """Process a content header frame."""
         expected = self._content_for("header")
         if expected is None:
             return
-        assembler = self._assembler
+        assembler = self.assembler
         first = assembler.header is None
         content = assembler.add_header(payload)
         class_id = int.from_bytes(payload[:2], "big")
@@ -214,24 +211,24 @@ class Amqp09Channel(BoundedChannel):
         """Process a body frame."""
         expected = self._content_for("body")
         if expected is not None:
-            content = self._assembler.add_body(payload)
+            content = self.assembler.add_body(payload)
             if content is not None:
                 self._complete(expected, content)
             else:
                 self.grow(len(payload))
 
-    def _content_for(self, what: str) -> _ExpectedContent | None:
+    def _content_for(self, what: str) -> ExpectedContent | None:
         """Return the content that a frame is part of; None on a closing channel."""
         if self.state is not ChannelState.OPEN:
             return None
-        expected = self._expected
+        expected = self.expected
         self.connection.method_index = expected.method.INDEX if expected else 0
         if expected is None:
             raise ProtocolError("frame-error", f"expected a method, got a content {what} instead")
         return expected
 
-    def _complete(self, expected: _ExpectedContent, content: contents.Content) -> None:
-        self._expected = self._charge = None
+    def _complete(self, expected: ExpectedContent, content: contents.Content) -> None:
+        self.expected = self._charge = None
         properties = self._decode(expected.properties, content.properties)
         children = tuple(_child(each) for each in content.children)
         expected.complete(CompleteContent(properties, content.properties, content.body, children))
@@ -252,23 +249,18 @@ class Amqp09Channel(BoundedChannel):
     @property
     def awaits_content(self) -> bool:
         """True while a content is incomplete."""
-        return self._expected is not None
-
-    @property
-    def incomplete_content(self) -> tuple[type[Method], contents.ContentAssembler] | None:
-        """The method of the incomplete content, and the assembler with its frames; None without a content."""
-        return None if self._expected is None else (self._expected.method, self._assembler)
+        return self.expected is not None
 
     def drop_content(self) -> None:
         super().drop_content()
-        self._expected = None
-        self._assembler = contents.ContentAssembler()
+        self.expected = None
+        self.assembler = contents.ContentAssembler()
 
     # --- methods out ----------------------------------------------------------------------------------
 
     def send(self, method: Method) -> None:
         """Send a method on this channel; the answer to a request is sent in a response frame."""
-        requests = self._class_states.get(Requests)
+        requests = self.class_states.get(Requests)
         if requests is None or not requests.answers(method):
             super().send(method)
 
@@ -287,12 +279,12 @@ class Amqp09Channel(BoundedChannel):
             return
         limit = self.connection.body_limit
         frames = contents.content_frames(self.number, class_id, properties, body, limit, children)
-        requests = self._class_states.get(Requests)
+        requests = self.class_states.get(Requests)
         first = None if requests is None else requests.content_frame(method)
         self.outbox.write_pieces([first or method_frame(self.number, method.encode()), *frames])
 
     def send_message(self, method: Method, message: Message) -> None:
-        requests = self._class_states.get(Requests)
+        requests = self.class_states.get(Requests)
         octets = delivering.encoded_properties(message)
         if message.children or (requests is not None and requests.current is not None):
             self.send_content(method, method.CLASS_ID, octets, message.body, message.children)
@@ -320,16 +312,6 @@ class Amqp09Channel(BoundedChannel):
 
     # --- for handlers ---------------------------------------------------------------------------------
 
-    def use_ticket(
-        self,
-        ticket: int,
-        right: Literal["passive", "active", "write", "read"],
-        kind: Literal["exchange", "queue"],
-        name: str,
-    ) -> None:
-        """Check the ticket of a method. See `access.use_ticket`."""
-        access.use_ticket(self, ticket, right, kind, name)
-
     def authorise_publish(self, ticket: int, exchange: str, routing_key: str) -> None:
         """Check that the client may publish; a blank name is the default exchange (file.publish/exchange-01).
 
@@ -338,7 +320,7 @@ class Amqp09Channel(BoundedChannel):
             AccessRefused: ticket or permissions do not allow it, or the exchange is internal.
             NotAllowed: the ticket belongs to another channel.
         """
-        self.use_ticket(ticket, "write", "exchange", exchange)
+        use_ticket(self, ticket, "write", "exchange", exchange)
         self.authorise("write", "exchange", exchange)
         self.virtual_host.routing.check_publishable(exchange)
         authorise_keys(self, exchange, (routing_key,))
@@ -352,7 +334,7 @@ class Amqp09Channel(BoundedChannel):
             NotFound, ResourceLocked: see `QueueRegister.require`.
         """
         name = self.named_queue(name)
-        self.use_ticket(ticket, "read", "queue", name)
+        use_ticket(self, ticket, "read", "queue", name)
         self.authorise("read", "queue", name)
         return self.virtual_host.queues.require(name, self.connection)
 
@@ -446,12 +428,12 @@ class Amqp09Channel(BoundedChannel):
     @property
     def ledgers(self) -> tuple[Ledger, ...]:
         """The ledgers of all AMQP classes."""
-        class_states = (kept for kept in self._class_states.values() if isinstance(kept, LedgerState))
+        class_states = (kept for kept in self.class_states.values() if isinstance(kept, LedgerState))
         return (self.ledger, *(kept.ledger for kept in class_states))
 
     def put_back(self, deliveries: Sequence[Delivery]) -> None:
         """Each delivery returns to its own ledger."""
-        for kept in self._class_states.values():
+        for kept in self.class_states.values():
             if isinstance(kept, LedgerState):
                 deliveries = kept.put_back(deliveries)
         self.ledger.put_back(deliveries)
@@ -461,7 +443,7 @@ class Amqp09Channel(BoundedChannel):
     def release(self) -> None:
         """First releases the class states, without redelivery on this channel."""
         self.gate.shut()
-        for kept in list(self._class_states.values()):
+        for kept in list(self.class_states.values()):
             kept.released()
         super().release()
 

@@ -70,7 +70,6 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
 
     METHODS: ClassVar[Mapping[int, type[Method]]] = m.METHODS
     REDIRECT: ClassVar[type[m.ConnectionRedirect]] = m.ConnectionRedirect
-    OPEN_OK: ClassVar[type[m.ChannelOpenOk]] = m.ChannelOpenOk
     CHANNEL: ClassVar[type[Amqp09Channel]] = Amqp09Channel
     TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
     HANDLERS: ClassVar[Handlers] = connection_class.HANDLERS
@@ -128,6 +127,10 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
 
     def begin_channel(self, number: int, method: Method) -> None:
         channel.begin(self, number, method)
+
+    def open_ok(self, channel_id: bytes) -> Method:
+        """The answer to channel.open."""
+        return m.ChannelOpenOk(channel_id=channel_id)
 
     def make_channel(self, number: int) -> Amqp09Channel:
         return self.CHANNEL(self, number)
@@ -204,7 +207,10 @@ class Amqp08Connection(Amqp09Connection):
     CLOSE: ClassVar[type[m.ConnectionClose]] = version_0_8.ConnectionClose
     CLOSE_OK: ClassVar[type[Method]] = version_0_8.ConnectionCloseOk
     REDIRECT: ClassVar[type[m.ConnectionRedirect]] = version_0_8.ConnectionRedirect
-    OPEN_OK: ClassVar[type[m.ChannelOpenOk]] = version_0_8.ChannelOpenOk
 
     protocol: str = "0-8"
     frame_types: frozenset[int] = FRAME_TYPES_0_8
+
+    def open_ok(self, channel_id: bytes) -> Method:
+        """The id is never sent."""
+        return version_0_8.ChannelOpenOk()

@@ -16,6 +16,7 @@ from fakeamqp.protocols.base.port import ConnectionFaultPort
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fakeamqp.model.deliveries.delivery import Ledger
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.publishing import Publish
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
@@ -144,12 +145,15 @@ class Amqp091FaultPort(ConnectionFaultPort):
         channel = self._channel(number)
         if channel is None:
             return ()
-        outstanding = channel.ledger.outstanding
+        outstanding = self._ledger(channel, settlement).outstanding
         if not multiple:
             found = [outstanding[tag]] if tag in outstanding else []
         else:
             found = [delivery for each, delivery in outstanding.items() if tag == 0 or each <= tag]
         return tuple((delivery.queue.name, delivery.queued.message) for delivery in found)
+
+    def _ledger(self, channel: Amqp091Channel, settlement: Any) -> Ledger:
+        return channel.ledger
 
     def renumber(self, number: int, tags: Mapping[int, int]) -> None:
         channel = self._channel(number)

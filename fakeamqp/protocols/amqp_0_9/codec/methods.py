@@ -22,7 +22,15 @@ from fakeamqp.protocols.amqp_0_9_1.codec.fields import (
     Table,
     Timestamp,
 )
-from fakeamqp.protocols.amqp_0_9_1.codec.method import BOTH, CLIENT, SERVER, Method, method, methods_by_index
+from fakeamqp.protocols.amqp_0_9_1.codec.method import (
+    BOTH,
+    CLIENT,
+    SERVER,
+    Method,
+    bare_method,
+    method,
+    methods_by_index,
+)
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     BasicConsumeOk as BasicConsumeOk,
     BasicDeliver as BasicDeliver,
@@ -97,21 +105,6 @@ class ChannelOpenOk(Method):
 @method("channel.resume", 20, 50, received_by=SERVER, responses=("channel.ok",))
 class ChannelResume(Method):
     channel_id: LongStr = b""
-
-
-@method("channel.ping", 20, 60, received_by=BOTH, responses=("channel.ok",))
-class ChannelPing(Method):
-    pass
-
-
-@method("channel.pong", 20, 70, received_by=BOTH, responses=("channel.ok",))
-class ChannelPong(Method):
-    pass
-
-
-@method("channel.ok", 20, 80, received_by=BOTH)
-class ChannelOk(Method):
-    pass
 
 
 @method("access.request", 30, 10, received_by=SERVER, synchronous=True, responses=("access.request-ok",))
@@ -273,18 +266,8 @@ class BasicRecoverSync(Method):
     requeue: Bit = False
 
 
-@method("basic.recover-sync-ok", 60, 101, received_by=CLIENT, synchronous=True)
-class BasicRecoverSyncOk(Method):
-    """Qpid's extension."""
-
-
 @method("file.qos", 70, 10, received_by=SERVER, synchronous=True, responses=("file.qos-ok",))
 class FileQos(BasicQos):
-    pass
-
-
-@method("file.qos-ok", 70, 11, received_by=CLIENT, synchronous=True)
-class FileQosOk(Method):
     pass
 
 
@@ -357,11 +340,6 @@ class StreamQos(Method):
     global_: Bit = False
 
 
-@method("stream.qos-ok", 80, 11, received_by=CLIENT, synchronous=True)
-class StreamQosOk(Method):
-    pass
-
-
 @method("stream.consume", 80, 20, received_by=SERVER, synchronous=True, responses=("stream.consume-ok",))
 class StreamConsume(Method):
     ticket: Short = 0
@@ -406,24 +384,9 @@ class StreamDeliver(Method):
     queue: ShortStr = ""
 
 
-@method("dtx.select", 100, 10, received_by=SERVER, synchronous=True, responses=("dtx.select-ok",))
-class DtxSelect(Method):
-    pass
-
-
-@method("dtx.select-ok", 100, 11, received_by=CLIENT, synchronous=True)
-class DtxSelectOk(Method):
-    pass
-
-
 @method("dtx.start", 100, 20, received_by=SERVER, synchronous=True, responses=("dtx.start-ok",))
 class DtxStart(Method):
     dtx_identifier: ShortStr = ""
-
-
-@method("dtx.start-ok", 100, 21, received_by=CLIENT, synchronous=True)
-class DtxStartOk(Method):
-    pass
 
 
 @method("tunnel.request", 110, 10, received_by=SERVER, content=True)
@@ -518,16 +481,6 @@ class MessageQos(BasicQos):
     pass
 
 
-@method("message.ok", 120, 500, received_by=BOTH)
-class MessageOk(Method):
-    pass
-
-
-@method("message.empty", 120, 510, received_by=BOTH)
-class MessageEmpty(Method):
-    pass
-
-
 @method("message.reject", 120, 520, received_by=BOTH)
 class MessageReject(Method):
     code: Short = 0
@@ -538,6 +491,24 @@ class MessageReject(Method):
 class MessageOffset(Method):
     value: LongLong = 0
 
+
+ChannelPing = bare_method(
+    "channel.ping", 20, 60, received_by=BOTH, synchronous=False, responses=("channel.ok",)
+)
+ChannelPong = bare_method(
+    "channel.pong", 20, 70, received_by=BOTH, synchronous=False, responses=("channel.ok",)
+)
+ChannelOk = bare_method("channel.ok", 20, 80, received_by=BOTH, synchronous=False)
+BasicRecoverSyncOk = bare_method(
+    "basic.recover-sync-ok", 60, 101, received_by=CLIENT, note="Qpid's extension."
+)
+FileQosOk = bare_method("file.qos-ok", 70, 11, received_by=CLIENT)
+StreamQosOk = bare_method("stream.qos-ok", 80, 11, received_by=CLIENT)
+DtxSelect = bare_method("dtx.select", 100, 10, received_by=SERVER, responses=("dtx.select-ok",))
+DtxSelectOk = bare_method("dtx.select-ok", 100, 11, received_by=CLIENT)
+DtxStartOk = bare_method("dtx.start-ok", 100, 21, received_by=CLIENT)
+MessageOk = bare_method("message.ok", 120, 500, received_by=BOTH, synchronous=False)
+MessageEmpty = bare_method("message.empty", 120, 510, received_by=BOTH, synchronous=False)
 
 #: class id << 16 | method id -> class
 METHODS: Final[dict[int, type[Method]]] = dict(sorted(methods_by_index(globals()).items()))

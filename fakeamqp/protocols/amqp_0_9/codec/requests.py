@@ -11,9 +11,19 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
 from fakeamqp.protocols.base.codec import FieldError, FrameError
 
-__all__ = ["Request", "Response", "decode_request", "decode_response", "encode_request", "encode_response"]
+__all__ = [
+    "Request",
+    "Response",
+    "decode_numbers",
+    "decode_request",
+    "decode_response",
+    "encode_numbers",
+    "encode_request",
+    "encode_response",
+]
 
 _request = struct.Struct(">QQ")
 _response = struct.Struct(">QQI")
@@ -108,3 +118,22 @@ def encode_response(response: Response) -> bytes:
         return _response.pack(response_id, request_id, batch_offset) + method
     except struct.error:
         raise FieldError(f"{response!r:.200}: number out of range") from None
+
+
+def decode_numbers(frame_type: int, payload: bytes) -> Request | Response | None:
+    """Read a request or a response; None for other frames, and if the payload is too short."""
+    try:
+        if frame_type == FRAME_REQUEST:
+            return decode_request(payload)
+        if frame_type == FRAME_RESPONSE:
+            return decode_response(payload)
+    except FrameError:
+        pass
+    return None
+
+
+def encode_numbers(numbers: Request | Response, method: bytes) -> tuple[int, bytes]:
+    """Type and payload of a frame with these numbers and this method."""
+    if isinstance(numbers, Request):
+        return FRAME_REQUEST, encode_request(numbers._replace(method=method))
+    return FRAME_RESPONSE, encode_response(numbers._replace(method=method))

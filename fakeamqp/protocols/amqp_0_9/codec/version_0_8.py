@@ -15,30 +15,11 @@ from typing import TYPE_CHECKING, Final
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.fields import Octet
 from fakeamqp.protocols.amqp_0_9_1.codec.method import BOTH, CLIENT, Method, bare_method, method
-from fakeamqp.protocols.amqp_0_9_1.codec.record import unreadable
 
 if TYPE_CHECKING:
-    from typing import ClassVar
-
     from typing_extensions import Self
 
-    from fakeamqp.protocols.amqp_0_9_1.codec.record import Field, Layout
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import FieldValue, Grammar
-
-__all__ = [
-    "METHODS",
-    "PROTOCOL_HEADERS",
-    "SAME_IN_0_9",
-    "VERSION",
-    "BasicConsume",
-    "ChannelOpenOk",
-    "ConnectionClose",
-    "ConnectionCloseOk",
-    "ConnectionRedirect",
-    "ConnectionStart",
-    "FileConsume",
-    "StreamConsume",
-]
 
 #: The protocol headers of 0-8: that of the definitions, and that of an early print of the text.
 PROTOCOL_HEADERS: Final = (b"AMQP\x01\x01\x08\x00", b"AMQP\x01\x01\x09\x01")
@@ -77,24 +58,6 @@ class ConnectionClose(m.ConnectionClose):
     """Number 50 in 0-9."""
 
 
-class ChannelOpenOk(m.ChannelOpenOk):
-    """channel.open-ok (20, 11): the id of the channel is never sent."""
-
-    __slots__ = ()
-
-    FIELDS: ClassVar[tuple[Field, ...]] = ()
-    LAYOUT: ClassVar[Layout] = ()
-
-    def encode(self) -> bytes:
-        return b"\x00\x14\x00\x0b"
-
-    @classmethod
-    def decode(cls, payload: bytes, grammar: Grammar) -> Self:
-        if len(payload) != 4:
-            raise unreadable(cls, cls.FIELDS, payload, 4, grammar)
-        return cls()
-
-
 class _Consume(Method):
     """A consume method that is encoded without its filter when that is empty."""
 
@@ -130,6 +93,7 @@ class StreamConsume(_Consume, m.StreamConsume):
     __slots__ = ()
 
 
+ChannelOpenOk = bare_method("channel.open-ok", 20, 11, received_by=CLIENT)
 ConnectionCloseOk = bare_method("connection.close-ok", 10, 61, received_by=BOTH, note="Number 51 in 0-9.")
 
 _EMPTY_TABLE = bytes(4)

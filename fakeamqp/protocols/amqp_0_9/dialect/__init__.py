@@ -7,7 +7,7 @@ and trace frames is not decoded.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
@@ -37,10 +37,10 @@ from fakeamqp.protocols.amqp_0_9.codec.methods import (
 from fakeamqp.protocols.amqp_0_9.codec.requests import (
     Request,
     Response,
+    decode_numbers,
     decode_request,
     decode_response,
-    encode_request,
-    encode_response,
+    encode_numbers,
 )
 from fakeamqp.protocols.amqp_0_9.dialect.dialogue import Dialogue09
 from fakeamqp.protocols.amqp_0_9.dialect.groups import IN_PROPERTIES, TRANSFER, MethodGroup09
@@ -48,7 +48,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.dialect import PARTS, Dialect091, method_info
 from fakeamqp.protocols.amqp_0_9_1.dialect.groups import CONFIRMS, PUBLISH
-from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.trace.json_form import bytes_or_text
 from fakeamqp.trace.rendering import short
 from fakeamqp.trace.truncation import Truncated, full_size
@@ -61,28 +60,13 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
     from fakeamqp.protocols.amqp_0_9_1.dialect.groups import MethodGroup091
 
-__all__ = ["DIALECT", "DIALECT_0_8", "Dialect09", "Envelope"]
+__all__ = ["DIALECT", "DIALECT_0_8", "Dialect09"]
 
 _MESSAGE = 120
 _FIRST_RESPONSE = 500
 """Methods of class message with this id and above are responses."""
 _NUMBERS = 16
 """The bytes of a request before its reserved bytes or its method."""
-
-
-class Envelope(NamedTuple):
-    """The numbers of a request or a response, and the method in it."""
-
-    numbers: Request | Response
-    method: bytes
-
-    def __str__(self) -> str:
-        numbers = self.numbers
-        if isinstance(numbers, Request):
-            return f"(request {numbers.request_id}, mark {numbers.response_mark})"
-        last = numbers.request_id + numbers.batch_offset
-        which = f"{numbers.request_id}-{last}" if numbers.batch_offset else f"{last}"
-        return f"(response {numbers.response_id} to {which})"
 
 
 class Dialect09(Dialect091):
@@ -116,18 +100,14 @@ class Dialect09(Dialect091):
             both = self.kinds[BasicRecover.NAME].prefixes | method_info(BasicRecover).prefixes
             self.kinds[BasicRecover.NAME] = method_info(BasicRecover)._replace(prefixes=both)
 
-    def envelope(self, kind: int, payload: bytes) -> Envelope | None:
+    def envelope(self, kind: int, payload: bytes) -> Request | Response | None:
         """The content of a request or a response; None if it is too short, and for all other frames."""
-        if kind not in self._requests:
-            return None
-        try:
-            numbers = decode_request(payload) if kind == FRAME_REQUEST else decode_response(payload)
-        except WireError:
-            return None
-        method = numbers.method
-        if isinstance(payload, Truncated):
-            method = Truncated.of(method, full_size(payload) - (len(payload) - len(method)))
-        return Envelope(numbers, method)
+        envelope = decode_numbers(kind, payload) if kind in self._requests else None
+        if envelope is None or not isinstance(payload, Truncated):
+            return envelope
+        method = envelope.method
+        size = full_size(payload) - (len(payload) - len(method))
+        return envelope._replace(method=Truncated.of(method, size))
 
     # --- faults -----------------------------------------------------------------------------------------
 
@@ -138,9 +118,8 @@ class Dialect09(Dialect091):
         asks = what.CLASS_ID == _MESSAGE and what.METHOD_ID < _FIRST_RESPONSE
         if not asks and not isinstance(what, (ChannelPing, ChannelPong)):
             return super().encode(what, port, channel, body, properties)
-        numbers = port.spare_number(channel)
-        payload = encode_request(numbers._replace(method=what.encode()))
-        group = self.group(port, "sent", channel, [(FRAME_REQUEST, payload)])
+        request = encode_numbers(port.spare_number(channel), what.encode())
+        group = self.group(port, "sent", channel, [request])
         return group.replace(properties=dict(properties), body=body).data
 
     def has_watched_method(self, octets: bytes, prefixes: frozenset[bytes]) -> bool:
@@ -179,7 +158,8 @@ class Dialect09(Dialect091):
         if envelope is None:
             return super().describe(kind, payload)
         name = self.method_name(envelope.method)
-        return f"{name} {envelope}{super().describe(FRAME_METHOD, envelope.method).removeprefix(name)}"
+        text = super().describe(FRAME_METHOD, envelope.method).removeprefix(name)
+        return f"{name} ({_numbers(envelope)}){text}"
 
     def words(self, kind: int, payload: bytes) -> list[str] | None:
         if kind == FRAME_TRACE:
@@ -292,17 +272,21 @@ class Dialect09(Dialect091):
         if envelope is None or not isinstance(envelope.method, Truncated):
             return super().filled(kind, payload)
         method, comment = super().filled(FRAME_METHOD, envelope.method)
-        numbers = envelope.numbers
-        if isinstance(numbers, Request):
-            return encode_request(numbers._replace(method=method)), comment
-        return encode_response(numbers._replace(method=method)), comment
+        return encode_numbers(envelope, method)[1], comment
 
     def dialogue(self) -> Dialogue09:
         return Dialogue09(self)
 
 
-def _numbers_to_json(envelope: Envelope) -> dict[str, Any]:
-    numbers = envelope.numbers
+def _numbers(numbers: Request | Response) -> str:
+    if isinstance(numbers, Request):
+        return f"request {numbers.request_id}, mark {numbers.response_mark}"
+    last = numbers.request_id + numbers.batch_offset
+    which = f"{numbers.request_id}-{last}" if numbers.batch_offset else f"{last}"
+    return f"response {numbers.response_id} to {which}"
+
+
+def _numbers_to_json(numbers: Request | Response) -> dict[str, Any]:
     if isinstance(numbers, Request):
         return {"request": {"id": numbers.request_id, "response_mark": numbers.response_mark}}
     answered = {"request_id": numbers.request_id, "batch_offset": numbers.batch_offset}

@@ -45,10 +45,9 @@ class Dialogue09(Dialogue091):
         method = event.method
         if method is None:
             return ()
-        numbers = envelope.numbers
-        if isinstance(numbers, Request):
-            return self._request(event, numbers.request_id, method)
-        return self._response(event, numbers, method)
+        if isinstance(envelope, Request):
+            return self._request(event, envelope.request_id, method)
+        return self._response(event, envelope, method)
 
     def read_method(self, event: FrameEvent, method: Any) -> Iterator[Step]:
         """What is open on a channel ends with it."""

@@ -16,18 +16,14 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_BODY,
     FRAME_HEADER,
     FRAME_METHOD,
-    FRAME_REQUEST,
-    FRAME_RESPONSE,
 )
 from fakeamqp.protocols.amqp_0_9.codec.contents import ContentAssembler
 from fakeamqp.protocols.amqp_0_9.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9.codec.requests import (
     Request,
     Response,
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
+    decode_numbers,
+    encode_numbers,
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.dialect.groups import CONFIRMS, PUBLISH, MethodGroup091
@@ -69,7 +65,7 @@ class MethodGroup09(MethodGroup091):
         channel: int,
         frames: list[tuple[int, bytes]],
     ) -> None:
-        self._held = _numbers(*frames[0])
+        self._held = decode_numbers(*frames[0])
         self._assembler = ContentAssembler()
         self._seen = 1
         self._body_at: int | None = None
@@ -240,12 +236,7 @@ class MethodGroup09(MethodGroup091):
         return encode_transfer(type(method)(**wanted), table, content)
 
     def first_frame(self, payload: bytes) -> tuple[int, bytes]:
-        held = self._held
-        if isinstance(held, Request):
-            return FRAME_REQUEST, encode_request(held._replace(method=payload))
-        if isinstance(held, Response):
-            return FRAME_RESPONSE, encode_response(held._replace(method=payload))
-        return super().first_frame(payload)
+        return super().first_frame(payload) if self._held is None else encode_numbers(self._held, payload)
 
     def _inner_frames(self) -> list[tuple[int, bytes]]:
         self._gather()
@@ -254,12 +245,8 @@ class MethodGroup09(MethodGroup091):
     def duplicate(self) -> Self:
         """The duplicate of a sent request has its own number; the duplicate of a received one does not."""
         if self.direction == "sent" and isinstance(self._held, Request):
-            numbers = self.port.spare_number(self.channel)
-            frames = [
-                (FRAME_REQUEST, encode_request(numbers._replace(method=self.payload))),
-                *self.frames[1:],
-            ]
-            group = self._with_frames(frames)
+            first = encode_numbers(self.port.spare_number(self.channel), self.payload)
+            group = self._with_frames([first, *self.frames[1:]])
         else:
             group = super().duplicate()
         group.is_duplicate = True
@@ -294,15 +281,3 @@ class MethodGroup09(MethodGroup091):
         super().return_message(state, code, text)
         if isinstance(self._held, Request) and not self.is_duplicate:
             self.port.returned(self.channel, self._held)
-
-
-def _numbers(kind: int, payload: bytes) -> Request | Response | None:
-    """The numbers of a request or response; None for other frames and if the payload is too short."""
-    try:
-        if kind == FRAME_REQUEST:
-            return decode_request(payload)
-        if kind == FRAME_RESPONSE:
-            return decode_response(payload)
-    except WireError:
-        pass
-    return None
