@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fakeamqp import errors
 from fakeamqp.errors import FakeAMQPError, WaitTimeout
 
 __all__ = [
@@ -84,10 +85,8 @@ class BadExpectation(FakeAMQPError, TypeError):
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of an error about an unknown name: `; did you mean 'x'?`, or the known names."""
-    import difflib  # Imported only for errors.
-
     names = [each for each in known if each]
-    near = difflib.get_close_matches(name, names, n=1)
+    near = errors.nearest(name, names)
     if near:
         return f"; did you mean {near[0]!r}?"
     if not names:

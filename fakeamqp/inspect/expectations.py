@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
+from fakeamqp.errors import nearest as nearest_names
 from fakeamqp.inspect.counts import Count, CountRange
 from fakeamqp.inspect.errors import (
     BadExpectation,
@@ -270,7 +271,8 @@ class Expectation:
             happened = kind.views(state)
             like = [each for each in happened.records if all(test.fits(test.read(each)) for test in tests)]
             if like:
-                lines.append(f"But {_times(len(like))} such a message was {kind.word}:")
+                times = "once" if len(like) == 1 else f"{len(like)} times"
+                lines.append(f"But {times} such a message was {kind.word}:")
                 lines += [f"  {_cut(repr(happened.view(each)))}" for each in like[-_MOST_MISSES:]]
         return "\n\n" + "\n".join(lines) if lines else ""
 
@@ -435,19 +437,10 @@ def _body_fits(wanted: Any) -> Callable[[bytes], bool]:
 
 
 def _json_fits(wanted: Any) -> Callable[[Any], bool]:
-    return lambda value: next(_differences(wanted, value, _accepts), None) is None
-
-
-def _accepts(wanted: Any, value: Any) -> bool:
-    """Whether a value of JSON, or the marker that it is none, matches a part of a pattern."""
-    return value is not _NO_JSON and _fits(wanted)(value)
+    return lambda value: next(_differences(wanted, value), None) is None
 
 
 # --- words ------------------------------------------------------------------------------------------------
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
 
 
 def _cut(text: str, most: int = 2 * _WIDEST) -> str:
@@ -474,7 +467,7 @@ def _reasons(test: _Test, record: Any) -> Iterator[tuple[str, str]]:
     """The name of what does not match, and how; of JSON, every place where it differs."""
     value = test.read(record)
     if test.name == "json" and value is not _NO_JSON:
-        found = list(_differences(test.wanted, value, _accepts))
+        found = list(_differences(test.wanted, value))
         for each in found[:_MOST_PLACES]:
             near = f" (there is {each.near!r})" if each.near else ""
             part = _json_part(each.wanted) if not each.said else each.said
@@ -518,7 +511,7 @@ def _likeness(record: Any, failed: Sequence[_Test]) -> float:
     for test in failed:
         value = test.read(record)
         if test.name == "json":
-            places = 0 if value is _NO_JSON else sum(1 for _ in _differences(test.wanted, value, _accepts))
+            places = 0 if value is _NO_JSON else sum(1 for _ in _differences(test.wanted, value))
             total += 1 / places if places else 0.0
         elif isinstance(value, (str, bytes)):
             wanted = test.wanted if isinstance(test.wanted, (str, bytes)) else test.shown
@@ -550,14 +543,9 @@ _NO_JSON = _Marker("not JSON")
 
 
 class _JsonDifference(NamedTuple):
-    """One place where a value does not match.
+    """One place where a value does not match, such as `.items[0].price`; "" is the value itself.
 
-    Args:
-        path: of the place in the value, such as `.items[0].price`; "" is the value itself.
-        wanted: the part of the pattern, or a text about it in `said`.
-        was: the part of the value; _MISSING if it has none.
-        said: what was expected, if not `wanted` itself.
-        near: the name of the member that may be meant, or "".
+    `said` is what was expected, if not `wanted` itself, and `near` the name of the member that may be meant.
     """
 
     path: str
@@ -577,43 +565,30 @@ def _parsed(body: bytes) -> Any:
         return _NO_JSON
 
 
-def _differences(
-    wanted: Any, value: Any, accepts: Callable[[Any, Any], bool], path: str = ""
-) -> Iterator[_JsonDifference]:
-    """Where `value` does not match `wanted`, in the order of `wanted`.
-
-    Args:
-        wanted: the pattern.
-        value: a value of JSON, or NO_JSON.
-        accepts: compares values that are neither objects nor arrays in the pattern.
-        path: of `value` in the whole.
-    """
+def _differences(wanted: Any, value: Any, path: str = "") -> Iterator[_JsonDifference]:
+    """Where a value of JSON, or `_NO_JSON`, does not match `wanted`, in the order of `wanted`."""
     if isinstance(wanted, Mapping):
-        if isinstance(value, dict):
-            yield from _of_members(wanted, value, accepts, path)
-        else:
+        if not isinstance(value, dict):
             yield _JsonDifference(path, wanted, value)
+            return
+        for name, part in wanted.items():
+            here = f"{path}{_step(name)}"
+            if name in value:
+                yield from _differences(part, value[name], here)
+            else:
+                near = nearest_names(name, sorted(value.keys() - wanted.keys()))
+                yield _JsonDifference(here, part, _MISSING, near="".join(near))
     elif isinstance(wanted, Sequence) and not isinstance(wanted, (str, bytes, bytearray)):
         if not isinstance(value, list):
             yield _JsonDifference(path, wanted, value)
         elif len(wanted) != len(value):
-            yield _JsonDifference(path, wanted, value, said=_elements(len(wanted)))
+            count = f"{len(wanted)} element{'' if len(wanted) == 1 else 's'}"
+            yield _JsonDifference(path, wanted, value, said=count)
         else:
             for index, (part, element) in enumerate(zip(wanted, value, strict=True)):
-                yield from _differences(part, element, accepts, f"{path}[{index}]")
-    elif _differ_in_kind(wanted, value) or not accepts(wanted, value):
+                yield from _differences(part, element, f"{path}[{index}]")
+    elif value is _NO_JSON or _differ_in_kind(wanted, value) or not _fits(wanted)(value):
         yield _JsonDifference(path, wanted, value)
-
-
-def _of_members(
-    wanted: Mapping[Any, Any], value: dict[str, Any], accepts: Callable[[Any, Any], bool], path: str
-) -> Iterator[_JsonDifference]:
-    for name, part in wanted.items():
-        here = f"{path}{_step(name)}"
-        if name in value:
-            yield from _differences(part, value[name], accepts, here)
-        else:
-            yield _JsonDifference(here, part, _MISSING, near=_near(name, value.keys() - wanted.keys()))
 
 
 def _differ_in_kind(wanted: Any, value: Any) -> bool:
@@ -625,14 +600,3 @@ def _differ_in_kind(wanted: Any, value: Any) -> bool:
 def _step(name: object) -> str:
     text = str(name)
     return f".{text}" if re.fullmatch(r"[^\W\d][\w-]*", text) else f"[{name!r}]"
-
-
-def _near(name: object, others: set[str]) -> str:
-    import difflib  # Imported only for errors.
-
-    found = difflib.get_close_matches(str(name), sorted(others), n=1)
-    return found[0] if found else ""
-
-
-def _elements(count: int) -> str:
-    return f"{count} element{'' if count == 1 else 's'}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fakeamqp.inspect.errors import nearest
@@ -22,9 +23,7 @@ from fakeamqp.model.messages.message import Message, plain_properties, time_to_l
 from fakeamqp.model.routing import ReplyAddress
 
 if TYPE_CHECKING:
-    from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.exchanges.exchange import Binding
-    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.routing import Outcome
     from fakeamqp.model.state import BrokerState
@@ -150,7 +149,12 @@ class Explanation:
 
     def _result(self) -> str:
         if self.unroutable:
-            return "unroutable: " + self._lost()
+            lost = (
+                "returned to its publisher (312 NO_ROUTE)"
+                if self.mandatory
+                else "dropped silently, but confirmed"
+            )
+            return f"unroutable: {lost}"
         said = []
         if self.queues:
             said.append("routed to " + ", ".join(map(repr, self.queues)))
@@ -169,11 +173,6 @@ class Explanation:
         ends = {hop.exchange for hop in self.hops if not hop.passes_to and not hop.then and hop.delay is None}
         return any(not ends.isdisjoint(hop.passes_to) for hop in self.hops if hop.type in _RANDOM_TYPES)
 
-    def _lost(self) -> str:
-        if self.mandatory:
-            return "returned to its publisher (312 NO_ROUTE)"
-        return "dropped silently, but confirmed"
-
     def __repr__(self) -> str:
         return f"<explanation: {self}>"
 
@@ -189,12 +188,7 @@ def explain(
     mandatory: bool = False,
     **properties: Any,
 ) -> Explanation:
-    """Explain where a message would be routed now. Nothing is published and nothing changes.
-
-    Raises:
-        NoSuchVirtualHost: the virtual host does not exist.
-        UnknownProperty: a property is misspelled.
-    """
+    """Explain where a message would be routed now; see `Inspection.explain`."""
     host = find_virtual_host(state, virtual_host)
     if headers is not None:
         properties["headers"] = dict(headers)
@@ -210,7 +204,9 @@ def explain(
         sent, possible = host.routing.dry_run(message, walk.ask)
         certain = host.routing.dry_run(message, _without_random)[1]
     except ModelError as error:
-        return replace(told, error=f"{_condition(error)}: {error}{_hint(host, exchange)}")
+        condition = str(getattr(error, "condition", type(error).__name__)).upper().replace("-", "_")
+        hint = "" if exchange in host.exchanges else nearest(exchange, host.exchanges)
+        return replace(told, error=f"{condition}: {error}{hint}")
     routes = list(_routes(host, sent, possible, certain))
     for delay in possible.delays:
         routes += _later(host, walk, sent, delay.exchange, delay.seconds)
@@ -226,27 +222,16 @@ def _random(certain: bool) -> str:
     return "" if certain else ", if chosen at random"
 
 
-def _condition(error: ModelError) -> str:
-    return str(getattr(error, "condition", type(error).__name__)).upper().replace("-", "_")
-
-
-def _hint(host: VirtualHost, exchange: str) -> str:
-    return "" if exchange in host.exchanges else nearest(exchange, host.exchanges)
-
-
 # --- the route through the exchanges ----------------------------------------------------------------------
 
 
-def _without_random(exchange: Exchange, keys: Sequence[str], message: Message) -> tuple[float, Iterable[Any]]:
-    """Routes like the exchanges, except that random choices lead nowhere."""
-    delay = exchange.delay(message)
-    return (delay, ()) if delay else _at_once_without_random(exchange, keys, message)
-
-
-def _at_once_without_random(
-    exchange: Exchange, keys: Sequence[str], message: Message
+def _without_random(
+    exchange: Exchange, keys: Sequence[str], message: Message, *, delayed: bool = True
 ) -> tuple[float, Iterable[Any]]:
-    """The same without the delays of exchanges."""
+    """Routes like the exchanges, except that random choices lead nowhere."""
+    delay = exchange.delay(message) if delayed else 0.0
+    if delay:
+        return delay, ()
     chooser = exchange.chooser
     if isinstance(chooser, RandomExchange):
         among = tuple(dict.fromkeys(chooser.candidates))
@@ -279,7 +264,9 @@ class _Walk:
         if not found and exchange.alternate_exchange is not None and exchange.name in self._last:
             then = f"its alternate exchange {exchange.alternate_exchange!r} is not tried: it is one itself"
         elif not found and exchange.alternate_exchange is not None:
-            if exchange.alternate_is_last and exchange.alternate_exchange not in self._asked():
+            if exchange.alternate_is_last and exchange.alternate_exchange not in {
+                hop.exchange for hop in self.hops
+            }:
                 self._last.add(exchange.alternate_exchange)
             there = exchange.alternate_exchange in self._host.exchanges
             then = f"so it goes to the alternate exchange {exchange.alternate_exchange!r}"
@@ -287,10 +274,6 @@ class _Walk:
         names = tuple(dict.fromkeys(each.name for each in found))
         self.hops.append(Hop(exchange.name, exchange.type_name, tuple(says), names, tuple(near), then=then))
         return 0.0, found
-
-    def _asked(self) -> set[str]:
-        """The exchanges on the route so far."""
-        return {hop.exchange for hop in self.hops}
 
     def _said(
         self,
@@ -300,7 +283,6 @@ class _Walk:
         message: Message,
         found: Sequence[Any],
     ) -> tuple[list[str], list[str]]:
-        shown = " or ".join(map(repr, keys))
         if not exchange.name:
             return self._said_by_default(chooser, keys, message, found)
         if not exchange.bindings:
@@ -318,15 +300,15 @@ class _Walk:
             count = len(exchange.bindings)
             return [f"the hash of its routing key chooses {_end(found[0])} from {count} bindings"], []
         explained = explain_bindings(chooser, keys, message)
-        ways = [f"-> {_end(each.binding.destination)}: {each.why}" for each in explained if each.matches]
-        others = sorted((each for each in explained if not each.matches), key=lambda each: each.distance)
+        ways = [f"-> {_end(each.binding.destination)}: {each.why}" for each in explained if not each.distance]
+        others = sorted((each for each in explained if each.distance), key=lambda each: each.distance)
         near = [f"{_binding_words(each.binding)}: {each.why}" for each in others]
         if ways:
             return [
                 f"{len(ways)} of {len(explained)} bindings match{'es' if len(ways) == 1 else ''}",
                 *ways,
             ], near
-        what = "its headers" if chooser.type_name == "headers" else shown
+        what = "its headers" if chooser.type_name == "headers" else _or(keys)
         return [f"no binding matches {what}; nearest: {near[0]}"], near[1:]
 
     def _said_by_default(
@@ -343,7 +325,7 @@ class _Walk:
         says += [
             f"-> {_end(each.binding.destination)}: {each.why}"
             for each in explain_bindings(chooser, keys, message)
-            if each.matches
+            if not each.distance
         ]
         return says, []
 
@@ -362,8 +344,7 @@ def _later(host: VirtualHost, walk: _Walk, message: Message, name: str, seconds:
     first = host.exchanges[name]
     after = _Walk(host, delayed=False)
     outcome = host.routing.dry_run(message, after.ask, first)[1]
-
-    certain = host.routing.dry_run(message, _at_once_without_random, first)[1]
+    certain = host.routing.dry_run(message, partial(_without_random, delayed=False), first)[1]
     walk.hops += after.hops
     return _routes(host, message, outcome, certain, seconds)
 
@@ -379,39 +360,32 @@ def _routes(
 
 
 def _route(host: VirtualHost, queue: Any, message: Message, certain: bool, after: float) -> Route:
+    def route(does: Any, *says: str, consumer: str | None = None) -> Route:
+        return Route(queue.name, certain, does, says, consumer, after)
+
     if isinstance(queue, ReplyAddress):
-        says = ("goes directly to the client that waits for a reply",)
-        return Route(queue.name, certain, "answer", says, queue.subscription.tag, after)
+        says = "goes directly to the client that waits for a reply"
+        return route("answer", says, consumer=queue.subscription.tag)
     if isinstance(queue, Service):
-        return Route(queue.name, certain, "answer", ("handed to the service of the test",), None, after)
+        return route("answer", "handed to the service of the test")
     if queue.keeps_delivered:
         readers = len(queue.subscriptions)
-        return Route(
-            queue.name,
-            certain,
-            "append",
-            (f"appended to the stream; consumers that read it: {readers}",),
-            None,
-            after,
-        )
+        return route("append", f"appended to the stream; consumers that read it: {readers}")
     if queue.would_refuse(message):
-        said = [f"refused, because the queue is full ({_limits(queue)}, overflow {queue.options.overflow})"]
+        full = f"refused, because the queue is full ({_limits(queue)}, overflow {queue.options.overflow})"
         if queue.options.overflow == "reject-publish-dlx":
-            said.append(_dead_letters(host, queue, "so it"))
-        return Route(queue.name, certain, "refuse", tuple(said), None, after)
+            return route("refuse", full, _dead_letters(host, queue, "so it"))
+        return route("refuse", full)
+    if queue.options.dead_letter_exchange is None:
+        afterwards = []
+    else:
+        afterwards = [_dead_letters(host, queue, "if rejected it")]
     taker = queue.next_taker(message)
-    if taker is not None:
-        where = f"on {name_of(taker.owner)} channel {number_of(taker.group)}"
-        said = [f"delivered at once to consumer {taker.tag!r} {where}"]
-        return Route(queue.name, certain, "deliver", (*said, *_afterwards(host, queue)), taker.tag, after)
-    return Route(
-        queue.name,
-        certain,
-        "wait",
-        (*_waiting(host, queue, message), *_afterwards(host, queue)),
-        None,
-        after,
-    )
+    if taker is None:
+        return route("wait", *_waiting(host, queue, message), *afterwards)
+    where = f"on {name_of(taker.owner)} channel {number_of(taker.group)}"
+    delivered = f"delivered at once to consumer {taker.tag!r} {where}"
+    return route("deliver", delivered, *afterwards, consumer=taker.tag)
 
 
 def _waiting(host: VirtualHost, queue: Queue, message: Message) -> Iterable[str]:
@@ -432,11 +406,6 @@ def _waiting(host: VirtualHost, queue: Queue, message: Message) -> Iterable[str]
     )
     if shortest is not None:
         yield _dead_letters(host, queue, f"unless delivered within {shortest:g} s it")
-
-
-def _afterwards(host: VirtualHost, queue: Queue) -> Iterable[str]:
-    if queue.options.dead_letter_exchange is not None:
-        yield _dead_letters(host, queue, "if rejected it")
 
 
 def _overflows(queue: Queue, message: Message) -> bool:
@@ -483,11 +452,6 @@ class BindingExplanation(NamedTuple):
     why: str
     distance: float
 
-    @property
-    def matches(self) -> bool:
-        """Whether the binding matches."""
-        return not self.distance
-
 
 def explain_bindings(exchange: Exchange, keys: Sequence[str], message: Message) -> list[BindingExplanation]:
     """An explanation for each binding of an exchange, in the order they were created.
@@ -527,7 +491,8 @@ def _topic(exchange: Exchange, binding: Binding, keys: Sequence[str], message: M
     words, wanted = _words(keys[0]), _words(pattern)
     why = ""
     if "#" not in wanted and len(words) != len(wanted):
-        why = f"it requires {_words_said(len(wanted))}, and {keys[0]!r} has {len(words)}"
+        plural = "" if len(wanted) == 1 else "s"
+        why = f"it requires {len(wanted)} word{plural}, and {keys[0]!r} has {len(words)}"
     elif "#" not in wanted:
         wrong = [
             f"word {place} is {word!r}, not {asked!r}"
@@ -572,10 +537,6 @@ def _header_said(name: str, wanted: object, message: Message) -> str:
 
 def _or(keys: Sequence[str]) -> str:
     return " or ".join(map(repr, keys))
-
-
-def _words_said(count: int) -> str:
-    return "1 word" if count == 1 else f"{count} words"
 
 
 def _likeness(one: str, two: str) -> float:

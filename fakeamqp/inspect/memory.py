@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from fakeamqp.model.memory import ENTRY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
-    from fakeamqp.model.state import BrokerState, ClientConnection
+    from fakeamqp.model.state import BrokerState
 
 __all__ = ["ConnectionMemory", "MemoryView", "QueueMemory", "memory_view"]
 
@@ -86,33 +86,35 @@ class MemoryView:
     elsewhere: int
 
 
-class _Counter:
-    """Sums charges, each once."""
-
-    def __init__(self) -> None:
-        self._seen: set[int] = set()
-
-    def count(self, message: Message) -> int:
-        """The bytes of a message, or 0 if they were counted before."""
-        charge = message.charge
-        if charge is None or id(charge) in self._seen:
-            return 0
-        self._seen.add(id(charge))
-        return charge.octets
-
-
 def memory_view(state: BrokerState) -> MemoryView:
     """What a broker counts now, and what holds it."""
+    seen: set[int] = set()
+
+    def octets(message: Message) -> int:
+        """The bytes of a message, or 0 if they were counted before."""
+        charge = message.charge
+        if charge is None or id(charge) in seen:
+            return 0
+        seen.add(id(charge))
+        return charge.octets
+
     memory = state.memory
-    counter = _Counter()
     queues = [
-        _queue(queue, counter)
+        _queue(queue, octets)
         for virtual_host in state.virtual_hosts.values()
         for queue in virtual_host.queues.values()
         if len(queue.ready) or queue.unacked
     ]
-    history = sum(counter.count(record.message) for each in memory.histories() for record in each)
-    clients = [_client(connection) for connection in state.connections]
+    history = sum(octets(record.message) for each in memory.histories() for record in each)
+    clients = [
+        ConnectionMemory(
+            name=connection.name,
+            waiting=connection.waiting,
+            unfinished=sum(channel.unfinished for channel in connection.open_channels),
+        )
+        for connection in state.connections
+    ]
+    clients = [each for each in clients if each.waiting or each.unfinished]
     messages = memory.messages.octets
     return MemoryView(
         total=memory.total,
@@ -123,22 +125,17 @@ def memory_view(state: BrokerState) -> MemoryView:
         unfinished=memory.unfinished.octets,
         trace=0 if memory.trace is None else memory.trace.size(),
         queues=tuple(sorted(queues, key=lambda each: -each.octets)),
-        clients=tuple(
-            sorted(
-                (each for each in clients if each.waiting or each.unfinished),
-                key=lambda each: -each.waiting - each.unfinished,
-            )
-        ),
+        clients=tuple(sorted(clients, key=lambda each: -each.waiting - each.unfinished)),
         history=history,
         elsewhere=messages - history - sum(each.octets for each in queues),
     )
 
 
-def _queue(queue: Queue, counter: _Counter) -> QueueMemory:
+def _queue(queue: Queue, count: Callable[[Message], int]) -> QueueMemory:
     octets = 0
     held: Iterable[object] = (*queue.ready, *(delivery.queued for delivery in queue.unacked))
     for queued in held:
-        octets += counter.count(queued.message)  # type: ignore[attr-defined]
+        octets += count(queued.message)  # type: ignore[attr-defined]
         if hasattr(queued, "charge"):
             octets += ENTRY
     return QueueMemory(
@@ -146,12 +143,4 @@ def _queue(queue: Queue, counter: _Counter) -> QueueMemory:
         virtual_host=queue.virtual_host.name,
         messages=len(queue.ready) + len(queue.unacked),
         octets=octets,
-    )
-
-
-def _client(connection: ClientConnection) -> ConnectionMemory:
-    return ConnectionMemory(
-        name=connection.name,
-        waiting=connection.waiting,
-        unfinished=sum(channel.unfinished for channel in connection.open_channels),
     )

@@ -241,14 +241,15 @@ class Recorded(Sequence[V], Generic[V, R]):
 
     Attributes:
         dropped: the number of older records that the broker no longer keeps.
+        records: the records of the model, for searches that need few views.
     """
 
-    __slots__ = ("_records", "dropped")
+    __slots__ = ("dropped", "records")
     word: ClassVar[str]
     """The participle of the event, such as "published"."""
 
     def __init__(self, records: Iterable[R] = (), dropped: int = 0) -> None:
-        self._records = tuple(records)
+        self.records: tuple[R, ...] = tuple(records)
         self.dropped: int = dropped
 
     @classmethod
@@ -268,29 +269,24 @@ class Recorded(Sequence[V], Generic[V, R]):
     def __getitem__(self, index: int | slice) -> V | Self:
         """One view, or a slice."""
         if isinstance(index, slice):
-            return type(self)(self._records[index])
-        view: V = self.view(self._records[index])
+            return type(self)(self.records[index])
+        view: V = self.view(self.records[index])
         return view
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self.records)
 
     def __iter__(self) -> Iterator[V]:
-        return (self.view(record) for record in self._records)
+        return (self.view(record) for record in self.records)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Recorded):
             return list(self) == list(other)
         return list(self) == other if isinstance(other, list) else NotImplemented
 
-    @property
-    def records(self) -> tuple[R, ...]:
-        """The records of the model, for searches that need few views."""
-        return self._records
-
     def __repr__(self) -> str:
         older = f" and {self.dropped} older" if self.dropped else ""
-        if not self._records:
+        if not self.records:
             return f"<nothing {self.word}{older}>"
         shown = "".join(f"\n  {view!r}" for view in self[-20:])
         left_out = f"\n  ... {len(self) - 20} more before" if len(self) > 20 else ""

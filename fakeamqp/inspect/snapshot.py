@@ -149,11 +149,38 @@ class Topology:
 
     def mermaid(self) -> str:
         """A flowchart for Mermaid, as in a `mermaid` block of a Markdown page."""
-        return mermaid(self)
+        lines = ["flowchart LR"]
+        shapes = {"exchange": '{{{{"{0}"}}}}', "queue": '[("{0}")]', "missing": '("{0}")'}
+        for number, graph in enumerate(self._graphs()):
+            lines.append(f'  subgraph h{number}["{_entities(graph.title)}"]')
+            for node in graph.nodes:
+                label = "<br/>".join(map(_entities, node.lines))
+                lines.append(f"    {node.id}{shapes[node.kind].format(label)}")
+            for edge in graph.edges:
+                arrow = "-.->" if edge.dashed else "-->"
+                label = f'|"{_entities(edge.label)}"|' if edge.label else ""
+                lines.append(f"    {edge.start} {arrow}{label} {edge.end}")
+            lines.append("  end")
+        return "\n".join(lines) + "\n"
 
     def graphviz(self) -> str:
         """A graph in the DOT language, for Graphviz: `dot -Tsvg`."""
-        return graphviz(self)
+        lines = ["digraph topology {", "  rankdir=LR;", '  node [fontname="Helvetica"];']
+        shapes = {"exchange": "hexagon", "queue": "cylinder", "missing": "plaintext"}
+        for number, graph in enumerate(self._graphs()):
+            lines += [f"  subgraph cluster_{number} {{", f'    label="{_escaped(graph.title)}";']
+            for node in graph.nodes:
+                label = "\\n".join(map(_escaped, node.lines))
+                lines.append(f'    {node.id} [label="{label}", shape={shapes[node.kind]}];')
+            for edge in graph.edges:
+                style = ", style=dashed" if edge.dashed else ""
+                lines.append(f'    {edge.start} -> {edge.end} [label="{_escaped(edge.label)}"{style}];')
+            lines.append("  }")
+        return "\n".join([*lines, "}"]) + "\n"
+
+    def _graphs(self) -> Iterator[_Graph]:
+        for number, virtual_host in enumerate(self.virtual_hosts):
+            yield _graph(virtual_host, f"{number}_" if len(self.virtual_hosts) > 1 else "")
 
 
 def topology(
@@ -164,18 +191,7 @@ def topology(
     consumers: bool = False,
     predeclared: bool = False,
 ) -> Topology:
-    """The topology of one virtual host, or (None) of all.
-
-    Args:
-        state: the state of the broker.
-        virtual_host: the name of one virtual host; None for all.
-        counts: include the numbers of messages.
-        consumers: include the consumers.
-        predeclared: include the exchanges that every virtual host has.
-
-    Raises:
-        NoSuchVirtualHost: the virtual host does not exist.
-    """
+    """The topology of one virtual host, or (None) of all; see `Inspection.topology`."""
     chosen = sorted(select_virtual_hosts(state, virtual_host), key=lambda each: each.name)
     return Topology(tuple(_virtual_host(each, counts, consumers, predeclared) for each in chosen))
 
@@ -392,44 +408,6 @@ class _Graph(NamedTuple):
     edges: list[_Edge]
 
 
-def mermaid(topology: Topology) -> str:
-    """A flowchart."""
-    lines = ["flowchart LR"]
-    shapes = {"exchange": '{{{{"{0}"}}}}', "queue": '[("{0}")]', "missing": '("{0}")'}
-    for number, graph in enumerate(_graphs(topology)):
-        lines.append(f'  subgraph h{number}["{_entities(graph.title)}"]')
-        for node in graph.nodes:
-            label = "<br/>".join(map(_entities, node.lines))
-            lines.append(f"    {node.id}{shapes[node.kind].format(label)}")
-        for edge in graph.edges:
-            arrow = "-.->" if edge.dashed else "-->"
-            label = f'|"{_entities(edge.label)}"|' if edge.label else ""
-            lines.append(f"    {edge.start} {arrow}{label} {edge.end}")
-        lines.append("  end")
-    return "\n".join(lines) + "\n"
-
-
-def graphviz(topology: Topology) -> str:
-    """A directed graph."""
-    lines = ["digraph topology {", "  rankdir=LR;", '  node [fontname="Helvetica"];']
-    shapes = {"exchange": "hexagon", "queue": "cylinder", "missing": "plaintext"}
-    for number, graph in enumerate(_graphs(topology)):
-        lines += [f"  subgraph cluster_{number} {{", f'    label="{_escaped(graph.title)}";']
-        for node in graph.nodes:
-            label = "\\n".join(map(_escaped, node.lines))
-            lines.append(f'    {node.id} [label="{label}", shape={shapes[node.kind]}];')
-        for edge in graph.edges:
-            style = ", style=dashed" if edge.dashed else ""
-            lines.append(f'    {edge.start} -> {edge.end} [label="{_escaped(edge.label)}"{style}];')
-        lines.append("  }")
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-def _graphs(topology: Topology) -> Iterator[_Graph]:
-    for number, virtual_host in enumerate(topology.virtual_hosts):
-        yield _graph(virtual_host, f"{number}_" if len(topology.virtual_hosts) > 1 else "")
-
-
 def _graph(virtual_host: VirtualHostEntry, prefix: str) -> _Graph:
     exchanges = {each.name: f"e{prefix}{number}" for number, each in enumerate(virtual_host.exchanges)}
     queues = {each.name: f"q{prefix}{number}" for number, each in enumerate(virtual_host.queues)}
@@ -438,7 +416,10 @@ def _graph(virtual_host: VirtualHostEntry, prefix: str) -> _Graph:
             _Node(exchanges[each.name], "exchange", (each.name or "(default)", each.type))
             for each in virtual_host.exchanges
         ),
-        *(_Node(queues[each.name], "queue", (each.name, *_kind(each.type))) for each in virtual_host.queues),
+        *(
+            _Node(queues[each.name], "queue", (each.name, *(() if each.type == "classic" else (each.type,))))
+            for each in virtual_host.queues
+        ),
     ]
     edges = [
         _Edge(
@@ -473,10 +454,6 @@ def _graph(virtual_host: VirtualHostEntry, prefix: str) -> _Graph:
             end = exchange_node(target, bool(queue.dead_letter_exists))
             edges.append(_Edge(queues[queue.name], end, label, True))
     return _Graph(f"virtual host {virtual_host.name}", nodes, edges)
-
-
-def _kind(type_name: str) -> tuple[str, ...]:
-    return () if type_name == "classic" else (type_name,)
 
 
 def _printable(text: str) -> str:
