@@ -11,7 +11,6 @@ A ticket is valid on one channel. If the personality checks tickets, every metho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from weakref import WeakKeyDictionary
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["FIRST_REALM", "HANDLERS", "Realms", "Ticket", "assign_realm", "use_ticket", "waive_tickets"]
+__all__ = ["FIRST_REALM", "HANDLERS", "Realms", "Ticket", "Tickets", "assign_realm", "use_ticket"]
 
 _LENIENT = 1
 
@@ -165,14 +164,14 @@ class Realms(Extension):
         self._tickets.pop(ticket.number, None)
 
 
-class _Tickets:
+class Tickets:
     """The tickets of one channel."""
 
     def __init__(self, channel: Amqp09Channel) -> None:
         self._channel = channel
         self._granted: dict[int, Ticket] = {}
         self.waived = False
-        """True while checks are off: see `waive_tickets`."""
+        """True while checks are off, for what the channel was permitted before its interruption."""
 
     def request(self, method: m.AccessRequest) -> int:
         """Grant a ticket, and return its number; raises the errors of `Realms.grant`."""
@@ -222,14 +221,8 @@ def use_ticket(
     """Check that a method's ticket permits an operation on an exchange or queue.
 
     An exchange or queue that does not exist passes with a ticket for any realm: it can be declared, and other
-    methods report that it is missing.
-
-    Args:
-        channel: the channel that received the method.
-        ticket: the ticket number in the method.
-        right: the right that the method needs.
-        kind: the kind of object that `name` names.
-        name: the name; for a queue never blank, since the caller has replaced it by the current queue.
+    methods report that it is missing. A blank name of a queue has been replaced by the current
+    queue.
 
     Raises:
         AccessRefused: there is no ticket, or it is for another realm or lacks the right.
@@ -237,7 +230,7 @@ def use_ticket(
     """
     if not channel.choices.checks_tickets:
         return
-    tickets = channel.class_state(_Tickets)
+    tickets = channel.class_state(Tickets)
     if tickets.waived:
         return
     shown = tickets.shown(ticket)
@@ -263,19 +256,8 @@ def assign_realm(channel: Amqp09Channel, ticket: int, kind: Literal["exchange", 
         return
     entity = _entity(channel, kind, name)
     if entity is not None:
-        realm = channel.class_state(_Tickets).shown(ticket).realm.name
+        realm = channel.class_state(Tickets).shown(ticket).realm.name
         channel.virtual_host.extensions[Realms].assign(entity, realm)
-
-
-@contextmanager
-def waive_tickets(channel: Amqp09Channel) -> Iterator[None]:
-    """Switch ticket checks off, for operations that the channel was permitted before its interruption."""
-    tickets = channel.class_state(_Tickets)
-    tickets.waived = True
-    try:
-        yield
-    finally:
-        tickets.waived = False
 
 
 def _entity(channel: Amqp09Channel, kind: Literal["exchange", "queue"], name: str) -> Exchange | Queue | None:
@@ -286,7 +268,7 @@ def _entity(channel: Amqp09Channel, kind: Literal["exchange", "queue"], name: st
 def request(channel: Amqp09Channel, method: m.AccessRequest) -> None:
     """Grant a ticket (access/grammar); if tickets are not checked, always the same number."""
     strict = channel.choices.checks_tickets
-    ticket = channel.class_state(_Tickets).request(method) if strict else _LENIENT
+    ticket = channel.class_state(Tickets).request(method) if strict else _LENIENT
     channel.send(m.AccessRequestOk(ticket=ticket))
 
 

@@ -202,7 +202,6 @@ def publish_content(
 def _return_if_needed(
     channel: Amqp09Channel, target: PublishTarget, message: Message, outcome: Outcome
 ) -> None:
-    """Return the message if its flags ask for it."""
     if target.mandatory or outcome.unconsumed:
         return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
 

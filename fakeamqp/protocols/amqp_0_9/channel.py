@@ -27,13 +27,7 @@ __all__ = ["HANDLERS", "begin"]
 
 
 def begin(connection: Amqp09Connection, number: int, method: Method) -> None:
-    """Open or resume a channel, and answer.
-
-    Raises:
-        NotImplementedHere: the out-of-band transport does not exist, or the broker is made without
-            channel.resume.
-        NotFound, NotAllowed: see `resume`.
-    """
+    """Open or resume a channel, and answer."""
     if isinstance(method, m.ChannelResume):
         refuse_if_absent(method.NAME, connection.personality.not_implemented)
         channel = connection.channels[number] = connection.make_channel(number)
@@ -69,11 +63,7 @@ def pong(channel: Amqp09Channel, method: Method) -> None:
 
 
 def ok(channel: Amqp09Channel, method: Method) -> None:
-    """Accept the answer to a pong in a method frame; pongs in requests are answered in response frames.
-
-    Raises:
-        ProtocolError: all pongs are answered.
-    """
+    """Accept the answer to a pong in a method frame; pongs in requests are answered in response frames."""
     requests = channel.class_state(Requests)
     if requests.current is not None or not requests.unanswered_pongs:
         raise ProtocolError("command-invalid", "channel.ok without an unanswered channel.pong")

@@ -62,11 +62,7 @@ def _known_hosts(hosts: Iterable[str]) -> str:
 
 
 def _check_path(path: str) -> None:
-    """Check the name of a virtual host (domain.path/syntax).
-
-    Raises:
-        SyntaxFault: the name is not a path.
-    """
+    """Check that the name of a virtual host is a path (domain.path/syntax)."""
     if not _PATH.fullmatch(path) or len(path) > _LONGEST_PATH:
         raise SyntaxFault(
             f"'{path}' is not a path: each part must start with a slash and contain a letter or digit"

@@ -97,16 +97,11 @@ class Consumers:
         return subscriber
 
     def set_window(self, count: int, size: int, rate: int, *, for_connection: bool) -> Window:
-        """Set the prefetch window of the channel, or that of the whole connection.
+        """Set the prefetch window of the channel, or that of all consumers of the class on the connection.
 
-        Existing consumers and messages in flight to them are included (file.qos-ok/confirm). The caller
-        resumes the window after it has answered the client.
-
-        Args:
-            count: the limit of messages; 0 is no limit.
-            size: the limit of body bytes.
-            rate: the limit of body bytes per second.
-            for_connection: True if all consumers of the class on the connection share the window.
+        It limits messages, body bytes and body bytes per second; 0 is no limit. Existing consumers and
+        messages in flight to them are included (file.qos-ok/confirm). The caller resumes it after it has
+        answered the client.
         """
         connection = self.channel.connection
         window = connection.windows.get(self.class_name) if for_connection else self.window
@@ -151,13 +146,7 @@ class Consumers:
 class ClassConsumer:
     """One consumer, and the subscriber of its subscription; see `model.subscription.Subscriber`.
 
-    Args:
-        consumers: the consumers of the class on the channel.
-        queue: the queue to consume from.
-        tag: the consumer tag.
-        method: the consume method.
-        acknowledges: True if the queue keeps messages until they are settled.
-        windowed: True if the windows apply to this consumer.
+    With `acknowledges` the queue keeps messages until they are settled. With `windowed` the windows apply.
     """
 
     consumers: Consumers

@@ -67,11 +67,7 @@ class Enlistment:
 
 
 def select(channel: Amqp09Channel, method: Method) -> None:
-    """Switch the channel to dtx mode (dtx.select/sets-mode).
-
-    Raises:
-        PreconditionFailed: the channel is in tx or confirm mode.
-    """
+    """Switch the channel to dtx mode (dtx.select/sets-mode), unless it is in tx or confirm mode."""
     if channel.mode not in (None, "dtx"):
         raise PreconditionFailed(f"the channel is in {channel.mode} mode")
     channel.mode = "dtx"
@@ -79,13 +75,7 @@ def select(channel: Amqp09Channel, method: Method) -> None:
 
 
 def start(channel: Amqp09Channel, method: m.DtxStart) -> None:
-    """Start a branch.
-
-    Raises:
-        SyntaxFault: the identifier is empty (dtx.start/identifier-not-null).
-        PreconditionFailed: the channel is not in dtx mode, has published or consumed already
-            (dtx.start/first-on-channel), or the identifier is in use (dtx.start-ok/failure).
-    """
+    """Start a branch (dtx.start/identifier-not-null, dtx.start/first-on-channel, dtx.start-ok/failure)."""
     if not method.dtx_identifier:
         raise SyntaxFault("the identifier of a distributed transaction is empty")
     if channel.mode != "dtx":

@@ -78,11 +78,7 @@ def _check_type(channel: Amqp09Channel, name: str) -> None:
 
 
 def delete(channel: Amqp09Channel, method: m.ExchangeDelete) -> None:
-    """Delete an exchange.
-
-    Raises:
-        NotFound: the exchange does not exist (exchange.delete/exchange-exists).
-    """
+    """Delete an exchange, if it exists (exchange.delete/exchange-exists)."""
     name = stripped(method.exchange)
     virtual_host = channel.virtual_host
     use_ticket(channel, method.ticket, "active", "exchange", name)

@@ -150,11 +150,7 @@ def qos(channel: Amqp09Channel, method: m.FileQos) -> None:
 
 
 def consume(channel: Amqp09Channel, method: m.FileConsume) -> None:
-    """Start a consumer; send consume-ok before the first file.open, unless no_wait is set.
-
-    Raises:
-        ProtocolError, NotAllowed, AccessRefused, NotFound, ResourceLocked: see `Consumers.consumable`.
-    """
+    """Start a consumer; send consume-ok before the first file.open, unless no_wait is set."""
     files = channel.class_state(Files)
     queue, tag = files.consumable(method)
     # A window counts only messages that need an acknowledgement (file.qos/prefetch-size).
@@ -186,9 +182,7 @@ def cancel(channel: Amqp09Channel, method: m.FileCancel) -> None:
 def open_(channel: Amqp09Channel, method: m.FileOpen) -> None:
     """Begin to stage a content; answer with the size that is staged already (file.open/*).
 
-    Raises:
-        ContentTooLarge: the content exceeds the broker's limit (file.open/size-hint).
-        ResourceError: see `Uploads.open`.
+    Source of the limit: file.open/size-hint.
     """
     largest = channel.personality.largest_message
     if largest and method.content_size > largest:
@@ -200,12 +194,7 @@ def open_(channel: Amqp09Channel, method: m.FileOpen) -> None:
 
 
 def open_ok(channel: Amqp09Channel, method: m.FileOpenOk) -> None:
-    """Send the rest of a content that the broker opened (file.open-ok/staged-size-01).
-
-    Raises:
-        ProtocolError: the broker has opened no content.
-        PreconditionFailed: the staged size exceeds the size of the content.
-    """
+    """Send the rest of a content that the broker opened (file.open-ok/staged-size-01)."""
     try:
         channel.class_state(Files).downloads.opened(method.staged_size)
     except IllegalState as problem:
@@ -222,9 +211,7 @@ def stage(channel: Amqp09Channel, method: m.FileStage) -> None:
 def _staged(channel: Amqp09Channel, content: CompleteContent[FileMessageProperties]) -> None:
     """Stage a content of the client, or the rest of one; its latest properties count.
 
-    Raises:
-        ProtocolError: the client has opened no content.
-        PreconditionFailed: the size differs from the announced size (file.open/content-size-01).
+    Its size must be the announced one (file.open/content-size-01).
     """
     description = Description(content.properties, FILE.encoding, content.octets, content.children)
     try:
@@ -239,12 +226,7 @@ def _staged(channel: Amqp09Channel, content: CompleteContent[FileMessageProperti
 
 
 def publish(channel: Amqp09Channel, method: m.FilePublish) -> None:
-    """Publish the content with an identifier, as soon as it is complete (file.publish/asynchronous).
-
-    Raises:
-        NotFound: the exchange does not exist, or no content was opened with the identifier.
-        AccessRefused, NotAllowed: see `Amqp09Channel.authorise_publish`.
-    """
+    """Publish the content with an identifier, as soon as it is complete (file.publish/asynchronous)."""
     channel.connection.publish_received()
     channel.authorise_publish(method.ticket, method.exchange, method.routing_key)
     uploads = channel.class_state(Files).uploads
@@ -294,8 +276,7 @@ def reject(channel: Amqp09Channel, method: m.FileReject) -> None:
 def _take(channel: Amqp09Channel, tag: int, *, multiple: bool) -> Sequence[Delivery]:
     """Remove and return the delivery with a tag; with `multiple` all up to it, with tag 0 all.
 
-    Raises:
-        PreconditionFailed: no unacknowledged file has the tag (file.ack/multiple-01).
+    PreconditionFailed: no unacknowledged file has the tag (file.ack/multiple-01).
     """
     deliveries = channel.class_state(Files).ledger.take(tag, multiple)
     if deliveries is None:

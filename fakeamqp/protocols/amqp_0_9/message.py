@@ -42,13 +42,8 @@ _NOT_IMMEDIATE = 1
 def transfer(channel: Amqp09Channel, method: m.MessageTransfer) -> None:
     """Publish a message to the exchange that the destination names; a blank name is the default exchange.
 
-    Raises:
-        NotFound: the exchange does not exist (message.transfer/destination-missing), or the reference is not
-            open.
-        AccessRefused: the exchange is internal (message.transfer/destination-02), or ticket or permissions do
-            not allow it (message.transfer/ticket-01).
-        PreconditionFailed: the user-id names another user.
-        ModelError: the message exceeds the broker's limit.
+    Sources: message.transfer/destination-missing, message.transfer/destination-02,
+    message.transfer/ticket-01.
     """
     channel.connection.publish_received()
     requests = channel.class_state(Requests)
@@ -142,7 +137,6 @@ def open_(channel: Amqp09Channel, method: m.MessageOpen) -> None:
 
 
 def append(channel: Amqp09Channel, method: m.MessageAppend) -> None:
-    """Append to the body of a reference."""
     channel.connection.publish_received()
     channel.class_state(Messages).references.append(method.reference, method.octets)
     channel.send(m.MessageOk())
@@ -182,14 +176,10 @@ def consume(channel: Amqp09Channel, method: m.MessageConsume) -> None:
 
 
 def subscribe(channel: Amqp09Channel, method: m.MessageConsume) -> Queue:
-    """Start a consumer without an answer; a blank destination is valid.
+    """Start a consumer without an answer, and return the queue, for the caller to dispatch.
 
-    Returns:
-        The queue, which the caller must dispatch.
-
-    Raises:
-        NotAllowed: a consumer of this connection has the destination (message.consume/destination-01).
-        AccessRefused: an exclusive consumer prevents it (message.consume/exclusive-01).
+    The destination may be blank, but no other consumer of the connection may have it
+    (message.consume/destination-01). Source of exclusive access: message.consume/exclusive-01.
     """
     messages = channel.class_state(Messages)
     queue = channel.readable_queue(method.ticket, method.queue)
@@ -203,11 +193,8 @@ def subscribe(channel: Amqp09Channel, method: m.MessageConsume) -> Queue:
 def cancel(channel: Amqp09Channel, method: m.MessageCancel) -> None:
     """Cancel the consumer of a destination (message.cancel/stops), also after its queue was deleted.
 
-    Messages sent to it can still be acknowledged. An unknown destination is confirmed too.
-
-    Raises:
-        NotAllowed: the destination belongs to another consumer of the connection
-            (message.consume/destination-02).
+    Messages sent to it can still be acknowledged. An unknown destination is confirmed too, but not that of
+    another consumer of the connection (message.consume/destination-02).
     """
     name = method.destination
     subscription = channel.consumers.get(name)
@@ -242,10 +229,8 @@ def get(channel: Amqp09Channel, method: m.MessageGet) -> None:
 def recover(channel: Amqp09Channel, method: m.MessageRecover) -> None:
     """Redeliver unacknowledged messages to their destination, or requeue them (message.recover/*).
 
-    Redeliveries are new requests. Late answers to the old requests have no effect.
-
-    Raises:
-        PreconditionFailed: the channel is transactional (message.recover/02).
+    Redeliveries are new requests. Late answers to the old requests have no effect. Not allowed in a
+    transaction (message.recover/02).
     """
     if channel.mode is not None:
         raise PreconditionFailed("message.recover is not allowed on a transactional channel; use tx.rollback")

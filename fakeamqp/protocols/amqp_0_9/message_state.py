@@ -227,12 +227,8 @@ class Checkpoints(Extension):
 
 @dataclass(eq=False)
 class Reference:
-    """An open reference.
-
-    Attributes:
-        octets: the current body.
-        waiting: called with the body when the reference is closed.
-        identifiers: the identifiers of its checkpoints.
+    """An open reference: its current body, what to call with it when the reference is closed, and the
+    identifiers of its checkpoints.
     """
 
     octets: bytearray = field(default_factory=bytearray)
@@ -258,12 +254,7 @@ class References:
         self._size = 0
 
     def open(self, name: bytes) -> Reference:
-        """Open a reference.
-
-        Raises:
-            PreconditionFailed: the reference is open already (message.open/reference-01).
-            ResourceError: too many references are open.
-        """
+        """Open a reference, which must not be open (message.open/reference-01), unless too many are open."""
         if name in self._open:
             raise PreconditionFailed(f"reference {_shown(name)} is open")
         if len(self._open) >= _MOST:
@@ -272,23 +263,14 @@ class References:
         return reference
 
     def find(self, name: bytes) -> Reference:
-        """Return an open reference.
-
-        Raises:
-            NotFound: the reference is not open (message.append/reference-01 and similar rules).
-        """
+        """Return a reference, which must be open (message.append/reference-01 and similar rules)."""
         reference = self._open.get(name)
         if reference is None:
             raise NotFound(f"reference {_shown(name)} is not open")
         return reference
 
     def append(self, name: bytes, octets: bytes) -> None:
-        """Append to a body (message.append/appends).
-
-        Raises:
-            NotFound: the reference is not open.
-            ContentTooLarge: all references together would exceed the limit.
-        """
+        """Append to a body (message.append/appends), unless all references together exceed the limit."""
         reference = self.find(name)
         size = self._size + len(octets)
         if self._largest and size > self._largest:
@@ -298,11 +280,7 @@ class References:
         self._size = size
 
     def close(self, name: bytes) -> Reference:
-        """Close a reference, drop its checkpoints, and return it.
-
-        Raises:
-            NotFound: the reference is not open (message.close/reference-01).
-        """
+        """Close a reference, drop its checkpoints, and return it (message.close/reference-01)."""
         reference = self.find(name)
         del self._open[name]
         self._size -= len(reference.octets)
@@ -311,27 +289,16 @@ class References:
         return reference
 
     def checkpoint(self, name: bytes, identifier: str) -> None:
-        """Keep the current body (message.checkpoint/saves).
-
-        Raises:
-            NotFound: the reference is not open (message.checkpoint/reference-01).
-        """
+        """Keep the current body (message.checkpoint/saves, message.checkpoint/reference-01)."""
         reference = self.find(name)
         reference.identifiers[identifier] = None
         self._checkpoints.keep(self._user, identifier, UnfinishedMessage(None, bytes(reference.octets)))
 
     def resume(self, name: bytes, identifier: str) -> int:
-        """Open a reference with the body of the last checkpoint with this identifier.
+        """Open a reference with the body of the last checkpoint with this identifier, and return its size.
 
-        The checkpoint is kept until the reference is closed.
-
-        Returns:
-            The size of the body in bytes; 0 without a checkpoint (message.resume/offset).
-
-        Raises:
-            PreconditionFailed: the reference is open already (message.resume/reference-01).
-            ResourceError: too many references are open.
-            ContentTooLarge: all references together would exceed the limit.
+        Without a checkpoint it is empty (message.resume/offset). The checkpoint is kept until the reference
+        is closed. Raises the errors of `open` and `append` (message.resume/reference-01).
         """
         reference = self.open(name)
         kept = self._checkpoints.take(self._user, identifier)

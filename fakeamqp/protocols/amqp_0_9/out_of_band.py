@@ -38,11 +38,7 @@ _PLACEHOLDERS = {
 
 
 def agreed(connection: Amqp09Connection, name: str) -> OutOfBandTransport | None:
-    """Return the transport that channel.open names; None if it names none.
-
-    Raises:
-        NotImplementedHere: no transport has this name, and the personality does not ignore it.
-    """
+    """Return the transport that channel.open names; None if it names none, or one to be ignored."""
     if not name:
         return None
     transport = connection.broker.extensions[Registrations].transports.get(name)
@@ -54,9 +50,7 @@ def agreed(connection: Amqp09Connection, name: str) -> OutOfBandTransport | None
 def receive(connection: Amqp09Connection, frame_type: int, number: int, payload: bytes) -> None:
     """Process an out-of-band frame: take its payload from the transport, and handle it like any other frame.
 
-    Raises:
-        ProtocolError: the channel was opened without a transport (oob/unconfigured), the transport has no
-            payload, or the frame itself has one.
+    Source of its errors: oob/unconfigured.
     """
     channel = connection.channels.get(number)
     if channel is None or channel.transport is None:

@@ -88,10 +88,7 @@ class Transferred(NamedTuple):
 def from_transfer(method: MessageTransfer, payload: bytes, grammar: Grammar) -> BasicProperties:
     """The properties of a transfer as those of class basic, which 0-9 and 0-9-1 encode alike.
 
-    Args:
-        method: the transfer.
-        payload: its bytes. The headers keep their encoding.
-        grammar: the grammar that it was decoded with.
+    `payload` are the bytes of the transfer, decoded with `grammar`: its headers keep their encoding.
     """
     given: dict[str, Any] = {place.property: getattr(method, place.field) or None for place in _SAME}
     if method.ttl:
@@ -162,16 +159,11 @@ def to_transfer(properties: Any) -> Transferred:
 
 
 def _suits(field: str, value: object) -> bool:
-    """True when the header's value fits its field."""
     if field == "security_token":
         return isinstance(value, bytes)
     return isinstance(value, str) and fits_short_string(value)
 
 
 def encode_transfer(method: MessageTransfer, table: bytes, body: Body) -> bytes:
-    """The payload of a transfer with these headers and this body; those of `method` must be empty.
-
-    Raises:
-        FieldError: a value does not fit its field.
-    """
+    """The payload of a transfer with these headers and this body; those of `method` must be empty."""
     return b"".join((method.encode()[:-_EMPTY_TABLE_AND_BODY], table, encode_body(body)))

@@ -83,12 +83,7 @@ def _create(channel: Amqp09Channel, method: m.QueueDeclare, name: str) -> Queue:
 
 
 def _declarable(channel: Amqp09Channel, name: str) -> Queue:
-    """Return the existing queue that a client declares.
-
-    Raises:
-        NotFound: the queue does not exist.
-        ProtocolError: it is exclusive to another connection (queue.declare/exclusive-02).
-    """
+    """Return the existing queue that a client declares, unless it is locked (queue.declare/exclusive-02)."""
     try:
         return channel.virtual_host.queues.require(name, channel.connection)
     except ResourceLocked as problem:
@@ -141,11 +136,7 @@ def _binding_names(channel: Amqp09Channel, method: m.QueueBind | m.QueueUnbind) 
 
 
 def _find_both(channel: Amqp09Channel, exchange: str, queue: str) -> tuple[Exchange, Queue]:
-    """Return exchange and queue of a new binding.
-
-    Raises:
-        NotFound: one of them does not exist (queue.bind/queue-queue-existence, queue.bind/failure).
-    """
+    """Return exchange and queue of a new binding (queue.bind/queue-queue-existence, queue.bind/failure)."""
     virtual_host = channel.virtual_host
     try:
         return virtual_host.exchanges.require(exchange), virtual_host.queues.require(
@@ -156,7 +147,7 @@ def _find_both(channel: Amqp09Channel, exchange: str, queue: str) -> tuple[Excha
 
 
 def _failure(channel: Amqp09Channel, text: str) -> NotFound:
-    """Return the error for a failed binding; the personality chooses its scope (queue.bind/failure)."""
+    """The error for a failed binding; the personality chooses its scope (queue.bind/failure)."""
     return NotFound(text, ends_connection=channel.choices.failed_bindings_end_connections)
 
 
@@ -174,11 +165,7 @@ def purge(channel: Amqp09Channel, method: m.QueuePurge) -> None:
 
 
 def delete(channel: Amqp09Channel, method: m.QueueDelete) -> None:
-    """Delete a queue and its messages.
-
-    Raises:
-        NotFound: the queue does not exist (queue.delete/queue-02).
-    """
+    """Delete a queue, which must exist (queue.delete/queue-02), and its messages."""
     name = channel.named_queue(stripped(method.queue))
     use_ticket(channel, method.ticket, "active", "queue", name)
     channel.authorise("configure", "queue", name)

@@ -68,14 +68,10 @@ class IncomingRequests:
         """The response that waits to be combined with equal ones; it has no number yet."""
 
     def receive(self, request_id: int, response_mark: int) -> bool:
-        """Register a received request.
+        """Register a received request; True if it must be processed, False for a repetition, for `repeat`.
 
-        Returns:
-            True if the request must be processed; False if it is a repetition, for `repeat`.
-
-        Raises:
-            ProtocolError: the number of the request is not the next (request/request-id-increments), or the
-                mark is above the number of the last response.
+        ProtocolError: the number of the request is not the next (request/request-id-increments), or the mark
+        is above the number of the last response.
         """
         if not 0 < request_id <= self.last + 1:
             raise ProtocolError("command-invalid", f"request {request_id} after request {self.last}")
@@ -94,11 +90,7 @@ class IncomingRequests:
         return True
 
     def answer(self, request_id: int, method: bytes, *, batches: bool) -> list[Response]:
-        """Answer a request.
-
-        Returns:
-            The responses to send now. With `batches` the answer itself can wait for `flush`.
-        """
+        """Answer a request; return the responses to send now. With `batches` it can wait for `flush`."""
         self._open.discard(request_id)
         due: list[Response] = []
         batch = self._batch
@@ -144,10 +136,7 @@ class IncomingRequests:
     def repeat(self, request_id: int) -> Response | None:
         """Return the kept response to a repeated request; None if it has no answer.
 
-        The response keeps its number. No response may be waiting.
-
-        Raises:
-            ProtocolError: the response is not kept any more.
+        The response keeps its number. No response may be waiting. ProtocolError: it is not kept any more.
         """
         if request_id in self._open or request_id in self._unanswered:
             return None
@@ -182,14 +171,10 @@ class OutgoingRequests:
         return self.last
 
     def receive(self, response: Response, reply: str) -> list[int]:
-        """Register a received response; `reply` is the name of its method.
+        """Register a response with a method of this name; return the requests whose deliveries it settles.
 
-        Returns:
-            The answered requests whose reply settles a delivery; empty for a repeated response.
-
-        Raises:
-            ProtocolError: the number of the response is not the next (response/response-id-increments), it
-                answers a request that was never sent, or no open request, or its method is no possible reply.
+        The list is empty for a repeated response. ProtocolError: the number of the response is not the next
+        (response/response-id-increments), it answers no open request, or its method is no possible reply.
         """
         number, first, offset, _ = response
         if not 0 < number <= self.mark + 1:
@@ -215,11 +200,7 @@ class OutgoingRequests:
         return [each for each in requests if self._open.pop(each)[1]]
 
     def void(self) -> list[int]:
-        """Accept any reply to all open requests, without an effect.
-
-        Returns:
-            The numbers of the open requests, which the client may not have received.
-        """
+        """Accept any reply to all open requests, without an effect; return their numbers."""
         self._open = dict.fromkeys(self._open, ((), False))
         return list(self._open)
 
@@ -267,13 +248,7 @@ class Requests:
     # --- the client's requests ------------------------------------------------------------------------
 
     def receive_request(self, payload: bytes) -> None:
-        """Process a request frame.
-
-        Raises:
-            FrameError: the frame is too short.
-            ProtocolError: its number or its response mark is illegal.
-            Exception: the errors of its method.
-        """
+        """Process a request frame; raises the errors of its method as well."""
         channel = self._channel
         request = decode_request(payload)
         channel.connection.method_index = int.from_bytes(request.method[:4], "big")
@@ -292,11 +267,7 @@ class Requests:
         self._carry_out(incoming, request)
 
     def opened_by(self, request: Request) -> None:
-        """Process the first request of a channel, which opens it (see `_receive_without_channel`).
-
-        Raises:
-            ProtocolError: the number of the request is not 1.
-        """
+        """Process the first request of a channel, which opens it; its number must be 1."""
         self.state.reserved = request.reserved
         self.state.incoming.receive(request.request_id, request.response_mark)
         self.current = CurrentRequest(request.request_id, request.method, m.ChannelOpen.RESPONSES)
@@ -370,7 +341,6 @@ class Requests:
         self._respond(self.state.incoming.flush())
 
     def _answer_awaiting(self) -> None:
-        """Answer the request that waits for its content, if the content is complete."""
         if self._awaiting is not None and not self._channel.awaits_content:
             number, self._awaiting = self._awaiting, None
             self._answer_generically(number)
@@ -418,13 +388,7 @@ class Requests:
         self._channel.connection.outbox.write(frame(FRAME_REQUEST, self._channel.number, payload))
 
     def receive_response(self, payload: bytes) -> None:
-        """Process a response frame.
-
-        Raises:
-            FrameError: the frame is too short.
-            ProtocolError: see `OutgoingRequests.receive`; or its method is unknown.
-            WireError: the arguments of its method are malformed.
-        """
+        """Process a response frame; see `OutgoingRequests.receive` for its errors."""
         channel = self._channel
         response = decode_response(payload)
         if channel.state is not ChannelState.OPEN:
@@ -459,11 +423,7 @@ class Requests:
 
 
 def receive(connection: Amqp09Connection, frame_type: int, number: int, payload: bytes) -> None:
-    """Pass a request or a response to its channel.
-
-    Raises:
-        ProtocolError: the channel is not open; or see `Requests.receive_request` and `receive_response`.
-    """
+    """Pass a request or a response to its channel."""
     if connection.state is ConnectionState.CLOSING:
         return
     channel = connection.channels.get(number)

@@ -17,7 +17,8 @@ from fakeamqp.model.deliveries.credit import Credit
 from fakeamqp.model.errors import ModelError, NotAllowed, NotFound
 from fakeamqp.model.extensions import Extension
 from fakeamqp.model.transactions import Transaction
-from fakeamqp.protocols.amqp_0_9 import access, message, out_of_band
+from fakeamqp.protocols.amqp_0_9 import message, out_of_band
+from fakeamqp.protocols.amqp_0_9.access import Tickets
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.file import FileConsumer
 from fakeamqp.protocols.amqp_0_9.message_state import Messages
@@ -185,9 +186,11 @@ def resume(channel: Amqp09Channel, channel_id: bytes) -> None:
         channel.class_state(kind).resumed(what)
     # The client gets channel.ok before the first delivery.
     channel.gate.shut()
-    with access.waive_tickets(channel):
-        for _, method in kept.consumers:
-            _start_consumer(channel, method)
+    tickets = channel.class_state(Tickets)
+    tickets.waived = True
+    for _, method in kept.consumers:
+        _start_consumer(channel, method)
+    tickets.waived = False
     channel.send(m.ChannelOk())
     if kept.flowing:
         channel.gate.reopen()

@@ -165,11 +165,7 @@ class Amqp09Channel(BoundedChannel):
         self.carry_out(method)
 
     def carry_out(self, method: Method) -> None:
-        """Call the handler of a method.
-
-        Raises:
-            NotImplementedHere: the broker is made without it.
-        """
+        """Call the handler of a method, which refuses it if the broker is made without it."""
         self._letter_handlers[method.INDEX](self, method)
 
     # --- contents in ----------------------------------------------------------------------------------
@@ -182,7 +178,6 @@ class Amqp09Channel(BoundedChannel):
         self.assembler = contents.ContentAssembler()
 
     def receive_header(self, payload: bytes) -> None:
-        """Process a content header frame."""
         expected = self._content_for("header")
         if expected is None:
             return
@@ -208,7 +203,6 @@ class Amqp09Channel(BoundedChannel):
             self.connection.publish_received()
 
     def receive_body(self, payload: bytes) -> None:
-        """Process a body frame."""
         expected = self._content_for("body")
         if expected is not None:
             content = self.assembler.add_body(payload)
@@ -339,21 +333,13 @@ class Amqp09Channel(BoundedChannel):
         return self.virtual_host.queues.require(name, self.connection)
 
     def named_queue(self, name: str) -> str:
-        """Return `name`, or if it is blank the current queue: `queue_name` with the error of 0-9.
-
-        Raises:
-            ProtocolError: the channel has no current queue (queue.purge/queue-01 and similar rules).
-        """
+        """As `queue_name`, with the error of 0-9 (queue.purge/queue-01 and similar rules)."""
         if not name and self.current_queue is None:
             raise ProtocolError("not-allowed", "no queue is named, and none was declared on the channel")
         return self.queue_name(name)
 
     def new_tag(self, tag: str) -> str:
-        """Return the tag for a new consumer: the requested one, or a generated one.
-
-        Raises:
-            NotAllowed: a consumer of the connection has the tag (basic.consume/consumer-tag-01).
-        """
+        """The tag of a new consumer, generated if blank; it is not in use (basic.consume/consumer-tag-01)."""
         check_consumer_bound(self.connection.broker, len(self.consumers))
         if not tag:
             return self.connection.broker.names.consumer_tag()
@@ -451,6 +437,3 @@ class Amqp09Channel(BoundedChannel):
 def _child(content: contents.Content) -> Child:
     children = tuple(_child(each) for each in content.children)
     return Child(content.class_id, content.properties, content.body, children)
-
-
-# DOC dispatch.py: """The handler of each method on an open channel."""

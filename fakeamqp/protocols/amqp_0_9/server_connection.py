@@ -147,11 +147,9 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
             super().receive_other(frame_type, number, payload)
 
     def _receive_trace_frame(self, number: int, payload: bytes) -> None:
-        """Pass a trace frame to the handlers that a test has registered, or discard it (trace/discard).
+        """Pass a trace frame to the handlers that a test has registered, or discard it.
 
-        Raises:
-            ProtocolError: the frame is not on channel 0 (trace/channel-zero).
-            ModelError: a handler failed.
+        Sources: trace/discard, trace/channel-zero.
         """
         if self.state is ConnectionState.CLOSING:
             return

@@ -83,12 +83,7 @@ def qos(channel: Amqp09Channel, method: m.StreamQos) -> None:
 
 
 def consume(channel: Amqp09Channel, method: m.StreamConsume) -> None:
-    """Start a consumer; send consume-ok before the first delivery, unless no_wait is set.
-
-    Raises:
-        ProtocolError, NotAllowed, AccessRefused, NotFound, ResourceLocked: see `Consumers.consumable`.
-        NotImplementedHere: the queue type requires acknowledgements.
-    """
+    """Start a consumer; send consume-ok before the first delivery, unless no_wait is set."""
     streams = channel.class_state(Streams)
     queue, tag = streams.consumable(method)
     if queue.keeps_delivered:
@@ -117,11 +112,7 @@ def cancel(channel: Amqp09Channel, method: m.StreamCancel) -> None:
 
 
 def publish(channel: Amqp09Channel, method: m.StreamPublish) -> None:
-    """Handle stream.publish; its content follows.
-
-    Raises:
-        NotFound, AccessRefused, NotAllowed: see `Amqp09Channel.authorise_publish`.
-    """
+    """Handle stream.publish; its content follows."""
     channel.authorise_publish(method.ticket, method.exchange, method.routing_key)
     channel.expect_content(m.StreamPublish, StreamMessageProperties, partial(_publish, channel, method))
 
@@ -129,11 +120,7 @@ def publish(channel: Amqp09Channel, method: m.StreamPublish) -> None:
 def _publish(
     channel: Amqp09Channel, method: m.StreamPublish, content: CompleteContent[StreamMessageProperties]
 ) -> None:
-    """Publish at once, also on a transactional channel (stream.publish/not-transactional).
-
-    Raises:
-        ContentTooLarge: the message exceeds the broker's limit.
-    """
+    """Publish at once, also on a transactional channel (stream.publish/not-transactional)."""
     largest = channel.personality.largest_message
     if largest and len(content.body) > largest:
         raise ContentTooLarge(

@@ -22,11 +22,7 @@ __all__ = ["HANDLERS"]
 
 
 def request(channel: Amqp09Channel, method: m.TunnelRequest) -> None:
-    """Pass the content to its handler once it is complete.
-
-    Raises:
-        NotImplementedHere: no handler is registered.
-    """
+    """Pass the content to its handler once it is complete; refuse it without a handler."""
     registrations = channel.connection.broker.extensions[Registrations]
     if not registrations.tunnels:
         raise NotImplementedHere("no handler of tunnel requests")

@@ -19,11 +19,7 @@ __all__ = ["HANDLERS"]
 
 
 def select(channel: Amqp09Channel, method: Method) -> None:
-    """Make the channel transactional; repeating this keeps the open transaction (tx.select/repeatable).
-
-    Raises:
-        PreconditionFailed: the channel is in dtx mode.
-    """
+    """Make the channel transactional; repeating this keeps the open transaction (tx.select/repeatable)."""
     if channel.mode == "dtx":
         raise PreconditionFailed("the channel is in dtx mode")
     channel.mode = "tx"
@@ -33,11 +29,7 @@ def select(channel: Amqp09Channel, method: Method) -> None:
 
 
 def commit(channel: Amqp09Channel, method: Method) -> None:
-    """Commit the transaction, and begin the next.
-
-    Raises:
-        PreconditionFailed: a full queue refused one of the messages (tx.commit-ok/failure).
-    """
+    """Commit the transaction, and begin the next; full queues may refuse messages (tx.commit-ok/failure)."""
     if not _transaction(channel).commit():
         raise PreconditionFailed("partial tx completion")
     channel.send(m.TxCommitOk())
@@ -59,11 +51,7 @@ def rollback(channel: Amqp09Channel, method: Method) -> None:
 
 
 def _transaction(channel: Amqp09Channel) -> Transaction:
-    """Return the open transaction.
-
-    Raises:
-        PreconditionFailed: the channel is not transactional (tx.commit/needs-select).
-    """
+    """Return the open transaction; the channel must be transactional (tx.commit/needs-select)."""
     if channel.mode != "tx" or channel.transaction is None:
         raise PreconditionFailed("channel is not transactional")
     return channel.transaction

@@ -30,12 +30,7 @@ NO_BODY = Body()
 
 
 def decode_body(payload: bytes, offset: int) -> tuple[Body, int]:
-    """The body at `offset`, and where it ends.
-
-    Raises:
-        IndexError: the payload ends before.
-        FieldError: the first byte is neither of the two.
-    """
+    """The body at `offset`, and where it ends. Raises IndexError if it is cut short, or FieldError."""
     kind = payload[offset]
     if kind not in (_INLINE, _REFERENCE):
         raise FieldError(f"a body is inline ({_INLINE}) or a reference ({_REFERENCE}), not {kind}")

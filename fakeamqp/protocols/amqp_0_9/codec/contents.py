@@ -47,14 +47,7 @@ PROPERTIES: Final[dict[int, type[Properties]]] = {
 
 
 class ContentHeader(NamedTuple):
-    """The payload of a content header frame (0-9/content/header-layout).
-
-    Attributes:
-        class_id: the class of the content.
-        weight: the number of child contents.
-        size: bytes of the body.
-        properties: flags and values.
-    """
+    """The payload of a content header frame (0-9/content/header-layout); `weight` counts child contents."""
 
     class_id: int
     weight: int
@@ -72,11 +65,7 @@ class Content(NamedTuple):
 
 
 def decode_header(payload: bytes) -> ContentHeader:
-    """Read a content header; the properties are not decoded.
-
-    Raises:
-        FrameError: the payload is too short for the numbers and the flags.
-    """
+    """Read a content header; raises FrameError if it is too short. The properties are not decoded."""
     least = CONTENT_HEADER.size + 2
     if len(payload) < least:
         raise FrameError(f"a content header has at least {least} bytes, got {len(payload)}")
@@ -85,11 +74,7 @@ def decode_header(payload: bytes) -> ContentHeader:
 
 
 def encode_header(header: ContentHeader) -> bytes:
-    """The payload of a content header frame.
-
-    Raises:
-        FieldError: a number does not fit its field.
-    """
+    """The payload of a content header frame. Raises FieldError if a number does not fit its field."""
     class_id, weight, size, properties = header
     try:
         return CONTENT_HEADER.pack(class_id, weight, size) + properties

@@ -65,11 +65,7 @@ class Response(NamedTuple):
 
 
 def decode_request(payload: bytes) -> Request:
-    """Read a request in either form.
-
-    Raises:
-        FrameError: the payload is too short for the numbers and the ids of a method.
-    """
+    """Read a request in either form. Raises FrameError if it is too short."""
     if len(payload) < _request.size + _IDS:
         raise FrameError(f"a request has at least {_request.size + _IDS} bytes, got {len(payload)}")
     request_id, response_mark = _request.unpack_from(payload)
@@ -83,11 +79,7 @@ def decode_request(payload: bytes) -> Request:
 
 
 def encode_request(request: Request) -> bytes:
-    """The payload of a request frame.
-
-    Raises:
-        FieldError: a number does not fit its field.
-    """
+    """The payload of a request frame. Raises FieldError if a number does not fit its field."""
     try:
         numbers = _request.pack(request.request_id, request.response_mark)
     except struct.error:
@@ -96,11 +88,7 @@ def encode_request(request: Request) -> bytes:
 
 
 def decode_response(payload: bytes) -> Response:
-    """Read a response.
-
-    Raises:
-        FrameError: the payload is too short for the numbers and the ids of a method.
-    """
+    """Read a response. Raises FrameError if it is too short."""
     if len(payload) < _response.size + _IDS:
         raise FrameError(f"a response has at least {_response.size + _IDS} bytes, got {len(payload)}")
     response_id, request_id, batch_offset = _response.unpack_from(payload)
@@ -108,11 +96,7 @@ def decode_response(payload: bytes) -> Response:
 
 
 def encode_response(response: Response) -> bytes:
-    """The payload of a response frame.
-
-    Raises:
-        FieldError: a number does not fit its field.
-    """
+    """The payload of a response frame. Raises FieldError if a number does not fit its field."""
     response_id, request_id, batch_offset, method = response
     try:
         return _response.pack(response_id, request_id, batch_offset) + method

@@ -109,6 +109,11 @@ class Dialect09(Dialect091):
         size = full_size(payload) - (len(payload) - len(method))
         return envelope._replace(method=Truncated.of(method, size))
 
+    def _opened(self, kind: int, payload: bytes) -> tuple[int, bytes]:
+        """A frame, or the method frame for what is in a request or a response."""
+        envelope = self.envelope(kind, payload)
+        return (kind, payload) if envelope is None else (FRAME_METHOD, envelope.method)
+
     # --- faults -----------------------------------------------------------------------------------------
 
     def encode(
@@ -190,17 +195,11 @@ class Dialect09(Dialect091):
 
     def method(self, kind: int, payload: bytes) -> Any:
         """A `Method`, also one in a request or a response."""
-        envelope = self.envelope(kind, payload)
-        if envelope is None:
-            return super().method(kind, payload)
-        return self.decode_method(envelope.method)
+        return super().method(*self._opened(kind, payload))
 
     def begins_content(self, kind: int, payload: bytes) -> bool:
         """True for a few methods, also as the response to a request."""
-        envelope = self.envelope(kind, payload)
-        if envelope is None:
-            return super().begins_content(kind, payload)
-        return super().begins_content(FRAME_METHOD, envelope.method)
+        return super().begins_content(*self._opened(kind, payload))
 
     def contents_within(self, kind: int, payload: bytes) -> int:
         """The weight of the header."""

@@ -21,11 +21,7 @@ __all__ = ["Dialogue09"]
 
 
 class Dialogue09(Dialogue091):
-    """The numbers of requests and responses tell which belong together.
-
-    Args:
-        dialect: finds the numbers in a frame.
-    """
+    """The numbers of requests and responses tell which belong together."""
 
     def __init__(self, dialect: Dialect09) -> None:
         super().__init__(dialect.answers)
