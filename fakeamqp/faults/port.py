@@ -6,7 +6,6 @@ module `port`: faults know the dialect and this port; they do not know the conne
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -17,12 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["BrokerContext", "Cancellable", "FaultPort", "NextTap", "NullTap", "TappedConnection"]
 
 
-class FaultPort(ABC):
+class FaultPort(Protocol):
     """The fault port of one connection.
 
     The methods keep the protocol's order intact: delivery tags, publish counts and command ids stay as the
     client counts them, whatever a fault does to a frame group. A channel of 0-10 is open while a session is
-    attached to it. A method that only some protocols need is not abstract.
+    attached to it. A method that only some protocols need has a default.
     """
 
     __slots__ = ()
@@ -30,67 +29,53 @@ class FaultPort(ABC):
     # --- the connection ---------------------------------------------------------------------------------
 
     @property
-    @abstractmethod
     def name(self) -> str:
         """The connection's name: both addresses."""
 
     @property
-    @abstractmethod
     def protocol(self) -> str:
         """What the connection speaks, such as "0-9-1"."""
 
     @property
-    @abstractmethod
     def client_name(self) -> str | None:
         """The name the client gave itself (client property `connection_name`), or None."""
 
     @property
-    @abstractmethod
     def virtual_host(self) -> str | None:
         """The name of the open virtual host; None before the client has opened one."""
 
     @property
-    @abstractmethod
     def open(self) -> bool:
         """True while the connection can still send."""
 
     @property
-    @abstractmethod
     def channels(self) -> tuple[int, ...]:
         """The numbers of the open channels, ascending. In 0-10: of channels with an attached session."""
 
     @property
-    @abstractmethod
     def largest_frame(self) -> int:
         """The negotiated size limit of a frame to the client, in bytes with its overhead; 0 is no limit."""
 
-    @abstractmethod
     def channel_open(self, number: int) -> bool:
         """True while the channel is open; channel 0 of 0-9-x is open as long as its connection."""
 
     # --- frames -----------------------------------------------------------------------------------------
 
-    @abstractmethod
     def receive(self, frames: bytes) -> None:
         """Process whole frames from the client that a fault has kept."""
 
-    @abstractmethod
     def receive_duplicate(self, number: int, frames: bytes) -> None:
         """Process a duplicate of a received frame group. The duplicate is neither counted nor confirmed."""
 
-    @abstractmethod
     def flush_confirms(self) -> None:
         """Send the confirms, responses or completions that are due."""
 
-    @abstractmethod
     def pause(self, paused: bool) -> None:
         """Stop reading from the client, or continue."""
 
-    @abstractmethod
     def send(self, octets: bytes) -> None:
         """Send bytes unchanged."""
 
-    @abstractmethod
     def receive_unsecured(self, number: int, frames: bytes) -> None:
         """Process a publish that is lost if the broker crashes before it is confirmed."""
 
@@ -106,22 +91,22 @@ class FaultPort(ABC):
 
     def confirm_singly(self, number: int) -> None:
         """Send one confirm per publish on this channel from now on."""
-        raise NotImplementedError(f"{self.protocol} has no confirms")
+        raise AssertionError(f"{self.protocol} has no confirms")
 
     def spare_tag(self, number: int) -> int:
         """In 0-9-x: a new delivery tag for a duplicate of a delivery; settling it has no effect."""
-        raise NotImplementedError(f"deliveries of {self.protocol} have no tags")
+        raise AssertionError(f"deliveries of {self.protocol} have no tags")
 
     def renumber(self, number: int, tags: Mapping[int, int]) -> None:
         """In 0-9-x: give unsettled deliveries other tags, by their present tags."""
-        raise NotImplementedError(f"deliveries of {self.protocol} have no tags")
+        raise AssertionError(f"deliveries of {self.protocol} have no tags")
 
     def spare_number(self, number: int) -> Any:
         """The number for one more request (0-9: `Request`) or command (0-10: its id) to the client.
 
         The client's response to it, or its completion, has no effect.
         """
-        raise NotImplementedError(f"methods of {self.protocol} have no numbers")
+        raise AssertionError(f"methods of {self.protocol} have no numbers")
 
     def withhold_command(self, number: int) -> int | None:
         """In 0-10: withhold the command that is being sent. Returns its id, or None without a session.
@@ -138,11 +123,9 @@ class FaultPort(ABC):
     # `what` is what counts: None for a publish in 0-9-x, a `Request` or a `Response` in 0-9, the frames of a
     # command in 0-10. Without confirms a publish is not counted.
 
-    @abstractmethod
     def drop(self, number: int, what: Any) -> None:
         """Count it. It is neither executed nor confirmed, answered or completed."""
 
-    @abstractmethod
     def nack(self, number: int, what: Any) -> None:
         """Count a refused publish, and tell its publisher: basic.nack or message.reject.
 
@@ -152,55 +135,45 @@ class FaultPort(ABC):
 
     def returned(self, number: int, what: Any) -> None:
         """Count a returned publish, and confirm or answer it."""
-        raise NotImplementedError(f"faults return no publishes of {self.protocol}")
+        raise AssertionError(f"faults return no publishes of {self.protocol}")
 
     def exception(self, number: int, frames: bytes, code: int, text: str, field_index: int | None) -> None:
         """In 0-10: count a command, and answer it with execution.exception, which ends the session."""
-        raise NotImplementedError(f"there are no exceptions in {self.protocol}")
+        raise AssertionError(f"there are no exceptions in {self.protocol}")
 
     # --- closing ----------------------------------------------------------------------------------------
 
-    @abstractmethod
     def close_channel(self, number: int, code: int, text: str, method: int) -> None:
         """Close a channel as an error in `method` does; `method` is a class-and-method index, 0 for none."""
 
-    @abstractmethod
     def close_connection(self, code: int, text: str, method: int) -> None:
         """Close the connection as an error in `method` does; see `close_channel`."""
 
-    @abstractmethod
     def disconnect(self, *, reset: bool) -> None:
         """End the transport after pending output, without a close method: with FIN, or with a reset."""
 
-    @abstractmethod
     def refuse_login(self, text: str, client_properties: Any) -> None:
         """Refuse the login as for a wrong password. `client_properties` tell what the client supports."""
 
     # --- heartbeats -------------------------------------------------------------------------------------
 
-    @abstractmethod
     def drop_heartbeat(self) -> None:
         """Do not count the last received heartbeat as a sign of life."""
 
-    @abstractmethod
     def enforce_heartbeats(self) -> None:
         """Apply the heartbeat timeout from now on, also on a virtual clock."""
 
     # --- what conditions ask ----------------------------------------------------------------------------
 
-    @abstractmethod
     def destinations(self, number: int, method: Any, properties: Any) -> tuple[str, ...]:
         """The names of the queues that a publish is routed to. Asking changes nothing."""
 
-    @abstractmethod
     def exchange_type(self, name: str) -> str | None:
         """The type of an exchange, or None where there is no such exchange."""
 
-    @abstractmethod
     def consumed_queue(self, number: int, consumer_tag: str) -> str | None:
         """The name of a consumer's queue, or None where there is no such consumer."""
 
-    @abstractmethod
     def held_messages(self, number: int, settlement: Any) -> tuple[tuple[str, Any], ...]:
         """Queue name and message of each delivery that the client holds and settles with this method.
 
@@ -209,7 +182,6 @@ class FaultPort(ABC):
 
     # --- flow -------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def set_flow(self, number: int, active: bool) -> None:
         """Tell the client to stop publishing on a channel, or to continue."""
 
@@ -322,39 +294,27 @@ class BrokerContext(Protocol):
 
 
 class NextTap(Protocol):
-    """The tap that `FaultTap` passes everything on to: the trace's recorder. See `model.tap.Tap`."""
+    """The tap behind the faults' own, which sees what really goes over the wire: see `model.tap.Tap`."""
 
-    confirms_singly: bool
-    intercepts: bool
+    confirms_singly: bool = False
+    intercepts: bool = False
 
     def received(self, connection: Any, frame_type: int, channel: int, payload: bytes) -> bool | None:
         """A whole frame has arrived."""
+        return None
 
     def sending(self, connection: Any, octets: bytes) -> bytes:
         """Whole frames are about to be sent; returns what to send."""
-
-    def connection(self, connection: str, event: str, detail: str = "") -> None:
-        """A connection event."""
-
-    def event(self, event: str, connection: Any, message: Any, *values: object) -> None:
-        """An event of the model."""
-
-
-class NullTap:
-    """A `NextTap` that ignores everything: the one of a broker without a recorder."""
-
-    confirms_singly = False
-    intercepts = False
-
-    def received(self, connection: Any, frame_type: int, channel: int, payload: bytes) -> None:
-        """Ignored."""
-
-    def sending(self, connection: Any, octets: bytes) -> bytes:
-        """Bytes are sent unchanged."""
         return octets
 
     def connection(self, connection: str, event: str, detail: str = "") -> None:
-        """Ignored."""
+        """A connection event."""
+        return
 
     def event(self, event: str, connection: Any, message: Any, *values: object) -> None:
-        """Ignored."""
+        """An event of the model."""
+        return
+
+
+class NullTap(NextTap):
+    """Ignores everything: the tap of a broker without a recorder."""
