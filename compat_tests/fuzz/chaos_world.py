@@ -750,7 +750,7 @@ class World:
     def check_faults_are_gone(self) -> None:
         assert self.server.state.tap is self.books, "the faults are still in the way"
         executor = self.faults._executor
-        assert not executor._waiting, executor._waiting
+        assert not executor.waiting, executor.waiting
         assert not executor._states, [vars(state) for state in executor._states.values()]
         assert not executor.rules, executor.rules
         assert self.server.wrap is None

@@ -136,7 +136,7 @@ class Drop(Action):
     def apply(self, interception: Interception) -> None:
         for group in interception.groups:
             group.drop(interception.state)
-        interception.consume()
+        interception.groups = []
 
 
 class Nack(Action):
@@ -186,7 +186,7 @@ class CommandException(Action):
     def apply(self, interception: Interception) -> None:
         for group in interception.groups:
             group.exception(self._code, self._text, self._field_index)
-        interception.consume()
+        interception.groups = []
 
 
 class ReturnMessage(Action):
@@ -207,7 +207,7 @@ class ReturnMessage(Action):
     def apply(self, interception: Interception) -> None:
         for group in interception.groups:
             group.return_message(interception.state, self._code, self._text)
-        interception.consume()
+        interception.groups = []
 
 
 class Duplicate(Action):
@@ -333,7 +333,7 @@ class Malform(Action):
             octets = group.protocol.malformations[self._how].malform(group)
             interception.executor.note(group.port, f"sent malformed ({self._how}): {octets[:32].hex()}")
             group.port.send(octets)
-        interception.consume()
+        interception.groups = []
 
 
 class CallFunction(Action):

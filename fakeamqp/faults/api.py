@@ -87,7 +87,7 @@ class Faults:
         if optional:
             rule.optional()
         with self._context:
-            self._handles.add(rule)
+            self._handles.append(rule)
             self._executor.add(rule)
         return rule
 
@@ -316,7 +316,7 @@ class Faults:
             self._executor, self.network, self._handles, seed, profile, intensity=intensity, plan=plan
         )
         with self._context:
-            self._handles.add(chaos)
+            self._handles.append(chaos)
             chaos.begin()
         return chaos
 

@@ -74,7 +74,7 @@ class CloseAction(Action):
         group = interception.group
         state = interception.state
         if state.ended:
-            interception.consume()
+            interception.groups = []
             return
         if state.ending:
             return  # Another fault ends the connection already.
@@ -114,7 +114,7 @@ class CloseAction(Action):
         """Drop what is left: silence may end, and a later confirm must not cover it."""
         for each in interception.groups:
             each.drop(interception.state)
-        interception.consume()
+        interception.groups = []
 
     def _close_and_unmute(self, interception: Interception, channel: int | None) -> None:
         self.close(interception)

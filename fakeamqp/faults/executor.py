@@ -48,7 +48,7 @@ class FaultExecutor:
         self.context = context
         self.silence = silence
         self.rules: list[BaseRule] = []
-        self._waiting: dict[Interception, None] = {}
+        self.waiting: dict[Interception, None] = {}
         """The frame groups that are delayed or held, oldest first."""
         self._states: dict[TappedConnection, ConnectionFaultState] = {}
         self._names: dict[Direction, frozenset[str]] = {"received": frozenset(), "sent": frozenset()}
@@ -87,10 +87,15 @@ class FaultExecutor:
             return
         self.rules.remove(rule)
         self._rules_changed()
-        for interception in [each for each in self._waiting if each.rule is rule]:
+        for interception in [each for each in self.waiting if each.rule is rule]:
             interception.release()
         for state in list(self._states.values()):
-            self._release_unwanted(state)
+            # Incomplete frame groups that concern no rule any more pass on.
+            for channel, group in list(state.gathering.items()):
+                if group.name not in self._names["received"]:
+                    del state.gathering[channel]
+                    if not state.deaf:
+                        state.port.receive(group.data)
 
     def _rules_changed(self) -> None:
         for direction in self._names:
@@ -125,7 +130,7 @@ class FaultExecutor:
 
     def settle(self) -> None:
         """Uninstall the tap if there are no rules and nothing is kept."""
-        kept = self.rules or self._waiting or self._deferred or self._subscription_listeners
+        kept = self.rules or self.waiting or self._deferred or self._subscription_listeners
         if kept or not self._installed:
             return
         if not any(state.busy for state in self._states.values()):
@@ -160,7 +165,7 @@ class FaultExecutor:
     def sending(self, connection: TappedConnection, octets: bytes) -> bytes:
         """Return what is left to send of whole frames. See `model.tap.Tap`."""
         state = self._states.get(connection) or self._state_of(connection)
-        watches = self._names["sent"] or state.published or self._waiting
+        watches = self._names["sent"] or state.published or self.waiting
         if state.muted or (
             watches and state.protocol.has_watched_method(octets, state.watched_prefixes["sent"])
         ):
@@ -185,21 +190,19 @@ class FaultExecutor:
     def connection(self, connection: str, event: str, detail: str = "") -> None:
         """Take a connection event. See `model.tap.Tap`."""
         self._next.connection(connection, event, detail)
+        named = [tapped for tapped in self._states if tapped.name == connection]
         if event == "opened":
-            for tapped in self._named(connection):
+            for tapped in named:
                 for rule in self.rules:
                     rule.enforce_heartbeats(tapped.fault_port)
         if event in _OVER:
             self._last_get = None
-            for tapped in self._named(connection):
+            for tapped in named:
                 self._states.pop(tapped).ended = True
-            for interception in [each for each in self._waiting if each.state.ended]:
+            for interception in [each for each in self.waiting if each.state.ended]:
                 if interception.group.name != _CLOSE_OK:
                     interception.abandon()
             self.settle()
-
-    def _named(self, connection: str) -> list[TappedConnection]:
-        return [tapped for tapped in self._states if tapped.name == connection]
 
     def _state_of(self, tapped: TappedConnection) -> ConnectionFaultState:
         found = self._states.get(tapped)
@@ -226,7 +229,7 @@ class FaultExecutor:
     def _consider(self, state: ConnectionFaultState, group: FrameGroup, part: str | None = None) -> bool:
         """Offer a frame group to the rules; the first that fires takes it. Returns whether one does."""
         for rule in list(self.rules):
-            if self._waiting and self._overtakes(rule, state, group):
+            if self.waiting and self._overtakes(rule, state, group):
                 return True
             if rule.part == part and rule.matches(group) and rule.fires(group):
                 if not rule.actions:
@@ -239,7 +242,7 @@ class FaultExecutor:
 
     def _overtakes(self, rule: BaseRule, state: ConnectionFaultState, group: FrameGroup) -> bool:
         """Let a frame group pass one that the rule holds until it is overtaken; returns whether it did."""
-        for each in self._waiting:
+        for each in self.waiting:
             held = each.group
             here = each.rule is rule and each.state is state and held.channel == group.channel
             if here and each.overtaken is not None and held.name == group.name:
@@ -256,7 +259,13 @@ class FaultExecutor:
             self.send(state, group)
             return
         if group.name in self._confirmed and not group.is_duplicate:
-            self._remember(state, group)
+            tag = group.tag
+            if tag is not None:  # Rules about confirms will look at the publish.
+                if self._queue_of_confirms:
+                    group.note_destinations()
+                state.published.setdefault(group.channel, {})[tag] = group
+                if not group.complete:
+                    state.incomplete[group.channel] = group
         group.pass_on(secured=secured)
 
     def confirm(self, state: ConnectionFaultState) -> None:
@@ -287,26 +296,16 @@ class FaultExecutor:
         """
         if interception.rule not in self.rules:
             return False
-        self._waiting[interception] = None
+        self.waiting[interception] = None
         state, group = interception.state, interception.group
         if not interception.blocks and group.direction == "received" and group.name != HEARTBEAT:
             interception.blocks = True
             state.backlog.setdefault(state.ordering_key(group), deque())
         return True
 
-    def stop_waiting(self, interception: Interception) -> None:
-        """End `wait`, except for the frames behind the group."""
-        self._waiting.pop(interception, None)
-
-    def unblock(self, interception: Interception) -> None:
-        """Handle the frames that waited behind a received group."""
-        if interception.blocks:
-            interception.blocks = False
-            self._empty_backlog(interception.state, interception.group)
-
     def held(self, rule: BaseRule) -> list[Interception]:
         """The frame groups that a rule holds until they are released, oldest first."""
-        return [each for each in self._waiting if each.rule is rule and each.held]
+        return [each for each in self.waiting if each.rule is rule and each.held]
 
     def release(self, rule: BaseRule, count: int | None, *, reverse: bool, multiple: bool) -> int:
         """Release what a rule holds; see `Rule.release`."""
@@ -338,17 +337,14 @@ class FaultExecutor:
             batch.sort(key=_tag)
             tags = {_tag(interception) for interception in batch}
             foreign = [tag for tag in self._outstanding(state, channel) if tag not in tags]
-            run: list[Interception] = []
-            for interception in batch:
-                if run and (
-                    interception.group.name != run[-1].group.name
-                    or (foreign and foreign[0] < _tag(interception))
-                ):
+            run = batch[:1]
+            for interception in batch[1:]:
+                spans = bool(foreign) and foreign[0] < _tag(interception)
+                if spans or interception.group.name != run[-1].group.name:
                     yield _combined(run)
                     run = []
                 run.append(interception)
-            if run:
-                yield _combined(run)
+            yield _combined(run)
 
     def _outstanding(self, state: ConnectionFaultState, channel: int) -> list[int]:
         """The tags of the publishes that a client waits for, ascending, as far as they are known.
@@ -358,7 +354,7 @@ class FaultExecutor:
         tags = set(state.published.get(channel, ()))
         if channel in state.unconfirmed:
             tags.add(state.unconfirmed[channel])
-        for interception in self._waiting:
+        for interception in self.waiting:
             group = interception.group
             here = interception.state is state and group.channel == channel
             if here and group.name in state.protocol.confirms:
@@ -425,24 +421,6 @@ class FaultExecutor:
             self.pass_on(state, group)
         return True
 
-    def _release_unwanted(self, state: ConnectionFaultState) -> None:
-        """Pass on the incomplete frame groups that concern no rule any more."""
-        for channel, group in list(state.gathering.items()):
-            if group.name not in self._names["received"]:
-                del state.gathering[channel]
-                if not state.deaf:
-                    state.port.receive(group.data)
-
-    def _remember(self, state: ConnectionFaultState, group: FrameGroup) -> None:
-        """Keep a publish until it is confirmed, so that rules about confirms can look at it."""
-        tag = group.tag
-        if tag is not None:
-            if self._queue_of_confirms:
-                group.note_destinations()
-            state.published.setdefault(group.channel, {})[tag] = group
-            if not group.complete:
-                state.incomplete[group.channel] = group
-
     def _append_to_backlog(
         self, state: ConnectionFaultState, kind: int, channel: int, payload: bytes
     ) -> bool:
@@ -456,7 +434,7 @@ class FaultExecutor:
             state.port.pause(True)
         return True
 
-    def _empty_backlog(self, state: ConnectionFaultState, group: FrameGroup) -> None:
+    def empty_backlog(self, state: ConnectionFaultState, group: FrameGroup) -> None:
         """Handle the frames that waited behind a received group, until another of them waits."""
         key = state.ordering_key(group)
         channel = group.original_channel
@@ -488,7 +466,6 @@ class FaultExecutor:
         return b"".join([group.data for group in left])
 
     def _take_sent(self, state: ConnectionFaultState, group: FrameGroup) -> bool:
-        """Offer a frame group to the rules; returns whether one takes it."""
         name = group.name
         wanted = name in self._names["sent"]
         if name in state.confirms:
@@ -534,35 +511,15 @@ class FaultExecutor:
 
 
 class Interception:
-    """A frame group that a rule has taken, on its way through the rule's actions.
-
-    Args:
-        executor: the executor, for actions.
-        state: the fault state of its connection.
-        rule: the rule that fired.
-        group: the frame group.
-    """
-
-    __slots__ = (
-        "_actions_left",
-        "_timer",
-        "blocks",
-        "executor",
-        "group",
-        "groups",
-        "overtaken",
-        "rule",
-        "state",
-        "waiting",
-    )
+    """A frame group that a rule has taken, on its way through the rule's actions."""
 
     def __init__(
         self, executor: FaultExecutor, state: ConnectionFaultState, rule: BaseRule, group: FrameGroup
     ) -> None:
-        self.executor: FaultExecutor = executor
-        self.state: ConnectionFaultState = state
-        self.rule: BaseRule = rule
-        self.group: FrameGroup = group
+        self.executor = executor
+        self.state = state
+        self.rule = rule
+        self.group = group
         self.groups: list[FrameGroup] = [group]
         """The frame groups to pass on, duplicates and replacements included; empty once consumed."""
         self.waiting: bool = False
@@ -594,10 +551,6 @@ class Interception:
         groups, self.groups = self.groups, []
         for group in groups:
             self.executor.pass_on(self.state, group, secured=secured)
-
-    def consume(self) -> None:
-        """Pass nothing on."""
-        self.groups = []
 
     def delay(self, seconds: float) -> None:
         """Wait so many seconds on the broker's clock."""
@@ -631,7 +584,9 @@ class Interception:
         if self.waiting:
             return
         self.executor.confirm(self.state)
-        self.executor.unblock(self)
+        if self.blocks:
+            self.blocks = False
+            self.executor.empty_backlog(self.state, self.group)
         self.executor.settle()
 
     def abandon(self) -> None:
@@ -639,15 +594,15 @@ class Interception:
         if self.waiting:
             self._stop_waiting()
             self._actions_left.clear()
-            self.consume()
+            self.groups = []
 
     def _stop_waiting(self) -> None:
         self.waiting = False
         self.overtaken = None
-        self.executor.stop_waiting(self)
-        timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
+        self.executor.waiting.pop(self, None)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 def _combined(interceptions: list[Interception]) -> Interception:
@@ -660,6 +615,5 @@ def _combined(interceptions: list[Interception]) -> Interception:
     return last
 
 
-def _tag(interception: Interception) -> int:
-    tag: int = interception.group.method.delivery_tag
-    return tag
+def _tag(interception: Interception) -> Any:
+    return interception.group.method.delivery_tag

@@ -48,13 +48,7 @@ class Handle:
         """Undo the fault; called once, inside the engine."""
 
     def _count_hit(self, count: int = 1) -> None:
-        """Count hits; called inside the engine."""
         self._hits += count
-
-    def _fail(self, error: BaseException) -> None:
-        """Keep the first error of a function of the test: it was raised inside the engine."""
-        if self._error is None:
-            self._error = error
 
     # --- for tests -----------------------------------------------------------------------------
 
@@ -162,35 +156,24 @@ class Handle:
         return f"<{type(self).__name__}: {self.sentence}; {state}, hits={self._hits}>"
 
 
-class Handles:
-    """Every fault of one broker made since the last `clear`, oldest first."""
-
-    def __init__(self) -> None:
-        self._handles: list[Handle] = []
-
-    def __iter__(self) -> Iterator[Handle]:
-        """All handles, removed ones included."""
-        return iter(tuple(self._handles))
+class Handles(list[Handle]):
+    """Every fault of one broker made since the last `clear`, oldest first, removed ones included."""
 
     @property
     def in_force(self) -> tuple[Handle, ...]:
         """The handles that are not removed."""
-        return tuple(handle for handle in self._handles if not handle.removed)
-
-    def add(self, handle: Handle) -> None:
-        """Add a handle."""
-        self._handles.append(handle)
+        return tuple(handle for handle in self if not handle.removed)
 
     def discard(self, handle: Handle) -> None:
         """Forget a handle, if it is known."""
-        if handle in self._handles:
-            self._handles.remove(handle)
+        if handle in self:
+            self.remove(handle)
 
     def clear(self) -> None:
         """Remove all faults, the latest first, and forget them."""
         # What passes on meanwhile may meet faults that are still in force, and chaos makes new ones.
-        while self._handles:
-            self._handles.pop().remove()
+        while self:
+            self.pop().remove()
 
     def verify(self) -> None:
         """Check that every fault has happened, removed or not.
@@ -199,9 +182,9 @@ class Handles:
             UnusedFault: some have not and are not optional.
             Exception: a function of the test raised it in one of them, and no call has raised it yet.
         """
-        for handle in self._handles:
+        for handle in self:
             handle.raise_error()
-        unused = [handle for handle in self._handles if not handle.used]
+        unused = [handle for handle in self if not handle.used]
         if not unused:
             return
         number = "a fault was" if len(unused) == 1 else f"{len(unused)} faults were"

@@ -25,13 +25,13 @@ class LastingFault(Handle):
     """A fault that begins at once, and lasts until it is removed."""
 
     def begin(self) -> None:
-        """Do it; called inside the engine."""
+        """Have it happen; called inside the engine."""
         raise NotImplementedError
 
     def start(self, handles: Handles) -> Self:
         """Begin, as one of the broker's faults."""
         with self._context:
-            handles.add(self)
+            handles.append(self)
             self.begin()
         return self
 
@@ -56,7 +56,6 @@ class Alarm(LastingFault):
         self.reason = reason
 
     def begin(self) -> None:
-        """Block publishers."""
         self._count_hit()
         self.resume()
 
@@ -83,7 +82,6 @@ class Flow(LastingFault):
         self._active = active
 
     def begin(self) -> None:
-        """Send channel.flow."""
         self.send(self._active)
 
     def send(self, active: bool) -> None:
@@ -126,7 +124,6 @@ class Starvation(LastingFault):
         self._connection = connection
 
     def begin(self) -> None:
-        """Starve the present subscriptions, and those to come."""
         self._executor.listen(self.subscribed)
         for port in self._executor.ports():
             if self._connection is None or self._connection.selects(port):
@@ -182,7 +179,6 @@ class Redirection(LastingFault):
         self._others = others
 
     def begin(self) -> None:
-        """Redirect clients from now on."""
         self._context.redirect(self.target, self.known_hosts, self._count_hit)
 
     @property
@@ -190,9 +186,8 @@ class Redirection(LastingFault):
         return f"clients that open a connection are redirected to {self.target}"
 
     def _withdraw(self) -> None:
-        others = (each for each in self._others.in_force if each is not self)
-        lasting = [each for each in others if isinstance(each, Redirection)]
-        if lasting:
-            lasting[-1].begin()
+        others = [each for each in self._others.in_force if isinstance(each, Redirection)]
+        if others:  # This one is not in force any more.
+            others[-1].begin()
         else:
             self._context.redirect(None)

@@ -29,10 +29,7 @@ __all__ = [
 
 CONFIRM = "confirm"
 """The name for a basic.ack or basic.nack by which the broker confirms one publish."""
-_INSTEAD = {
-    "sessions": ": publishers learn of completion instead: on('session.completed', direction='sent')",
-}
-"""By protocol: what a publisher gets in place of confirms."""
+_INSTEAD = ": publishers learn of completion instead: on('session.completed', direction='sent')"
 _HEARTBEAT_CONTROL = "connection.heartbeat"
 """The name of a heartbeat in 0-10."""
 
@@ -46,7 +43,6 @@ class Subject(NamedTuple):
         direction: their direction.
         among: the names of the protocols that have any of them.
         confirms: True for publisher confirms only.
-        only: the protocol that the test has named, if any.
     """
 
     said: tuple[str, ...]
@@ -54,7 +50,6 @@ class Subject(NamedTuple):
     direction: Direction
     among: frozenset[str]
     confirms: bool = False
-    only: str | None = None
 
     @property
     def protocols(self) -> tuple[Dialect, ...]:
@@ -103,11 +98,12 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
     if direction not in (None, "received", "sent"):
         hint = near_match(direction, ("received", "sent"))
         raise FaultError(f"a direction is 'received' (by the broker) or 'sent', not {direction!r}{hint}")
-    if protocol is not None:
-        _check_protocol(protocol)
+    try:
+        known = protocol_names() if protocol is None else (protocol_named(protocol).name,)
+    except UnknownProtocol as problem:
+        raise FaultError(str(problem)) from None
     if not said:
         raise FaultError("name the methods of the rule: on('basic.publish'), on('queue.*'), on('*'), ...")
-    known = protocol_names() if protocol is None else (protocol,)
     if CONFIRM in said:
         if len(said) > 1 or direction == "received":
             raise FaultError(
@@ -115,9 +111,10 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
             )
         confirming = [each for each in known if each in protocols_with("confirms")]
         if not confirming:
-            raise FaultError(f"there are no publisher confirms in {protocol}{_instead(known)}")
+            hint = _INSTEAD if protocol in protocols_with("sessions") else ""
+            raise FaultError(f"there are no publisher confirms in {protocol}{hint}")
         names = frozenset().union(*(dialect_named(each).confirms for each in confirming))
-        return Subject(said, names, "sent", frozenset(confirming), True, protocol)
+        return Subject(said, names, "sent", frozenset(confirming), True)
     named = [name for each in said for name in _named(each, known)]
     if direction is None:
         direction = "received" if any(_goes(name, "received", known) for name in named) else "sent"
@@ -125,25 +122,9 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
     if not going:
         other = "sent" if direction == "received" else "received"
         raise FaultError(f"{' or '.join(said)} is never {direction} by a broker, only {other}")
-    among = frozenset(
-        each
-        for each in known
-        if HEARTBEAT in going or not going.isdisjoint(protocol_named(each).method_names)
-    )
-    return Subject(said, going, "received" if direction == "received" else "sent", among, only=protocol)
-
-
-def _check_protocol(name: str) -> None:
-    try:
-        protocol_named(name)
-    except UnknownProtocol as problem:
-        raise FaultError(str(problem)) from None
-
-
-def _instead(known: tuple[str, ...]) -> str:
-    """The hint on what publishers see in protocols without confirms."""
-    hints = (_INSTEAD.get(each, "") for name in known for each in protocol_named(name).capabilities)
-    return "".join(hints)
+    among = (each for each in known if not going.isdisjoint((HEARTBEAT, *protocol_named(each).method_names)))
+    towards: Direction = "received" if direction == "received" else "sent"
+    return Subject(said, going, towards, frozenset(among))
 
 
 def _named(pattern: str, known: tuple[str, ...]) -> Iterable[str]:
@@ -272,18 +253,12 @@ def conditions(
         if name not in _FIELDS_OF_ALL and name not in subject.fields and name not in subject.properties:
             known = (*_FIELDS_OF_ALL, *subject.fields, *subject.properties, *_OTHER_KEYWORDS)
             raise FaultError(f"{subject} has no field {name!r}{near_match(name, known)}")
-        if (name == "exchange_type" or (name == "type" and name in subject.fields)) and isinstance(
-            value, str
-        ):
-            _check_exchange_type(value, exchange_types)
+        is_type = name == "exchange_type" or (name == "type" and name in subject.fields)
+        if is_type and isinstance(value, str) and exchange_types and value not in exchange_types:
+            raise FaultError(f"there is no exchange type {value!r}{near_match(value, exchange_types)}")
         early = name in _EARLY or (name not in _FIELDS_OF_ALL and name in subject.fields)
         made.append(Condition(name, value, _comparison(name, value), early and not callable(value)))
     return made
-
-
-def _check_exchange_type(name: str, known: frozenset[str]) -> None:
-    if known and name not in known:
-        raise FaultError(f"there is no exchange type {name!r}{near_match(name, known)}")
 
 
 def _comparison(name: str, wanted: Any) -> Callable[[Any], bool]:

@@ -426,7 +426,7 @@ class ProxyRegistry:
     def install(self, fault: NetworkFault, *, newcomers: bool = False) -> None:
         """Put a fault in force. `newcomers`: only for connections that are opened from now on."""
         with self.context:
-            self._handles.add(fault)
+            self._handles.append(fault)
             if fault.refuses_port:
                 self.context.refuse(True)
             self._wrap_all()
@@ -438,7 +438,7 @@ class ProxyRegistry:
     def end_now(self, fault: NetworkFault, how: Literal["fin", "reset"]) -> None:
         """End the connections that a fault concerns; after that the fault is done."""
         with self.context:
-            self._handles.add(fault)
+            self._handles.append(fault)
             self._wrap_all()
             for proxy in self.proxies:
                 if fault.concerns(proxy) and not proxy.over:

@@ -22,53 +22,9 @@ if TYPE_CHECKING:
     from fakeamqp.faults.matching import Condition, ConnectionSelector, Subject
     from fakeamqp.faults.port import FaultPort
 
-__all__ = ["ACTIONS", "ActionRow", "BaseRule", "Rule", "Trigger"]
+__all__ = ["ACTIONS", "ActionRow", "BaseRule", "Rule"]
 
 _MOST_MISSES = 50
-
-
-class Trigger:
-    """Counts the frame groups that match a rule, and decides which of them fire it.
-
-    Args:
-        random: draws for `probability`.
-    """
-
-    def __init__(self, random: Random) -> None:
-        self.calls: int = 0
-        """How many frame groups matched."""
-        self.limit: int | None = None
-        """The largest number of hits."""
-        self.only: int | None = None
-        """The only call that fires; 1 is the first."""
-        self.after = 0
-        """The number of first calls that do not fire."""
-        self.probability: float | None = None
-        self._random = random
-
-    def count(self, hits: int) -> bool:
-        """Count one call; returns whether the rule fires, which has fired `hits` times so far."""
-        self.calls += 1
-        return (
-            self.calls > self.after
-            and (self.only is None or self.calls == self.only)
-            and (self.limit is None or hits < self.limit)
-            and (self.probability is None or self._random.random() < self.probability)
-        )
-
-    @property
-    def words(self) -> str:
-        """The trigger in words, such as " (after 3)"; "" if every call fires."""
-        words = []
-        if self.only is not None:
-            words.append(f"only number {self.only}")
-        if self.after:
-            words.append(f"after {self.after}")
-        if self.limit is not None:
-            words.append("once at most" if self.limit == 1 else f"{self.limit} times at most")
-        if self.probability is not None:
-            words.append(f"with probability {self.probability:g}")
-        return f" ({', '.join(words)})" if words else ""
 
 
 class BaseRule(Handle):
@@ -102,7 +58,15 @@ class BaseRule(Handle):
         self._executor = executor
         self._conditions = conditions
         self._connection = connection
-        self._trigger = Trigger(self.random)
+        self._calls = 0
+        """How many frame groups matched."""
+        self._limit: int | None = None
+        """The largest number of hits."""
+        self._only: int | None = None
+        """The only call that fires; 1 is the first."""
+        self._after = 0
+        """The number of first calls that do not fire."""
+        self._probability: float | None = None
         self._near: dict[str, None] = {}
         self._what = ""
         """What it concerns, in words; empty before `sentence` is read."""
@@ -130,7 +94,6 @@ class BaseRule(Handle):
         return self._matches(group)
 
     def _matches(self, group: FrameGroup, *, begun: bool = False) -> bool:
-        """See `matches`. `begun`: the content has not arrived yet."""
         subject = self.subject
         if group.direction != subject.direction or group.name not in subject.names:
             return False
@@ -168,15 +131,20 @@ class BaseRule(Handle):
 
     def fires(self, group: FrameGroup) -> bool:
         """Count a matching frame group; returns whether the rule fires."""
-        fires = self._trigger.count(self._hits)
-        if fires:
-            self._hits += 1
+        self._calls += 1
+        fires = (
+            self._calls > self._after
+            and (self._only is None or self._calls == self._only)
+            and (self._limit is None or self._hits < self._limit)
+            and (self._probability is None or self.random.random() < self._probability)
+        )
+        self._hits += fires
         return fires
 
     @property
     def calls(self) -> int:
         """How many methods matched, whether or not the rule fired."""
-        return self._trigger.calls
+        return self._calls
 
     # --- in force -------------------------------------------------------------------------------------
 
@@ -191,7 +159,8 @@ class BaseRule(Handle):
         self._executor.note(group.port, f"{self} has failed: {error!r}")
         if hasattr(error, "add_note"):  # Since Python 3.11.
             error.add_note(f"raised in a fault rule: {self}\nat: {group}")
-        self._fail(error)
+        if self._error is None:
+            self._error = error
 
     def enforce_heartbeats(self, port: FaultPort) -> None:
         """Apply the heartbeat timeout to a connection if this rule drops the client's heartbeats."""
@@ -213,31 +182,42 @@ class BaseRule(Handle):
         """The rule in words."""
         self._what = self._what or self._concerns()
         done = ", then ".join(action.words for action in self.actions) or "count it"
-        return f"when {self._what}: {done}{self._trigger.words}"
+        return f"when {self._what}: {done}{self._trigger}"
+
+    @property
+    def _trigger(self) -> str:
+        """When it fires, such as " (after 3)"; "" if every call fires."""
+        words = []
+        if self._only is not None:
+            words.append(f"only number {self._only}")
+        if self._after:
+            words.append(f"after {self._after}")
+        if self._limit is not None:
+            words.append("once at most" if self._limit == 1 else f"{self._limit} times at most")
+        if self._probability is not None:
+            words.append(f"with probability {self._probability:g}")
+        return f" ({', '.join(words)})" if words else ""
 
     def _concerns(self) -> str:
-        received = self.subject.direction == "received"
         words = [str(self.subject)]
         asked = [str(condition) for condition in self._conditions]
         if asked:
             words.append("with " + " and ".join(asked))
         if self._connection is not None:
             words.append(f"on connection {self._connection.said!r}")
-        words.append("comes" if received else "is to be sent")
-        what = " ".join(words)
+        words.append("comes" if self.subject.direction == "received" else "is to be sent")
         if self.part is not None:
-            what += f" as far as its {self.part}"
-        return what
+            words.append(f"as far as its {self.part}")
+        return " ".join(words)
 
     def near_misses(self) -> Iterable[str]:
         """What passed and almost matched."""
-        calls = self._trigger.calls
-        if calls:
-            if calls == self._hits:
-                return ()
-            each = " each time" if self._hits else ""
-            return [f"{calls} matched, but the rule was not to fire{each}{self._trigger.words}"]
-        return tuple(self._near)
+        if not self._calls:
+            return tuple(self._near)
+        if self._calls == self._hits:
+            return ()
+        each = " each time" if self._hits else ""
+        return [f"{self._calls} matched, but the rule was not to fire{each}{self._trigger}"]
 
 
 P = ParamSpec("P")
@@ -323,21 +303,21 @@ class Rule(BaseRule):
     def times(self, n: int) -> Self:
         """Fire `n` times at most."""
         check_count("times", n)
-        self._trigger.limit = n
+        self._limit = n
         return self
 
     @checked
     def on_call(self, n: int) -> Self:
         """Fire only when the `n`th matching method passes; 1 is the first."""
         check_count("on_call", n)
-        self._trigger.only = n
+        self._only = n
         return self
 
     @checked
     def after(self, n: int) -> Self:
         """Let the first `n` matching methods pass."""
         check_count("after", n, least=0)
-        self._trigger.after = n
+        self._after = n
         return self
 
     @checked
@@ -345,7 +325,7 @@ class Rule(BaseRule):
         """Fire with probability `p`, drawn from the broker's seed: the same seed, the same draws."""
         if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1:
             raise FaultError(f"a probability is between 0 and 1, not {p!r}")
-        self._trigger.probability = p
+        self._probability = p
         return self
 
     # --- what it does ---------------------------------------------------------------------------------
