@@ -9,7 +9,6 @@ imported, and a row loads the protocol's modules on first use.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from fakeamqp.errors import FakeAMQPError, near_match
@@ -89,7 +88,7 @@ class RedactedValue(NamedTuple):
     size: int
 
 
-class Dialect(ABC):
+class Dialect(Protocol):
     """What one protocol says about its bytes: frames, frame groups, malformations, secrets and text.
 
     "Method" stands for the commands and controls of 0-10 as well.
@@ -111,22 +110,18 @@ class Dialect(ABC):
     header_size: int
     """The number of bytes before the payload; they tell the size of the frame."""
 
-    @abstractmethod
     def length(self, header: bytes) -> int:
         """The size in bytes of the frame that begins with these `header_size` bytes, these included."""
 
-    @abstractmethod
     def may_begin(self, octet: int) -> bool:
         """True if a frame can begin with this byte."""
 
-    @abstractmethod
     def cut(self, octets: bytes) -> list[tuple[int, int, bytes, int]]:
         """Kind, channel, payload and announced payload size of each frame.
 
         The payload of an incomplete last frame is the part that is there. Never raises.
         """
 
-    @abstractmethod
     def frame(self, kind: int, channel: int, payload: bytes) -> bytes:
         """One frame as bytes.
 
@@ -134,7 +129,6 @@ class Dialect(ABC):
             WireError: a number does not fit its field.
         """
 
-    @abstractmethod
     def part(self, kind: int, payload: bytes) -> Part:
         """What a frame holds."""
 
@@ -157,15 +151,12 @@ class Dialect(ABC):
     allowed_while_closing: frozenset[str]
     """The methods that may still be sent on a channel that a fault closes."""
 
-    @abstractmethod
     def make_properties(self, **values: Any) -> Any:
         """Properties with these values."""
 
-    @abstractmethod
     def has(self, what: Any) -> bool:
         """True for a method of this protocol."""
 
-    @abstractmethod
     def encode(
         self, what: Any, port: Any, channel: int, body: bytes | None, properties: Mapping[str, Any]
     ) -> bytes:
@@ -193,49 +184,38 @@ class Dialect(ABC):
     wrapper_prefix: bytes | None = None
     """The first `prefix_size` bytes of payloads whose method comes later in them."""
 
-    @abstractmethod
     def group(self, port: Any, direction: Direction, channel: int, frames: list[tuple[int, bytes]]) -> Any:
         """Make a `fakeamqp.faults.frame_group.FrameGroup` of its first frame or of all its frames."""
 
-    @abstractmethod
     def starts(self, kind: int) -> bool:
         """True if a frame group begins with a frame of that kind."""
 
-    @abstractmethod
     def stands_alone(self, kind: int) -> bool:
         """True if such a frame may come between the frames of a group on the same channel."""
 
-    @abstractmethod
     def ordering_key(self, kind: int, channel: int, payload: bytes) -> int:
         """Frames with the same ordering key keep their order: the channel, or -1 for the connection."""
 
-    @abstractmethod
     def has_watched_method(self, octets: bytes, prefixes: frozenset[bytes]) -> bool:
         """True if a frame group in whole frames has one of these prefixes; a heartbeat always counts."""
 
     # --- reading: no bytes make these methods raise -----------------------------------------------------
 
-    @abstractmethod
     def frame_name(self, kind: int, payload: bytes) -> str:
         """The name of the method, or of the kind of frame."""
 
-    @abstractmethod
     def describe(self, kind: int, payload: bytes) -> str:
         """The frame in one line that begins with its name."""
 
-    @abstractmethod
     def method(self, kind: int, payload: bytes) -> Any:
         """The decoded method, or None if the frame has none or it cannot be decoded."""
 
-    @abstractmethod
     def properties(self, kind: int, payload: bytes) -> Any:
         """The decoded properties, or None if the frame has none or they cannot be decoded."""
 
-    @abstractmethod
     def body_size(self, kind: int, payload: bytes) -> int | None:
         """The size of the body that a header announces; None if it announces none."""
 
-    @abstractmethod
     def begins_content(self, kind: int, payload: bytes) -> bool:
         """True if frames with properties and a body follow."""
 
@@ -251,28 +231,23 @@ class Dialect(ABC):
         """The body in the method itself, without further frames; None if there is none."""
         return None
 
-    @abstractmethod
     def values(self, record: Any) -> Iterator[tuple[str, Any]]:
         """The fields of a method or of properties, without reserved ones. A secret is a `RedactedValue`."""
 
-    @abstractmethod
     def columns(self, method: Any, direction: str) -> dict[str, Any]:
         """The values of a method for the columns exchange, routing_key, queue, consumer_tag, delivery_tag,
         redelivered and reply_code, as far as it has them. A method with its body in itself also has
         message_id and body_size.
         """
 
-    @abstractmethod
     def columns_of_content(self, kind: int, payload: bytes, direction: str) -> dict[str, Any]:
         """The values of a header for the columns message_id and body_size (None if only the body frames tell
         it), and for columns that its method does not fill.
         """
 
-    @abstractmethod
     def to_json(self, kind: int, payload: bytes) -> dict[str, Any]:
         """The part of the JSON form that depends on the protocol; see `fakeamqp.trace.json_form`."""
 
-    @abstractmethod
     def redacted(self, kind: int, payload: bytes, channel: int) -> bytes:
         """The payload with each secret replaced by asterisks of the same length."""
 
@@ -280,11 +255,9 @@ class Dialect(ABC):
         """True if Wireshark dissects frames of this kind."""
         return True
 
-    @abstractmethod
     def filled(self, kind: int, payload: Any) -> tuple[bytes, str]:
         """A complete payload in place of a truncated one, and a comment on what differs."""
 
-    @abstractmethod
     def dialogue(self) -> Any:
         """A new `fakeamqp.trace.dialogue.Dialogue`, which reads the frames of one connection."""
 

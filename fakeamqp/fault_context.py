@@ -12,7 +12,6 @@ from fakeamqp.model.state import Redirect
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.faults.port import BrokerContext
     from fakeamqp.inspect import QueueInspector
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
@@ -62,13 +61,11 @@ class FaultContext:
 
     @property
     def seed(self) -> int | str | None:
-        """The broker's seed; without one, that of the simulation."""
         seed = self._state.seed
         return self._engine.seed if seed is None else seed
 
     @property
     def simulation_seed(self) -> int | str | None:
-        """The seed of the simulation that the broker runs in, or None."""
         return self._engine.seed
 
     def __enter__(self) -> Self:
@@ -79,64 +76,49 @@ class FaultContext:
         self._engine.__exit__(*error)
 
     def now(self) -> float:
-        """The current instant of the broker's clock, in seconds."""
         return self._state.clock.now()
 
     def call_at(self, due: float, callback: Callable[[], object], label: str) -> Timer:
-        """Set a timer on the broker's clock."""
         return self._state.timers.call_at(due, callback, label)
 
     def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
-        """Wait at most `timeout` real seconds; returns whether the predicate held."""
         return self._engine.wait_until(predicate, timeout)
 
     async def wait_until_async(self, predicate: Callable[[], object], timeout: float) -> bool:
-        """`wait_until` for coroutines: the event loop keeps running."""
         return await self._engine.wait_until_async(predicate, timeout)
 
     def span(self, timeout: float) -> str:
-        """How long a wait was, for a timeout error; see `fakeamqp.inspect.hints.span`."""
         return span(self._state, timeout)
 
     def report(self) -> str:
-        """Text to append to a timeout error; see `fakeamqp.inspect.hints.wait_report`."""
         return wait_report(self._state)
 
     def connections(self) -> Iterable[Any]:
-        """The open connections, oldest first."""
         return list(self._state.connections)
 
     def alias(self, name: str) -> str | None:
-        """The connection's short name in the trace, or None without a trace."""
         return None if self._recorder is None else self._recorder.alias(name)
 
     def next_tap(self) -> Tap | None:
-        """The tap of the broker without faults; None if it has none."""
         return self._observer
 
     def install(self, tap: Any) -> None:
-        """Make `tap` the broker's tap; None restores the one without faults."""
         self._state.tap = self._observer if tap is None else tap
 
     def note(self, connection: str, event: str, detail: str) -> None:
-        """Add a connection event to the trace, if there is one."""
         if self._recorder is not None:
             self._recorder.connection(connection, event, detail)
 
     def wrap_connections(self, wrap: Callable[[Any, Callable[[], object]], Any] | None) -> None:
-        """Wrap every connection, open or to come; None removes the wrapper from idle connections."""
         self._engine.wrap_connections(wrap)
 
     def refuse(self, refusing: bool) -> None:
-        """Have the operating system refuse connections to the port, or accept them again."""
         self._engine.refuse(refusing)
 
     def restart(self, *, crash: bool, durable: bool) -> None:
-        """Restart the broker on the same port."""
         self._owner.restart(crash=crash, durable=durable)
 
     def block(self, source: str, reason: str | None) -> None:
-        """Block all publishers; with None, end this source's alarm."""
         if reason is None:
             self._state.unblock(source)
         else:
@@ -148,15 +130,7 @@ class FaultContext:
         known_hosts: tuple[str, ...] = (),
         note: Callable[[], object] = lambda: None,
     ) -> None:
-        """Redirect clients that open a connection; None stops it. `note` is called once per client."""
         self._state.redirect = None if host is None else Redirect(host, known_hosts, note)
 
     def cancel_consumers(self, queue: str, virtual_host: str) -> int:
-        """Cancel a queue's consumers; returns how many there were."""
         return self._owner.queue(queue, virtual_host).cancel_consumers()
-
-
-if TYPE_CHECKING:
-
-    def _check(context: FaultContext) -> BrokerContext:
-        return context

@@ -134,9 +134,7 @@ class Drop(Action):
     drops = True
 
     def apply(self, interception: Interception) -> None:
-        for group in interception.groups:
-            group.drop(interception.state)
-        interception.groups = []
+        interception.drop()
 
 
 class Nack(Action):
@@ -264,26 +262,23 @@ class Replace(Action):
         if (self._body is not None or self._properties) and not subject.has_content:
             raise FaultError(f"{subject} has no content: replace() can change its fields only")
         self._check_values(subject)
-        said = {**self._fields, **self._properties}
-        said.update({} if self._body is None else {"body": self._body})
-        said.update({} if self._channel is None else {"channel": self._channel})
+        others = {"body": self._body, "channel": self._channel}
+        said = {name: value for name, value in others.items() if value is not None}
+        said = {**self._fields, **self._properties, **said}
         self.words: str = "replace " + ", ".join(f"{name}={_in_words(value)}" for name, value in said.items())
 
     def _check_values(self, subject: Subject) -> None:
-        """Check that the values can be encoded. Values from functions are checked when they are made.
-
-        Raises:
-            FaultError: a value cannot be encoded.
-        """
+        """Check that the values can be encoded. Values from functions are checked when they are made."""
         for protocol in subject.protocols:
             for kind in subject.kinds(protocol):
                 for name, value in self._fields.items():
                     if name in kind.fields and not callable(value):
-                        _check_value(subject, name, value, partial(kind.make, **{name: value}))
+                        made = partial(kind.make, **{name: value})
+                        _check_value(f"{subject} cannot have {name}={value!r}", made)
             for name, value in self._properties.items():
                 if name in (*protocol.property_names, "headers") and not callable(value):
-                    carrier = partial(protocol.make_properties, **{name: value})
-                    _check_value("no content", name, value, carrier)
+                    made = partial(protocol.make_properties, **{name: value})
+                    _check_value(f"no content can have {name}={value!r}", made)
 
     def apply(self, interception: Interception) -> None:
         """If a value from a function cannot be encoded, all pass unchanged."""
@@ -298,12 +293,11 @@ class Replace(Action):
         return group.replace(fields=self._fields, properties=self._properties, body=octets, channel=channel)
 
 
-def _check_value(subject: object, name: str, value: Any, make: Callable[[], Any]) -> None:
+def _check_value(refusal: str, make: Callable[[], Any]) -> None:
     try:
         make().encode()
     except Exception as problem:  # Encoders raise errors of many types.
-        can = f"{subject} can have" if subject == "no content" else f"{subject} cannot have"
-        raise FaultError(f"{can} {name}={value!r}: {problem}") from problem
+        raise FaultError(f"{refusal}: {problem}") from problem
 
 
 def _in_words(value: Any) -> str:

@@ -315,10 +315,7 @@ class Faults:
         chaos = Chaos(
             self._executor, self.network, self._handles, seed, profile, intensity=intensity, plan=plan
         )
-        with self._context:
-            self._handles.append(chaos)
-            chaos.begin()
-        return chaos
+        return chaos.start(self._handles)
 
     @property
     def plans(self) -> tuple[str, ...]:

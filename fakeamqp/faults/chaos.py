@@ -26,7 +26,7 @@ from fakeamqp.faults.actions import DELIVERIES, Action
 from fakeamqp.faults.closing import How, When
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.handle import Handle
-from fakeamqp.faults.lasting import Alarm, Flow
+from fakeamqp.faults.lasting import Alarm, Flow, LastingFault
 from fakeamqp.faults.matching import CONFIRM, Subject, subject_of
 from fakeamqp.faults.rule import BaseRule
 
@@ -431,7 +431,7 @@ def _parse_line(line: str) -> tuple[MethodPlace, str]:
     return MethodPlace(connection, direction, method, int(channel), int(number)), fault
 
 
-class Chaos(Handle):
+class Chaos(LastingFault):
     """Faults at random. `plan` is what has happened so far; given as `plan`, it happens again.
 
     Args:

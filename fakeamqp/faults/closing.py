@@ -11,7 +11,6 @@ from fakeamqp.faults.frame_group import HEARTBEAT
 
 if TYPE_CHECKING:
     from fakeamqp.faults.executor import Interception
-    from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.matching import Subject
 
 __all__ = [
@@ -63,63 +62,41 @@ class CloseAction(Action):
         """Close it now."""
         raise NotImplementedError
 
-    def _exempt(self, group: FrameGroup, channel: int | None) -> frozenset[str]:
-        """The methods that may still be sent."""
-        if not self.says_why:
-            return frozenset()
-        return frozenset(("connection.close",)) if channel is None else group.protocol.allowed_while_closing
-
     def apply(self, interception: Interception) -> None:
         """Close at the right moment."""
-        group = interception.group
-        state = interception.state
+        group, state = interception.group, interception.state
         if state.ended:
             interception.groups = []
             return
-        if state.ending:
-            return  # Another fault ends the connection already.
-        if interception.rule.removed:
-            return  # A frame group that was held when its rule was removed passes on unchanged.
+        if state.ending or interception.rule.removed:
+            return  # Another fault ends the connection; or the rule held the group when it was removed.
         if self._when == "after":
             interception.pass_on()
             if state.ending:
                 return  # Passing it on has ended the connection in another way.
         channel = group.channel if self.channel_only and not group.on_connection else None
-        if group.direction == "received":
-            self._close_received(interception, channel)
-        else:
-            self._close_sent(interception, channel)
+        allowed: frozenset[str] = frozenset()
+        if self.says_why:
+            allowed = (
+                frozenset(("connection.close",)) if channel is None else group.protocol.allowed_while_closing
+            )
 
-    def _close_received(self, interception: Interception, channel: int | None) -> None:
-        group, state = interception.group, interception.state
+        def close() -> None:
+            self.close(interception)
+            if not self.crashes:
+                state.unmute(channel)
+
+        if group.direction == "sent":
+            state.mute(channel, but=allowed)
+            interception.drop()
+            interception.executor.defer(interception, close, f"fault: {group.name} closes something")
+            return
         group.port.flush_confirms()  # Confirms that are due already are sent before the close.
-        state.mute(channel, but=self._exempt(group, channel))
+        state.mute(channel, but=allowed)
         if self._when == "before":
             interception.pass_on(secured=not self.crashes)
-        self._drop(interception)
-        self._close_and_unmute(interception, channel)
-
-    def _close_sent(self, interception: Interception, channel: int | None) -> None:
-        group, state = interception.group, interception.state
-        state.mute(channel, but=self._exempt(group, channel))
-        self._drop(interception)
-        interception.executor.defer(
-            interception,
-            lambda: self._close_and_unmute(interception, channel),
-            f"fault: {group.name} closes something",
-        )
-
-    @staticmethod
-    def _drop(interception: Interception) -> None:
-        """Drop what is left: silence may end, and a later confirm must not cover it."""
-        for each in interception.groups:
-            each.drop(interception.state)
-        interception.groups = []
-
-    def _close_and_unmute(self, interception: Interception, channel: int | None) -> None:
-        self.close(interception)
-        if not self.crashes:
-            interception.state.unmute(channel)
+        interception.drop()
+        close()
 
 
 class CloseConnection(CloseAction):

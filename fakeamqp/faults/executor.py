@@ -552,6 +552,12 @@ class Interception:
         for group in groups:
             self.executor.pass_on(self.state, group, secured=secured)
 
+    def drop(self) -> None:
+        """Drop the frame groups. Numbered methods keep their numbers; no later confirm covers them."""
+        for group in self.groups:
+            group.drop(self.state)
+        self.groups = []
+
     def delay(self, seconds: float) -> None:
         """Wait so many seconds on the broker's clock."""
         if self.hold():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from random import Random
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from fakeamqp.dialects import Dialect, default_protocol, protocol_named, protocol_of
 
@@ -30,49 +30,42 @@ _TICK = 0.05
 
 
 class ByteQueue:
-    """A queue of bytes. Bytes leave in order, in pieces of any size."""
+    """A queue of bytes. Bytes leave in order, in pieces of any size. `size` is how many wait."""
 
-    __slots__ = ("_offset", "_pieces", "size")
+    __slots__ = ("_pieces", "size")
 
     def __init__(self) -> None:
-        self._pieces: deque[bytes] = deque()
-        self._offset = 0
-        #: How many bytes wait.
+        self._pieces: deque[memoryview] = deque()
         self.size: int = 0
 
     def put(self, octets: bytes) -> None:
         """Add bytes at the end."""
         if octets:
-            self._pieces.append(octets)
+            self._pieces.append(memoryview(octets))
             self.size += len(octets)
 
     def put_back(self, octets: bytes) -> None:
         """Add bytes at the beginning."""
         if octets:
-            if self._offset:
-                self._pieces[0] = self._pieces[0][self._offset :]
-                self._offset = 0
-            self._pieces.appendleft(octets)
+            self._pieces.appendleft(memoryview(octets))
             self.size += len(octets)
 
     def take(self, most: int) -> bytes:
         """Take at most `most` bytes from the beginning."""
-        taken: list[bytes] = []
+        taken: list[memoryview] = []
         while most and self._pieces:
-            first = self._pieces[0]
-            piece = first[self._offset : self._offset + most]
+            piece = self._pieces.popleft()
+            if len(piece) > most:
+                self._pieces.appendleft(piece[most:])
+                piece = piece[:most]
             most -= len(piece)
             self.size -= len(piece)
-            self._offset += len(piece)
-            if self._offset == len(first):
-                self._pieces.popleft()
-                self._offset = 0
             taken.append(piece)
-        return taken[0] if len(taken) == 1 else b"".join(taken)
+        return b"".join(taken)
 
     def take_piece(self) -> bytes:
         """Take the first piece as it was put in."""
-        return self.take(len(self._pieces[0]) - self._offset) if self._pieces else b""
+        return self.take(len(self._pieces[0])) if self._pieces else b""
 
 
 class Latency:
@@ -80,8 +73,8 @@ class Latency:
 
     Args:
         seconds: the delay.
-        jitter: the largest deviation from it, in seconds.
-        random: draws the deviation.
+        jitter: the largest deviation from it, in seconds; drawn from `random`.
+        random: see `jitter`.
     """
 
     def __init__(self, seconds: float, jitter: float, random: Random) -> None:
@@ -162,17 +155,11 @@ class Bandwidth:
         return max(due, self._looked + _MARGIN)
 
 
-class SliceShaper:
-    """Splits the stream into small pieces.
+class SliceShaper(NamedTuple):
+    """Splits the stream into pieces of `octets` bytes at most, with `pause` seconds between them."""
 
-    Args:
-        octets: the largest size of a piece.
-        pause: seconds between a piece and the next one.
-    """
-
-    def __init__(self, octets: int, pause: float) -> None:
-        self.octets = octets
-        self.pause = pause
+    octets: int
+    pause: float
 
 
 class Cut:
@@ -190,8 +177,8 @@ class Cut:
 
     def __init__(self, octets: int | None, frames: int | None, how: How, protocol: str | None = None) -> None:
         self.how = how
-        #: The number of bytes or frames that have passed.
         self.passed: int = 0
+        """The number of bytes or frames that have passed."""
         self._octets = octets
         self._frames = frames
         self._dialect = _dialect(protocol)
