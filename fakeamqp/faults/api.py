@@ -137,14 +137,11 @@ class Faults:
     @checked
     def memory_alarm(self, reason: str = "low on memory") -> Alarm:
         """Block all publishers, as a broker that is low on memory does; `remove` ends it."""
-        return self._alarm(reason)
+        return Alarm(self._context, reason).start(self._handles)
 
     @checked
     def disk_alarm(self, reason: str = "low on disk") -> Alarm:
         """Block all publishers, as a broker that is low on disk space does; `remove` ends it."""
-        return self._alarm(reason)
-
-    def _alarm(self, reason: str) -> Alarm:
         return Alarm(self._context, reason).start(self._handles)
 
     @checked

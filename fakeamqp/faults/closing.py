@@ -84,15 +84,15 @@ class CloseAction(Action):
         def close() -> None:
             self.close(interception)
             if not self.crashes:
-                state.unmute(channel)
+                state.muted.pop(channel, None)
 
         if group.direction == "sent":
-            state.mute(channel, but=allowed)
+            state.muted[channel] = allowed
             interception.drop()
             interception.executor.defer(interception, close, f"fault: {group.name} closes something")
             return
         group.port.flush_confirms()  # Confirms that are due already are sent before the close.
-        state.mute(channel, but=allowed)
+        state.muted[channel] = allowed
         if self._when == "before":
             interception.pass_on(secured=not self.crashes)
         interception.drop()

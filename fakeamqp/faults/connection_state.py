@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ConnectionFaultState"]
 
-_CONNECTION = -1
-"""The key for all channels of a connection in `muted`."""
-
 
 class ConnectionFaultState:
     """The fault state of one connection.
@@ -63,8 +60,8 @@ class ConnectionFaultState:
         """By channel: the tag of the first publish that a fault leaves unconfirmed for ever."""
         self.generations: dict[int, int] = {}
         """By channel: how often it was closed."""
-        self.muted: dict[int, frozenset[str]] = {}
-        """By channel: nothing is sent on it, except these methods."""
+        self.muted: dict[int | None, frozenset[str]] = {}
+        """By channel, None for all: nothing is sent on it, except these methods."""
         self.deaf = False
         """True if received frames are discarded."""
         self.ended = False
@@ -86,7 +83,7 @@ class ConnectionFaultState:
     @property
     def ending(self) -> bool:
         """True if a fault is about to end the connection."""
-        return _CONNECTION in self.muted
+        return None in self.muted
 
     def watch(self, names: Mapping[Direction, frozenset[str]]) -> None:
         """Watch for the methods of these names; others pass without becoming frame groups."""
@@ -109,18 +106,10 @@ class ConnectionFaultState:
 
     # --- what is sent -----------------------------------------------------------------------------------
 
-    def mute(self, channel: int | None, but: frozenset[str]) -> None:
-        """Send nothing more on a channel, or (None) on any channel, except these methods."""
-        self.muted[_CONNECTION if channel is None else channel] = but
-
-    def unmute(self, channel: int | None) -> None:
-        """End `mute`."""
-        self.muted.pop(_CONNECTION if channel is None else channel, None)
-
     def suppresses(self, group: FrameGroup) -> bool:
         """Suppress a frame group on a muted channel; returns whether it was."""
         muted, name = self.muted, group.name
-        if not muted or all(name in muted.get(each, (name,)) for each in (group.channel, _CONNECTION)):
+        if not muted or all(name in muted.get(each, (name,)) for each in (group.channel, None)):
             return False
         group.suppressed(self)
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import CO_VARKEYWORDS
 from typing import ParamSpec, TypeVar
 
 from fakeamqp.errors import FakeAMQPError, WaitTimeout, near_match
@@ -53,8 +54,13 @@ def check_count(call: str, n: object, least: int = 1) -> None:
 
 
 def checked(method: Callable[P, T]) -> Callable[P, T]:
-    """Make a method raise `FaultError` for a misspelled keyword; the text names the nearest one."""
+    """Make a method raise `FaultError` for a misspelled keyword; the text names the nearest one.
+
+    A method that takes any keyword checks them itself.
+    """
     code = method.__code__
+    if code.co_flags & CO_VARKEYWORDS:
+        return method
     known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     owner = method.__qualname__.partition(".")[0].lower()
     called = f"network.{method.__name__}" if owner == "network" else method.__name__

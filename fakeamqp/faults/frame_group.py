@@ -213,28 +213,34 @@ class FrameGroup:
         """Remember the queues that a publish is routed to now."""
         self.queues = self._destinations()
 
+    def _settled(
+        self, of_publish: Callable[[Self], tuple[Any, ...]], of_message: Callable[[str, Any], Any]
+    ) -> tuple[Any, ...]:
+        """The values of the publishes that it confirms, otherwise of the deliveries that it settles."""
+        if self.settles:
+            return tuple(value for publish in self.settles for value in of_publish(publish))
+        return tuple(of_message(queue, message) for queue, message in self._held_messages())
+
     def _address(self, name: str) -> tuple[Any, ...]:
         value = self._field(name)
         if value is not ABSENT:
             return (value,)
-        if self.settles:
-            return tuple(publish._field(name) for publish in self.settles)
-        return tuple(getattr(message, name) for _, message in self._held_messages())
+        return self._settled(
+            lambda publish: (publish._field(name),), lambda _, message: getattr(message, name)
+        )
 
     def _queue(self) -> tuple[Any, ...]:
         if self.queues is not None:
             return self.queues
         if self._published_to is not None:
             return self._destinations()
-        if self.settles:
-            return tuple(name for publish in self.settles for name in publish._queue())
         value = self._field("queue")
         if value is not ABSENT:
             return (value,)
         if self._consumer is not None:
             queue = self.port.consumed_queue(self.channel, self._consumer)
             return () if queue is None else (queue,)
-        return tuple(name for name, _ in self._held_messages())
+        return self._settled(lambda publish: publish._queue(), lambda queue, _: queue)
 
     def _exchange_type(self) -> tuple[Any, ...]:
         if self.name == "exchange.declare":
@@ -245,16 +251,15 @@ class FrameGroup:
     def _body(self) -> tuple[Any, ...]:
         if self._brings_message:
             return (self.body,)
-        if self.settles:
-            return tuple(publish.body for publish in self.settles)
-        return tuple(message.body for _, message in self._held_messages())
+        return self._settled(lambda publish: (publish.body,), lambda _, message: message.body)
 
     def _property(self, name: str) -> tuple[Any, ...]:
         if self._brings_message:
             return self._own_property(name)
-        if self.settles:
-            return tuple(value for publish in self.settles for value in publish._own_property(name))
-        return tuple(getattr(message.properties, name, ABSENT) for _, message in self._held_messages())
+        return self._settled(
+            lambda publish: publish._own_property(name),
+            lambda _, message: getattr(message.properties, name, ABSENT),
+        )
 
     def _own_property(self, name: str) -> tuple[Any, ...]:
         """The values that its own content has for a property."""

@@ -241,7 +241,7 @@ class Network:
         if how == "port":
             return self._install(_REFUSALS[how], refuses_port=True)
         ends: Literal["fin", "reset"] = "fin" if how == "close" else "reset"
-        return self._install(_REFUSALS[how], ends=ends, newcomers=True)
+        return self._install(_REFUSALS[how], ends=ends, newcomers_only=True)
 
     # --- all faults -------------------------------------------------------------------------------------
 
@@ -279,17 +279,16 @@ class Network:
         sentence: str,
         shaper: Callable[[NetworkProxy, Direction], Shaper] | None = None,
         direction: str = "both",
-        *,
-        newcomers: bool = False,
         **facts: Any,
     ) -> NetworkFault:
         fault = NetworkFault(self._registry, self._target, sentence, shaper, direction, **facts)
-        self._registry.install(fault, newcomers=newcomers)
+        self._registry.install(fault)
         return fault
 
     def _end_now(self, how: Literal["fin", "reset"]) -> NetworkFault:
-        fault = NetworkFault(self._registry, self._target, f"{self._clients_are} {_ENDS[how]}")
-        self._registry.end_now(fault, how)
+        with self._registry.context:
+            fault = self._install(f"{self._clients_are} {_ENDS[how]}", ends=how)
+            fault.remove()
         return fault
 
     def __repr__(self) -> str:
@@ -330,6 +329,7 @@ class NetworkFault(Handle):
         mutes: bool = False,
         silences: bool = False,
         ends: Literal["fin", "reset"] | None = None,
+        newcomers_only: bool = False,
         refuses_port: bool = False,
         counted: str = "",
     ) -> None:
@@ -339,6 +339,8 @@ class NetworkFault(Handle):
         """True if no bytes pass in either direction while it is in force."""
         self.ends = ends
         """How it ends connections at once; None if it does not."""
+        self.newcomers_only = newcomers_only
+        """True if it concerns only connections that are opened from now on."""
         self.refuses_port = refuses_port
         self.spared = 0
         """It leaves the proxies with this number and below alone."""
@@ -376,8 +378,6 @@ class NetworkFault(Handle):
                 yield f"{called} is another connection"
             elif self._counted:
                 yield f"{called}: {proxy.passed(self)} {self._counted} so far"
-
-    # --- the interface to proxies -----------------------------------------------------------------------
 
     def concerns(self, proxy: NetworkProxy) -> bool:
         """True if it acts on this proxy, as far as the names of the connection are known by now."""
@@ -421,31 +421,17 @@ class ProxyRegistry:
         self._made = 0
         self._wrapping = False
 
-    # --- toxics -----------------------------------------------------------------------------------------
-
-    def install(self, fault: NetworkFault, *, newcomers: bool = False) -> None:
-        """Put a fault in force. `newcomers`: only for connections that are opened from now on."""
+    def install(self, fault: NetworkFault) -> None:
+        """Put a fault in force."""
         with self.context:
             self._handles.append(fault)
             if fault.refuses_port:
                 self.context.refuse(True)
             self._wrap_all()
-            if newcomers:
+            if fault.newcomers_only:
                 fault.spared = self._made
             self.faults.append(fault)
             self._refresh()
-
-    def end_now(self, fault: NetworkFault, how: Literal["fin", "reset"]) -> None:
-        """End the connections that a fault concerns; after that the fault is done."""
-        with self.context:
-            self._handles.append(fault)
-            self._wrap_all()
-            for proxy in self.proxies:
-                if fault.concerns(proxy) and not proxy.over:
-                    fault.hit(proxy, 1)
-                    proxy.end(how)
-            fault._removed = True
-            self._unwrap_idle()
 
     def withdraw(self, fault: NetworkFault) -> None:
         """Take a fault out of force."""
@@ -481,8 +467,6 @@ class ProxyRegistry:
         for proxy in self.proxies:
             proxy.refresh()
 
-    # --- the interface to proxies -----------------------------------------------------------------------
-
     def toxics(self, proxy: NetworkProxy) -> list[NetworkFault]:
         return [fault for fault in self.faults if fault.concerns(proxy)]
 
@@ -498,8 +482,6 @@ class ProxyRegistry:
     def gone(self, proxy: NetworkProxy) -> None:
         self._write_notes(proxy)
         self.proxies = tuple(each for each in self.proxies if each is not proxy)
-
-    # --- the trace --------------------------------------------------------------------------------------
 
     def note(self, proxy: NetworkProxy, sentence: str) -> None:
         """Note in the trace that a fault acts on a connection, as soon as the trace knows the connection."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from inspect import CO_VARKEYWORDS
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from fakeamqp.faults import actions, closing
 from fakeamqp.faults.actions import Action
@@ -223,51 +222,12 @@ class BaseRule(Handle):
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "int": ("integer", ()),
-    "int | None": ("integer", ()),
-    "int | str": ("integer", ()),
-    "float": ("number", ()),
-    "str | None": ("text", ()),
-    "str": ("text", ()),
-    "When": ("choice", get_args(When)),
-    "How": ("choice", get_args(How)),
-}
-"""By annotation: the kind of an argument in a form, and its choices."""
-
 
 class ActionRow(NamedTuple):
-    """An action, as forms and documentation see it.
+    """An action: its class, and the method of `Rule` that adds it, which has its arguments and its help."""
 
-    Args:
-        name: the method of `Rule` that adds it.
-        action: its class, which knows the methods that it fits, and its label.
-        method: the method of `Rule`: its arguments, and its docstring with their units.
-    """
-
-    name: str
     action: type[Action]
     method: Callable[..., object]
-
-    @property
-    def help(self) -> str:
-        """What it does, in one line."""
-        return (self.method.__doc__ or "").partition("\n")[0]
-
-    @property
-    def arguments(self) -> tuple[dict[str, Any], ...]:
-        """The arguments that a form can ask for: `name`, `kind`, and `choices` or the proposed `value`."""
-        made = []
-        for name, annotation in self.method.__annotations__.items():
-            if name != "return" and annotation in _KINDS:
-                kind, choices = _KINDS[annotation]
-                argument: dict[str, Any] = {"name": name, "kind": kind}
-                if choices:
-                    argument["choices"] = list(choices)
-                elif name in self.action.prefilled:
-                    argument["value"] = self.action.prefilled[name]
-                made.append(argument)
-        return tuple(made)
 
 
 ACTIONS: dict[str, ActionRow] = {}
@@ -278,9 +238,8 @@ def _row(action: type[Action]) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Make a method of `Rule` the row of an action."""
 
     def enter(method: Callable[P, T]) -> Callable[P, T]:
-        ACTIONS[method.__name__] = ActionRow(method.__name__, action, method)
-        takes_any = bool(method.__code__.co_flags & CO_VARKEYWORDS)  # Such an action checks them itself.
-        return method if takes_any else checked(method)
+        ACTIONS[method.__name__] = ActionRow(action, method)
+        return checked(method)
 
     return enter
 

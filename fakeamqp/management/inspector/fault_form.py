@@ -6,17 +6,19 @@ The page builds its fields from `offers`, and shows errors of `Faults` with the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from fakeamqp.dialects import protocol_named, protocol_names
+from fakeamqp.faults.closing import How, When
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.rule import ACTIONS
 
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
     from fakeamqp.faults import Rule
+    from fakeamqp.faults.rule import ActionRow
 
-__all__ = ["add", "offers", "release", "remove"]
+__all__ = ["add", "arguments_of", "offers", "release", "remove"]
 
 _COUNT = "count"
 """The choice of no action."""
@@ -28,6 +30,17 @@ _TRIGGERS = (
     ("with_probability", "with this probability, 0 to 1"),
 )
 _CONDITIONS = ("exchange", "routing_key", "queue", "body", "connection")
+_KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "int": ("integer", ()),
+    "int | None": ("integer", ()),
+    "int | str": ("integer", ()),
+    "float": ("number", ()),
+    "str | None": ("text", ()),
+    "str": ("text", ()),
+    "When": ("choice", get_args(When)),
+    "How": ("choice", get_args(How)),
+}
+"""By annotation: the kind of an argument in a form, and its choices."""
 
 
 def offers() -> dict[str, Any]:
@@ -37,8 +50,13 @@ def offers() -> dict[str, Any]:
         "methods": ["confirm", "heartbeat", *sorted(methods)],
         "actions": [
             *(
-                {"name": row.name, "label": row.action.label, "help": row.help, "arguments": row.arguments}
-                for row in ACTIONS.values()
+                {
+                    "name": name,
+                    "label": row.action.label,
+                    "help": (row.method.__doc__ or "").partition("\n")[0],
+                    "arguments": arguments_of(row),
+                }
+                for name, row in ACTIONS.items()
                 if row.action.label
             ),
             {"name": _COUNT, "label": "Only count it", "help": "Count it and pass it on", "arguments": ()},
@@ -46,6 +64,21 @@ def offers() -> dict[str, Any]:
         "triggers": [{"name": name, "label": label} for name, label in _TRIGGERS],
         "conditions": _CONDITIONS,
     }
+
+
+def arguments_of(row: ActionRow) -> tuple[dict[str, Any], ...]:
+    """The arguments that the form can ask for: `name`, `kind`, and `choices` or the proposed `value`."""
+    made = []
+    for name, annotation in row.method.__annotations__.items():
+        if name != "return" and annotation in _KINDS:
+            kind, choices = _KINDS[annotation]
+            argument: dict[str, Any] = {"name": name, "kind": kind}
+            if choices:
+                argument["choices"] = list(choices)
+            elif name in row.action.prefilled:
+                argument["value"] = row.action.prefilled[name]
+            made.append(argument)
+    return tuple(made)
 
 
 def add(broker: Broker, wanted: Mapping[str, Any]) -> Rule:
@@ -66,7 +99,7 @@ def add(broker: Broker, wanted: Mapping[str, Any]) -> Rule:
     given = _object(wanted, "arguments")
     arguments = {
         each["name"]: _value(each["name"], each["kind"], given[each["name"]])
-        for each in (() if row is None else row.arguments)
+        for each in (() if row is None else arguments_of(row))
         if given.get(each["name"]) not in (None, "")
     }
     trigger = _text(wanted, "trigger")
