@@ -19,7 +19,7 @@ from fakeamqp.faults.rule import Rule
 if TYPE_CHECKING:
     from fakeamqp.dialects import Direction
     from fakeamqp.faults.chaos import Chaos
-    from fakeamqp.faults.port import BrokerContext, FaultPort, TappedConnection
+    from fakeamqp.faults.port import BrokerContext, TappedConnection
 
 __all__ = ["Faults"]
 
@@ -84,8 +84,7 @@ class Faults:
         self._rules_made += 1
         random = Random(f"{self._context.seed}:{self._rules_made}")
         rule = Rule(self._executor, subject, asked, among, part, random)
-        if optional:
-            rule.optional()
+        rule._optional = optional
         with self._context:
             self._handles.append(rule)
             self._executor.add(rule)
@@ -174,9 +173,9 @@ class Faults:
             raise FaultError(f"active is True or False, not {active!r}")
         with self._context:
             channels = [
-                (port, number)
-                for port in self._ports(connection)
-                for number in port.channels
+                (tapped.fault_port, number)
+                for tapped in self._open(connection)
+                for number in tapped.fault_port.channels
                 if channel in (None, number)
             ]
             if not channels:
@@ -262,25 +261,26 @@ class Faults:
             raise FaultError(f"send() takes body as bytes, not {body!r}")
         check_channel(channel)
         with self._context:
-            ports = self._ports(connection)
-            if not ports:
+            open_ones = self._open(connection)
+            if not open_ones:
                 raise FaultError(f"there is no open connection{self._said(connection, None)}")
-            output: list[tuple[FaultPort, bytes]] = []
-            for port in ports:
-                protocol = dialect_named(port.protocol)
-                if octets is None and not protocol.has(what):
-                    continue
-                for name in properties:
-                    if name not in (*protocol.property_names, "headers"):
-                        raise FaultError(f"{protocol.name} has no property {name!r}")
-                made = protocol.encode(what, port, channel, body, properties) if octets is None else octets
-                output.append((port, made))
+            output: list[tuple[TappedConnection, bytes]] = []
+            for tapped in open_ones:
+                protocol = dialect_named(tapped.protocol)
+                if octets is not None:
+                    output.append((tapped, octets))
+                elif protocol.has(what):
+                    for name in properties:
+                        if name not in (*protocol.property_names, "headers"):
+                            raise FaultError(f"{protocol.name} has no property {name!r}")
+                    made = protocol.encode(what, tapped.fault_port, channel, body, properties)
+                    output.append((tapped, made))
             if not output:
-                spoken = " and ".join(sorted({port.protocol for port in ports}))
+                spoken = " and ".join(sorted({tapped.protocol for tapped in open_ones}))
                 raise FaultError(f"send() takes bytes or a method of AMQP {spoken}, not {what!r}")
-            for port, made in output:
-                self._executor.note(port, f"sent {what!r} because the test asked for it")
-                port.send(self._executor.shown(port, made) if octets is None else made)
+            for tapped, made in output:
+                self._executor.note(tapped.fault_port, f"sent {what!r} because the test asked for it")
+                tapped.fault_port.send(self._executor.shown(tapped, made) if octets is None else made)
             return len(output)
 
     @checked
@@ -309,9 +309,7 @@ class Faults:
 
         if seed is None:
             seed = self._context.simulation_seed or 0
-        chaos = Chaos(
-            self._executor, self.network, self._handles, seed, profile, intensity=intensity, plan=plan
-        )
+        chaos = Chaos(self._executor, self.network, self._handles, seed, profile, intensity, plan)
         return chaos.start(self._handles)
 
     @property
@@ -319,17 +317,20 @@ class Faults:
         """The `Chaos.plan` of every `chaos` since the last `clear`, oldest first."""
         return tuple(handle.plan for handle in self._handles if hasattr(handle, "plan"))
 
-    def _ports(self, connection: Any) -> list[FaultPort]:
-        ports = [tapped.fault_port for tapped in self._context.connections() if tapped.fault_port.open]
+    def _open(self, connection: Any) -> list[TappedConnection]:
+        found = [tapped for tapped in self._context.connections() if tapped.fault_port.open]
         if connection is None:
-            return ports
+            return found
         among = ConnectionSelector(connection, self._context.alias)
-        return [port for port in ports if among.selects(port)]
+        return [tapped for tapped in found if among.selects(tapped.fault_port)]
 
     def _said(self, connection: Any, channel: int | None) -> str:
         if connection is None and channel is None:
             return ""
-        names = [name for tapped in self._context.connections() for name in _names(tapped, self._context)]
+        names: list[str] = []
+        for tapped in self._context.connections():
+            others = (tapped.fault_port.client_name, self._context.alias(tapped.name))
+            names += (tapped.name, *(name for name in others if name))
         said = getattr(connection, "name", connection)
         return f" on {said!r}{near_match(said, names)}" if connection is not None else f": number {channel}"
 
@@ -339,8 +340,3 @@ class Faults:
     def __str__(self) -> str:
         """The faults in force, one sentence per line."""
         return "\n".join(str(handle) for handle in self.rules) or "no faults"
-
-
-def _names(tapped: TappedConnection, context: BrokerContext) -> list[str]:
-    port = tapped.fault_port
-    return [name for name in (port.name, port.client_name, context.alias(port.name)) if name]

@@ -346,16 +346,12 @@ PROFILES["mixed"] = {
 }
 
 
-def probabilities_of(profile: str | Mapping[str, float]) -> dict[str, float]:
-    """The probabilities by fault of a profile, given by its name or as they are.
-
-    Raises:
-        FaultError: there is no such profile or fault, or a value is not a probability.
-    """
+def _probabilities_of(profile: str | Mapping[str, float]) -> Mapping[str, float]:
+    """The probabilities by fault of a profile, given by its name or as they are."""
     if isinstance(profile, str):
         if profile not in PROFILES:
             raise FaultError(f"there is no profile {profile!r}{near_match(profile, PROFILES)}")
-        return dict(PROFILES[profile])
+        return PROFILES[profile]
     if not isinstance(profile, Mapping):
         raise FaultError(f"a profile is a name or a dict of probabilities, not {profile!r}")
     for name, probability in profile.items():
@@ -363,7 +359,7 @@ def probabilities_of(profile: str | Mapping[str, float]) -> dict[str, float]:
             raise FaultError(f"chaos has no fault {name!r}{near_match(name, FAULTS)}")
         if not isinstance(probability, int | float) or not 0 <= probability <= 1:
             raise FaultError(f"the probability of {name!r} is between 0 and 1, not {probability!r}")
-    return dict(profile)
+    return profile
 
 
 class MethodPlace(NamedTuple):
@@ -432,20 +428,10 @@ def _parse_line(line: str) -> tuple[MethodPlace, str]:
 
 
 class Chaos(LastingFault):
-    """Faults at random. `plan` is what has happened so far; given as `plan`, it happens again.
+    """Faults at random; made by `Faults.chaos`, which describes its arguments.
 
-    Args:
-        executor: the executor of the broker's rules.
-        network: the network faults of the broker.
-        handles: all faults of the broker.
-        seed: the same seed draws the same faults.
-        profile: "gentle", "network", "broker", "hostile" or "mixed" (all with well-formed frames), or the
-            probability of each fault by its name in `FAULTS`.
-        intensity: multiplies all probabilities.
-        plan: the plan of an earlier run: exactly its faults happen. Its seed replaces `seed` and `profile`.
-
-    Raises:
-        FaultError: there is no such profile or fault, or the plan cannot be read.
+    `plan` is what has happened so far; given as `plan`, it happens again. The profile "mixed" has all faults
+    with well-formed frames.
     """
 
     def __init__(
@@ -453,11 +439,10 @@ class Chaos(LastingFault):
         executor: FaultExecutor,
         network: Network,
         handles: Handles,
-        seed: int | str = 0,
-        profile: str | Mapping[str, float] = "mixed",
-        *,
-        intensity: float = 1.0,
-        plan: str | None = None,
+        seed: int | str,
+        profile: str | Mapping[str, float],
+        intensity: float,
+        plan: str | None,
     ) -> None:
         super().__init__(executor.context)
         self.executor = executor
@@ -470,7 +455,7 @@ class Chaos(LastingFault):
         if not number or not isfinite(intensity) or intensity < 0:
             raise FaultError(f"an intensity is a number from 0 on, not {intensity!r}")
         self._profile = profile if isinstance(profile, str) else "a profile of its own"
-        self._probabilities = {name: p * intensity for name, p in probabilities_of(profile).items()}
+        self._probabilities = {name: p * intensity for name, p in _probabilities_of(profile).items()}
         self._planned: dict[MethodPlace, str] | None = None
         if plan is not None:
             self._planned = parse_plan(plan)

@@ -217,12 +217,9 @@ class FaultExecutor:
         """Note in the trace what a fault did."""
         self._next.connection(port.name, "fault", sentence)
 
-    def shown(self, port: FaultPort, octets: bytes) -> bytes:
+    def shown(self, tapped: TappedConnection, octets: bytes) -> bytes:
         """Show the next tap whole frames that rules do not look at, before they are sent."""
-        for tapped in self.context.connections():
-            if tapped.fault_port is port:
-                return self._next.sending(tapped, octets)
-        return octets
+        return self._next.sending(tapped, octets)
 
     # --- rules and frame groups -----------------------------------------------------------------------
 

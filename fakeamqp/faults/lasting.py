@@ -56,6 +56,7 @@ class Alarm(LastingFault):
         self.reason = reason
 
     def begin(self) -> None:
+        """Block publishers."""
         self._count_hit()
         self.resume()
 
@@ -82,6 +83,7 @@ class Flow(LastingFault):
         self._active = active
 
     def begin(self) -> None:
+        """Send channel.flow."""
         self.send(self._active)
 
     def send(self, active: bool) -> None:
@@ -124,6 +126,7 @@ class Starvation(LastingFault):
         self._connection = connection
 
     def begin(self) -> None:
+        """Starve the present subscriptions, and those to come."""
         self._executor.listen(self.subscribed)
         for port in self._executor.ports():
             if self._connection is None or self._connection.selects(port):
