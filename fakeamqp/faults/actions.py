@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.dialects import (
@@ -17,7 +16,7 @@ from fakeamqp.dialects import (
     protocols_with,
 )
 from fakeamqp.errors import near_match
-from fakeamqp.faults.errors import FaultError, check_channel, check_count
+from fakeamqp.faults.errors import FaultError, check_channel, check_count, check_number
 
 if TYPE_CHECKING:
     from fakeamqp.faults.executor import Interception
@@ -214,7 +213,7 @@ class Duplicate(Action):
     label = "Duplicate it"
 
     def __init__(self, times: int) -> None:
-        check_count("duplicate", times)
+        check_count("duplicate takes", times)
         self._times = times
         self.words: str = "duplicate it" if times == 1 else f"let it pass {times + 1} times"
 
@@ -364,9 +363,7 @@ class Delay(Action):
 
     def __init__(self, seconds: float, jitter: float) -> None:
         for name, value in (("delay", seconds), ("jitter", jitter)):
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not isfinite(value) or value < 0:
-                raise FaultError(f"a {name} is a number of seconds from 0 on, not {value!r}")
+            check_number(f"a {name} is a number of seconds", value)
         self._seconds = seconds
         self._jitter = jitter
         self.words: str = f"delay it by {seconds:g} s" + (f" and up to {jitter:g} s more" if jitter else "")

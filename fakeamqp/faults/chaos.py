@@ -15,7 +15,6 @@ import re
 from ast import literal_eval
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import isfinite
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -23,12 +22,13 @@ from fakeamqp.dialects import protocol_named
 from fakeamqp.errors import near_match
 from fakeamqp.faults import actions, closing
 from fakeamqp.faults.actions import DELIVERIES, Action
-from fakeamqp.faults.closing import How, When
-from fakeamqp.faults.errors import FaultError
+from fakeamqp.faults.closing import When
+from fakeamqp.faults.errors import FaultError, check_number
 from fakeamqp.faults.handle import Handle
 from fakeamqp.faults.lasting import Alarm, Flow, LastingFault
 from fakeamqp.faults.matching import CONFIRM, Subject, subject_of
 from fakeamqp.faults.rule import BaseRule
+from fakeamqp.faults.shapers import How
 
 if TYPE_CHECKING:
     from fakeamqp.faults.executor import FaultExecutor, Interception
@@ -451,9 +451,7 @@ class Chaos(LastingFault):
         self._seed = seed
         if isinstance(seed, bool) or not isinstance(seed, int | str):
             raise FaultError(f"a seed is a whole number or a str, not {seed!r}")
-        number = isinstance(intensity, int | float) and not isinstance(intensity, bool)
-        if not number or not isfinite(intensity) or intensity < 0:
-            raise FaultError(f"an intensity is a number from 0 on, not {intensity!r}")
+        check_number("an intensity is a number", intensity)
         self._profile = profile if isinstance(profile, str) else "a profile of its own"
         self._probabilities = {name: p * intensity for name, p in _probabilities_of(profile).items()}
         self._planned: dict[MethodPlace, str] | None = None

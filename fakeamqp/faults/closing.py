@@ -8,6 +8,7 @@ from fakeamqp.errors import near_match
 from fakeamqp.faults.actions import Action, one_of, only, reply_text
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.frame_group import HEARTBEAT
+from fakeamqp.faults.shapers import How
 
 if TYPE_CHECKING:
     from fakeamqp.faults.executor import Interception
@@ -19,13 +20,11 @@ __all__ = [
     "CrashBroker",
     "CutConnection",
     "Disconnect",
-    "How",
     "RefuseLogin",
     "When",
 ]
 
 When: TypeAlias = Literal["instead", "before", "after"]
-How: TypeAlias = Literal["fin", "reset", "silence"]
 
 _PARTS = ("method", "header")
 _HOW_WORDS = {

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import CO_VARKEYWORDS
+from math import isfinite
 from typing import ParamSpec, TypeVar
 
 from fakeamqp.errors import FakeAMQPError, WaitTimeout, near_match
 
-__all__ = ["FaultError", "FaultNotSeen", "UnusedFault", "check_channel", "check_count", "checked"]
+__all__ = [
+    "FaultError",
+    "FaultNotSeen",
+    "UnusedFault",
+    "check_channel",
+    "check_count",
+    "check_number",
+    "checked",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,14 +52,25 @@ def check_channel(number: object) -> None:
         raise FaultError(f"a channel is a number from 0 to 65535, not {number!r}")
 
 
-def check_count(call: str, n: object, least: int = 1) -> None:
-    """Check the whole number that a method takes.
+def check_count(said: str, n: object, least: int = 1) -> None:
+    """Check the whole number that a method takes. `said` begins the sentence, such as "times takes".
 
     Raises:
         FaultError: it is none, or below `least`.
     """
     if isinstance(n, bool) or not isinstance(n, int) or n < least:
-        raise FaultError(f"{call} takes a whole number from {least} on, not {n!r}")
+        raise FaultError(f"{said} a whole number from {least} on, not {n!r}")
+
+
+def check_number(said: str, n: object, *, above: bool = False) -> None:
+    """Check a finite number from 0 on, or (`above`) above it. `said` begins the sentence.
+
+    Raises:
+        FaultError: it is none.
+    """
+    number = isinstance(n, int | float) and not isinstance(n, bool) and isfinite(n)
+    if not number or n < 0 or (above and n == 0):  # type: ignore[operator]
+        raise FaultError(f"{said} {'above 0' if above else 'from 0 on'}, not {n!r}")
 
 
 def checked(method: Callable[P, T]) -> Callable[P, T]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.faults.port import FaultPort
 
-__all__ = ["ABSENT", "HEARTBEAT", "UNREAD", "FrameGroup", "changed_record"]
+__all__ = ["ABSENT", "HEARTBEAT", "READERS", "UNREAD", "FrameGroup", "changed_record"]
 
 HEARTBEAT = "heartbeat"
 
@@ -169,7 +169,7 @@ class FrameGroup:
         The field is one that every method has, a field of the method, or a property. A confirm has the values
         of the publishes that it settles, the settlement of deliveries those of their messages.
         """
-        read = _READERS.get(name)
+        read = READERS.get(name)
         if read is not None:
             return read(self)
         value = self._field(name)
@@ -352,7 +352,7 @@ class FrameGroup:
         return f"<{self} {self.direction} on {self.port.name} channel {self.channel}>"
 
 
-_READERS: dict[str, Callable[[FrameGroup], tuple[Any, ...]]] = {
+READERS: dict[str, Callable[[FrameGroup], tuple[Any, ...]]] = {
     "exchange": lambda group: group._address("exchange"),
     "routing_key": lambda group: group._address("routing_key"),
     "queue": lambda group: group._queue(),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fakeamqp.dialects import UnknownProtocol, dialect_named, protocol_named, protocol_names, protocols_with
 from fakeamqp.errors import near_match, nearest
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT
+from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, READERS
 
 if TYPE_CHECKING:
     from fakeamqp.dialects import Dialect, Direction, MethodInfo
@@ -250,13 +250,13 @@ def conditions(
             raise FaultError(
                 f"a heartbeat has no {name}: only its direction and its connection can be compared"
             )
-        if name not in _FIELDS_OF_ALL and name not in subject.fields and name not in subject.properties:
-            known = (*_FIELDS_OF_ALL, *subject.fields, *subject.properties, *_OTHER_KEYWORDS)
+        if name not in READERS and name not in subject.fields and name not in subject.properties:
+            known = (*READERS, *subject.fields, *subject.properties, *_OTHER_KEYWORDS)
             raise FaultError(f"{subject} has no field {name!r}{near_match(name, known)}")
         is_type = name == "exchange_type" or (name == "type" and name in subject.fields)
         if is_type and isinstance(value, str) and exchange_types and value not in exchange_types:
             raise FaultError(f"there is no exchange type {value!r}{near_match(value, exchange_types)}")
-        early = name in _EARLY or (name not in _FIELDS_OF_ALL and name in subject.fields)
+        early = name in _EARLY or (name not in READERS and name in subject.fields)
         made.append(Condition(name, value, _comparison(name, value), early and not callable(value)))
     return made
 
@@ -327,17 +327,6 @@ def topic_matches(pattern: str, routing_key: str) -> bool:
     return len(words) in used
 
 
-_FIELDS_OF_ALL = (
-    "exchange",
-    "routing_key",
-    "queue",
-    "exchange_type",
-    "body",
-    "headers",
-    "channel",
-    "session",
-)
-"""The fields that any method has for conditions, besides its own."""
 _OTHER_KEYWORDS = ("connection", "protocol", "direction", "optional", "part")
 """The other keywords of `Faults.on`."""
 _STRINGS = frozenset(("exchange", "routing_key", "queue", "session"))

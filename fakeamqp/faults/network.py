@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from copy import copy
-from math import isfinite
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal
 
 from fakeamqp.errors import near_match
-from fakeamqp.faults.errors import FaultError, checked
+from fakeamqp.faults.errors import FaultError, check_count, check_number, checked
 from fakeamqp.faults.handle import Handle
 from fakeamqp.faults.matching import ConnectionSelector
 from fakeamqp.faults.network_proxy import NetworkProxy
@@ -83,8 +82,8 @@ class Network:
             jitter: up to so many seconds more or less, drawn from the broker's seed for each arrival.
             direction: "received", "sent" or "both".
         """
-        _check_number("latency", "seconds", seconds)
-        _check_number("latency", "jitter", jitter)
+        check_number("latency() takes seconds as a number", seconds)
+        check_number("latency() takes jitter as a number", jitter)
         _check_word("direction", direction, _DIRECTIONS)
         about = f", give or take {jitter:g} s" if jitter else ""
         return self._install(
@@ -103,7 +102,7 @@ class Network:
             bytes_per_second: on the broker's clock, above 0.
             direction: "received", "sent" or "both".
         """
-        _check_number("bandwidth", "bytes_per_second", bytes_per_second, open_=True)
+        check_number("bandwidth() takes bytes_per_second as a number", bytes_per_second, above=True)
         _check_word("direction", direction, _DIRECTIONS)
         return self._install(
             f"at most {bytes_per_second:g} bytes a second go {_DIRECTIONS[direction]} {self._clients}",
@@ -122,8 +121,8 @@ class Network:
             pause: seconds between one piece and the next, on the broker's clock.
             direction: "received", "sent" or "both".
         """
-        _check_count("slice", "octets", octets, 1)
-        _check_number("slice", "pause", pause)
+        check_count("slice() takes octets as", octets)
+        check_number("slice() takes pause as a number", pause)
         _check_word("direction", direction, _DIRECTIONS)
         pauses = f", with {pause:g} s between them" if pause else ""
         size = "single bytes" if octets == 1 else f"pieces of {octets} bytes"
@@ -161,7 +160,7 @@ class Network:
         if (bytes is None) == (frames is None):
             raise FaultError("say where to cut: cut_after(bytes=100), or cut_after(frames=3)")
         count, counted = (bytes, "bytes") if bytes is not None else (frames, "frames")
-        _check_count("cut_after", counted, count, 0)
+        check_count(f"cut_after() takes {counted} as", count, 0)
         _check_word("how", how, _ENDS)
         if direction == "both":
             raise FaultError("cut_after() counts one direction: direction='sent', or 'received'")
@@ -300,19 +299,6 @@ def _check_word(name: str, value: object, known: Collection[str]) -> None:
         words = " or ".join(map(repr, known))
         hint = near_match(value, known)
         raise FaultError(f"{name} is {words}, not {value!r}{hint if 'mean' in hint else ''}")
-
-
-def _check_number(call: str, name: str, value: object, *, open_: bool = False) -> None:
-    """Check that an argument is a finite number from 0 on, or (`open_`) above it."""
-    fits = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value >= 0
-    if not fits or (open_ and value == 0):
-        above = "above 0" if open_ else "from 0 on"
-        raise FaultError(f"{call}() takes {name} as a number {above}, not {value!r}")
-
-
-def _check_count(call: str, name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise FaultError(f"{call}() takes {name} as a whole number from {least} on, not {value!r}")
 
 
 class NetworkFault(Handle):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from fakeamqp.faults import actions, closing
 from fakeamqp.faults.actions import Action
-from fakeamqp.faults.closing import How, When
+from fakeamqp.faults.closing import When
 from fakeamqp.faults.errors import FaultError, check_count, checked
 from fakeamqp.faults.frame_group import HEARTBEAT
 from fakeamqp.faults.handle import Handle
+from fakeamqp.faults.shapers import How
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -67,8 +69,6 @@ class BaseRule(Handle):
         """The number of first calls that do not fire."""
         self._probability: float | None = None
         self._near: dict[str, None] = {}
-        self._what = ""
-        """What it concerns, in words; empty before `sentence` is read."""
 
     # --- when it fires --------------------------------------------------------------------------------
 
@@ -179,7 +179,6 @@ class BaseRule(Handle):
     @property
     def sentence(self) -> str:
         """The rule in words."""
-        self._what = self._what or self._concerns()
         done = ", then ".join(action.words for action in self.actions) or "count it"
         return f"when {self._what}: {done}{self._trigger}"
 
@@ -197,7 +196,9 @@ class BaseRule(Handle):
             words.append(f"with probability {self._probability:g}")
         return f" ({', '.join(words)})" if words else ""
 
-    def _concerns(self) -> str:
+    @cached_property
+    def _what(self) -> str:
+        """What it concerns, in words."""
         words = [str(self.subject)]
         asked = [str(condition) for condition in self._conditions]
         if asked:
@@ -261,21 +262,21 @@ class Rule(BaseRule):
     @checked
     def times(self, n: int) -> Self:
         """Fire `n` times at most."""
-        check_count("times", n)
+        check_count("times takes", n)
         self._limit = n
         return self
 
     @checked
     def on_call(self, n: int) -> Self:
         """Fire only when the `n`th matching method passes; 1 is the first."""
-        check_count("on_call", n)
+        check_count("on_call takes", n)
         self._only = n
         return self
 
     @checked
     def after(self, n: int) -> Self:
         """Let the first `n` matching methods pass."""
-        check_count("after", n, least=0)
+        check_count("after takes", n, least=0)
         self._after = n
         return self
 
@@ -465,7 +466,7 @@ class Rule(BaseRule):
             FaultError: `count` is not a number; or `multiple` is used without confirms, or with `reverse`.
         """
         if count is not None:
-            check_count("release", count, least=0)
+            check_count("release takes", count, least=0)
         if multiple and not self.subject.confirms:
             raise FaultError(
                 "multiple=True combines confirms only: on('confirm').hold(), release(multiple=True)"

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from fakeamqp.dialects import protocol_named, protocol_names
-from fakeamqp.faults.closing import How, When
+from fakeamqp.faults.closing import When
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.rule import ACTIONS
+from fakeamqp.faults.shapers import How
 
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
