@@ -286,20 +286,6 @@ class FaultExecutor:
 
     # --- frame groups held back -----------------------------------------------------------------------
 
-    def wait(self, interception: Interception) -> bool:
-        """Keep a frame group back until it is released; returns False if its rule was removed meanwhile.
-
-        Frames behind a received group on its channel wait as well. A heartbeat has no order.
-        """
-        if interception.rule not in self.rules:
-            return False
-        self.waiting[interception] = None
-        state, group = interception.state, interception.group
-        if not interception.blocks and group.direction == "received" and group.name != HEARTBEAT:
-            interception.blocks = True
-            state.backlog.setdefault(state.ordering_key(group), deque())
-        return True
-
     def held(self, rule: BaseRule) -> list[Interception]:
         """The frame groups that a rule holds until they are released, oldest first."""
         return [each for each in self.waiting if each.rule is rule and each.held]
@@ -567,10 +553,17 @@ class Interception:
     ) -> bool:
         """Wait until `release`; returns False if the rule was removed meanwhile.
 
-        With `overtaken`, the next frame group of its kind on its channel ends the wait.
+        Frames behind a received group on its channel wait as well; a heartbeat has no order. With
+        `overtaken`, the next frame group of its kind on its channel ends the wait.
         """
-        self.waiting = self.executor.wait(self)
+        state, group = self.state, self.group
         self.overtaken = overtaken
+        self.waiting = self.rule in self.executor.rules
+        if self.waiting:
+            self.executor.waiting[self] = None
+            if not self.blocks and group.direction == "received" and group.name != HEARTBEAT:
+                self.blocks = True
+                state.backlog.setdefault(state.ordering_key(group), deque())
         return self.waiting
 
     @property
