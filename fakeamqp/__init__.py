@@ -11,14 +11,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.errors import FakeAMQPError
+from fakeamqp.errors import (
+    BrokerError,
+    FakeAMQPError,
+    ManagementUnavailable,
+    UnreadResult,
+    WaitTimeout,
+)
 from fakeamqp.lazy import on_first_use
 from fakeamqp.protocols import registry as registry  # Faults and traces find the protocols by it.
 
 if TYPE_CHECKING:
-    from fakeamqp.broker import BadBody, Broker, BrokerError, NotIdle
-    from fakeamqp.companions import ManagementUnavailable
-    from fakeamqp.errors import UnreadResult
+    from fakeamqp.broker import BadBody, Broker, NotIdle
     from fakeamqp.inspect import (
         ConnectionHandle,
         NoSuchExchange,
@@ -28,7 +32,6 @@ if TYPE_CHECKING:
         NotDropped,
         NotPublished,
         NotReturned,
-        WaitTimeout,
     )
     from fakeamqp.model.access import Permission, TopicPermission, User
     from fakeamqp.model.definitions import DefinitionsError
@@ -90,9 +93,7 @@ if not TYPE_CHECKING:
     __getattr__ = on_first_use(
         __name__,
         {
-            "fakeamqp.broker": ("BadBody", "Broker", "BrokerError", "NotIdle"),
-            "fakeamqp.errors": ("UnreadResult",),
-            "fakeamqp.companions": ("ManagementUnavailable",),
+            "fakeamqp.broker": ("BadBody", "Broker", "NotIdle"),
             "fakeamqp.inspect": (
                 "ConnectionHandle",
                 "NoSuchExchange",
@@ -102,7 +103,6 @@ if not TYPE_CHECKING:
                 "NotDropped",
                 "NotPublished",
                 "NotReturned",
-                "WaitTimeout",
             ),
             "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
             "fakeamqp.model.definitions": ("DefinitionsError",),

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
+from importlib import import_module
 from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
-    from fakeamqp.companions import AddressedCompanion
     from fakeamqp.faults import Faults
     from fakeamqp.inspect.messages import PublishedView
+    from fakeamqp.management.companion import ManagementCompanion
     from fakeamqp.model.access import User
     from fakeamqp.model.limits import Bounds
     from fakeamqp.model.messages.message import MessageProperties
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import ClientConnection
     from fakeamqp.model.tap import Tap
     from fakeamqp.protocols.amqp_0_9.public import Amqp09
-    from fakeamqp.registration import Registration
     from fakeamqp.runtime.clock.handle import Clock, Instant, Mode
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.engine import Engine
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.intercept import Intercept
     from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
-    from fakeamqp.services import ServiceMessage, Services
+    from fakeamqp.services import Registration, ServiceMessage, Services
     from fakeamqp.settings import PersonalityChoices
     from fakeamqp.trace.checks.checked import Checked
     from fakeamqp.trace.checks.finding import Allow
@@ -240,18 +239,15 @@ class Broker(Inspection):
         self._dropped: finalize[..., Any] = finalize(self, bool)
         self._dropped.detach()
         self._observer: Tap | None = self._recorder
-        self._management: AddressedCompanion | None = None
+        self._management: ManagementCompanion | None = None
         if management or management_port is not None:
             if self._in_loop:
                 raise BrokerError(
                     "the HTTP API uses a thread of its own, so it needs a broker with runtime='thread'"
                 )
-            from fakeamqp.companions import CompanionContext, companion
-
-            context = CompanionContext(self, self._engine, self._state)
-            self._management = companion(
-                "management", context, port=management_port or 0, hosts=management_hosts
-            )
+            # By its name: the broker imports no outer package.
+            companion = import_module("fakeamqp.management.companion").ManagementCompanion
+            self._management = companion(self, port=management_port or 0, hosts=management_hosts)
             self._observer = self._state.tap = self._management.observe(self._recorder)
         self._populate(self._state, self._kept)
 
@@ -263,7 +259,12 @@ class Broker(Inspection):
 
     def _make_engine(self, clock: _Clock, machine: RealClock | LoopClock) -> Engine:
         state = self._state
-        accept = partial(_accept, state)  # The thread of the engine does not keep the broker alive.
+
+        def accept(peer: Any, notify: Any) -> Any:  # The thread of the engine does not keep the broker alive.
+            from fakeamqp.protocols.negotiation import accept
+
+            return accept(state, peer, notify)
+
         if not self._in_loop:
             return ThreadEngine(
                 clock,
@@ -458,7 +459,10 @@ class Broker(Inspection):
         """
         with self._engine.one_by_one(), self._engine:
             # A client that reconnects at once finds the port open, and is accepted after the restart.
-            for listener in self._running_listeners():
+            self._state.check_started()
+            if not self._engine.running:
+                raise BrokerError("the broker does not run; start it first")
+            for listener in self._listeners:
                 listener.drop_waiting()
             if not crash:
                 self._close_all()
@@ -670,12 +674,6 @@ class Broker(Inspection):
         assert self._address is not None
         return self._address
 
-    def _running_listeners(self) -> tuple[Listener, ...]:
-        self._state.check_started()
-        if not self._listeners or not self._engine.running:
-            raise BrokerError("the broker does not run; start it first")
-        return self._listeners
-
     # --- time ------------------------------------------------------------------------------------------
 
     @property
@@ -774,9 +772,7 @@ class Broker(Inspection):
             UnknownRule: `allow` names no rule and no reason.
             BrokerError: the trace is switched off.
         """
-        from fakeamqp.trace.checks.checked import Checked
-
-        return Checked(self, self._running_recorder(), names, allow, timeout)
+        return self._checked(names, allow, timeout)
 
     def expect_no_findings(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
         """Check the trace at the end of a test.
@@ -797,18 +793,18 @@ class Broker(Inspection):
             UnknownRule: `allow` names no rule and no reason.
             BrokerError: the trace is switched off, or the broker does not become idle in time.
         """
-        from fakeamqp.trace.checks.checked import Checked
-
-        recorder = self._running_recorder()
-        Checked(self, recorder, names, allow, timeout, from_start=True).finish()
+        self._checked(names, allow, timeout, from_start=True).finish()
 
     async def expect_no_findings_async(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
         """`expect_no_findings` for coroutines: it does not block the event loop."""
+        await self._checked(names, allow, timeout, from_start=True).finish_async()
+
+    def _checked(
+        self, names: tuple[str, ...], allow: Allow, timeout: float, *, from_start: bool = False
+    ) -> Checked:
         from fakeamqp.trace.checks.checked import Checked
 
-        recorder = self._running_recorder()
-        checked = Checked(self, recorder, names, allow, timeout, from_start=True)
-        await checked.finish_async()
+        return Checked(self, self._running_recorder(), names, allow, timeout, from_start=from_start)
 
     def _running_recorder(self) -> Recorder:
         if self._recorder is None:
@@ -1173,12 +1169,6 @@ def _unknown_password(name: str) -> str:
         f"Tell it with Broker(users={{{name!r}: '...'}}, definitions=...), or add an account for the test "
         "with broker.add_user('test', '...')"
     )
-
-
-def _accept(state: BrokerState, peer: Any, notify: Any) -> Any:
-    from fakeamqp.protocols.negotiation import accept
-
-    return accept(state, peer, notify)
 
 
 def _caller() -> tuple[str, int]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Literal
 
-from fakeamqp.errors import FakeAMQPError
+from fakeamqp.errors import BrokerError, FakeAMQPError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -168,7 +169,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--max-message-size",
-        type=_size,
+        type=partial(_positive, what="a number of bytes"),
         metavar="OCTETS",
         default=LARGEST_MESSAGE,
         help="size of the largest message accepted, RabbitMQ's max_message_size (default: %(default)s)",
@@ -244,7 +245,10 @@ def _parser() -> argparse.ArgumentParser:
         "--connection", metavar="NAME", help="only this connection, by its name or its short name, such as c1"
     )
     trace.add_argument(
-        "--limit", type=_count, metavar="COUNT", help="only the latest COUNT lines (of other formats: events)"
+        "--limit",
+        type=partial(_positive, what="a number of events"),
+        metavar="COUNT",
+        help="only the latest COUNT lines (of other formats: events)",
     )
     trace.add_argument("--html", metavar="OUT", help="write an HTML page")
     trace.add_argument("--pcapng", metavar="OUT", help="write a packet capture for Wireshark")
@@ -293,10 +297,6 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _size(text: str) -> int:
-    return _positive(text, "a number of bytes")
-
-
 def _memory_limit(text: str) -> int | Literal["auto"] | None:
     if text == "auto":
         return "auto"
@@ -308,10 +308,6 @@ def _bound(text: str) -> tuple[str, int]:
     if not separator:
         raise argparse.ArgumentTypeError(f"{text!r} is not a bound, such as consumers_per_channel=100")
     return name, _positive(number, "a number above 0")
-
-
-def _count(text: str) -> int:
-    return _positive(text, "a number of events")
 
 
 def _logins(text: str) -> int:
@@ -346,7 +342,7 @@ def _serve(options: argparse.Namespace) -> int:
 
     _check_serve_options(options)
     log = LogWriter(logging.StreamHandler())
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", handlers=[log.handler])
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", handlers=[log])
     code = 1
     try:
         with _StopSignals() as signals:
@@ -367,7 +363,7 @@ def _serve(options: argparse.Namespace) -> int:
                 signals.wait()
         code = 0
     finally:
-        if not log.close(_LOG_PATIENCE):
+        if not log.finish(_LOG_PATIENCE):
             # Standard error is a pipe that is not read. The interpreter would wait for it at its end.
             os._exit(code)
     return code
@@ -383,8 +379,6 @@ def _management_url(broker: Broker, url: str) -> str:
 
 def _url(broker: Broker) -> tuple[str, str]:
     """The URL of a broker. Without a login, and with the reason, if it knows the password of no account."""
-    from fakeamqp import BrokerError
-
     try:
         return broker.url, ""
     except BrokerError:
@@ -761,10 +755,8 @@ def _version(distribution: str) -> str | None:
 
 
 def _did_you_mean(name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
+    near = nearest(name, known)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
 
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {

@@ -8,6 +8,7 @@ from typing import Any
 __all__ = [
     "BrokerError",
     "FakeAMQPError",
+    "ManagementUnavailable",
     "Result",
     "UnreadResult",
     "WaitTimeout",
@@ -34,6 +35,12 @@ class BrokerError(FakeAMQPError):
 
 class WaitTimeout(FakeAMQPError, AssertionError):
     """A wait timed out; the text shows what the broker holds, and the latest events."""
+
+    __module__ = "fakeamqp"
+
+
+class ManagementUnavailable(FakeAMQPError):
+    """The packages that the HTTP API needs are not installed."""
 
     __module__ = "fakeamqp"
 

@@ -15,29 +15,31 @@ CAPACITY = 1000
 _LEFT_OUT = "%d log records were left out: whatever reads this log did not keep up"
 
 
-class LogWriter:
-    """Hands log records to another handler, in a thread.
+class LogWriter(QueueHandler):
+    """A handler that never blocks: it hands log records to another one, in a thread.
 
     Args:
-        target: writes the records, as `handler` has formatted them.
+        target: writes the records, as this handler has formatted them.
         capacity: how many records may wait.
     """
 
     def __init__(self, target: logging.Handler, capacity: int = CAPACITY) -> None:
+        self._waiting: Queue[logging.LogRecord | None] = Queue(capacity)
+        super().__init__(self._waiting)
         self._target = target
-        self._queue: Queue[logging.LogRecord | None] = Queue(capacity)
         self._told = 0
-        #: The handler to install. It never blocks.
-        self.handler: _Handler = _Handler(self._queue)
+        #: How many records were left out because too many waited.
+        self.left_out: int = 0
         self._thread = threading.Thread(target=self._run, name="fakeamqp log", daemon=True)
         self._thread.start()
 
-    @property
-    def left_out(self) -> int:
-        """How many records were left out because too many waited."""
-        return self.handler.left_out
+    def enqueue(self, record: logging.LogRecord) -> None:
+        try:
+            self._waiting.put_nowait(record)
+        except Full:
+            self.left_out += 1
 
-    def close(self, patience: float) -> bool:
+    def finish(self, patience: float) -> bool:
         """Write the records that wait, and end the thread.
 
         Args:
@@ -48,14 +50,14 @@ class LogWriter:
             everything else that uses it, such as the end of the interpreter.
         """
         try:
-            self._queue.put(None, timeout=patience)
+            self._waiting.put(None, timeout=patience)
         except Full:
             return False
         self._thread.join(patience)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        while (record := self._queue.get()) is not None:
+        while (record := self._waiting.get()) is not None:
             self._target.handle(record)
             self._tell_of_left_out()
         self._tell_of_left_out()
@@ -67,17 +69,4 @@ class LogWriter:
             record = logging.LogRecord(
                 "fakeamqp", logging.WARNING, __file__, 0, _LEFT_OUT, (count,), exc_info=None
             )
-            self._target.handle(self.handler.prepare(record))
-
-
-class _Handler(QueueHandler):
-    def __init__(self, queue: Queue[logging.LogRecord | None]) -> None:
-        super().__init__(queue)
-        self.left_out: int = 0
-
-    def enqueue(self, record: logging.LogRecord) -> None:
-        """Never block."""
-        try:
-            self.queue.put_nowait(record)
-        except Full:
-            self.left_out += 1
+            self._target.handle(self.prepare(record))

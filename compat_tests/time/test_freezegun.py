@@ -415,14 +415,14 @@ def test_a_frozen_broker_without_timers_sleeps(wall_broker: Broker, connect: Con
         connect(wall_broker, heartbeat=60)
         wall_broker.wait_until_idle()
         assert [timer.housekeeping for timer in wall_broker.clock.timers] == [True, True]
-        assert wall_broker._reader.read(lambda state: state.clock.sleep(state.timers)) is None
+        assert wall_broker._reader.read(lambda state: state.clock.sleep()) is None
 
 
 def test_a_frozen_broker_with_timers_looks_from_time_to_time(minute: Any, wall_broker: Broker) -> None:
     with freeze_time(NEW_YEAR):
         minute.basic_publish("", "minute", b"x")
         wall_broker.wait_until_idle()
-        assert 0.01 <= wall_broker._reader.read(lambda state: state.clock.sleep(state.timers)) <= 0.02
+        assert 0.01 <= wall_broker._reader.read(lambda state: state.clock.sleep()) <= 0.02
 
 
 # --- hooks -------------------------------------------------------------------------------------------------

@@ -25,9 +25,9 @@ class Stuck(logging.StreamHandler):
 
 
 def logger_to(writer: LogWriter) -> logging.Logger:
-    writer.handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    writer.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
     logger = logging.Logger("some")
-    logger.addHandler(writer.handler)
+    logger.addHandler(writer)
     return logger
 
 
@@ -40,9 +40,9 @@ def test_what_does_not_fit_is_counted_and_the_caller_never_waits() -> None:
     for number in range(1, 6):
         logger.warning("number %d", number)
     assert writer.left_out == 3
-    assert not writer.close(0)
+    assert not writer.finish(0)
     target.may_go_on.set()
-    assert writer.close(SECONDS)
+    assert writer.finish(SECONDS)
     assert target.text.getvalue().splitlines() == [
         "WARNING: number 0",
         "WARNING: 3 log records were left out: whatever reads this log did not keep up",
@@ -59,7 +59,7 @@ def test_exceptions_are_written_with_their_traceback() -> None:
         raise ValueError("wrong")
     except ValueError:
         logger_to(writer).exception("a bug")
-    assert writer.close(SECONDS)
+    assert writer.finish(SECONDS)
     text = target.text.getvalue()
     assert text.startswith("ERROR: a bug\nTraceback") and text.endswith("ValueError: wrong\n")
     assert text.count("Traceback") == 1

@@ -283,7 +283,7 @@ def test_the_first_of_many_is_found_without_looking_at_all(timers: Timers) -> No
 def test_a_clock_that_says_no_more_than_the_time_runs_by_itself(clock: ManualClock, timers: Timers) -> None:
     assert clock.holds_peers
     assert clock.heading() == clock.now()
-    assert clock.hint(timers) == ""
+    assert clock.hint() == ""
 
 
 # --- timers that are not moved when they are needed later ------------------------------------------------

@@ -56,7 +56,7 @@ def wait_hints(state: BrokerState, awaitable: str = "") -> str:
         "the broker is stopped" if state.stage == "stopped" else "",
         *state.resets.hints(),
         *_uncounted_returns(state),
-        state.clock.hint(state.timers),
+        state.clock.hint(),
         _memory_hint(state),
     )
     return "".join(f"\n{text}" for text in texts if text)

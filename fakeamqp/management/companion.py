@@ -6,13 +6,13 @@ import logging
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from fakeamqp.companions import ManagementUnavailable
+from fakeamqp.errors import ManagementUnavailable
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Iterable
 
-    from fakeamqp.companions import CompanionContext
+    from fakeamqp.broker import Broker
     from fakeamqp.management.context import Management
     from fakeamqp.management.server import HttpServer
     from fakeamqp.model.tap import Tap
@@ -26,8 +26,11 @@ _NEEDED = ("starlette", "uvicorn")
 class ManagementCompanion:
     """The management API of one broker, on its host and on one port.
 
+    The broker finds it by its name, since it imports no outer package, and calls `start` and `stop` without
+    the lock of the engine.
+
     Args:
-        context: the broker and its engine.
+        broker: the broker.
         port: the port to listen on; 0 takes a free one.
         hosts: names by which the API may be asked, besides those of this machine.
 
@@ -35,14 +38,14 @@ class ManagementCompanion:
         ManagementUnavailable: Starlette or uvicorn is not installed.
     """
 
-    def __init__(self, context: CompanionContext, *, port: int = 0, hosts: Iterable[str] = ()) -> None:
+    def __init__(self, broker: Broker, *, port: int = 0, hosts: Iterable[str] = ()) -> None:
         missing = [name for name in _NEEDED if find_spec(name) is None]
         if missing:
             raise ManagementUnavailable(
                 f"the management API needs the package{'s' if len(missing) > 1 else ''} "
                 f"{' and '.join(missing)}: pip install 'fakeamqp[management]'"
             )
-        self._context = context
+        self._broker = broker
         self._asked_port = port
         self._hosts = tuple(hosts)
         self._address: tuple[str, int] | None = None
@@ -69,14 +72,14 @@ class ManagementCompanion:
         if self._management is None:
             from fakeamqp.management.context import Management
 
-            self._management = Management(self._context)
+            self._management = Management(self._broker)
         return self._management
 
     def observe(self, recorder: Tap | None) -> Tap | None:
         """The tap that counts for the API, in front of the recorder."""
         from fakeamqp.management.tap import CountingTap
 
-        clock = self._context.state.clock
+        clock = self._broker._state.clock
         return CountingTap(self.management.statistics, clock.time, recorder)
 
     def start(self, host: str) -> None:
@@ -91,7 +94,7 @@ class ManagementCompanion:
 
             self._server = HttpServer(
                 make_app(self.management, (host, *self._hosts)),
-                self._context.state.bounds.http_connections,
+                self._broker._state.bounds.http_connections,
             )
         port = self._asked_port or (self._address[1] if self._address else 0)
         self._address = self._server.start(host, port)
@@ -111,7 +114,7 @@ class ManagementCompanion:
         A request may wait for the engine meanwhile, so the thread of the engine does not wait for its end.
         """
         if self._server is not None:
-            engine = self._context.engine
+            engine = self._broker._engine
             with engine.released():
                 self._server.stop(wait=not engine.in_turn())
 

@@ -12,7 +12,6 @@ from fakeamqp.runtime.clock import RealClock
 
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
-    from fakeamqp.companions import CompanionContext
     from fakeamqp.management.choices import ManagementChoices
     from fakeamqp.management.inspector import Inspector
     from fakeamqp.model.state import BrokerState
@@ -31,16 +30,16 @@ class Management:
     """What the requests of one broker work with.
 
     Args:
-        context: the broker and its engine.
+        broker: the broker.
     """
 
-    def __init__(self, context: CompanionContext) -> None:
-        self.broker: Broker = context.broker
-        self.engine: Engine = context.engine
-        self._state = context.state
-        self.statistics: Statistics = Statistics(context.state.clock.now)
-        self.choices: ManagementChoices = context.state.personality.extension(ManagementChoices)
-        self.began: float = context.state.clock.now()
+    def __init__(self, broker: Broker) -> None:
+        self.broker: Broker = broker
+        self.engine: Engine = broker._engine
+        self._state = broker._state
+        self.statistics: Statistics = Statistics(self._state.clock.now)
+        self.choices: ManagementChoices = self._state.personality.extension(ManagementChoices)
+        self.began: float = self._state.clock.now()
         #: The numeric address and the port of the HTTP server.
         self.http_address: tuple[str, int] = ("", 0)
         self.body_octets = 0

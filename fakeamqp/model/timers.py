@@ -59,7 +59,7 @@ class TimeSource:
         """The instant to which time is being moved while timers run; otherwise `now()`."""
         return self.now()
 
-    def hint(self, timers: Timers) -> str:
+    def hint(self) -> str:
         """A hint for the error of a wait that failed because this clock stands still; otherwise ""."""
         return ""
 

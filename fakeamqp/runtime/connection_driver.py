@@ -158,15 +158,9 @@ class ConnectionDriver(SelectorSource):
 
     @property
     def name(self) -> str:
-        """The addresses of the peer and of the broker."""
         if self.connection is not None:
             return self.connection.name
         return "{}:{} -> {}:{}".format(*self._address)
-
-    @property
-    def open_connection(self) -> Connection | None:
-        """The connection, or None if the transport is not open yet, or no longer."""
-        return self.connection if self.state is OPEN else None
 
     def start(self) -> None:
         """Do the handshake of the transport, then accept the connection."""
@@ -200,7 +194,6 @@ class ConnectionDriver(SelectorSource):
     # -- events of the selector
 
     def ready(self, mask: int) -> None:
-        """The transport is readable, writable or broken."""
         if self.state is CLOSED:  # earlier in this turn
             return
         if mask & EVENT_READ:
@@ -496,7 +489,6 @@ class ConnectionDriver(SelectorSource):
         self.transport.close()
 
     def failed(self) -> None:
-        """Close after an exception in this connection; other peers are unaffected."""
         self.close()
 
     def _tell_eof(self) -> None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from fakeamqp.connection import Connection
     from fakeamqp.model.operations import Operations
     from fakeamqp.model.timers import Timers, TimeSource
     from fakeamqp.runtime.clock.stepped import SteppedClock
@@ -72,6 +71,8 @@ class Engine:
         self.stepped: SteppedClock | None = cast("SteppedClock", clock) if hasattr(clock, "step_to") else None
         #: Exceptions caused by bugs, in order. Empty, whatever peers do.
         self.failures: Failures = Failures()
+        if self.stepped is not None:
+            self.stepped.timers, self.stepped.failed = timers, self.failures.record
         #: The late outcomes; None without races. Set it before the start.
         self.late: LateOutcomes | None = None
         self._accept = accept
@@ -220,13 +221,6 @@ class Engine:
             return self._loop is None or self._loop.quiet()
 
     # -- peers
-
-    @property
-    def connections(self) -> list[Connection]:
-        """The connections with an open transport, oldest first."""
-        with self.look():
-            drivers = [] if self._loop is None else list(self._loop.drivers)
-            return [each for driver in drivers if (each := driver.open_connection) is not None]
 
     def connect_socketpair(self) -> socket.socket:
         """A connected socket whose other end the engine serves, without a port or a listener.

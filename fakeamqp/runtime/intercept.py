@@ -402,14 +402,12 @@ class Intercept:
         self.address = address
 
     def __enter__(self) -> Self:
-        """Begin to intercept."""
         patches.add(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop; with the last interception gone, `socket` is as it was."""
         patches.remove(self)
 
     def covers(self, host: object, port: object) -> bool:

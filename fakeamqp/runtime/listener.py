@@ -134,7 +134,6 @@ class PortListener(Listener):
 
     @property
     def name(self) -> str:
-        """For logs."""
         return f"listener {self._host}:{self.port}"
 
     # -- the interface of subclasses
@@ -148,14 +147,12 @@ class PortListener(Listener):
         raise NotImplementedError
 
     def _unwatch(self) -> None:
-        """Undo `_watch`."""
         raise NotImplementedError
 
     def _call_later(self, seconds: float, callback: Callable[[], None]) -> Timer | TimerHandle:
         raise NotImplementedError
 
     def _welcome(self, sock: socket.socket, address: tuple[str, int]) -> None:
-        """Serve an accepted peer."""
         raise NotImplementedError
 
     # -- what is the same

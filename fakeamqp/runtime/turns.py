@@ -220,12 +220,12 @@ class Turns:
                 self.failures.record("timer", error)
 
     def _follow(self, clock: SteppedClock, news: bool, active: bool) -> None:
-        clock.follow(self.timers, self.failures.record, noticed=news)
+        clock.follow(noticed=news)
         if active:
             clock.note_activity()
-        elif (instant := clock.jump(self.timers)) is not None:
+        elif (instant := clock.jump()) is not None:
             if self.quiet():
-                clock.step_to(instant, self.timers, self.failures.record)
+                clock.step_to(instant)
                 clock.moved()
                 clock.note_activity()
             else:
@@ -269,7 +269,7 @@ class Turns:
         if self.dirty or self.costly or self.operations.pending:
             return 0.0
         if self.stepped is not None:
-            timeout = self.stepped.sleep(self.timers)
+            timeout = self.stepped.sleep()
             self._awake_at = inf if timeout is None else self.transport_clock.now() + timeout
         else:
             timeout = None if due is None else max(0.0, due - self.clock.now())
@@ -283,7 +283,7 @@ class Turns:
         """Whether the sleeping loop would miss a timer that was set after it fell asleep."""
         due = self.timers.next_due()
         if self.stepped is not None:
-            timeout = self.stepped.sleep(self.timers)
+            timeout = self.stepped.sleep()
             if timeout is not None and self.transport_clock.now() + timeout < self._awake_at - _TOO_EARLY:
                 return True
         elif due is not None and due < self._due[0]:

@@ -9,6 +9,7 @@ from typing import Any
 from fakeamqp.model.operations import Operations
 from fakeamqp.model.timers import Timers
 from fakeamqp.runtime import RealClock, ThreadEngine
+from fakeamqp.runtime.connection_driver import OPEN
 from fakeamqp.runtime.thread.listener import ThreadListener
 from fakeamqp.runtime.tls import ServerTLS
 
@@ -96,6 +97,13 @@ class PortEngine(ThreadEngine):
     @property
     def listeners(self) -> tuple[ThreadListener, ...]:
         return tuple(each for each in self._listeners if not each._closed)
+
+    @property
+    def connections(self) -> list[Any]:
+        """The connections with an open transport, oldest first."""
+        with self.look():
+            drivers = [] if self._loop is None else list(self._loop.drivers)
+            return [driver.connection for driver in drivers if driver.state is OPEN]
 
     def wake(self) -> None:
         if self._loop is not None:

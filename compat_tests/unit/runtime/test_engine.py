@@ -584,7 +584,7 @@ class TestVirtualTime:
             assert engine.turns == turns + 1
             assert ran == []
             with engine:
-                clock.step_to(1.0, engine.timers, engine.failures.record)
+                clock.step_to(1.0)
             assert ran == [1.0]
         engine.stop()
         assert engine.failures == []
@@ -602,7 +602,7 @@ class TestVirtualTime:
                 accept.accepted[0].write(b"z" * 3_000_000)
                 accept.accepted[0].finish()
             with engine:
-                clock.step_to(3600, engine.timers, engine.failures.record)
+                clock.step_to(3600)
             turn(engine)
             assert len(read_to_end(client)) == 3_000_000
         engine.stop()
@@ -730,11 +730,11 @@ def test_function_posted_while_a_turn_begins_is_called_in_the_next_turn(
     called = threading.Event()
     begin = loop._begin_slice
 
-    def post_and_begin(operations: Any) -> None:
+    def post_and_begin() -> None:
         # The turn has called what was posted, and not yet read the byte that woke it.
         monkeypatch.undo()
         loop.post(called.set)
-        begin(operations)
+        begin()
 
     monkeypatch.setattr(loop, "_begin_slice", post_and_begin)
     loop.wake()

@@ -165,7 +165,7 @@ def test_time_that_a_test_moves_runs_timers_and_operations_whole(monkeypatch: py
         with engine:
             for name, due in (("b", 2.0), ("a", 1.0), ("c", 2.0)):
                 timers.call_at(due, lambda name=name: operations.run(steps(name)))  # type: ignore[misc]
-            clock.step_to(5.0, timers, engine.failures.record)
+            clock.step_to(5.0)
             assert events == [*[("a", 1.0)] * 3, *[("b", 2.0)] * 3, *[("c", 2.0)] * 3]
     finally:
         engine.stop()

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from freezegun import freeze_time
 
-from compat_tests.unit.runtime.fakes import Echoes
+from compat_tests.unit.runtime.fakes import Echoes, PortEngine
 from fakeamqp.model.operations import Operations
 from fakeamqp.model.timers import Timers
-from fakeamqp.runtime import RealClock, ThreadEngine
+from fakeamqp.runtime import RealClock
 from fakeamqp.runtime.clock import wall
 from fakeamqp.runtime.clock.virtual import VirtualClock
 from fakeamqp.runtime.clock.wall import WallClock, read
@@ -102,37 +102,38 @@ class TestSleeping:
 
     @pytest.fixture
     def timers(self, clock: WallClock) -> Timers:
-        return Timers(clock)
+        clock.timers = Timers(clock)
+        return clock.timers
 
     def forget_libraries(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("freezegun.api", "time_machine"):
             monkeypatch.delitem(sys.modules, name, raising=False)
 
     def test_without_timers_nothing_is_awaited(self, clock: WallClock, timers: Timers) -> None:
-        assert clock.sleep(timers) is None
+        assert clock.sleep() is None
 
     def test_nobody_who_could_tamper_is_there(
         self, clock: WallClock, timers: Timers, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.forget_libraries(monkeypatch)
         timers.call_at(clock.now() + 100, refuse)
-        assert clock.sleep(timers) == 100
+        assert clock.sleep() == 100
 
     def test_somebody_might_tamper(self, clock: WallClock, timers: Timers) -> None:
         timers.call_at(clock.now() + 100, refuse)
-        assert clock.sleep(timers) == pytest.approx(0.015)
+        assert clock.sleep() == pytest.approx(0.015)
         timers.call_at(clock.now() + 0.01, refuse)
-        assert clock.sleep(timers) == pytest.approx(0.01)
+        assert clock.sleep() == pytest.approx(0.01)
 
     def test_for_a_chore_nobody_looks_more_often(self, clock: WallClock, timers: Timers) -> None:
         timers.call_at(clock.now() + 100, refuse, housekeeping=True)
-        assert clock.sleep(timers) == 100
+        assert clock.sleep() == 100
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_is_not_held_up_by_the_hooks() -> None:
     clock = WallClock()
-    engine = ThreadEngine(
+    engine = PortEngine(
         clock, Timers(clock), Echoes(), operations=Operations(), transport_timers=Timers(RealClock())
     )
     engine.start()
@@ -162,7 +163,7 @@ def test_a_library_that_is_loaded_later_gets_its_hooks(monkeypatch: pytest.Monke
     with monkeypatch.context() as patch:
         patch.delitem(sys.modules, "freezegun.api")
         clock = WallClock()
-        engine = ThreadEngine(
+        engine = PortEngine(
             clock, Timers(clock), Echoes(), operations=Operations(), transport_timers=Timers(RealClock())
         )
         engine.start()
@@ -179,7 +180,7 @@ def test_a_library_that_is_loaded_later_gets_its_hooks(monkeypatch: pytest.Monke
 def test_a_jump_waits_until_the_broker_is_idle() -> None:
     clock = VirtualClock(0.0)
     timers = Timers(clock)
-    engine = ThreadEngine(
+    engine = PortEngine(
         clock, timers, Echoes(), operations=Operations(), transport_timers=Timers(RealClock())
     )
     engine.start()
@@ -196,7 +197,7 @@ def test_a_jump_waits_until_the_broker_is_idle() -> None:
             turns = engine.turns
             assert engine.wait_until(lambda: engine.turns > turns + 3, 20)
             assert ran == [], "bytes wait to be sent"
-            assert engine.wait_until(lambda: clock.sleep(timers), 5), "it does not spin meanwhile"
+            assert engine.wait_until(lambda: clock.sleep(), 5), "it does not spin meanwhile"
             left = 30_000_000
             while left:
                 left -= len(client.recv(1_000_000))

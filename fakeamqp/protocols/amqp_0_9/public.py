@@ -23,7 +23,7 @@ from fakeamqp.protocols.amqp_0_9.registrations import (
     Tunnel,
     TunnelRequest,
 )
-from fakeamqp.registration import BadRegistration, Registration
+from fakeamqp.services import BadRegistration, Registration
 
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState

@@ -113,7 +113,7 @@ class Clock:
         engine = self._engine
         with engine:
             moved = "" if engine.stepped is None else f" +{seconds_in_words(engine.stepped.elapsed)} s"
-            timer = SteppedClock.awaited(engine.timers)
+            timer = next((each for each in engine.timers.pending() if not each.housekeeping), None)
             following = "" if timer is None else f", next: {_view(timer, engine.clock.now())}"
         return f"<Clock {self._mode}{moved}{following}>"
 
@@ -171,7 +171,7 @@ class Clock:
             ClockError: the clock is not virtual, or the timer is due after the year 9999.
         """
         with self._engine, self._moving("advance_to_next()", heartbeats) as clock:
-            timer = clock.awaited(self._engine.timers, housekeeping=clock.strict)
+            timer = clock.awaited(housekeeping=clock.strict)
             if timer is None:
                 raise NothingPending(self._nothing_pending(clock))
             before = clock.now()
@@ -216,7 +216,7 @@ class Clock:
         clock.by_hand = True
         try:
             with engine.in_slices() as between:
-                clock.step_to(instant, engine.timers, engine.failures.record, between)
+                clock.step_to(instant, between)
         finally:
             clock.by_hand = False
         clock.moved()

@@ -32,8 +32,14 @@ class SteppedClock(TimeSource):
     same time. A step to an instant runs the due timers in order, each at its own due time.
 
     All methods except `now` and `time` require the engine's lock.
+
+    Attributes:
+        timers: those on this clock; set by the engine, as the next.
+        failed: takes an exception of a timer, after which a step continues.
     """
 
+    timers: Timers
+    failed: Callable[[str, BaseException], None]
     autojump: float | None = None
     """Real seconds of idleness after which time jumps to the next timer; None for never."""
 
@@ -78,12 +84,12 @@ class SteppedClock(TimeSource):
         """The end of the current step, or `now()`."""
         return self._heading if self._moving else self._now
 
-    def hint(self, timers: Timers) -> str:
+    def hint(self) -> str:
         """A hint for a wait that timed out because this clock stands still; "" if there is none."""
         state = self.state_in_words()
         if not state:
             return ""
-        timer = self.awaited(timers)
+        timer = self.awaited()
         if timer is None:
             return f"{state}. No timer is pending that more time would run."
         left = timer.due - self._now
@@ -108,17 +114,10 @@ class SteppedClock(TimeSource):
         """Seconds that have passed since the clock was created or reset."""
         return round(self._now - self._began, _NANOSECONDS)
 
-    def step_to(
-        self,
-        instant: float,
-        timers: Timers,
-        failed: Callable[[str, BaseException], None],
-        between: Callable[[], None] | None = None,
-    ) -> None:
+    def step_to(self, instant: float, between: Callable[[], None] | None = None) -> None:
         """Move forward to `instant`, and run the timers that are due on the way.
 
-        An exception of a timer is passed to `failed`, and the step continues. `between` is called after each
-        timer; what peers do meanwhile happens at the time of this timer.
+        `between` is called after each timer; what peers do meanwhile happens at the time of this timer.
 
         Raises:
             ClockError: called by a timer that runs in a step.
@@ -128,13 +127,13 @@ class SteppedClock(TimeSource):
         self._heading = max(instant, self._now)
         try:
             self._moving = True  # Inside, since an exception of a signal handler may come anywhere.
-            while (due := timers.next_due()) is not None and due <= instant + MARGIN:
+            while (due := self.timers.next_due()) is not None and due <= instant + MARGIN:
                 if due > self._now:
                     self._now = due
                 try:
-                    timers.run_due(None if between is None else _always)
+                    self.timers.run_due(None if between is None else _always)
                 except Exception as error:  # this timer is removed; the others are still due
-                    failed("timer", error)
+                    self.failed("timer", error)
                 if between is not None:
                     between()
             if instant > self._now:
@@ -144,14 +143,7 @@ class SteppedClock(TimeSource):
             if not self.holds_peers:
                 self._held_since = self._now
 
-    def follow(
-        self,
-        timers: Timers,
-        failed: Callable[[str, BaseException], None],
-        *,
-        noticed: bool = True,
-        between: Callable[[], None] | None = None,
-    ) -> None:
+    def follow(self, *, noticed: bool = True, between: Callable[[], None] | None = None) -> None:
         """Move to the instant where this clock should be, as `step_to` does.
 
         `noticed` says that the broker is being accessed. Does nothing during a step.
@@ -160,7 +152,7 @@ class SteppedClock(TimeSource):
             return
         instant = self._due_instant(noticed)
         if instant > self._now:
-            self.step_to(instant, timers, failed, between)
+            self.step_to(instant, between)
 
     def reset(self) -> None:
         """Restart `elapsed`; `now()` continues."""
@@ -173,7 +165,7 @@ class SteppedClock(TimeSource):
         """The value that `now()` should have."""
         return self._now
 
-    def sleep(self, timers: Timers) -> float | None:
+    def sleep(self) -> float | None:
         """Real seconds that the loop may sleep; None if only input or a test can cause work."""
         raise NotImplementedError
 
@@ -196,7 +188,7 @@ class SteppedClock(TimeSource):
     def note_activity(self) -> None:
         """The broker was active: it is not idle."""
 
-    def jump(self, timers: Timers) -> float | None:
+    def jump(self) -> float | None:
         """The instant to jump to if the broker has been idle for long enough; otherwise None."""
         return None
 
@@ -208,10 +200,11 @@ class SteppedClock(TimeSource):
 
     # -- helpers
 
-    @staticmethod
-    def awaited(timers: Timers, *, housekeeping: bool = False) -> Timer | None:
+    def awaited(self, *, housekeeping: bool = False) -> Timer | None:
         """The next timer for whose sake time may be moved, or the very next one."""
-        return next((timer for timer in timers.pending() if housekeeping or not timer.housekeeping), None)
+        return next(
+            (timer for timer in self.timers.pending() if housekeeping or not timer.housekeeping), None
+        )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} +{self.elapsed:g} s>"

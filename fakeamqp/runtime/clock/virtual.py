@@ -8,7 +8,7 @@ from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.clock.stepped import LATEST, SteppedClock, seconds_in_words
 
 if TYPE_CHECKING:
-    from fakeamqp.model.timers import Timers
+    pass
 
 __all__ = ["VirtualClock"]
 
@@ -80,19 +80,19 @@ class VirtualClock(SteppedClock):
         """Postpone a jump, because the broker is not idle."""
         self._jump_at = RealClock.now() + max(self.autojump or 0.0, _NOT_IDLE_SECONDS)
 
-    def jump(self, timers: Timers) -> float | None:
+    def jump(self) -> float | None:
         """The instant to jump to if the broker has been idle for long enough; otherwise None."""
         if self.autojump is None or RealClock.now() < self._jump_at:
             return None
-        timer = self.awaited(timers)
+        timer = self.awaited()
         return None if timer is None or timer.due > self._last else timer.due
 
-    def sleep(self, timers: Timers) -> float | None:
+    def sleep(self) -> float | None:
         """Real seconds until a running clock reaches a timer, or until it jumps."""
         timeout = None
-        if self._rate and (due := timers.next_due()) is not None:
+        if self._rate and (due := self.timers.next_due()) is not None:
             timeout = max(0.0, (due - self._due_instant(True)) / self._rate)
-        if self.autojump is not None and (timer := self.awaited(timers)) and timer.due <= self._last:
+        if self.autojump is not None and (timer := self.awaited()) and timer.due <= self._last:
             until_jump = max(0.0, self._jump_at - RealClock.now())
             timeout = until_jump if timeout is None else min(timeout, until_jump)
         return timeout

@@ -18,7 +18,6 @@ from fakeamqp.runtime.clock.stepped import SteppedClock, seconds_in_words
 from fakeamqp.runtime.thread.lock import FairLock
 
 if TYPE_CHECKING:
-    from fakeamqp.model.timers import Timers
     from fakeamqp.runtime.clock.stepped import Settle
 
 __all__ = ["LIBRARIES", "Reading", "WallClock", "add_listener", "read", "remove_listener"]
@@ -253,14 +252,14 @@ class WallClock(SteppedClock):
             self._left_at = now
         return now - self._left_at >= _LEFT_SECONDS
 
-    def sleep(self, timers: Timers) -> float | None:
+    def sleep(self) -> float | None:
         """Real seconds until the next timer, or until the wall clock must be read again."""
-        due = timers.next_due()
+        due = self.timers.next_due()
         if due is None:
             return None
         timeout = max(0.0, due - self._now) if self._reading.runs else None
         tampering = any(name in sys.modules for name in LIBRARIES)
-        if tampering and (timeout is None or timeout > _POLL_SECONDS) and self.awaited(timers) is not None:
+        if tampering and (timeout is None or timeout > _POLL_SECONDS) and self.awaited() is not None:
             return _POLL_SECONDS
         return timeout
 

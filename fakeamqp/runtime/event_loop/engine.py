@@ -210,7 +210,7 @@ class LoopEngine(Engine):
                     turns.finish_operations()
                 turns.settle_late()
             if self.stepped is not None:
-                self.stepped.follow(self.timers, self.failures.record, noticed=not self._settling)
+                self.stepped.follow(noticed=not self._settling)
         return self
 
     def __exit__(

@@ -300,7 +300,6 @@ class NetworkListener(Listener):
 # simulate. Loops that have neither have routes, too.
 
 
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _FIRST_CLIENT_PORT = 49152
 
 
@@ -317,9 +316,8 @@ class Routes:
         """Serve connections to an address by the protocols that `factory` makes."""
         if not self._factories:
             self._loop.create_connection = self._create_connection  # type: ignore[method-assign, assignment]
-        for name in _LOOPBACK if host == "127.0.0.1" else (host,):
-            if name != "::1":
-                self._factories[name, port] = factory
+        for name in (host, "localhost") if host == "127.0.0.1" else (host,):
+            self._factories[name, port] = factory
 
     def serves(self, host: str, port: int) -> bool:
         """Whether connections to this address are made in memory."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from asyncio import Event
     from collections.abc import Callable
 
+    from fakeamqp.runtime.connection_driver import ConnectionDriver
+
 __all__ = ["StreamTransport"]
 
 _LARGEST_WRITE = 256 * 1024
@@ -45,6 +47,8 @@ class StreamTransport(asyncio.Protocol, Transport):
         self._full = False
         self._reading = True
         self._closed = False
+        #: Reads and writes the stream, until it is lost.
+        self.driver: ConnectionDriver | None = None
         #: Set when the event loop has closed the stream.
         self.lost: Event = asyncio.Event()
 

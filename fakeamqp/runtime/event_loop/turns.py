@@ -70,7 +70,8 @@ class LoopTurns(Turns):
         super().__init__(engine)
         self._loop = loop
         self._inside = inside
-        self._streams: dict[StreamTransport, ConnectionDriver] = {}
+        self._streams: dict[SelectorSource, StreamTransport] = {}
+        """The stream of each driver."""
         self._readable: dict[ConnectionDriver, int] = {}
         """The drivers with news, and which."""
         self._soon: Handle | None = None
@@ -86,15 +87,17 @@ class LoopTurns(Turns):
 
     def adopt(self, stream: StreamTransport, driver: ConnectionDriver) -> None:
         """Serve a stream by a driver."""
-        self._streams[stream] = driver
+        self._streams[driver] = stream
+        stream.driver = driver
 
     def ready(self, stream: StreamTransport, mask: int) -> None:
         """A stream has input, room for output, or has been lost."""
-        driver = self._streams.get(stream)
-        if stream.lost.is_set():
-            self._streams.pop(stream, None)
+        driver = stream.driver
         if driver is None:
             return
+        if stream.lost.is_set():
+            self._streams.pop(driver, None)
+            stream.driver = None
         self._readable[driver] = self._readable.get(driver, 0) | mask
         if self._inside() or self._in_turn:
             self.wake()
@@ -103,10 +106,8 @@ class LoopTurns(Turns):
 
     def watch(self, source: SelectorSource, fileno: int, before: int, after: int) -> None:
         """An event loop tells of room for output without being asked."""
-        for stream, driver in self._streams.items():
-            if driver is source:
-                stream.read(bool(after & EVENT_READ))
-                return
+        if source in self._streams:
+            self._streams[source].read(bool(after & EVENT_READ))
 
     def readable(self) -> bool:
         """Whether there is input that was not read. Bytes under way are not seen."""
@@ -115,12 +116,10 @@ class LoopTurns(Turns):
     # -- turns
 
     def wake(self) -> None:
-        """Have a turn taken soon."""
         if self._soon is None and not self.stopping:
             self._soon = self._loop.call_soon(self.take)
 
     def take(self) -> None:
-        """Take a turn."""
         if self._soon is not None:
             self._soon.cancel()
             self._soon = None
@@ -198,7 +197,6 @@ class LoopTurns(Turns):
         self.rest()
 
     def close(self) -> None:
-        """Close everything."""
         self.stopping = True
         super().close()
         for handle in (self._soon, self._alarm):

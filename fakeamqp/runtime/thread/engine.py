@@ -173,7 +173,7 @@ class ThreadEngine(Engine):
                 if loop.late is not None and threading.current_thread() is not self._thread:
                     loop.settle_late()
             if self.stepped is not None:
-                self.stepped.follow(self.timers, self.failures.record)
+                self.stepped.follow()
         except BaseException:
             self._lock.release()
             raise
@@ -290,7 +290,7 @@ class ThreadEngine(Engine):
             if self._loop is not None:
                 self._finish_others(self._loop)
             with self.in_slices() as between:
-                self.stepped.follow(self.timers, self.failures.record, noticed=False, between=between)
+                self.stepped.follow(noticed=False, between=between)
             if self._loop is not None:
                 self._loop.take_input()
                 self._leave(self._loop)
@@ -333,7 +333,7 @@ class ThreadEngine(Engine):
                 if self._loop is not None:
                     self._finish_others(self._loop)
                 if self.stepped is not None:
-                    self.stepped.follow(self.timers, self.failures.record)
+                    self.stepped.follow()
                 waiter.check()
             return waiter.outcome
 

@@ -81,11 +81,9 @@ class FairLock:
             raise
 
     def __enter__(self) -> None:
-        """Take the lock."""
         self.acquire()
 
     def __exit__(self, *_: object) -> None:
-        """Release the lock."""
         self.release()
 
     def release(self) -> None:
@@ -168,7 +166,6 @@ class LifeLock(FairLock):
         self._engine_lock = engine_lock
 
     def __enter__(self) -> None:
-        """Take the lock."""
         if not self.acquire(blocking=False):
             with self._engine_lock.released():
                 self.acquire()

@@ -227,7 +227,6 @@ class Loop(Turns):
         check_room(self._selector, sock, (driver.transport for driver in self.drivers))
 
     def watch(self, source: SelectorSource, fileno: int, before: int, after: int) -> None:
-        """Change the events that `source` is watched for from mask `before` to mask `after`; 0 is none."""
         selector = self._selector
         change = selector.modify if before else selector.register
         # A signal handler may have raised between an earlier change and its note.
@@ -248,7 +247,6 @@ class Loop(Turns):
             self.wake()
 
     def readable(self) -> bool:
-        """Whether any watched source is ready now."""
         if self.coalescing.ends < inf:
             return True
         ready = self._selector.select(0)
@@ -330,7 +328,6 @@ class Loop(Turns):
         return waiter.outcome
 
     def close(self) -> None:
-        """Close everything this loop holds."""
         super().close()
         self._closed = True
         self._call_posted()
