@@ -28,12 +28,12 @@ from fakeamqp.model.deliveries.delivery import Delivery, resume_credits
 from fakeamqp.model.operations import STEP, carry_out, freeing, in_steps
 from fakeamqp.model.queues.browsing import Browsing
 from fakeamqp.model.queues.queue import (
-    NOT_PERSISTENT,
     NOT_SECURED,
     Deadline,
     DeathReason,
     Queue,
     expires_messages,
+    not_persistent,
 )
 from fakeamqp.model.queues.waiting import Fifo, IndexedFifo, PriorityFifo, QueuedMessage
 from fakeamqp.model.timers import MARGIN
@@ -516,14 +516,12 @@ class ClassicQueue(Queue):
 
     def keep_persistent(self, *, crash: bool = False) -> None:
         carry_out(self.taking_back(self.keep_in_doubt(crash=crash)))
-        reason: DropReason = "crash" if crash else "restart"
-        detail = NOT_PERSISTENT.format(how="crashed" if crash else "restarted")
         kept: list[QueuedMessage] = []
         for queued in self.ready.clear():
             if not queued.message.persistent:
-                self._dropped((queued,), reason, detail)
+                self._dropped((queued,), *not_persistent(crash))
             elif crash and not queued.message.secured:
-                self._dropped((queued,), reason, NOT_SECURED)
+                self._dropped((queued,), "crash", NOT_SECURED)
             else:
                 kept.append(queued)
         self.ready_bytes = sum(len(queued.message.body) for queued in kept)

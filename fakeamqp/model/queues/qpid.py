@@ -357,8 +357,6 @@ class QpidQueue(ClassicQueue):
         super().keep_persistent(crash=crash)
         self._select_groups()
 
-    # --- deletion ----------------------------------------------------------------------------------
-
     def unused(self, why: str) -> None:
         """The deletion may be delayed."""
         delay = self.asked.auto_delete_delay

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Label, Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["Deadline", "DeathReason", "Queue", "QueueDeclaration", "expires_messages"]
+__all__ = ["Deadline", "DeathReason", "Queue", "QueueDeclaration", "expires_messages", "not_persistent"]
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,13 @@ DeathReason = Literal["rejected", "expired", "maxlen", "delivery_limit", "delete
 
 UNUSED_TOO_LONG = "the queue expired unused"
 NOT_TAKEN_BACK = "the queue was deleted before the message came back"
-NOT_PERSISTENT = "the broker {how}, and the message is not persistent"
 NOT_SECURED = "the broker crashed before the publisher was told that it has the message"
+
+
+def not_persistent(crash: bool) -> tuple[DropReason, str]:
+    """Why a crash or a restart drops a message that is not persistent: the reason, and a text."""
+    how = "crashed" if crash else "restarted"
+    return "crash" if crash else "restart", f"the broker {how}, and the message is not persistent"
 
 
 class Deadline:
@@ -449,16 +454,11 @@ class Queue:
             if not self.replicated and not delivery.queued.message.persistent:
                 del self.unacked[delivery]
                 delivery.settle("lost")
-                how = "crashed" if crash else "restarted"
-                self._dropped(
-                    (delivery.queued,), "crash" if crash else "restart", NOT_PERSISTENT.format(how=how)
-                )
+                self._dropped((delivery.queued,), *not_persistent(crash))
         return others
 
     def restarted(self) -> None:
         """Called once all queues are back after a restart."""
-
-    # --- options ------------------------------------------------------------------------------------
 
     def apply(self, options: QueueOptions) -> None:
         """Put other options in force, because other policies match."""

@@ -107,7 +107,7 @@ def size_of_properties(properties: ReadableProperties) -> int:
     """The approximate bytes of properties in a stream."""
     headers = properties.headers or {}
     size = sum(len(name) + 4 + len(str(value)) for name, value in headers.items() if name != OFFSET)
-    for text in (
+    texts = (
         properties.content_type,
         properties.content_encoding,
         properties.correlation_id,
@@ -117,10 +117,8 @@ def size_of_properties(properties: ReadableProperties) -> int:
         properties.type,
         properties.user_id,
         properties.app_id,
-    ):
-        if text is not None:
-            size += len(text) + 2
-    return size
+    )
+    return size + sum(len(text) + 2 for text in texts if text is not None)
 
 
 def _overflown(seconds: int) -> int:
@@ -422,8 +420,6 @@ class StreamQueue(Queue):
     def check_deletion(self, *, if_unused: bool, if_empty: bool) -> int:
         """A stream checks no condition and reports no messages."""
         return 0
-
-    # --- options ------------------------------------------------------------------------------------
 
     def apply(self, options: QueueOptions) -> None:
         """Limits apply at once."""

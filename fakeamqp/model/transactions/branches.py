@@ -326,8 +326,6 @@ class Branch:
         for delivery in self.transaction.deliveries:
             in_doubt.pop(delivery, None)
 
-    # --- time ---------------------------------------------------------------------------------------
-
     def set_timeout(self, seconds: int) -> None:
         self.timeout = seconds
         self._stop_timer()
@@ -347,8 +345,6 @@ class Branch:
         self.mark_rollback_only(XaOutcome.TIMED_OUT)
         self._virtual_host.report("branch timed out", branch=str(self.xid))
         self._undo()
-
-    # --- restart ------------------------------------------------------------------------------------
 
     def abandon(self) -> None:
         """Undo the work in any state: the broker stops."""
@@ -602,8 +598,6 @@ class Branches:
     def _report(self, event: str, xid: Xid, **facts: object) -> None:
         self._virtual_host.report(event, branch=str(xid), **facts)
 
-    # --- time ---------------------------------------------------------------------------------------
-
     def timeout(self, xid: Xid, *, user: User | None = None) -> int:
         """The branch's timeout in seconds: the one set last, or the default."""
         return self._branch(xid, user).timeout
@@ -619,8 +613,6 @@ class Branches:
         if longest is not None and seconds > longest:
             raise InvalidArgument(f"a branch may take {longest} s at most, not {seconds} s")
         branch.set_timeout(seconds or self._choices.default_timeout)
-
-    # --- restart ------------------------------------------------------------------------------------
 
     def abandon(self, *, prepared: bool = False) -> None:
         """Roll back and forget the branches that are not prepared, or with `prepared` all branches."""

@@ -10,7 +10,7 @@ from fakeamqp.model.deliveries.delivery import check_returns
 from fakeamqp.model.errors import PreconditionFailed, ResourceError
 from fakeamqp.model.operations import carry_out, in_steps
 from fakeamqp.model.queues import Queue
-from fakeamqp.model.queues.queue import NOT_PERSISTENT
+from fakeamqp.model.queues.queue import not_persistent
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
@@ -86,12 +86,8 @@ class PlannedPublish:
         kept = tuple(each for each in queues if persistent or (isinstance(each, Queue) and each.replicated))
         for queue in queues:
             if queue not in kept:
-                self._virtual_host.message_outcomes.dropped(
-                    self.message,
-                    queue.name,
-                    "crash" if crash else "restart",
-                    NOT_PERSISTENT.format(how="crashed" if crash else "restarted"),
-                )
+                outcomes = self._virtual_host.message_outcomes
+                outcomes.dropped(self.message, queue.name, *not_persistent(crash))
         self._plan = replace(self._plan, queues=kept)
         return bool(kept)
 

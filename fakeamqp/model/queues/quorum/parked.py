@@ -231,8 +231,6 @@ class ParkedMessages:
         delayed = [queued.message for queued in self.waiting()]
         return [*delayed, *(() if self.held is None else self.held.messages())]
 
-    # --- retries ------------------------------------------------------------------------------------
-
     def waiting(self) -> list[QuorumMessage]:
         """Those that wait for a retry, soonest first."""
         return [queued for _, _, queued in sorted(self._retries)]
@@ -280,8 +278,6 @@ class ParkedMessages:
         for queued in due:
             queue.put_back(queued)
         queue.dispatch()
-
-    # --- dead letters -------------------------------------------------------------------------------
 
     def die(self, queued: QuorumMessage, reason: DeathReason) -> None:
         if self.held is not None:

@@ -293,13 +293,12 @@ class QuorumQueue(Queue):
         if self._perishable:
             self._drop_expired()
         head = self.ready.head()
-        if content_class is not None and head is not None and head.message.content_class != content_class:
-            head = next((each for each in self.ready if each.message.content_class == content_class), None)
-            queued = None if head is None else self._take_out(head)
-        else:
-            queued = None if head is None else self.pop()
-        if queued is None:
+        chosen = head
+        if content_class is not None:
+            chosen = next((each for each in self.ready if each.message.content_class == content_class), None)
+        if chosen is None:
             return None
+        queued = self.pop() if chosen is head else self._take_out(chosen)
         delivery = None
         if not no_ack:
             delivery = Delivery(self, queued, None, owner, (), self.virtual_host.now())
