@@ -17,7 +17,7 @@ from fakeamqp.inspect.messages import (
     queued_view,
     unacked_view,
 )
-from fakeamqp.model.deliveries.credit import Grant
+from fakeamqp.model.deliveries.subscription import Grant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

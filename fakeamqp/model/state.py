@@ -23,9 +23,8 @@ from fakeamqp.model.timers import Timers
 from fakeamqp.model.virtual_host import VirtualHost
 
 if TYPE_CHECKING:
-    from fakeamqp.model.deliveries.credit import Credit
     from fakeamqp.model.deliveries.delivery import Ledger
-    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.deliveries.subscription import Credit, Subscription
     from fakeamqp.model.limits import Bounds
     from fakeamqp.model.messages.message import Identity
     from fakeamqp.model.policies import Policy

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from fakeamqp.model.arguments.queue_arguments import ConsumerOptions
-from fakeamqp.model.deliveries.credit import Credit, Limit
-from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, Credit, DeliveryLimits, Limit, Subscription
 from fakeamqp.model.messages.message import Message, PlainProperties
 from fakeamqp.model.queues import QueuedMessage
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from fakeamqp.model.arguments.queue_arguments import ConsumerOptions
-from fakeamqp.model.deliveries.credit import Credit, Grant, Limit
 from fakeamqp.model.deliveries.delivery import Delivery
-from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
+from fakeamqp.model.deliveries.subscription import (
+    ConsumerTerms,
+    Credit,
+    DeliveryLimits,
+    Grant,
+    Limit,
+    Subscription,
+)
 from fakeamqp.model.messages.message import Message, PlainProperties
 from fakeamqp.model.queues import Queue
 

@@ -206,7 +206,7 @@ def test_what_clients_hold_goes_there_as_well_and_once(
 
 
 def test_credit_comes_back_for_what_the_queue_took_along(bench: Bench, dead: Queue) -> None:
-    from fakeamqp.model.deliveries.credit import Credit
+    from fakeamqp.model.deliveries.subscription import Credit
 
     queue = with_alternate(bench)
     publish(queue, "a")

@@ -10,9 +10,8 @@ from hypothesis import given, strategies as st
 from compat_tests.unit.model.fakes import positions, queued
 from compat_tests.unit.model.readers import Reader, waiting
 from compat_tests.unit.model.transactions.bench import Bench
-from fakeamqp.model.deliveries.credit import Credit
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
-from fakeamqp.model.deliveries.subscription import Subscription
+from fakeamqp.model.deliveries.subscription import Credit, Subscription
 from fakeamqp.model.messages.message import (
     Child,
     FileMessage,

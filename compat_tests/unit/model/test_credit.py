@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, strategies as st
 
 from compat_tests.unit.model.fakes import QueueThatCounts, message, subscription
-from fakeamqp.model.deliveries.credit import Credit, Gate, InheritedCredit
+from fakeamqp.model.deliveries.subscription import Credit, Gate, InheritedCredit
 
 
 def test_zero_means_no_limit() -> None:

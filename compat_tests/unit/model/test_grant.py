@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from compat_tests.unit.model.fakes import message
 from compat_tests.unit.model.readers import Reader, publish, waiting
 from compat_tests.unit.model.transactions.bench import Bench
-from fakeamqp.model.deliveries.credit import UNLIMITED, Grant
+from fakeamqp.model.deliveries.subscription import UNLIMITED, Grant
 from fakeamqp.model.errors import IllegalState
 
 

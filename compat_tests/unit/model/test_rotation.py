@@ -6,8 +6,7 @@ from random import Random
 import pytest
 
 from compat_tests.unit.model.fakes import message, subscription
-from fakeamqp.model.deliveries.credit import Credit, Gate
-from fakeamqp.model.deliveries.subscription import Subscription
+from fakeamqp.model.deliveries.subscription import Credit, Gate, Subscription
 from fakeamqp.model.queues.waiting import Rotation
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from compat_tests.unit.model.fakes import message, subscription
 from compat_tests.work import work
-from fakeamqp.model.deliveries.credit import Credit, Gate
-from fakeamqp.model.deliveries.subscription import Subscription
+from fakeamqp.model.deliveries.subscription import Credit, Gate, Subscription
 from fakeamqp.model.queues.quorum.consumers import ServiceQueue, SingleActive
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from compat_tests.unit.model.readers import Reader
 from compat_tests.unit.model.transactions.bench import Bench
-from fakeamqp.model.deliveries.credit import Window
 from fakeamqp.model.deliveries.delivery import Delivery
+from fakeamqp.model.deliveries.subscription import Window
 from fakeamqp.model.errors import IllegalArgument, IllegalState, NotFound, ResourceError
 from fakeamqp.model.messages.message import Child, FileMessage, Message, PlainProperties
 from fakeamqp.model.messages.staging import Description, Download, Downloads, Staged, Uploads

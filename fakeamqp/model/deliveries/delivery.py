@@ -20,8 +20,7 @@ from fakeamqp.model.operations import STEP, Values, freeing, in_steps
 from fakeamqp.model.timers import MARGIN
 
 if TYPE_CHECKING:
-    from fakeamqp.model.deliveries.credit import Credit
-    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.deliveries.subscription import Credit, Subscription
     from fakeamqp.model.operations import Operations
     from fakeamqp.model.queues import Queue, QueuedMessage
     from fakeamqp.model.timers import Timer, Timers

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from fakeamqp.model.arguments.queue_arguments import STREAM_OFFSET, QueueOptions, argument_of
 from fakeamqp.model.arguments.values import FILTER_SIZES, LARGEST_SEGMENT
-from fakeamqp.model.deliveries.credit import Grant
+from fakeamqp.model.deliveries.subscription import Grant
 from fakeamqp.model.errors import ChannelCrash, NotImplementedHere, PreconditionFailed
 from fakeamqp.model.messages.message import Int64, Message, ReadableProperties
 from fakeamqp.model.operations import freeing

@@ -29,7 +29,7 @@ from fakeamqp.protocols.base.absent import is_absent
 from fakeamqp.protocols.base.codec import WireError
 
 if TYPE_CHECKING:
-    from fakeamqp.model.deliveries.credit import Limit
+    from fakeamqp.model.deliveries.subscription import Limit
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.routing import Outcome
     from fakeamqp.model.timers import Timer

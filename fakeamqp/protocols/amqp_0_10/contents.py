@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from fakeamqp.model.deliveries.credit import Window
-from fakeamqp.model.deliveries.subscription import ConsumerTerms, Subscription
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, Subscription, Window
 from fakeamqp.model.errors import NotFound, ResourceDeleted, ResourceLocked
 from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.messages.staging import publish_content
@@ -24,8 +23,8 @@ from fakeamqp.protocols.amqp_0_10.states import SessionState
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.model.deliveries.credit import Limit
     from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Limit
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.routing import Outcome

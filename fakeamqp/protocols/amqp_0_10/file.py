@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from fakeamqp.model.deliveries.credit import Gate
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.deliveries.subscription import Gate
 from fakeamqp.model.errors import IllegalArgument, ModelError, ResourceError
 from fakeamqp.model.messages.message import identity_of
 from fakeamqp.model.messages.staging import Description, Download, Downloads, Uploads
@@ -29,9 +29,8 @@ from fakeamqp.protocols.amqp_0_10.properties import FILE_ENCODING, ContentProper
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:
-    from fakeamqp.model.deliveries.credit import Window
     from fakeamqp.model.deliveries.delivery import Delivery
-    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.deliveries.subscription import Subscription, Window
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.messages.staging import Staged, Upload
     from fakeamqp.model.tap import Settlement

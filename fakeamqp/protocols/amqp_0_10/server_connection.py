@@ -45,7 +45,7 @@ from fakeamqp.protocols.base.server_connection import ServerConnection
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection, PeerAddress
-    from fakeamqp.model.deliveries.credit import Window
+    from fakeamqp.model.deliveries.subscription import Window
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
     from fakeamqp.protocols.amqp_0_10.codec.structs import Control

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from fakeamqp.model.deliveries.credit import Gate
 from fakeamqp.model.deliveries.delivery import Ledger, release_all
+from fakeamqp.model.deliveries.subscription import Gate
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.extensions import Extension
 from fakeamqp.model.tap import report_settled

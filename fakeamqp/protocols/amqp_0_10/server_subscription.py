@@ -12,8 +12,7 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from fakeamqp.model.deliveries.credit import Grant
-from fakeamqp.model.deliveries.subscription import ConsumerTerms, Subscription
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, Grant, Subscription
 from fakeamqp.model.errors import ResourceDeleted
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode
@@ -32,8 +31,8 @@ from fakeamqp.protocols.amqp_0_10.entities import plain
 from fakeamqp.protocols.amqp_0_10.properties import ENCODING, TransferProperties
 
 if TYPE_CHECKING:
-    from fakeamqp.model.deliveries.credit import Limit, Receipt
     from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Limit, Receipt
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession

@@ -23,9 +23,8 @@ from fakeamqp.protocols.amqp_0_10.contents import (
 from fakeamqp.protocols.amqp_0_10.properties import STREAM_ENCODING, ContentProperties
 
 if TYPE_CHECKING:
-    from fakeamqp.model.deliveries.credit import Credit
     from fakeamqp.model.deliveries.delivery import Delivery
-    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.deliveries.subscription import Credit, Subscription
     from fakeamqp.model.messages.message import Message
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 

@@ -35,7 +35,7 @@ from fakeamqp.protocols.amqp_0_9_1.publishing import (
 )
 
 if TYPE_CHECKING:
-    from fakeamqp.model.deliveries.credit import Credit
+    from fakeamqp.model.deliveries.subscription import Credit
     from fakeamqp.model.routing import Outcome
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method

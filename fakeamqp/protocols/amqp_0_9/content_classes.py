@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.deliveries.credit import Gate, Window
-from fakeamqp.model.deliveries.subscription import ConsumerTerms, Subscription
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, Gate, Subscription, Window
 from fakeamqp.model.errors import ResourceLocked
 from fakeamqp.model.messages.staging import publish_content
 from fakeamqp.protocols.amqp_0_9.codec import methods as m

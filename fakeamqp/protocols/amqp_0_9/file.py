@@ -18,9 +18,8 @@ from fakeamqp.protocols.amqp_0_9.content_classes import FILE, ClassConsumer, Con
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
-    from fakeamqp.model.deliveries.credit import Window
     from fakeamqp.model.deliveries.delivery import Delivery
-    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.deliveries.subscription import Subscription, Window
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.messages.staging import Staged, Upload
     from fakeamqp.model.transactions import Transaction

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.deliveries.credit import Credit
+from fakeamqp.model.deliveries.subscription import Credit
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed
 from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.messages.message import Message

@@ -15,8 +15,8 @@ from itertools import count
 from math import ceil
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.deliveries.credit import Credit
 from fakeamqp.model.deliveries.delivery import Ledger, accept_all, reject_all, release_all
+from fakeamqp.model.deliveries.subscription import Credit
 from fakeamqp.model.errors import ContentTooLarge, NotFound, PreconditionFailed, ResourceError
 from fakeamqp.model.extensions import Extension
 from fakeamqp.model.messages.message import UnfinishedMessage, UnfinishedMessages

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from fakeamqp.model.deliveries.credit import Credit
+from fakeamqp.model.deliveries.subscription import Credit
 from fakeamqp.model.errors import ModelError, NotAllowed, NotFound
 from fakeamqp.model.extensions import Extension
 from fakeamqp.model.transactions import Transaction

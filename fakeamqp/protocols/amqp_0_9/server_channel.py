@@ -31,9 +31,8 @@ from fakeamqp.protocols.amqp_0_9_1.server_channel import BoundedChannel
 from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 
 if TYPE_CHECKING:
-    from fakeamqp.model.deliveries.credit import Credit
     from fakeamqp.model.deliveries.delivery import Delivery, Ledger
-    from fakeamqp.model.deliveries.subscription import Subscriber
+    from fakeamqp.model.deliveries.subscription import Credit, Subscriber
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.tap import Settlement

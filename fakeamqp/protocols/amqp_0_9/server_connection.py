@@ -33,7 +33,7 @@ from fakeamqp.protocols.base.connection_states import ConnectionState
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection, PeerAddress
-    from fakeamqp.model.deliveries.credit import Credit, Window
+    from fakeamqp.model.deliveries.subscription import Credit, Window
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.state import BrokerState
     from fakeamqp.protocols.amqp_0_9.codec.requests import Request

@@ -20,9 +20,8 @@ from fakeamqp.protocols.amqp_0_9.content_classes import STREAM, ClassConsumer, C
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fakeamqp.model.deliveries.credit import Credit
     from fakeamqp.model.deliveries.delivery import Delivery
-    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.deliveries.subscription import Credit, Subscription
     from fakeamqp.model.messages.message import Message
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method

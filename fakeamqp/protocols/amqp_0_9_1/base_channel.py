@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from fakeamqp.model.deliveries.credit import Credit, Gate
 from fakeamqp.model.deliveries.delivery import Delivery, Ledger, releasing
+from fakeamqp.model.deliveries.subscription import Credit, Gate
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.operations import STEP, in_steps

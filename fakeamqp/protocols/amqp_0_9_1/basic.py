@@ -9,9 +9,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fakeamqp.model.deliveries.credit import Credit, InheritedCredit, Limit
 from fakeamqp.model.deliveries.delivery import accept_all, check_returns, reject_all, release_all
-from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
+from fakeamqp.model.deliveries.subscription import (
+    ConsumerTerms,
+    Credit,
+    DeliveryLimits,
+    InheritedCredit,
+    Limit,
+    Subscription,
+)
 from fakeamqp.model.errors import ChannelCrash, NotAllowed, PreconditionFailed
 from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.queues import ClassicQueue

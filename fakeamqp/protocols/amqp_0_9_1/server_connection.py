@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from fakeamqp.errors import printable
-from fakeamqp.model.deliveries.credit import Credit
+from fakeamqp.model.deliveries.subscription import Credit
 from fakeamqp.model.erlang import Atom
 from fakeamqp.model.errors import ChannelCrash, ModelError, NotFound
 from fakeamqp.model.limits import check_channel_limit

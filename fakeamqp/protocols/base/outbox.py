@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.deliveries.credit import Gate
+from fakeamqp.model.deliveries.subscription import Gate
 
 if TYPE_CHECKING:
     from fakeamqp.model.memory import Charge

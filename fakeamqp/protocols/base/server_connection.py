@@ -24,7 +24,7 @@ from fakeamqp.protocols.base.outbox import Outbox
 if TYPE_CHECKING:
     from fakeamqp.connection import PeerAddress
     from fakeamqp.model.access import User
-    from fakeamqp.model.deliveries.credit import Gate
+    from fakeamqp.model.deliveries.subscription import Gate
     from fakeamqp.model.personality.choices import Personality
     from fakeamqp.model.state import BrokerState, ClientChannel
     from fakeamqp.model.tap import Tap

@@ -21,8 +21,7 @@ from fakeamqp.model.messages.message import Int64
 from fakeamqp.model.operations import STEP, carry_out, in_steps
 from fakeamqp.model.queues.queue import NOT_SECURED, Deadline, Queue, expires_messages
 from fakeamqp.model.queues.quorum.consumers import QuorumConsumers, ServiceQueue
-from fakeamqp.model.queues.quorum.messages import Overflow, ReturnsFirst
-from fakeamqp.model.queues.quorum.parked import ParkedMessages
+from fakeamqp.model.queues.quorum.messages import Overflow, ParkedMessages, ReturnsFirst
 from fakeamqp.model.queues.waiting import QueuedMessage
 from fakeamqp.model.timers import MARGIN
 
