@@ -104,7 +104,7 @@ class Deadline:
         self._callback = callback
         self._timer: Timer | None = None
 
-    def set(self, due: float | None, label: Label) -> None:
+    def set(self, due: float | None, label: Label = "") -> None:
         """Move the timer to an instant. Does nothing if that is `due` already."""
         if due == self.due:
             return

@@ -30,7 +30,7 @@ from fakeamqp.model.deliveries.subscription import Grant
 from fakeamqp.model.errors import ChannelCrash, NotImplementedHere, PreconditionFailed
 from fakeamqp.model.messages.message import Int64, Message, ReadableProperties
 from fakeamqp.model.operations import freeing
-from fakeamqp.model.queues.queue import NOT_SECURED, Queue
+from fakeamqp.model.queues.queue import NOT_SECURED, Deadline, Queue
 from fakeamqp.model.queues.waiting import QueuedMessage
 from fakeamqp.timestamps import Timestamp
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.personality import Personality
-    from fakeamqp.model.timers import Timer
 
 __all__ = ["FILTER_VALUE", "OFFSET", "LogMessage", "StreamQueue", "stored_properties", "stored_size"]
 
@@ -392,7 +391,7 @@ class StreamQueue(Queue):
     shares_windows = False
     reports_consumers = False
 
-    __slots__ = ("_last_properties", "_readers", "_retention_timer", "log", "refuses_returns")
+    __slots__ = ("_last_properties", "_readers", "_retention", "log", "refuses_returns")
 
     def _prepare(self) -> None:
         self.log: Log[Message] = Log()
@@ -400,7 +399,7 @@ class StreamQueue(Queue):
         self.log.lost = lambda lost: self._lost(lost, "retention", detail)
         self._readers: dict[Subscription, _Reader] = {}
         self.refuses_returns: bool = self.virtual_host.state.personality.streams_refuse_rejects
-        self._retention_timer: Timer | None = None
+        self._retention = Deadline(self.virtual_host, self._retain)
         self._last_properties: tuple[ReadableProperties, ReadableProperties, int] | None = None
         self._adopt_limits()
 
@@ -628,8 +627,7 @@ class StreamQueue(Queue):
 
     def detach_all(self) -> list[Subscription]:
         self._readers.clear()
-        if self._retention_timer is not None:
-            self._retention_timer.cancel()
+        self._retention.stop()
         return super().detach_all()
 
     def next_offset(self, subscription: Subscription) -> int | None:
@@ -651,17 +649,14 @@ class StreamQueue(Queue):
         RabbitMQ checks every hour, counted from the beginning of the last segment or a change of limits. Here
         the timer skips the hours in which there is nothing to drop.
         """
-        if self._retention_timer is not None:
-            self._retention_timer.cancel()
-            self._retention_timer = None
         log = self.log
+        self._retention.set(None)
         if log.max_age is None or log.segments == 1:
             return
         too_old_in = (log.oldest_segment_stamp + log.max_age - self._stamp()) / 1000
         hours = max(1, too_old_in // _RETENTION_INTERVAL + 1)
-        self._retention_timer = self.virtual_host.call_later(
-            hours * _RETENTION_INTERVAL, self._retain, f"q '{self.name}' drops messages past their age"
-        )
+        due = self.virtual_host.now() + hours * _RETENTION_INTERVAL
+        self._retention.set(due, f"q '{self.name}' drops messages past their age")
 
 
 class _Reader:

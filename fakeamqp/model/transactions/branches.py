@@ -29,6 +29,7 @@ from fakeamqp.model.errors import (
     NotImplementedHere,
 )
 from fakeamqp.model.operations import carry_out
+from fakeamqp.model.queues.queue import Deadline
 from fakeamqp.model.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import BranchChoices
-    from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = [
@@ -193,7 +193,7 @@ class Branch:
         self.transaction: Transaction = Transaction()
         self.timeout: int = timeout
         self._virtual_host = virtual_host
-        self._timer: Timer | None = None
+        self._deadline = Deadline(virtual_host, self._time_out)
         self.set_timeout(timeout)
 
     def __repr__(self) -> str:
@@ -214,7 +214,7 @@ class Branch:
             self.transaction.publishes,
             len(self.transaction.deliveries),
             self.timeout,
-            None if self._timer is None else self._timer.due,
+            self._deadline.due,
         )
 
     @property
@@ -257,13 +257,13 @@ class Branch:
         empty = not transaction.publishes and not transaction.deliveries
         if self.state is BranchState.IDLE and empty:
             self._step(BranchEvent.PREPARE_NOTHING)
-            self._stop_timer()
+            self._deadline.set(None)
             return XaOutcome.READ_ONLY
         self._step(BranchEvent.PREPARE)
         if self.outcome is not None:
             self._undo()
             return self.outcome
-        self._stop_timer()
+        self._deadline.set(None)
         in_doubt = self._virtual_host.branches.in_doubt
         for delivery in transaction.deliveries:
             in_doubt[delivery] = self
@@ -321,27 +321,20 @@ class Branch:
         release_all(undone, ending=ending)
 
     def _release(self) -> None:
-        self._stop_timer()
+        self._deadline.set(None)
         in_doubt = self._virtual_host.branches.in_doubt
         for delivery in self.transaction.deliveries:
             in_doubt.pop(delivery, None)
 
     def set_timeout(self, seconds: int) -> None:
         self.timeout = seconds
-        self._stop_timer()
+        self._deadline.set(None)
         if self.in_doubt or self.outcome is XaOutcome.TIMED_OUT:
             return
-        self._timer = self._virtual_host.call_later(
-            seconds, self._time_out, f"branch {self.xid} times out and is rolled back"
-        )
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        due = self._virtual_host.now() + seconds
+        self._deadline.set(due, f"branch {self.xid} times out and is rolled back")
 
     def _time_out(self) -> None:
-        self._timer = None
         self.mark_rollback_only(XaOutcome.TIMED_OUT)
         self._virtual_host.report("branch timed out", branch=str(self.xid))
         self._undo()

@@ -502,7 +502,7 @@ class HeldDeadLetters:
 
     def _watch(self) -> None:
         if not self._pending:
-            self._deadline.set(None, "")
+            self._deadline.set(None)
         elif self._deadline.due is None:
             self._deadline.set(
                 self._queue.virtual_host.now() + _RETRY_AFTER,
