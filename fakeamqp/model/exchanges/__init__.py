@@ -2,8 +2,13 @@
 
 from importlib import import_module
 
-from fakeamqp.model.exchanges.exchange import DefaultExchange, DirectExchange, Exchange, FanoutExchange
-from fakeamqp.model.exchanges.headers import HeadersExchange
+from fakeamqp.model.exchanges.exchange import (
+    DefaultExchange,
+    DirectExchange,
+    Exchange,
+    FanoutExchange,
+    HeadersExchange,
+)
 from fakeamqp.model.exchanges.topic import TopicExchange, topic_matches
 
 __all__ = [
