@@ -105,7 +105,6 @@ class DeadLetter(Message):
         routing_key: str,
         original: ReadableProperties,
         death: Death,
-        history: Deaths,
         message: Message,
         time: float,
         personality: Personality,
@@ -121,7 +120,7 @@ class DeadLetter(Message):
         self.secured: bool = message.secured
         self.number: int = message.number
         self.charge: Charge | None = message.charge
-        self.history: Deaths = history
+        self.history: Deaths = _with(death, message.history)
 
     @property
     def properties(self) -> ReadableProperties:
@@ -157,19 +156,16 @@ class DeadContent(DeadLetter):
 
 
 def dead_lettered(
-    queue: Queue,
-    message: Message,
-    reason: DeathReason,
-    time: float,
-    failures: int | None = None,
+    queue: Queue, message: Message, reason: DeathReason, failures: int | None = None
 ) -> Message:
     """The dead letter that `queue` sends to its dead-letter exchange.
 
-    `time` is the present, in seconds since 1970; `failures` are the failed deliveries, if the queue counts
-    them.
+    `failures` are the failed deliveries, if the queue counts them.
     """
     options = queue.options
-    personality = queue.virtual_host.state.personality
+    state = queue.virtual_host.state
+    personality = state.personality
+    time = state.clock.time()
     shown = message.copies.shown if message.copies is not None else ()
     died_before = isinstance(message, DeadLetter)
     original = message.original if isinstance(message, DeadLetter) else message.properties
@@ -190,7 +186,6 @@ def dead_lettered(
         message.routing_key if key is None else key,
         original,
         death,
-        _with(death, message.history),
         message,
         time,
         personality,
@@ -337,11 +332,11 @@ class DeadLetterRouter:
             else:
                 outcomes.dropped(message, queue.name, reason, _nowhere(target))
             return
-        state = virtual_host.state
-        dead = dead_lettered(queue, message, reason, state.clock.time(), failures)
+        dead = dead_lettered(queue, message, reason, failures)
         letter = _PendingLetter(queue.name, message, dead, reason)
-        if state.races is not None and reason == "rejected":
-            state.races.dead_letter(queue, lambda: self._leaves(letter))
+        races = virtual_host.state.races
+        if races is not None and reason == "rejected":
+            races.dead_letter(queue, lambda: self._leaves(letter))
         else:
             self._leaves(letter)
 
@@ -398,15 +393,15 @@ class DeadLetterRouter:
         self._virtual_host.state.operations.run(self._steps())
 
     def _steps(self) -> Iterator[None]:
+        def routes() -> Iterator[Iterator[None]]:
+            while self._waiting:
+                yield self._route(self._waiting.popleft())
+
         try:
-            yield from gathered(map(self._route, self._letters()))
+            yield from gathered(routes())
         finally:
             self._waiting.clear()  # It is empty, unless there is a bug.
             self._routing = False
-
-    def _letters(self) -> Iterator[_PendingLetter]:
-        while self._waiting:
-            yield self._waiting.popleft()
 
     def _route(self, leaving: _PendingLetter) -> Iterator[None]:
         """Route a message that has left its queue: a step, and another one for each further queue."""

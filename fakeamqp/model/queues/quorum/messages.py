@@ -472,8 +472,7 @@ class HeldDeadLetters:
         queue = self._queue
         message = held.on_its_way
         if message is None:
-            now = queue.virtual_host.state.clock.time()
-            message = dead_lettered(queue, held.message, held.reason, now, held.failures)
+            message = dead_lettered(queue, held.message, held.reason, held.failures)
             # Full target queues treat it differently from other publishers.
             message.publisher = self._identity
         else:
