@@ -285,8 +285,7 @@ class ConsistentHashExchange(Exchange):
     def _prepare(self) -> None:
         self._header = self.declared.hash_header
         self._property = self.declared.hash_property
-        self.by_key_alone: bool
-        self.by_key_alone = self._header is None and self._property is None
+        self.by_key_alone: bool = self._header is None and self._property is None
         self._ring: Ring[Destination] = Ring()
 
     @classmethod

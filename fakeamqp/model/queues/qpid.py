@@ -225,14 +225,13 @@ class QpidQueue(ClassicQueue):
         asked = qpid_options(self.arguments)
         self.asked: QpidOptions = asked
         if asked.max_count is not None or asked.max_size is not None:
-            self.declared: QueueOptions
-            self.options: QueueOptions
-            self.options = self.declared = replace(
+            self.declared: QueueOptions = replace(
                 self.options,
                 max_length=asked.max_count,
                 max_length_bytes=asked.max_size,
                 overflow="drop-head" if asked.policy == "ring" else "reject-publish",
             )
+            self.options: QueueOptions = self.declared
         self._groups: dict[Any, _Group] = {}
         self._numbered = 0
         super()._prepare()

@@ -189,9 +189,8 @@ class Queue:
         self.exclusive_owner: object = declaration.exclusive_owner
         self.auto_delete: bool = declaration.auto_delete
         self.arguments: dict[str, Any] = dict(declaration.arguments)
-        self.options: QueueOptions
-        self.declared: QueueOptions
-        self.options = self.declared = options or QueueOptions()
+        self.declared: QueueOptions = options or QueueOptions()
+        self.options: QueueOptions = self.declared
         self.alternate_exchange: str | None = declaration.alternate_exchange
         self.freeable: bool = declaration.freeable
         self.priorities: bool | None = declaration.priorities
