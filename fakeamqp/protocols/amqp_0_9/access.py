@@ -10,9 +10,9 @@ A ticket is valid on one channel. If the personality checks tickets, every metho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
 from fakeamqp.model.errors import AccessRefused, NotAllowed, ResourceError
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["FIRST_REALM", "HANDLERS", "Realms", "Ticket", "Tickets", "assign_realm", "use_ticket"]
+__all__ = ["FIRST_REALM", "Realms", "Ticket", "Tickets", "assign_realm", "use_ticket"]
 
 _LENIENT = 1
 
@@ -270,6 +269,3 @@ def request(channel: Amqp09Channel, method: m.AccessRequest) -> None:
     strict = channel.choices.checks_tickets
     ticket = channel.class_state(Tickets).request(method) if strict else _LENIENT
     channel.send(m.AccessRequestOk(ticket=ticket))
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {m.AccessRequest: request}

@@ -5,9 +5,8 @@ basic.deliver, get-ok and return are in `amqp_0_9_1.delivering`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.deliveries.delivery import accept_all
 from fakeamqp.model.errors import PreconditionFailed
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Credit
     from fakeamqp.model.routing import Outcome
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-
-__all__ = ["HANDLERS", "publish_content"]
 
 _CLASS = "basic"
 
@@ -204,16 +200,3 @@ def _return_if_needed(
 ) -> None:
     if target.mandatory or outcome.unconsumed:
         return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
-    m.BasicQos: qos,
-    m.BasicConsume: consume,
-    m.BasicCancel: cancel,
-    m.BasicGet: get,
-    m.BasicAck: ack,
-    m.BasicReject: reject,
-    m.BasicRecover: recover,
-    m.BasicRecoverSync: recover_sync,
-    m.BasicPublish: publish,
-}

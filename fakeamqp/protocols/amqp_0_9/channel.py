@@ -7,14 +7,17 @@ so are the pong and its answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fakeamqp.protocols.amqp_0_9 import out_of_band
+from fakeamqp.protocols.amqp_0_9 import out_of_band, resume as resuming
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.requests import Requests
-from fakeamqp.protocols.amqp_0_9.resume import resume
-from fakeamqp.protocols.amqp_0_9_1 import channel as channel_class
+from fakeamqp.protocols.amqp_0_9_1.channel import (
+    close as close,
+    close_ok as close_ok,
+    flow as flow,
+    flow_ok as flow_ok,
+)
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.protocols.base.absent import refuse_if_absent
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["HANDLERS", "begin"]
+__all__ = ["begin"]
 
 
 def begin(connection: Amqp09Connection, number: int, method: Method) -> None:
@@ -31,7 +34,7 @@ def begin(connection: Amqp09Connection, number: int, method: Method) -> None:
     if isinstance(method, m.ChannelResume):
         refuse_if_absent(method.NAME, connection.personality.not_implemented)
         channel = connection.channels[number] = connection.make_channel(number)
-        resume(channel, method.channel_id)
+        resuming.resume(channel, method.channel_id)
         return
     assert isinstance(method, m.ChannelOpen)
     transport = out_of_band.agreed(connection, method.out_of_band)
@@ -68,11 +71,3 @@ def ok(channel: Amqp09Channel, method: Method) -> None:
     if requests.current is not None or not requests.unanswered_pongs:
         raise ProtocolError("command-invalid", "channel.ok without an unanswered channel.pong")
     requests.unanswered_pongs -= 1
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
-    **channel_class.HANDLERS,
-    m.ChannelPing: ping,
-    m.ChannelPong: pong,
-    m.ChannelOk: ok,
-}

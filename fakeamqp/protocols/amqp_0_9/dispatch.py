@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_9 import (
@@ -20,22 +20,53 @@ from fakeamqp.protocols.amqp_0_9 import (
     tx,
 )
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.amqp_0_9_1.dispatch import refusing
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
     Handler: TypeAlias = Callable[[Amqp09Channel, Any], None]
 
 __all__ = ["HANDLERS", "handlers"]
 
-HANDLERS: dict[int, Handler] = {
-    method.INDEX: handler
-    for each in (access, basic, channel, dtx, exchange, file, message, queue, stream, tunnel, tx)
-    for method, handler in each.HANDLERS.items()
-}
+
+def _requested(handler: Handler, channel: Amqp09Channel, method: Method) -> None:
+    if channel.class_state(Requests).current is None:
+        raise ProtocolError(
+            "command-invalid", f"{method.NAME} must be sent in a request frame, not in a method frame"
+        )
+    handler(channel, method)
+
+
+def _response(channel: Amqp09Channel, method: Method) -> None:
+    raise ProtocolError("command-invalid", f"{method.NAME} must be sent in a response frame")
+
+
+def _handlers() -> dict[int, Handler]:
+    """A function named like a method, in the module named like its class, handles it.
+
+    The methods of class message must be sent in requests, or else are responses (message/request-frames).
+    """
+    found: dict[int, Handler] = {}
+    modules = (access, basic, channel, dtx, exchange, file, message, queue, stream, tunnel, tx)
+    functions = {module.__name__.rpartition(".")[2]: vars(module) for module in modules}
+    for index, method in m.METHODS.items():
+        owner, _, name = method.NAME.replace("-", "_").partition(".")
+        known = functions.get(owner, {})
+        handler = known.get(name) or known.get(f"{name}_")
+        if owner == "message":
+            found[index] = _response if handler is None else partial(_requested, handler)
+        elif handler is not None:
+            found[index] = handler
+    return found
+
+
+HANDLERS: dict[int, Handler] = _handlers()
 """Method index (class id << 16 | method id) -> handler. The handlers of channel 0 are in `connection`."""
 
 

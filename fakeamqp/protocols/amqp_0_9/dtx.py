@@ -7,8 +7,7 @@ identifier as global id and an empty branch id. A channel belongs to one branch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed, SyntaxFault
 from fakeamqp.model.transactions import Xid
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["HANDLERS", "WORK", "Enlistment"]
+__all__ = ["WORK", "Enlistment"]
 
 WORK = frozenset(
     method.INDEX
@@ -90,6 +89,3 @@ def start(channel: Amqp09Channel, method: m.DtxStart) -> None:
         raise PreconditionFailed(problem.text) from problem
     channel.transaction = branches.working(channel)
     channel.send(m.DtxStartOk())
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {m.DtxSelect: select, m.DtxStart: start}

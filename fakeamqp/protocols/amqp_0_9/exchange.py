@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.equivalence import check_name
 from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
@@ -13,9 +12,6 @@ from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError, stripped
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-
-__all__ = ["HANDLERS"]
 
 
 def declare(channel: Amqp09Channel, method: m.ExchangeDeclare) -> None:
@@ -134,10 +130,3 @@ def _bound(channel: Amqp09Channel, method: m.ExchangeBound) -> tuple[int, str]:
     if key:
         return _KEY_NOT_BOUND, f"nothing is bound by key '{key}'"
     return _NO_BINDINGS, "nothing is bound"
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
-    m.ExchangeDeclare: declare,
-    m.ExchangeDelete: delete,
-    m.ExchangeBound: bound,
-}

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.deliveries.delivery import Ledger, accept_all, reject_all, release_all
 from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, IllegalState, PreconditionFailed
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.staging import Staged, Upload
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["HANDLERS", "FileConsumer", "Files"]
+__all__ = ["FileConsumer", "Files"]
 
 
 class Files(Consumers):
@@ -281,16 +280,3 @@ def _take(channel: Amqp09Channel, tag: int, *, multiple: bool) -> Sequence[Deliv
     if deliveries is None:
         raise PreconditionFailed(f"unknown delivery tag {tag}")
     return deliveries
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
-    m.FileQos: qos,
-    m.FileConsume: consume,
-    m.FileCancel: cancel,
-    m.FileOpen: open_,
-    m.FileOpenOk: open_ok,
-    m.FileStage: stage,
-    m.FilePublish: publish,
-    m.FileAck: ack,
-    m.FileReject: reject,
-}

@@ -8,9 +8,8 @@ reference is published and answered when the reference is closed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.deliveries.subscription import Credit
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed
@@ -23,7 +22,7 @@ from fakeamqp.protocols.amqp_0_9.property_mapping import from_transfer
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.amqp_0_9_1.basic import send_again
 from fakeamqp.protocols.amqp_0_9_1.publishing import too_large
-from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError, short_text
+from fakeamqp.protocols.amqp_0_9_1.replies import short_text
 
 if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-
-__all__ = ["HANDLERS", "subscribe"]
 
 _GENERIC = 0
 _NOT_IMMEDIATE = 1
@@ -137,6 +134,7 @@ def open_(channel: Amqp09Channel, method: m.MessageOpen) -> None:
 
 
 def append(channel: Amqp09Channel, method: m.MessageAppend) -> None:
+    """Append to the body of a reference."""
     channel.connection.publish_received()
     channel.class_state(Messages).references.append(method.reference, method.octets)
     channel.send(m.MessageOk())
@@ -262,37 +260,3 @@ def qos(channel: Amqp09Channel, method: m.MessageQos) -> None:
     channel.send(m.MessageOk())
     if credit.open:
         credit.resume()
-
-
-_REQUESTS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
-    m.MessageTransfer: transfer,
-    m.MessageConsume: consume,
-    m.MessageCancel: cancel,
-    m.MessageGet: get,
-    m.MessageRecover: recover,
-    m.MessageOpen: open_,
-    m.MessageClose: close,
-    m.MessageAppend: append,
-    m.MessageCheckpoint: checkpoint,
-    m.MessageResume: resume,
-    m.MessageQos: qos,
-}
-_RESPONSES: tuple[type[Method], ...] = (m.MessageOk, m.MessageEmpty, m.MessageReject, m.MessageOffset)
-
-
-def _requested(handler: Callable[[Amqp09Channel, Any], None], channel: Amqp09Channel, method: Method) -> None:
-    if channel.class_state(Requests).current is None:
-        raise ProtocolError(
-            "command-invalid", f"{method.NAME} must be sent in a request frame, not in a method frame"
-        )
-    handler(channel, method)
-
-
-def _response(channel: Amqp09Channel, method: Method) -> None:
-    raise ProtocolError("command-invalid", f"{method.NAME} must be sent in a response frame")
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
-    **{method: partial(_requested, handler) for method, handler in _REQUESTS.items()},
-    **dict.fromkeys(_RESPONSES, _response),
-}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import NotAllowed, NotFound, ResourceLocked
 from fakeamqp.model.queues import QueueDeclaration
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-
-__all__ = ["HANDLERS"]
 
 
 # --- declare -----------------------------------------------------------------------------------------
@@ -178,12 +174,3 @@ def delete(channel: Amqp09Channel, method: m.QueueDelete) -> None:
     channel.virtual_host.queues.delete(
         name, channel.connection, if_unused=method.if_unused, if_empty=method.if_empty, confirm=confirm
     )
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
-    m.QueueDeclare: declare,
-    m.QueueBind: bind,
-    m.QueueUnbind: unbind,
-    m.QueuePurge: purge,
-    m.QueueDelete: delete,
-}

@@ -7,9 +7,8 @@ read gets one window of messages, and the others wait in the queue. The rate lim
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import ContentTooLarge, NotImplementedHere
 from fakeamqp.model.messages.message import StreamMessage
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Credit, Subscription
     from fakeamqp.model.messages.message import Message
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["HANDLERS", "StreamConsumer", "Streams"]
+__all__ = ["StreamConsumer", "Streams"]
 
 
 # --- consumers ---------------------------------------------------------------------------------------
@@ -136,11 +134,3 @@ def _publish(
     )
     message.children = content.children
     STREAM.publish(channel, method, message, None)
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
-    m.StreamQos: qos,
-    m.StreamConsume: consume,
-    m.StreamCancel: cancel,
-    m.StreamPublish: publish,
-}

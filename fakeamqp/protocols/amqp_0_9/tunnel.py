@@ -6,8 +6,7 @@ A request has no answer, and is not stored. Without a handler, the client gets a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import NotImplementedHere
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
@@ -16,9 +15,6 @@ from fakeamqp.protocols.amqp_0_9.registrations import Registrations, TunnelReque
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-
-__all__ = ["HANDLERS"]
 
 
 def request(channel: Amqp09Channel, method: m.TunnelRequest) -> None:
@@ -46,6 +42,3 @@ def request(channel: Amqp09Channel, method: m.TunnelRequest) -> None:
         )
 
     channel.expect_content(m.TunnelRequest, TunnelProperties, complete)
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {m.TunnelRequest: request}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.deliveries.delivery import release_all
 from fakeamqp.model.errors import PreconditionFailed
@@ -14,8 +13,6 @@ from fakeamqp.protocols.amqp_0_9.message_state import Messages
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-
-__all__ = ["HANDLERS"]
 
 
 def select(channel: Amqp09Channel, method: Method) -> None:
@@ -55,10 +52,3 @@ def _transaction(channel: Amqp09Channel) -> Transaction:
     if channel.mode != "tx" or channel.transaction is None:
         raise PreconditionFailed("channel is not transactional")
     return channel.transaction
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
-    m.TxSelect: select,
-    m.TxCommit: commit,
-    m.TxRollback: rollback,
-}
