@@ -1,12 +1,11 @@
 """Queues for tests that run on a broker of the test and on a real one: what AMQP itself can say and do.
 
-`routes` are the ways to a broker, `requests` asks over one of them, and `queue` is what tests hold.
+`routes` are the ways to a broker; `queue` asks over one of them, and is what tests hold.
 """
 
 from __future__ import annotations
 
-from fakeamqp.portable.queue import PortableQueue, ReceivedMessage, declared
-from fakeamqp.portable.requests import PortableRequests
+from fakeamqp.portable.queue import PortableQueue, PortableRequests, ReceivedMessage, declared
 from fakeamqp.portable.routes import BadQueue, BrokerRoute, NoAnswer, RequestRefused, ToBroker, ToURL
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import NoneType, SimpleNamespace
@@ -13,23 +14,25 @@ from fakeamqp.inspect.counts import Count, CountRange
 from fakeamqp.inspect.errors import BadExpectation, WaitTimeout
 from fakeamqp.inspect.messages import ContentView, content_of
 from fakeamqp.model.messages.message import plain_properties
-from fakeamqp.portable.routes import BadQueue, RequestRefused
+from fakeamqp.portable.routes import BadQueue, NoAnswer, RequestRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_OVERHEAD, content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.replay.peer import RecordedReply, ReplyAssembler
 
 if TYPE_CHECKING:
     from typing_extensions import Never, Unpack
 
     from fakeamqp.model.messages.message import MessageProperties
-    from fakeamqp.portable.requests import PortableRequests
-    from fakeamqp.replay.peer import RecordedReply
+    from fakeamqp.portable.routes import BrokerRoute, InProcessLine, SocketLine
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["PortableQueue", "QueueType", "ReceivedMessage", "check", "declared"]
+__all__ = ["PortableQueue", "PortableRequests", "QueueType", "ReceivedMessage", "check", "declared"]
 
 T = TypeVar("T")
 QueueType: TypeAlias = Literal["classic", "quorum", "stream"]
 
-_NUMBERS = ("ready", "consumers")
 _ELSEWHERE = ("unacked", "total", "count")
 """Numbers of `amqp_broker.queue(...)` that AMQP does not have, and a usual mistake."""
 _MISSING = 404
@@ -136,7 +139,7 @@ class PortableQueue:
                 or range.
             RequestRefused: the queue is exclusive to a connection of the app.
         """
-        watch = _Watch(self, {"ready": ready, "consumers": consumers}, misplaced, misspelled)
+        watch = _Watch(self, misplaced, misspelled, ready=ready, consumers=consumers)
         if not self._requests.route.wait_until(watch.holds, timeout):
             raise WaitTimeout(watch.text(timeout, "wait_for_async"))
         return self
@@ -150,7 +153,7 @@ class PortableQueue:
         **misspelled: Never,
     ) -> PortableQueue:
         """`wait_for` for coroutines: it does not block the event loop."""
-        watch = _Watch(self, {"ready": ready, "consumers": consumers}, misplaced, misspelled)
+        watch = _Watch(self, misplaced, misspelled, ready=ready, consumers=consumers)
         if not await self._requests.route.wait_until_async(watch.holds, timeout):
             raise WaitTimeout(watch.text(timeout, ""))
         return self
@@ -266,10 +269,18 @@ class PortableQueue:
 
     def _take(self, taken: list[ReceivedMessage]) -> bool:
         reply = self._requests.ask(m.BasicGet(queue=self.name, no_ack=True))
-        if isinstance(reply.method, m.BasicGetOk):
-            taken.append(_message(reply, reply.method))
-            return True
-        return False
+        method = reply.method
+        if not isinstance(method, m.BasicGetOk):
+            return False
+        got: Any = SimpleNamespace(
+            body=b"".join(reply.body),
+            exchange=method.exchange,
+            routing_key=method.routing_key,
+            properties=reply.properties,
+            content_class="basic",
+        )
+        taken.append(ReceivedMessage(**content_of(got), redelivered=bool(method.redelivered)))
+        return True
 
     def _takes(self, taken: list[ReceivedMessage]) -> bool:
         """As `_take`; a queue that does not exist yet has no message."""
@@ -302,16 +313,24 @@ class _Watch:
     def __init__(
         self,
         queue: PortableQueue,
-        wanted: Mapping[str, Count | None],
         misplaced: tuple[object, ...],
         misspelled: Mapping[str, object],
+        **wanted: Count | None,
     ) -> None:
-        if misplaced:
+        for value in misplaced:
             raise BadExpectation(
-                f"wait_for({misplaced[0]!r}): which number? Give it by name, such as ready={misplaced[0]!r}"
+                f"wait_for({value!r}): which number? Give it by name, such as ready={value!r}"
             )
         for name in misspelled:
-            raise BadExpectation(_no_number(name))
+            if name in _ELSEWHERE:
+                raise BadExpectation(
+                    f"wait_for({name}=...): a broker tells only the numbers of ready messages and of "
+                    "consumers over AMQP, ready=... and consumers=...; a test of fakeamqp alone sees more "
+                    "with amqp_broker.queue(name).wait_for(...)"
+                )
+            near = nearest(name, ("ready", "consumers", "timeout"))
+            hint = f"did you mean {near[0]!r}?" if near else "there are ready and consumers"
+            raise BadExpectation(f"wait_for knows no number {name!r}; {hint}")
         self._queue = queue
         self._wanted = {
             name: CountRange.of(count, name) for name, count in wanted.items() if count is not None
@@ -392,31 +411,170 @@ def declared(
     return queue
 
 
-def _message(reply: RecordedReply, method: m.BasicGetOk) -> ReceivedMessage:
-    got = SimpleNamespace(
-        body=b"".join(reply.body),
-        exchange=method.exchange,
-        routing_key=method.routing_key,
-        properties=reply.properties,
-        content_class="basic",
-    )
-    return ReceivedMessage(**content_of(got), redelivered=bool(method.redelivered))  # type: ignore[arg-type]
-
-
 def _said(seen: Mapping[str, int] | None) -> str:
     if seen is None:
         return "it does not exist"
     return f"it has {seen['ready']} ready and {seen['consumers']} consumers"
 
 
-def _no_number(name: str) -> str:
-    if name in _ELSEWHERE:
-        return (
-            f"wait_for({name}=...): a broker tells only the numbers of ready messages and of consumers over "
-            "AMQP, ready=... and consumers=...; a test of fakeamqp alone sees more with "
-            "amqp_broker.queue(name).wait_for(...)"
+_CHANNEL = 1
+_FRAME_MAX = 131_072
+
+
+class PortableRequests:
+    """One client of a broker, on one connection, which the first request opens, and another one after a loss.
+
+    Calls from several threads wait for each other.
+
+    Args:
+        route: the way to the broker.
+        virtual_host: the one to open; None opens that of the URL.
+    """
+
+    def __init__(self, route: BrokerRoute, virtual_host: str | None = None) -> None:
+        self.route = route
+        self.virtual_host: str = virtual_host or route.login.virtual_host or "/"
+        self._line: InProcessLine | SocketLine | None = None
+        self._channel_open = False
+        self._confirms = False
+
+    def ask(self, method: Method) -> RecordedReply:
+        """Send a method and return its answer.
+
+        Raises:
+            RequestRefused: the broker closes the channel or the connection instead.
+            NoAnswer: there is no answer, or no broker in this process.
+            NoBroker: there is no broker at the URL.
+        """
+        with self.route.lock:
+            self._make_ready()
+            return self._exchange(_CHANNEL, method)
+
+    def publish(self, queue: str, properties: BasicProperties, body: bytes) -> None:
+        """Publish to a queue, and wait for the confirm.
+
+        Raises:
+            RequestRefused: the broker does not confirm the message, or there is no such queue.
+            NoAnswer, NoBroker: see `ask`.
+        """
+        with self.route.lock:
+            self._make_ready()
+            if not self._confirms:
+                self._exchange(_CHANNEL, m.ConfirmSelect())
+                self._confirms = True
+            limit = _FRAME_MAX - FRAME_OVERHEAD
+            method = m.BasicPublish(routing_key=queue, mandatory=True)
+            content = content_frames(_CHANNEL, m.BasicPublish.CLASS_ID, properties.encode(), body, limit)
+            self._send(b"".join((method_frame(_CHANNEL, method.encode()), *content)))
+            returned: Method | None = None
+            while not isinstance(answer := self._next(method).method, (m.BasicAck, m.BasicNack)):
+                returned = answer
+            if returned is not None:
+                raise RequestRefused(f"there is no queue {queue!r} to publish to", 312)
+            if isinstance(answer, m.BasicNack):
+                raise RequestRefused(
+                    f"the broker has refused a message for queue {queue!r}: the queue is full"
+                )
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        with self.route.lock:
+            if self._line is None:
+                return
+            try:
+                if not self._line.ended:
+                    self._exchange(0, m.ConnectionClose(reply_code=200, reply_text="the test has ended"))
+            except (NoAnswer, RequestRefused):
+                pass  # It is closed.
+            finally:
+                self._drop()
+
+    # --- the connection -------------------------------------------------------------------------------
+
+    def _make_ready(self) -> None:
+        if self._line is not None and self._line.ended:
+            self._drop()
+        if self._line is None:
+            self._open()
+        if not self._channel_open:
+            self._exchange(_CHANNEL, m.ChannelOpen())
+            self._channel_open, self._confirms = True, False
+
+    def _open(self) -> None:
+        self._line = self.route.connect()
+        self._assembler = ReplyAssembler()
+        self._replies: deque[RecordedReply] = deque()
+        self._channel_open = False
+        login = self.route.login
+        start_ok = m.ConnectionStartOk(
+            client_properties={
+                "product": "fakeamqp",
+                "connection_name": "amqp_queue",
+                "capabilities": {"authentication_failure_close": True},
+            },
+            mechanism="PLAIN",
+            response=f"\0{login.user}\0{login.password}".encode(),
+            locale="en_US",
         )
-    near = nearest(name, (*_NUMBERS, "timeout"))
-    return f"wait_for knows no number {name!r}; " + (
-        f"did you mean {near[0]!r}?" if near else "there are ready and consumers"
-    )
+        try:
+            self._send(PROTOCOL_HEADER)
+            self._next(m.ConnectionStartOk())
+            tune = self._exchange(0, start_ok).method
+            assert isinstance(tune, m.ConnectionTune)
+            frame_max = min(tune.frame_max or _FRAME_MAX, _FRAME_MAX)
+            tune_ok = m.ConnectionTuneOk(channel_max=tune.channel_max, frame_max=frame_max, heartbeat=0)
+            self._send(method_frame(0, tune_ok.encode()))
+            self._exchange(0, m.ConnectionOpen(virtual_host=self.virtual_host))
+        except BaseException:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        line, self._line = self._line, None
+        self._channel_open = False
+        if line is not None:
+            line.close()
+
+    # --- frames ---------------------------------------------------------------------------------------
+
+    def _exchange(self, channel: int, method: Method) -> RecordedReply:
+        self._send(method_frame(channel, method.encode()))
+        return self._next(method)
+
+    def _send(self, octets: bytes) -> None:
+        assert self._line is not None
+        try:
+            self._line.send(octets)
+        except NoAnswer:
+            self._drop()
+            raise
+
+    def _next(self, asked: Method) -> RecordedReply:
+        """Receive the next answer; a close is an error."""
+        while not self._replies:
+            self._receive(asked)
+        reply = self._replies.popleft()
+        method = reply.method
+        if isinstance(method, m.ChannelClose):
+            self._channel_open = False
+            self._send(method_frame(reply.channel, m.ChannelCloseOk().encode()))
+        elif isinstance(method, m.ConnectionClose):
+            self._send(method_frame(0, m.ConnectionCloseOk().encode()))
+            self._drop()
+        else:
+            return reply
+        raise RequestRefused(
+            f"the broker refuses {asked.NAME}: {method.reply_code} {method.reply_text}", method.reply_code
+        )
+
+    def _receive(self, asked: Method) -> None:
+        assert self._line is not None
+        try:
+            octets = self._line.receive()
+        except NoAnswer as problem:
+            self._drop()
+            raise NoAnswer(f"{asked.NAME}: {problem}") from None
+        if not octets:
+            self._drop()
+            raise NoAnswer(f"the broker has ended the connection instead of an answer to {asked.NAME}")
+        self._replies.extend(self._assembler.read(octets))

@@ -7,8 +7,9 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.connection import PeerAddress
@@ -205,7 +206,7 @@ class ToURL:
         """Wait until a condition holds, which is evaluated at intervals; return whether it holds."""
         check_timeout(timeout)
         ends = time.monotonic() + timeout
-        pauses = _pauses()
+        pauses = chain(_PAUSES, repeat(_PAUSES[-1]))
         while not holds():
             if (left := ends - time.monotonic()) <= 0:
                 return False
@@ -216,7 +217,7 @@ class ToURL:
         """`wait_until` for coroutines: another thread evaluates the condition."""
         check_timeout(timeout)
         ends = time.monotonic() + timeout
-        pauses = _pauses()
+        pauses = chain(_PAUSES, repeat(_PAUSES[-1]))
         while not await asyncio.to_thread(holds):
             if (left := ends - time.monotonic()) <= 0:
                 return False
@@ -231,12 +232,6 @@ class ToURL:
         """A hint if the wait has blocked the event loop."""
         said = loop_hint(awaitable) if awaitable else ""
         return said and f"\n{said}"
-
-
-def _pauses() -> Iterator[float]:
-    yield from _PAUSES
-    while True:
-        yield _PAUSES[-1]
 
 
 class SocketLine:

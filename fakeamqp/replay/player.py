@@ -16,10 +16,10 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_BODY, FRAME_HEARTBE
 from fakeamqp.replay.peer import Names, Peer, RecordedReply, ReplyAssembler, same
 from fakeamqp.replay.target import (
     PROTOCOL,
+    Logins,
     ReplayError,
     ReplayTarget,
     fresh_broker,
-    refused_logins,
     remote_broker,
 )
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, Trace
@@ -164,13 +164,13 @@ def replay(
         )
     if not starts:
         raise ReplayError("nothing can be replayed: the trace has no connection with its beginning")
+    logins = Logins(events)
     with ExitStack() as stack:
         if url is None:
-            target = stack.enter_context(fresh_broker(trace, personality, definitions, timeout))
+            target = stack.enter_context(fresh_broker(trace, logins, personality, definitions, timeout))
         else:
             target = remote_broker(url, timeout)
-        refused = refused_logins(events)
-        player = stack.enter_context(_Player(target, starts, others, refused, timeout))
+        player = stack.enter_context(_Player(target, starts, others, logins.refused, timeout))
         return player.run(events)
 
 

@@ -13,18 +13,17 @@ from urllib.parse import unquote, urlsplit
 from fakeamqp.broker import Broker, BrokerError
 from fakeamqp.errors import FakeAMQPError, without_login
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_METHOD
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, encode_table
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, Trace
 
 __all__ = [
     "PROTOCOL",
+    "Logins",
     "NoBroker",
     "ReplayError",
     "ReplayLogin",
     "ReplayTarget",
     "fresh_broker",
-    "refused_logins",
     "remote_broker",
     "wrong_login",
 ]
@@ -77,22 +76,24 @@ class ReplayTarget:
 
 
 @contextmanager
-def fresh_broker(trace: Trace, personality: str, definitions: Any, timeout: float) -> Iterator[ReplayTarget]:
+def fresh_broker(
+    trace: Trace, logins: Logins, personality: str, definitions: Any, timeout: float
+) -> Iterator[ReplayTarget]:
     """Run a broker with virtual time that has the users and virtual hosts of the recording."""
-    users, virtual_hosts, unreadable = _accounts(trace.events)
+    users = logins.users or {"guest": "guest"}
     more = {} if definitions is None else {"definitions": definitions}
     broker = Broker(
         personality=personality,
         clock="virtual",
         now=trace.wall_time,
         users=users,
-        virtual_hosts=[name for name in virtual_hosts if name != "/"],
+        virtual_hosts=[name for name in logins.virtual_hosts if name != "/"],
         history=0,
         trace=0,
         **more,
     )
     user, password = next(iter(users.items()))
-    login = ReplayLogin(user, password, keeps=tuple(_READERS)) if unreadable else ReplayLogin()
+    login = ReplayLogin(user, password, keeps=_READABLE) if logins.unreadable else ReplayLogin()
 
     def connect() -> socket.socket:
         connection = broker.connect()
@@ -142,14 +143,24 @@ def remote_broker(url: str, timeout: float) -> ReplayTarget:
     return ReplayTarget(connect, ReplayLogin(user, password, unquote(parts.path[1:]) or None))
 
 
-def wrong_login(mechanism: str, response: bytes) -> bytes:
-    """The response with a random password.
+# --- logins -----------------------------------------------------------------------------------------------
 
-    Passwords in a recording are asterisks, so a wrong password can look like the right one. A response that
-    cannot be decoded is returned unchanged.
+PROTOCOL = "0-9-1"
+"""The protocol that can be replayed."""
+_REFUSED = "Login was refused"
+"""The detail of the event "closed" after a refused login, for clients that get no connection.close."""
+_TABLE_SIZE = 4
+"""The bytes of the size before a table. An AMQPLAIN response has no size."""
+_READABLE = ("PLAIN", "AMQPLAIN")
+"""The mechanisms whose responses can be decoded."""
+
+
+def wrong_login(mechanism: str, response: bytes) -> bytes:
+    """The response with a random password; unchanged, if it cannot be decoded.
+
+    Passwords in a recording are asterisks, so a wrong password can look like the right one.
     """
-    read = _READERS.get(mechanism)
-    login = None if read is None else read(response)
+    login = _login(mechanism, response)
     if login is None:
         return response
     user, password = login[0], secrets.token_hex()
@@ -158,12 +169,13 @@ def wrong_login(mechanism: str, response: bytes) -> bytes:
     return encode_table({"LOGIN": user, "PASSWORD": password})[_TABLE_SIZE:]
 
 
-def _plain(response: bytes) -> tuple[str, str] | None:
-    parts = response.decode("utf-8", "surrogateescape").split("\0")
-    return (parts[1], parts[2]) if len(parts) == 3 else None
-
-
-def _amqplain(response: bytes) -> tuple[str, str] | None:
+def _login(mechanism: str, response: bytes) -> tuple[str, str] | None:
+    """User and password; None if the response does not tell them."""
+    if mechanism == "PLAIN":
+        parts = response.decode("utf-8", "surrogateescape").split("\0")
+        return (parts[1], parts[2]) if len(parts) == 3 else None
+    if mechanism not in _READABLE:
+        return None
     octets = len(response).to_bytes(_TABLE_SIZE, "big") + response
     try:
         table, _ = RABBITMQ.decode(octets, 0, len(octets))
@@ -172,62 +184,46 @@ def _amqplain(response: bytes) -> tuple[str, str] | None:
     return str(table.get("LOGIN")), str(table.get("PASSWORD"))
 
 
-_TABLE_SIZE = 4
-"""The bytes of the size before a table. An AMQPLAIN response has no size."""
-_READERS: dict[str, Callable[[bytes], tuple[str, str] | None]] = {"PLAIN": _plain, "AMQPLAIN": _amqplain}
-"""By mechanism: decodes a response."""
-PROTOCOL = "0-9-1"
-"""The protocol that can be replayed."""
-_REFUSED = "Login was refused"
-"""The detail of the event "closed" after a refused login, for clients that get no connection.close."""
+class Logins:
+    """What a recording tells of logins.
 
-
-def _accounts(events: Iterable[Event]) -> tuple[dict[str, str], list[str], bool]:
-    """The users with their recorded passwords, the virtual hosts, and whether a login cannot be repeated.
-
-    A login cannot be repeated if its user is not in the recording, as with EXTERNAL.
+    Attributes:
+        users: the users with their recorded passwords.
+        virtual_hosts: the names of the virtual hosts that were opened, in order.
+        refused: the short names of the connections whose login was refused.
+        unreadable: whether a login cannot be repeated: its user is not in the recording, as with EXTERNAL.
     """
-    users: dict[str, str] = {}
-    virtual_hosts: list[str] = []
-    pending: dict[str, Any] = {}
-    unreadable = False
-    for event in events:
-        if not isinstance(event, FrameEvent) or event.channel or event.type != FRAME_METHOD:
-            continue
-        if event.protocol != PROTOCOL:
-            continue
-        method = event.method
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.users: dict[str, str] = {}
+        self.virtual_hosts: dict[str, None] = {}
+        self.refused: set[str] = set()
+        self.unreadable: bool = False
+        self._pending: dict[str, Any] = {}
+        for event in events:
+            if isinstance(event, ConnectionEvent):
+                if event.event == "closed" and event.detail.startswith(_REFUSED):
+                    self._refuse(event)
+            elif isinstance(event, FrameEvent) and not event.channel and event.protocol == PROTOCOL:
+                self._see(event, event.method)
+
+    def _see(self, event: Event, method: Any) -> None:
+        asked = self._pending.get(event.alias)
         if isinstance(method, (m.ConnectionStartOk, m.ConnectionOpen)):
-            pending[event.alias] = method
-        elif isinstance(method, m.ConnectionTune) and event.alias in pending:
-            asked = pending.pop(event.alias)
-            read = _READERS.get(asked.mechanism)
-            login = None if read is None else read(asked.response)
+            self._pending[event.alias] = method
+        elif isinstance(method, m.ConnectionTune) and isinstance(asked, m.ConnectionStartOk):
+            del self._pending[event.alias]
+            login = _login(asked.mechanism, asked.response)
             if login is None:
-                unreadable = True
+                self.unreadable = True
             else:
-                users.setdefault(*login)
-        elif isinstance(method, m.ConnectionOpenOk) and event.alias in pending:
-            virtual_hosts.append(pending.pop(event.alias).virtual_host)
-    return users or {"guest": "guest"}, list(dict.fromkeys(virtual_hosts)), unreadable
+                self.users.setdefault(*login)
+        elif isinstance(method, m.ConnectionOpenOk) and isinstance(asked, m.ConnectionOpen):
+            del self._pending[event.alias]
+            self.virtual_hosts[asked.virtual_host] = None
+        elif isinstance(method, m.ConnectionClose) and method.reply_code == 403:
+            self._refuse(event)
 
-
-def refused_logins(events: Iterable[Event]) -> set[str]:
-    """The short names of the connections whose login was refused."""
-    found = set()
-    pending: set[str] = set()
-    for event in events:
-        if isinstance(event, ConnectionEvent):
-            if event.alias in pending and event.event == "closed" and event.detail.startswith(_REFUSED):
-                found.add(event.alias)
-        elif isinstance(event, FrameEvent) and not event.channel and event.type == FRAME_METHOD:
-            method = event.method
-            if isinstance(method, m.ConnectionStartOk):
-                pending.add(event.alias)
-            elif isinstance(method, m.ConnectionTune):
-                pending.discard(event.alias)
-            elif (
-                isinstance(method, m.ConnectionClose) and event.alias in pending and method.reply_code == 403
-            ):
-                found.add(event.alias)
-    return found
+    def _refuse(self, event: Event) -> None:
+        if isinstance(self._pending.get(event.alias), m.ConnectionStartOk):
+            self.refused.add(event.alias)
