@@ -12,9 +12,9 @@ from fakeamqp.lazy import on_first_use
 
 if TYPE_CHECKING:
     from fakeamqp.inspect.connections import ChannelView, ConnectionView, SessionView
-    from fakeamqp.inspect.counts import Count
     from fakeamqp.inspect.errors import (
         BadExpectation,
+        Count,
         NoHistory,
         NoSuchExchange,
         NoSuchQueue,
@@ -107,9 +107,9 @@ if not TYPE_CHECKING:
         __name__,
         {
             "fakeamqp.inspect.connections": ("ChannelView", "ConnectionView", "SessionView"),
-            "fakeamqp.inspect.counts": ("Count",),
             "fakeamqp.inspect.errors": (
                 "BadExpectation",
+                "Count",
                 "NoHistory",
                 "NoSuchExchange",
                 "NoSuchQueue",

@@ -14,9 +14,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 from fakeamqp.errors import nearest as nearest_names
-from fakeamqp.inspect.counts import Count, CountRange
 from fakeamqp.inspect.errors import (
     BadExpectation,
+    Count,
+    CountRange,
     NotAsExpected,
     NotDeadLettered,
     NotDropped,

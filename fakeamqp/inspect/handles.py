@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fakeamqp.errors import BrokerError
 from fakeamqp.inspect.connections import ConnectionView, connection_view
-from fakeamqp.inspect.counts import Count, CountRange
-from fakeamqp.inspect.errors import BadExpectation, NoSuchQueue, NoSuchVirtualHost, WaitTimeout, nearest
+from fakeamqp.inspect.errors import (
+    BadExpectation,
+    Count,
+    CountRange,
+    NoSuchQueue,
+    NoSuchVirtualHost,
+    WaitTimeout,
+    nearest,
+)
 from fakeamqp.inspect.hints import first_of, span, wait_report
 from fakeamqp.inspect.topology import (
     BindingView,

@@ -18,7 +18,6 @@ __all__ = [
     "Event",
     "FrameEvent",
     "ModelEvent",
-    "connection_text",
     "model_text",
     "publisher_name",
     "reason_text",
@@ -158,7 +157,10 @@ class ConnectionEvent(Event):
     @property
     def text(self) -> str:
         """The event and its detail."""
-        return connection_text(self.event, self.connection or "", self.detail)
+        detail = self.detail
+        if self.event == "connected":
+            detail = f"{self.connection or ''} {detail}".rstrip()
+        return one_line(f"{self.event}: {detail}" if detail else self.event)
 
     @property
     def protocol_header(self) -> bytes:
@@ -236,20 +238,10 @@ _REASONS = {
 _DEATHS = frozenset(("rejected", "expired", "maxlen", "delivery_limit"))
 
 
-def connection_text(event: str, connection: str, detail: str) -> str:
-    """The line of a connection event."""
-    if event == "connected":
-        detail = f"{connection} {detail}".rstrip()
-    return one_line(f"{event}: {detail}" if detail else event)
-
-
 def model_text(event: str, facts: Facts, alias: str = "") -> str:
-    """The line of a model event. An unknown event is shown with all of its facts.
+    """The line of a model event, by its name, its facts and the short name of the client's connection.
 
-    Args:
-        event: its name.
-        facts: what the broker reported, by name.
-        alias: the short name of the client's connection.
+    An unknown event is shown with all of its facts.
     """
     try:
         text = _TEXTS.get(event)

@@ -185,11 +185,7 @@ _EVENTS: dict[str, dict[str, _Kind]] = {
 
 
 def _check(said: dict[str, Any], fields: dict[str, _Kind]) -> None:
-    """Check the fields of a line.
-
-    Raises:
-        _WrongField: one is missing or has a wrong type.
-    """
+    """Raise _WrongField if a field of a line is missing, or has a wrong type."""
     for name, kind in fields.items():
         if name not in said:
             raise _WrongField(f"{name!r} is missing; it must be {kind.expected}")
@@ -340,11 +336,7 @@ def _table(said: Any) -> dict[str, Any]:
 
 
 def _check_types(said: Any, **kinds: type) -> None:
-    """Refuse values of other types than these.
-
-    Raises:
-        KeyError, TypeError: a value is missing, or of another type; the text says which.
-    """
+    """Raise KeyError or TypeError if a value is missing, or of another type; the text says which."""
     for name, kind in kinds.items():
         if type(said[name]) is not kind:
             raise TypeError(f"{name!r} must be of type {kind.__name__}, got {said[name]!r:.100}")

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Peer", "Peers", "Recorder", "RecorderMark"]
 
-
 _NOT_ONE_ENTRY = frozenset(("refused", "dropped"))
 """Events that change an entry, or that several messages have together."""
 _MOST_FAULTS = 100
@@ -192,12 +191,7 @@ class Recorder:
     def entries_from(self, serial: int, most: int | None = None) -> tuple[int, tuple[Packed, ...]]:
         """The entries from a serial number on, or the latest of them. Call it inside the engine.
 
-        Args:
-            serial: the number of the first entry wanted; the first entry since `clear` has the number 0.
-            most: the number of entries to return at most, the latest; None for all.
-
-        Returns:
-            The serial number of the first entry returned, and the entries.
+        Returns the serial number of the first entry, and the entries. The first since `clear` has number 0.
         """
         wanted = min(max(0, self.count - serial), len(self._entries))
         if most is not None:

@@ -308,13 +308,9 @@ def _bracketed(real_time: float | None) -> str:
 
 
 def line_of(event: Event, width: int = 0, text: str | None = None, real_time: str = "") -> str:
-    """The line of one event.
+    """The line of one event, or of the first of several.
 
-    Args:
-        event: the event, or the first of several.
-        width: that of the short names of connections.
-        text: that of the line; None means that of the event.
-        real_time: the second column.
+    `width` is that of the short names of connections, `text` that of the line, `real_time` the second column.
     """
     start = f"{event.time:9.3f}{real_time}  {event.alias:<{width}}"
     text = event.text if text is None else text

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fakeamqp.inspect.counts import CountRange
-from fakeamqp.inspect.errors import BadExpectation
+from fakeamqp.inspect.errors import BadExpectation, CountRange
 
 
 @pytest.mark.parametrize(

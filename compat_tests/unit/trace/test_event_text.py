@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fakeamqp.trace.events import connection_text, model_text, publisher_name
+from fakeamqp.trace.events import ConnectionEvent, model_text, publisher_name
 
 MESSAGE = SimpleNamespace(
     body=b"two apples",
@@ -112,6 +112,9 @@ def test_the_publisher_of_the_message_an_event_is_about():
 
 
 def test_connections_in_words():
-    assert connection_text("connected", "a -> b", "") == "connected: a -> b"
-    assert connection_text("closed", "a -> b", "by the client\n") == r"closed: by the client\n"
-    assert connection_text("unblocked", "a -> b", "") == "unblocked"
+    def text(event: str, detail: str) -> str:
+        return ConnectionEvent(0.0, "a -> b", "c1", event, detail).text
+
+    assert text("connected", "") == "connected: a -> b"
+    assert text("closed", "by the client\n") == r"closed: by the client\n"
+    assert text("unblocked", "") == "unblocked"

@@ -20,14 +20,7 @@ __all__ = ["page"]
 
 
 def page(events: Iterable[Event], dropped: int = 0, title: str = "", clock: str = "") -> str:
-    """The whole page.
-
-    Args:
-        events: the events to show, in order.
-        dropped: the number of older events that are no longer kept.
-        title: of the page, such as the name of a test; "" means "AMQP trace".
-        clock: the mode of the broker's clock, or "" if unknown.
-    """
+    """The whole page; `dropped` is the number of older events, `clock` the mode of the broker's clock."""
     import json
     from html import escape
     from string import Template

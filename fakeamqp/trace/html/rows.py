@@ -31,8 +31,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from fakeamqp.dialects import dialect_named
-from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
-from fakeamqp.trace.folding import FoldedContent, FoldedLine, fold
+from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent, publisher_name
+from fakeamqp.trace.folding import FoldedLine, fold
 from fakeamqp.trace.html.values import Field, body_form, bounded, fields_of, flat, plain
 from fakeamqp.trace.rendering import one_line, short
 from fakeamqp.trace.truncation import full_size
@@ -45,6 +45,8 @@ _METHOD, _FRAME, _HEARTBEAT, _MODEL, _CONNECTION, _FAULT = range(6)
 _MOST_BODY = 16_384
 _DIRECTIONS = {"received": 0, "sent": 1}
 _BAD_CONNECTION_EVENTS = frozenset(("aborted", "lost", "blocked", "malformed input", "login refused"))
+_CLIENT = ("connection_name", "product", "version", "platform")
+"""The client properties that identify a client."""
 _BAD_MODEL_EVENTS = frozenset(("dropped", "returned"))
 _REFUSALS = frozenset(
     ("basic.nack", "basic.return", "basic.cancel", "connection.blocked", "message.reject", "message.stop")
@@ -71,7 +73,14 @@ class Rows:
         self._queues = Queues()
         for line in fold(events):
             self._add(line)
-        self._sort_connections()
+        # Sort by short name: the order of connecting, also if the first events are no longer kept.
+        order = sorted(
+            range(len(self.connections)), key=lambda at: _alias_order(self.connections[at]["alias"])
+        )
+        place = {before: now for now, before in enumerate(order)}
+        self.connections = [self.connections[before] for before in order]
+        for row in self.rows:
+            row[2] = place.get(row[2], -1)
 
     # --- events ---------------------------------------------------------------------------------------
 
@@ -87,7 +96,9 @@ class Rows:
         if isinstance(event, FrameEvent):
             self._add_frame(line, event, connection)
         elif isinstance(event, ConnectionEvent):
-            self._add_connection_event(line, event, connection)
+            row = self._row(line, event, connection, kind_of(event))
+            row[9] = int(is_problem(event))
+            self.rows.append(row)
         elif isinstance(event, ModelEvent):
             self._add_model_event(line, event, connection)
 
@@ -103,13 +114,16 @@ class Rows:
         self.rows.append(row)
         if method is None:
             row[9] = int(kind == _FRAME)
-            row[10] = self._put(bounded(_frame_fields(event)))
+            fields = (0, "frame_type", str(event.type), "n"), (0, "size", str(event.size), "n")
+            row[10] = self._put(fields)
             return
         row[8] = [self._put(name) for name in self._queues.seen(place, method)]
         row[9] = int(_is_problem(method, direction))
         row[10] = self._put(bounded(fields_of(reader.values(method))))
         if method.NAME == "connection.start-ok":
-            self.connections[connection].update(_client(getattr(method, "client_properties", None) or {}))
+            client = getattr(method, "client_properties", None) or {}
+            known = (name for name in _CLIENT if name in client)
+            self.connections[connection].update((name, plain(client[name])[0]) for name in known)
         elif method.NAME == "connection.open":
             self.connections[connection]["virtual_host"] = getattr(method, "virtual_host", "")
         elif method.NAME == "basic.publish":
@@ -118,23 +132,14 @@ class Rows:
         if body is not None:
             self._put_body(row, bytes(body[:_MOST_BODY]), len(body))
         if line.content is not None:
-            self._add_content(row, line.content)
-
-    def _add_content(self, row: list[Any], content: FoldedContent) -> None:
-        if content.header is not None and content.properties is not None:
-            values = dialect_named(content.header.protocol).values(content.properties)
-            row[11] = self._put(bounded(fields_of(values, absent=False)))
-        self._put_body(row, bytes(content.kept), content.size)
+            if line.content.properties is not None:
+                row[11] = self._put(bounded(fields_of(reader.values(line.content.properties), absent=False)))
+            self._put_body(row, bytes(line.content.kept), line.content.size)
 
     def _put_body(self, row: list[Any], kept: bytes, size: int) -> None:
         row[13] = size
         if size > 0:
             row[12] = self._put(body_form(kept, size))
-
-    def _add_connection_event(self, line: FoldedLine, event: ConnectionEvent, connection: int) -> None:
-        row = self._row(line, event, connection, kind_of(event))
-        row[9] = int(is_problem(event))
-        self.rows.append(row)
 
     def _add_model_event(self, line: FoldedLine, event: ModelEvent, connection: int) -> None:
         channel = event.facts.get("channel")
@@ -191,16 +196,6 @@ class Rows:
             name = event.connection or event.alias
             self.connections.append({"name": name, "alias": event.alias or name, "events": 0})
         return number
-
-    def _sort_connections(self) -> None:
-        """Sort by short name: the order of connecting, also if the first events are no longer kept."""
-        order = sorted(
-            range(len(self.connections)), key=lambda at: _alias_order(self.connections[at]["alias"])
-        )
-        place = {before: now for now, before in enumerate(order)}
-        self.connections = [self.connections[before] for before in order]
-        for row in self.rows:
-            row[2] = place.get(row[2], -1)
 
 
 # --- lines --------------------------------------------------------------------------------------------
@@ -276,25 +271,12 @@ def _facts(facts: Mapping[str, object]) -> Iterator[Field]:
         if name == "message" and hasattr(value, "routing_key"):
             for part in ("exchange", "routing_key"):
                 yield from flat(0, part, getattr(value, part, None))
-            publisher = getattr(getattr(value, "publisher", None), "name", None)
-            if isinstance(publisher, str):
+            if (publisher := publisher_name(facts)) is not None:
                 yield 0, "publisher", publisher, "s"
         elif isinstance(getattr(value, "name", None), str):
             yield 0, name, str(getattr(value, "name")), "s"  # noqa: B009
         else:
             yield from flat(0, name, value)
-
-
-def _frame_fields(event: FrameEvent) -> Iterator[Field]:
-    """The fields of a frame without a decoded method."""
-    yield 0, "frame_type", str(event.type), "n"
-    yield 0, "size", str(event.size), "n"
-
-
-def _client(properties: Mapping[str, object]) -> dict[str, str]:
-    """The client properties that identify a client."""
-    known = ("connection_name", "product", "version", "platform")
-    return {name: plain(properties[name])[0] for name in known if name in properties}
 
 
 # --- problems ----------------------------------------------------------------------------------------
