@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.operations import carry_out
 from fakeamqp.model.policies import PolicyError
 
 
@@ -21,7 +22,7 @@ def set_policy(
     apply_to: str = "all",
 ) -> None:
     value = {"pattern": pattern, "definition": definition, "priority": priority, "apply-to": apply_to}
-    server.vhost.policies.set(name, value, operator=operator)
+    carry_out(server.vhost.policies.setting(name, value, operator=operator))
 
 
 def applied(server: Server, queue: str) -> tuple[str | None, str | None]:
@@ -59,7 +60,7 @@ def test_the_highest_priority_counts_and_nothing_else(server: Server, client: Cl
     set_policy(server, "high", {"max-length": 1}, priority=2)
     assert applied(server, "q") == ("high", None)
     assert server.vhost.queues["q"].options.message_ttl is None
-    server.vhost.policies.clear("high")
+    carry_out(server.vhost.policies.clearing("high"))
     assert applied(server, "q") == ("low", None)
     assert server.vhost.queues["q"].options.message_ttl == 1.0
 
@@ -120,13 +121,13 @@ def test_clearing_what_is_not_there_is_an_error(server: Server) -> None:
     with pytest.raises(
         PolicyError, match="there is no policy 'p' in virtual host '/'; there are none"
     ) as problem:
-        server.vhost.policies.clear("p")
+        carry_out(server.vhost.policies.clearing("p"))
     assert problem.value.reason == "Parameter does not exist"
     set_policy(server, "limit", {"max-length": 1}, operator=True)
     with pytest.raises(PolicyError, match="there is no policy 'limit'"):
-        server.vhost.policies.clear("limit")
+        carry_out(server.vhost.policies.clearing("limit"))
     with pytest.raises(PolicyError, match=r"no operator policy 'limits' .*; did you mean 'limit'"):
-        server.vhost.policies.clear("limits", operator=True)
+        carry_out(server.vhost.policies.clearing("limits", operator=True))
 
 
 def test_a_bad_policy_changes_nothing(server: Server, client: Client) -> None:
@@ -147,10 +148,10 @@ def test_an_operator_policy_joins_the_policy_and_the_stricter_holds(server: Serv
     set_policy(server, "o", {"max-length": 2, "expires": 60_000}, operator=True)
     options = server.vhost.queues["q"].options
     assert (options.max_length, options.message_ttl, options.expires) == (2, 9.0, 60.0)
-    server.vhost.policies.clear("o", operator=True)
+    carry_out(server.vhost.policies.clearing("o", operator=True))
     options = server.vhost.queues["q"].options
     assert (options.max_length, options.message_ttl, options.expires) == (3, 9.0, None)
-    server.vhost.policies.clear("p")
+    carry_out(server.vhost.policies.clearing("p"))
     assert server.vhost.queues["q"].options == server.vhost.queues["q"].declared
 
 
@@ -207,8 +208,8 @@ def test_a_way_that_drops_again_drops_what_is_too_much(server: Server, client: C
     assert client.count("q") == 2
     set_policy(server, "shorter", {"max-length": 1, "overflow": "reject-publish"}, priority=1)
     assert client.count("q") == 2
-    server.vhost.policies.clear("refuse")
-    server.vhost.policies.clear("shorter")
+    carry_out(server.vhost.policies.clearing("refuse"))
+    carry_out(server.vhost.policies.clearing("shorter"))
     set_policy(server, "shorter", {"max-length": 1})
     assert client.empty("q") == [b"2"]
 
@@ -221,7 +222,7 @@ def test_a_time_to_live_is_for_what_comes_later(server: Server, client: Client) 
     server.advance(2)
     assert client.empty("q") == [b"before"]  # And the one behind it has died where it came to the head.
     client.fill("q", b"mortal")
-    server.vhost.policies.clear("p")
+    carry_out(server.vhost.policies.clearing("p"))
     client.fill("q", b"immortal")
     server.advance(1)
     assert client.empty("q") == [b"immortal"]
@@ -240,7 +241,7 @@ def test_an_unused_queue_expires_after_the_policy_came(server: Server, client: C
 def test_a_cleared_policy_lets_the_queue_live(server: Server, client: Client) -> None:
     client.declare("q")
     set_policy(server, "p", {"expires": 1000})
-    server.vhost.policies.clear("p")
+    carry_out(server.vhost.policies.clearing("p"))
     server.advance(10)
     assert "q" in server.vhost.queues
 
@@ -263,7 +264,7 @@ def test_dead_letters_go_where_the_policy_says_from_now_on(server: Server, clien
     client.get("q")
     client.reject(1)
     assert client.count("dead") == 1
-    server.vhost.policies.clear("p")
+    carry_out(server.vhost.policies.clearing("p"))
     client.get("q")
     client.reject(2)
     assert client.count("dead") == 1
@@ -293,7 +294,7 @@ def test_an_exchange_has_an_alternate_one_as_long_as_the_policy_says(
     client.publish(b"lost", exchange=exchange, routing_key="nobody")
     set_policy(server, "p", {"alternate-exchange": "amq.fanout"}, pattern=f"^{exchange}$")
     client.publish(b"kept", exchange=exchange, routing_key="nobody")
-    server.vhost.policies.clear("p")
+    carry_out(server.vhost.policies.clearing("p"))
     client.publish(b"lost", exchange=exchange, routing_key="nobody")
     assert client.empty("rest") == [b"kept"]
 
@@ -338,7 +339,7 @@ def test_a_stream_takes_the_policys_retention_whatever_its_argument(server: Serv
     set_policy(server, "p", {"max-age": "2h", "max-length-bytes": 500}, apply_to="streams")
     options = server.vhost.queues["q"].options
     assert (options.max_age, options.max_length_bytes) == (7200.0, 500)
-    server.vhost.policies.clear("p")
+    carry_out(server.vhost.policies.clearing("p"))
     options = server.vhost.queues["q"].options
     assert (options.max_age, options.max_length_bytes) == (3600.0, None)
 

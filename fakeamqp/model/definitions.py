@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -277,7 +276,8 @@ class _Loading:
         yield from self._each("topic_permissions", self._topic_permission)
         self._state.access.changed()
         yield from self._each("exchanges", self._exchange)
-        yield from self._each("global_parameters", self._global_parameter)
+        parameters = self._definitions.get("global_parameters", ())
+        self._state.global_parameters.update((each["name"], each["value"]) for each in parameters)
         yield from self._each("policies", self._policy)
         yield from self._each("parameters", self._parameter)
         yield from self._each("queues", self._queue)
@@ -297,6 +297,11 @@ class _Loading:
                     yield from steps
             except (ModelError, ParameterError) as problem:
                 raise DefinitionsError(f"{section}: {shown(entry)}: {problem}") from problem
+            except InvalidPattern as error:
+                raise DefinitionsError(
+                    f"{section}: user {entry['user']!r} in virtual host {entry['vhost']!r} has a pattern "
+                    f"that cannot be used: {error}"
+                ) from error
             yield
 
     def _vhost_of(self, section: str, entry: Mapping[str, Any]) -> VirtualHost:
@@ -381,12 +386,10 @@ class _Loading:
     def _permission(self, entry: Mapping[str, Any]) -> None:
         patterns = (entry.get(action, "") for action in ("configure", "write", "read"))
         user = self._known_user("permissions", entry)
-        with _naming_pattern_errors("permissions", entry):
-            user.permissions[entry["vhost"]] = Permission(*patterns)
+        user.permissions[entry["vhost"]] = Permission(*patterns)
 
     def _topic_permission(self, entry: Mapping[str, Any]) -> None:
-        with _naming_pattern_errors("topic_permissions", entry):
-            topic = TopicPermission(entry.get("write", ""), entry.get("read", ""))
+        topic = TopicPermission(entry.get("write", ""), entry.get("read", ""))
         user = self._known_user("topic_permissions", entry)
         user.topic_permissions[entry["vhost"], entry["exchange"]] = topic
 
@@ -399,9 +402,6 @@ class _Loading:
             if name not in known:
                 raise DefinitionsError(f"{section}: there is no {kind} {name!r}{hint(name, known)}")
         return users[entry["user"]]
-
-    def _global_parameter(self, entry: Mapping[str, Any]) -> None:
-        self._state.global_parameters[entry["name"]] = entry["value"]
 
     def _policy(self, entry: Mapping[str, Any]) -> Iterator[None]:
         value = {key: item for key, item in entry.items() if key not in ("name", "vhost")}
@@ -493,18 +493,7 @@ def _password_hash(entry: Mapping[str, Any]) -> tuple[str, str]:
     return password_hash
 
 
-@contextmanager
-def _naming_pattern_errors(section: str, entry: Mapping[str, Any]) -> Iterator[None]:
-    try:
-        yield
-    except InvalidPattern as error:
-        raise DefinitionsError(
-            f"{section}: user {entry['user']!r} in virtual host {entry['vhost']!r} has a pattern that cannot "
-            f"be used: {error}"
-        ) from error
-
-
-def _arguments(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+def _arguments(entry: Mapping[str, Any]) -> dict[str, Any]:
     return dict(entry.get("arguments") or {})  # An empty list means no arguments (RabbitMQ: measured).
 
 

@@ -21,7 +21,6 @@ from fakeamqp.model.arguments.policy_keys import POLICY_KEYS, key_of, mirroring_
 from fakeamqp.model.arguments.queue_arguments import QUEUE_ARGUMENTS, QueueOptions
 from fakeamqp.model.arguments.rows import argument_wins
 from fakeamqp.model.erlang import pairs_term, term
-from fakeamqp.model.operations import carry_out
 from fakeamqp.model.patterns import InvalidPattern, compiled
 
 if TYPE_CHECKING:
@@ -339,27 +338,18 @@ class Policies:
         self._ranked: dict[tuple[str, bool], list[tuple[Program, Policy]]] = {}
         """By type of queue, or "exchange": policies or operator policies; the first that fits holds."""
 
-    def set(self, name: str, value: Mapping[str, Any], *, operator: bool = False) -> Policy:
-        """Set or replace a policy, or an operator policy; it applies at once.
+    def setting(self, name: str, value: Mapping[str, Any], *, operator: bool = False) -> Iterator[None]:
+        """The steps of setting or replacing a policy; each gives one queue or exchange its policies.
 
         `value` has the fields pattern, definition, priority and apply-to, as in RabbitMQ. Raises PolicyError.
         """
-        carry_out(self.setting(name, value, operator=operator))
-        return self._kept(operator)[name]
-
-    def setting(self, name: str, value: Mapping[str, Any], *, operator: bool = False) -> Iterator[None]:
-        """The steps of `set`; each gives one queue or exchange its policies."""
         state = self._virtual_host.state
         policy = read_policy(state.personality, state.features, name, value, operator=operator)
         self._kept(operator)[name] = policy
         yield from self._matching()
 
-    def clear(self, name: str, *, operator: bool = False) -> None:
-        """Clear a policy; its effect ends at once. Raises PolicyError if no policy has this name."""
-        carry_out(self.clearing(name, operator=operator))
-
     def clearing(self, name: str, *, operator: bool = False) -> Iterator[None]:
-        """The steps of `clear`; each gives one queue or exchange its policies."""
+        """The steps of clearing a policy. Raises PolicyError if no policy has this name."""
         kept = self._kept(operator)
         if name not in kept:
             kind = "operator policy" if operator else "policy"

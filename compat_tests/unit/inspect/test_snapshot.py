@@ -15,6 +15,7 @@ from hypothesis import given, strategies as st
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.inspect import NoSuchVirtualHost
 from fakeamqp.inspect.snapshot import topology
+from fakeamqp.model.operations import carry_out
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
@@ -43,19 +44,23 @@ def shop(
         lambda: client.declare("audit", auto_delete=True, arguments={"x-dead-letter-exchange": "nowhere"}),
         lambda: client.declare("", exclusive=True, arguments={"x-max-length": 1}),
         lambda: client.declare("", exclusive=True, arguments={"x-max-length": 2}),
-        lambda: host.policies.set(
-            "ttl",
-            {
-                "pattern": "^aud",
-                "definition": {"expires": 9, "max-length": 5},
-                "apply-to": "all",
-                "priority": 0,
-            },
+        lambda: carry_out(
+            host.policies.setting(
+                "ttl",
+                {
+                    "pattern": "^aud",
+                    "definition": {"expires": 9, "max-length": 5},
+                    "apply-to": "all",
+                    "priority": 0,
+                },
+            )
         ),
-        lambda: host.policies.set(
-            "cap",
-            {"pattern": "^", "definition": {"max-length": 9}, "apply-to": "queues", "priority": 1},
-            operator=True,
+        lambda: carry_out(
+            host.policies.setting(
+                "cap",
+                {"pattern": "^", "definition": {"max-length": 9}, "apply-to": "queues", "priority": 1},
+                operator=True,
+            )
         ),
     ]
     order(things)

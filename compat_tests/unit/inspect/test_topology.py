@@ -14,6 +14,7 @@ from fakeamqp.inspect.topology import (
     queue_view,
     queue_views,
 )
+from fakeamqp.model.operations import carry_out
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
@@ -129,7 +130,7 @@ def test_entities_of_one_virtual_host_or_of_all(server: Server, client: Client):
     assert {each.virtual_host for each in exchange_views(server.state, "shop")} == {"shop"}
     assert [each.tag for each in consumer_views(server.state)] == ["tag"]
     assert consumer_views(server.state, "shop") == ()
-    shop.policies.set("cap", {"pattern": "", "definition": {"max-length": 1}, "priority": 0})
+    carry_out(shop.policies.setting("cap", {"pattern": "", "definition": {"max-length": 1}, "priority": 0}))
     assert [each.name for each in policy_views(server.state)] == ["cap"]
     assert policy_views(server.state, "/") == ()
 

@@ -11,6 +11,7 @@ from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import NotAllowed, NotFound
 from fakeamqp.model.messages.message import Message, PlainProperties
+from fakeamqp.model.operations import carry_out
 from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.queues import Queue, QueueDeclaration
 
@@ -367,9 +368,9 @@ def test_policies_do_not_touch_what_was_declared(bench: Bench) -> None:
     plain = bench.host.exchanges.declare("plain", "direct")
     definition = {"alternate-exchange": "amq.topic"}
     policy = {"pattern": ".*", "definition": definition, "priority": 0, "apply-to": "exchanges"}
-    bench.host.policies.set("p", policy)
+    carry_out(bench.host.policies.setting("p", policy))
     assert (exchange.alternate_exchange, plain.alternate_exchange) == ("amq.fanout", "amq.topic")
-    bench.host.policies.clear("p")
+    carry_out(bench.host.policies.clearing("p"))
     assert (exchange.alternate_exchange, plain.alternate_exchange) == ("amq.fanout", None)
 
 
