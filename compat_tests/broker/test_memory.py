@@ -6,7 +6,7 @@ import pika
 import pytest
 
 from fakeamqp import Bounds, Broker, BrokerError, NotPublished, WaitTimeout
-from fakeamqp.model.limits import memory
+from fakeamqp.model import memory
 
 LIMIT = 100_000
 

@@ -18,23 +18,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import Resets
     from fakeamqp.model.timers import TimeSource
 
-__all__ = [
-    "AccessControl",
-    "AccountError",
-    "Accounts",
-    "Action",
-    "BadPasswordHash",
-    "FailedLogins",
-    "Permission",
-    "TopicPermission",
-    "User",
-    "account",
-    "accounts",
-    "check_address",
-    "check_password_hash",
-    "own_copy",
-]
-
 _ALGORITHMS = ("sha256", "sha512")
 _SALT = 4
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["DefinitionsError", "dump_definitions", "hashed_password", "load_definitions", "loading"]
-
 
 class SectionKind(NamedTuple):
     """What the value of a key has to be; `expected` is for texts, such as "a string"."""

@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue, QueueDeclaration
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = [
-    "check_alternate",
-    "check_name",
-    "check_same_exchange",
-    "check_same_queue",
-    "compare_arguments",
-    "compare_flag",
-    "freeze",
-]
-
 _ABSENT = object()
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9\-_.:]*")
 

@@ -11,18 +11,6 @@ from decimal import Decimal
 from math import inf
 from typing import Any, TypeAlias
 
-__all__ = [
-    "Atom",
-    "Latin1",
-    "Plain",
-    "float_text",
-    "octets_term",
-    "pairs_term",
-    "pretty",
-    "term",
-    "type_name",
-]
-
 
 class Atom(str):
     """A name that Erlang prints without quotes."""

@@ -10,29 +10,6 @@ from typing import ClassVar
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = [
-    "AccessRefused",
-    "AuthenticationFailed",
-    "ChannelCrash",
-    "CommandInvalid",
-    "ContentRefused",
-    "ContentTooLarge",
-    "IllegalArgument",
-    "IllegalState",
-    "InternalError",
-    "InvalidArgument",
-    "InvalidPath",
-    "ModelError",
-    "NotAllowed",
-    "NotFound",
-    "NotImplementedHere",
-    "PreconditionFailed",
-    "ResourceDeleted",
-    "ResourceError",
-    "ResourceLocked",
-    "SyntaxFault",
-]
-
 
 class ModelError(FakeAMQPError):
     """A request that the model refuses; `condition` is the protocols' name for the reason.

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-__all__ = ["Extension", "Extensions"]
-
 
 class Extension:
     """What a protocol keeps with one object of the model; made on first use with that object."""

@@ -27,21 +27,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = [
-    "DEFAULT_BOUNDS",
-    "SHARE",
-    "Bounds",
-    "BoundsError",
-    "LimitsError",
-    "UserLimits",
-    "VirtualHostLimits",
-    "check_binding_bound",
-    "check_channel_limit",
-    "check_connection_limits",
-    "check_consumer_bound",
-    "check_queue_limit",
-]
-
 _MIB = 1024 * 1024
 
 SHARE = 16

@@ -26,20 +26,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues.waiting import QueuedMessage
     from fakeamqp.model.state import BrokerState
 
-__all__ = [
-    "ENTRY",
-    "HEADERS",
-    "LONGEST_REASON",
-    "MESSAGE",
-    "Account",
-    "Charge",
-    "Memory",
-    "TraceSize",
-    "default_limit",
-    "joint_reason",
-    "size_of",
-]
-
 LONGEST_REASON = 255
 """Bytes of a reason, which is sent as a short string."""
 _LOW = "low on "

@@ -8,8 +8,6 @@ from __future__ import annotations
 import base64
 import random
 
-__all__ = ["LONGEST_NAME", "NODE", "NameGenerator", "octets_of"]
-
 LONGEST_NAME = 255
 """Bytes of a name or a routing key: all protocols send them as short strings."""
 

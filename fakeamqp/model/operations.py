@@ -17,17 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol, TypeVar, overload
 
-__all__ = [
-    "STEP",
-    "OperationRequester",
-    "Operations",
-    "Values",
-    "carry_out",
-    "freeing",
-    "gathered",
-    "in_steps",
-]
-
 STEP = 256
 """How many messages or bindings a step covers: a fraction of a millisecond to two milliseconds of work."""
 

@@ -30,23 +30,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = [
-    "APPLY_TO",
-    "Check",
-    "ParameterError",
-    "Policies",
-    "Policy",
-    "PolicyError",
-    "checked",
-    "effective_definition",
-    "effective_options",
-    "failed",
-    "hint",
-    "mapping",
-    "read_policy",
-    "whole_number",
-]
-
 # --- runtime parameters ------------------------------------------------------------------------------
 #
 # An operator sets policies and limits by name. RabbitMQ checks such a parameter field by field and reports
@@ -184,7 +167,8 @@ def read_policy(
 
     def check_definition(_: str, definition: Any) -> str | None:
         nonlocal hints
-        problem, hints = _definition_problem(personality, features, definition, operator=operator)
+        problem, near = _definition_problem(personality, features, definition, operator=operator)
+        hints = near if problem else hints
         return problem or None
 
     def check_apply_to(_: str, apply_to: Any) -> str | None:

@@ -30,20 +30,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = [
-    "PSEUDO_QUEUE",
-    "UNROUTABLE",
-    "Ask",
-    "Copies",
-    "ExchangeDelay",
-    "Outcome",
-    "ReplyAddress",
-    "Router",
-    "carbon_copies",
-    "is_reply_address",
-    "without_blind_copies",
-]
-
 
 class ExchangeDelay(NamedTuple):
     """An exchange delays the message by so many seconds."""

@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import TimeSource
 
-__all__ = [
-    "BrokerState",
-    "ClientChannel",
-    "ClientConnection",
-    "ClientSession",
-    "Entity",
-    "Redirect",
-    "Resets",
-]
-
 Entity: TypeAlias = "tuple[str, str, str]"
 """The kind of an entity, its virtual host ("" for one that has none), and its name."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.model.deliveries.delivery import Delivery
 
-__all__ = ["Settlement", "Tap", "Tapped", "report_settled"]
-
 Settlement: TypeAlias = Literal["acked", "rejected", "requeued"]
 """How a delivery was settled: by the client, or because its channel, session or connection closed."""
 

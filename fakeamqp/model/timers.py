@@ -13,8 +13,6 @@ from itertools import count
 from math import inf
 from typing import TypeAlias
 
-__all__ = ["MARGIN", "Label", "TimeSource", "Timer", "Timers"]
-
 Label: TypeAlias = "str | Callable[[], str]"
 """A timer's description, to which "in 4.2 s" can be appended; or a function that returns it."""
 

@@ -13,33 +13,6 @@ from dataclasses import field, fields
 from functools import lru_cache
 from typing import Any, Final, TypeAlias, TypeVar
 
-__all__ = [
-    "EVERY",
-    "NAMES",
-    "NONE",
-    "ONLY_3_10",
-    "ONLY_3_13",
-    "ONLY_4_0",
-    "ONLY_4_1",
-    "SINCE_3_13",
-    "SINCE_4_0",
-    "SINCE_4_2",
-    "SINCE_4_3",
-    "SPEC",
-    "UNTIL_3_13",
-    "UNTIL_4_0",
-    "UNTIL_4_1",
-    "UNTIL_4_2",
-    "ChoiceRow",
-    "Choices",
-    "Versions",
-    "choice",
-    "derived",
-    "made",
-    "part",
-    "rows_of",
-]
-
 Versions: TypeAlias = frozenset[str]
 
 ONLY_3_10: Final[Versions] = frozenset({"rabbitmq-3.10"})

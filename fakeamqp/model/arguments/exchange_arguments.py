@@ -22,15 +22,6 @@ from fakeamqp.model.errors import ChannelCrash
 if TYPE_CHECKING:
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = [
-    "ANY_TYPE",
-    "COMPARED_EXCHANGE_ARGUMENTS",
-    "DELAYED_TYPE",
-    "EXCHANGE_ARGUMENTS",
-    "ExchangeOptions",
-    "exchange_options",
-]
-
 DELAYED_TYPE: Final = "x-delayed-type"
 
 ANY_TYPE = "*"

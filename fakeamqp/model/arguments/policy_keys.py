@@ -19,15 +19,6 @@ from fakeamqp.model.versions import EVERY, NONE, ONLY_3_13, SINCE_3_13, UNTIL_3_
 if TYPE_CHECKING:
     from fakeamqp.model.personality import DeprecatedFeatures
 
-__all__ = [
-    "POLICY_KEYS",
-    "foreign_policy_keys",
-    "key_of",
-    "mirroring_problem",
-    "operator_policy_keys",
-    "policy_keys",
-]
-
 _MODE: Final = "ha-mode"
 _PARAMETERS: Final = "ha-params"
 

@@ -40,28 +40,6 @@ from fakeamqp.model.versions import (
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Feature, Personality
 
-__all__ = [
-    "CONSUMER_ARGUMENTS",
-    "DEAD_LETTER_EXCHANGE",
-    "QUEUE_ARGUMENTS",
-    "QUEUE_TYPE",
-    "QUEUE_TYPES",
-    "STREAM_OFFSET",
-    "ConsumerOptions",
-    "QueueOptions",
-    "StreamOffset",
-    "argument_of",
-    "check_dead_letter_exchange",
-    "compared_arguments",
-    "compared_values",
-    "consumer_options",
-    "legal_values",
-    "queue_options",
-    "queue_type",
-    "required_features",
-    "taken",
-]
-
 Overflow = Literal["drop-head", "reject-publish", "reject-publish-dlx"]
 Strategy = Literal["at-most-once", "at-least-once"]
 NamedOffset = Literal["first", "last", "next"]

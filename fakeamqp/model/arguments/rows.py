@@ -17,19 +17,6 @@ from fakeamqp.model.versions import EVERY, NONE, Versions
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Feature, Personality
 
-__all__ = [
-    "Argument",
-    "Merge",
-    "PolicyKey",
-    "Taken",
-    "argument_wins",
-    "option",
-    "policy_wins",
-    "read_options",
-    "rows_of",
-    "stricter_limit",
-]
-
 Read: TypeAlias = Callable[[ArgumentReader, str], Any]
 """Reads and checks the value of an argument, by its name."""
 

@@ -13,29 +13,6 @@ from fakeamqp.model.names import LONGEST_NAME, octets_of
 if TYPE_CHECKING:
     from fakeamqp.model.personality import DeprecatedFeatures, Personality
 
-__all__ = [
-    "FILTER_SIZES",
-    "LARGEST_SEGMENT",
-    "LOCATORS",
-    "LONGEST_TTL",
-    "ArgumentReader",
-    "Check",
-    "age",
-    "any_value",
-    "between",
-    "delivery_limit",
-    "is_one_of",
-    "is_positive",
-    "master_locator",
-    "natural",
-    "one_of",
-    "positive",
-    "routing_key",
-    "seconds_of_age",
-    "text",
-    "too_long",
-]
-
 LONGEST_TTL: Final = 315_360_000_000
 """Ten years in milliseconds: RabbitMQ's limit for times to live."""
 

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from fakeamqp.model.patterns import MOST_STEPS, octets
 
-__all__ = ["Found", "Operation", "Program", "Repeats", "Way"]
-
 # What an operation does, and its two arguments. Jumps are relative to the operation. Sets are strings: 255
 # characters take 300 bytes as a string, and 16 000 as a set.
 SET = 0  # Take one character of a set.

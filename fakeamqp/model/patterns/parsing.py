@@ -14,8 +14,6 @@ from typing import NamedTuple, NoReturn
 from fakeamqp.model.patterns import InvalidPattern, matching
 from fakeamqp.model.patterns.matching import Operation, Program, Repeats, Way
 
-__all__ = ["parsed"]
-
 _DEEPEST = 250
 _LARGEST_COUNT = 65_535
 

@@ -41,15 +41,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality.keywords import PersonalityChoices
     from fakeamqp.model.personality.variants import ChoiceDifference
 
-__all__ = [
-    "PERSONALITIES",
-    "BranchChoices",
-    "Personality",
-    "QuorumChoices",
-    "UnknownPersonality",
-    "personality",
-]
-
 R = TypeVar("R", bound=Choices)
 
 _MIB = 1024 * 1024
@@ -609,9 +600,9 @@ class Personality(Choices):
         return with_choices(self, choices)
 
     def extension(self, record: type[R]) -> R:
-        """The choices that concern one protocol, or the management API, only; `record` is their class.
+        """The choices that concern one protocol, or the management API, only.
 
-        Where `extensions` has none, they are those of the personality's name.
+        `record` is their class. Where `extensions` has none of it, they are those of the personality's name.
         """
         found = self.extensions.get(record)
         return found if isinstance(found, record) else made(record, self.name)

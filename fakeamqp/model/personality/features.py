@@ -17,8 +17,6 @@ from fakeamqp.model.versions import ONLY_3_13, ONLY_4_0, SINCE_3_13, SINCE_4_0, 
 if TYPE_CHECKING:
     from fakeamqp.model.personality.choices import Personality
 
-__all__ = ["FEATURES", "DeprecatedFeatures", "Feature", "FeatureError", "Phase", "deprecated_features"]
-
 Feature: TypeAlias = Literal[
     "transient_nonexcl_queues",
     "global_qos",

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 if TYPE_CHECKING:
     from fakeamqp.model.personality import BranchChoices, Phase, QuorumChoices
 
-__all__ = ["PersonalityChoices"]
-
 
 class PersonalityChoices(TypedDict, total=False):
     """The choices of a personality that `Broker(**settings)` overrides; `Personality` documents each."""

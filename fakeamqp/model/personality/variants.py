@@ -18,8 +18,6 @@ from fakeamqp.model.personality.choices import PERSONALITIES, Personality
 from fakeamqp.model.personality.features import FEATURES
 from fakeamqp.model.versions import NAMES, ChoiceRow, rows_of
 
-__all__ = ["ChoiceDifference", "UnknownChoice", "adopted", "differences", "field_texts", "with_choices"]
-
 _P = TypeVar("_P", bound=Personality)
 _R = TypeVar("_R")
 

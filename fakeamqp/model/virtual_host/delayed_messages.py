@@ -8,9 +8,9 @@ no queue is dropped silently. Delayed messages outlive their exchange and a rest
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from fakeamqp.model.messages.message import Int64
 from fakeamqp.model.operations import STEP, gathered
@@ -22,23 +22,15 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["DelayedMessages"]
+
+_Batch: TypeAlias = "tuple[Timer, list[tuple[Exchange, Message, int]]]"
+"""The messages that one exchange publishes in one millisecond, each with its delay in milliseconds."""
 
 
-class _Batch:
-    """The messages that one exchange publishes in one millisecond, each with its delay in milliseconds."""
-
-    __slots__ = ("messages", "name", "timer")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.messages: list[tuple[Exchange, Message, int]] = []
-        self.timer: Timer | None = None
-
-    def words(self) -> str:
-        """The description of the timer."""
-        count = len(self.messages)
-        return f"exchange '{self.name}' publishes {'a message' if count == 1 else f'{count} messages'}"
+def _words(name: str, messages: Sequence[object]) -> str:
+    """The description of a batch's timer."""
+    count = len(messages)
+    return f"exchange '{name}' publishes {'a message' if count == 1 else f'{count} messages'}"
 
 
 class DelayedMessages:
@@ -58,11 +50,11 @@ class DelayedMessages:
     def messages(self, exchange: str) -> list[tuple[Message, float]]:
         """The messages that the exchange of this name is delaying, soonest first, with their due instants."""
         return [
-            (message, batch.timer.due)
+            (message, timer.due)
             for due in sorted(self._waiting)
-            for name, batch in self._waiting[due].items()
-            if name == exchange and batch.timer is not None
-            for _, message, _ in batch.messages
+            for name, (timer, messages) in self._waiting[due].items()
+            if name == exchange
+            for _, message, _ in messages
         ]
 
     def add(self, exchange: Exchange, message: Message, delay: int) -> None:
@@ -72,13 +64,16 @@ class DelayedMessages:
         batches = self._waiting.setdefault(due, {})
         batch = batches.get(exchange.name)
         if batch is None:
-            batch = batches[exchange.name] = _Batch(exchange.name)
             # The exact instant, not its millisecond: advancing time by the delay must reach it.
-            batch.timer = self._virtual_host.call_at(
-                now + delay / 1000, partial(self._publish, due), batch.words
+            messages: list[tuple[Exchange, Message, int]] = []
+            timer = self._virtual_host.call_at(
+                now + delay / 1000,
+                partial(self._publish, due),
+                partial(_words, exchange.name, messages),
             )
+            batch = batches[exchange.name] = (timer, messages)
         self._virtual_host.state.memory.hold(message)
-        batch.messages.append((exchange, message, delay))
+        batch[1].append((exchange, message, delay))
         self._counts[exchange.name] = self.count(exchange.name) + 1
 
     def restart(self, *, crash: bool = False) -> None:
@@ -86,16 +81,15 @@ class DelayedMessages:
         if not crash:
             return
         for due, batches in list(self._waiting.items()):
-            for name, batch in list(batches.items()):
-                before = len(batch.messages)
-                lost = [each[1] for each in batch.messages if not each[1].secured]
+            for name, (timer, messages) in list(batches.items()):
+                lost = [message for _, message, _ in messages if not message.secured]
                 self._virtual_host.message_outcomes.dropped_all(
                     lost, None, "crash", f"exchange {name!r} delayed it; {NOT_SECURED}"
                 )
-                batch.messages = [each for each in batch.messages if each[1].secured]
-                self._forget(name, before - len(batch.messages))
-                if not batch.messages:
-                    _stop(batch)
+                messages[:] = [each for each in messages if each[1].secured]
+                self._forget(name, len(lost))
+                if not messages:
+                    timer.cancel()
                     del batches[name]
             if not batches:
                 del self._waiting[due]
@@ -103,9 +97,9 @@ class DelayedMessages:
     def clear(self, why: str) -> None:
         """Drop everything; `why` describes the reason."""
         for batches in self._waiting.values():
-            for name, batch in batches.items():
-                _stop(batch)
-                lost = [message for _, message, _ in batch.messages]
+            for name, (timer, messages) in batches.items():
+                timer.cancel()
+                lost = [message for _, message, _ in messages]
                 self._virtual_host.message_outcomes.dropped_all(
                     lost, None, "crash", f"exchange {name!r} delayed it; {why}"
                 )
@@ -115,14 +109,14 @@ class DelayedMessages:
     def _publish(self, due: int) -> None:
         """Publish the messages due in this millisecond."""
         batches = self._waiting.pop(due)
-        for batch in batches.values():
-            _stop(batch)
+        for timer, _ in batches.values():
+            timer.cancel()
         self._virtual_host.state.operations.run(self._publishing(batches))
 
     def _publishing(self, batches: dict[str, _Batch]) -> Iterator[None]:
         """The steps of publishing messages that are due."""
         for name in sorted(batches, key=_octets):
-            messages = batches.pop(name).messages
+            messages = batches.pop(name)[1]
             messages.reverse()
             publishing = (self._passing_on(*messages.pop()) for _ in range(len(messages)))
             yield from gathered(publishing, STEP // 2)
@@ -156,8 +150,3 @@ class DelayedMessages:
 
 def _octets(name: str) -> bytes:
     return name.encode("utf-8", "surrogateescape")
-
-
-def _stop(batch: _Batch) -> None:
-    if batch.timer is not None:
-        batch.timer.cancel()

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.exchanges.exchange import Binding, Destination
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 
-__all__ = ["BindingRegister", "ExchangeRegister"]
-
 
 class ExchangeRegister(dict[str, Exchange]):
     """The exchanges of a virtual host by name. Declares, creates and deletes them."""

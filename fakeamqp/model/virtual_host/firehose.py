@@ -8,6 +8,7 @@ would be too long there is none: RabbitMQ ends connections that are sent such a 
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakeamqp.model.messages.message import Message, PlainProperties
@@ -19,26 +20,9 @@ if TYPE_CHECKING:
     from fakeamqp.model.routing import Outcome
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["TEST", "TRACE_EXCHANGE", "Firehose", "PublishSource", "TracingRouter"]
-
 TRACE_EXCHANGE = "amq.rabbitmq.trace"
 
-_PROPERTIES = (
-    "cluster_id",
-    "app_id",
-    "user_id",
-    "type",
-    "timestamp",
-    "message_id",
-    "expiration",
-    "reply_to",
-    "correlation_id",
-    "priority",
-    "delivery_mode",
-    "headers",
-    "content_encoding",
-    "content_type",
-)
+_PROPERTIES = ("cluster_id", *(each.name for each in reversed(fields(PlainProperties))))
 """In the order of RabbitMQ's table: the last of the class is the first."""
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     Release: TypeAlias = Callable[[Queue, Callable[[], object]], object]
 
-__all__ = ["QueueRegister", "check_owner"]
-
 
 class QueueRegister(dict[str, Queue]):
     """The queues of a virtual host by name. Declares, creates and deletes them."""

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Label, Timer
     from fakeamqp.model.virtual_host.firehose import Firehose
 
-__all__ = ["VirtualHost", "VirtualHostMetadata"]
-
 _DEFAULT = "classic"
 
 
