@@ -40,8 +40,6 @@ class Faults:
         self.network: Network = Network(context, self._handles)
         self._executor = FaultExecutor(context, self.network.silence_port)
 
-    # --- rules ----------------------------------------------------------------------------------------
-
     def on(
         self,
         *methods: str,
@@ -121,8 +119,6 @@ class Faults:
         """Raise the first error of a function of the test that no call has raised yet."""
         for handle in self._handles:
             handle.raise_error()
-
-    # --- other faults --------------------------------------------------------------------------------------
 
     @checked
     def silence(self, connection: Any) -> Handle:

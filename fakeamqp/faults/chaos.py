@@ -497,26 +497,26 @@ class Chaos(LastingFault):
         what = "a given plan" if self._planned is not None else f"seed {self._seed!r}, {self._profile}"
         return f"faults at random ({what}), {len(self._happened)} so far"
 
-    # --- the interface to its rules ---------------------------------------------------------------------
-
     def draw(self, group: FrameGroup, names: Iterable[str], *, confirms: bool) -> list[Action]:
         """The actions for a frame group; most of the time none."""
         method = CONFIRM if confirms else group.name
         key = (self._name(group), group.direction, method, group.channel)
         self._counts[key] += 1
         place = MethodPlace(*key, self._counts[key])
-        drawn = Random(f"{self._seed}:{':'.join(map(str, place))}")
-        chosen = self._choose(drawn, names) if self._planned is None else self._planned.get(place)
+        here = ":".join(map(str, place))
+        if self._planned is None:
+            chosen = self._choose(Random(f"{self._seed}:{here}").random(), names)
+        else:
+            chosen = self._planned.get(place)
         if chosen is None:
             return []
-        made = actions_of(chosen, Random(f"{self._seed}:{chosen}:{':'.join(map(str, place))}"))
+        made = actions_of(chosen, Random(f"{self._seed}:{chosen}:{here}"))
         words = ", then ".join(action.words for action in made)
         self._happened.append(f"{place}: {chosen} ({words})")
         self._count_hit()
         return made
 
-    def _choose(self, drawn: Random, names: Iterable[str]) -> str | None:
-        left = drawn.random()
+    def _choose(self, left: float, names: Iterable[str]) -> str | None:
         for name in names:
             left -= self._probabilities[name]
             if left < 0:
@@ -534,9 +534,8 @@ class Chaos(LastingFault):
         """The name of a frame group's connection in the plan."""
         name = group.port.client_name
         if name is None:
-            said = (getattr(group.method, "client_properties", None) or {}).get("connection_name")
-            name = said if isinstance(said, str) else None
-        if name is not None:
+            name = (getattr(group.method, "client_properties", None) or {}).get("connection_name")
+        if isinstance(name, str):
             return repr(name)
         self.count_connection(group.port)
         return self._names[group.port]

@@ -104,8 +104,6 @@ class ConnectionFaultState:
         kind, payload = group.frames[0]
         return self.protocol.ordering_key(kind, group.original_channel, payload)
 
-    # --- what is sent -----------------------------------------------------------------------------------
-
     def suppresses(self, group: FrameGroup) -> bool:
         """Suppress a frame group on a muted channel; returns whether it was."""
         muted, name = self.muted, group.name
@@ -124,8 +122,6 @@ class ConnectionFaultState:
         if group.generation != self.generations.get(channel, 0):
             return False
         return group.allowed_after_close or port.channel_open(channel)
-
-    # --- publishes and their confirms -------------------------------------------------------------------
 
     def complete_publish(self, channel: int, kind: int, payload: bytes) -> None:
         """Add the rest of a remembered publish whose beginning was passed on."""

@@ -33,8 +33,6 @@ class Handle:
         self._error: BaseException | None = None
         self._error_told = False
 
-    # --- for subclasses -------------------------------------------------------------------------
-
     @property
     def sentence(self) -> str:
         """The fault in one sentence without a full stop."""
@@ -49,8 +47,6 @@ class Handle:
 
     def _count_hit(self, count: int = 1) -> None:
         self._hits += count
-
-    # --- for tests -----------------------------------------------------------------------------
 
     @property
     def hits(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from fakeamqp.faults import actions, closing
 from fakeamqp.faults.actions import Action
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.matching import Condition, ConnectionSelector, Subject
     from fakeamqp.faults.port import FaultPort
 
-__all__ = ["ACTIONS", "ActionRow", "BaseRule", "Rule"]
+__all__ = ["ACTIONS", "BaseRule", "Rule"]
 
 _MOST_MISSES = 50
 
@@ -224,22 +224,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class ActionRow(NamedTuple):
-    """An action: its class, and the method of `Rule` that adds it, which has its arguments and its help."""
-
-    action: type[Action]
-    method: Callable[..., object]
-
-
-ACTIONS: dict[str, ActionRow] = {}
-"""By the name of the method of `Rule`: the actions."""
+ACTIONS: dict[str, type[Action]] = {}
+"""By the name of the method of `Rule` that adds it, which has its arguments and its help: the actions."""
 
 
 def _row(action: type[Action]) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Make a method of `Rule` the row of an action."""
 
     def enter(method: Callable[P, T]) -> Callable[P, T]:
-        ACTIONS[method.__name__] = ActionRow(action, method)
+        ACTIONS[method.__name__] = action
         return checked(method)
 
     return enter

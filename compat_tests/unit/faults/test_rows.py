@@ -18,29 +18,29 @@ def test_every_action_has_one_row() -> None:
         for each in vars(module).values()
         if inspect.isclass(each) and each.__name__ in module.__all__ and issubclass(each, Action)
     }
-    rows = [row.action for row in ACTIONS.values()]
+    rows = list(ACTIONS.values())
     assert len(rows) == len(set(rows)) and set(rows) == classes - {Action}
 
 
 def test_the_form_has_the_arguments_and_the_help_of_the_method_of_rule() -> None:
     offered = {action["name"]: action["help"] for action in offers()["actions"]}
     with cases() as case:
-        for name, row in ACTIONS.items():
+        for name, action in ACTIONS.items():
             with case(name):
                 method = getattr(Rule, name)
-                if row.action.label:
+                if action.label:
                     assert offered[name] == inspect.getdoc(method).splitlines()[0]
-                asked = [argument["name"] for argument in arguments_of(row)]
+                asked = [argument["name"] for argument in arguments_of(name)]
                 assert [each for each in inspect.signature(method).parameters if each in asked] == asked
-    delay = {argument["name"]: argument for argument in arguments_of(ACTIONS["delay"])}
+    delay = {argument["name"]: argument for argument in arguments_of("delay")}
     assert delay == {
         "seconds": {"name": "seconds", "kind": "number", "value": 1},
         "jitter": {"name": "jitter", "kind": "number"},
     }
-    when = arguments_of(ACTIONS["close_channel"])[-1]
+    when = arguments_of("close_channel")[-1]
     assert when == {"name": "when", "kind": "choice", "choices": ["instead", "before", "after"]}
 
 
 def test_the_form_offers_what_has_a_label() -> None:
     offered = [action["name"] for action in offers()["actions"]]
-    assert offered == [*(name for name, row in ACTIONS.items() if row.action.label), "count"]
+    assert offered == [*(name for name, action in ACTIONS.items() if action.label), "count"]

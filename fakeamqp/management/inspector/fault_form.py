@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, get_args
 from fakeamqp.dialects import protocol_named, protocol_names
 from fakeamqp.faults.closing import When
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.faults.rule import ACTIONS
+from fakeamqp.faults.rule import ACTIONS, Rule
 from fakeamqp.faults.shapers import How
 
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
-    from fakeamqp.faults import Rule
-    from fakeamqp.faults.rule import ActionRow
 
 __all__ = ["add", "arguments_of", "offers", "release", "remove"]
 
@@ -53,12 +51,12 @@ def offers() -> dict[str, Any]:
             *(
                 {
                     "name": name,
-                    "label": row.action.label,
-                    "help": (row.method.__doc__ or "").partition("\n")[0],
-                    "arguments": arguments_of(row),
+                    "label": action.label,
+                    "help": (getattr(Rule, name).__doc__ or "").partition("\n")[0],
+                    "arguments": arguments_of(name),
                 }
-                for name, row in ACTIONS.items()
-                if row.action.label
+                for name, action in ACTIONS.items()
+                if action.label
             ),
             {"name": _COUNT, "label": "Only count it", "help": "Count it and pass it on", "arguments": ()},
         ],
@@ -67,17 +65,18 @@ def offers() -> dict[str, Any]:
     }
 
 
-def arguments_of(row: ActionRow) -> tuple[dict[str, Any], ...]:
+def arguments_of(action: str) -> tuple[dict[str, Any], ...]:
     """The arguments that the form can ask for: `name`, `kind`, and `choices` or the proposed `value`."""
     made = []
-    for name, annotation in row.method.__annotations__.items():
+    prefilled = ACTIONS[action].prefilled
+    for name, annotation in getattr(Rule, action).__annotations__.items():
         if name != "return" and annotation in _KINDS:
             kind, choices = _KINDS[annotation]
             argument: dict[str, Any] = {"name": name, "kind": kind}
             if choices:
                 argument["choices"] = list(choices)
-            elif name in row.action.prefilled:
-                argument["value"] = row.action.prefilled[name]
+            elif name in prefilled:
+                argument["value"] = prefilled[name]
             made.append(argument)
     return tuple(made)
 
@@ -94,13 +93,13 @@ def add(broker: Broker, wanted: Mapping[str, Any]) -> Rule:
         FaultError: a name is misspelled, or a value is invalid; the text names the nearest match.
     """
     action = _text(wanted, "action") or _COUNT
-    row = ACTIONS.get(action)
-    if action != _COUNT and (row is None or not row.action.label):
+    known = action in ACTIONS and bool(ACTIONS[action].label)
+    if action != _COUNT and not known:
         raise FaultError(f"there is no action {action!r}")
     given = _object(wanted, "arguments")
     arguments = {
         each["name"]: _value(each["name"], each["kind"], given[each["name"]])
-        for each in (() if row is None else arguments_of(row))
+        for each in (arguments_of(action) if known else ())
         if given.get(each["name"]) not in (None, "")
     }
     trigger = _text(wanted, "trigger")
@@ -118,7 +117,7 @@ def add(broker: Broker, wanted: Mapping[str, Any]) -> Rule:
         if trigger:
             kind = "number" if trigger == "with_probability" else "integer"
             getattr(rule, trigger)(_value(trigger, kind, wanted.get("number")))
-        if row is not None:
+        if known:
             getattr(rule, action)(**arguments)
     except BaseException:
         rule.remove()
