@@ -286,59 +286,45 @@ def actions_of(fault: str, draw: Random) -> list[Action]:
     return made
 
 
-PROFILES: dict[str, dict[str, float]] = {
-    "gentle": {
-        "nack": 0.03,
-        "rejected-transfer": 0.03,
-        "late-publish": 0.03,
-        "late-confirm": 0.05,
-        "late-completion": 0.02,
-        "late-delivery": 0.05,
-        "late-ack": 0.03,
-        "duplicate-delivery": 0.02,
-        "slow": 0.005,
-        "slices": 0.005,
-    },
-    "network": {
-        "disconnect": 0.01,
-        "broken-handshake": 0.02,
-        "cut-delivery": 0.01,
-        "late-delivery": 0.05,
-        "late-confirm": 0.05,
-        "lost-publish": 0.005,
-        "lost-confirm": 0.005,
-        "stall": 0.005,
-        "slow": 0.01,
-        "slices": 0.01,
-    },
-    "broker": {
-        "nack": 0.03,
-        "rejected-transfer": 0.03,
-        "return": 0.01,
-        "close-channel": 0.01,
-        "close-connection": 0.005,
-        "failed-command": 0.02,
-        "forced-close": 0.005,
-        "refused-login": 0.01,
-        "cancel-consumers": 0.005,
-        "alarm": 0.005,
-        "flow": 0.002,
-        "restart": 0.002,
-        "crash": 0.005,
-        "late-confirm": 0.03,
-    },
-    "hostile": {
-        "malformed": 0.01,
-        "malformed-transfer": 0.01,
-        "lost-confirm": 0.01,
-        "lost-publish": 0.01,
-        "false-nack": 0.02,
-        "duplicate-publish": 0.02,
-        "duplicate-delivery": 0.03,
-        "cut-delivery": 0.01,
-    },
+_ODDS = {
+    "nack": (0.03, 0, 0.03, 0),
+    "rejected-transfer": (0.03, 0, 0.03, 0),
+    "false-nack": (0, 0, 0, 0.02),
+    "return": (0, 0, 0.01, 0),
+    "lost-publish": (0, 0.005, 0, 0.01),
+    "lost-confirm": (0, 0.005, 0, 0.01),
+    "late-publish": (0.03, 0, 0, 0),
+    "late-ack": (0.03, 0, 0, 0),
+    "late-confirm": (0.05, 0.05, 0.03, 0),
+    "late-completion": (0.02, 0, 0, 0),
+    "late-delivery": (0.05, 0.05, 0, 0),
+    "duplicate-publish": (0, 0, 0, 0.02),
+    "duplicate-delivery": (0.02, 0, 0, 0.03),
+    "close-channel": (0, 0, 0.01, 0),
+    "close-connection": (0, 0, 0.005, 0),
+    "forced-close": (0, 0, 0.005, 0),
+    "disconnect": (0, 0.01, 0, 0),
+    "broken-handshake": (0, 0.02, 0, 0),
+    "failed-command": (0, 0, 0.02, 0),
+    "refused-login": (0, 0, 0.01, 0),
+    "crash": (0, 0, 0.005, 0),
+    "cut-delivery": (0, 0.01, 0, 0.01),
+    "malformed": (0, 0, 0, 0.01),
+    "malformed-transfer": (0, 0, 0, 0.01),
+    "stall": (0, 0.005, 0, 0),
+    "slow": (0.005, 0.01, 0, 0),
+    "slices": (0.005, 0.01, 0, 0),
+    "alarm": (0, 0, 0.005, 0),
+    "flow": (0, 0, 0.002, 0),
+    "cancel-consumers": (0, 0, 0.005, 0),
+    "restart": (0, 0, 0.002, 0),
 }
-"""By name: the probability of each fault at every method that it can happen to."""
+"""By fault: its probability in "gentle", "network", "broker" and "hostile", at each method that it fits."""
+PROFILES: dict[str, dict[str, float]] = {
+    profile: {name: odds[column] for name, odds in _ODDS.items() if odds[column]}
+    for column, profile in enumerate(("gentle", "network", "broker", "hostile"))
+}
+"""By name: the probability of each fault."""
 PROFILES["mixed"] = {
     name: min(profile[name] for profile in PROFILES.values() if name in profile)
     for name in FAULTS
