@@ -532,7 +532,10 @@ class Outgoing:
             wanted.add(fragment.command_id or 0)
             if fragment.byte_ranges:
                 offsets[fragment.command_id or 0] = fragment.byte_ranges.ranges[0][0]
-        last = _latest(wanted)
+        last: int | None = None
+        for _, upper in wanted.ranges:
+            if last is None or precedes(last, upper):
+                last = upper
         for command_id, sent in list(self._sent.items()):
             asked = last is None or command_id in wanted or precedes(last, command_id)
             if asked and sent.segments is not None:
@@ -572,12 +575,3 @@ class Outgoing:
         """The session has ended."""
         self._wait_no_more()
         self._sent.clear()
-
-
-def _latest(commands: SequenceSet) -> int | None:
-    """The id behind which there is no other of the set."""
-    latest: int | None = None
-    for _, upper in commands.ranges:
-        if latest is None or precedes(latest, upper):
-            latest = upper
-    return latest

@@ -115,11 +115,7 @@ def set_timeout(session: ServerSession, command: commands.DtxSetTimeout) -> None
 
 
 def _xid(given: structs.Xid | None) -> Xid:
-    """The xid as the model knows it.
-
-    Raises:
-        SessionFault: the command has none.
-    """
+    """The xid as the model knows it. Raises SessionFault where the command has none."""
     if given is None:
         raise SessionFault("illegal-argument", "an xid is needed", "xid")
     return Xid(given.format or 0, given.global_id or b"", given.branch_id or b"")

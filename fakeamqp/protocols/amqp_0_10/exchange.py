@@ -185,7 +185,10 @@ def _ends(
     if not queue:
         raise SessionFault("invalid-argument", "a binding needs the name of a queue", "queue")
     session.authorise("write", "queue", queue)
-    session.authorise_binding(exchange, key)
+    session.authorise("read", "exchange", exchange)
+    found = session.virtual_host.exchanges.get(exchange)
+    if found is not None and found.type_name == "topic":
+        session.access.check_topic(session.user, session.virtual_host.name, "read", exchange, key)
     source = find_exchange(session, exchange)
     find_queue(session, queue)
     return source, session.virtual_host.queues.require(queue, session), key

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
+_STAGE = commands.FileStage.INDEX.to_bytes(2, "big")
 _BEHIND_TRANSFERS = 1 << 32
 """What delivery tags are raised by in the session's ledger, so that no id of a transfer is the same."""
 
@@ -67,7 +68,7 @@ class Files(ContentConsumers):
                     window.credit.take(delivery.queued.message)
 
     def given_up(self, assembly: Assembly) -> None:
-        if _is_stage(assembly.first):
+        if assembly.first[:2] == _STAGE:
             self.uploads.broken_off(assembly.body or b"")
 
     def let_go(self) -> None:
@@ -160,11 +161,6 @@ class FileConsumer(ServerConsumer):
         download.tag = self.consumers.next_delivery_tag()
         self.session.ledger.enter(_BEHIND_TRANSFERS + download.tag, delivery)
         self.consumers.downloads.add(download)
-
-
-def _is_stage(command: bytes) -> bool:
-    """True for the command segment of file.stage."""
-    return command[:2] == bytes((commands.FileStage.CLASS, commands.FileStage.CODE))
 
 
 # --- consumers ---------------------------------------------------------------------------------------

@@ -26,7 +26,6 @@ from fakeamqp.protocols.amqp_0_10.transfers import resume as resume, transfer as
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
-    from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
 
@@ -50,8 +49,12 @@ def subscribe(session: ServerSession, command: commands.MessageSubscribe) -> Non
     check_consumer_bound(session.broker, session.consumer_count)
     if destination in session.subscriptions:
         raise NotAllowed(f"destination '{destination}' is in use in session '{session.display_name}'")
-    _check_exclusive(queue, exclusive=command.exclusive)
-    tx.check_accept_mode(session, AcceptMode(command.accept_mode or 0))
+    if queue.exclusive_subscription is not None or (command.exclusive and queue.subscriptions):
+        raise ResourceLocked(
+            f"queue '{queue.name}' has a subscription that shuts out others, or would be shut out"
+        )
+    if session.own_transaction is not None:
+        tx.require_accepts(session, AcceptMode(command.accept_mode or 0))
     end = ServerSubscription(session, command, queue)
     queue.subscribe(end.subscription)
     session.subscriptions[destination] = end
@@ -63,13 +66,6 @@ def subscribe(session: ServerSession, command: commands.MessageSubscribe) -> Non
         shares_prefetch=False,
         **({} if end.acquire_mode is AcquireMode.PRE_ACQUIRED else {"acquires": False}),
     )
-
-
-def _check_exclusive(queue: Queue, *, exclusive: bool) -> None:
-    if queue.exclusive_subscription is not None or (exclusive and queue.subscriptions):
-        raise ResourceLocked(
-            f"queue '{queue.name}' has a subscription that shuts out others, or would be shut out"
-        )
 
 
 def cancel(session: ServerSession, command: commands.MessageCancel) -> None:
@@ -195,11 +191,7 @@ def acquire(session: ServerSession, command: commands.MessageAcquire) -> structs
 
 
 def _take(session: ServerSession, transfers: SequenceSet | None) -> list[Delivery]:
-    """Remove these transfers from those that the session knows.
-
-    Raises:
-        IllegalState: it does not know one, and the personality minds.
-    """
+    """Remove these transfers from those that the session knows; IllegalState where it does not know one."""
     outstanding = session.ledger.outstanding
     named = transfers or SequenceSet()
     known = named.among(outstanding)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
     from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
-    from fakeamqp.protocols.amqp_0_10.server_subscription import ServerSubscription
 
 __all__ = ["Amqp010FaultPort"]
 
@@ -233,18 +232,16 @@ class Amqp010FaultPort(ConnectionFaultPort):
     def starve(self, owner: object, queue: str | None, destination: str | None, starved: bool) -> int:
         count = 0
         # A starved subscription may have lost its connection since.
-        for each in list(self._subscriptions(detached=not starved)):
+        sessions: Iterable[Any] = self._connection.open_channels
+        if not starved:
+            sessions = self._connection.broker.sessions.values()
+        for each in [each for session in sessions for each in session.subscriptions.values()]:
             here = queue in (None, each.subscription.queue.name) and destination in (None, each.destination)
             if here:
                 count += 1
                 each.grant.starve(owner, starved)
                 each.grant.resume()
         return count
-
-    def _subscriptions(self, *, detached: bool) -> Iterator[ServerSubscription]:
-        sessions = self._connection.broker.sessions.values() if detached else self._connection.open_channels
-        for session in sessions:
-            yield from cast("ServerSession", session).subscriptions.values()
 
     def _session(self, number: int) -> ServerSession | None:
         session = self._connection.sessions.get(number)

@@ -125,11 +125,7 @@ def _create(
 
 
 def _claim(session: ServerSession, queue: Queue) -> None:
-    """Give this session exclusive access to an existing shared queue.
-
-    Raises:
-        ResourceLocked: another session takes messages from it, or queues of this type are for all.
-    """
+    """Give this session exclusive access to an existing shared queue, unless others use it."""
     if queue.replicated or any(each.owner is not session for each in queue.subscriptions):
         raise ResourceLocked(f"queue '{queue.name}' cannot be exclusive, since others use it")
     session.virtual_host.queues.claim(queue, session)

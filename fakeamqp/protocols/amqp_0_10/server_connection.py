@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import cached_property
+from struct import Struct
 from typing import TYPE_CHECKING, ClassVar
 
 from fakeamqp.errors import printable
@@ -67,6 +68,9 @@ _CLOSE_OK = control_frame(0, controls.ConnectionCloseOk().encode())
 _HEARTBEAT_FRAME = control_frame(0, controls.ConnectionHeartbeat().encode())
 _unpack_header = FRAME_HEADER.unpack_from
 _pack_header = FRAME_HEADER.pack
+_unpack_short = Struct(">HHQ").unpack_from
+_HEADER_KIND = WHOLE_HEADER << 8 | HEADER
+_BODY_KIND = WHOLE_BODY << 8 | BODY
 
 
 class Amqp010Connection(ServerConnection):
@@ -248,10 +252,10 @@ class Amqp010Connection(ServerConnection):
             return position
         header, body, stop = content
         if tap is not None:
-            if tap.received(self, WHOLE_HEADER << 8 | HEADER, channel, header):
+            if tap.received(self, _HEADER_KIND, channel, header):
                 session.incoming.receive_frame(WHOLE_COMMAND, COMMAND, payload)
                 return position + HEADER_SIZE + len(header)
-            if tap.received(self, WHOLE_BODY << 8 | BODY, channel, body):
+            if tap.received(self, _BODY_KIND, channel, body):
                 session.incoming.receive_frame(WHOLE_COMMAND, COMMAND, payload)
                 session.incoming.receive_frame(WHOLE_HEADER, HEADER, header)
                 return stop
@@ -296,32 +300,30 @@ class Amqp010Connection(ServerConnection):
             control = controls.decode(assembly.first)
         if control.CLASS == connection_class.CLASS:
             connection_class.receive(self, control)
-        elif self.state is ConnectionState.OPEN:
-            self._check_channel(channel)
+        elif self._heeds(channel, control.NAME):
             session_class.receive(self, channel, control)
-        elif self.state is not ConnectionState.CLOSING:
-            raise ConnectionFault(
-                "connection-forced", f"{control.NAME} arrived before connection.open", silent=True
-            )
 
     def _receive_command_frame(self, flags: int, kind: int, channel: int, payload: bytes) -> None:
         session = self.sessions.get(channel)
         if session is not None:
             session.incoming.receive_frame(flags, kind, payload)
-        elif self.state is ConnectionState.OPEN:
-            self._check_channel(channel)
+        elif self._heeds(channel, "a command"):
             session_class.not_attached(self, channel)
-        elif self.state is not ConnectionState.CLOSING:
-            raise ConnectionFault(
-                "connection-forced", "a command arrived before connection.open", silent=True
-            )
 
-    def _check_channel(self, channel: int) -> None:
-        """Channel numbers are below the maximum (connection.tune-ok/channel-max-available-channels)."""
+    def _heeds(self, channel: int, what: str) -> bool:
+        """Whether the connection is open, and not closing.
+
+        Channel numbers are below the maximum (connection.tune-ok/channel-max-available-channels).
+        """
+        if self.state is not ConnectionState.OPEN:
+            if self.state is ConnectionState.CLOSING:
+                return False
+            raise ConnectionFault("connection-forced", f"{what} arrived before connection.open", silent=True)
         if channel >= self.channel_max:
             raise ConnectionFault(
                 "framing-error", f"channel {channel} is not below the agreed channel-max ({self.channel_max})"
             )
+        return True
 
     # --- errors --------------------------------------------------------------------------------------
 
@@ -418,34 +420,21 @@ def content_behind(
     start = offset + HEADER_SIZE
     if start + HEADER_SIZE > end:
         return None
-    flags, kind, size, reserved, track, number, reserved_2 = _unpack_header(octets, offset)
+    usual = 1 << 48 | channel << 32  # Track and channel; the rest of it is reserved.
+    kind, size, rest = _unpack_short(octets, offset)
     behind = offset + size
     if (
-        flags != WHOLE_HEADER
-        or kind != HEADER
+        kind != _HEADER_KIND
+        or rest != usual
         or size > max_frame_size
-        or reserved
-        or reserved_2
-        or track != 1
-        or number != channel
         or behind + HEADER_SIZE > end
         or behind < start
     ):
         return None
     header = octets[start:behind]
-    flags, kind, size, reserved, track, number, reserved_2 = _unpack_header(octets, behind)
+    kind, size, rest = _unpack_short(octets, behind)
     start = behind + HEADER_SIZE
     behind += size
-    if (
-        flags != WHOLE_BODY
-        or kind != BODY
-        or size > max_frame_size
-        or reserved
-        or reserved_2
-        or track != 1
-        or number != channel
-        or behind > end
-        or behind < start
-    ):
+    if kind != _BODY_KIND or rest != usual or size > max_frame_size or behind > end or behind < start:
         return None
     return header, octets[start:behind], behind

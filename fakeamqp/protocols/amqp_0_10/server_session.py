@@ -80,9 +80,7 @@ class DetachedSessions(Extension):
 class ServerSession:
     """One session, attached or not. It owns exclusive queues, subscriptions and unsettled deliveries.
 
-    Args:
-        endpoint: the connection that makes it.
-        key: names of virtual host and user, and the session's own name, which is bytes (session/name).
+    Its `key` is the names of virtual host and user, and its own name, which is bytes (session/name).
     """
 
     def __init__(self, connection: Amqp010Connection, key: tuple[str, str, bytes]) -> None:
@@ -265,13 +263,6 @@ class ServerSession:
             label = f"session {self.display_name!r} ends, detached"
             self._expiry = self.broker.timers.call_at(due, self.end, label)
 
-    def set_timeout(self, timeout: int | None) -> None:
-        """Set for how many seconds it is kept; None is for ever (session.request-timeout/*)."""
-        longest = self.choices.longest_session_timeout
-        if longest is not None and (timeout is None or timeout > longest):
-            timeout = longest
-        self.timeout = timeout
-
     @property
     def display_name(self) -> str:
         """The session's name as text."""
@@ -340,17 +331,6 @@ class ServerSession:
             AccessRefused: no.
         """
         self.access.check(self.user, self.virtual_host.name, action, kind, name)
-
-    def authorise_binding(self, exchange: str, key: str) -> None:
-        """Refuse a binding to this exchange, by this key, that the session's user may not make.
-
-        Raises:
-            AccessRefused: no.
-        """
-        self.authorise("read", "exchange", exchange)
-        found = self.virtual_host.exchanges.get(exchange)
-        if found is not None and found.type_name == "topic":
-            self.access.check_topic(self.user, self.virtual_host.name, "read", exchange, key)
 
     # --- what the tap is told --------------------------------------------------------------------------
 

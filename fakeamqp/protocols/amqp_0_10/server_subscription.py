@@ -324,15 +324,11 @@ def header_of(message: Message, *, redelivered: bool, time: float, stamps: bool)
         octets = b"".join((octets[:_FLAGS], bytes((flags | _REDELIVERED,)), octets[_FLAGS + 1 :]))
     if flags & _TTL and message.expiry is not None:
         at = _FIELDS + bool(flags & _PRIORITY) + bool(flags & _DELIVERY_MODE)
-        octets = b"".join((octets[:at], _pack_ttl(_time_left(message, time)), octets[at + 8 :]))
+        # What is left of the message's own time to live (message.delivery-properties/ttl).
+        gone = time - message.published_at if message.published_at else 0.0
+        left = min(max(0, round((message.expiry - gone) * 1000)), _LONGEST_TTL)
+        octets = b"".join((octets[:at], _pack_ttl(left), octets[at + 8 :]))
     return octets
-
-
-def _time_left(message: Message, time: float) -> int:
-    """Milliseconds left of the message's own time to live (message.delivery-properties/ttl)."""
-    assert message.expiry is not None
-    gone = time - message.published_at if message.published_at else 0.0
-    return min(max(0, round((message.expiry - gone) * 1000)), _LONGEST_TTL)
 
 
 def _encode(message: Message, stamps: bool) -> bytes:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_10.codec import controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault
 from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
@@ -116,18 +117,13 @@ _ATTACHING: dict[type[Control], Callable[[Amqp010Connection, int, Any], None]] =
 
 
 def _request_timeout(session: ServerSession, control: controls.SessionRequestTimeout) -> None:
-    """Set how long the state of the detached session is kept; absent means for ever."""
-    session.set_timeout(control.timeout)
+    """Set for how many seconds a detached session is kept; absent means for ever."""
+    timeout, longest = control.timeout, session.choices.longest_session_timeout
+    session.timeout = longest if longest is not None and (timeout is None or timeout > longest) else timeout
     session.send_control(controls.SessionTimeout(timeout=session.timeout))
 
 
 # --- the client's commands ---------------------------------------------------------------------------
-
-
-def _known_completed(session: ServerSession, control: controls.SessionKnownCompleted) -> None:
-    """The client knows of these completions: they are not sent again."""
-    if control.commands is not None:
-        session.incoming.known(control.commands)
 
 
 def _flush(session: ServerSession, control: controls.SessionFlush) -> None:
@@ -150,12 +146,6 @@ def _gap(session: ServerSession, control: controls.SessionGap) -> None:
 # --- the broker's commands ---------------------------------------------------------------------------
 
 
-def _confirmed(session: ServerSession, control: controls.SessionConfirmed) -> None:
-    """These commands need no replay."""
-    if control.commands is not None:
-        session.outgoing.confirmed(control.commands)
-
-
 def _completed(session: ServerSession, control: controls.SessionCompleted) -> None:
     """These commands are complete: their callbacks run."""
     if control.commands is None:
@@ -172,12 +162,17 @@ _HANDLERS: dict[type[Control], Callable[[ServerSession, Any], None]] = {
     controls.SessionCommandPoint: lambda session, control: session.incoming.point(
         control.command_id or 0, control.command_offset or 0
     ),
-    controls.SessionKnownCompleted: _known_completed,
+    # The client knows of these completions: they are not sent again.
+    controls.SessionKnownCompleted: lambda session, control: session.incoming.known(
+        control.commands or SequenceSet()
+    ),
     controls.SessionFlush: _flush,
     controls.SessionGap: _gap,
     controls.SessionExpected: lambda session, control: session.outgoing.replay(
         control.commands, control.fragments
     ),
-    controls.SessionConfirmed: _confirmed,
+    controls.SessionConfirmed: lambda session, control: session.outgoing.confirmed(
+        control.commands or SequenceSet()
+    ),
     controls.SessionCompleted: _completed,
 }

@@ -178,11 +178,10 @@ def transfer(
 class Publisher:
     """The publishing side of a session."""
 
-    __slots__ = ("_personality", "_session", "fragments", "targets", "transfers")
+    __slots__ = ("_session", "fragments", "targets", "transfers")
 
     def __init__(self, session: ServerSession) -> None:
         self._session = session
-        self._personality = session.personality
         self.targets: dict[str, TransferTarget] = {}
         self.fragments: Fragments = Fragments(session)
         self.transfers: dict[bytes, commands.MessageTransfer] = {}
@@ -348,7 +347,7 @@ class Publisher:
 
     def _check(self, target: TransferTarget, heading: Heading, body: bytes) -> None:
         session = self._session
-        largest = self._personality.largest_message
+        largest = session.personality.largest_message
         if largest and len(body) > largest:
             raise ContentTooLarge(f"message size {len(body)} is larger than configured max size {largest}")
         stated = heading.content_length
@@ -451,20 +450,17 @@ class Fragments:
             raise IllegalArgument(f"a fragment of {fragment.fragment_size} bytes has {len(body)}")
         if parts is None:
             parts = self._parts[name] = _Parts(heading, header)
-        self._check_size(len(body))
+        # All incomplete messages count: a session may begin one to each of many exchanges.
+        largest = self._session.personality.largest_message
+        size = len(body) + sum(len(each.body) for each in self._parts.values())
+        if largest and size > largest:
+            raise ContentTooLarge(f"fragments of {size} bytes are more than configured max size {largest}")
         parts.body += body
         parts.ids.add(self._session.incoming.current)
         if not fragment.last:
             return None
         del self._parts[name]
         return parts.heading, bytes(parts.body), parts.ids
-
-    def _check_size(self, more: int) -> None:
-        """Count all incomplete messages: a session may begin one to each of many exchanges."""
-        largest = self._session.personality.largest_message
-        size = more + sum(len(each.body) for each in self._parts.values())
-        if largest and size > largest:
-            raise ContentTooLarge(f"fragments of {size} bytes are more than configured max size {largest}")
 
     def resume(self, target: TransferTarget, resume_id: str) -> int:
         """Continue the message of this id. Returns how many bytes of it are received.

@@ -24,7 +24,7 @@ def select(session: ServerSession, command: commands.TxSelect) -> None:
     if session.choices.selects_once and session.mode is not None:
         raise IllegalState(f"the session is selected for {session.mode} already")
     for end in session.subscriptions.values():
-        _require_accepts(session, end.accept_mode)
+        require_accepts(session, end.accept_mode)
     if session.mode is None:
         session.mode = "tx"
     if session.own_transaction is None:
@@ -33,18 +33,12 @@ def select(session: ServerSession, command: commands.TxSelect) -> None:
             session.transaction = session.own_transaction
 
 
-def check_accept_mode(session: ServerSession, accept_mode: AcceptMode) -> None:
-    """Refuse an accept mode that a transactional session may not have.
+def require_accepts(session: ServerSession, accept_mode: AcceptMode) -> None:
+    """Refuse, by personality, a mode that a transactional session may not have (tx.select/explicit-accepts).
 
     Raises:
-        NotAllowed: the session is transactional and the mode is none, where the personality refuses that.
+        NotAllowed: the mode is none.
     """
-    if session.own_transaction is not None:
-        _require_accepts(session, accept_mode)
-
-
-def _require_accepts(session: ServerSession, accept_mode: AcceptMode) -> None:
-    """Source: tx.select/explicit-accepts."""
     if session.choices.needs_explicit_accepts and accept_mode is AcceptMode.NONE:
         raise NotAllowed("subscriptions of a transactional session need accept-mode explicit")
 

@@ -253,20 +253,15 @@ def _encode(owner: type[Packed]) -> tuple[str, list[str]]:
             lines += ["if value is None:", f"    value = {type_of(kind).default}", *write]
         else:
             lines += ["if value is not None:", f"    flags |= 0x{flag_of(index):04X}", *_indented(write)]
-    lines += _joined(owner)
+    head = owner.HEAD and f"pack_head({_HEADS[owner.HEAD].values.format(code=owner.INDEX)})"
+    if owner.HEAD and owner.SIZE_WIDTH:
+        lines += ['body = b"".join(parts)', f"return {head} + body"]
+    else:
+        lines += [f"parts[0] = {head}"] if head else []
+        lines.append('return b"".join(parts)')
     failed = ["except UNWRITABLE:", "    raise unwritable(self) from None"]
     signature = "self, sync=False" if owner.HEAD == "command" else "self"
     return signature, ["try:", *_indented(lines), *failed]
-
-
-def _joined(owner: type[Packed]) -> list[str]:
-    """The head and the parts as one."""
-    if not owner.HEAD:
-        return ['return b"".join(parts)']
-    head = f"pack_head({_HEADS[owner.HEAD].values.format(code=owner.INDEX)})"
-    if owner.SIZE_WIDTH:
-        return ['body = b"".join(parts)', f"return {head} + body"]
-    return [f"parts[0] = {head}", 'return b"".join(parts)']
 
 
 def _decode(owner: type[Packed]) -> tuple[str, list[str]]:
@@ -366,22 +361,18 @@ def unwritable(record: Packed) -> SegmentError:
         value = getattr(record, field)
         if kind == "bit" or value is None:
             continue
+        holds = type_of(kind).holds
         try:
-            _check_class(value, type_of(kind).holds)
+            if not isinstance(value, holds or object):
+                if bytes in holds:
+                    raise SegmentError(f"it must be bytes, not {type(value).__name__}")
+                raise SegmentError(f"{value!r:.80} is no {holds[0].__name__}")
             _writer(kind)(value)
         except SegmentError as problem:
             return type(problem)(f"{record.NAME}, field {field}: {problem}", index)
         except UNWRITABLE:
             return SegmentError(f"{record.NAME}, field {field}: {value!r:.80} is no {kind}", index)
     return SegmentError(f"{record.NAME}: {record!r:.200} cannot be written")
-
-
-def _check_class(value: Any, holds: tuple[type[Any], ...]) -> None:
-    if isinstance(value, holds or object):
-        return
-    if bytes in holds:
-        raise SegmentError(f"it must be bytes, not {type(value).__name__}")
-    raise SegmentError(f"{value!r:.80} is no {holds[0].__name__}")
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 from fakeamqp.protocols.amqp_0_10.codec import constants
-from fakeamqp.protocols.amqp_0_10.codec.errors import UnknownCommand
+from fakeamqp.protocols.amqp_0_10.codec.errors import SegmentError
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.structs import (
     AnyMap,
@@ -366,9 +366,9 @@ COMMANDS: Final[dict[int, type[Command]]] = {each.INDEX: each for each in Comman
 def decode(data: bytes) -> tuple[Command, bool]:
     """Read a whole command segment: the command, and whether its session header says sync.
 
-    Raises UnknownCommand, and what `Packed.decode` raises.
+    Raises SegmentError for an unknown one, and what `Packed.decode` raises.
     """
     command = COMMANDS.get(int.from_bytes(data[:2], "big"))
     if command is None or len(data) < 2:
-        raise UnknownCommand(f"there is no command with the code 0x{data[:2].hex()}")
+        raise SegmentError(f"there is no command with the code 0x{data[:2].hex()}")
     return command.decode(data), data[3] == 1

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Final
 
 from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode, DetachCode
-from fakeamqp.protocols.amqp_0_10.codec.errors import UnknownControl
+from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.structs import (
     AnyArray,
@@ -154,8 +154,8 @@ CONTROLS: Final[dict[int, type[Control]]] = {each.INDEX: each for each in Contro
 
 
 def decode(data: bytes) -> Control:
-    """Read a whole control segment. Raises UnknownControl, and what `Packed.decode` raises."""
+    """Read a whole control segment. Raises FramingError for an unknown one; see `Packed.decode`."""
     control = CONTROLS.get(int.from_bytes(data[:2], "big"))
     if control is None or len(data) < 2:
-        raise UnknownControl(f"there is no control with the code 0x{data[:2].hex()}")
+        raise FramingError(f"there is no control with the code 0x{data[:2].hex()}")
     return control.decode(data)

@@ -6,23 +6,13 @@ from typing import ClassVar
 
 from fakeamqp.protocols.base.codec import WireError
 
-__all__ = [
-    "FramingError",
-    "IllegalValue",
-    "SegmentError",
-    "UnknownCommand",
-    "UnknownControl",
-]
+__all__ = ["FramingError", "IllegalValue", "SegmentError"]
 
 
 class FramingError(WireError):
     """Frames that are malformed or out of order (501 framing-error, which closes the connection)."""
 
     condition: ClassVar[str] = "framing-error"
-
-
-class UnknownControl(FramingError):
-    """Class and code of no known control."""
 
 
 class SegmentError(WireError):
@@ -36,10 +26,6 @@ class SegmentError(WireError):
     def __init__(self, text: str, field_index: int | None = None) -> None:
         super().__init__(text)
         self.field_index = field_index
-
-
-class UnknownCommand(SegmentError):
-    """Class and code of no known command."""
 
 
 class IllegalValue(SegmentError):

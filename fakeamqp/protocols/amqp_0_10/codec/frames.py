@@ -192,38 +192,27 @@ class Assembler:
                 assembly/segment-order, assembly/first-segment-type, assembly/no-interleave-track).
         """
         segments = self.segments
-        if not segments:
+        current = segments[-1] if segments else None
+        if current is None:
             if not flags & FIRST_SEGMENT or not flags & FIRST_FRAME or segment_type not in _FIRST:
                 raise FramingError(f"{_describe(flags, segment_type)} has come where an assembly begins")
             if flags == WHOLE:
                 return Assembly(payload, None, None, segment_type == COMMAND)
             if segment_type == CONTROL and not flags & LAST_SEGMENT:
                 raise FramingError("a control has one segment")  # assembly/control-single-segment
+        elif current.complete:
+            if flags & FIRST_SEGMENT or not flags & FIRST_FRAME or segment_type not in _NEXT[current.kind]:
+                raise FramingError(f"{_describe(flags, segment_type)} has come behind {_NAMES[current.kind]}")
+        elif flags & FIRST_FRAME or segment_type != current.kind or flags & _OF_SEGMENT != current.flags:
+            raise FramingError(
+                f"{_describe(flags, segment_type)} has come in the middle of {_NAMES[current.kind]}"
+            )
+        if current is None or current.complete:
             segments.append(_Segment(segment_type, flags & _OF_SEGMENT, payload, flags & LAST_FRAME))
         else:
-            current = segments[-1]
-            if current.complete:
-                if (
-                    flags & FIRST_SEGMENT
-                    or not flags & FIRST_FRAME
-                    or segment_type not in _NEXT[current.kind]
-                ):
-                    raise FramingError(
-                        f"{_describe(flags, segment_type)} has come behind {_NAMES[current.kind]}"
-                    )
-                segments.append(_Segment(segment_type, flags & _OF_SEGMENT, payload, flags & LAST_FRAME))
-            else:
-                if (
-                    flags & FIRST_FRAME
-                    or segment_type != current.kind
-                    or flags & _OF_SEGMENT != current.flags
-                ):
-                    raise FramingError(
-                        f"{_describe(flags, segment_type)} has come in the middle of {_NAMES[current.kind]}"
-                    )
-                add_piece(current.pieces, payload)
-                current.size += len(payload)
-                current.complete = flags & LAST_FRAME
+            add_piece(current.pieces, payload)
+            current.size += len(payload)
+            current.complete = flags & LAST_FRAME
         if flags & LAST_FRAME and flags & LAST_SEGMENT:
             return self._complete()
         self.received += len(payload)

@@ -179,31 +179,24 @@ dec64: Final = _decimal("dec64", 0xD8, "q")
 SCALARS: Final[dict[int, Scalar]] = {
     scalar.code: scalar
     for scalar in (
-        _binary("bin8", 0x00, 1),
+        *(_binary(f"bin{8 << n}", n << 4, 1 << n) for n in range(8)),
         _number("int8", 0x01, "b"),
         _number("uint8", 0x02, "B"),
         _character("char", 0x04, 1, _LATIN),
         Scalar(
             "boolean", 0x08, 1, 0, lambda octets: octets != b"\0", lambda value: b"\1" if value else b"\0"
         ),
-        _binary("bin16", 0x10, 2),
         _number("int16", 0x11, "h"),
         _number("uint16", 0x12, "H"),
-        _binary("bin32", 0x20, 4),
         _number("int32", 0x21, "i"),
         _number("uint32", 0x22, "I"),
         _number("float", 0x23, "f"),
         _character("char-utf32", 0x27, 4, "utf-32-be"),
-        _binary("bin64", 0x30, 8),
         _number("int64", 0x31, "q"),
         _number("uint64", 0x32, "Q"),
         _number("double", 0x33, "d"),
         Scalar("datetime", 0x38, 8, 0, lambda octets: Timestamp(_read_datetime(octets)[0]), _write_datetime),
-        _binary("bin128", 0x40, 16),
         Scalar("uuid", 0x48, 16, 0, read_uuid, attrgetter("bytes")),
-        _binary("bin256", 0x50, 32),
-        _binary("bin512", 0x60, 64),
-        _binary("bin1024", 0x70, 128),
         Scalar("vbin8", 0x80, 0, 1, bytes, _octets()),
         _text("str8-latin", 0x84, 1, _LATIN, "strict"),
         _text("str8", 0x85, 1, "utf-8", "surrogateescape"),

@@ -194,7 +194,6 @@ class Dialect010(Dialect):
         return _Properties(values)
 
     def has(self, what: Any) -> bool:
-        """True for a `Control` or a `Command`."""
         return isinstance(what, (Control, Command))
 
     def encode(
@@ -264,7 +263,6 @@ class Dialect010(Dialect):
         return " ".join((name, *words))
 
     def method(self, kind: int, payload: bytes) -> Any:
-        """A `Control` or a `Command`."""
         read = decode(kind, payload)
         return None if read is None else read[0]
 
@@ -289,7 +287,6 @@ class Dialect010(Dialect):
         return kind_of(kind, payload) is not None and not kind >> 8 & LAST_SEGMENT
 
     def ends_content(self, kind: int) -> bool | None:
-        """The flags tell it."""
         return kind >> 8 & END == END
 
     def values(self, record: Any) -> Iterator[tuple[str, Any]]:

@@ -57,7 +57,6 @@ class CommandGroup(FrameGroup):
 
     @property
     def index(self) -> int:
-        """Class and code."""
         return int.from_bytes(self.frames[0][1][:2], "big") if self.name != HEARTBEAT else 0
 
     @property
@@ -72,7 +71,6 @@ class CommandGroup(FrameGroup):
 
     @property
     def method(self) -> Any:
-        """A `Command` or a `Control`."""
         if self._method is UNREAD and self.method_complete:
             self._method = None
             octets = self.segment(self.frames[0][0] & TYPE_MASK) or b""
@@ -87,28 +85,23 @@ class CommandGroup(FrameGroup):
 
     @property
     def method_complete(self) -> bool:
-        """True once the first segment is complete."""
         first = self.frames[0][0] & TYPE_MASK
         return any(kind >> 8 & LAST_FRAME for kind, _ in self.frames if kind & TYPE_MASK == first)
 
     @property
     def complete(self) -> bool:
-        """A flag marks the last frame."""
         return self.frames[-1][0] >> 8 & END == END
 
     def continues_with(self, kind: int) -> bool:
-        """Any frame that does not begin another assembly."""
         return not starts(kind) and kind & TYPE_MASK != CONTROL
 
     @property
     def header_complete(self) -> bool:
-        """True if the last frame ends the header segment."""
         kind = self.frames[-1][0]
         return kind & TYPE_MASK == HEADER and bool(kind >> 8 & LAST_FRAME)
 
     @property
     def properties(self) -> Any:
-        """`TransferProperties`."""
         if self._content is UNREAD:
             octets = self.segment(HEADER)
             if octets is None:
@@ -138,7 +131,6 @@ class CommandGroup(FrameGroup):
         return not self.is_command or self.name == "execution.exception"
 
     def frames_through(self, part: str) -> int:
-        """Up to the end of the first segment, or of the header."""
         wanted = (CONTROL, COMMAND) if part == "method" else (CONTROL, COMMAND, HEADER)
         return sum(kind & TYPE_MASK in wanted for kind, _ in self.frames)
 
@@ -271,12 +263,10 @@ class CommandGroup(FrameGroup):
                 self.port.drop(self.channel, self.data)
 
     def exception(self, code: int, text: str, field_index: int | None) -> None:
-        """Send execution.exception and end the session."""
         if self.is_command and not self.is_duplicate:
             self.port.exception(self.channel, self.data, code, text, field_index)
 
     def nack(self, state: ConnectionFaultState) -> Self | None:
-        """Reject a transfer."""
         if not self.is_duplicate:
             self.port.nack(self.channel, self.data)
         return None
