@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused, InvalidArgument, PreconditionFailed
@@ -137,13 +137,9 @@ def plain(arguments: Mapping[str, Any] | None) -> dict[str, Any]:
 
     Clients in languages where the two are one type send either (qpid-python decides by ASCII).
     """
-    return {} if not arguments else {name: _text(value) for name, value in plain_headers(arguments).items()}
-
-
-def _text(value: Any) -> Any:
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return value
-    return value
+    found = plain_headers(arguments or {})
+    for name, value in found.items():
+        if isinstance(value, bytes):
+            with suppress(UnicodeDecodeError):
+                found[name] = value.decode()
+    return found

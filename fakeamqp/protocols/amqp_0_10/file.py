@@ -262,8 +262,7 @@ def publish(session: ServerSession, command: commands.FilePublish) -> None:
     """Publish what is staged under an identifier, as soon as it is complete (file.publish/staged).
 
     Raises:
-        NotFound: there is no such exchange.
-        AccessRefused: it is internal, or the user may not write to it.
+        NotFound, AccessRefused: see `ContentTarget.of`.
         SessionFault: nothing was opened under the identifier.
     """
     _publishing(session)

@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.messages.message import Message
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
-from fakeamqp.protocols.amqp_0_10.codec.constants import (
-    AcceptMode,
-    DetachCode,
-    ErrorCode,
-    RejectCode,
-)
+from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, DetachCode, ErrorCode, RejectCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler, control_frame
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.dialect import DIALECT
 from fakeamqp.protocols.amqp_0_10.dialect.frames import TYPE_MASK
-from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, short_text
+from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault
 from fakeamqp.protocols.amqp_0_10.server_connection import SILENT_STATES
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.connection_states import ConnectionState
@@ -33,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Amqp010FaultPort"]
 
-_LONGEST = 1000
 _ENDED = frozenset((ConnectionState.CLOSING, ConnectionState.CLOSED, ConnectionState.REFUSED))
 _NAMES = ("connection_name", "qpid.client_process")
 
@@ -101,7 +95,7 @@ class Amqp010FaultPort(ConnectionFaultPort):
         counted = self._count(number, frames)
         if counted is not None:
             session, assembly = counted
-            self._except(session, code, text, assembly.first[:2], session.incoming.current, field_index)
+            session.fail_with(code, text, assembly.first[:2], session.incoming.current, field_index)
 
     def nack(self, number: int, what: bytes) -> None:
         """Count it, then send message.reject or an exception."""
@@ -119,7 +113,7 @@ class Amqp010FaultPort(ConnectionFaultPort):
             which = SequenceSet.of(command_id)
             session.send(commands.MessageReject(transfers=which, code=RejectCode.UNSPECIFIED, text=text))
         else:
-            self._except(session, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text, assembly.first[:2], command_id)
+            session.fail_with(ErrorCode.RESOURCE_LIMIT_EXCEEDED, text, assembly.first[:2], command_id)
 
     def _count(self, number: int, frames: bytes) -> tuple[ServerSession, Assembly] | None:
         """Count a command as received; None if it was received before or is not valid here."""
@@ -154,27 +148,7 @@ class Amqp010FaultPort(ConnectionFaultPort):
         if code in tuple(DetachCode):
             session.detach(DetachCode(code))
         else:
-            self._except(session, code, text, method.to_bytes(2, "big") if method else b"")
-
-    def _except(
-        self,
-        session: ServerSession,
-        code: int,
-        text: str,
-        ids: bytes,
-        command_id: int | None = None,
-        field_index: int | None = None,
-    ) -> None:
-        session.incoming.end_turn()
-        exception = commands.ExecutionException(
-            error_code=code,
-            command_id=command_id,
-            class_code=ids[0] if ids else None,
-            command_code=ids[1] if ids else None,
-            field_index=field_index,
-            description=short_text(text, _LONGEST),
-        )
-        session.fail_with(exception, text)
+            session.fail_with(code, text, method.to_bytes(2, "big") if method else b"")
 
     def close_connection(self, code: int, text: str, method: int) -> None:
         """Send connection.close; before the connection is open, fail the handshake."""

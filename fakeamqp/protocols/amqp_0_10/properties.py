@@ -56,10 +56,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["CODE_OF_TAG", "COMMON", "ENCODING", "EXPIRATION_HEADER", "FILE", "FILE_ENCODING"]
-__all__ += ["MESSAGE_ID_HEADER", "STREAM", "STREAM_ENCODING", "TAGS", "TRANSFER", "TYPE_HEADER"]
-__all__ += ["ContentProperties", "FileContentProperties", "PropertyPlace010", "TransferProperties"]
-__all__ += ["carried", "fits_short_string", "plain_headers", "plain_value", "reply_text", "reply_to", "ttl"]
 
 _LONGEST = 255
 _LONGEST_STR16 = 0xFFFF

@@ -1,9 +1,8 @@
 """A server-side 0-10 connection: splits the input into frames, keeps the state, turns errors into closes.
 
-`receive` takes the input. Controls of class connection concern the connection on any channel
-(frame/connection-any-channel). Handlers in `session` process controls of class session. The session that is
-attached to a channel processes its commands. Only this module turns errors of a connection into
-connection.close. Errors of a command end its session, see `sessions`.
+Controls of class connection concern the connection on any channel (frame/connection-any-channel); `session`
+handles those of class session, and the session that is attached to a channel its commands. Only this module
+turns errors of a connection into connection.close; errors of a command end its session.
 """
 
 from __future__ import annotations

@@ -287,22 +287,34 @@ class ServerSession:
         if self.state is not SessionState.ATTACHED:
             self.end()
             return
+        ids = b"" if assembly is None else assembly.first[:2]
+        self.fail_with(error_code(problem), str(problem), ids, command_id, _field_index(problem, command))
+
+    def fail_with(
+        self,
+        code: int,
+        text: str,
+        ids: bytes = b"",
+        command_id: int | None = None,
+        field_index: int | None = None,
+    ) -> None:
+        """End the session with an exception, and ask the client to detach.
+
+        The class and the code of the command to blame are `ids`, as far as they are known.
+        """
         self.incoming.end_turn()
         exception = commands.ExecutionException(
-            error_code=error_code(problem), command_id=command_id, description=short_text(str(problem), 1000)
+            error_code=code,
+            command_id=command_id,
+            class_code=ids[0] if len(ids) == 2 else None,
+            command_code=ids[1] if len(ids) == 2 else None,
+            field_index=field_index,
+            description=short_text(text, 1000),
         )
-        first = None if assembly is None else assembly.first
-        if first is not None and len(first) >= 2:
-            exception.class_code, exception.command_code = first[0], first[1]
-        exception.field_index = _field_index(problem, command)
-        self.fail_with(exception, str(problem))
-
-    def fail_with(self, exception: commands.ExecutionException, why: str) -> None:
-        """End the session with this exception, and ask the client to detach."""
         self.outgoing.send(((SegmentType.COMMAND, exception.encode()),), last=True)
         self.send_control(controls.SessionDetach(name=self.session_name))
         self._follow("FAIL")
-        self.note("session failed", detail=why, code=int(exception.error_code or 0))
+        self.note("session failed", detail=text, code=int(code))
         self.release()
 
     def client_failed(self) -> None:

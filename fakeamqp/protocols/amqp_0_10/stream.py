@@ -120,8 +120,7 @@ def publish(
     """Publish a message.
 
     Raises:
-        NotFound: there is no such exchange.
-        AccessRefused: it is internal, or the user may not write to it.
+        NotFound, AccessRefused: see `ContentTarget.of`.
         SegmentError: there are no stream-properties.
     """
     if session.connection is not None:

@@ -217,7 +217,9 @@ class Publisher:
         assert connection is not None
         target = self.aim(command.destination)
         if connection.blocked_reason is not None:
-            self._hold_back(target)
+            connection.publish_received()
+            if session.choices.throttles_with_flow and not target.throttled:
+                self._throttle(target, throttled=True)
         heading = target.headings.get(header)
         if heading is None:
             heading = self.read(target, header)
@@ -338,10 +340,16 @@ class Publisher:
         """Decode a header segment, and refuse an invalid one."""
         heading = target.read(header)
         delivery = heading.properties.delivery
-        checks = self._session.choices.checks_priorities
+        session = self._session
+        checks = session.choices.checks_priorities
         if checks and delivery is not None and (delivery.priority or 0) > _HIGHEST_PRIORITY:
             raise IllegalArgument(f"priority {delivery.priority} is not one of 0 to {_HIGHEST_PRIORITY}")
-        self._check_user_id(heading.properties)
+        message = heading.properties.message
+        if message is not None and message.user_id is not None and session.choices.checks_user_id:
+            name = session.user.name
+            if message.user_id != name.encode("utf-8", "surrogateescape"):
+                text = f"user-id {message.user_id!r} is not that of the authenticated user '{name}'"
+                raise SessionFault("unauthorized-access", text)
         target.keep(header, heading)
         return heading
 
@@ -361,27 +369,7 @@ class Publisher:
                 target.keys.clear()
             target.keys.add(key)
 
-    def _check_user_id(self, properties: TransferProperties) -> None:
-        """A user-id must be the publisher's own (message.message-properties/user-id-authentication)."""
-        session = self._session
-        message = properties.message
-        if message is None or message.user_id is None or not session.choices.checks_user_id:
-            return
-        if message.user_id != session.user.name.encode("utf-8", "surrogateescape"):
-            raise SessionFault(
-                "unauthorized-access",
-                f"user-id {message.user_id!r} is not that of the authenticated user '{session.user.name}'",
-            )
-
     # --- throttling -----------------------------------------------------------------------------------
-
-    def _hold_back(self, target: TransferTarget) -> None:
-        """Stop reading from a client that publishes while the broker is blocked."""
-        session = self._session
-        if session.connection is not None:
-            session.connection.publish_received()
-        if session.choices.throttles_with_flow and not target.throttled:
-            self._throttle(target, throttled=True)
 
     def throttle(self, throttled: bool) -> None:
         """Ask the client to stop publishing or to continue, by personality (message/throttling)."""

@@ -76,9 +76,8 @@ def kind_of(owner: str, field: dict) -> str:
 
 
 def assert_fields(record: type[Packed], owner: str, listed: list[dict]) -> None:
-    """Names, types, order, defaults, what is required and the values that a field may have."""
+    """Names, types, order, defaults and the values that a field may have."""
     assert tuple((spelled(field["name"]), kind_of(owner, field)) for field in listed) == record.FIELDS
-    assert tuple(spelled(field["name"]) for field in listed if field.get("required")) == record.REQUIRED
     assert list(record.DEFAULTS.items()) == [
         (name, False if kind == "bit" else None) for name, kind in record.FIELDS
     ]
@@ -240,7 +239,7 @@ def test_methods_have_the_names_and_texts_of_written_ones() -> None:
 @pytest.mark.parametrize("base", [Packed, Control, Command, Struct])
 def test_bases_have_no_fields(base: type[Packed]) -> None:
     for _ in range(2):
-        assert (base.FIELDS, base.REQUIRED, base.DOMAINS) == ((), (), {})
+        assert (base.FIELDS, base.DOMAINS) == ((), {})
 
 
 def test_importing_the_wire_of_0_10_loads_no_machinery() -> None:

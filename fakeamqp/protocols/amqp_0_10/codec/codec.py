@@ -26,8 +26,6 @@ from fakeamqp.protocols.base.codec import WireError
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.structs import Packed
 
-__all__ = ["FieldType", "build", "encode_fragments", "namespace", "read_fragments"]
-__all__ += ["type_of", "unreadable", "unwritable"]
 
 # --- structs inside of others ------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import (
     AnyStruct32,
     Bit,
     Command,
-    Required,
     SequenceNo,
     Str8,
     Str16,
@@ -29,12 +28,12 @@ class ExecutionSync(Command, code=(3, 1), received_by="server client"):
 
 
 class ExecutionResult(Command, code=(3, 2), received_by="server client"):
-    command_id: Required[SequenceNo] = None
+    command_id: SequenceNo = None
     value: AnyStruct32 = None
 
 
 class ExecutionException(Command, code=(3, 3), received_by="client server"):
-    error_code: Required[Annotated[Uint16, constants.ErrorCode]] = None
+    error_code: Annotated[Uint16, constants.ErrorCode] = None
     command_id: SequenceNo = None
     class_code: Uint8 = None
     command_code: Uint8 = None
@@ -50,41 +49,41 @@ class MessageTransfer(
     header="delivery-properties fragment-properties message-properties",
 ):
     destination: Str8 = None
-    accept_mode: Required[Annotated[Uint8, constants.AcceptMode]] = None
-    acquire_mode: Required[Annotated[Uint8, constants.AcquireMode]] = None
+    accept_mode: Annotated[Uint8, constants.AcceptMode] = None
+    acquire_mode: Annotated[Uint8, constants.AcquireMode] = None
 
 
 class MessageAccept(Command, code=(4, 2), received_by="server client"):
-    transfers: Required[SequenceSet | None] = None
+    transfers: SequenceSet | None = None
 
 
 class MessageReject(Command, code=(4, 3), received_by="server client"):
-    transfers: Required[SequenceSet | None] = None
-    code: Required[Annotated[Uint16, constants.RejectCode]] = None
+    transfers: SequenceSet | None = None
+    code: Annotated[Uint16, constants.RejectCode] = None
     text: Str8 = None
 
 
 class MessageRelease(Command, code=(4, 4), received_by="server client"):
-    transfers: Required[SequenceSet | None] = None
+    transfers: SequenceSet | None = None
     set_redelivered: Bit = False
 
 
 class MessageAcquire(Command, code=(4, 5), result="message.acquired"):
-    transfers: Required[SequenceSet | None] = None
+    transfers: SequenceSet | None = None
 
 
 class MessageResume(
     Command, code=(4, 6), received_by="server client", result="message.message-resume-result"
 ):
     destination: Str8 = None
-    resume_id: Required[Str16] = None
+    resume_id: Str16 = None
 
 
 class MessageSubscribe(Command, code=(4, 7)):
-    queue: Required[Str8] = None
+    queue: Str8 = None
     destination: Str8 = None
-    accept_mode: Required[Annotated[Uint8, constants.AcceptMode]] = None
-    acquire_mode: Required[Annotated[Uint8, constants.AcquireMode]] = None
+    accept_mode: Annotated[Uint8, constants.AcceptMode] = None
+    acquire_mode: Annotated[Uint8, constants.AcquireMode] = None
     exclusive: Bit = False
     resume_id: Str16 = None
     resume_ttl: Uint64 = None
@@ -92,17 +91,17 @@ class MessageSubscribe(Command, code=(4, 7)):
 
 
 class MessageCancel(Command, code=(4, 8)):
-    destination: Required[Str8] = None
+    destination: Str8 = None
 
 
 class MessageSetFlowMode(Command, code=(4, 9), received_by="server client"):
     destination: Str8 = None
-    flow_mode: Required[Annotated[Uint8, constants.FlowMode]] = None
+    flow_mode: Annotated[Uint8, constants.FlowMode] = None
 
 
 class MessageFlow(Command, code=(4, 10), received_by="server client"):
     destination: Str8 = None
-    unit: Required[Annotated[Uint8, constants.CreditUnit]] = None
+    unit: Annotated[Uint8, constants.CreditUnit] = None
     value: Uint32 = None
 
 
@@ -131,32 +130,32 @@ class DtxSelect(Command, code=(6, 1)):
 
 
 class DtxStart(Command, code=(6, 2), result="dtx.xa-result"):
-    xid: Required[Xid | None] = None
+    xid: Xid | None = None
     join: Bit = False
     resume: Bit = False
 
 
 class DtxEnd(Command, code=(6, 3), result="dtx.xa-result"):
-    xid: Required[Xid | None] = None
+    xid: Xid | None = None
     fail: Bit = False
     suspend: Bit = False
 
 
 class DtxCommit(Command, code=(6, 4), result="dtx.xa-result"):
-    xid: Required[Xid | None] = None
+    xid: Xid | None = None
     one_phase: Bit = False
 
 
 class DtxForget(Command, code=(6, 5)):
-    xid: Required[Xid | None] = None
+    xid: Xid | None = None
 
 
 class DtxGetTimeout(Command, code=(6, 6), result="dtx.get-timeout-result"):
-    xid: Required[Xid | None] = None
+    xid: Xid | None = None
 
 
 class DtxPrepare(Command, code=(6, 7), result="dtx.xa-result"):
-    xid: Required[Xid | None] = None
+    xid: Xid | None = None
 
 
 class DtxRecover(Command, code=(6, 8), result="dtx.recover-result"):
@@ -164,17 +163,17 @@ class DtxRecover(Command, code=(6, 8), result="dtx.recover-result"):
 
 
 class DtxRollback(Command, code=(6, 9), result="dtx.xa-result"):
-    xid: Required[Xid | None] = None
+    xid: Xid | None = None
 
 
 class DtxSetTimeout(Command, code=(6, 10)):
-    xid: Required[Xid | None] = None
-    timeout: Required[Uint32] = None
+    xid: Xid | None = None
+    timeout: Uint32 = None
 
 
 class ExchangeDeclare(Command, code=(7, 1)):
-    exchange: Required[Str8] = None
-    type: Required[Str8] = None
+    exchange: Str8 = None
+    type: Str8 = None
     alternate_exchange: Str8 = None
     passive: Bit = False
     durable: Bit = False
@@ -183,7 +182,7 @@ class ExchangeDeclare(Command, code=(7, 1)):
 
 
 class ExchangeDelete(Command, code=(7, 2)):
-    exchange: Required[Str8] = None
+    exchange: Str8 = None
     if_unused: Bit = False
 
 
@@ -192,27 +191,27 @@ class ExchangeQuery(Command, code=(7, 3), result="exchange.exchange-query-result
 
 
 class ExchangeBind(Command, code=(7, 4)):
-    queue: Required[Str8] = None
-    exchange: Required[Str8] = None
-    binding_key: Required[Str8] = None
+    queue: Str8 = None
+    exchange: Str8 = None
+    binding_key: Str8 = None
     arguments: AnyMap = None
 
 
 class ExchangeUnbind(Command, code=(7, 5)):
-    queue: Required[Str8] = None
-    exchange: Required[Str8] = None
-    binding_key: Required[Str8] = None
+    queue: Str8 = None
+    exchange: Str8 = None
+    binding_key: Str8 = None
 
 
 class ExchangeBound(Command, code=(7, 6), result="exchange.exchange-bound-result"):
     exchange: Str8 = None
-    queue: Required[Str8] = None
+    queue: Str8 = None
     binding_key: Str8 = None
     arguments: AnyMap = None
 
 
 class QueueDeclare(Command, code=(8, 1)):
-    queue: Required[Str8] = None
+    queue: Str8 = None
     alternate_exchange: Str8 = None
     passive: Bit = False
     durable: Bit = False
@@ -222,17 +221,17 @@ class QueueDeclare(Command, code=(8, 1)):
 
 
 class QueueDelete(Command, code=(8, 2)):
-    queue: Required[Str8] = None
+    queue: Str8 = None
     if_unused: Bit = False
     if_empty: Bit = False
 
 
 class QueuePurge(Command, code=(8, 3)):
-    queue: Required[Str8] = None
+    queue: Str8 = None
 
 
 class QueueQuery(Command, code=(8, 4), result="queue.queue-query-result"):
-    queue: Required[Str8] = None
+    queue: Str8 = None
 
 
 class FileQos(Command, code=(9, 1), responses="qos-ok"):
@@ -356,7 +355,7 @@ class StreamDeliver(Command, code=(10, 8), received_by="client", header="stream-
     consumer_tag: Str8 = None
     delivery_tag: Uint64 = None
     exchange: Str8 = None
-    queue: Required[Str8] = None
+    queue: Str8 = None
 
 
 #: class << 8 | code -> command

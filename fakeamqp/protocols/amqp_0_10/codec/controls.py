@@ -14,7 +14,6 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import (
     Bit,
     CommandFragment,
     Control,
-    Required,
     SequenceNo,
     Str8,
     Str16,
@@ -29,23 +28,23 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import (
 
 class ConnectionStart(Control, code=(1, 1), received_by="client", responses="start-ok"):
     server_properties: AnyMap = None
-    mechanisms: Required[AnyArray] = None
-    locales: Required[AnyArray] = None
+    mechanisms: AnyArray = None
+    locales: AnyArray = None
 
 
 class ConnectionStartOk(Control, code=(1, 2), received_by="server"):
     client_properties: AnyMap = None
-    mechanism: Required[Str8] = None
-    response: Required[Vbin32] = None
-    locale: Required[Str8] = None
+    mechanism: Str8 = None
+    response: Vbin32 = None
+    locale: Str8 = None
 
 
 class ConnectionSecure(Control, code=(1, 3), received_by="client", responses="secure-ok"):
-    challenge: Required[Vbin32] = None
+    challenge: Vbin32 = None
 
 
 class ConnectionSecureOk(Control, code=(1, 4), received_by="server"):
-    response: Required[Vbin32] = None
+    response: Vbin32 = None
 
 
 class ConnectionTune(Control, code=(1, 5), received_by="client", responses="tune-ok"):
@@ -56,13 +55,13 @@ class ConnectionTune(Control, code=(1, 5), received_by="client", responses="tune
 
 
 class ConnectionTuneOk(Control, code=(1, 6), received_by="server"):
-    channel_max: Required[Uint16] = None
+    channel_max: Uint16 = None
     max_frame_size: Uint16 = None
     heartbeat: Uint16 = None
 
 
 class ConnectionOpen(Control, code=(1, 7), received_by="server", responses="open-ok redirect"):
-    virtual_host: Required[Str8] = None
+    virtual_host: Str8 = None
     capabilities: AnyArray = None
     insist: Bit = False
 
@@ -72,7 +71,7 @@ class ConnectionOpenOk(Control, code=(1, 8), received_by="client"):
 
 
 class ConnectionRedirect(Control, code=(1, 9), received_by="client"):
-    host: Required[Str16] = None
+    host: Str16 = None
     known_hosts: AnyArray = None
 
 
@@ -81,7 +80,7 @@ class ConnectionHeartbeat(Control, code=(1, 10)):
 
 
 class ConnectionClose(Control, code=(1, 11), received_by="client server", responses="close-ok"):
-    reply_code: Required[Annotated[Uint16, CloseCode]] = None
+    reply_code: Annotated[Uint16, CloseCode] = None
     reply_text: Str8 = None
 
 
@@ -90,21 +89,21 @@ class ConnectionCloseOk(Control, code=(1, 12), received_by="client server"):
 
 
 class SessionAttach(Control, code=(2, 1), received_by="server client", responses="attached detached"):
-    name: Required[Vbin16] = None
+    name: Vbin16 = None
     force: Bit = False
 
 
 class SessionAttached(Control, code=(2, 2), received_by="server client"):
-    name: Required[Vbin16] = None
+    name: Vbin16 = None
 
 
 class SessionDetach(Control, code=(2, 3), received_by="server client", responses="detached"):
-    name: Required[Vbin16] = None
+    name: Vbin16 = None
 
 
 class SessionDetached(Control, code=(2, 4), received_by="server client"):
-    name: Required[Vbin16] = None
-    code: Required[Annotated[Uint8, DetachCode]] = None
+    name: Vbin16 = None
+    code: Annotated[Uint8, DetachCode] = None
 
 
 class SessionRequestTimeout(Control, code=(2, 5), received_by="sender receiver", responses="timeout"):
@@ -116,12 +115,12 @@ class SessionTimeout(Control, code=(2, 6), received_by="sender receiver"):
 
 
 class SessionCommandPoint(Control, code=(2, 7), received_by="receiver"):
-    command_id: Required[SequenceNo] = None
-    command_offset: Required[Uint64] = None
+    command_id: SequenceNo = None
+    command_offset: Uint64 = None
 
 
 class SessionExpected(Control, code=(2, 8), received_by="sender"):
-    commands: Required[SequenceSet | None] = None
+    commands: SequenceSet | None = None
     fragments: Sequence[CommandFragment] | None = None
 
 

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from fakeamqp.protocols.base.codec import WireError
 
-__all__ = ["FramingError", "IllegalValue", "SegmentError"]
-
 
 class FramingError(WireError):
     """Frames that are malformed or out of order (501 framing-error, which closes the connection)."""

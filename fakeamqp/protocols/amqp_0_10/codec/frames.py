@@ -29,11 +29,6 @@ from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
 from fakeamqp.protocols.base.codec import add_piece
 
-__all__ = ["BEGINNING", "BODY", "COMMAND", "CONTROL", "END", "FIRST_FRAME", "FIRST_SEGMENT", "FRAME_HEADER"]
-__all__ += ["HEADER", "HEADER_SIZE", "LARGEST_FRAME", "LAST_FRAME", "LAST_SEGMENT", "WHOLE", "WHOLE_BODY"]
-__all__ += ["WHOLE_COMMAND", "WHOLE_HEADER", "Assembler", "Assembly", "check_header", "control_frame"]
-__all__ += ["encode_frames", "encode_pieces"]
-
 #: flags, segment type, size, reserved, track, channel, reserved
 FRAME_HEADER: Final = Struct(">BBHBBHI")
 HEADER_SIZE: Final = FRAME_HEADER.size

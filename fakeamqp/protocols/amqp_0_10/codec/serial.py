@@ -16,8 +16,6 @@ from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["MODULUS", "ByteRanges", "SequenceSet", "precedes", "read_byte_ranges", "read_sequence_set"]
-__all__ += ["successor"]
 
 MODULUS: Final = 1 << 32
 _HALF: Final = 1 << 31

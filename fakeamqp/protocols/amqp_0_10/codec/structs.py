@@ -7,7 +7,7 @@ A declaration is a class with a code and annotated fields:
 
     class MessageSetFlowMode(Command, code=(4, 9), received_by="server client"):
         destination: Str8 = None
-        flow_mode: Required[Annotated[Uint8, FlowMode]] = None
+        flow_mode: Annotated[Uint8, FlowMode] = None
 
 Its name on the wire, message.set-flow-mode, follows from that of the class. `codec` makes its `__init__`,
 `encode` and `decode` when they are first used.
@@ -18,18 +18,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Final,
-    TypeAlias,
-    TypeVar,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, cast, get_args, get_origin
 
 from fakeamqp.protocols.amqp_0_10.codec.constants import DeliveryMode, XaStatus
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue
@@ -41,8 +30,6 @@ from fakeamqp.protocols.amqp_0_10.codec.types import (
     read_struct32,
 )
 from fakeamqp.protocols.base.codec import shown_fields
-
-_T = TypeVar("_T")
 
 # --- annotations -------------------------------------------------------------------------------------------
 
@@ -68,35 +55,28 @@ if TYPE_CHECKING:
 else:  # Importing uuid takes longer than importing all declarations.
     Uuid = Annotated[Any, "uuid"]
 
-_REQUIRED: Final = object()
-#: Marks a field that the protocol calls required. Real peers leave such fields out, and the codec lets them.
-Required = Annotated[_T, _REQUIRED]
-
-
 Kinds: TypeAlias = tuple[tuple[str, str], ...]
 Domains: TypeAlias = Mapping[str, Container[int]]
 
 
-def field_types(declaration: type[Any]) -> tuple[Kinds, tuple[str, ...], Domains]:
+def field_types(declaration: type[Any]) -> tuple[Kinds, Domains]:
     """What the annotations of a declaration say.
 
-    Returns name and type of each field, in their order on the wire; the fields that are required; and the
-    values of each field that is annotated with an enumeration.
+    Returns name and type of each field, in their order on the wire, and the values of each field that is
+    annotated with an enumeration. The fields that the protocol calls required are not marked: real peers
+    leave them out, so the codec accepts that.
     """
     names = vars(sys.modules[declaration.__module__])
     kinds: list[tuple[str, str]] = []
-    required: list[str] = []
     domains: dict[str, Container[int]] = {}
     for field, text in declaration.__annotations__.items():
         annotation = eval(text, names)
         marks = getattr(annotation, "__metadata__", ())
         kinds.append((field, _kind(annotation.__origin__ if marks else annotation, marks)))
         for mark in marks:
-            if mark is _REQUIRED:
-                required.append(field)
-            elif not isinstance(mark, str):
+            if not isinstance(mark, str):
                 domains[field] = frozenset(map(int, mark))
-    return tuple(kinds), tuple(required), domains
+    return tuple(kinds), domains
 
 
 def _kind(annotation: Any, marks: tuple[Any, ...]) -> str:
@@ -125,10 +105,10 @@ class _FromAnnotations:
         self._name = name
 
     def __get__(self, record: Packed | None, owner: type[Packed]) -> Any:
-        found = field_types(owner) if owner.NAME else ((), (), {})
+        found = field_types(owner) if owner.NAME else ((), {})
         if owner.NAME:
-            owner.FIELDS, owner.REQUIRED, owner.DOMAINS = found
-        return found[("FIELDS", "REQUIRED", "DOMAINS").index(self._name)]
+            owner.FIELDS, owner.DOMAINS = found
+        return found[("FIELDS", "DOMAINS").index(self._name)]
 
 
 def _build(owner: type[Packed], name: str) -> None:
@@ -165,8 +145,6 @@ class Packed(metaclass=_Declared):
     INDEX: ClassVar[int] = 0
     #: (field, type on the wire), in the order of the wire
     FIELDS: ClassVar[Kinds] = cast("Any", _FromAnnotations())
-    #: fields that the protocol calls required; real peers leave them out, so the codec accepts that
-    REQUIRED: ClassVar[tuple[str, ...]] = cast("Any", _FromAnnotations())
     #: field -> the values it may have; a field that is not listed may have all values of its type
     DOMAINS: ClassVar[Domains] = cast("Any", _FromAnnotations())
     #: field -> its value where `__init__` gets none
@@ -294,16 +272,16 @@ class Struct(Packed):
 
 
 class CommandFragment(Struct, name="session.command-fragment", size=0):
-    command_id: Required[SequenceNo] = None
-    byte_ranges: Required[ByteRanges | None] = None
+    command_id: SequenceNo = None
+    byte_ranges: ByteRanges | None = None
 
 
 class DeliveryProperties(Struct, name="message.delivery-properties", code=(4, 1)):
     discard_unroutable: Bit = False
     immediate: Bit = False
     redelivered: Bit = False
-    priority: Required[Uint8] = None
-    delivery_mode: Required[Annotated[Uint8, DeliveryMode]] = None
+    priority: Uint8 = None
+    delivery_mode: Annotated[Uint8, DeliveryMode] = None
     ttl: Uint64 = None
     timestamp: DateTime = None
     expiration: DateTime = None
@@ -337,7 +315,7 @@ class MessageProperties(Struct, name="message.message-properties", code=(4, 3)):
 
 
 class Acquired(Struct, name="message.acquired", code=(4, 4)):
-    transfers: Required[SequenceSet | None] = None
+    transfers: SequenceSet | None = None
 
 
 class MessageResumeResult(Struct, name="message.message-resume-result", code=(4, 5)):
@@ -345,21 +323,21 @@ class MessageResumeResult(Struct, name="message.message-resume-result", code=(4,
 
 
 class XaResult(Struct, name="dtx.xa-result", code=(6, 1)):
-    status: Required[Annotated[Uint16, XaStatus]] = None
+    status: Annotated[Uint16, XaStatus] = None
 
 
 class Xid(Struct, name="dtx.xid", code=(6, 4)):
-    format: Required[Uint32] = None
-    global_id: Required[Vbin8] = None
-    branch_id: Required[Vbin8] = None
+    format: Uint32 = None
+    global_id: Vbin8 = None
+    branch_id: Vbin8 = None
 
 
 class GetTimeoutResult(Struct, name="dtx.get-timeout-result", code=(6, 2)):
-    timeout: Required[Uint32] = None
+    timeout: Uint32 = None
 
 
 class RecoverResult(Struct, name="dtx.recover-result", code=(6, 3)):
-    in_doubt: Required[AnyArray] = None
+    in_doubt: AnyArray = None
 
 
 class ExchangeQueryResult(Struct, name="exchange.exchange-query-result", code=(7, 1)):
@@ -378,14 +356,14 @@ class ExchangeBoundResult(Struct, name="exchange.exchange-bound-result", code=(7
 
 
 class QueueQueryResult(Struct, name="queue.queue-query-result", code=(8, 1)):
-    queue: Required[Str8] = None
+    queue: Str8 = None
     alternate_exchange: Str8 = None
     durable: Bit = False
     exclusive: Bit = False
     auto_delete: Bit = False
     arguments: AnyMap = None
-    message_count: Required[Uint32] = None
-    subscriber_count: Required[Uint32] = None
+    message_count: Uint32 = None
+    subscriber_count: Uint32 = None
 
 
 class FileProperties(Struct, name="file.file-properties", code=(9, 1)):

@@ -48,10 +48,6 @@ from fakeamqp.timestamps import Timestamp
 if TYPE_CHECKING:
     from uuid import UUID
 
-__all__ = ["CODES", "MAX_DEPTH", "NESTED", "SCALARS", "STRUCTS", "Array", "List", "Map", "UnknownStruct"]
-__all__ += ["code_of", "encode_array", "encode_list", "encode_map", "encode_struct32", "encode_value"]
-__all__ += ["map_entries", "read_array", "read_list", "read_map", "read_struct32", "read_uuid", "same"]
-__all__ += ["splice_map"]
 
 # --- scalars -----------------------------------------------------------------------------------------------
 
@@ -399,7 +395,7 @@ def read_map(octets: bytes, offset: int, end: int | None = None, depth: int = 0)
     type code or a key that comes twice (types/map-distinct-keys).
     """
     start, stop = _extent(octets, offset, len(octets) if end is None else end, "a map")
-    check_depth(depth)
+    _check_depth(depth)
     fields = Map()
     if start != stop:
         count = _count(octets, start, stop, "a map")
@@ -434,7 +430,7 @@ def read_map(octets: bytes, offset: int, end: int | None = None, depth: int = 0)
 def read_list(octets: bytes, offset: int, end: int | None = None, depth: int = 0) -> tuple[List, int]:
     """The list whose size stands at `offset`, and the offset behind it; see `read_map`."""
     start, stop = _extent(octets, offset, len(octets) if end is None else end, "a list")
-    check_depth(depth)
+    _check_depth(depth)
     items = List()
     if start != stop:
         count = _count(octets, start, stop, "a list")
@@ -448,7 +444,7 @@ def read_list(octets: bytes, offset: int, end: int | None = None, depth: int = 0
 def read_array(octets: bytes, offset: int, end: int | None = None, depth: int = 0) -> tuple[Array, int]:
     """The array whose size stands at `offset`, and the offset behind it; see `read_map`."""
     start, stop = _extent(octets, offset, len(octets) if end is None else end, "an array")
-    check_depth(depth)
+    _check_depth(depth)
     items = Array()
     if start != stop:
         count = _count(octets, start + 1, stop, "an array")
@@ -488,7 +484,7 @@ def read_struct32(octets: bytes, offset: int, end: int | None = None, depth: int
     start, stop = _extent(octets, offset, len(octets) if end is None else end, "a struct32")
     if start + 2 > stop:
         raise SegmentError("a struct32 is cut short inside its code")  # types/struct32
-    check_depth(depth)
+    _check_depth(depth)
     code: int = _read_uint16(octets, start)[0]
     struct = STRUCTS.get(code)
     if struct is None:
@@ -496,7 +492,7 @@ def read_struct32(octets: bytes, offset: int, end: int | None = None, depth: int
     return struct.decode(octets[offset:stop]), stop
 
 
-def check_depth(depth: int) -> None:
+def _check_depth(depth: int) -> None:
     if depth > MAX_DEPTH:
         raise SegmentError(f"values nest deeper than {MAX_DEPTH} levels")
 
@@ -580,7 +576,7 @@ def _entry(value: Any, depth: int) -> bytes:
 
 def encode_map(value: Mapping[str, Any], depth: int = 0) -> bytes:
     """A map with its size. Raises SegmentError for what it cannot hold."""
-    check_depth(depth)
+    _check_depth(depth)
     kept: dict[str, tuple[Any, bytes]] = {}
     octets = value.octets if isinstance(value, Map) else None
     if octets is not None:
@@ -609,7 +605,7 @@ def _map_of(octets: list[bytes]) -> bytes:
 
 def encode_list(value: Iterable[Any], depth: int = 0) -> bytes:
     """A list with its size; see `encode_map`."""
-    check_depth(depth)
+    _check_depth(depth)
     items = list(value)
     octets = value.octets if isinstance(value, List) else None
     if octets is not None and same(read_list(octets, 0)[0], value):
@@ -621,7 +617,7 @@ def encode_list(value: Iterable[Any], depth: int = 0) -> bytes:
 
 def encode_array(value: Iterable[Any], depth: int = 0) -> bytes:
     """An array with its size; see `encode_map`."""
-    check_depth(depth)
+    _check_depth(depth)
     items = list(value)
     code = None
     if isinstance(value, Array):

@@ -105,8 +105,8 @@ class Dialect010(Dialect):
     name = "0-10"
     protocol_header = b"AMQP\1\1\0\x0a"
     answer = protocol_header
-    heartbeat = b"\x0f\0\0\x10\0\0\0\0\0\0\0\0" + HEARTBEAT_CODE + b"\0\0"
-    heartbeat_prefix = HEARTBEAT_CODE
+    heartbeat: bytes = b"\x0f\0\0\x10\0\0\0\0\0\0\0\0" + HEARTBEAT_CODE + b"\0\0"
+    heartbeat_prefix: bytes = HEARTBEAT_CODE
     overhead: int = HEADER_SIZE
     header_size: int = HEADER_SIZE
     reply_names: Mapping[int, str] = {
