@@ -53,7 +53,7 @@ class Negotiation:
             self._time_out,
         )
         self._pending = state.extensions[PendingHandshakes]
-        self._pending.begin(self, peer.name)
+        self._pending.begin(self, peer.name, self._give_up)
 
     def __repr__(self) -> str:
         return f"<Negotiation {self.name}>"
@@ -90,9 +90,6 @@ class Negotiation:
 
     def next_deadline(self) -> float | None:
         return self._timeout.due
-
-    def give_way(self) -> None:
-        self._give_up("too many connections have not logged in")
 
     def _time_out(self) -> None:
         late = f"sent no protocol header within {_HANDSHAKE_TIMEOUT:g} seconds"

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-__all__ = ["HANDLERS"]
+__all__ = ["request"]
 
 
 def request(channel: Amqp091Channel, method: m.AccessRequest) -> None:
     """Grant a ticket, which no method checks (RabbitMQ: measured behaviour)."""
     channel.send(m.AccessRequestOk(ticket=1))
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {m.AccessRequest: request}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from fakeamqp.model.deliveries.delivery import accept_all, check_returns, reject_all, release_all
 from fakeamqp.model.deliveries.subscription import (
@@ -23,8 +23,9 @@ from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.model.routing import PSEUDO_QUEUE
 from fakeamqp.model.tap import report_settled
-from fakeamqp.protocols.amqp_0_9_1 import delivering, publishing
+from fakeamqp.protocols.amqp_0_9_1 import delivering
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.publishing import begin as publish
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
@@ -34,15 +35,24 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.tap import Settlement
     from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
     Act: TypeAlias = Callable[[Sequence[Delivery]], None]
 
 __all__ = [
-    "HANDLERS",
+    "ack",
+    "cancel",
+    "cancel_ok",
     "carry_out",
+    "consume",
+    "get",
+    "nack",
+    "publish",
+    "qos",
+    "recover",
+    "recover_async",
     "refusal",
+    "reject",
     "release_kept",
     "send_again",
     "set_documented_window",
@@ -408,18 +418,3 @@ def send_again(outstanding: Sequence[Delivery], requeue: bool) -> None:
         release_all(outstanding)
     else:
         release_all([delivery for delivery in outstanding if not delivery.queue.redeliver(delivery)])
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {
-    m.BasicQos: qos,
-    m.BasicConsume: consume,
-    m.BasicCancel: cancel,
-    m.BasicCancelOk: cancel_ok,
-    m.BasicGet: get,
-    m.BasicAck: ack,
-    m.BasicNack: nack,
-    m.BasicReject: reject,
-    m.BasicRecover: recover,
-    m.BasicRecoverAsync: recover_async,
-    m.BasicPublish: publishing.begin,
-}

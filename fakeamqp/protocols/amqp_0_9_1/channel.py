@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["HANDLERS", "close", "close_ok", "flow", "flow_ok"]
+__all__ = ["close", "close_ok", "flow", "flow_ok"]
 
 
 def flow(channel: BaseChannel, method: m.ChannelFlow) -> None:
@@ -42,11 +41,3 @@ def close(channel: BaseChannel, method: Method) -> None:
 def close_ok(channel: BaseChannel, method: Method) -> None:
     """Refuse channel.close-ok on an open channel, to which the broker has sent no close."""
     raise ProtocolError("command-invalid", "unimplemented method")
-
-
-HANDLERS: dict[type[Method], Callable[[BaseChannel, Any], None]] = {
-    m.ChannelFlow: flow,
-    m.ChannelFlowOk: flow_ok,
-    m.ChannelClose: close,
-    m.ChannelCloseOk: close_ok,
-}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-__all__ = ["HANDLERS"]
+__all__ = ["select"]
 
 
 def select(channel: Amqp091Channel, method: m.ConfirmSelect) -> None:
@@ -22,6 +20,3 @@ def select(channel: Amqp091Channel, method: m.ConfirmSelect) -> None:
     channel.mode = "confirm"
     if not method.no_wait:
         channel.send(m.ConfirmSelectOk())
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {m.ConfirmSelect: select}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from fakeamqp.protocols.base.absent import is_absent, refuse_if_absent
 from fakeamqp.protocols.base.codec import FrameError
 
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import TypeAlias
 
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     Handler: TypeAlias = Callable[[Any, Any], None]
 
-__all__ = ["HANDLERS", "handlers", "refusing"]
+__all__ = ["HANDLERS", "by_name", "handlers", "refusing"]
 
 
 def _checking(method: type[Method], handler: Handler) -> Handler:
@@ -56,10 +57,24 @@ def _check_text(channel: Amqp091Channel, text: str) -> None:
         raise FrameError("Malformed UTF-8 in shortstr") from None
 
 
+def by_name(methods: Iterable[type[Method]], *modules: ModuleType) -> dict[type[Method], Handler]:
+    """The functions that have the names of methods, each in the module that has the name of its class."""
+    handlers = {}
+    for module in modules:
+        owner = module.__name__.rpartition(".")[2]
+        for method in methods:
+            class_name, _, name = method.NAME.partition(".")
+            handler = getattr(module, name.replace("-", "_"), None)
+            if class_name == owner and handler is not None:
+                handlers[method] = handler
+    return handlers
+
+
 HANDLERS: dict[int, Handler] = {
     method.INDEX: _checking(method, handler)
-    for module in (access, basic, channel, confirm, exchange, queue, tx)
-    for method, handler in module.HANDLERS.items()
+    for method, handler in by_name(
+        m.METHODS.values(), access, basic, channel, confirm, exchange, queue, tx
+    ).items()
 }
 """Method index (class id << 16 | method id) -> handler. The handlers of channel 0 are in `connection`."""
 

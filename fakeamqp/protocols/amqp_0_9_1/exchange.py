@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import AccessRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.replies import stripped
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-__all__ = ["HANDLERS"]
+__all__ = ["bind", "declare", "delete", "unbind"]
 
 
 def declare(channel: Amqp091Channel, method: m.ExchangeDeclare) -> None:
@@ -89,11 +87,3 @@ def _binding_names(channel: Amqp091Channel, method: m.ExchangeBind | m.ExchangeU
         raise AccessRefused("operation not permitted on the default exchange")
     channel.authorise_binding(source, method.routing_key)
     return destination, source
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {
-    m.ExchangeDeclare: declare,
-    m.ExchangeDelete: delete,
-    m.ExchangeBind: bind,
-    m.ExchangeUnbind: unbind,
-}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import AccessRefused, ChannelCrash
 from fakeamqp.model.queues import QueueDeclaration
@@ -12,10 +11,9 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.replies import stripped
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-__all__ = ["HANDLERS"]
+__all__ = ["bind", "declare", "delete", "purge", "unbind"]
 
 
 def declare(channel: Amqp091Channel, method: m.QueueDeclare) -> None:
@@ -136,12 +134,3 @@ def delete(channel: Amqp091Channel, method: m.QueueDelete) -> None:
         confirm=confirm,
         group=channel,
     )
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {
-    m.QueueDeclare: declare,
-    m.QueueBind: bind,
-    m.QueueUnbind: unbind,
-    m.QueuePurge: purge,
-    m.QueueDelete: delete,
-}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import ModelError, PreconditionFailed
 from fakeamqp.model.operations import carry_out
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-__all__ = ["HANDLERS"]
+__all__ = ["commit", "rollback", "select"]
 
 
 def select(channel: Amqp091Channel, method: Method) -> None:
@@ -80,10 +80,3 @@ def _transaction(channel: Amqp091Channel) -> Transaction:
     if channel.transaction is None:
         raise PreconditionFailed("channel is not transactional")
     return channel.transaction
-
-
-HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {
-    m.TxSelect: select,
-    m.TxCommit: commit,
-    m.TxRollback: rollback,
-}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from fakeamqp.model.extensions import Extension
 
@@ -64,13 +64,6 @@ class HandshakeLog(LimitedLog):
     about = "clients that have not logged in"
 
 
-class Pending(Protocol):
-    """A connection that is not open yet."""
-
-    def give_way(self) -> None:
-        """Close the transport, since there are too many such connections."""
-
-
 class PendingHandshakes(Extension):
     """The connections to one broker that are not open yet, the oldest first.
 
@@ -81,23 +74,22 @@ class PendingHandshakes(Extension):
     def __init__(self, owner: BrokerState) -> None:
         self._log = owner.extensions[HandshakeLog]
         self._most = owner.bounds.pending_handshakes
-        self._pending: dict[Pending, None] = {}
+        self._pending: dict[object, Callable[[str], None]] = {}
 
     def __len__(self) -> int:
         return len(self._pending)
 
-    def begin(self, connection: Pending, name: str) -> None:
-        """A handshake begins."""
-        self._pending[connection] = None
+    def begin(self, connection: object, name: str, give_up: Callable[[str], None]) -> None:
+        """A handshake begins; `give_up` ends its transport, for the reason that it gets."""
+        self._pending[connection] = give_up
         if len(self._pending) > self._most:
-            oldest = next(iter(self._pending))
-            del self._pending[oldest]
+            give_up_oldest = self._pending.pop(next(iter(self._pending)))
             self._log.warning(
                 "%s: more than %d connections have not logged in; the oldest is closed", name, self._most
             )
-            oldest.give_way()
+            give_up_oldest("too many connections have not logged in")
 
-    def end(self, connection: Pending) -> None:
+    def end(self, connection: object) -> None:
         """The handshake is complete, or the connection has ended."""
         self._pending.pop(connection, None)
 
@@ -127,10 +119,7 @@ class HandshakeTimeout:
         self._on_expiry = on_expiry
         self._busy = state.operations.busy_seconds
         self._timer = self._set_timer(state.clock.now() + seconds)
-        timers = state.peer_timers
-        self._peer_timer = None
-        if timers is not state.timers:
-            self._peer_timer = self._set_peer_timer(seconds)
+        self._peer_timer = None if state.peer_timers is state.timers else self._set_peer_timer(seconds)
 
     @property
     def due(self) -> float | None:
@@ -138,7 +127,6 @@ class HandshakeTimeout:
         return self._timer.due if self._timer.active else None
 
     def cancel(self) -> None:
-        """Stop both timers."""
         self._timer.cancel()
         if self._peer_timer is not None:
             self._peer_timer.cancel()

@@ -27,24 +27,6 @@ class Heartbeats:
         ticks: send and expect heartbeats as `Personality.heartbeat_ticks` says.
     """
 
-    __slots__ = (
-        "_busy",
-        "_check",
-        "_connection",
-        "_first",
-        "_frame",
-        "_held_since",
-        "_interval",
-        "_missed",
-        "_peer_send",
-        "_seen",
-        "_send",
-        "_taken",
-        "_ticks",
-        "heard_at",
-        "heard_before",
-    )
-
     def __init__(self, connection: ServerConnection, frame: bytes, *, ticks: bool = False) -> None:
         self.heard_at: float = 0.0
         """When the last bytes of any kind arrived (heartbeat/any-octet-counts)."""
@@ -116,16 +98,15 @@ class Heartbeats:
 
     def _send_if_idle_by_peer_clock(self, *, send: bool = True) -> None:
         """Do the same on the client's clock, if the broker's differs."""
-        timers = self._connection.broker.peer_timers
-        if timers is self._connection.broker.timers:
+        connection = self._connection
+        if connection.broker.peer_timers is connection.broker.timers:
             return
-        outbox = self._connection.outbox
-        if send and (self._first or not outbox.used):
+        if send and (self._first or not connection.outbox.used):
             self._send_heartbeat()
         else:
-            outbox.used = False
-        self._peer_send = timers.call_at(
-            timers.clock.now() + self._interval / 2, self._send_if_idle_by_peer_clock, housekeeping=True
+            connection.outbox.used = False
+        self._peer_send = connection.after_by_peer_clock(
+            self._interval / 2, self._send_if_idle_by_peer_clock, "sends a heartbeat"
         )
 
     def _send_heartbeat(self) -> None:

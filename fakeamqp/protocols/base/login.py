@@ -147,15 +147,10 @@ class Login:
         return self._mechanisms
 
     def choose(self, mechanism: str, locale: str | None) -> None:
-        """Start the mechanism that the client chose.
-
-        Args:
-            mechanism: the name of the mechanism.
-            locale: the language of texts that the client chose; None if it chose none.
+        """Start the mechanism that the client chose, with the language of texts; None if it chose none.
 
         Raises:
-            NotOffered: the broker did not offer the mechanism; or not the locale, in personalities that
-                refuse such.
+            NotOffered: the broker did not offer the mechanism, or the locale where that matters.
         """
         locales = LOCALES if self._state.personality.refuses_unknown_locales else (locale,)
         self._check("mechanism", mechanism, self.offered)

@@ -35,27 +35,6 @@ class Outbox:
         notify: called when there are bytes to send, or when the backlog is over.
     """
 
-    __slots__ = (
-        "_callbacks",
-        "_connection",
-        "_delivery_limit",
-        "_large",
-        "_notified",
-        "_notify",
-        "_octets",
-        "_read_limit",
-        "_shared_bodies",
-        "backlogged",
-        "deliveries",
-        "deliveries_taken",
-        "gate",
-        "sent_bytes",
-        "shared",
-        "timeout",
-        "unsent",
-        "used",
-    )
-
     def __init__(self, connection: ServerConnection, notify: Callable[[], None]) -> None:
         self.gate: Gate = Gate()
         """Shut while deliveries are stopped."""
@@ -218,10 +197,9 @@ class SendTimeout:
         self._busy = self._connection.broker.operations.busy_seconds
 
     def _set_timer(self, more: float = 0.0) -> None:
-        timers = self._connection.broker.peer_timers
-        due = timers.clock.now() + (more or self._connection.personality.send_timeout / _LOOKS)
-        label = f"connection {self._connection.name} checks for output that its client took"
-        self._timer = timers.call_at(due, self._look, label, housekeeping=True)
+        delay = more or self._connection.personality.send_timeout / _LOOKS
+        what = "checks for output that its client took"
+        self._timer = self._connection.after_by_peer_clock(delay, self._look, what)
 
     def _look(self) -> None:
         self._timer = None

@@ -120,7 +120,7 @@ class ServerConnection:
         self._end_timer: Timer | None = None
         state.connections[self] = None
         self._pending = state.extensions[PendingHandshakes]
-        self._pending.begin(self, self.name)
+        self._pending.begin(self, self.name, self.abort)
         if state.tap is not None:
             state.tap.connection(self.name, "connected", version)
 
@@ -275,7 +275,7 @@ class ServerConnection:
         """Handle input after broken framing: only the answer to the broker's close counts."""
 
     def end_turn(self) -> None:
-        """Called when all received input is processed."""
+        """All received input is processed."""
 
     @property
     def reading(self) -> bool:
@@ -363,9 +363,6 @@ class ServerConnection:
             self._end_timer = self.after(delay, lambda: self._finish(text), "closes after a failed handshake")
         else:
             self._finish(text)
-
-    def give_way(self) -> None:
-        self.abort("too many connections have not logged in")
 
     def close_confirmed(self) -> None:
         """The expected close-ok arrived."""
@@ -469,11 +466,14 @@ class ServerConnection:
         due = self.broker.clock.now() + delay
         return self.broker.timers.call_at(due, callback, self._label(what), housekeeping=housekeeping)
 
-    def _end_transport_after(self, delay: float, callback: Callable[[], None], what: str) -> None:
-        """Call `callback` in `delay` seconds on the client's clock, which gives it time to answer a close."""
+    def after_by_peer_clock(self, delay: float, callback: Callable[[], None], what: str) -> Timer:
+        """Call `callback` in `delay` seconds, on the client's clock."""
         timers = self.broker.peer_timers
-        due = timers.clock.now() + delay
-        self._end_timer = timers.call_at(due, callback, self._label(what), housekeeping=True)
+        return timers.call_at(timers.clock.now() + delay, callback, self._label(what), housekeeping=True)
+
+    def _end_transport_after(self, delay: float, callback: Callable[[], None], what: str) -> None:
+        """Call `callback` after a time in which the client may answer a close."""
+        self._end_timer = self.after_by_peer_clock(delay, callback, what)
 
     def _warn(self, text: str, *arguments: object) -> None:
         """Log a warning about this connection; before connection.open their number is limited."""

@@ -145,17 +145,6 @@ class Grammar:
             not finite, and property flags that go on in further words.
     """
 
-    __slots__ = (
-        "checks",
-        "flag_words",
-        "mantissa",
-        "name",
-        "numbers",
-        "octets",
-        "short_strings",
-        "unchecked",
-    )
-
     def __init__(
         self,
         name: str,

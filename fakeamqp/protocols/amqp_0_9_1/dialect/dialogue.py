@@ -23,18 +23,6 @@ _GETS = ("basic.get-ok", "basic.get-empty")
 class DialogueChannel:
     """What is open on one channel."""
 
-    __slots__ = (
-        "answered",
-        "asked",
-        "closing",
-        "confirms",
-        "gets",
-        "publishes",
-        "serial",
-        "transactional",
-        "unconfirmed",
-    )
-
     def __init__(self) -> None:
         self.asked: dict[str, list[tuple[int, type[Method]]]] = {"received": [], "sent": []}
         """Requests without an answer, by the direction they went."""
