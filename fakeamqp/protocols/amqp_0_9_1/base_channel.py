@@ -108,12 +108,8 @@ class ContentAssembly:
     """Puts the frames of one channel together to methods, and discards their contents.
 
     RabbitMQ does so for every channel that the connection knows, also before it is open and while it is
-    closing, and its errors close the connection (measured).
-
-    Args:
-        connection: the connection of the channel.
-        method: the method whose content is incomplete, if there is one.
-        missing: how much of the body is missing; None if the header is.
+    closing, and its errors close the connection (measured). The content of `method` is incomplete: so much of
+    the body is `missing`, or with None the header.
     """
 
     def __init__(

@@ -43,12 +43,8 @@ _SECRETS = frozenset((10 << 16 | 11, 10 << 16 | 21, 10 << 16 | 70))
 class Malformed(ProtocolError):
     """Input that cannot be read.
 
-    Args:
-        condition: the name of the reply code, where the answer explains.
-        text: the explanation.
-        octets: the bytes that cannot be read: the payload of the frame, without its beginning in subclasses
-            that say so.
-        silent: True if the specification demands to close the transport without a close method.
+    `octets` are the bytes that cannot be read: the payload of the frame, without its beginning in subclasses
+    that say so.
     """
 
     def __init__(self, condition: str, text: str, octets: bytes, *, silent: bool = False) -> None:
@@ -72,10 +68,7 @@ class Malformed(ProtocolError):
 class MalformedFrame(Malformed):
     """A frame that is no frame, or that must not come now.
 
-    Args:
-        frame_type: its type byte.
-        reason: what is wrong with it in RabbitMQ's words; None for a frame that must not come now.
-        loses_frames: True if it is not known where the next frame begins.
+    `reason` is what is wrong with it in RabbitMQ's words; None for a frame that must not come now.
     """
 
     def __init__(
@@ -101,13 +94,7 @@ class UnknownMethod(Malformed):
 
 
 class MalformedMethod(Malformed):
-    """A method whose fields cannot be read. `octets` are those behind its ids.
-
-    Args:
-        method: its class.
-        payload: the payload of the frame.
-        problem: what the codec found.
-    """
+    """A method whose fields cannot be read. `octets` are those behind its ids."""
 
     def __init__(self, method: type[Method], payload: bytes, problem: WireError) -> None:
         super().__init__(problem.condition, str(problem), payload[4:])

@@ -48,12 +48,10 @@ class CloseReply:
 
 
 class Replies:
-    """The reply codes of one protocol.
+    """The reply codes of one protocol, with their names in texts, such as "NOT_FOUND".
 
-    Args:
-        names: reply code -> its name in texts, such as "NOT_FOUND".
-        hard: the codes that close the connection; the others close the channel.
-        fallbacks: a condition without a code in this protocol -> the condition whose code is used.
+    `hard` are the codes that close the connection; the others close the channel. `fallbacks` maps conditions
+    without a code in this protocol to the condition whose code is used.
     """
 
     __slots__ = ("_codes", "_hard", "_names")

@@ -149,16 +149,10 @@ class Amqp091Channel(BaseChannel):
         self._target = target
 
     def take_content(self, data: bytes, position: int, largest: int) -> tuple[bytes, int] | None:
-        """Take a content that has come as a whole: a header frame and one body frame.
+        """Take a content that has come as a whole: a header frame, at `position`, and one body frame.
 
-        Args:
-            data: the input.
-            position: where the header frame begins, behind its method.
-            largest: the largest payload of a frame.
-
-        Returns:
-            The body for `complete`, and the position behind it; None if these frames have to be processed one
-            by one.
+        Returns the body for `complete`, and the position behind it; None if these frames have to be processed
+        one by one.
         """
         target = self._target
         connection = self.connection

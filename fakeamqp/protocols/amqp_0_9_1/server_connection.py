@@ -91,14 +91,9 @@ _SMALLEST_PAYLOAD = {
 
 
 class Amqp091Connection(ServerConnection, Generic[C]):
-    """A server-side connection, without its transport. See `fakeamqp.connection.Connection`.
+    """A server-side connection of 0-9-1, without its transport. See the base class.
 
-    Args:
-        state: the broker.
-        peer: the client's address.
-        notify: called when the runtime must check the connection.
-        protocol_header: the protocol header that the client sent.
-        personality: the broker's personality, with the overrides of the protocol.
+    `personality` is the broker's, with the overrides of the protocol.
     """
 
     MECHANISMS: ClassVar[Mapping[str, type[Mechanism]]] = {
@@ -260,9 +255,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         if self.personality.throttles_with_flow and was_blocked != (reason is not None):
             for channel in self.open_channels:
                 channel.send(m.ChannelFlow(active=reason is None))
-        if self.broker.tap is not None:
-            event = "unblocked" if reason is None else "blocked"
-            self.broker.tap.connection(self.name, event, reason or "")
+        self._report("unblocked" if reason is None else "blocked", reason or "")
         if reason is None and self._held_back:
             self._held_back = False
             self.outbox.notify()
@@ -618,8 +611,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
     def _explain(self, event: str, text: str) -> None:
         """Log and trace an explanation that the client does not get."""
         self._warn("%s: %s", event, text)
-        if self.broker.tap is not None:
-            self.broker.tap.connection(self.name, event, text)
+        self._report(event, text)
 
     def _answer(self, number: int, problem: ProtocolError | ModelError | WireError) -> None:
         """Close the connection or a channel because of an error."""
@@ -755,7 +747,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
                 _log.info("%s: channel %d closed without channel.close-ok", self.name, number)
 
     def _release_channels(self) -> None:
-        """See the base class (connection.close/implies-channels)."""
+        """Source: connection.close/implies-channels."""
         for channel in list(self.channels.values()):
             channel.lost()
         self.channels.clear()

@@ -14,20 +14,11 @@ __all__ = ["is_absent", "refuse_if_absent"]
 
 
 def is_absent(method: str, absent: Iterable[str]) -> bool:
-    """Whether the broker is made without a method.
-
-    Args:
-        method: its name, such as "tx.select".
-        absent: the names of absent classes and methods.
-    """
+    """Whether a method, such as "tx.select", is one of the absent classes and methods."""
     return any(method == name or method.startswith(f"{name}.") for name in absent)
 
 
 def refuse_if_absent(method: str, absent: Iterable[str]) -> None:
-    """Refuse a method that the broker is made without; see `is_absent`.
-
-    Raises:
-        NotImplementedHere: it is.
-    """
+    """Raise NotImplementedHere for a method that the broker is made without."""
     if is_absent(method, absent):
         raise NotImplementedHere(f"this broker is made without {method}")

@@ -38,7 +38,6 @@ class LimitedLog(Extension):
         self._left_out = 0
 
     def warning(self, text: str, *arguments: object) -> None:
-        """Log a warning, or count it."""
         now = self._timers.clock.now()
         if not self._left_out and now >= self._ends:
             self._ends = now + PERIOD
@@ -95,17 +94,11 @@ class PendingHandshakes(Extension):
 
 
 class HandshakeTimeout:
-    """Expires after `seconds` on the client's clock, unless cancelled.
+    """Calls `on_expiry` after `seconds` on the client's clock, unless cancelled; `label` says what it does.
 
     The broker's clock can differ from the client's (virtual time). The timeout then also expires on the
     broker's clock, if that clock holds new connections to it (`Clock.holds_newcomers`). On the client's clock
     the time does not count in which the broker was too busy to serve the client.
-
-    Args:
-        state: the broker.
-        seconds: the length of the timeout.
-        label: a description of the expiry that can precede "in 10 s".
-        on_expiry: called when the timeout expires.
     """
 
     __slots__ = ("_busy", "_label", "_on_expiry", "_peer_timer", "_seconds", "_state", "_timer")
@@ -147,7 +140,6 @@ class HandshakeTimeout:
             self._expire()
 
     def _busy_meanwhile(self) -> float:
-        """How long the broker was too busy to serve the client, since the last call."""
         before, self._busy = self._busy, self._state.operations.busy_seconds
         return self._busy - before
 

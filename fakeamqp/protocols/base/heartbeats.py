@@ -19,12 +19,8 @@ class Heartbeats:
     """Sends and expects heartbeats on one connection, from `start` to `stop`.
 
     If a test moves the broker's clock, the client runs on another clock. Then heartbeats are sent on both
-    clocks, and the silence of the client counts only if the clock says so (`Clock.holds_peers`).
-
-    Args:
-        connection: the connection to keep alive and to watch.
-        frame: the bytes of one heartbeat frame.
-        ticks: send and expect heartbeats as `Personality.heartbeat_ticks` says.
+    clocks, and the silence of the client counts only if the clock says so (`Clock.holds_peers`). `frame` are
+    the bytes of one heartbeat; `ticks` sends and expects them as `Personality.heartbeat_ticks` says.
     """
 
     def __init__(self, connection: ServerConnection, frame: bytes, *, ticks: bool = False) -> None:
@@ -63,14 +59,9 @@ class Heartbeats:
             self._send_if_idle_by_peer_clock(send=False)
 
     def stop(self) -> None:
-        """Stop all timers for good."""
         for timer in (self._send, self._peer_send, self._check):
             if timer is not None:
                 timer.cancel()
-
-    def ignore_last(self) -> None:
-        """Do not count the bytes that arrived last."""
-        self.heard_at = self.heard_before
 
     def hold(self) -> None:
         """Count silence from now on, also if the client runs on another clock."""

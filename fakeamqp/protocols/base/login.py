@@ -40,11 +40,7 @@ class Mechanism:
         self._peer = peer
 
     def step(self, response: bytes) -> User | bytes:
-        """Process a response; return the user, or the next challenge.
-
-        Raises:
-            AuthenticationFailed: the response does not prove an identity.
-        """
+        """Process a response; return the user, or the next challenge. See `Login.step` for its errors."""
         raise NotImplementedError
 
 
@@ -110,11 +106,8 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 class Login:
     """One attempt to log in.
 
-    Args:
-        state: the broker.
-        peer: the client's address.
-        mechanisms: the names that clients of this protocol may choose from, the preferred first.
-        classes: mechanism name -> class, for those that the protocol implements.
+    Clients of this protocol may choose from the names in `mechanisms`, the preferred first; `classes` has the
+    classes of those that the protocol implements.
     """
 
     __slots__ = ("_attempt", "_classes", "_mechanisms", "_peer", "_state", "mechanism")

@@ -30,9 +30,7 @@ _LOOKS = 10
 class Outbox:
     """The bytes that one connection has to send.
 
-    Args:
-        connection: the connection that sends them.
-        notify: called when there are bytes to send, or when the backlog is over.
+    `notify` is called when there are bytes to send, or when the backlog is over.
     """
 
     def __init__(self, connection: ServerConnection, notify: Callable[[], None]) -> None:
@@ -98,22 +96,18 @@ class Outbox:
         self._large = True
         self.used = True
         self.unsent += sum(map(len, pieces))
-        if message is not None:
-            self._share(sum(len(each) for each in pieces if isinstance(each, memoryview)), message)
+        shared = sum(len(each) for each in pieces if isinstance(each, memoryview))
+        if message is not None and shared:
+            # The charge of the message lasts until its body is sent.
+            charge = self._connection.broker.memory.hold(message)
+            self.shared += shared
+            self._shared_bodies.append((self.sent_bytes + self.unsent, charge, shared))
         if self.unsent > self._delivery_limit:
             self._stop()
         if not self._notified:
             self.notify()
 
-    def _share(self, octets: int, message: Message) -> None:
-        """Keep the charge of a message until its body is sent."""
-        if octets:
-            charge = self._connection.broker.memory.hold(message)
-            self.shared += octets
-            self._shared_bodies.append((self.sent_bytes + self.unsent, charge, octets))
-
     def _stop(self) -> None:
-        """Stop what the limits that are exceeded stop."""
         self.backlogged = self.unsent >= self._read_limit
         if self.gate.open:
             self.gate.shut()
@@ -186,7 +180,6 @@ class SendTimeout:
             self._set_timer()
 
     def stop(self) -> None:
-        """Stop the timer for good."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

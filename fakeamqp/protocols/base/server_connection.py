@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from fakeamqp.model.errors import ResourceError
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.messages.message import Identity
+from fakeamqp.model.state import ClientConnection
 from fakeamqp.protocols.base.connection_states import ConnectionState
 from fakeamqp.protocols.base.handshakes import HandshakeLog, HandshakeTimeout, PendingHandshakes
 from fakeamqp.protocols.base.heartbeats import Heartbeats
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.access import User
     from fakeamqp.model.deliveries.subscription import Gate
     from fakeamqp.model.personality.choices import Personality
-    from fakeamqp.model.state import BrokerState, ClientChannel
+    from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
@@ -45,20 +46,15 @@ _LEFT_OVER = 16
 """Bytes of an incomplete frame that may follow them."""
 
 
-class ServerConnection:
+class ServerConnection(ClientConnection):
     """A server-side connection, without its transport. See `fakeamqp.connection.Connection`.
 
-    Args:
-        state: the broker.
-        peer: the client's address.
-        notify: called when the runtime must check the connection.
-        mechanisms: the SASL mechanisms that clients of this protocol may use, the preferred first.
-        heartbeat: the bytes of one heartbeat frame.
-        version: the protocol's version, as the trace shows it.
-        heartbeat_ticks: see `Personality.heartbeat_ticks`.
+    `notify` is called when the runtime must check the connection. `mechanisms` are the SASL mechanisms that
+    clients of this protocol may use, the preferred first; `heartbeat` are the bytes of one heartbeat frame;
+    the trace shows `version`.
     """
 
-    protocol: str
+    blocked_reason: str | None = None
     TRANSITIONS: ClassVar[ConnectionTransitions]
     MECHANISMS: ClassVar[Mapping[str, type[Mechanism]]] = MECHANISMS
     """The SASL mechanisms that the protocol implements, by name."""
@@ -89,7 +85,6 @@ class ServerConnection:
         self.gate: Gate = self.outbox.gate
         self.heartbeats: Heartbeats = Heartbeats(self, heartbeat, ticks=heartbeat_ticks)
         self.heard_at: float = state.clock.now()
-        self.blocked_reason: str | None = None
         self.finished: bool = False
         self.aborted: bool = False
         self.resets: bool = False
@@ -121,48 +116,30 @@ class ServerConnection:
         state.connections[self] = None
         self._pending = state.extensions[PendingHandshakes]
         self._pending.begin(self, self.name, self.abort)
-        if state.tap is not None:
-            state.tap.connection(self.name, "connected", version)
+        self._report("connected", version)
 
     # --- for the model and inspection -----------------------------------------------------------------
 
     @property
     def user_name(self) -> str | None:
-        """The name of the authenticated user, or None before authentication."""
         return None if self.user is None else self.user.name
 
     @property
     def unsent(self) -> int:
-        """Bytes that the transport has not accepted yet."""
         return self.outbox.unsent
 
     @property
     def waiting(self) -> int:
-        """Bytes that wait in either direction, without large bodies, which are charged with messages."""
         return self._charge.octets
 
     @property
     def virtual_host_name(self) -> str | None:
-        """The name of the open virtual host, or None before connection.open."""
         return None if self.virtual_host is None else self.virtual_host.name
 
     @property
     @abstractmethod
     def fault_port(self) -> object:
         """The fault port of this connection."""
-
-    @property
-    @abstractmethod
-    def open_channels(self) -> tuple[ClientChannel, ...]:
-        """The open channels or attached sessions, by ascending number."""
-
-    @abstractmethod
-    def close_by_operator(self, code: int, text: str) -> None:
-        """Close with a close handshake, on behalf of an operator."""
-
-    @abstractmethod
-    def set_blocked(self, reason: str | None) -> None:
-        """Stop reading from the client as soon as it publishes; None unblocks it."""
 
     def break_off(self, *, reset: bool) -> None:
         """Write the pending bytes, then close or reset the transport without a close method."""
@@ -200,7 +177,6 @@ class ServerConnection:
             self._handle(b"")
 
     def _handle(self, data: bytes) -> None:
-        """Split input into frames and dispatch each."""
         if self._partial_size:
             # Parts of a frame are joined once it is complete, so that small reads cost no more than large.
             self._partial.append(data)
@@ -228,11 +204,7 @@ class ServerConnection:
         self.broker.memory.settle()
 
     def note_idle(self, octets: int) -> None:
-        """A heartbeat or an empty frame of so many bytes has come.
-
-        Raises:
-            ResourceError: too many have come in a row, within a short time.
-        """
+        """A heartbeat or an empty frame of so many bytes has come; too many in a row raise ResourceError."""
         if self.heard_at - self._idle_since > _IDLE_PERIOD:
             self._idle_since = self.heard_at
             self._idle_frames = 0
@@ -259,15 +231,10 @@ class ServerConnection:
 
     @abstractmethod
     def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
-        """Split the input into frames and dispatch each, unless the tap keeps it.
+        """Split the input into frames and dispatch each, unless the tap keeps it; the rest of it waits.
 
-        An incomplete frame waits for the rest.
-
-        Args:
-            data: the input.
-            tap: sees every frame first, if given.
-            kept: the tap had kept these frames. They are processed also while the client is held back or
-                its outbox is full, since they were read before.
+        Frames that the tap had `kept` are processed also while the client is held back or its outbox is full,
+        since they were read before.
         """
 
     @abstractmethod
@@ -320,21 +287,17 @@ class ServerConnection:
         self.state = self.TRANSITIONS[self.state].get(event, self.state)
 
     def challenge(self) -> None:
-        """The SASL mechanism sends a challenge."""
         self._enter("CHALLENGE")
 
     def authenticated(self, user: User) -> None:
-        """The client has proved its identity."""
         self.user = user
         self._enter("AUTHENTICATED")
 
     def opened(self, virtual_host: VirtualHost) -> None:
-        """The handshake is complete."""
         self.virtual_host = virtual_host
         self._pending.end(self)
         self._cancel_timeouts()
-        if self.broker.tap is not None:
-            self.broker.tap.connection(self.name, "opened", f"virtual host {virtual_host.name!r}")
+        self._report("opened", f"virtual host {virtual_host.name!r}")
         if self.broker.on_opened is not None:
             self.broker.on_opened(self)
         if self.broker.blocked_reason is not None:
@@ -343,8 +306,7 @@ class ServerConnection:
     def login_refused(self, why: str) -> None:
         """Tell the log and the trace why a client may not log in, or not open its virtual host."""
         self._warn("Login was refused: %s", why)
-        if self.broker.tap is not None:
-            self.broker.tap.connection(self.name, "login refused", why)
+        self._report("login refused", why)
 
     def refuse(self, text: str, why: str = "") -> None:
         """The handshake failed: close the transport without a close method, after the configured pause.
@@ -365,7 +327,6 @@ class ServerConnection:
             self._finish(text)
 
     def close_confirmed(self) -> None:
-        """The expected close-ok arrived."""
         self._finish("close confirmed")
 
     # --- closing --------------------------------------------------------------------------------------
@@ -380,8 +341,7 @@ class ServerConnection:
         """Close the connection; its transport can still be open."""
         self.state = ConnectionState.CLOSED
         self._release()
-        if self.broker.tap is not None:
-            self.broker.tap.connection(self.name, "closed", why)
+        self._report("closed", why)
 
     def _end_transport(self) -> None:
         self.finished = True
@@ -397,8 +357,7 @@ class ServerConnection:
         self._release()
         self.aborted = True
         self.broker.leaving.pop(self, None)
-        if self.broker.tap is not None:
-            self.broker.tap.connection(self.name, "aborted", why)
+        self._report("aborted", why)
         self.outbox.notify()
 
     def receive_eof(self) -> None:
@@ -412,8 +371,7 @@ class ServerConnection:
             self._report_channels()
             self._enter("LOST")
             self._release()
-            if self.broker.tap is not None:
-                self.broker.tap.connection(self.name, "lost", "the transport ended without a close")
+            self._report("lost", "the transport ended without a close")
             self.aborted = True
         self.broker.leaving.pop(self, None)
         self._charge.change(0)
@@ -422,7 +380,6 @@ class ServerConnection:
         """Log the channels whose close handshake is incomplete, where the protocol asks for it."""
 
     def _release(self) -> None:
-        """Release everything that the connection holds."""
         self._pending.end(self)
         # Messages that one channel returns must not go to a consumer of another channel that closes too.
         self.gate.shut()
@@ -481,6 +438,11 @@ class ServerConnection:
             self.broker.extensions[HandshakeLog].warning(f"%s: {text}", self.name, *arguments)
         else:
             _log.warning(f"%s: {text}", self.name, *arguments)
+
+    def _report(self, event: str, text: str) -> None:
+        """Tell the trace."""
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, event, text)
 
     def _label(self, what: str) -> str:
         return f"connection {self.name} {what}"

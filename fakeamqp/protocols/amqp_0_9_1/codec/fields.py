@@ -91,12 +91,7 @@ class BitType(WireType):
 
 
 class NumberType(WireType):
-    """An unsigned integer.
-
-    Args:
-        name: the specification's name.
-        code: the format character of `struct`.
-    """
+    """An unsigned integer, with the specification's name and the format character of `struct`."""
 
     __slots__ = ("code", "name", "size")
 

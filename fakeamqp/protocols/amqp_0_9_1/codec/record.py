@@ -57,11 +57,7 @@ _UNWRITABLE = (AttributeError, IndexError, TypeError, UnicodeError, struct.error
 
 
 class OnFirstUse:
-    """A class attribute that is computed on first access. The result replaces this object.
-
-    Args:
-        make: takes the class that has the attribute.
-    """
+    """A class attribute that `make` computes from the class on first access. The result replaces it."""
 
     __slots__ = ("_make", "_name", "_owner")
 
@@ -201,15 +197,10 @@ def _struct(codes: str) -> struct.Struct:
 
 
 class Reader:
-    """Collects the statements that read fields out of `payload`.
+    """Collects the statements that read fields out of `payload`, from `start` on, or with None from `end`.
 
-    Args:
-        start: the offset of the first field; None when the variable `end` holds it.
-
-    Attributes:
-        lines: the statements so far. After them, `end` is the end of the last field, unless `known` is set.
-        known: the end of the last field, while it is a constant.
-        names: the globals that the statements need.
+    After the statements in `lines`, `end` is the end of the last field, unless `known` is: its end while that
+    is a constant. The statements need the globals in `names`.
     """
 
     def __init__(self, start: int | None = None) -> None:
@@ -298,15 +289,10 @@ class Reader:
 
 
 class Writer:
-    """Collects the code that writes fields: statements, then expressions whose bytes are joined.
+    """Collects the code that writes fields, after a run of numbers: (struct code, expression) of each.
 
-    Args:
-        run: (struct code, expression) of the first numbers.
-
-    Attributes:
-        lines: the statements.
-        parts: the expressions.
-        names: the globals that they need.
+    The code is the statements in `lines`, then the expressions in `parts`, whose bytes are joined. They need
+    the globals in `names`.
     """
 
     def __init__(self, run: Iterable[tuple[str, str]] = ()) -> None:

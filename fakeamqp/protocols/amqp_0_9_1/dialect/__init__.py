@@ -73,12 +73,8 @@ _PASSWORD = b"\x08PASSWORDS"
 class Dialect091(Dialect):
     """A protocol of 0-9-x. A frame is type, channel, size, payload and the frame-end byte.
 
-    Args:
-        name: its name.
-        protocol_header: the first bytes that a client sends.
-        methods: by class and method id in one number: the method classes.
-        parts: by frame type: what the frame holds.
-        confirms: the methods that confirm publishes.
+    `methods` has the method classes by class and method id in one number, `parts` what a frame holds by its
+    type, and `confirms` the methods that confirm publishes.
     """
 
     heartbeat = HEARTBEAT_FRAME

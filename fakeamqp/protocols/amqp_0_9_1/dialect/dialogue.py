@@ -40,11 +40,7 @@ class DialogueChannel:
 
 
 class Dialogue091:
-    """Requests and answers belong together by their order.
-
-    Args:
-        answers: the names of the methods that answer others.
-    """
+    """Requests and answers belong together by their order; `answers` names the methods that answer others."""
 
     def __init__(self, answers: frozenset[str]) -> None:
         self._answers = answers
