@@ -126,7 +126,7 @@ PROTOCOLS = (
         ("channels", "confirms"),
         connection="server_connection:Amqp091Connection",
         method_names="dialect:METHOD_NAMES",
-        check_message="publishing:check_message",
+        check_message="delivering:check_message",
     ),
     Row(
         "0-10",

@@ -21,7 +21,7 @@ from fakeamqp.protocols.amqp_0_9 import (
 )
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.requests import Requests
-from fakeamqp.protocols.amqp_0_9_1.dispatch import refusing
+from fakeamqp.protocols.amqp_0_9_1.dispatch import by_name, refusing
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
@@ -48,18 +48,13 @@ def _response(channel: Amqp09Channel, method: Method) -> None:
 
 
 def _handlers() -> dict[int, Handler]:
-    """A function named like a method, in the module named like its class, handles it.
-
-    The methods of class message must be sent in requests, or else are responses (message/request-frames).
-    """
+    """Methods of class message must be sent in requests, or else are responses (message/request-frames)."""
     found: dict[int, Handler] = {}
     modules = (access, basic, channel, dtx, exchange, file, message, queue, stream, tunnel, tx)
-    functions = {module.__name__.rpartition(".")[2]: vars(module) for module in modules}
+    known = by_name(m.METHODS.values(), *modules)
     for index, method in m.METHODS.items():
-        owner, _, name = method.NAME.replace("-", "_").partition(".")
-        known = functions.get(owner, {})
-        handler = known.get(name) or known.get(f"{name}_")
-        if owner == "message":
+        handler = known.get(method)
+        if method.NAME.startswith("message."):
             found[index] = _response if handler is None else partial(_requested, handler)
         elif handler is not None:
             found[index] = handler

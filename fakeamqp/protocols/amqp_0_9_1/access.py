@@ -9,8 +9,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-__all__ = ["request"]
-
 
 def request(channel: Amqp091Channel, method: m.AccessRequest) -> None:
     """Grant a ticket, which no method checks (RabbitMQ: measured behaviour)."""

@@ -39,18 +39,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply
     from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
-__all__ = [
-    "NO_QUEUE",
-    "BaseChannel",
-    "ContentAssembly",
-    "FrameWriter",
-    "check_content_header",
-    "lacks_queue",
-    "not_a_body",
-    "not_a_header",
-    "not_a_method",
-]
-
 NO_QUEUE = "no previously declared queue"
 
 _OPEN = 20 << 16 | 10

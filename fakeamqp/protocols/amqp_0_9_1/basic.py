@@ -23,9 +23,8 @@ from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.model.routing import PSEUDO_QUEUE
 from fakeamqp.model.tap import report_settled
-from fakeamqp.protocols.amqp_0_9_1 import delivering
+from fakeamqp.protocols.amqp_0_9_1 import delivering, publishing
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.publishing import begin as publish
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
@@ -38,27 +37,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
     Act: TypeAlias = Callable[[Sequence[Delivery]], None]
-
-__all__ = [
-    "ack",
-    "cancel",
-    "cancel_ok",
-    "carry_out",
-    "consume",
-    "get",
-    "nack",
-    "publish",
-    "qos",
-    "recover",
-    "recover_async",
-    "refusal",
-    "reject",
-    "release_kept",
-    "send_again",
-    "set_documented_window",
-    "settle",
-    "shares_windows",
-]
 
 
 # --- qos ---------------------------------------------------------------------------------------------
@@ -359,6 +337,9 @@ def _send_again(channel: Amqp091Channel, deliveries: Sequence[Delivery], requeue
 def _check_recover(channel: Amqp091Channel, requeue: bool) -> None:
     if not requeue and not channel.personality.recovers_to_original_consumer:
         raise ProtocolError("not-implemented", "requeue=false")
+
+
+publish = publishing.begin
 
 
 # --- settlement, in 0-9 as well ------------------------------------------------------------------------

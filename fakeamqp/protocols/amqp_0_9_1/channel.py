@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["close", "close_ok", "flow", "flow_ok"]
-
 
 def flow(channel: BaseChannel, method: m.ChannelFlow) -> None:
     """Stop or resume deliveries on the channel, if the personality supports it (channel.flow/*)."""

@@ -10,8 +10,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-__all__ = ["select"]
-
 
 def select(channel: Amqp091Channel, method: m.ConfirmSelect) -> None:
     """Switch the channel to confirm mode; repeating this is not an error."""

@@ -25,18 +25,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
-__all__ = [
-    "HANDLERS",
-    "AmqPlain",
-    "Handlers",
-    "notify_blocked",
-    "open_virtual_host",
-    "receive",
-    "send_start",
-    "server_properties",
-    "start",
-]
-
 Handlers: TypeAlias = Mapping[str, Callable[[Any, Any], None]]
 """Method name -> handler."""
 

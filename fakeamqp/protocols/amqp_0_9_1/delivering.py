@@ -29,17 +29,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = [
-    "ENCODING",
-    "check_message",
-    "deliver",
-    "encoded_properties",
-    "get_ok",
-    "properties_bytes",
-    "return_message",
-    "send_message",
-]
-
 ENCODING = "0-9-x basic"
 """Marks messages whose property bytes 0-9-1 and 0-9 can forward unchanged."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Handler: TypeAlias = Callable[[Any, Any], None]
 
-__all__ = ["HANDLERS", "by_name", "handlers", "refusing"]
-
 
 def _checking(method: type[Method], handler: Handler) -> Handler:
     """The handler of a method, behind a check of the method's short strings.
@@ -64,7 +62,8 @@ def by_name(methods: Iterable[type[Method]], *modules: ModuleType) -> dict[type[
         owner = module.__name__.rpartition(".")[2]
         for method in methods:
             class_name, _, name = method.NAME.partition(".")
-            handler = getattr(module, name.replace("-", "_"), None)
+            name = name.replace("-", "_")
+            handler = getattr(module, name, None) or getattr(module, f"{name}_", None)
             if class_name == owner and handler is not None:
                 handlers[method] = handler
     return handlers

@@ -11,8 +11,6 @@ from fakeamqp.protocols.amqp_0_9_1.replies import stripped
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-__all__ = ["bind", "declare", "delete", "unbind"]
-
 
 def declare(channel: Amqp091Channel, method: m.ExchangeDeclare) -> None:
     """Create an exchange, or confirm that it exists with the same attributes."""

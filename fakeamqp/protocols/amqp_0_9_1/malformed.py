@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.base.codec import WireError
 
-__all__ = [
-    "UNKNOWN_FRAME",
-    "Malformed",
-    "MalformedContent",
-    "MalformedFrame",
-    "MalformedMethod",
-    "UnknownMethod",
-    "answer_to",
-]
-
 Reason: TypeAlias = "Atom | tuple[Atom | int, ...]"
 
 UNKNOWN_FRAME = Atom("unknown_frame")

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
     from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
-__all__ = ["Amqp091FaultPort"]
-
 
 class Amqp091FaultPort(ConnectionFaultPort):
     """The fault port of one 0-9-1 connection."""

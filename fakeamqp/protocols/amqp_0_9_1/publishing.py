@@ -21,7 +21,7 @@ from fakeamqp.model.routing import (
 )
 from fakeamqp.protocols.amqp_0_9_1 import delivering
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.delivering import ENCODING, check_message
+from fakeamqp.protocols.amqp_0_9_1.delivering import ENCODING
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
@@ -35,20 +35,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
     _Check: TypeAlias = Callable[["BaseChannel", Message, "BasicProperties"], "BasicProperties | None"]
-
-__all__ = [
-    "PublishTarget",
-    "UnknownContent",
-    "UnreadableContent",
-    "authorise_keys",
-    "begin",
-    "check_message",
-    "examine",
-    "needs_examination",
-    "publish",
-    "return_if_needed",
-    "too_large",
-]
 
 _DELIVERY_MODES = (None, 1, 2)
 

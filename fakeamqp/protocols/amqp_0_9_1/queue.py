@@ -13,8 +13,6 @@ from fakeamqp.protocols.amqp_0_9_1.replies import stripped
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-__all__ = ["bind", "declare", "delete", "purge", "unbind"]
-
 
 def declare(channel: Amqp091Channel, method: m.QueueDeclare) -> None:
     """Create a queue, or confirm that it exists with the same attributes."""

@@ -14,8 +14,6 @@ from fakeamqp.model.errors import ChannelCrash, ModelError
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import HARD_ERRORS, REPLY_NAMES
 from fakeamqp.protocols.base.codec import WireError
 
-__all__ = ["REPLIES", "CloseReply", "ProtocolError", "Replies", "short_text", "stripped"]
-
 
 class ProtocolError(FakeAMQPError):
     """The peer violated the protocol. `condition` names the reply code.

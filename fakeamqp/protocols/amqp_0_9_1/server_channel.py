@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.publishing import PublishTarget
     from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
-__all__ = ["Amqp091Channel", "BoundedChannel"]
-
 _PUBLISH = m.BasicPublish.INDEX
 _MAX_REMEMBERED = 1000
 _LONGEST_REMEMBERED = 128

@@ -66,8 +66,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.port import Amqp091FaultPort
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
-__all__ = ["Amqp091Connection"]
-
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 

@@ -18,8 +18,6 @@ from fakeamqp.protocols.base.connection_states import ConnectionState
 if TYPE_CHECKING:
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
-__all__ = ["CHANNEL_TRANSITIONS", "CONNECTION_TRANSITIONS", "ChannelState"]
-
 
 class ChannelState(Enum):
     """The state of a channel."""

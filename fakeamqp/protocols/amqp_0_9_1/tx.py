@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-__all__ = ["commit", "rollback", "select"]
-
 
 def select(channel: Amqp091Channel, method: Method) -> None:
     """Make the channel transactional; repeating this keeps the open transaction (tx.select/repeatable)."""

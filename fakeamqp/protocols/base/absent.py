@@ -10,8 +10,6 @@ from collections.abc import Iterable
 
 from fakeamqp.model.errors import NotImplementedHere
 
-__all__ = ["is_absent", "refuse_if_absent"]
-
 
 def is_absent(method: str, absent: Iterable[str]) -> bool:
     """Whether a method, such as "tx.select", is one of the absent classes and methods."""

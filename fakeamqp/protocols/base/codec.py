@@ -8,24 +8,6 @@ from typing import ClassVar, Final
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = [
-    "EXPIRATION_HEADER",
-    "MESSAGE_ID_HEADER",
-    "SECRET_FIELDS",
-    "SMALL",
-    "TYPE_HEADER",
-    "FieldError",
-    "FieldNameError",
-    "FrameError",
-    "WireError",
-    "add_piece",
-    "encoded",
-    "fits_short_string",
-    "hide_in_urls",
-    "shown_fields",
-    "ttl",
-]
-
 #: The property `type`, under the name that Qpid Broker-J gives it when it converts messages.
 TYPE_HEADER: Final = "x-jms-type"
 #: The header for a message id that is no UUID, in a protocol that has no such field.

@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CONNECTION_TRANSITIONS", "ConnectionState", "ConnectionTransitions"]
-
 
 class ConnectionState(Enum):
     """The state of a connection; the table of its protocol has the transitions."""

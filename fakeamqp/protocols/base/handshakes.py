@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.timers import Timer
 
-__all__ = ["MOST_WARNINGS", "PERIOD", "HandshakeLog", "HandshakeTimeout", "LimitedLog", "PendingHandshakes"]
-
 _log = logging.getLogger("fakeamqp")
 
 #: How many warnings are logged in each period.

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer
     from fakeamqp.protocols.base.server_connection import ServerConnection
 
-__all__ = ["Heartbeats"]
-
 _MARGIN = 1e-6
 """Seconds. Sums of instants are not exact, so a remainder below this counts as elapsed."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from fakeamqp.connection import PeerAddress
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["LOCALES", "MECHANISMS", "Login", "MalformedResponse", "Mechanism", "NotOffered", "why_not_opened"]
-
 LOCALES = ("en_US",)
 """The languages of texts that every broker offers (connection.start/locales-required-support)."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer
     from fakeamqp.protocols.base.server_connection import ServerConnection
 
-__all__ = ["Outbox"]
-
 _LOOKS = 10
 """How often `SendTimeout` looks in each of its periods, so that it ends at most a tenth later."""
 

@@ -14,8 +14,6 @@ from fakeamqp.protocols.base.connection_states import ConnectionState
 if TYPE_CHECKING:
     from fakeamqp.protocols.base.server_connection import ServerConnection
 
-__all__ = ["ConnectionFaultPort"]
-
 _ENDED = frozenset((ConnectionState.CLOSED, ConnectionState.REFUSED))
 
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
-__all__ = ["ServerConnection"]
-
 _log = logging.getLogger("fakeamqp")
 
 _HANDSHAKE_TIMEOUT = 10.0

@@ -55,8 +55,9 @@ from fakeamqp.trace.truncation import Truncated, full_size
 if TYPE_CHECKING:
     from fakeamqp.dialects import Part
     from fakeamqp.faults.port import FaultPort
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method, Record
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
+    from fakeamqp.protocols.amqp_0_9_1.codec.record import Record
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
     from fakeamqp.protocols.amqp_0_9_1.dialect.groups import MethodGroup091
 

@@ -17,27 +17,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.record import Reader, Writer
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
 
-__all__ = [
-    "EMPTY_TABLE",
-    "Bit",
-    "BitType",
-    "Exact",
-    "Headers",
-    "Long",
-    "LongLong",
-    "LongStr",
-    "Octet",
-    "Short",
-    "ShortStr",
-    "Table",
-    "Timestamp",
-    "WireType",
-    "check_bytes",
-    "skipped",
-    "skipped_string",
-    "wire_type",
-]
-
 
 class WireType:
     """How values of one type are put into bytes. Immutable."""

@@ -9,26 +9,6 @@ import struct
 
 from fakeamqp.protocols.base.codec import FieldError
 
-__all__ = [
-    "CONTENT_HEADER",
-    "FRAME_BODY",
-    "FRAME_CONTENT_HEADER",
-    "FRAME_END",
-    "FRAME_HEADER",
-    "FRAME_HEARTBEAT",
-    "FRAME_METHOD",
-    "FRAME_OVERHEAD",
-    "HEARTBEAT_FRAME",
-    "SHARED_BODY",
-    "body_pieces",
-    "content_frames",
-    "content_pieces",
-    "frame",
-    "header_frame",
-    "method_frame",
-    "split_body",
-]
-
 FRAME_METHOD = 1
 FRAME_CONTENT_HEADER = 2
 FRAME_BODY = 3

@@ -30,18 +30,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
 
-__all__ = [
-    "BOTH",
-    "CLIENT",
-    "EXTENSION",
-    "SERVER",
-    "Method",
-    "Record",
-    "bare_method",
-    "method",
-    "methods_by_index",
-]
-
 #: the values of `received_by`
 CLIENT: Final = ("client",)
 SERVER: Final = ("server",)

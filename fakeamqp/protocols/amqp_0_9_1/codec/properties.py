@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import FieldInput, FieldValue, Grammar
 
-__all__ = ["BasicProperties", "Properties", "RawTable", "properties"]
-
 #: the bytes of a table and the grammar that decoded them
 RawTable: TypeAlias = "tuple[bytes, Grammar]"
 

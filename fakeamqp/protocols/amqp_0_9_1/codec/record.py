@@ -22,7 +22,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import OCTET
 from fakeamqp.protocols.base.codec import FieldError, FrameError, WireError, shown_fields
 
 if TYPE_CHECKING:
-    from typing_extensions import dataclass_transform
+    from typing_extensions import dataclass_transform as dataclass_transform
 
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
 else:
@@ -31,22 +31,6 @@ else:
         """For type checkers only: nothing else needs typing_extensions."""
         return lambda function: function
 
-
-__all__ = [
-    "Field",
-    "Layout",
-    "OnFirstUse",
-    "Reader",
-    "Record",
-    "Writer",
-    "apart",
-    "compile_function",
-    "dataclass_transform",
-    "declare",
-    "fits",
-    "indented",
-    "unreadable",
-]
 
 Layout: TypeAlias = "tuple[tuple[str, str], ...]"
 

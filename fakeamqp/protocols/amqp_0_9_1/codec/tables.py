@@ -32,35 +32,10 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union
 
 from fakeamqp.protocols.base.codec import FieldError, FieldNameError, FrameError
-from fakeamqp.timestamps import Timestamp
+from fakeamqp.timestamps import Timestamp as Timestamp
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-__all__ = [
-    "MAX_DEPTH",
-    "OCTET",
-    "PUBLISHED",
-    "PUBLISHED_0_9",
-    "RABBITMQ",
-    "RABBITMQ_INPUT",
-    "REMOVED",
-    "DeepArray",
-    "DeepTable",
-    "ExactTable",
-    "FieldInput",
-    "FieldValue",
-    "Grammar",
-    "Removed",
-    "Timestamp",
-    "edit_table",
-    "encode_short_string",
-    "encode_table",
-    "exact_fields",
-    "field_tag",
-    "rewritten_table",
-    "splice_table",
-]
 
 #: How deep nested tables and arrays are decoded; below, they become `DeepTable` and `DeepArray`. The protocol
 #: has no limit (0-9-1/types/table-nested), but Python's stack has one. Encoding refuses deeper values.

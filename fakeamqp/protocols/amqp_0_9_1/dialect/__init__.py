@@ -23,7 +23,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import METHODS
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.amqp_0_9_1.codec.record import apart
+from fakeamqp.protocols.amqp_0_9_1.codec.record import Record, apart
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.dialect.dialogue import Dialogue091
 from fakeamqp.protocols.amqp_0_9_1.dialect.groups import CONFIRMS, LARGEST_PAYLOAD, PUBLISH, MethodGroup091
@@ -36,11 +36,8 @@ from fakeamqp.trace.truncation import Truncated
 if TYPE_CHECKING:
     from fakeamqp.dialects import Direction, Malformation, Part
     from fakeamqp.faults.port import FaultPort
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Record
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
-
-__all__ = ["DIALECT", "METHOD_NAMES", "PARTS", "Dialect091", "method_info"]
 
 PARTS: dict[int, Part] = {
     FRAME_METHOD: "method",

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from fakeamqp.trace.dialogue import Key, Step
     from fakeamqp.trace.events import FrameEvent
 
-__all__ = ["OTHER", "Dialogue091", "DialogueChannel"]
-
 OTHER = {"received": "sent", "sent": "received"}
 """The direction of an answer, by that of its request."""
 _DELIVERS = ("basic.deliver", "file.deliver", "stream.deliver")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.dialect import Dialect091
 
-__all__ = ["CONFIRMS", "LARGEST_PAYLOAD", "PUBLISH", "MethodGroup091"]
-
 PUBLISH = "basic.publish"
 CONFIRMS = frozenset(("basic.ack", "basic.nack"))
 _DELIVERIES = frozenset(("basic.deliver", "basic.get-ok", "file.deliver", "stream.deliver"))

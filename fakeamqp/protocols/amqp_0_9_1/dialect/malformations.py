@@ -17,8 +17,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
 if TYPE_CHECKING:
     from fakeamqp.faults.frame_group import FrameGroup
 
-__all__ = ["MALFORMATIONS"]
-
 _UNKNOWN = 4242
 _GARBAGE = b"\xa0\xa1\xa2\0\0\0\x08" + bytes(range(0xB0, 0xB9))
 """Read as a frame it is small and of an unknown type, so no client waits for the rest of it."""
