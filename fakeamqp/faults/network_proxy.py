@@ -65,7 +65,7 @@ class NetworkProxy:
         self._timer: Cancellable | None = None
         self._due: float | None = None
         self._feeding = False
-        self.over = False
+        self.over: bool = False
         """True if a toxic has ended the connection."""
         self._eof_told = False
         self._finished = False
