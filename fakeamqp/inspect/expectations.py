@@ -368,13 +368,23 @@ def _tests(name: str, wanted: Any) -> list[_Test]:
             _Test(f"headers[{key!r}]", value, _shown(value), _header_reader(key), _fits(value))
             for key, value in wanted.items()
         ]
+    is_json = isinstance(wanted, (dict, list))
+    shown = _cut(repr(wanted), _WIDEST) if is_json else _shown(wanted)
     if name == "body":
-        return [_Test(name, wanted, _body_shown(wanted), lambda record: record[1].body, _body_fits(wanted))]
+        shown = f"JSON {shown}" if is_json else shown
+        return [_Test(name, wanted, shown, lambda record: record[1].body, _body_fits(wanted))]
     if name == "json":
-        shown = _body_shown(wanted).removeprefix("JSON ")
-        return [_Test(name, wanted, shown, lambda record: _parsed(record[1].body), _json_fits(wanted))]
+        return [
+            _Test(
+                name,
+                wanted,
+                shown.removeprefix("JSON "),
+                lambda record: _parsed(record[1].body),
+                lambda value: next(_differences(wanted, value), None) is None,
+            )
+        ]
     fits = _topic_fits(wanted) if name == "routing_key" and isinstance(wanted, str) else _fits(wanted)
-    return [_Test(name, wanted, _shown(wanted), _reader(name), fits, name not in _OF_THE_EVENT)]
+    return [_Test(name, wanted, shown, _reader(name), fits, name not in _OF_THE_EVENT)]
 
 
 def _reader(name: str) -> Callable[[Any], Any]:
@@ -437,10 +447,6 @@ def _body_fits(wanted: Any) -> Callable[[bytes], bool]:
     return _fits(wanted)
 
 
-def _json_fits(wanted: Any) -> Callable[[Any], bool]:
-    return lambda value: next(_differences(wanted, value), None) is None
-
-
 # --- words ------------------------------------------------------------------------------------------------
 
 
@@ -456,12 +462,6 @@ def _shown(value: Any) -> str:
     if _is_predicate(value):
         return f"what {getattr(value, '__qualname__', None) or repr(value)} accepts"
     return "not there" if value is None else _cut(repr(value), _WIDEST)
-
-
-def _body_shown(wanted: Any) -> str:
-    if isinstance(wanted, (dict, list)):
-        return f"JSON {_cut(repr(wanted), _WIDEST)}"
-    return _shown(wanted)
 
 
 def _reasons(test: _Test, record: Any) -> Iterator[tuple[str, str]]:

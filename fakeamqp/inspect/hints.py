@@ -28,8 +28,7 @@ _LATEST = 15
 def loop_hint(awaitable: str) -> str:
     """What to do about a wait that has blocked the event loop of its caller; "" outside of a coroutine.
 
-    Args:
-        awaitable: the coroutine to use instead, such as "wait_for_async".
+    `awaitable` is the coroutine to use instead, such as "wait_for_async".
     """
     asyncio = sys.modules.get("asyncio")
     if asyncio is None or asyncio._get_running_loop() is None:
@@ -43,12 +42,8 @@ def loop_hint(awaitable: str) -> str:
 def wait_hints(state: BrokerState, awaitable: str = "") -> str:
     """Lines to add to the error of a wait or an expectation: what holds the broker or its clients up; or "".
 
-    Args:
-        state: of the broker.
-        awaitable: see `loop_hint`; "" for a call that has not waited.
-
-    Raises:
-        BrokerError: the broker was not started, so that nothing can have happened.
+    `awaitable` is as in `loop_hint`, "" for a call that has not waited. Raises BrokerError if the broker was
+    not started, so that nothing can have happened.
     """
     state.check_started()
     texts = (
@@ -120,10 +115,7 @@ def _queues(state: BrokerState) -> list[Queue]:
 
 
 def wait_report(state: BrokerState, awaitable: str = "") -> str:
-    """Lines to add to the error of a wait that timed out: hints, what the broker holds, the latest events.
-
-    Arguments and errors are those of `wait_hints`.
-    """
+    """Those of `wait_hints`, what the broker holds, and the latest events: for a wait that timed out."""
     hints = wait_hints(state, awaitable)
     lines = ["", *_held(state)]
     events = "" if state.latest_events is None else state.latest_events(_LATEST)

@@ -174,11 +174,7 @@ class Inspection:
     def queues(self, virtual_host: str | None = None) -> tuple[QueueView, ...]:
         """The queues, in the order they were declared.
 
-        Args:
-            virtual_host: only those of this one; None for those of all, one virtual host after the other.
-
-        Raises:
-            NoSuchVirtualHost: no virtual host has this name.
+        Those of one virtual host, or (None) of all, one after the other. Raises NoSuchVirtualHost.
         """
         from fakeamqp.inspect.topology import queue_views
 
@@ -197,11 +193,7 @@ class Inspection:
     def exchanges(self, virtual_host: str | None = None) -> tuple[ExchangeView, ...]:
         """The exchanges, predeclared ones included, in the order they were declared.
 
-        Args:
-            virtual_host: only those of this one; None for those of all, one virtual host after the other.
-
-        Raises:
-            NoSuchVirtualHost: no virtual host has this name.
+        Those of one virtual host, or (None) of all, one after the other. Raises NoSuchVirtualHost.
         """
         from fakeamqp.inspect.topology import exchange_views
 
@@ -210,11 +202,7 @@ class Inspection:
     def consumers(self, virtual_host: str | None = None) -> tuple[ConsumerView, ...]:
         """The consumers, queue by queue, in the order they started.
 
-        Args:
-            virtual_host: only those of this one; None for those of all, one virtual host after the other.
-
-        Raises:
-            NoSuchVirtualHost: no virtual host has this name.
+        Those of one virtual host, or (None) of all, one after the other. Raises NoSuchVirtualHost.
         """
         from fakeamqp.inspect.topology import consumer_views
 
@@ -223,11 +211,7 @@ class Inspection:
     def policies(self, virtual_host: str | None = None) -> tuple[PolicyView, ...]:
         """The policies, then the operator policies, each in the order they were first set.
 
-        Args:
-            virtual_host: only those of this one; None for those of all.
-
-        Raises:
-            NoSuchVirtualHost: no virtual host has this name.
+        Those of one virtual host, or (None) of all. Raises NoSuchVirtualHost.
         """
         from fakeamqp.inspect.topology import policy_views
 

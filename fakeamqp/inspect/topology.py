@@ -192,7 +192,7 @@ class QueueView:
     bindings: tuple[BindingView, ...]
 
     def __repr__(self) -> str:
-        line = counts_line(self.name, self.virtual_host, self.ready, self.unacked, len(self.consumers))
+        line = _counts_line(self.name, self.virtual_host, self.ready, self.unacked, len(self.consumers))
         aside = f" set_aside={self.set_aside}" if self.set_aside else ""
         return line[:-1] + aside + _policies(self.policy, self.operator_policy) + ">"
 
@@ -246,7 +246,7 @@ def _policies(policy: str | None, operator_policy: str | None) -> str:
     return "".join(f" {word}={name!r}" for word, name in named if name is not None)
 
 
-def counts_line(name: str, virtual_host: str, ready: int, unacked: int, consumers: int) -> str:
+def _counts_line(name: str, virtual_host: str, ready: int, unacked: int, consumers: int) -> str:
     """The representation of a queue."""
     return f"<queue {name!r}{elsewhere(virtual_host)} ready={ready} unacked={unacked} consumers={consumers}>"
 
@@ -254,7 +254,7 @@ def counts_line(name: str, virtual_host: str, ready: int, unacked: int, consumer
 def queue_line(queue: Queue) -> str:
     """The representation of a queue, made without its view."""
     counts = (len(queue.ready), len(queue.unacked), len(queue.subscriptions))
-    return counts_line(queue.name, queue.virtual_host.name, *counts)
+    return _counts_line(queue.name, queue.virtual_host.name, *counts)
 
 
 def queue_view(state: BrokerState, name: str, virtual_host: str = "/") -> QueueView:
@@ -460,11 +460,7 @@ def find_virtual_host(state: BrokerState, name: str) -> VirtualHost:
 
 
 def _went(state: BrokerState, kind: str, virtual_host: str, name: str) -> str:
-    """A line about the reset that has removed the missing entity; "" if none has.
-
-    Raises:
-        BrokerError: the broker was not started, so the entity cannot be there yet.
-    """
+    """A line about the reset that has removed the missing entity; "" if none has. The broker has started."""
     state.check_started()
     hint = state.resets.miss(kind, virtual_host, name)
     return hint and f"\n{hint}"

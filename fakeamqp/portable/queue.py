@@ -68,6 +68,8 @@ class ReceivedMessage(ContentView):
 class PortableQueue:
     """A queue, on a broker of the test or on a real one. Each number is read at the moment of its access.
 
+    Reading raises RequestRefused if the queue does not exist, or is exclusive to a connection of the app.
+
     Its requests are those of a client of its own, so what happens to the connections of the app does not
     matter. In a coroutine, await the methods that end in `_async`.
 
@@ -96,20 +98,12 @@ class PortableQueue:
 
     @property
     def ready(self) -> int:
-        """The number of messages ready for delivery.
-
-        Raises:
-            RequestRefused: the queue does not exist, or is exclusive to a connection of the app.
-        """
+        """The number of messages ready for delivery."""
         return self._seen()["ready"]
 
     @property
     def consumers(self) -> int:
-        """The number of consumers.
-
-        Raises:
-            RequestRefused: the queue does not exist, or is exclusive to a connection of the app.
-        """
+        """The number of consumers."""
         return self._seen()["consumers"]
 
     def wait_for(

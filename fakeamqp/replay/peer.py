@@ -195,11 +195,11 @@ def same(recorded: RecordedReply, replayed: RecordedReply, names: Names) -> bool
 
 
 def _learn(recorded: RecordedReply, replayed: RecordedReply, names: Names) -> None:
-    one, other = recorded.method, replayed.method
-    if isinstance(one, m.QueueDeclareOk) and isinstance(other, m.QueueDeclareOk):
-        names.learn(one.queue, other.queue)
-    if isinstance(one, m.BasicConsumeOk) and isinstance(other, m.BasicConsumeOk):
-        names.learn(one.consumer_tag, other.consumer_tag)
+    for name in ("queue", "consumer_tag"):
+        if isinstance(recorded.method, (m.QueueDeclareOk, m.BasicConsumeOk)) and hasattr(
+            recorded.method, name
+        ):
+            names.learn(getattr(recorded.method, name), getattr(replayed.method, name))
     if recorded.properties is not None and replayed.properties is not None:
         # Direct reply-to: the broker replaces the name of the pseudo-queue by a generated one.
         names.learn(recorded.properties.reply_to, replayed.properties.reply_to)
@@ -245,12 +245,7 @@ _MOST = 1024 * 1024
 class Peer:
     """A connection to the broker under test, and the replies that arrived on it.
 
-    Args:
-        socket: a connected socket; the peer closes it.
-        login: replaces the recorded login.
-        names: the names that the brokers generated, shared by all peers.
-        header: the protocol header.
-        refused: the recorded login was refused, so this one must be refused as well.
+    It closes the socket. If the recorded login was `refused`, this one must be refused as well.
     """
 
     def __init__(
@@ -344,8 +339,6 @@ class Peer:
             return payload
         properties = header[1]
         reply_to, properties.reply_to = properties.reply_to, self._names.of(properties.reply_to)
-        return (
-            payload
-            if reply_to == properties.reply_to
-            else payload[: CONTENT_HEADER.size] + properties.encode()
-        )
+        if reply_to != properties.reply_to:
+            payload = payload[: CONTENT_HEADER.size] + properties.encode()
+        return payload

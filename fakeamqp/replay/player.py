@@ -216,11 +216,9 @@ class _Player:
                 self._play(event)
             elif isinstance(event, FrameEvent) and event.alias not in self._found:
                 spoken = self._others.get(event.alias)
-                why = (
-                    "its beginning is not in the recording"
-                    if spoken is None
-                    else f"it uses AMQP {spoken}; replay supports only 0-9-1"
-                )
+                why = f"it uses AMQP {spoken}; replay supports only 0-9-1"
+                if spoken is None:
+                    why = "its beginning is not in the recording"
                 self._found[event.alias] = Comparison(event.connection or "", event.alias, skipped=why)
         self._report_unexpected()
         return Replay(tuple(self._found.values()))
@@ -334,10 +332,7 @@ class _Player:
         return (alias, channel) in self._not_compared or (alias, 0) in self._not_compared
 
     def _stop_comparing(self, alias: str, channel: int, why: str = "") -> str:
-        """Skip later answers, which would differ for this reason alone.
-
-        Returns the note for the difference.
-        """
+        """Skip later answers, which would differ for this reason alone; return a note for the difference."""
         self._not_compared[alias, channel] = None
         what = f"channel {channel}" if channel else "this connection"
         return f"{why}later answers on {what} are not compared"
