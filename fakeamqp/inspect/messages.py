@@ -49,7 +49,6 @@ __all__ = [
     "views",
 ]
 
-
 _LONGEST_SHOWN = 60
 
 

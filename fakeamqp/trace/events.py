@@ -23,7 +23,6 @@ __all__ = [
     "reason_text",
 ]
 
-
 _T = TypeVar("_T")
 
 

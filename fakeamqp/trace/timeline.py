@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Packed", "Trace", "events_of", "line_of"]
 
-
 _ARROWS = {"received": "->", "sent": "<-"}
 
 

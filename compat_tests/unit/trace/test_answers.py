@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fakeamqp.trace.checks.answers import Answers
+from fakeamqp.trace.checks.invariants import Answers
 from fakeamqp.trace.checks.messages import Moment
 from fakeamqp.trace.dialogue import Asked, Opened
 

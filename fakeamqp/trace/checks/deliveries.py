@@ -10,7 +10,6 @@ from fakeamqp.trace.checks.rows import Check, Record, TraceRow, found
 
 __all__ = ["FifoCheck", "HighWater", "fifo_violations", "unacked_high_water"]
 
-
 _IN_QUEUE = frozenset(("enqueued", "delivered", "acked", "rejected", "requeued"))
 
 

@@ -39,7 +39,6 @@ from fakeamqp.trace.truncation import full_size
 
 __all__ = ["KINDS", "Queues", "Rows", "is_problem", "kind_of", "line_of", "queues_of"]
 
-
 KINDS = ("method", "frame", "heartbeat", "model", "connection", "fault")
 _METHOD, _FRAME, _HEARTBEAT, _MODEL, _CONNECTION, _FAULT = range(6)
 _MOST_BODY = 16_384
