@@ -87,7 +87,6 @@ class PendingHandshakes(Extension):
             give_up_oldest("too many connections have not logged in")
 
     def end(self, connection: object) -> None:
-        """The handshake is complete, or the connection has ended."""
         self._pending.pop(connection, None)
 
 
@@ -98,8 +97,6 @@ class HandshakeTimeout:
     broker's clock, if that clock holds new connections to it (`Clock.holds_newcomers`). On the client's clock
     the time does not count in which the broker was too busy to serve the client.
     """
-
-    __slots__ = ("_busy", "_label", "_on_expiry", "_peer_timer", "_seconds", "_state", "_timer")
 
     def __init__(
         self, state: BrokerState, seconds: float, label: str, on_expiry: Callable[[], object]

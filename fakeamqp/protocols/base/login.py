@@ -108,8 +108,6 @@ class Login:
     classes of those that the protocol implements.
     """
 
-    __slots__ = ("_attempt", "_classes", "_mechanisms", "_peer", "_state", "mechanism")
-
     def __init__(
         self,
         state: BrokerState,

@@ -159,8 +159,6 @@ class SendTimeout:
     count in which the broker was too busy to send.
     """
 
-    __slots__ = ("_busy", "_connection", "_looks", "_taken", "_timer")
-
     def __init__(self, connection: ServerConnection) -> None:
         self._connection = connection
         self._timer: Timer | None = None

@@ -147,7 +147,6 @@ class ServerConnection(ClientConnection):
     # --- bytes ---------------------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
-        """Split the input into frames and dispatch each."""
         heartbeats = self.heartbeats
         heartbeats.heard_before = heartbeats.heard_at
         heartbeats.heard_at = self.heard_at = self.broker.clock.now()
@@ -163,7 +162,6 @@ class ServerConnection(ClientConnection):
         self._handle(data)
 
     def operations_ended(self) -> None:
-        """Handle the input that has waited."""
         self.outbox.notify()
         self.resume_input()
 
@@ -438,7 +436,6 @@ class ServerConnection(ClientConnection):
             _log.warning(f"%s: {text}", self.name, *arguments)
 
     def _report(self, event: str, text: str) -> None:
-        """Tell the trace."""
         if self.broker.tap is not None:
             self.broker.tap.connection(self.name, event, text)
 
