@@ -133,11 +133,11 @@ def _filtered(call: ApiCall, rows: Sequence[dict[str, Any]]) -> Sequence[dict[st
     kept: list[dict[str, Any]] = []
     steps = 0
     for row in rows:
-        found = pattern.run(str(row.get("name", "")))
-        steps += found.steps
+        fits, taken = pattern.run(str(row.get("name", "")))
+        steps += taken
         if steps > _MOST_STEPS:
             raise bad_request("The search with this pattern takes too long: give a simpler one.")
-        if found.fits:
+        if fits:
             kept.append(row)
     return kept
 

@@ -81,14 +81,6 @@ def report_settled(
 ) -> None:
     """Report that these deliveries are about to be settled in that way."""
     for delivery in deliveries:
-        holder = delivery.holder
-        consumer = None if holder is None else holder.tag
-        tap.event(
-            event,
-            connection,
-            delivery.queued.message,
-            delivery.queue.name,
-            consumer,
-            channel,
-            delivery.tag,
-        )
+        consumer = None if delivery.holder is None else delivery.holder.tag
+        message, queue = delivery.queued.message, delivery.queue.name
+        tap.event(event, connection, message, queue, consumer, channel, delivery.tag)

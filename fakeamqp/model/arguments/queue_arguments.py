@@ -16,6 +16,7 @@ from fakeamqp.model.arguments import values
 from fakeamqp.model.arguments.rows import (
     Argument,
     PolicyKey,
+    Read,
     Taken,
     argument_wins,
     option,
@@ -70,12 +71,8 @@ def _dead_letter_routing_key(reader: ArgumentReader, name: str) -> str:
     return key
 
 
-def _strategy(reader: ArgumentReader, name: str) -> str:
-    return reader.choice(name, get_args(Strategy), "invalid_dlx_strategy")
-
-
-def _overflow(reader: ArgumentReader, name: str) -> str:
-    return reader.choice(name, get_args(Overflow), "invalid_overflow")
+def _one_of(legal: tuple[str, ...], refusal: str) -> Read:
+    return lambda reader, name: reader.choice(name, legal, refusal)
 
 
 def _version(reader: ArgumentReader, name: str) -> None:
@@ -209,7 +206,7 @@ class QueueOptions:
     )
     dead_letter_strategy: Strategy = option(
         "x-dead-letter-strategy",
-        _strategy,
+        _one_of(get_args(Strategy), "invalid_dlx_strategy"),
         {"quorum": Taken(position=30)},
         PolicyKey(
             values.one_of(*get_args(Strategy), refusal="is not a valid dead letter strategy"),
@@ -230,21 +227,15 @@ class QueueOptions:
         _limit(values.natural("is not a valid maximum length in bytes"), merges={"stream": policy_wins}),
     )
     max_in_memory_length: ClassVar[Argument] = Argument(
-        "x-max-in-memory-length",
-        ArgumentReader.count,
-        {"quorum": Taken(position=70)},
-        _IN_MEMORY,
+        "x-max-in-memory-length", ArgumentReader.count, {"quorum": Taken(position=70)}, _IN_MEMORY
     )
     max_in_memory_bytes: ClassVar[Argument] = Argument(
-        "x-max-in-memory-bytes",
-        ArgumentReader.count,
-        {"quorum": Taken(position=80)},
-        _IN_MEMORY,
+        "x-max-in-memory-bytes", ArgumentReader.count, {"quorum": Taken(position=80)}, _IN_MEMORY
     )
     max_priority: int | None = option("x-max-priority", ArgumentReader.priority, _CLASSIC)
     overflow: Overflow = option(
         "x-overflow",
-        _overflow,
+        _one_of(get_args(Overflow), "invalid_overflow"),
         _both(90),
         PolicyKey(
             values.one_of(*get_args(Overflow), refusal="is not a valid overflow value"),

@@ -54,14 +54,6 @@ class Repeats(NamedTuple):
     """Whether the group may match without taking a character."""
 
 
-class Found(NamedTuple):
-    """The result of a search."""
-
-    fits: bool
-    steps: int
-    """The steps that the search has taken: more than `MOST_STEPS` if the bound has ended it."""
-
-
 _Loops: TypeAlias = "tuple[int, int, Any] | None"
 """The turns of the innermost repetition, where the last one began, and the repetition around it."""
 _Groups: TypeAlias = "tuple[Any, ...]"
@@ -105,10 +97,10 @@ class Program:
 
     def search(self, text: str) -> bool:
         """Whether the pattern fits a part of the text. False if the bound ends the search."""
-        return self.run(text).fits
+        return self.run(text)[0]
 
-    def run(self, text: str) -> Found:
-        """Search, and count the steps."""
+    def run(self, text: str) -> tuple[bool, int]:
+        """Search, and count the steps: more than `MOST_STEPS` if the bound has ended the search."""
         text = octets(text)
         memo: dict[_State, tuple[int, _Groups] | None] = {}
         groups: _Groups = (None,) * (2 * self._slots)
@@ -117,11 +109,11 @@ class Program:
             if self._first is None or (start < len(text) and text[start] in self._first):
                 fits, steps = self._from((0, start, None, groups), text, memo, steps)
                 if fits:
-                    return Found(True, steps)
+                    return True, steps
             steps += 1
             if steps > MOST_STEPS:
                 break
-        return Found(False, steps)
+        return False, steps
 
     def _from(
         self, start: _State, text: str, memo: dict[_State, tuple[int, _Groups] | None], steps: int

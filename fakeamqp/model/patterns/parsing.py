@@ -52,13 +52,7 @@ _POSIX = {
     "word": _WORD,
     "xdigit": _bits("0123456789abcdefABCDEF"),
 }
-_CLASSES = {
-    "d": _DIGITS,
-    "w": _WORD,
-    "s": _SPACE,
-    "h": _bits("\t \xa0"),
-    "v": _bits("\n\v\f\r\x85"),
-}
+_CLASSES = {"d": _DIGITS, "w": _WORD, "s": _SPACE, "h": _bits("\t \xa0"), "v": _bits("\n\v\f\r\x85")}
 _CLASSES |= {letter.upper(): _ALL & ~bits for letter, bits in _CLASSES.items()}
 _CONTROLS = {"a": 7, "e": 27, "f": 12, "n": 10, "r": 13, "t": 9}
 _WORD_CHARACTERS = frozenset(chr(each) for each in range(256) if _WORD >> each & 1)

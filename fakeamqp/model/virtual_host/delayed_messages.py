@@ -67,9 +67,7 @@ class DelayedMessages:
             # The exact instant, not its millisecond: advancing time by the delay must reach it.
             messages: list[tuple[Exchange, Message, int]] = []
             timer = self._virtual_host.call_at(
-                now + delay / 1000,
-                partial(self._publish, due),
-                partial(_words, exchange.name, messages),
+                now + delay / 1000, partial(self._publish, due), partial(_words, exchange.name, messages)
             )
             batch = batches[exchange.name] = (timer, messages)
         self._virtual_host.state.memory.hold(message)

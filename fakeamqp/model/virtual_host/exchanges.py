@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.equivalence import check_alternate, check_name, check_same_exchange
 from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
-from fakeamqp.model.exchanges import (
-    EXCHANGE_TYPES,
-    STANDARD_TYPES,
-    DefaultExchange,
-    Exchange,
-    exchange_class,
-)
+from fakeamqp.model.exchanges import EXCHANGE_TYPES, STANDARD_TYPES, DefaultExchange, Exchange, exchange_class
 from fakeamqp.model.limits import check_binding_bound
 from fakeamqp.model.operations import STEP, carry_out, in_steps
 from fakeamqp.model.queues import Queue
