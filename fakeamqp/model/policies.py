@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from fakeamqp.errors import FakeAMQPError, nearest
 from fakeamqp.model.arguments.exchange_arguments import ANY_TYPE, EXCHANGE_ARGUMENTS, ExchangeOptions
-from fakeamqp.model.arguments.policy_keys import POLICY_KEYS, key_of, mirroring_problem
-from fakeamqp.model.arguments.queue_arguments import QUEUE_ARGUMENTS, QueueOptions
+from fakeamqp.model.arguments.policy_keys import POLICY_KEYS, mirroring_problem
+from fakeamqp.model.arguments.queue_arguments import QUEUE_ARGUMENTS, QueueOptions, argument_of
 from fakeamqp.model.arguments.rows import argument_wins
 from fakeamqp.model.erlang import pairs_term, term
 from fakeamqp.model.patterns import InvalidPattern, compiled
@@ -107,9 +107,9 @@ APPLY_TO = ("queues", "classic_queues", "quorum_queues", "streams", "exchanges",
 
 _QUEUES = {"classic": "classic_queues", "quorum": "quorum_queues", "stream": "streams"}
 
-_RETRY_TYPE: Final = key_of("delayed_retry_type")
-_RETRY_MIN: Final = key_of("delayed_retry_min")
-_RETRY_MAX: Final = key_of("delayed_retry_max")
+_RETRY_TYPE: Final = argument_of("delayed_retry_type").removeprefix("x-")
+_RETRY_MIN: Final = argument_of("delayed_retry_min").removeprefix("x-")
+_RETRY_MAX: Final = argument_of("delayed_retry_max").removeprefix("x-")
 
 
 Options = TypeVar("Options", QueueOptions, ExchangeOptions)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Ledger
     from fakeamqp.model.deliveries.subscription import Credit, Subscription
     from fakeamqp.model.limits import Bounds
-    from fakeamqp.model.messages.message import Identity
     from fakeamqp.model.policies import Policy
     from fakeamqp.model.races import Races
     from fakeamqp.model.tap import Tap
@@ -142,7 +141,6 @@ class ClientConnection(Protocol):
     """What the model and `inspect` read of a connected client."""
 
     name: str
-    identity: Identity
     protocol: str
     client_properties: Mapping[str, Any]
     heartbeat: int

@@ -61,19 +61,10 @@ POLICY_KEYS: Final[dict[str, PolicyKey]] = {
 _TYPES = {row.key: row.types for row in QUEUE_ARGUMENTS}
 
 
-def key_of(option: str) -> str:
-    """The policy key that sets an option."""
-    return {row.option: row.key for row in _ARGUMENTS if row.option}[option]
-
-
-def policy_keys(personality: str) -> tuple[str, ...]:
-    """The keys that policies may set in the personality of this name."""
-    return tuple(name for name, key in sorted(POLICY_KEYS.items()) if personality in key.versions)
-
-
-def operator_policy_keys(personality: str) -> tuple[str, ...]:
-    """The keys that operator policies may set in the personality of this name."""
-    return tuple(name for name, key in sorted(POLICY_KEYS.items()) if personality in key.operator)
+def policy_keys(personality: str, *, operator: bool = False) -> tuple[str, ...]:
+    """The keys that policies, or operator policies, may set in the personality of this name."""
+    keys = sorted(POLICY_KEYS.items())
+    return tuple(name for name, key in keys if personality in (key.operator if operator else key.versions))
 
 
 def foreign_policy_keys(personality: str) -> dict[str, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from fakeamqp.errors import FakeAMQPError, nearest
-from fakeamqp.model.arguments.policy_keys import foreign_policy_keys, operator_policy_keys, policy_keys
+from fakeamqp.model.arguments.policy_keys import foreign_policy_keys, policy_keys
 from fakeamqp.model.arguments.queue_arguments import CONSUMER_ARGUMENTS, QUEUE_ARGUMENTS, legal_values, taken
 from fakeamqp.model.personality.features import Phase, deprecated_features
 from fakeamqp.model.versions import (
@@ -508,7 +508,7 @@ class Personality(Choices):
     # --- policies, limits and definitions ----------------------------------------------------------
     policy_keys: tuple[str, ...] = derived(policy_keys)
     """The keys of policies."""
-    operator_policy_keys: tuple[str, ...] = derived(operator_policy_keys)
+    operator_policy_keys: tuple[str, ...] = derived(lambda name: policy_keys(name, operator=True))
     """The keys of operator policies."""
     foreign_policy_keys: Mapping[str, tuple[str, ...]] = derived(foreign_policy_keys)
     """By queue type, the keys with which a policy as a whole does not apply to queues of the type."""
