@@ -13,11 +13,10 @@ import pytest
 LATER = {
     "datetime",
     "fakeamqp.faults",
-    "fakeamqp.inspect.connections",
+    "fakeamqp.inspect.topology",
     "fakeamqp.inspect.expectations",
     "fakeamqp.inspect.handles",
     "fakeamqp.inspect.messages",
-    "fakeamqp.inspect.topology",
     "fakeamqp.model.definitions",
     "fakeamqp.model.exchanges.hashing",
     "fakeamqp.protocols.negotiation",

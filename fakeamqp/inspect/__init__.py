@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from fakeamqp.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from fakeamqp.inspect.connections import ChannelView, ConnectionView, SessionView
     from fakeamqp.inspect.errors import (
         BadExpectation,
         Count,
@@ -50,11 +49,14 @@ if TYPE_CHECKING:
     )
     from fakeamqp.inspect.topology import (
         BindingView,
+        ChannelView,
+        ConnectionView,
         ConsumerView,
         CreditView,
         ExchangeView,
         PolicyView,
         QueueView,
+        SessionView,
     )
 
 __all__ = [
@@ -106,7 +108,6 @@ if not TYPE_CHECKING:
     __getattr__ = on_first_use(
         __name__,
         {
-            "fakeamqp.inspect.connections": ("ChannelView", "ConnectionView", "SessionView"),
             "fakeamqp.inspect.errors": (
                 "BadExpectation",
                 "Count",
@@ -145,11 +146,14 @@ if not TYPE_CHECKING:
             ),
             "fakeamqp.inspect.topology": (
                 "BindingView",
+                "ChannelView",
+                "ConnectionView",
                 "ConsumerView",
                 "CreditView",
                 "ExchangeView",
                 "PolicyView",
                 "QueueView",
+                "SessionView",
             ),
         },
     )

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from fakeamqp.errors import BrokerError
-from fakeamqp.inspect.connections import ConnectionView, connection_view
 from fakeamqp.inspect.errors import (
     BadExpectation,
     Count,
@@ -20,9 +19,11 @@ from fakeamqp.inspect.errors import (
 from fakeamqp.inspect.hints import first_of, span, wait_report
 from fakeamqp.inspect.topology import (
     BindingView,
+    ConnectionView,
     ConsumerView,
     QueueView,
     binding_views,
+    connection_view,
     consumer_view,
     find_queue,
     message_views,

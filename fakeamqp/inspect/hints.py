@@ -126,8 +126,7 @@ def wait_report(state: BrokerState, awaitable: str = "") -> str:
 
 def _held(state: BrokerState) -> Iterator[str]:
     """What the broker holds: the queues, those with messages first, and the connections."""
-    from fakeamqp.inspect.connections import connection_view
-    from fakeamqp.inspect.topology import queue_line
+    from fakeamqp.inspect.topology import connection_view, queue_line
 
     queues = sorted(
         _queues(state), key=lambda queue: not (len(queue.ready) or queue.unacked or queue.parked_count)

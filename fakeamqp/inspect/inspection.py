@@ -13,7 +13,6 @@ from fakeamqp.errors import WaitTimeout, check_timeout
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from fakeamqp.inspect.connections import ChannelView, SessionView
     from fakeamqp.inspect.expectations import (
         Expectation,
         Wanted,
@@ -36,7 +35,14 @@ if TYPE_CHECKING:
     )
     from fakeamqp.inspect.predicates import Predicate
     from fakeamqp.inspect.snapshot import Topology
-    from fakeamqp.inspect.topology import ConsumerView, ExchangeView, PolicyView, QueueView
+    from fakeamqp.inspect.topology import (
+        ChannelView,
+        ConsumerView,
+        ExchangeView,
+        PolicyView,
+        QueueView,
+        SessionView,
+    )
     from fakeamqp.model.messages.message import MessageProperties
     from fakeamqp.model.state import BrokerState
 
@@ -301,14 +307,14 @@ class Inspection:
     @property
     def sessions(self) -> tuple[SessionView, ...]:
         """The sessions of AMQP 0-10, oldest first, including those that are kept without a connection."""
-        from fakeamqp.inspect.connections import session_views
+        from fakeamqp.inspect.topology import session_views
 
         return self._reader.read(session_views)
 
     @property
     def channels(self) -> tuple[ChannelView, ...]:
         """The open channels (AMQP 0-10: attached sessions) of all connections, oldest connection first."""
-        from fakeamqp.inspect.connections import connection_views
+        from fakeamqp.inspect.topology import connection_views
 
         views = self._reader.read(connection_views)
         return tuple(channel for view in views for channel in view.channels)

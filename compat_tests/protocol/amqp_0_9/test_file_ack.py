@@ -9,8 +9,8 @@ import pytest
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import bodies, consume, publish_file, take
 from compat_tests.protocol.driver import QuietTap
-from fakeamqp.inspect.connections import connection_views
 from fakeamqp.inspect.messages import queued_view, unacked_view
+from fakeamqp.inspect.topology import connection_views
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 rule = pytest.mark.rule

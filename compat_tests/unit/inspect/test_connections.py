@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from compat_tests.protocol.driver import Server
-from fakeamqp.inspect.connections import connection_views
+from fakeamqp.inspect.topology import connection_views
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 PROPERTIES = {"product": "pika", "version": "1.3", "connection_name": "worker 7", "capabilities": {"x": True}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Server
-from fakeamqp.inspect.connections import connection_views
+from fakeamqp.inspect.topology import connection_views
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, c, x
 from fakeamqp.inspect import CreditView
-from fakeamqp.inspect.connections import connection_views, session_views
+from fakeamqp.inspect.topology import connection_views, session_views
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.inspect.messages import aside_view, queued_view, unacked_view
 from fakeamqp.inspect.topology import find_exchange, find_queue
-from fakeamqp.trace.html.values import body_form, bounded, fields_of
+from fakeamqp.trace.html.rows import body_form, bounded, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
