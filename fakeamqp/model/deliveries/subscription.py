@@ -246,10 +246,7 @@ class Grant(Limit):
     )
 
     def __init__(
-        self,
-        measure: Callable[[Message], int] = lambda message: len(message.body),
-        *,
-        window: bool = True,
+        self, measure: Callable[[Message], int] = lambda message: len(message.body), *, window: bool = True
     ) -> None:
         super().__init__()
         self.open: bool = False

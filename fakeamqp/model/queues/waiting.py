@@ -39,16 +39,7 @@ class QueuedMessage:
     the first one only. `charge` is set where the message has other places (`Memory.hold_queued`).
     """
 
-    __slots__ = (
-        "avoid",
-        "charge",
-        "expires_at",
-        "failures",
-        "message",
-        "position",
-        "redelivered",
-        "returns",
-    )
+    __slots__ = ("avoid", "charge", "expires_at", "failures", "message", "position", "redelivered", "returns")
     failures: int
     charge: Charge
 
