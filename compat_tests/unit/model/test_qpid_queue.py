@@ -12,13 +12,13 @@ from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import InvalidArgument
 from fakeamqp.model.queues import QueueDeclaration
-from fakeamqp.model.queues.qpid import FairShareFifo, QpidOptions, QpidQueue, are_asked_for, qpid_options
+from fakeamqp.model.queues.qpid import FairShareFifo, QpidOptions, QpidQueue, are_asked_for
 
 # --- arguments ---------------------------------------------------------------------------------------
 
 
 def test_arguments() -> None:
-    asked = qpid_options(
+    asked = QpidOptions(
         {
             "qpid.max_count": "3",
             "qpid.max_size": 0,
@@ -34,22 +34,25 @@ def test_arguments() -> None:
             "no-local": "true",
         }
     )
-    assert asked == QpidOptions(
-        max_count=3,
-        policy="ring",
-        levels=4,
-        shares=(5, 2, 5, 5),
-        last_value_key="k",
-        group_key="g",
-        sequence_key="n",
-        auto_delete_delay=7,
-        no_local=True,
-    )
+    assert vars(asked) == {
+        "max_count": 3,
+        "max_size": None,
+        "policy": "ring",
+        "levels": 4,
+        "shares": (5, 2, 5, 5),
+        "last_value_key": "k",
+        "group_key": "g",
+        "sequence_key": "n",
+        "auto_delete_delay": 7,
+        "no_local": True,
+    }
 
 
 def test_nothing_is_asked_for() -> None:
-    assert qpid_options({}) == QpidOptions()
-    assert qpid_options({"no-local": "false", "qpid.group_header_key": "g"}) == QpidOptions()
+    nothing = QpidOptions({})
+    assert not any(asked for name, asked in vars(nothing).items() if name != "policy")
+    meaningless = QpidOptions({"no-local": "false", "qpid.group_header_key": "g"})
+    assert vars(meaningless) == vars(nothing)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +84,7 @@ def test_are_asked_for(arguments: dict[str, Any], asks: bool) -> None:
 )
 def test_values_that_mean_nothing(arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument, match=next(iter(arguments))):
-        qpid_options(arguments)
+        QpidOptions(arguments)
 
 
 # --- levels ------------------------------------------------------------------------------------------

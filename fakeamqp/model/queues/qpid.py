@@ -16,7 +16,7 @@ Source: the documentation of Apache's C++ broker; details by the test suite of i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.queues.waiting import Fifo, QueuedMessage
 
-__all__ = ["FairShareFifo", "QpidOptions", "QpidQueue", "are_asked_for", "qpid_options"]
+__all__ = ["FairShareFifo", "QpidOptions", "QpidQueue", "are_asked_for"]
 
 _MEDIUM = 4
 """The priority of messages without one (0-10: message.delivery-priority)."""
@@ -101,54 +101,39 @@ _NAMES |= {_DELAY, _NO_LOCAL}
 _POLICIES = ("reject", "ring", "ring_strict")
 
 
-@dataclass(frozen=True)
 class QpidOptions:
-    """Counts in messages, sizes in bytes, times in seconds; None means not asked for.
+    """What the arguments of queue.declare ask for; None means not asked for.
 
-    `levels` is the number of priority levels, `shares` how many messages in a row each level may deliver,
-    from the lowest level upwards, 0 for any number. The three keys are names of headers: of messages with
-    the same `last_value_key` the queue keeps the latest; messages with the same `group_key` have one consumer
-    at a time; the broker writes the message's number to `sequence_key`.
+    Counts are in messages, sizes in bytes, times in seconds. `levels` is the number of priority levels,
+    `shares` how many messages in a row each level may deliver, from the lowest level upwards, 0 for any
+    number. The three keys are names of headers: of messages with the same `last_value_key` the queue keeps
+    the latest; messages with the same `group_key` have one consumer at a time; the broker writes the
+    message's number to `sequence_key`.
+
+    Raises:
+        InvalidArgument: an argument has an illegal value.
     """
 
-    max_count: int | None = None
-    max_size: int | None = None
-    policy: Literal["reject", "ring"] = "reject"
-    levels: int | None = None
-    shares: tuple[int, ...] = field(default=())
-    last_value_key: str | None = None
-    group_key: str | None = None
-    sequence_key: str | None = None
-    auto_delete_delay: int | None = None
-    no_local: bool = False
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        levels = _either(arguments, _LEVELS)
+        if levels is not None:
+            levels = min(max(levels, 1), _MOST_LEVELS)
+        self.max_count: int | None = _number(arguments, _MAX_COUNT) or None
+        self.max_size: int | None = _number(arguments, _MAX_SIZE) or None
+        self.policy: Literal["reject", "ring"] = _policy(arguments)
+        self.levels: int | None = levels
+        self.shares: tuple[int, ...] = () if levels is None else _shares(arguments, levels)
+        self.last_value_key: str | None = _text(arguments, _LAST_VALUE_KEY)
+        shares_groups = _truth(arguments, _SHARED_GROUP)
+        self.group_key: str | None = _text(arguments, _GROUP_KEY) if shares_groups else None
+        self.sequence_key: str | None = _text(arguments, _SEQUENCE_KEY)
+        self.auto_delete_delay: int | None = _number(arguments, _DELAY) or None
+        self.no_local: bool = _truth(arguments, _NO_LOCAL)
 
 
 def are_asked_for(arguments: Mapping[str, Any]) -> bool:
     """Whether the arguments contain any of these."""
     return not _NAMES.isdisjoint(arguments)
-
-
-def qpid_options(arguments: Mapping[str, Any]) -> QpidOptions:
-    """Read the arguments of queue.declare.
-
-    Raises:
-        InvalidArgument: one has an illegal value.
-    """
-    levels = _either(arguments, _LEVELS)
-    if levels is not None:
-        levels = min(max(levels, 1), _MOST_LEVELS)
-    return QpidOptions(
-        max_count=_number(arguments, _MAX_COUNT) or None,
-        max_size=_number(arguments, _MAX_SIZE) or None,
-        policy=_policy(arguments),
-        levels=levels,
-        shares=() if levels is None else _shares(arguments, levels),
-        last_value_key=_text(arguments, _LAST_VALUE_KEY),
-        group_key=_text(arguments, _GROUP_KEY) if _truth(arguments, _SHARED_GROUP) else None,
-        sequence_key=_text(arguments, _SEQUENCE_KEY),
-        auto_delete_delay=_number(arguments, _DELAY) or None,
-        no_local=_truth(arguments, _NO_LOCAL),
-    )
 
 
 def _number(arguments: Mapping[str, Any], name: str) -> int | None:
@@ -219,10 +204,10 @@ class QpidQueue(ClassicQueue):
     def check_arguments(
         cls, name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
     ) -> None:
-        qpid_options(arguments)
+        QpidOptions(arguments)
 
     def _prepare(self) -> None:
-        asked = qpid_options(self.arguments)
+        asked = QpidOptions(self.arguments)
         self.asked: QpidOptions = asked
         if asked.max_count is not None or asked.max_size is not None:
             self.declared: QueueOptions = replace(
