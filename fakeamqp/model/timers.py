@@ -232,3 +232,31 @@ class Timers:
             heap[:] = [entry for entry in heap if entry[2].active]
             heapify(heap)
             self._cancelled = 0
+
+
+class Deadline:
+    """Calls a function at one instant, `due`; None means never."""
+
+    __slots__ = ("_callback", "_timer", "_timers", "due")
+
+    def __init__(self, timers: Timers, callback: Callable[[], None]) -> None:
+        self.due: float | None = None
+        self._timers = timers
+        self._callback = callback
+        self._timer: Timer | None = None
+
+    def set(self, due: float | None, label: Label = "") -> None:
+        """Move the timer to an instant. Does nothing if that is `due` already."""
+        if due == self.due:
+            return
+        self.stop()
+        self.due = due
+        self._timer = None if due is None else self._timers.call_at(due, self._fire, label)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _fire(self) -> None:
+        self._timer = self.due = None
+        self._callback()

@@ -26,17 +26,15 @@ from weakref import ref
 
 from fakeamqp.model.deliveries.delivery import Delivery, resume_credits
 from fakeamqp.model.operations import STEP, carry_out, freeing, in_steps
-from fakeamqp.model.queues.browsing import Browsing
 from fakeamqp.model.queues.queue import (
     NOT_SECURED,
-    Deadline,
     DeathReason,
     Queue,
     expires_messages,
     not_persistent,
 )
-from fakeamqp.model.queues.waiting import Fifo, IndexedFifo, PriorityFifo, QueuedMessage
-from fakeamqp.model.timers import MARGIN
+from fakeamqp.model.queues.waiting import Browsing, Fifo, IndexedFifo, PriorityFifo, QueuedMessage
+from fakeamqp.model.timers import MARGIN, Deadline
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments.queue_arguments import QueueOptions
@@ -87,7 +85,7 @@ class ClassicQueue(Queue):
         """Whether subscriptions take basic messages only, and no other message has come since they did."""
         self._has_priorities = self._checks_stored = isinstance(self.ready, PriorityFifo)
         """Whether a stored message may have to be delivered at once, or to be selected."""
-        self._head_expiry = Deadline(self.virtual_host, self._head_is_due)
+        self._head_expiry = Deadline(self.virtual_host.state.timers, self._head_is_due)
         self._failures = self.virtual_host.state.personality.classic_failures
         """The outcomes of deliveries that are counted."""
         self._adopt_limits()

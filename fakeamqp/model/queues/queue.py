@@ -19,7 +19,6 @@ from fakeamqp.model.queues.waiting import MessagesOf, Rotation
 
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Callable
 
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.exchanges.exchange import Binding
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.policies import Policy
     from fakeamqp.model.queues.waiting import QueuedMessage, Waiting
-    from fakeamqp.model.timers import Label, Timer
+    from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["Deadline", "DeathReason", "Queue", "QueueDeclaration", "expires_messages", "not_persistent"]
+__all__ = ["DeathReason", "Queue", "QueueDeclaration", "expires_messages", "not_persistent"]
 
 
 @dataclass(frozen=True)
@@ -91,34 +90,6 @@ def not_persistent(crash: bool) -> tuple[DropReason, str]:
     """Why a crash or a restart drops a message that is not persistent: the reason, and a text."""
     how = "crashed" if crash else "restarted"
     return "crash" if crash else "restart", f"the broker {how}, and the message is not persistent"
-
-
-class Deadline:
-    """Calls a function at one instant of the broker's clock, `due`; None means never."""
-
-    __slots__ = ("_callback", "_timer", "_virtual_host", "due")
-
-    def __init__(self, virtual_host: VirtualHost, callback: Callable[[], None]) -> None:
-        self.due: float | None = None
-        self._virtual_host = virtual_host
-        self._callback = callback
-        self._timer: Timer | None = None
-
-    def set(self, due: float | None, label: Label = "") -> None:
-        """Move the timer to an instant. Does nothing if that is `due` already."""
-        if due == self.due:
-            return
-        self.stop()
-        self.due = due
-        self._timer = None if due is None else self._virtual_host.call_at(due, self._fire, label)
-
-    def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _fire(self) -> None:
-        self._timer = self.due = None
-        self._callback()
 
 
 class Queue:

@@ -30,8 +30,9 @@ from fakeamqp.model.deliveries.subscription import Grant
 from fakeamqp.model.errors import ChannelCrash, NotImplementedHere, PreconditionFailed
 from fakeamqp.model.messages.message import Int64, Message, ReadableProperties
 from fakeamqp.model.operations import freeing
-from fakeamqp.model.queues.queue import NOT_SECURED, Deadline, Queue
+from fakeamqp.model.queues.queue import NOT_SECURED, Queue
 from fakeamqp.model.queues.waiting import QueuedMessage
+from fakeamqp.model.timers import Deadline
 from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:
@@ -399,7 +400,7 @@ class StreamQueue(Queue):
         self.log.lost = lambda lost: self._lost(lost, "retention", detail)
         self._readers: dict[Subscription, _Reader] = {}
         self.refuses_returns: bool = self.virtual_host.state.personality.streams_refuse_rejects
-        self._retention = Deadline(self.virtual_host, self._retain)
+        self._retention = Deadline(self.virtual_host.state.timers, self._retain)
         self._last_properties: tuple[ReadableProperties, ReadableProperties, int] | None = None
         self._adopt_limits()
 

@@ -29,7 +29,7 @@ from fakeamqp.model.errors import (
     NotImplementedHere,
 )
 from fakeamqp.model.operations import carry_out
-from fakeamqp.model.queues.queue import Deadline
+from fakeamqp.model.timers import Deadline
 from fakeamqp.model.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class Branch:
         self.transaction: Transaction = Transaction()
         self.timeout: int = timeout
         self._virtual_host = virtual_host
-        self._deadline = Deadline(virtual_host, self._time_out)
+        self._deadline = Deadline(virtual_host.state.timers, self._time_out)
         self.set_timeout(timeout)
 
     def __repr__(self) -> str:

@@ -27,10 +27,9 @@ from weakref import WeakKeyDictionary
 
 from fakeamqp.model.dead_letters import dead_lettered, is_cycle
 from fakeamqp.model.messages.message import Identity
-from fakeamqp.model.queues.queue import Deadline
 from fakeamqp.model.queues.waiting import joined
 from fakeamqp.model.routing import Outcome
-from fakeamqp.model.timers import MARGIN
+from fakeamqp.model.timers import MARGIN, Deadline
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments.queue_arguments import QueueOptions
@@ -387,7 +386,7 @@ class HeldDeadLetters:
         self._pending: dict[_Held, None] = {}
         """Those in flight, oldest first."""
         self._behind: deque[_Held] = deque()
-        self._deadline = Deadline(queue.virtual_host, self.try_again)
+        self._deadline = Deadline(queue.virtual_host.state.timers, self.try_again)
 
     def __len__(self) -> int:
         return len(self._pending) + len(self._behind)
@@ -526,7 +525,7 @@ class ParkedMessages:
         """A heap of those that wait for a retry: due time, position, message."""
         self._octets = 0
         """The bytes of those."""
-        self._deadline = Deadline(queue.virtual_host, self._retry)
+        self._deadline = Deadline(queue.virtual_host.state.timers, self._retry)
 
     def adopt(self, options: QueueOptions) -> None:
         # Dropping from the head and holding every dead letter are contradictory: RabbitMQ then drops.

@@ -19,11 +19,11 @@ from fakeamqp.model.deliveries.delivery import Delivery, by_consumer, grouped
 from fakeamqp.model.errors import NotImplementedHere, ResourceLocked
 from fakeamqp.model.messages.message import Int64
 from fakeamqp.model.operations import STEP, carry_out, in_steps
-from fakeamqp.model.queues.queue import NOT_SECURED, Deadline, Queue, expires_messages
+from fakeamqp.model.queues.queue import NOT_SECURED, Queue, expires_messages
 from fakeamqp.model.queues.quorum.consumers import QuorumConsumers, ServiceQueue
 from fakeamqp.model.queues.quorum.messages import Overflow, ParkedMessages, ReturnsFirst
 from fakeamqp.model.queues.waiting import QueuedMessage
-from fakeamqp.model.timers import MARGIN
+from fakeamqp.model.timers import MARGIN, Deadline
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments.queue_arguments import QueueOptions
@@ -94,7 +94,7 @@ class QuorumQueue(Queue):
         self.consumers: QuorumConsumers = QuorumConsumers(self)
         self._overflow = Overflow(self)
         self.parked: ParkedMessages = ParkedMessages(self, self._overflow.check)
-        self._expiry = Deadline(self.virtual_host, self._heads_are_due)
+        self._expiry = Deadline(self.virtual_host.state.timers, self._heads_are_due)
         self._adopt()
 
     # --- declaration --------------------------------------------------------------------------------
