@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues.queue import DeathReason, Queue
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["DeadLetter", "DeadLetterRouter", "Death", "Deaths", "claimed_deaths", "dead_lettered", "is_cycle"]
-
 _ORDER = ("original-expiration", "count", "reason", "queue", "time", "exchange", "routing-keys")
 _ORDER_AS_ADDED = (*_ORDER[1:], _ORDER[0])
 _ORDER_BY_NAME = tuple(sorted(_ORDER))

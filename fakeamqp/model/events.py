@@ -9,8 +9,6 @@ This module imports nothing, so that traces can read it without the model.
 
 from __future__ import annotations
 
-__all__ = ["ABSENT", "EVENTS", "EventDeclaration"]
-
 
 class _Absent:
     """The type of `ABSENT`."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.routing import Outcome
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["DropReason", "History", "HistoryRecord", "MessageOutcomes", "OutcomeHistories", "Publication"]
-
 DropReason: TypeAlias = Literal[
     "rejected",
     "expired",

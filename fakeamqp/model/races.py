@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer, Timers
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["ChannelRaces", "Draw", "Late", "RaceKind", "Races", "named", "seeded"]
-
 RaceKind: TypeAlias = Literal["enqueue", "confirm", "settle", "requeue", "dead-letter", "release", "cancel"]
 """What is late: a message, an ack, a requeue, or the end of a channel or connection (release) on its way to a
 queue; a dead letter on its way to its exchange; a confirm; or the notice that a consumer's queue is deleted.

@@ -25,21 +25,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue, QueuedMessage
     from fakeamqp.model.timers import Timer, Timers
 
-__all__ = [
-    "Delivery",
-    "DeliveryTimeouts",
-    "Ending",
-    "Ledger",
-    "accept_all",
-    "by_consumer",
-    "check_returns",
-    "grouped",
-    "reject_all",
-    "release_all",
-    "releasing",
-    "resume_credits",
-]
-
 
 class DeliveryTimeouts:
     """Watches the deliveries of one channel or queue. `running` has the timer of each timeout.

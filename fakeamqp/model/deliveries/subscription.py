@@ -23,22 +23,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues.waiting import Rotation
     from fakeamqp.model.timers import Timer, Timers
 
-__all__ = [
-    "UNLIMITED",
-    "ConsumerTerms",
-    "Credit",
-    "DeliveryLimits",
-    "Gate",
-    "Grant",
-    "InheritedCredit",
-    "Limit",
-    "Rate",
-    "Receipt",
-    "Subscriber",
-    "Subscription",
-    "Window",
-]
-
 UNLIMITED = 0xFFFFFFFF
 """The value of a grant that means no limit (message.flow/infinite)."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["DelayedMessageExchange"]
-
 _LONGEST = 0xFFFFFFFF
 _is_integer = re.compile(r"[+-]?[0-9]+", re.ASCII).fullmatch
 

@@ -26,19 +26,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.routing import ReplyAddress
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = [
-    "Binding",
-    "BindingKey",
-    "DefaultExchange",
-    "Destination",
-    "DirectExchange",
-    "ExactFields",
-    "Exchange",
-    "FanoutExchange",
-    "HeadersExchange",
-    "Target",
-]
-
 Destination: TypeAlias = "Queue | Exchange"
 Target: TypeAlias = "Destination | ReplyAddress | Service"
 BindingKey: TypeAlias = "tuple[Destination, str, Any]"

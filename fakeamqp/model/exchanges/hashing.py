@@ -30,17 +30,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = [
-    "ConsistentHashExchange",
-    "LocalRandomExchange",
-    "ModulusHashExchange",
-    "RandomExchange",
-    "Ring",
-    "Term",
-    "jump",
-    "phash2",
-]
-
 T = TypeVar("T")
 
 Term: TypeAlias = Union[Atom, bytes, int, float, "tuple[Term, ...]", "list[Term]"]

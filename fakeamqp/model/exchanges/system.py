@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["Service", "SystemExchange"]
-
 
 class Service:
     """A service of one virtual host, named by the routing key `key`. It stores no messages.

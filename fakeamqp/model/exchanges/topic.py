@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.exchanges.exchange import Binding, Target
     from fakeamqp.model.messages.message import Message
 
-__all__ = ["TopicExchange", "TopicTrie", "topic_matches"]
-
 T = TypeVar("T")
 
 _LARGEST_AUTOMATON = 16_384

@@ -24,27 +24,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = [
-    "Child",
-    "FieldValue",
-    "FileMessage",
-    "Headers",
-    "Identity",
-    "Int64",
-    "Message",
-    "MessageProperties",
-    "PlainProperties",
-    "ReadableProperties",
-    "StreamMessage",
-    "StructuredMessage",
-    "UnfinishedMessage",
-    "UnfinishedMessages",
-    "UnknownProperty",
-    "identity_of",
-    "plain_properties",
-    "time_to_live",
-]
-
 
 _MOST_MESSAGES = 100
 _MOST_OCTETS = 256 * 1024 * 1024

@@ -32,17 +32,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = [
-    "Description",
-    "Download",
-    "Downloads",
-    "FileClient",
-    "Staged",
-    "Upload",
-    "Uploads",
-    "publish_content",
-]
-
 
 class Description(NamedTuple):
     """A content's properties (decoded, and as received with their encoding) and its child contents."""

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
 
-__all__ = ["ClassicQueue"]
-
 _HIGHEST_PRIORITY = 9
 """Of queues that have priorities without naming a number (message/min-priority-levels)."""
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.queues.waiting import Fifo, QueuedMessage
 
-__all__ = ["FairShareFifo", "QpidOptions", "QpidQueue", "are_asked_for"]
-
 _MEDIUM = 4
 """The priority of messages without one (0-10: message.delivery-priority)."""
 

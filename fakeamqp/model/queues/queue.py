@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["DeathReason", "Queue", "QueueDeclaration", "expires_messages", "not_persistent"]
-
 
 @dataclass(frozen=True)
 class QueueDeclaration:

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.personality import Personality
 
-__all__ = ["FILTER_VALUE", "OFFSET", "LogMessage", "StreamQueue", "stored_properties", "stored_size"]
-
 OFFSET = STREAM_OFFSET
 """The header with a message's offset; it has the name of the consumer argument."""
 

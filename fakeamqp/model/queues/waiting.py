@@ -23,19 +23,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues.classic import ClassicQueue
 
-__all__ = [
-    "Browsing",
-    "ByLevel",
-    "Fifo",
-    "IndexedFifo",
-    "MessagesOf",
-    "PriorityFifo",
-    "QueuedMessage",
-    "Rotation",
-    "Waiting",
-    "joined",
-]
-
 _position = attrgetter("position")
 
 

@@ -39,17 +39,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality import BranchChoices
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = [
-    "TRANSITIONS",
-    "Branch",
-    "BranchEvent",
-    "BranchState",
-    "BranchView",
-    "Branches",
-    "XaOutcome",
-    "Xid",
-]
-
 
 class Xid(NamedTuple):
     """A branch's identity (dtx/xid): two xids are equal only if all three parts are.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.routing import Outcome
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["PlannedPublish", "Transaction"]
-
 
 class PlannedPublish:
     """One publish of a transaction. The message was routed when it was received.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Entry: TypeAlias = "tuple[tuple[int, int, int], int, Subscription]"
 
-__all__ = ["QuorumConsumers", "ServiceQueue", "SingleActive"]
-
 
 class ServiceQueue:
     """Higher priorities go first; among equals the consumer that has waited longest (RabbitMQ: measured).

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues.quorum.queue import QuorumMessage, QuorumQueue
     from fakeamqp.model.queues.waiting import QueuedMessage
 
-__all__ = ["Overflow", "ParkedMessages", "PriorityLevels", "ReturnsFirst", "SingleQueue", "TwoBands"]
-
 
 class SingleQueue:
     """New messages: first come, first served; priorities have no effect.

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import QuorumChoices
 
-__all__ = ["QuorumMessage", "QuorumQueue"]
-
 
 class QuorumMessage(QueuedMessage):
     """A message in a quorum queue. `returns` counts all returns, `failures` those that were failures.
