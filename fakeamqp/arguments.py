@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 from fakeamqp.errors import BrokerError
 from fakeamqp.model.limits import Bounds
 
-__all__ = ["check_arguments", "is_name"]
-
 _Row: TypeAlias = "tuple[Callable[[Any], bool], str]"
 """Whether a value fits, and what fits, in words."""
 
@@ -99,9 +97,7 @@ _ROWS: dict[str, _Row] = {
 def check_arguments(given: Mapping[str, Any]) -> None:
     """Check the arguments of `Broker`, except those that name a personality, a clock or a runtime.
 
-    Raises:
-        BrokerError: one has a wrong type or value, or contradicts another one; the text says what is
-            expected.
+    Raises BrokerError if one has a wrong type or value, or contradicts another one.
     """
     for name, (fits, expected) in _ROWS.items():
         value = given[name]

@@ -554,11 +554,7 @@ class Broker(Inspection):
         return self._url_with(self._login())
 
     def _login(self) -> str:
-        """The name and the password of an account, as a URL has them before the host.
-
-        Raises:
-            BrokerError: no account has a known password.
-        """
+        """The name and the password of an account, as a URL has them before the host. Raises BrokerError."""
         from urllib.parse import quote
 
         users = self._state.access.users.values()
@@ -1192,15 +1188,9 @@ def _warn_of_drop(engine: Engine, address: tuple[str, int], file: str, line: int
 
 
 def payload_of(call: str, body: object, json: object) -> bytes:
-    """The bytes of a message.
+    """The bytes of a message, of its body or of a value that is not `NO_JSON`.
 
-    Args:
-        call: the call that got the arguments, for errors.
-        body: bytes or text.
-        json: a value to be encoded as JSON, or `NO_JSON`.
-
-    Raises:
-        BadBody: the body is neither bytes nor text, or not exactly one of `body` and `json` is given.
+    Raises BadBody, which names the `call`, if the body is neither bytes nor text, or none or both are given.
     """
     if json is not NO_JSON:
         if body is not None:
@@ -1231,11 +1221,7 @@ def _still_busy(state: BrokerState, timeout: float) -> str:
 
 
 def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personality:
-    """The personality with some choices overridden.
-
-    Raises:
-        FakeAMQPError: the personality, a choice, or a class or method in not_implemented does not exist.
-    """
+    """The personality with some choices overridden. Raises FakeAMQPError."""
     from dataclasses import fields
 
     chosen = personality(name)
@@ -1259,11 +1245,7 @@ _ARGUMENTS = tuple(name for name in Broker.__init__.__annotations__ if name not 
 
 
 def _is_in_loop(runtime: str) -> bool:
-    """Whether the broker runs in an event loop.
-
-    Raises:
-        BrokerError: there is no such runtime.
-    """
+    """Whether the broker runs in an event loop. Raises BrokerError if there is no such runtime."""
     if runtime not in _RUNTIMES:
         near = nearest(str(runtime), _RUNTIMES)
         raise BrokerError(

@@ -470,12 +470,7 @@ def _choices(options: argparse.Namespace) -> PersonalityChoices:
 
 
 def _tls(options: argparse.Namespace) -> bool | ServerTLS:
-    """The argument `tls` of `Broker`.
-
-    Raises:
-        _UsageError: an option is missing that another one needs.
-        FakeAMQPError: a file cannot be used.
-    """
+    """The argument `tls` of `Broker`. Raises _UsageError if an option is missing that another one needs."""
     if options.tls_certificate is None or options.tls_key is None:
         for name in ("certificate", "key", "ca", "client_ca"):
             if getattr(options, f"tls_{name}") is not None:

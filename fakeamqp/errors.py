@@ -5,21 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = [
-    "BrokerError",
-    "FakeAMQPError",
-    "ManagementUnavailable",
-    "Result",
-    "UnreadResult",
-    "WaitTimeout",
-    "check_timeout",
-    "near_match",
-    "nearest",
-    "printable",
-    "unread_results",
-    "without_login",
-]
-
 
 class FakeAMQPError(Exception):
     """Base class of all errors that fakeamqp raises on purpose; the text says what to do."""
@@ -81,11 +66,7 @@ class Result:
 
 
 def check_timeout(timeout: object) -> None:
-    """Check the timeout of a wait.
-
-    Raises:
-        BrokerError: it is not a number of seconds.
-    """
+    """Raise BrokerError if the timeout of a wait is not a number of seconds."""
     # All comparisons with NaN are false.
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:
         raise BrokerError(f"timeout={timeout!r} must be a number of seconds, 0 or more")

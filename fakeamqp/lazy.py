@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["on_first_use"]
-
 
 def on_first_use(package: str, names: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
     """A module-level `__getattr__` that imports each name when it is first used.
 
     Define it for the interpreter only (`if not TYPE_CHECKING`): with a module `__getattr__`, type checkers
-    accept every name.
-
-    Args:
-        package: the name of the package.
-        names: the names by the modules that define them.
+    accept every name. `names` has the names by the modules that define them.
     """
     homes = {name: module for module, defined in names.items() for name in defined}
 

@@ -7,8 +7,6 @@ import threading
 from logging.handlers import QueueHandler
 from queue import Full, Queue
 
-__all__ = ["CAPACITY", "LogWriter"]
-
 #: How many log records may wait to be written; further ones are left out and counted.
 CAPACITY = 1000
 
@@ -40,14 +38,10 @@ class LogWriter(QueueHandler):
             self.left_out += 1
 
     def finish(self, patience: float) -> bool:
-        """Write the records that wait, and end the thread.
+        """Write the records that wait, and end the thread; wait at most `patience` seconds.
 
-        Args:
-            patience: seconds to wait at most.
-
-        Returns:
-            Whether all of them could be written. Otherwise the thread still waits in `target`, and so would
-            everything else that uses it, such as the end of the interpreter.
+        Returns whether all of them could be written. Otherwise the thread still waits in `target`, and so
+        would everything else that uses it, such as the end of the interpreter.
         """
         try:
             self._waiting.put(None, timeout=patience)

@@ -161,13 +161,7 @@ class ServiceMessage(ContentView):
 
 
 class Services:
-    """Registers the services of one broker, from any thread.
-
-    Args:
-        engine: the engine of the broker.
-        state: the broker.
-        publish: publishes the replies.
-    """
+    """Registers the services of one broker, from any thread; `publish` publishes the replies."""
 
     def __init__(self, engine: Engine, state: BrokerState, publish: Callable[..., object]) -> None:
         self._engine = engine

@@ -19,18 +19,6 @@ from fakeamqp.runtime.errors import CannotListen, InterceptError, PortInUse, Sel
 if TYPE_CHECKING:
     from _typeshed import HasFileno
 
-__all__ = [
-    "BACKLOG",
-    "Reserve",
-    "SocketAddress",
-    "bound_socket",
-    "cannot_listen",
-    "check_room",
-    "listen_on",
-    "resolve",
-    "warn_if_exposed",
-]
-
 _log = logging.getLogger("fakeamqp.runtime")
 BACKLOG = 512
 _LOG_SECONDS = 10.0
@@ -59,10 +47,7 @@ class Reserve:
     """A descriptor that a listener keeps for peers that come when the process has no other left.
 
     Such a peer is accepted with it and disconnected at once. Otherwise it would wait for as long as it likes
-    to, and keep the listening socket readable.
-
-    Args:
-        listener: for the log, which has one line per ten seconds.
+    to, and keep the listening socket readable. The log names `listener`, in one line per ten seconds.
     """
 
     def __init__(self, listener: object) -> None:
@@ -87,9 +72,7 @@ class Reserve:
     def accept(self, listening: socket.socket) -> tuple[socket.socket, tuple[str, int]] | None:
         """Accept a peer; None if it has disconnected already, or is refused for want of a descriptor.
 
-        Raises:
-            BlockingIOError: no peer waits.
-            OSError: there is no descriptor, and none in reserve: the peer waits.
+        Raises BlockingIOError if no peer waits, or OSError if it has to wait: none is in reserve either.
         """
         try:
             accepted: tuple[socket.socket, tuple[str, int]] = listening.accept()
@@ -132,15 +115,9 @@ class Reserve:
 
 
 def check_room(selector: BaseSelector | None, sock: HasFileno, others: Iterable[HasFileno] = ()) -> None:
-    """Check that a selector can watch one more socket.
+    """Check that a selector can watch one more socket, besides `others`, which it does not watch now.
 
-    Args:
-        selector: None has room.
-        sock: the socket, or what stands for it.
-        others: those that the selector may have to watch, and does not watch now.
-
-    Raises:
-        SelectorFull: it cannot. To watch the socket all the same would end the loop.
+    Raises SelectorFull. To watch the socket all the same would end the loop. None as a selector has room.
     """
     if not isinstance(selector, SelectSelector):
         return
@@ -158,11 +135,7 @@ def check_room(selector: BaseSelector | None, sock: HasFileno, others: Iterable[
 
 
 def resolve(host: str, port: int) -> tuple[int, SocketAddress]:
-    """The family and the address to listen on: the first one of `host`.
-
-    Raises:
-        CannotListen: the host is empty, or not one of this machine.
-    """
+    """The family and the address to listen on: the first one of `host`. Raises CannotListen."""
     if not host:
         raise CannotListen(
             "an empty host would listen on every network of this machine; give the address, "
@@ -179,12 +152,7 @@ def resolve(host: str, port: int) -> tuple[int, SocketAddress]:
 
 
 def bound_socket(family: int, sockaddr: SocketAddress) -> socket.socket:
-    """A non-blocking socket that has an address and does not listen yet.
-
-    Raises:
-        PortInUse: another socket uses the port.
-        CannotListen: the address is not one of this machine, or not usable.
-    """
+    """A non-blocking socket that has an address and does not listen yet. Raises PortInUse or CannotListen."""
     if _is_shadowed(family, sockaddr):
         raise PortInUse(*sockaddr[:2])
     try:
@@ -267,16 +235,8 @@ _ATTEMPTS = 100
 def listen_on(listen: Callable[[str, int], T], host: str, port: int) -> tuple[T, ...]:
     """The listeners for `host`, all with the same port; for `localhost` one on each loopback address.
 
-    A loopback address that this machine does not have is left out.
-
-    Args:
-        listen: creates the listener of one address.
-        host: address or name of this machine.
-        port: 0 takes one that is free on all addresses.
-
-    Raises:
-        PortInUse: another socket uses the port, on one of the addresses.
-        CannotListen: the machine has no such address.
+    A loopback address that this machine does not have is left out. `listen` creates the listener of one
+    address. Port 0 takes one that is free on all addresses. Raises PortInUse or CannotListen.
     """
     if host.lower().rstrip(".") != "localhost":
         return (listen(host, port),)

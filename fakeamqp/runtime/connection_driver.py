@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     #: with itself or with the connection that takes its place.
     Accept = Callable[[PeerAddress, Callable[[Connection], None]], Connection]
 
-__all__ = ["HANDSHAKE_SECONDS", "LINGER_SECONDS", "ConnectionDriver", "DriverState", "Wrap", "Wrapping"]
-
 #: The maximum duration of a TLS handshake, in real seconds.
 HANDSHAKE_SECONDS = 10.0
 #: How long a peer may read none of its last bytes before the driver closes, in real seconds.
@@ -172,8 +170,7 @@ class ConnectionDriver(SelectorSource):
     def notify(self, connection: Connection | None = None) -> None:
         """Note that there is output or a change of state; it is handled when the turn ends.
 
-        Args:
-            connection: what has it; it takes the place of the connection that read the protocol header.
+        `connection` has it, and takes the place of the connection that read the protocol header.
         """
         if self.wrapping is not None:
             self.wrapping.notified(connection)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.turns import LateOutcomes, Turns
 
-__all__ = ["Engine"]
-
 T = TypeVar("T")
 
 
@@ -179,16 +177,9 @@ class Engine:
         """Wait until `predicate()` is true, at most `timeout` seconds; return whether it was.
 
         The predicate is evaluated inside the engine, now and at the end of every turn, so it may read the
-        whole broker. An exception that it raises is raised here.
-
-        Args:
-            predicate: a function without arguments.
-            timeout: in real seconds; in an event loop, in seconds of its clock.
-            every: evaluate it also after each span of so many seconds without a turn, for predicates about
-                more than the broker.
-
-        Raises:
-            EngineError: the caller would wait for itself.
+        whole broker; and after `every` seconds without a turn, for predicates about more than the broker. An
+        exception that it raises is raised here. The seconds are real; in an event loop, those of its clock.
+        Raises EngineError if the caller would wait for itself.
         """
         raise NotImplementedError
 
@@ -226,10 +217,7 @@ class Engine:
         """A connected socket whose other end the engine serves, without a port or a listener.
 
         The caller owns the socket. It is blocking, unless the engine and the caller share an event loop. The
-        peer address is `socketpair` and a sequence number.
-
-        Raises:
-            EngineError: the engine does not run, or has no sockets, or no room for one.
+        peer address is `socketpair` and a sequence number. Raises EngineError if there is no room for one.
         """
         raise NotImplementedError
 
@@ -253,8 +241,7 @@ class Engine:
     def refuse(self, refusing: bool) -> None:
         """Have all connections refused, or (False) accept them again. The setting survives a restart.
 
-        Raises:
-            PortInUse: another socket has taken a port meanwhile.
+        Raises PortInUse if another socket has taken a port meanwhile.
         """
         with self:
             self._refusing = refusing

@@ -6,20 +6,6 @@ from typing import NamedTuple
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = [
-    "BadCertificate",
-    "BrokerFailure",
-    "CannotListen",
-    "ClockError",
-    "EngineError",
-    "Failures",
-    "InterceptError",
-    "NothingPending",
-    "PortInUse",
-    "SelectorFull",
-    "TLSUnavailable",
-]
-
 
 class EngineError(FakeAMQPError):
     """The engine cannot do this in its present state, or on this thread."""

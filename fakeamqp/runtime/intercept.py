@@ -35,7 +35,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.connection import bracketed
@@ -45,8 +45,6 @@ from fakeamqp.runtime.thread.lock import FairLock
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-__all__ = ["Intercept"]
 
 _SHORT_NUMERIC = re.compile(r"(0x[0-9a-f]+|[0-9]+)(\.(0x[0-9a-f]+|[0-9]+)){0,3}")
 
@@ -143,11 +141,7 @@ class Patches:
         return any(intercept.leads_to(host, port) for intercept in self._active)
 
     def _check(self, host: object, port: object) -> None:
-        """Refuse an address that may be the one of an intercepted name.
-
-        Raises:
-            InterceptError: it may.
-        """
+        """Raise InterceptError if an address may be the one of an intercepted name."""
         name = normal(host)
         if not name or not is_numeric(name) or name in self._others or self._is_broker(host, port):
             return
@@ -166,11 +160,7 @@ class Patches:
                 )
 
     def _redirect(self, family: int, address: Any) -> Any:
-        """The address to connect to.
-
-        Raises:
-            InterceptError: the connection may be to an intercepted name.
-        """
+        """The address to connect to. Raises InterceptError if it may be the one of an intercepted name."""
         if family not in _FAMILIES or not isinstance(address, tuple) or len(address) < 2:
             return address
         intercept = self._find(address[0], address[1])
@@ -207,8 +197,8 @@ class Patches:
     # --- installation -------------------------------------------------------------------------------------
 
     def _install(self) -> None:
-        self._patch_resolvers(socket, "getaddrinfo")
-        self._patch_resolvers(_socket, "getaddrinfo")
+        self._patch_resolver(socket)
+        self._patch_resolver(_socket)
         self._patch_hosts("gethostbyname", lambda found: [found])
         self._patch_hosts("gethostbyname_ex", lambda found: found[2])
         self._patch_sockets(_python_socket_class())
@@ -216,15 +206,15 @@ class Patches:
         if gevent is not None:
             for name in ("gevent.socket", "gevent._socketcommon"):
                 if hasattr(sys.modules.get(name), "getaddrinfo"):
-                    self._patch_resolvers(sys.modules[name], "getaddrinfo")
+                    self._patch_resolver(sys.modules[name])
             self._patch_sockets(gevent.SocketMixin)
         self._patch_loops()
         if not self._audited:  # An audit hook stays as long as the interpreter.
             self._audited = True
             sys.addaudithook(self._audit)
 
-    def _patch_resolvers(self, module: ModuleType, name: str) -> None:
-        original = getattr(module, name)
+    def _patch_resolver(self, module: Any) -> None:
+        original = module.getaddrinfo
 
         def getaddrinfo(
             host: Any, port: Any, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0
@@ -240,7 +230,7 @@ class Patches:
                 self._note(host, infos)
             return infos
 
-        self._patch(module, name, getaddrinfo)
+        self._patch(module, "getaddrinfo", getaddrinfo)
 
     def _patch_hosts(self, name: str, addresses: Callable[[Any], Iterable[str]]) -> None:
         """Functions that look up a name without a port: `connect` has to know the address of other names."""
@@ -281,19 +271,12 @@ class Patches:
 
     def _resolving(self, original: Any) -> Any:
         async def getaddrinfo(
-            loop: Any,
-            host: Any,
-            port: Any,
-            *,
-            family: int = 0,
-            type: int = 0,
-            proto: int = 0,
-            flags: int = 0,
+            loop: Any, host: Any, port: Any, *, family: int = 0, flags: int = 0, **options: Any
         ) -> Any:
             intercept = None if flags & socket.AI_PASSIVE else self._find(host, port)
             if intercept is not None:
                 host, port = intercept.host_for(family), intercept.address[1]
-            infos = await original(loop, host, port, family=family, type=type, proto=proto, flags=flags)
+            infos = await original(loop, host, port, family=family, flags=flags, **options)
             if intercept is None:
                 self._note(host, infos)
             return infos

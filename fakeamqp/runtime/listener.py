@@ -25,18 +25,12 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer
     from fakeamqp.runtime.addresses import SocketAddress
 
-__all__ = ["Listener", "PortListener"]
-
 # The pause, in seconds, before accepting again after the process has run out of descriptors.
 _EXHAUSTED_SECONDS = 0.5
 
 
 class Listener:
-    """Accepts peers at one address.
-
-    Args:
-        refusing: refuse connections until `refuse(False)`.
-    """
+    """Accepts peers at one address; if `refusing`, after `refuse(False)`."""
 
     _address: SocketAddress
     _lock: AbstractContextManager[object] = nullcontext()
@@ -59,8 +53,7 @@ class Listener:
     def refuse(self, refusing: bool) -> None:
         """Refuse connections, and drop those not accepted yet, or (False) accept them again; keep the port.
 
-        Raises:
-            PortInUse: another socket has taken the port meanwhile.
+        Raises PortInUse if another socket has taken the port meanwhile.
         """
         with self._lock:
             self._refusing = refusing
@@ -101,17 +94,7 @@ class Listener:
 
 
 class PortListener(Listener):
-    """Accepts peers at a TCP port.
-
-    Args:
-        host: address or name of this machine.
-        port: 0 takes a free one.
-        refusing: refuse connections until `refuse(False)`.
-
-    Raises:
-        PortInUse: another socket uses the port.
-        CannotListen: the address is not one of this machine, or not usable.
-    """
+    """Accepts peers at a TCP port of this machine; 0 takes a free one. Raises PortInUse or CannotListen."""
 
     _resting: Timer | TimerHandle | None = None
     """Ends the pause in which no peer is accepted."""

@@ -23,8 +23,6 @@ from fakeamqp.runtime.transport import TcpTransport, Transport
 if TYPE_CHECKING:
     import trustme
 
-__all__ = ["ClientCertificate", "ServerTLS", "TlsTransport"]
-
 # Plain bytes encrypted per step. It limits the memory per peer, since unsent output is kept.
 _STEP = 256 * 1024
 
@@ -33,6 +31,7 @@ class TlsTransport(Transport):
     """The server's side of TLS over another transport. No call blocks."""
 
     secure = True
+    certificate_subject: str | None = None
     input_left: bool = False
     """Whether `recv` has to report the end of the peer's side."""
 

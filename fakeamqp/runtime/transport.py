@@ -6,8 +6,6 @@ import socket
 import struct
 from contextlib import suppress
 
-__all__ = ["NO_LINGER", "RECEIVE_SIZE", "TcpTransport", "Transport"]
-
 # The maximum number of bytes per read, so that one busy peer cannot monopolize the loop.
 RECEIVE_SIZE = 256 * 1024
 

@@ -12,12 +12,12 @@ from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from fakeamqp.model.timers import Timers
+    from fakeamqp.model.operations import Operations
+    from fakeamqp.model.timers import Timers, TimeSource
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import ConnectionDriver, Wrap
     from fakeamqp.runtime.engine import Engine
-
-__all__ = ["MOST_ROUNDS", "LateOutcomes", "SelectorSource", "Turns", "Waiter"]
+    from fakeamqp.runtime.errors import Failures
 
 _log = logging.getLogger("fakeamqp.runtime")
 
@@ -69,9 +69,7 @@ class LateOutcomes(Protocol):
 class Waiter:
     """Waits for a predicate, which is evaluated at the end of each turn.
 
-    Args:
-        predicate: a function without arguments.
-        release: called once, when the predicate is true or has raised, or when the broker stops.
+    `release` is called once, when the predicate is true or has raised, or when the broker stops.
     """
 
     __slots__ = ("error", "expired", "holds", "predicate", "release")
@@ -109,15 +107,15 @@ class Turns:
     log = _log
 
     def __init__(self, engine: Engine) -> None:
-        self.clock = engine.clock
-        self.timers = engine.timers
-        self.transport_clock = engine.transport_clock
-        self.transport_timers = engine.transport_timers
-        self.failures = engine.failures
-        self.operations = engine.operations
-        self.stepped = engine.stepped
-        self.before_flush = engine.before_flush
-        self.late = engine.late
+        self.clock: TimeSource = engine.clock
+        self.timers: Timers = engine.timers
+        self.transport_clock: TimeSource = engine.transport_clock
+        self.transport_timers: Timers = engine.transport_timers
+        self.failures: Failures = engine.failures
+        self.operations: Operations = engine.operations
+        self.stepped: SteppedClock | None = engine.stepped
+        self.before_flush: Callable[[], object] | None = engine.before_flush
+        self.late: LateOutcomes | None = engine.late
         self.drivers: dict[ConnectionDriver, None] = {}
         #: Wraps every connection, unless None.
         self.wrap: Wrap | None = None

@@ -21,8 +21,6 @@ from collections.abc import Callable
 
 from fakeamqp.model.timers import TimeSource
 
-__all__ = ["RealClock"]
-
 
 def _real(name: str) -> Callable[[], float]:
     """The original function `time.<name>`, even if freezegun has replaced it."""

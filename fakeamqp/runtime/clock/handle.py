@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.clock.virtual import VirtualClock
     from fakeamqp.runtime.engine import Engine
 
-__all__ = ["MODES", "Clock", "Heartbeats", "Instant", "Mode", "TimerView", "clock_of"]
-
 Mode: TypeAlias = Literal["real", "virtual", "wall"]
 MODES: tuple[Mode, ...] = ("real", "virtual", "wall")
 
@@ -322,15 +320,7 @@ def _is_strict(heartbeats: str) -> bool:
 
 
 def clock_of(mode: str, now: Instant | None = None) -> RealClock | SteppedClock:
-    """A clock of this mode.
-
-    Args:
-        mode: "real", "virtual" or "wall".
-        now: the initial time of a virtual clock.
-
-    Raises:
-        ClockError: the mode does not exist, or `now` is given with another mode than "virtual".
-    """
+    """A clock of this mode; `now` is the initial time of a virtual clock. Raises ClockError."""
     if mode not in MODES:
         near = nearest(mode, MODES)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, MODES))}"
@@ -349,21 +339,13 @@ def clock_of(mode: str, now: Instant | None = None) -> RealClock | SteppedClock:
 
 
 def check_year(wall: float, what: str) -> None:
-    """Refuse a time of a clock that no datetime can hold; `what` leads to it, for the error.
-
-    Raises:
-        ClockError: it is after the year 9999.
-    """
+    """Raise ClockError for a time that no datetime can hold; `what` leads to it, for the error."""
     if wall > LATEST:
         raise ClockError(f"{what} leads beyond the year 9999, which is the last one of a datetime")
 
 
 def seconds_since_epoch(instant: Instant, name: str) -> float:
-    """A point in time in seconds since the epoch. `name` is the name of the argument, for errors.
-
-    Raises:
-        ClockError: it is not a point in time, or after the year 9999.
-    """
+    """A point in time in seconds since the epoch. `name` is the argument's, for a ClockError."""
     if isinstance(instant, datetime):
         if instant.tzinfo is None:
             instant = instant.replace(tzinfo=timezone.utc)
@@ -374,11 +356,7 @@ def seconds_since_epoch(instant: Instant, name: str) -> float:
 
 
 def finite(number: float, name: str) -> float:
-    """The number as a float.
-
-    Raises:
-        ClockError: it is not a number, not finite, or negative.
-    """
+    """The number as a float. Raises ClockError if it is not a number, not finite, or negative."""
     if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number < float("inf"):
         raise ClockError(f"{name}={number!r} must be a number, 0 or more")
     try:

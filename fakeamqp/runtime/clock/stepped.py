@@ -11,8 +11,6 @@ from fakeamqp.runtime.errors import ClockError
 if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer, Timers
 
-__all__ = ["LATEST", "MARGIN", "SteppedClock", "seconds_in_words"]
-
 Settle: TypeAlias = "Callable[[], None]"
 """Has an engine process all input and follow its clock. Any thread may call it."""
 
@@ -117,10 +115,8 @@ class SteppedClock(TimeSource):
     def step_to(self, instant: float, between: Callable[[], None] | None = None) -> None:
         """Move forward to `instant`, and run the timers that are due on the way.
 
-        `between` is called after each timer; what peers do meanwhile happens at the time of this timer.
-
-        Raises:
-            ClockError: called by a timer that runs in a step.
+        `between` is called after each timer; what peers do meanwhile happens at the time of this timer. A
+        timer that runs in a step cannot call this.
         """
         if self._moving:
             raise ClockError("time is moving already; a timer that runs meanwhile cannot move it")

@@ -10,8 +10,6 @@ from fakeamqp.runtime.clock.stepped import LATEST, SteppedClock, seconds_in_word
 if TYPE_CHECKING:
     pass
 
-__all__ = ["VirtualClock"]
-
 # The pause before the next check of a broker that was not idle when it could have jumped, in real seconds.
 _NOT_IDLE_SECONDS = 0.01
 
@@ -19,8 +17,7 @@ _NOT_IDLE_SECONDS = 0.01
 class VirtualClock(SteppedClock):
     """Stands still until a test moves it, unless `rate` or `autojump` is set.
 
-    Args:
-        start: the initial wall time, in seconds since the epoch; None is the present.
+    It begins at the wall time `start`, in seconds since the epoch; None is the present.
     """
 
     def __init__(self, start: float | None = None) -> None:

@@ -20,8 +20,6 @@ from fakeamqp.runtime.thread.lock import FairLock
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock.stepped import Settle
 
-__all__ = ["LIBRARIES", "Reading", "WallClock", "add_listener", "read", "remove_listener"]
-
 LIBRARIES = ("freezegun.api", "time_machine")
 """The modules that replace the wall clock."""
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
 
-__all__ = ["LoopClock", "LoopEngine"]
-
 # How long peers may take to read the last output when the broker stops, in seconds of the loop's time.
 _STOP_SECONDS = 5.0
 # The event loop has delivered what was under way when so many of its rounds in a row were without a turn, at
@@ -94,11 +92,7 @@ def _wall_time_of(loop: asyncio.AbstractEventLoop | None) -> float:
 
 
 class LoopEngine(Engine):
-    """The turns and the transports of one broker in an event loop; see `Engine`.
-
-    Args:
-        transport_clock: the clock of the event loop, for handshakes and lingering streams.
-    """
+    """The turns and the transports of one broker in an event loop; `transport_clock` follows this loop."""
 
     _loop: LoopTurns | None = None
     _listeners: tuple[Listener, ...] = ()
@@ -316,10 +310,7 @@ class LoopEngine(Engine):
     ) -> tuple[Listener, ...]:
         """Listen on a port; `localhost` is 127.0.0.1 and, where the machine has it, ::1.
 
-        Raises:
-            PortInUse: another socket uses the port.
-            CannotListen: the address is not one of this machine, or not usable.
-            EngineError: the engine does not run, or its event loop has no way to make connections.
+        Raises EngineError if the event loop has no way to make connections.
         """
         loop = self._served_loop()
         in_network = not has_sockets(loop)
@@ -417,11 +408,7 @@ class LoopEngine(Engine):
         tls: ServerTLS | None,
         addresses: tuple[str, int, str, int] | None = None,
     ) -> None:
-        """Serve an accepted socket, as soon as the event loop runs.
-
-        Raises:
-            SelectorFull: the event loop cannot watch it.
-        """
+        """Serve an accepted socket, as soon as the event loop runs. Raises SelectorFull."""
         loop = self._served_loop()
         check_room(selector_of(loop), sock, self._sockets)
         self._sockets.add(sock)

@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from selectors import BaseSelector
 
-__all__ = [
-    "NetworkListener",
-    "Routes",
-    "SocketListener",
-    "has_sockets",
-    "routes_of",
-    "selector_of",
-]
-
 # No process has so many descriptors.
 _UNUSED_DESCRIPTOR = 1 << 30
 # Ports for brokers that take any, in networks that choose none.
@@ -69,9 +60,6 @@ class SocketListener(PortListener):
         factory: makes the protocol of a new peer in memory.
         adopt: serves an accepted socket, or raises `SelectorFull`.
         run: runs a coroutine, in loops that do not watch descriptors.
-        host: address or name of this machine.
-        port: 0 takes a free one.
-        refusing: refuse connections until `refuse(False)`.
     """
 
     def __init__(
@@ -166,15 +154,7 @@ def _close_accepted(accepting: asyncio.Task[None]) -> None:
 
 
 class NetworkListener(Listener):
-    """Accepts peers in the network that the loop simulates; in memory, if the loop has no network either.
-
-    Args:
-        loop: the event loop.
-        factory: makes the protocol of a new peer.
-        host: an address that the loop knows.
-        port: 0 takes a free one.
-        refusing: refuse connections until `refuse(False)`.
-    """
+    """Accepts peers in the network that the loop simulates; in memory, if the loop has no network either."""
 
     def __init__(
         self,
@@ -199,10 +179,7 @@ class NetworkListener(Listener):
     async def serving(self) -> None:
         """Return when peers can connect; at once if they are refused.
 
-        Raises:
-            PortInUse: another server has the port.
-            CannotListen: the loop has no such address.
-            EngineError: the loop has neither servers nor room for connections in memory.
+        Raises CannotListen, or EngineError if the loop has neither servers nor room for routes.
         """
         if self._starting is not None:
             await self._starting

@@ -32,8 +32,6 @@ from fakeamqp.runtime.event_loop.turns import Arrivals
 if TYPE_CHECKING:
     from contextvars import Context
 
-__all__ = ["MAX_READ", "WINDOW", "Carry", "LoopMemoryTransport", "MemorySocket", "Pipe", "connect"]
-
 #: The bytes of a pipe that count as sent: a socket's buffers.
 WINDOW = 256 * 1024
 #: The maximum number of bytes that a protocol is given at once.
@@ -65,25 +63,22 @@ def connect(
     cut: Cut | None = None,
     on_server_lost: Callable[[LoopMemoryTransport], object] | None = None,
 ) -> tuple[LoopMemoryTransport, LoopMemoryTransport]:
-    """Connect two protocols of one event loop.
+    """Connect two protocols of one event loop; return the client's and the server's transport.
 
     The client's `connection_made` has been called when this returns. The server's is called later, carried
     like bytes.
 
     Args:
         loop: the event loop; the call must be made in its thread.
-        client_protocol: the protocol of the side that connects: `Protocol` or `BufferedProtocol`.
-        server_protocol: the protocol of the side that accepts.
-        client_address: the client's address, `(host, port)`.
-        server_address: the server's address, `(host, port)`.
+        client_protocol: of the side that connects: `Protocol` or `BufferedProtocol`.
+        server_protocol: of the side that accepts.
+        client_address: `(host, port)`, as the next.
+        server_address: the server's address.
         carry: when bytes and ends arrive; by default as soon as a socket of the loop may be readable.
         poll: when a side that reads on gets what had come already, and when it notices that its write
             buffer has drained; like `carry` by default.
         cut: how many bytes arrive at once; all by default. The others are carried again.
         on_server_lost: called with the server's transport once it is closed.
-
-    Returns:
-        The client's and the server's transport.
     """
     if carry is None:
         carry = Arrivals(loop).call

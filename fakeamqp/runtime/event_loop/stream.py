@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.runtime.connection_driver import ConnectionDriver
 
-__all__ = ["StreamTransport"]
-
 _LARGEST_WRITE = 256 * 1024
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.connection_driver import ConnectionDriver
     from fakeamqp.runtime.engine import Engine
 
-__all__ = ["Arrivals", "LoopTurns"]
-
 # In an iteration, the loops of asyncio run what was called soon, then what the selector reports, then timers
 # that are due, the oldest first. So a timer that is due for this many seconds comes where the selector does.
 _OVERDUE = 86_400.0
@@ -60,10 +58,8 @@ class Arrivals:
 class LoopTurns(Turns):
     """Takes turns in callbacks of an event loop, which are never nested.
 
-    Args:
-        loop: the event loop. All calls come from its thread.
-        inside: whether the broker is being accessed: input that comes meanwhile has to wait.
-        engine: the engine whose turns these are.
+    All calls come from the thread of the loop. `inside` says whether the broker is being accessed: input that
+    comes meanwhile has to wait.
     """
 
     def __init__(self, loop: AbstractEventLoop, inside: Callable[[], bool], engine: Engine) -> None:

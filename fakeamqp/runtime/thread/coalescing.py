@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.connection_driver import ConnectionDriver
     from fakeamqp.runtime.turns import Turns
 
-__all__ = ["Coalescing"]
-
 # How long a client is left alone, in real seconds: the shortest time that a selector can wait.
 _SECONDS = 0.001
 # How many reads in a row without an answer it needs, at first and at most.
@@ -74,9 +72,7 @@ class Coalescing:
     def decide(self, now: float, *, allowed: bool) -> None:
         """At the end of a turn: decide which clients to leave alone until the next one.
 
-        Args:
-            now: the time, on the clock of the transports.
-            allowed: False if somebody waits for what a client may have sent.
+        None is left alone unless `allowed`: if somebody waits for what a client may have sent.
         """
         if self._alone:
             self._judge(now, allowed)

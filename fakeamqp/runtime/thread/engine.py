@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.thread.loop import Loop
     from fakeamqp.runtime.tls import ServerTLS
 
-__all__ = ["ThreadEngine"]
-
 # Real seconds after which a thread that waits for another's call checks whether it is abandoned.
 _PATIENCE = 0.25
 # A loop that does not end within this many real seconds is stuck in a handler; `stop` raises then.
@@ -51,11 +49,10 @@ _engines: weakref.WeakSet[ThreadEngine] = weakref.WeakSet()
 
 
 class ThreadEngine(Engine):
-    """The lock, the loop thread and the transports of one broker; see `Engine`.
+    """The lock, the loop thread and the transports of one broker.
 
-    Args:
-        transport_timers: timers on a `RealClock` for handshakes and lingering sockets. Needed if `clock` is
-            not a real one, so that moving the clock does not disconnect peers; default: `timers`.
+    `transport_timers`, on a `RealClock`, are needed if `clock` is not a real one, so that moving the clock
+    does not disconnect peers; by default they are `timers`.
     """
 
     _loop: Loop | None = None
@@ -113,9 +110,7 @@ class ThreadEngine(Engine):
                 self.stepped.attach(self.settle)
 
     def stop(self) -> None:
-        """Write pending output, close every port and connection, and end the thread. Idempotent.
-
-        Any thread may call it. On the loop thread it takes effect when the turn ends. A thread inside
+        """Any thread may call it. On the loop thread it takes effect when the turn ends. A thread inside
         `with engine:` releases the lock while the loop ends.
         """
         thread = self._thread
@@ -368,13 +363,7 @@ class ThreadEngine(Engine):
     def listen_on(
         self, host: str, port: int = 0, *, tls: ServerTLS | None = None
     ) -> tuple[ThreadListener, ...]:
-        """Listen on a port; `localhost` is 127.0.0.1 and, where the machine has it, ::1.
-
-        Raises:
-            PortInUse: another socket uses the port.
-            CannotListen: the address is not one of this machine, or not usable.
-            EngineError: the engine does not run.
-        """
+        """Listen on a port; `localhost` is 127.0.0.1 and, where the machine has it, ::1."""
         from fakeamqp.runtime.addresses import listen_on
         from fakeamqp.runtime.thread.listener import ThreadListener
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.thread.loop import Loop
     from fakeamqp.runtime.tls import ServerTLS
 
-__all__ = ["ThreadListener"]
-
 
 class ThreadListener(PortListener, SelectorSource):
     """A TCP port that the selector of a loop watches."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.runtime.thread.loop import Loop
 
-__all__ = ["FairLock", "Handover", "LifeLock", "Signal", "Slices"]
-
 _PATIENCE = 0.25
 """Real seconds after which a thread that waits for the lock checks whether it is abandoned."""
 _SUSPENDED = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR

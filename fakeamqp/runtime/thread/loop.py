@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.engine import Engine
     from fakeamqp.runtime.thread.lock import FairLock, Handover
 
-__all__ = ["Loop"]
-
 
 class _Waker(SelectorSource):
     """A pair of sockets: a byte written to one of them, from any thread, wakes the loop."""
@@ -218,11 +216,7 @@ class Loop(Turns):
     # -- the selector
 
     def check_room(self, sock: socket.socket) -> None:
-        """Check that the selector can watch one more socket.
-
-        Raises:
-            SelectorFull: it cannot.
-        """
+        """Check that the selector can watch one more socket. Raises SelectorFull."""
         # Not all of the drivers are watched at present.
         check_room(self._selector, sock, (driver.transport for driver in self.drivers))
 
