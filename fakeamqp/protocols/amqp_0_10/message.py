@@ -1,6 +1,6 @@
 """Class message: transfers in both directions, subscriptions, credit, and how a client settles deliveries.
 
-`transfers` and `fragments` carry out transfers to the broker, `server_subscription` those to the client.
+`transfers` carries out transfers to the broker, `server_subscription` those to the client.
 A command that names a subscription raises NotFound where there is none (message.cancel/destination-*,
 message.set-flow-mode/unknown-destination). Accept, reject and release are final (message.accept/final and the
 like): the session then forgets the transfer. For a message that was only browsed, or whose queue is deleted,
