@@ -15,10 +15,11 @@ from fakeamqp.model.queues import DeathReason
 from fakeamqp.model.routing import Copies, carbon_copies, without_blind_copies
 
 
-def queue(name: str, **options: Any) -> Any:
-    """As much of a queue as dead-lettering looks at."""
+def queue(name: str, *, at: float = 12.7, **options: Any) -> Any:
+    """As much of a queue as dead-lettering looks at, at this time."""
     options.setdefault("dead_letter_exchange", "dlx")
-    virtual_host = SimpleNamespace(state=SimpleNamespace(personality=PERSONALITIES["spec"]))
+    clock = SimpleNamespace(time=lambda: at)
+    virtual_host = SimpleNamespace(state=SimpleNamespace(personality=PERSONALITIES["spec"], clock=clock))
     return cast(Any, SimpleNamespace(name=name, options=QueueOptions(**options), virtual_host=virtual_host))
 
 
@@ -35,13 +36,13 @@ def after(*deaths: tuple[str, DeathReason]) -> Message:
     """A message that died so."""
     dead = message()
     for time, (name, reason) in enumerate(deaths):
-        dead = dead_lettered(queue(name), dead, reason, time)
+        dead = dead_lettered(queue(name, at=time), dead, reason)
     return dead
 
 
 def test_the_dead_message_is_a_new_one_and_the_old_one_is_unchanged() -> None:
     original = message(headers={"h": 1}, expiration="1000", app_id="a")
-    dead = dead_lettered(queue("q"), original, "expired", 12.7)
+    dead = dead_lettered(queue("q"), original, "expired")
     assert (dead.exchange, dead.routing_key, dead.body) == ("dlx", "k", b"body")
     assert (dead.expiry, dead.properties.expiration, dead.properties.app_id) == (None, None, "a")
     assert original.headers == {"h": 1}
@@ -50,7 +51,7 @@ def test_the_dead_message_is_a_new_one_and_the_old_one_is_unchanged() -> None:
 
 
 def test_the_entry_tells_where_the_message_came_from() -> None:
-    dead = dead_lettered(queue("q"), message(expiration="1000"), "expired", 12.7)
+    dead = dead_lettered(queue("q"), message(expiration="1000"), "expired")
     (entry,) = dead.headers["x-death"]
     assert entry["time"].timestamp() == 12
     assert entry["time"].utcoffset() == timedelta(0)
@@ -66,7 +67,7 @@ def test_the_entry_tells_where_the_message_came_from() -> None:
 
 
 def test_the_queues_routing_key_wins() -> None:
-    assert dead_lettered(queue("q", dead_letter_routing_key="other"), message(), "maxlen", 0).routing_key == (
+    assert dead_lettered(queue("q", dead_letter_routing_key="other"), message(), "maxlen").routing_key == (
         "other"
     )
 
@@ -74,10 +75,10 @@ def test_the_queues_routing_key_wins() -> None:
 def test_copies_go_along_unless_the_queue_has_a_key_of_its_own() -> None:
     original = message()
     original.copies = Copies(("cc",), ("bcc",))
-    along = dead_lettered(queue("q"), original, "rejected", 0)
+    along = dead_lettered(queue("q"), original, "rejected")
     assert along.copies == original.copies
     assert along.headers["x-death"][0]["routing-keys"] == ["k", "cc"]
-    replaced = dead_lettered(queue("q", dead_letter_routing_key="other"), original, "rejected", 0)
+    replaced = dead_lettered(queue("q", dead_letter_routing_key="other"), original, "rejected")
     assert replaced.copies is None
     assert replaced.headers["x-death"][0]["routing-keys"] == ["k", "cc"]
 
