@@ -20,7 +20,7 @@ def test_a_message_does_not_keep_the_channel_that_would_not_have_it(server: Serv
     client.reject(client.delivery().method.delivery_tag, requeue=True)
     client.drop()
     del client
-    server.vhost.extensions[InterruptedChannels].clear()
+    server.vhost.extensions[InterruptedChannels].restarted()
     assert not alive(BaseChannel)
     assert server.client().get("q") is not None
 

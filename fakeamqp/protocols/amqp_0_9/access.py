@@ -174,15 +174,9 @@ class Tickets:
 
     def request(self, method: m.AccessRequest) -> int:
         """Grant a ticket, and return its number; raises the errors of `Realms.grant`."""
-        asked: tuple[Right, ...] = ("passive", "active", "write", "read")
-        channel = self._channel
-        ticket = channel.virtual_host.extensions[Realms].grant(
-            self,
-            channel.user,
-            method.realm,
-            [right for right in asked if getattr(method, right)],
-            exclusive=method.exclusive,
-        )
+        rights = [right for right in _NEEDED if getattr(method, right)]
+        realms = self._channel.virtual_host.extensions[Realms]
+        ticket = realms.grant(self, self._channel.user, method.realm, rights, exclusive=method.exclusive)
         self._granted[ticket.number] = ticket
         return ticket.number
 

@@ -123,7 +123,7 @@ class Consumers:
         """Count the messages in flight to the consumers in a new window."""
 
     def interrupted(self) -> tuple[int, int, int] | None:
-        """Return the limits of the channel's window. See `resume.Resumable`, also for `resumed`."""
+        """Return the limits of the channel's window."""
         if self.window is None:
             return None
         credit = self.window.credit

@@ -32,7 +32,10 @@ def declare(channel: Amqp09Channel, method: m.ExchangeDeclare) -> None:
 
 def _create(channel: Amqp09Channel, method: m.ExchangeDeclare, name: str) -> None:
     virtual_host = channel.virtual_host
-    _check_type(channel, method.type)
+    try:
+        virtual_host.exchanges.type_called(method.type)
+    except PreconditionFailed as problem:  # 0-9's code, not RabbitMQ 4's (exchange.declare/type-support).
+        raise CommandInvalid(str(problem)) from None
     use_ticket(channel, method.ticket, "active", "exchange", name)
     if not name:
         raise AccessRefused(
@@ -65,16 +68,8 @@ def _create(channel: Amqp09Channel, method: m.ExchangeDeclare, name: str) -> Non
         )
 
 
-def _check_type(channel: Amqp09Channel, name: str) -> None:
-    """Refuse an unknown type with 0-9's code, not RabbitMQ 4's (exchange.declare/type-support)."""
-    try:
-        channel.virtual_host.exchanges.type_called(name)
-    except PreconditionFailed as problem:
-        raise CommandInvalid(str(problem)) from None
-
-
 def delete(channel: Amqp09Channel, method: m.ExchangeDelete) -> None:
-    """Delete an exchange, if it exists (exchange.delete/exchange-exists)."""
+    """Delete an exchange, which must exist (exchange.delete/exchange-exists)."""
     name = stripped(method.exchange)
     virtual_host = channel.virtual_host
     use_ticket(channel, method.ticket, "active", "exchange", name)

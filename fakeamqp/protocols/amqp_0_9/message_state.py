@@ -187,7 +187,7 @@ class Messages:
     # --- interruption and closing ---------------------------------------------------------------------
 
     def interrupted(self) -> tuple[int, int] | None:
-        """Return the limits of the channel's window. See `resume.Resumable`, also for `resumed`."""
+        """Return the limits of the channel's window."""
         return None if self.credit is None else (self.credit.message_limit, self.credit.byte_limit)
 
     def resumed(self, kept: tuple[int, int]) -> None:

@@ -401,7 +401,7 @@ class Requests:
     # --- interruption and closing ---------------------------------------------------------------------
 
     def interrupted(self) -> RequestState | None:
-        """Return the state for the resuming channel. See `resume.Resumable`, also for `resumed`."""
+        """Return the state for the resuming channel."""
         self.state.incoming.interrupt()
         self.state.outgoing.void()
         used = self.state.incoming.last or self.state.outgoing.last

@@ -11,7 +11,7 @@ in a transaction: the transaction was rolled back, and the client must notice th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal
 
 from fakeamqp.model.deliveries.subscription import Credit
 from fakeamqp.model.errors import ModelError, NotAllowed, NotFound
@@ -39,17 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["InterruptedChannels", "keep", "resume"]
 
 _MAX_CHANNELS = 100
-
-
-@runtime_checkable
-class Resumable(Protocol):
-    """The state of a class on a channel, kept when the channel is interrupted."""
-
-    def interrupted(self) -> object | None:
-        """Return the state to keep, or None; called before the channel is released."""
-
-    def resumed(self, kept: Any) -> None:
-        """Restore the kept state, on the channel that resumes the interrupted one."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +80,6 @@ class InterruptedChannels(Extension):
         return self._kept.pop((user, channel_id), None)
 
     def restarted(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Remove all channels."""
         self._kept.clear()
 
 
@@ -124,7 +109,7 @@ def _snapshot(channel: Amqp09Channel) -> InterruptedChannel:
     class_states = (
         (kind, state.interrupted())
         for kind, state in channel.class_states.items()
-        if isinstance(state, Resumable)
+        if hasattr(state, "interrupted")
     )
     return InterruptedChannel(
         channel.current_queue,
