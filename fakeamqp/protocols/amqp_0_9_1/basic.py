@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fakeamqp.model.deliveries.delivery import accept_all, check_returns, reject_all, release_all
 from fakeamqp.model.deliveries.subscription import (
@@ -339,7 +339,7 @@ def _check_recover(channel: Amqp091Channel, requeue: bool) -> None:
         raise ProtocolError("not-implemented", "requeue=false")
 
 
-publish = publishing.begin
+publish: Final = publishing.begin
 
 
 # --- settlement, in 0-9 as well ------------------------------------------------------------------------

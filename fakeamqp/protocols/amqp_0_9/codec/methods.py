@@ -492,23 +492,23 @@ class MessageOffset(Method):
     value: LongLong = 0
 
 
-ChannelPing = bare_method(
+ChannelPing: Final = bare_method(
     "channel.ping", 20, 60, received_by=BOTH, synchronous=False, responses=("channel.ok",)
 )
-ChannelPong = bare_method(
+ChannelPong: Final = bare_method(
     "channel.pong", 20, 70, received_by=BOTH, synchronous=False, responses=("channel.ok",)
 )
-ChannelOk = bare_method("channel.ok", 20, 80, received_by=BOTH, synchronous=False)
-BasicRecoverSyncOk = bare_method(
+ChannelOk: Final = bare_method("channel.ok", 20, 80, received_by=BOTH, synchronous=False)
+BasicRecoverSyncOk: Final = bare_method(
     "basic.recover-sync-ok", 60, 101, received_by=CLIENT, note="Qpid's extension."
 )
-FileQosOk = bare_method("file.qos-ok", 70, 11, received_by=CLIENT)
-StreamQosOk = bare_method("stream.qos-ok", 80, 11, received_by=CLIENT)
-DtxSelect = bare_method("dtx.select", 100, 10, received_by=SERVER, responses=("dtx.select-ok",))
-DtxSelectOk = bare_method("dtx.select-ok", 100, 11, received_by=CLIENT)
-DtxStartOk = bare_method("dtx.start-ok", 100, 21, received_by=CLIENT)
-MessageOk = bare_method("message.ok", 120, 500, received_by=BOTH, synchronous=False)
-MessageEmpty = bare_method("message.empty", 120, 510, received_by=BOTH, synchronous=False)
+FileQosOk: Final = bare_method("file.qos-ok", 70, 11, received_by=CLIENT)
+StreamQosOk: Final = bare_method("stream.qos-ok", 80, 11, received_by=CLIENT)
+DtxSelect: Final = bare_method("dtx.select", 100, 10, received_by=SERVER, responses=("dtx.select-ok",))
+DtxSelectOk: Final = bare_method("dtx.select-ok", 100, 11, received_by=CLIENT)
+DtxStartOk: Final = bare_method("dtx.start-ok", 100, 21, received_by=CLIENT)
+MessageOk: Final = bare_method("message.ok", 120, 500, received_by=BOTH, synchronous=False)
+MessageEmpty: Final = bare_method("message.empty", 120, 510, received_by=BOTH, synchronous=False)
 
 #: class id << 16 | method id -> class
 METHODS: Final[dict[int, type[Method]]] = dict(sorted(methods_by_index(globals()).items()))

@@ -93,8 +93,10 @@ class StreamConsume(_Consume, m.StreamConsume):
     __slots__ = ()
 
 
-ChannelOpenOk = bare_method("channel.open-ok", 20, 11, received_by=CLIENT)
-ConnectionCloseOk = bare_method("connection.close-ok", 10, 61, received_by=BOTH, note="Number 51 in 0-9.")
+ChannelOpenOk: Final = bare_method("channel.open-ok", 20, 11, received_by=CLIENT)
+ConnectionCloseOk: Final = bare_method(
+    "connection.close-ok", 10, 61, received_by=BOTH, note="Number 51 in 0-9."
+)
 
 _EMPTY_TABLE = bytes(4)
 

@@ -396,29 +396,29 @@ class ConfirmSelect(Method):
     no_wait: Bit = False
 
 
-ConnectionCloseOk = bare_method("connection.close-ok", 10, 51, received_by=BOTH)
-ConnectionUnblocked = bare_method(
+ConnectionCloseOk: Final = bare_method("connection.close-ok", 10, 51, received_by=BOTH)
+ConnectionUnblocked: Final = bare_method(
     "connection.unblocked", 10, 61, received_by=CLIENT, synchronous=False, note=EXTENSION
 )
-ConnectionUpdateSecretOk = bare_method(
+ConnectionUpdateSecretOk: Final = bare_method(
     "connection.update-secret-ok", 10, 71, received_by=CLIENT, note=EXTENSION
 )
-ChannelCloseOk = bare_method("channel.close-ok", 20, 41, received_by=BOTH)
-ExchangeDeclareOk = bare_method("exchange.declare-ok", 40, 11, received_by=CLIENT)
-ExchangeDeleteOk = bare_method("exchange.delete-ok", 40, 21, received_by=CLIENT)
-ExchangeBindOk = bare_method("exchange.bind-ok", 40, 31, received_by=CLIENT, note=EXTENSION)
-ExchangeUnbindOk = bare_method("exchange.unbind-ok", 40, 51, received_by=CLIENT, note=EXTENSION)
-QueueBindOk = bare_method("queue.bind-ok", 50, 21, received_by=CLIENT)
-QueueUnbindOk = bare_method("queue.unbind-ok", 50, 51, received_by=CLIENT)
-BasicQosOk = bare_method("basic.qos-ok", 60, 11, received_by=CLIENT)
-BasicRecoverOk = bare_method("basic.recover-ok", 60, 111, received_by=CLIENT)
-ConfirmSelectOk = bare_method("confirm.select-ok", 85, 11, received_by=CLIENT, note=EXTENSION)
-TxSelect = bare_method("tx.select", 90, 10, received_by=SERVER, responses=("tx.select-ok",))
-TxSelectOk = bare_method("tx.select-ok", 90, 11, received_by=CLIENT)
-TxCommit = bare_method("tx.commit", 90, 20, received_by=SERVER, responses=("tx.commit-ok",))
-TxCommitOk = bare_method("tx.commit-ok", 90, 21, received_by=CLIENT)
-TxRollback = bare_method("tx.rollback", 90, 30, received_by=SERVER, responses=("tx.rollback-ok",))
-TxRollbackOk = bare_method("tx.rollback-ok", 90, 31, received_by=CLIENT)
+ChannelCloseOk: Final = bare_method("channel.close-ok", 20, 41, received_by=BOTH)
+ExchangeDeclareOk: Final = bare_method("exchange.declare-ok", 40, 11, received_by=CLIENT)
+ExchangeDeleteOk: Final = bare_method("exchange.delete-ok", 40, 21, received_by=CLIENT)
+ExchangeBindOk: Final = bare_method("exchange.bind-ok", 40, 31, received_by=CLIENT, note=EXTENSION)
+ExchangeUnbindOk: Final = bare_method("exchange.unbind-ok", 40, 51, received_by=CLIENT, note=EXTENSION)
+QueueBindOk: Final = bare_method("queue.bind-ok", 50, 21, received_by=CLIENT)
+QueueUnbindOk: Final = bare_method("queue.unbind-ok", 50, 51, received_by=CLIENT)
+BasicQosOk: Final = bare_method("basic.qos-ok", 60, 11, received_by=CLIENT)
+BasicRecoverOk: Final = bare_method("basic.recover-ok", 60, 111, received_by=CLIENT)
+ConfirmSelectOk: Final = bare_method("confirm.select-ok", 85, 11, received_by=CLIENT, note=EXTENSION)
+TxSelect: Final = bare_method("tx.select", 90, 10, received_by=SERVER, responses=("tx.select-ok",))
+TxSelectOk: Final = bare_method("tx.select-ok", 90, 11, received_by=CLIENT)
+TxCommit: Final = bare_method("tx.commit", 90, 20, received_by=SERVER, responses=("tx.commit-ok",))
+TxCommitOk: Final = bare_method("tx.commit-ok", 90, 21, received_by=CLIENT)
+TxRollback: Final = bare_method("tx.rollback", 90, 30, received_by=SERVER, responses=("tx.rollback-ok",))
+TxRollbackOk: Final = bare_method("tx.rollback-ok", 90, 31, received_by=CLIENT)
 
 #: class id << 16 | method id -> class
 METHODS: Final[dict[int, type[Method]]] = methods_by_index(globals())
