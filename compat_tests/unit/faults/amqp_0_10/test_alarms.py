@@ -26,7 +26,9 @@ def told(session: Session) -> list[str]:
     return said
 
 
-def test_a_blocked_publisher_is_not_read_from_and_told_nothing(server: FaultServer, session: Session) -> None:
+def test_rabbitmq_stops_reading_a_publisher_in_an_alarm_without_message_stop(
+    server: FaultServer, session: Session
+) -> None:
     other = server.session(b"other")
     alarm = server.faults.memory_alarm()
     assert session.client.connection.reading
@@ -42,7 +44,7 @@ def test_a_blocked_publisher_is_not_read_from_and_told_nothing(server: FaultServ
 
 
 @pytest.mark.rule("0-10/message/throttling")
-def test_by_the_letter_it_is_told_to_stop_and_to_go_on() -> None:
+def test_spec_broker_sends_message_stop_in_an_alarm_and_message_flow_after_it() -> None:
     server = FaultServer("spec")
     session = server.session(b"s")
     session.declare("q")
@@ -54,7 +56,9 @@ def test_by_the_letter_it_is_told_to_stop_and_to_go_on() -> None:
     assert told(session) == ["message.flow", "message.flow"]
 
 
-def test_being_told_to_stop_for_no_reason(server: FaultServer, session: Session, faults: Faults) -> None:
+def test_channel_flow_fault_sends_message_stop_and_message_flow_when_removed(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
     session.publish(b"one", exchange="amq.topic")
     session.client.inbox.clear()
     flow = faults.channel_flow(connection=session.client.connection.name)
@@ -63,7 +67,7 @@ def test_being_told_to_stop_for_no_reason(server: FaultServer, session: Session,
     assert told(session) == ["message.flow amq.topic"] * 2
 
 
-def test_credit_that_was_starved_is_there_when_the_session_comes_back(
+def test_credit_starved_before_a_detach_is_usable_in_the_resumed_session(
     server: FaultServer, faults: Faults
 ) -> None:
     client = server.open()
@@ -108,7 +112,7 @@ def passed(cut: Cut, octets: bytes, size: int) -> bytes:
         (lambda frames: frames, "0-10"),
     ],
 )
-def test_cutting_after_so_many_frames(
+def test_cut_after_two_frames_passes_two_frames_in_pieces_of_any_size(
     stream: Callable[[bytes], bytes], protocol: str | None, size: int
 ) -> None:
     whole = stream(ATTACH + HEARTBEAT + ATTACH)
@@ -117,6 +121,6 @@ def test_cutting_after_so_many_frames(
     assert cut.passed == 2
 
 
-def test_one_port_for_both_protocols() -> None:
+def test_cut_for_0_10_counts_0_9_1_frames_behind_a_0_9_1_header() -> None:
     whole = b"AMQP\0\0\x09\x01" + b"\x08\0\0\0\0\0\0\xce" * 3
     assert passed(Cut(None, 2, "fin", "0-10"), whole, 5) == whole[:-8]

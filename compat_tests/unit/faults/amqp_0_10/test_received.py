@@ -56,7 +56,9 @@ def seen(rule: Any) -> list[FrameGroup]:
     ],
     ids=str,
 )
-def test_conditions(session: Session, faults: Faults, wanted: dict[str, Any]) -> None:
+def test_rule_fires_on_a_transfer_that_meets_its_condition(
+    session: Session, faults: Faults, wanted: dict[str, Any]
+) -> None:
     session.declare_exchange("e", "topic")
     session.bind("q", "e", "#")
     rule = faults.on("message.transfer", **wanted)
@@ -86,7 +88,7 @@ def test_conditions(session: Session, faults: Faults, wanted: dict[str, Any]) ->
     ],
     ids=str,
 )
-def test_other_commands_and_controls(
+def test_rule_fires_on_other_commands_and_controls_that_meet_its_conditions(
     session: Session, faults: Faults, methods: tuple[str, ...], wanted: dict[str, Any]
 ) -> None:
     rule = faults.on(*methods, **wanted)
@@ -108,7 +110,9 @@ def test_other_commands_and_controls(
     assert rule.hits == (2 if methods == ("message.release",) else rule.hits) >= 1
 
 
-def test_a_rule_of_one_protocol_never_fires_on_another(server: FaultServer, faults: Faults) -> None:
+def test_rule_about_one_protocol_does_not_fire_on_connections_of_another(
+    server: FaultServer, faults: Faults
+) -> None:
     of_0_10 = faults.on("message.transfer", "session.*", optional=True)
     of_0_9_1 = faults.on("basic.publish", "channel.*", optional=True)
     shared = faults.on("queue.declare")
@@ -137,7 +141,7 @@ def test_a_message_in_many_frames_is_seen_whole(server: FaultServer, faults: Fau
     assert server.bodies() == [body, b"short"]
 
 
-def test_what_interleaves_does_not_disturb(server: FaultServer, faults: Faults) -> None:
+def test_transfer_arrives_whole_with_controls_between_its_frames(server: FaultServer, faults: Faults) -> None:
     session = server.session(b"s")
     session.declare("q")
     groups = seen(faults.on("message.transfer", routing_key="q"))
@@ -171,7 +175,7 @@ def test_a_dropped_command_keeps_its_number_and_is_never_completed(
     assert session.query("q").message_count == 2
 
 
-def test_a_delayed_command_holds_up_what_is_behind_it(
+def test_delayed_command_delays_later_commands_of_its_session(
     server: FaultServer, session: Session, faults: Faults
 ) -> None:
     session.client.inbox.clear()
@@ -189,7 +193,7 @@ def test_a_delayed_command_holds_up_what_is_behind_it(
     assert all(each in done for each in ids)
 
 
-def test_other_channels_and_the_connection_do_not_wait(
+def test_held_command_does_not_block_other_channels_or_the_connection(
     server: FaultServer, session: Session, faults: Faults
 ) -> None:
     rule = faults.on("message.transfer", session="shop").hold()
@@ -216,7 +220,9 @@ def test_a_duplicate_has_no_number_of_its_own(server: FaultServer, session: Sess
     session.fails(x.QueuePurge(queue="nowhere"), 404)
 
 
-def test_other_values(server: FaultServer, session: Session, faults: Faults) -> None:
+def test_broker_receives_the_replaced_values_of_a_command(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
     session.declare("other")
     faults.on("message.transfer", body=b"one").replace(
         body=lambda body: body * 3, routing_key="other", priority=7, headers={"a": 1}, correlation_id="c"
@@ -234,14 +240,14 @@ def test_other_values(server: FaultServer, session: Session, faults: Faults) -> 
     assert server.vhost.queues["bc"].durable
 
 
-def test_other_values_leave_the_flag_that_asks_for_an_answer(session: Session, faults: Faults) -> None:
+def test_replaced_command_keeps_its_sync_flag(session: Session, faults: Faults) -> None:
     faults.on("queue.declare", queue="b").replace(queue="c")
     session.client.inbox.clear()
     id_ = session.send(x.QueueDeclare(queue="b"), sync=True)
     assert id_ in completed(session)
 
 
-def test_other_values_of_a_control(session: Session, faults: Faults) -> None:
+def test_broker_receives_the_replaced_values_of_a_control(session: Session, faults: Faults) -> None:
     faults.on("session.request-timeout").replace(timeout=7)
     session.control(c.SessionRequestTimeout(timeout=1))
     assert session.expect(c.SessionTimeout).timeout == 7
@@ -290,7 +296,9 @@ def test_a_refused_publish_is_rejected_where_publishers_are_answered() -> None:
     ],
     ids=lambda command: command.NAME,
 )
-def test_an_exception_on_any_command(session: Session, faults: Faults, command: Any) -> None:
+def test_exception_action_fails_a_command_with_the_given_code_and_text(
+    session: Session, faults: Faults, command: Any
+) -> None:
     faults.on(command.NAME).once().exception("resource-locked", "try again later", field_index=0)
     id_ = session.next_id
     exception = session.fails(command, 405)
@@ -304,13 +312,15 @@ def test_an_exception_on_any_command(session: Session, faults: Faults, command: 
     again.call(x.ExecutionSync())
 
 
-def test_an_exception_is_what_it_is_by_default(session: Session, faults: Faults) -> None:
+def test_exception_action_defaults_to_internal_error(session: Session, faults: Faults) -> None:
     faults.on("queue.declare").once().exception()
     exception = session.fails(x.QueueDeclare(queue="new"), 541)
     assert exception.description == "internal-error - a fault that the test asked for"
 
 
-def test_a_closed_session(server: FaultServer, session: Session, faults: Faults) -> None:
+def test_close_channel_ends_the_session_with_the_given_code(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
     faults.on("message.transfer").close_channel(406)
     exception = session.fails(x.MessageTransfer(), 406, body=b"x")
     assert exception.command_id is None
@@ -325,21 +335,23 @@ def test_a_closed_session(server: FaultServer, session: Session, faults: Faults)
 
 
 @pytest.mark.parametrize("code", [320, 501])
-def test_a_closed_connection(session: Session, faults: Faults, code: int) -> None:
+def test_close_connection_sends_the_given_code_and_text(session: Session, faults: Faults, code: int) -> None:
     session.client.inbox.clear()
     faults.on("message.transfer").close_connection(code, "go away")
     session.publish()
     assert session.client.expect_close(code).reply_text == "go away"
 
 
-def test_a_close_code_that_there_is_not(session: Session, faults: Faults) -> None:
+def test_close_connection_sends_a_code_unknown_to_0_10(session: Session, faults: Faults) -> None:
     session.client.inbox.clear()
     faults.on("message.transfer").close_connection(404)
     session.publish()
     assert (404).to_bytes(2, "big") + b"\x2bNOT_FOUND - a fault" in session.client.take_bytes()
 
 
-def test_an_end_after_the_answer(server: FaultServer, session: Session, faults: Faults) -> None:
+def test_close_connection_after_a_command_follows_its_completion(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
     session.client.inbox.clear()
     faults.on("queue.declare").close_connection(when="after")
     id_ = session.send(x.QueueDeclare(queue="new"), sync=True)
@@ -349,14 +361,16 @@ def test_an_end_after_the_answer(server: FaultServer, session: Session, faults: 
     session.client.expect_close(320)
 
 
-def test_an_end_before_the_answer(server: FaultServer, session: Session, faults: Faults) -> None:
+def test_disconnect_before_the_answer_ends_the_connection_silently(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
     session.client.inbox.clear()
     faults.on("queue.query").disconnect(when="before")
     session.send(x.QueueQuery(queue="q"))
     session.client.expect_silent_end()
 
 
-def test_a_refused_login(server: FaultServer, faults: Faults) -> None:
+def test_refused_login_closes_the_connection_with_the_given_text(server: FaultServer, faults: Faults) -> None:
     faults.on("connection.start-ok").refuse_login("not today")
     client = server.dial()
     client.begin()
@@ -366,7 +380,9 @@ def test_a_refused_login(server: FaultServer, faults: Faults) -> None:
     assert client.connection.client_properties == product
 
 
-def test_a_crash_takes_what_was_not_completed(server: FaultServer, session: Session, faults: Faults) -> None:
+def test_crash_on_a_transfer_loses_it_but_no_completed_transfer(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
     session.declare("d", durable=True)
     session.client.inbox.clear()
     faults.on("message.transfer", body=b"two").crash()
@@ -377,7 +393,9 @@ def test_a_crash_takes_what_was_not_completed(server: FaultServer, session: Sess
     assert server.bodies("d") == [b"one"]
 
 
-def test_half_a_message(server: FaultServer, session: Session, faults: Faults) -> None:
+def test_rule_about_the_header_fires_before_the_body_arrives(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
     session.client.inbox.clear()
     rule = faults.on("message.transfer", part="header").disconnect("reset")
     command = x.MessageTransfer(destination="", accept_mode=1)
@@ -389,7 +407,7 @@ def test_half_a_message(server: FaultServer, session: Session, faults: Faults) -
     assert session.client.connection.resets
 
 
-def test_a_command_that_interrupts_another_is_no_part_of_it(
+def test_rule_does_not_fire_on_a_transfer_interrupted_by_another_command(
     server: FaultServer, session: Session, faults: Faults
 ) -> None:
     session.client.inbox.clear()
@@ -402,7 +420,7 @@ def test_a_command_that_interrupts_another_is_no_part_of_it(
     assert rule.hits == 0
 
 
-def test_silent_heartbeats(server: FaultServer, faults: Faults) -> None:
+def test_heartbeats_are_dropped_in_both_directions(server: FaultServer, faults: Faults) -> None:
     client = server.open(heartbeat=10)
     rule = faults.on("heartbeat").drop()
     for _ in range(3):
@@ -417,7 +435,9 @@ def test_silent_heartbeats(server: FaultServer, faults: Faults) -> None:
     assert also.hits >= 1
 
 
-def test_a_message_without_a_key_goes_where_a_blank_key_leads(session: Session, faults: Faults) -> None:
+def test_transfer_without_routing_key_matches_the_queue_bound_with_an_empty_key(
+    session: Session, faults: Faults
+) -> None:
     session.bind("q", "amq.direct", "")
     rule = faults.on("message.transfer", queue="q")
     command = x.MessageTransfer(destination="amq.direct", accept_mode=1)
@@ -425,8 +445,7 @@ def test_a_message_without_a_key_goes_where_a_blank_key_leads(session: Session, 
     assert rule.hits == 1
 
 
-def test_an_exception_is_for_commands_of_0_10_only(server: FaultServer, faults: Faults) -> None:
-    """A rule about a method that other protocols have as well does not fire on their connections."""
+def test_exception_rule_does_not_fire_on_a_0_9_1_connection(server: FaultServer, faults: Faults) -> None:
     rule = faults.on("queue.declare", optional=True).exception(404)
     client = server.client()
     client.declare("q")

@@ -18,7 +18,9 @@ def _opening(server: FaultServer) -> Client:
     return client
 
 
-def test_clients_are_sent_to_another_broker(server: FaultServer, faults: Faults) -> None:
+def test_redirected_client_gets_connection_redirect_unless_it_insists(
+    server: FaultServer, faults: Faults
+) -> None:
     redirection = faults.redirect("other.example:5673", known_hosts=["third.example"])
     open_ = c.ConnectionOpen(virtual_host="/")
     redirect = _opening(server).call(open_, c.ConnectionRedirect)
@@ -31,7 +33,7 @@ def test_clients_are_sent_to_another_broker(server: FaultServer, faults: Faults)
     assert redirection.hits == 1
 
 
-def test_of_several_the_latest_counts(server: FaultServer, faults: Faults) -> None:
+def test_latest_of_several_redirections_applies(server: FaultServer, faults: Faults) -> None:
     faults.redirect("one")
     two = faults.redirect("two")
     open_ = c.ConnectionOpen(virtual_host="/")
@@ -42,14 +44,14 @@ def test_of_several_the_latest_counts(server: FaultServer, faults: Faults) -> No
     _opening(server).call(open_, c.ConnectionOpenOk)
 
 
-def test_one_that_nobody_met_is_complained_of(faults: Faults) -> None:
+def test_verify_reports_an_unused_redirection(faults: Faults) -> None:
     faults.redirect("other.example")
     with pytest.raises(UnusedFault, match=r"redirected to other\.example"):
         faults.verify()
 
 
 @pytest.mark.parametrize("host", ["", "x" * 256, 5672])
-def test_a_host_is_a_name(faults: Faults, host: str) -> None:
+def test_redirection_to_an_invalid_host_is_an_error(faults: Faults, host: str) -> None:
     with pytest.raises(FaultError, match="named by a str"):
         faults.redirect(host)
     assert not faults.rules

@@ -25,7 +25,7 @@ def consumer(server: FaultServer) -> Session:
     return session
 
 
-def test_a_lost_delivery_is_not_counted(consumer: Session, faults: Faults) -> None:
+def test_dropped_delivery_uses_its_number_and_stays_outstanding(consumer: Session, faults: Faults) -> None:
     faults.on("message.transfer", direction="sent", body=b"two").drop()
     for body in (b"one", b"two", b"three"):
         consumer.publish(body)
@@ -47,7 +47,7 @@ def test_a_held_delivery_keeps_its_number(consumer: Session, faults: Faults) -> 
     assert list(consumer.end.ledger.outstanding) == [1, 2, 3]
 
 
-def test_a_late_result(server: FaultServer, consumer: Session, faults: Faults) -> None:
+def test_delayed_result_keeps_its_number(server: FaultServer, consumer: Session, faults: Faults) -> None:
     faults.on("execution.result", direction="sent").delay(3)
     consumer.client.inbox.clear()
     id_ = consumer.send(x.QueueQuery(queue="q"))
@@ -58,7 +58,7 @@ def test_a_late_result(server: FaultServer, consumer: Session, faults: Faults) -
     assert (late.id, late.what.command_id) == (0, id_)
 
 
-def test_a_delivery_that_comes_twice(consumer: Session, faults: Faults) -> None:
+def test_duplicated_delivery_has_a_number_of_its_own(consumer: Session, faults: Faults) -> None:
     faults.on("message.transfer", direction="sent", body=b"one").duplicate()
     consumer.publish(b"one")
     consumer.publish(b"two")
@@ -71,7 +71,7 @@ def test_a_delivery_that_comes_twice(consumer: Session, faults: Faults) -> None:
     assert list(consumer.end.ledger.outstanding) == []
 
 
-def test_other_values(consumer: Session, faults: Faults) -> None:
+def test_client_receives_the_replaced_values_of_a_delivery(consumer: Session, faults: Faults) -> None:
     faults.on("message.transfer", direction="sent").replace(
         body=b"pears", redelivered=True, headers={"a": "b"}, exchange="elsewhere", app_id="shop"
     )
@@ -86,7 +86,7 @@ def test_other_values(consumer: Session, faults: Faults) -> None:
     )
 
 
-def test_controls_that_are_lost(consumer: Session, faults: Faults) -> None:
+def test_next_session_completed_control_covers_the_dropped_control(consumer: Session, faults: Faults) -> None:
     consumer.client.inbox.clear()
     rule = faults.on("session.completed", direction="sent").drop()
     consumer.send(x.ExecutionSync(), sync=True)
@@ -96,7 +96,9 @@ def test_controls_that_are_lost(consumer: Session, faults: Faults) -> None:
     assert list(consumer.client.expect(c.SessionCompleted).commands.ranges) == [(0, consumer.next_id - 1)]
 
 
-def test_a_delivery_cut_short(server: FaultServer, consumer: Session, faults: Faults) -> None:
+def test_delivery_cut_after_its_header_has_no_body(
+    server: FaultServer, consumer: Session, faults: Faults
+) -> None:
     faults.on("message.transfer", direction="sent").cut("header")
     consumer.client.inbox.clear()
     consumer.publish(b"two apples")
@@ -111,7 +113,7 @@ def test_a_delivery_cut_short(server: FaultServer, consumer: Session, faults: Fa
     assert consumer.client.closed
 
 
-def test_a_delivery_cut_in_the_midst_of_a_frame(
+def test_delivery_cut_within_a_frame_ends_with_a_reset(
     server: FaultServer, consumer: Session, faults: Faults
 ) -> None:
     faults.on("message.transfer", direction="sent").cut(5, "reset")
@@ -122,7 +124,7 @@ def test_a_delivery_cut_in_the_midst_of_a_frame(
     assert consumer.client.closed and consumer.client.connection.resets
 
 
-def test_a_session_that_ends_where_a_delivery_was_due(
+def test_close_channel_on_a_delivery_ends_the_session_and_requeues_the_message(
     server: FaultServer, consumer: Session, faults: Faults
 ) -> None:
     faults.on("message.transfer", direction="sent").once().close_channel(408, "gone")
@@ -134,7 +136,9 @@ def test_a_session_that_ends_where_a_delivery_was_due(
     assert server.bodies() == [b"one"]
 
 
-def test_a_late_exception(server: FaultServer, session: Session, faults: Faults) -> None:
+def test_exception_detach_and_attached_are_delayed_by_a_rule(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
     rule = faults.on("execution.exception", "session.detach", "session.attached", direction="sent").delay(1)
     session.client.inbox.clear()
     session.send(x.QueuePurge(queue="nowhere"))
@@ -148,7 +152,7 @@ def test_a_late_exception(server: FaultServer, session: Session, faults: Faults)
     assert rule.hits == 3
 
 
-def test_what_is_sent_to_a_session_that_has_ended(
+def test_held_delivery_to_a_detached_session_is_not_sent(
     server: FaultServer, consumer: Session, faults: Faults
 ) -> None:
     rule = faults.on("message.transfer", direction="sent").hold()
@@ -159,7 +163,7 @@ def test_what_is_sent_to_a_session_that_has_ended(
     assert "is not sent" in server.said[-1]
 
 
-def test_a_session_attached_again_gets_what_was_lost(server: FaultServer, faults: Faults) -> None:
+def test_resumed_session_gets_the_dropped_delivery(server: FaultServer, faults: Faults) -> None:
     client = server.open()
     session = client.session(b"s", timeout=60)
     session.declare("q")
@@ -207,7 +211,9 @@ def read(octets: bytes, max_frame_size: int) -> None:
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_every_way_to_malform_is_noticed(server: FaultServer, faults: Faults, how: str) -> None:
+def test_strict_client_notices_every_malformation_of_a_delivery(
+    server: FaultServer, faults: Faults, how: str
+) -> None:
     session = server.session(b"s", max_frame_size=4096)
     session.declare("q")
     session.subscribe("q")
@@ -223,7 +229,9 @@ def test_every_way_to_malform_is_noticed(server: FaultServer, faults: Faults, ho
 
 
 @pytest.mark.parametrize("how", [how for how, ways in WAYS.items() if not ways["0-10"].content_only])
-def test_controls_can_be_malformed_too(server: FaultServer, faults: Faults, how: str) -> None:
+def test_strict_client_notices_every_malformation_of_a_control(
+    server: FaultServer, faults: Faults, how: str
+) -> None:
     session = server.session(b"s", max_frame_size=4096)
     session.client.inbox.clear()
     faults.on("session.completed", direction="sent").malform(how)
@@ -249,7 +257,7 @@ def _header_of_transfer(octets: bytes) -> tuple[int, ...]:
         ("wrong-channel", {5}),
     ],
 )
-def test_nothing_else_is_wrong_with_the_header_of_a_frame(
+def test_malformed_frame_header_differs_in_the_named_field_only(
     server: FaultServer, faults: Faults, how: str, wrong: set[int]
 ) -> None:
     """The fields of a frame's header, by number, that differ from those of the frame without a fault."""
@@ -269,7 +277,7 @@ def test_nothing_else_is_wrong_with_the_header_of_a_frame(
     assert differing == wrong
 
 
-def test_the_same_without_a_fault_is_well_formed(server: FaultServer) -> None:
+def test_delivery_without_a_fault_is_well_formed(server: FaultServer) -> None:
     session = server.session(b"s", max_frame_size=4096)
     session.declare("q")
     session.subscribe("q")
@@ -281,7 +289,9 @@ def test_the_same_without_a_fault_is_well_formed(server: FaultServer) -> None:
 # --- sent out of the blue -----------------------------------------------------------------------------
 
 
-def test_sending_what_no_broker_would_send(server: FaultServer, consumer: Session, faults: Faults) -> None:
+def test_transfers_controls_and_bytes_sent_by_the_test_reach_the_client(
+    server: FaultServer, consumer: Session, faults: Faults
+) -> None:
     consumer.client.inbox.clear()
     server.client()
     sent = faults.send(
@@ -298,7 +308,7 @@ def test_sending_what_no_broker_would_send(server: FaultServer, consumer: Sessio
     assert faults.send(b"AMQP") == 2
 
 
-def test_what_is_sent_out_of_the_blue_keeps_to_the_size_of_frames(
+def test_transfer_sent_by_the_test_keeps_to_the_maximum_frame_size(
     server: FaultServer, faults: Faults
 ) -> None:
     session = server.session(b"s", max_frame_size=4096)

@@ -9,7 +9,9 @@ from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import FaultError, Faults, Starvation
 
 
-def test_no_message_comes_until_it_ends(server: FaultServer, session: Session, faults: Faults) -> None:
+def test_starved_subscription_gets_no_message_until_starvation_is_removed(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
     starvation = faults.starve("q")
     assert starvation.hits == 0
     session.subscribe("q", credit=2)
@@ -29,7 +31,7 @@ def test_no_message_comes_until_it_ends(server: FaultServer, session: Session, f
     assert server.state.tap is server.recorder
 
 
-def test_those_that_are_there_and_those_it_is_not_about(session: Session, faults: Faults) -> None:
+def test_starvation_applies_to_matching_existing_subscriptions_only(session: Session, faults: Faults) -> None:
     session.declare("other")
     session.subscribe("q", "a")
     session.subscribe("q", "b")
@@ -46,7 +48,9 @@ def test_those_that_are_there_and_those_it_is_not_about(session: Session, faults
     assert [each.command.destination for each in session.transfers()] == ["c"] * 4
 
 
-def test_one_of_two_that_are_about_the_same(session: Session, faults: Faults) -> None:
+def test_subscription_starved_twice_gets_messages_after_both_are_removed(
+    session: Session, faults: Faults
+) -> None:
     session.subscribe("q")
     one, other = faults.starve(), faults.starve("q")
     session.publish(b"x")
@@ -56,7 +60,7 @@ def test_one_of_two_that_are_about_the_same(session: Session, faults: Faults) ->
     assert session.bodies() == [b"x"]
 
 
-def test_a_window_does_not_open(session: Session, faults: Faults) -> None:
+def test_completion_in_window_mode_gives_no_credit_while_starved(session: Session, faults: Faults) -> None:
     session.subscribe("q", credit=1, window=True)
     session.publish(b"one")
     session.publish(b"two")
@@ -67,7 +71,7 @@ def test_a_window_does_not_open(session: Session, faults: Faults) -> None:
     assert session.bodies() == [b"two"]
 
 
-def test_words(faults: Faults) -> None:
+def test_starvation_is_described_by_a_sentence_and_refuses_invalid_arguments(faults: Faults) -> None:
     starvation = faults.starve("orders", destination="d", connection="c1")
     assert isinstance(starvation, Starvation)
     assert str(starvation) == (

@@ -142,12 +142,14 @@ def _talk(conversation: list[Any], install: Callable[[Faults], None] | None) -> 
 
 @given(_CONVERSATIONS, st.sampled_from([_spies, _calls, _waits, _copies]))
 @examples(150)
-def test_rules_that_change_nothing(conversation: list[Any], install: Callable[[Faults], None]) -> None:
+def test_clients_get_the_same_bytes_with_rules_that_change_no_frame(
+    conversation: list[Any], install: Callable[[Faults], None]
+) -> None:
     assert _talk(conversation, install) == _talk(conversation, None)
 
 
-def test_the_header_is_not_among_the_frames() -> None:
-    """Who looks at frames never sees the protocol header, which a server of 0-10 sends as well."""
+def test_rule_about_all_methods_does_not_see_the_protocol_header() -> None:
+    """A server of 0-10 sends one as well."""
     server = FaultServer()
     rule = server.faults.on("*", direction="sent").drop()
     client = server.dial()

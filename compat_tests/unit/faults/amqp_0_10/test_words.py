@@ -117,13 +117,15 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
 
 
 @pytest.mark.parametrize(("ask", "text"), NONSENSE, ids=[text[:60] for _, text in NONSENSE])
-def test_nonsense(faults: Faults, ask: Callable[[Faults], Any], text: str) -> None:
+def test_invalid_rule_about_0_10_is_an_error_that_explains_the_mistake(
+    faults: Faults, ask: Callable[[Faults], Any], text: str
+) -> None:
     with pytest.raises(FaultError) as caught:
         ask(faults)
     assert str(caught.value).startswith(text)
 
 
-def test_sentences(faults: Faults) -> None:
+def test_rule_about_0_10_is_described_by_a_sentence(faults: Faults) -> None:
     rule = faults.on("message.transfer", queue="orders", session="shop").exception("not-allowed").once()
     assert str(rule) == (
         "when a message.transfer with queue 'orders' and session 'shop' comes: "
@@ -133,7 +135,7 @@ def test_sentences(faults: Faults) -> None:
     assert str(rule) == "when a session.completed is to be sent: malform it: on the wrong track"
 
 
-def test_the_names_are_known_before_anything_else_is() -> None:
+def test_method_names_of_a_protocol_are_the_kinds_of_its_dialect() -> None:
     for protocol in protocol_names():
         assert protocol_named(protocol).method_names == tuple(dialect_named(protocol).kinds)
 
@@ -151,7 +153,7 @@ def test_a_rule_about_0_9_1_does_not_load_0_10() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_near_misses(session: Session, faults: Faults) -> None:
+def test_near_miss_of_a_0_10_rule_names_the_field_that_differs(session: Session, faults: Faults) -> None:
     rule = faults.on("message.transfer", routing_key="orders.#", session="shop").drop()
     session.publish(b"one")
     assert list(rule.near_misses()) == ["message.transfer: routing_key is 'q', not 'orders.#'"]
@@ -162,7 +164,9 @@ def test_near_misses(session: Session, faults: Faults) -> None:
     ]
 
 
-def test_what_is_sent_to_a_connection_that_does_not_know_it(server: FaultServer, faults: Faults) -> None:
+def test_sending_a_method_or_property_unknown_to_the_protocol_is_an_error(
+    server: FaultServer, faults: Faults
+) -> None:
     server.session(b"s")
     with pytest.raises(FaultError, match=r"bytes or a method of AMQP 0-10, not BasicAck"):
         faults.send(m.BasicAck())

@@ -12,7 +12,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 @pytest.mark.parametrize("personality", ["rabbitmq-4.2", "spec"])
 @pytest.mark.parametrize("by_request", [True, False])
-def test_who_publishes_is_read_from_no_further(personality: str, by_request: bool) -> None:
+def test_publisher_is_not_read_from_during_an_alarm(personality: str, by_request: bool) -> None:
     server = FaultServer(personality, tickets=personality == "spec")
     requester = server.requester()
     client = requester.client

@@ -14,7 +14,7 @@ OF_THE_NETWORK = {"slices", "slow", "stall"}
 """These need transports, and know no protocol."""
 
 
-def test_a_transfer_is_rejected(server: FaultServer) -> None:
+def test_chaos_rejects_a_transfer(server: FaultServer) -> None:
     requester = server.requester()
     chaos = server.faults.chaos(1, {"rejected-transfer": 1.0})
     requester.call(m.MessageTransfer(routing_key="q", body=Body(b"no")), m.MessageReject)
@@ -22,7 +22,7 @@ def test_a_transfer_is_rejected(server: FaultServer) -> None:
     assert server.bodies() == []
 
 
-def test_a_publish_that_is_confirmed_is_refused_as_in_0_9_1(server: FaultServer) -> None:
+def test_chaos_nacks_a_publish_on_a_confirm_channel(server: FaultServer) -> None:
     client = server.client()
     client.declare("q")
     client.call(shared.ConfirmSelect(), shared.ConfirmSelectOk)
@@ -33,7 +33,7 @@ def test_a_publish_that_is_confirmed_is_refused_as_in_0_9_1(server: FaultServer)
 
 
 @pytest.mark.parametrize("fault", sorted(FAULTS.keys() - OF_THE_NETWORK))
-def test_a_plan_happens_again(fault: str) -> None:
+def test_plan_of_chaos_gives_the_same_bytes_when_played_again(fault: str) -> None:
     def talk(server: FaultServer) -> bytes:
         requester = server.requester()
         client = requester.client

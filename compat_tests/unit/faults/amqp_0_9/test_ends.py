@@ -29,7 +29,7 @@ def test_a_login_is_refused(server: FaultServer, faults: Faults, header: bytes) 
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=protocol_of)
-def test_a_connection_is_closed_in_the_words_of_its_protocol(
+def test_connection_is_closed_with_the_method_of_its_protocol(
     server: FaultServer, faults: Faults, header: bytes
 ) -> None:
     protocol = protocol_of(header)
@@ -47,7 +47,9 @@ def test_a_connection_is_closed_in_the_words_of_its_protocol(
     assert payload == expected(320, "gone", 10, 40).encode()
 
 
-def test_of_0_8_each_method_has_its_own_number(server: FaultServer, faults: Faults) -> None:
+def test_rules_tell_connection_close_from_connection_redirect_in_0_8(
+    server: FaultServer, faults: Faults
+) -> None:
     closes = faults.on("connection.close", protocol="0-8")
     redirects = faults.on("connection.redirect", protocol="0-8", optional=True)
     client = server.connect()
@@ -62,7 +64,9 @@ def test_of_0_8_each_method_has_its_own_number(server: FaultServer, faults: Faul
 @pytest.mark.parametrize(
     ("after", "seen"), [("method", True), ("header", True), (100, True), (30, False), (0, False)], ids=str
 )
-def test_a_delivery_is_cut(requester: Requester, faults: Faults, after: Any, seen: bool) -> None:
+def test_delivery_is_cut_after_the_given_part_or_number_of_bytes(
+    requester: Requester, faults: Faults, after: Any, seen: bool
+) -> None:
     requester.publish("q", b"two apples")
     faults.on("message.transfer", direction="sent", protocol="0-9").cut(after)
     requester.ask(m.MessageConsume(queue="q", destination="d"))
@@ -72,7 +76,7 @@ def test_a_delivery_is_cut(requester: Requester, faults: Faults, after: Any, see
     assert (b"two apples" in heard) is seen
 
 
-def test_a_crash_takes_what_was_not_answered(
+def test_crash_on_a_transfer_restarts_the_broker(
     server: FaultServer, requester: Requester, faults: Faults
 ) -> None:
     faults.on("message.transfer", body=b"two").crash()
@@ -82,7 +86,7 @@ def test_a_crash_takes_what_was_not_answered(
     assert server.restarts == [True]
 
 
-def test_heartbeats_are_lost(server: FaultServer, faults: Faults) -> None:
+def test_connection_with_dropped_heartbeats_is_closed(server: FaultServer, faults: Faults) -> None:
     client = server.client(heartbeat=10)
     rule = faults.on("heartbeat", direction="received").drop()
     while not client.closed:

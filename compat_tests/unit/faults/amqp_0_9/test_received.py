@@ -60,7 +60,9 @@ APPLES = m.MessageTransfer(
     ],
     ids=str,
 )
-def test_conditions_of_transfers(requester: Requester, faults: Faults, wanted: dict[str, Any]) -> None:
+def test_rule_fires_on_a_transfer_that_meets_its_condition(
+    requester: Requester, faults: Faults, wanted: dict[str, Any]
+) -> None:
     requester.client.call(m.ExchangeDeclare(exchange="e", type="topic"), m.ExchangeDeclareOk)
     requester.client.bind("q", "e", "#")
     requester.client.declare("other")
@@ -84,7 +86,7 @@ def test_conditions_of_transfers(requester: Requester, faults: Faults, wanted: d
     ],
     ids=str,
 )
-def test_other_methods(
+def test_rule_fires_on_other_methods_that_meet_its_conditions(
     requester: Requester, faults: Faults, methods: tuple[str, ...], wanted: dict[str, Any]
 ) -> None:
     rule = faults.on(*methods, direction="received", **wanted)
@@ -101,7 +103,9 @@ def test_other_methods(
     assert rule.hits == 1
 
 
-def test_a_rule_of_one_protocol_never_fires_on_another(server: FaultServer, faults: Faults) -> None:
+def test_rule_about_one_protocol_does_not_fire_on_connections_of_another(
+    server: FaultServer, faults: Faults
+) -> None:
     of_0_9_1 = faults.on("basic.publish", protocol="0-9-1", optional=True)
     of_0_9 = faults.on("basic.publish", protocol="0-9")
     of_0_8 = faults.on("basic.publish", protocol="0-8", optional=True)
@@ -124,7 +128,7 @@ def test_a_rule_of_one_protocol_never_fires_on_another(server: FaultServer, faul
     ],
     ids=["basic", "stream"],
 )
-def test_contents_of_other_classes(
+def test_rule_fires_on_contents_of_classes_basic_and_stream(
     client: Client, faults: Faults, method: Any, properties: Any, wanted: dict[str, Any]
 ) -> None:
     groups = seen(faults.on(method.NAME, exchange="", routing_key="q", body=b"two apples", **wanted))
@@ -134,14 +138,14 @@ def test_contents_of_other_classes(
     assert [group.properties for group in groups] == [properties]
 
 
-def test_a_staged_file_has_its_own_properties(client: Client, faults: Faults) -> None:
+def test_rule_fires_on_a_staged_file_with_the_given_filename(client: Client, faults: Faults) -> None:
     groups = seen(faults.on("file.stage", filename="report", body=b"abc"))
     client.call(m.FileOpen(identifier="f", content_size=3), m.FileOpenOk)
     client.send_content(m.FileStage(), FileProperties(filename="report"), b"abc")
     assert [group.name for group in groups] == ["file.stage"]
 
 
-def test_contents_inside_contents_are_passed_on(client: Client, faults: Faults) -> None:
+def test_contents_inside_a_content_pass_a_rule_unchanged(client: Client, faults: Faults) -> None:
     groups = seen(faults.on("basic.publish", body=b"outer"))
     children = [Child(60, b"\0\0", b"inner", (Child(80, b"\0\0"),)), Child(70, b"\0\0", b"other")]
     client.send_content(m.BasicPublish(routing_key="q"), None, b"outer", children=children, frame_size=2)
@@ -152,7 +156,7 @@ def test_contents_inside_contents_are_passed_on(client: Client, faults: Faults) 
     assert (got.body, got.children) == (b"outer", tuple(children))
 
 
-def test_a_content_whose_body_is_changed_keeps_those_inside(client: Client, faults: Faults) -> None:
+def test_content_with_replaced_body_keeps_the_contents_inside_it(client: Client, faults: Faults) -> None:
     faults.on("basic.publish").replace(body=b"changed", priority=3)
     children = [Child(60, b"\0\0", b"inner")]
     client.send_content(m.BasicPublish(routing_key="q"), BasicProperties(type="t"), b"x", children=children)
@@ -162,7 +166,7 @@ def test_a_content_whose_body_is_changed_keeps_those_inside(client: Client, faul
     assert got.properties == BasicProperties(type="t", priority=3)
 
 
-def test_what_is_no_content_after_all_goes_its_way(client: Client, faults: Faults) -> None:
+def test_publish_without_content_closes_the_connection_and_is_no_hit(client: Client, faults: Faults) -> None:
     rule = faults.on("basic.publish").drop()
     client.send(m.BasicPublish(routing_key="q"))
     client.send(m.BasicGet(queue="q"))
@@ -170,7 +174,7 @@ def test_what_is_no_content_after_all_goes_its_way(client: Client, faults: Fault
     assert rule.hits == 0
 
 
-def test_a_file_that_is_acknowledged(client: Client, faults: Faults) -> None:
+def test_rule_fires_on_the_ack_of_a_file_that_meets_its_conditions(client: Client, faults: Faults) -> None:
     acked = faults.on("file.ack", queue="q", body=b"abc", routing_key="q", filename="report")
     client.call(m.FileConsume(queue="q", consumer_tag="t"), m.FileConsumeOk)
     client.call(m.FileOpen(identifier="f", content_size=3), m.FileOpenOk)
@@ -185,7 +189,9 @@ def test_a_file_that_is_acknowledged(client: Client, faults: Faults) -> None:
 
 
 @pytest.mark.parametrize("multiple", [False, True])
-def test_of_several_files_those_that_a_tag_names(client: Client, faults: Faults, multiple: bool) -> None:
+def test_rule_about_a_file_ack_considers_every_file_that_its_tag_covers(
+    client: Client, faults: Faults, multiple: bool
+) -> None:
     acked = [faults.on("file.ack", filename=name) for name in ("first", "second")]
     client.call(m.FileConsume(queue="q", consumer_tag="t"), m.FileConsumeOk)
     tags = []
@@ -204,7 +210,7 @@ def test_of_several_files_those_that_a_tag_names(client: Client, faults: Faults,
 # --- what becomes of it -------------------------------------------------------------------------------
 
 
-def test_a_lost_request_keeps_its_place(server: FaultServer, requester: Requester, faults: Faults) -> None:
+def test_dropped_request_keeps_its_number(server: FaultServer, requester: Requester, faults: Faults) -> None:
     faults.on("message.transfer", body=b"two").drop()
     for body in (b"one", b"two", b"three"):
         requester.ask(m.MessageTransfer(routing_key="q", body=Body(body)))
@@ -213,7 +219,7 @@ def test_a_lost_request_keeps_its_place(server: FaultServer, requester: Requeste
     assert server.bodies() == [b"one", b"three"]
 
 
-def test_a_lost_response_leaves_the_message_open(
+def test_dropped_message_ok_leaves_its_message_unsettled(
     server: FaultServer, requester: Requester, faults: Faults
 ) -> None:
     requester.publish("q", b"one", b"two")
@@ -228,7 +234,7 @@ def test_a_lost_response_leaves_the_message_open(
 
 
 @pytest.mark.parametrize(("offset", "hits"), [(0, [1, 0]), (1, [1, 1])])
-def test_a_response_is_about_the_messages_that_it_counts(
+def test_rule_about_a_response_considers_every_message_that_it_covers(
     requester: Requester, faults: Faults, offset: int, hits: list[int]
 ) -> None:
     requester.publish("q", b"one", b"two")
@@ -239,7 +245,9 @@ def test_a_response_is_about_the_messages_that_it_counts(
     assert [rule.hits for rule in rules] == hits
 
 
-def test_a_transfer_is_rejected(server: FaultServer, requester: Requester, faults: Faults) -> None:
+def test_refused_transfer_is_answered_with_message_reject(
+    server: FaultServer, requester: Requester, faults: Faults
+) -> None:
     faults.on("message.transfer", routing_key="q").nack().once()
     reply = requester.call(m.MessageTransfer(routing_key="q", body=Body(b"no")), m.MessageReject)
     assert reply.code == 0
@@ -247,7 +255,7 @@ def test_a_transfer_is_rejected(server: FaultServer, requester: Requester, fault
     assert server.bodies() == [b"yes"]
 
 
-def test_a_transfer_that_cannot_be_read_is_lost_when_it_is_refused(
+def test_refused_malformed_transfer_is_lost_without_an_answer(
     server: FaultServer, client: Client, faults: Faults
 ) -> None:
     rule = faults.on("message.transfer", direction="received").nack().once()
@@ -256,7 +264,9 @@ def test_a_transfer_that_cannot_be_read_is_lost_when_it_is_refused(
     assert "no confirms on this channel: the message is lost without an answer" in server.said
 
 
-def test_a_publish_that_is_refused_is_lost(server: FaultServer, client: Client, faults: Faults) -> None:
+def test_refused_publish_without_confirms_is_lost(
+    server: FaultServer, client: Client, faults: Faults
+) -> None:
     faults.on("basic.publish").nack().once()
     client.publish(b"no", routing_key="q")
     client.publish(b"yes", routing_key="q")
@@ -264,7 +274,9 @@ def test_a_publish_that_is_refused_is_lost(server: FaultServer, client: Client, 
     assert "no confirms on this channel: the message is lost without an answer" in server.said
 
 
-def test_a_publish_comes_back(server: FaultServer, client: Client, faults: Faults) -> None:
+def test_publish_is_returned_with_the_given_code_and_its_body(
+    server: FaultServer, client: Client, faults: Faults
+) -> None:
     faults.on("basic.publish").return_message(312)
     client.publish(b"apples", routing_key="q", exchange="")
     returned = client.expect_content(m.BasicReturn)
@@ -272,7 +284,7 @@ def test_a_publish_comes_back(server: FaultServer, client: Client, faults: Fault
     assert server.bodies() == []
 
 
-def test_values_can_depend_on_those_that_came(requester: Requester, faults: Faults) -> None:
+def test_replaced_property_is_computed_from_the_received_value(requester: Requester, faults: Faults) -> None:
     faults.on("message.transfer").replace(priority=lambda known: known + 1, app_id=lambda known: known * 2)
     requester.call(m.MessageTransfer(routing_key="q", body=Body(b"x"), app_id="a", priority=3), m.MessageOk)
     faults.clear()
@@ -281,7 +293,7 @@ def test_values_can_depend_on_those_that_came(requester: Requester, faults: Faul
     assert (got.method.priority, got.method.app_id) == (4, "aa")
 
 
-def test_a_transfer_with_other_values(requester: Requester, faults: Faults) -> None:
+def test_broker_receives_the_replaced_values_of_a_transfer(requester: Requester, faults: Faults) -> None:
     headers = {"x": 5, "tag": 1.5}
     faults.on("message.transfer").replace(
         body=lambda body: body + b"!", headers=headers, priority=7, routing_key="q", type="t", user_id="guest"
@@ -295,7 +307,7 @@ def test_a_transfer_with_other_values(requester: Requester, faults: Faults) -> N
     assert got.method.application_headers.items() >= headers.items()
 
 
-def test_a_transfer_that_is_copied_is_recognised(
+def test_duplicated_transfer_is_answered_twice_and_stored_once(
     server: FaultServer, requester: Requester, faults: Faults
 ) -> None:
     faults.on("message.transfer").duplicate()
@@ -304,13 +316,15 @@ def test_a_transfer_that_is_copied_is_recognised(
     assert server.bodies() == [b"x"]
 
 
-def test_a_publish_that_is_copied_comes_twice(server: FaultServer, client: Client, faults: Faults) -> None:
+def test_duplicated_publish_is_stored_twice(server: FaultServer, client: Client, faults: Faults) -> None:
     faults.on("basic.publish").duplicate()
     client.publish(b"x", routing_key="q")
     assert server.bodies() == [b"x", b"x"]
 
 
-def test_what_is_behind_waits(server: FaultServer, requester: Requester, faults: Faults) -> None:
+def test_transfer_behind_a_held_transfer_waits_for_it(
+    server: FaultServer, requester: Requester, faults: Faults
+) -> None:
     rule = faults.on("message.transfer", body=b"one").hold().once()
     requester.ask(
         m.MessageTransfer(routing_key="q", body=Body(b"one")),
@@ -323,14 +337,14 @@ def test_what_is_behind_waits(server: FaultServer, requester: Requester, faults:
     assert server.bodies() == [b"one", b"two"]
 
 
-def test_a_channel_is_closed_for_a_request(requester: Requester, faults: Faults) -> None:
+def test_close_channel_on_a_request_names_its_class_and_method(requester: Requester, faults: Faults) -> None:
     faults.on("message.transfer").close_channel(404).once()
     requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"x")))
     close = requester.client.expect(m.ChannelClose)
     assert (close.reply_code, close.class_id, close.method_id) == (404, 120, 10)
 
 
-def test_a_connection_is_closed_for_a_publish(client: Client, faults: Faults) -> None:
+def test_close_connection_on_a_publish_names_its_class_and_method(client: Client, faults: Faults) -> None:
     faults.on("basic.publish").close_connection(541)
     client.publish(b"x", routing_key="q")
     close = client.expect_connection_close(541)

@@ -30,7 +30,9 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
     ],
     ids=str,
 )
-def test_conditions_of_deliveries(requester: Requester, faults: Faults, wanted: dict[str, Any]) -> None:
+def test_rule_fires_on_a_delivery_that_meets_its_condition(
+    requester: Requester, faults: Faults, wanted: dict[str, Any]
+) -> None:
     rule = faults.on("message.transfer", direction="sent", **wanted)
     requester.publish("q", b"two apples", priority=4, application_headers={"shop": "north"})
     requester.consume("q")
@@ -38,7 +40,9 @@ def test_conditions_of_deliveries(requester: Requester, faults: Faults, wanted: 
     assert rule.hits == 1
 
 
-def test_a_delivery_is_lost_and_comes_back(server: FaultServer, requester: Requester, faults: Faults) -> None:
+def test_dropped_delivery_is_requeued_when_its_connection_is_lost(
+    server: FaultServer, requester: Requester, faults: Faults
+) -> None:
     faults.on("message.transfer", direction="sent", body=b"one").drop().once()
     requester.publish("q", b"one", b"two")
     requester.consume("q")
@@ -47,7 +51,7 @@ def test_a_delivery_is_lost_and_comes_back(server: FaultServer, requester: Reque
     assert server.bodies() == [b"one", b"two"]
 
 
-def test_a_delivery_that_is_copied_has_a_number_of_its_own(requester: Requester, faults: Faults) -> None:
+def test_duplicated_transfer_has_a_request_number_of_its_own(requester: Requester, faults: Faults) -> None:
     faults.on("message.transfer", direction="sent").duplicate()
     requester.publish("q", b"x")
     requester.consume("q")
@@ -60,7 +64,7 @@ def test_a_delivery_that_is_copied_has_a_number_of_its_own(requester: Requester,
     requester.publish("other", b"y")  # Both answers are fine: the connection is still there.
 
 
-def test_a_delivery_of_class_basic_has_a_tag_of_its_own(client: Client, faults: Faults) -> None:
+def test_duplicated_delivery_of_class_basic_has_a_tag_of_its_own(client: Client, faults: Faults) -> None:
     faults.on("basic.deliver").duplicate()
     client.consume("q", "t")
     client.publish(b"x", routing_key="q")
@@ -68,7 +72,7 @@ def test_a_delivery_of_class_basic_has_a_tag_of_its_own(client: Client, faults: 
     assert len(set(tags)) == 2
 
 
-def test_a_delivery_with_other_values(requester: Requester, faults: Faults) -> None:
+def test_client_receives_the_replaced_values_of_a_delivery(requester: Requester, faults: Faults) -> None:
     faults.on("message.transfer", direction="sent").replace(
         body="changed", redelivered=True, content_type="x/y", headers={"a": 1}
     )
@@ -79,7 +83,9 @@ def test_a_delivery_with_other_values(requester: Requester, faults: Faults) -> N
     assert (method.app_id, method.application_headers) == ("a", {"a": 1})
 
 
-def test_a_response_comes_late(server: FaultServer, requester: Requester, faults: Faults) -> None:
+def test_held_response_is_sent_when_released(
+    server: FaultServer, requester: Requester, faults: Faults
+) -> None:
     rule = faults.on("message.ok", direction="sent").hold()
     requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"x")))
     assert not requester.client.inbox
@@ -88,7 +94,7 @@ def test_a_response_comes_late(server: FaultServer, requester: Requester, faults
     assert requester.response(m.MessageOk).first == 1
 
 
-def test_contents_of_other_classes(client: Client, faults: Faults) -> None:
+def test_stream_delivery_has_the_replaced_body(client: Client, faults: Faults) -> None:
     rule = faults.on("stream.deliver", queue="q", content_type="a/b").replace(body=b"changed")
     client.call(m.StreamConsume(queue="q", consumer_tag="t"), m.StreamConsumeOk)
     client.send_content(m.StreamPublish(routing_key="q"), StreamProperties(content_type="a/b"), b"x")
@@ -98,7 +104,9 @@ def test_contents_of_other_classes(client: Client, faults: Faults) -> None:
 
 @pytest.mark.parametrize("how", sorted(dialect_named("0-9").malformations))
 @pytest.mark.parametrize("what", ["basic.deliver", "message.transfer", "message.ok"])
-def test_malformed_deliveries_are_malformed(faults: Faults, server: FaultServer, how: str, what: str) -> None:
+def test_malform_changes_the_bytes_of_deliveries_and_responses(
+    faults: Faults, server: FaultServer, how: str, what: str
+) -> None:
     way = dialect_named("0-9").malformations[how]
     if what == "message.ok" and how == "cut-arguments":
         return  # It has none.
@@ -126,7 +134,7 @@ def _delivered(server: FaultServer) -> bytes:
     return client.take_bytes()
 
 
-def test_what_is_sent_because_the_test_asks_for_it(requester: Requester, faults: Faults) -> None:
+def test_methods_sent_by_the_test_reach_the_client(requester: Requester, faults: Faults) -> None:
     requester.publish("q", b"x")  # By that the broker knows in which form the client writes requests.
     sent = m.MessageTransfer(destination="d", routing_key="k")
     assert faults.send(sent, channel=1, body=b"hello", priority=3) == 1
@@ -150,12 +158,12 @@ def test_only_methods_of_0_9_are_sent_to_its_clients(client: Client, faults: Fau
         faults.send(shared.BasicAck())
 
 
-def test_methods_that_rabbitmq_adds_are_sent_too(client: Client, faults: Faults) -> None:
+def test_nack_of_rabbitmq_can_be_sent_to_a_0_9_client(client: Client, faults: Faults) -> None:
     faults.send(shared.BasicNack(delivery_tag=7), channel=1)
     assert client.expect(shared.BasicNack).delivery_tag == 7
 
 
-def test_flow(client: Client, faults: Faults) -> None:
+def test_channel_flow_fault_sends_flow_off_and_flow_on_when_removed(client: Client, faults: Faults) -> None:
     flow = faults.channel_flow(channel=1)
     assert client.expect(m.ChannelFlow).active is False
     client.send(m.ChannelFlowOk(active=False))
@@ -163,7 +171,9 @@ def test_flow(client: Client, faults: Faults) -> None:
     assert client.expect(m.ChannelFlow).active is True
 
 
-def test_who_opens_a_connection_is_sent_elsewhere(server: FaultServer, faults: Faults) -> None:
+def test_redirected_client_gets_connection_redirect_unless_it_insists(
+    server: FaultServer, faults: Faults
+) -> None:
     redirection = faults.redirect("other.example:5673", known_hosts=["third.example"])
     redirect = _tuned(server).call(m.ConnectionOpen(virtual_host="/"), m.ConnectionRedirect, 0)
     assert (redirect.host, redirect.known_hosts) == ("other.example:5673", "third.example")

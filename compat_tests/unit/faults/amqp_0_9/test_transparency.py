@@ -139,12 +139,14 @@ _CONVERSATIONS = st.lists(
 
 @given(_CONVERSATIONS, st.sampled_from([_spies, _calls, _copies]))
 @examples(100)
-def test_rules_that_change_nothing(conversation: list[Any], install: Callable[[Faults], None]) -> None:
+def test_clients_get_the_same_bytes_with_rules_that_change_no_frame(
+    conversation: list[Any], install: Callable[[Faults], None]
+) -> None:
     assert _talk(conversation, install) == _talk(conversation, None)
 
 
 @pytest.mark.parametrize("reserved", [True, False])
-def test_what_waits_no_time_at_all(reserved: bool) -> None:
+def test_transfer_delayed_by_zero_seconds_is_stored_and_answered(reserved: bool) -> None:
     server = FaultServer()
     requester = server.requester(reserved=reserved)
     _waits(server.faults)

@@ -63,20 +63,22 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
 
 
 @pytest.mark.parametrize(("ask", "text"), NONSENSE, ids=[text[:60] for _, text in NONSENSE])
-def test_nonsense(faults: Faults, ask: Callable[[Faults], Any], text: str) -> None:
+def test_invalid_rule_about_0_9_is_an_error_that_explains_the_mistake(
+    faults: Faults, ask: Callable[[Faults], Any], text: str
+) -> None:
     with pytest.raises(FaultError) as caught:
         ask(faults)
     assert str(caught.value).startswith(text)
 
 
-def test_sentences(faults: Faults) -> None:
+def test_rule_about_0_9_is_described_by_a_sentence(faults: Faults) -> None:
     rule = faults.on("message.transfer", queue="orders", protocol="0-9").nack().once()
     assert str(rule) == "when a message.transfer with queue 'orders' comes: nack it (once at most)"
     rule = faults.on("file.deliver", direction="sent").malform("bad-frame-end")
     assert str(rule).startswith("when a file.deliver is to be sent: malform it: the last byte of its last")
 
 
-def test_near_misses(requester: Requester, faults: Faults) -> None:
+def test_near_miss_of_a_0_9_rule_names_the_field_that_differs(requester: Requester, faults: Faults) -> None:
     rule = faults.on("message.transfer", routing_key="orders.#").drop()
     requester.publish("q", b"one")
     assert list(rule.near_misses()) == [
@@ -97,6 +99,6 @@ def test_a_rule_about_0_9_1_does_not_load_0_9() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_chaos_says_no_to_whom_it_can_be_said() -> None:
+def test_chaos_refuses_publishes_only_in_protocols_that_can_answer_so() -> None:
     assert [name for name in protocol_names() if FAULTS["nack"].happens_in(name)] == ["0-9-1", "0-9"]
     assert [name for name in protocol_names() if FAULTS["rejected-transfer"].happens_in(name)] == ["0-9"]
