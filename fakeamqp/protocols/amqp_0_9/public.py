@@ -35,6 +35,7 @@ __all__ = [
     "BadRegistration",
     "Coordinator",
     "MemoryTransport",
+    "OutOfBandTransport",
     "Registration",
     "TraceFrame",
     "TunnelRequest",
