@@ -48,7 +48,7 @@ def passed_on(bench: Bench) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_rejected_goes_there_as_it_is(bench: Bench, dead: Queue, kind: str) -> None:
+def test_rejected_message_goes_unchanged_to_alternate_exchange(bench: Bench, dead: Queue, kind: str) -> None:
     queue = with_alternate(bench, kind)
     publish(queue, "ab", headers={"k": 1}, expiration="60000")
     reader = Reader(queue)
@@ -63,7 +63,7 @@ def test_what_is_rejected_goes_there_as_it_is(bench: Bench, dead: Queue, kind: s
     assert bench.dropped() == []
 
 
-def test_a_dead_letter_exchange_goes_first(bench: Bench, dead: Queue) -> None:
+def test_dead_letter_exchange_takes_precedence_over_alternate_exchange(bench: Bench, dead: Queue) -> None:
     other = bench.queue("other")
     queue = with_alternate(bench, dead_letter_exchange="", dead_letter_routing_key="other")
     publish(queue, "a")
@@ -72,14 +72,16 @@ def test_a_dead_letter_exchange_goes_first(bench: Bench, dead: Queue) -> None:
     assert "x-death" in next(iter(other.ready)).message.headers
 
 
-def test_a_dead_letter_exchange_that_does_not_exist_does_not(bench: Bench, dead: Queue) -> None:
+def test_alternate_exchange_is_used_when_dead_letter_exchange_is_missing(bench: Bench, dead: Queue) -> None:
     queue = with_alternate(bench, dead_letter_exchange="nowhere")
     publish(queue, "a")
     reject_all(Reader(queue).deliveries)
     assert waiting(dead) == "a"
 
 
-def test_only_clients_send_messages_there(bench: Bench, dead: Queue) -> None:
+def test_expired_overflowing_and_purged_messages_do_not_go_to_alternate_exchange(
+    bench: Bench, dead: Queue
+) -> None:
     queue = with_alternate(bench, max_length=2)
     queue.virtual_host.publish(Message("", "q", PlainProperties(), b"a", expiry=1.0))
     bench.advance(2)
@@ -89,7 +91,7 @@ def test_only_clients_send_messages_there(bench: Bench, dead: Queue) -> None:
     assert [reason for _, _, reason in bench.dropped()] == ["expired", "maxlen", "purged", "purged"]
 
 
-def test_where_it_finds_no_queue_the_alternate_of_the_alternate_is_tried(bench: Bench) -> None:
+def test_message_unroutable_by_alternate_goes_to_alternate_of_that_exchange(bench: Bench) -> None:
     last = bench.queue("last")
     bench.host.exchanges.declare("behind", "fanout")
     bench.host.bindings.bind("behind", last, "")
@@ -102,7 +104,7 @@ def test_where_it_finds_no_queue_the_alternate_of_the_alternate_is_tried(bench: 
     assert waiting(last) == "ab"
 
 
-def test_what_finds_no_queue_at_all_is_dropped_with_a_reason(bench: Bench) -> None:
+def test_rejected_message_unroutable_by_alternate_is_dropped_with_detail(bench: Bench) -> None:
     bench.host.exchanges.declare("alt", "direct")
     queue = with_alternate(bench)
     publish(queue, "a")
@@ -113,7 +115,7 @@ def test_what_finds_no_queue_at_all_is_dropped_with_a_reason(bench: Bench) -> No
     assert end.detail == "alternate exchange 'alt' found no queue for routing key 'q'"
 
 
-def test_an_exchange_that_has_gone_is_named(bench: Bench, dead: Queue) -> None:
+def test_drop_detail_names_deleted_alternate_exchange(bench: Bench, dead: Queue) -> None:
     queue = with_alternate(bench)
     publish(queue, "a")
     bench.host.exchanges.delete("alt")
@@ -124,7 +126,9 @@ def test_an_exchange_that_has_gone_is_named(bench: Bench, dead: Queue) -> None:
     ]
 
 
-def test_a_queue_bound_to_its_own_alternate_does_not_get_it_back(bench: Bench, dead: Queue) -> None:
+def test_rejected_message_does_not_return_to_queue_bound_to_its_own_alternate(
+    bench: Bench, dead: Queue
+) -> None:
     queue = with_alternate(bench)
     bench.host.bindings.bind("alt", queue, "")
     publish(queue, "a")
@@ -139,7 +143,7 @@ def test_a_queue_bound_to_its_own_alternate_does_not_get_it_back(bench: Bench, d
     assert reader.seen == "ab"
 
 
-def test_two_queues_that_are_each_others_alternate(bench: Bench) -> None:
+def test_message_of_queues_with_mutual_alternates_is_dropped_when_both_are_deleted(bench: Bench) -> None:
     for name in ("alt", "back"):
         bench.host.exchanges.declare(name, "fanout")
     q = with_alternate(bench)
@@ -154,7 +158,7 @@ def test_two_queues_that_are_each_others_alternate(bench: Bench) -> None:
     assert bench.dropped() == [(b"a", "other", "deleted")]
 
 
-def test_routing_by_the_alternate_is_not_taken_for_the_messages_own_way(bench: Bench, dead: Queue) -> None:
+def test_publish_after_rejection_to_alternate_still_routes_to_queue(bench: Bench, dead: Queue) -> None:
     queue = with_alternate(bench)
     publish(queue, "a")
     reject_all(Reader(queue, messages=1).deliveries)
@@ -166,7 +170,7 @@ def test_routing_by_the_alternate_is_not_taken_for_the_messages_own_way(bench: B
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_deleted_queue_holds_goes_there_in_order(bench: Bench, dead: Queue, kind: str) -> None:
+def test_messages_of_deleted_queue_go_to_alternate_in_order(bench: Bench, dead: Queue, kind: str) -> None:
     queue = with_alternate(bench, kind)
     publish(queue, "abc")
     told: list[int] = []
@@ -179,7 +183,9 @@ def test_what_a_deleted_queue_holds_goes_there_in_order(bench: Bench, dead: Queu
     assert bench.dropped() == []
 
 
-def test_urgent_messages_go_first(bench: Bench, dead: Queue) -> None:
+def test_messages_of_deleted_priority_queue_go_to_alternate_highest_priority_first(
+    bench: Bench, dead: Queue
+) -> None:
     queue = with_alternate(bench, max_priority=5)
     publish(queue, "ab", priority=1)
     publish(queue, "c", priority=5)
@@ -190,7 +196,7 @@ def test_urgent_messages_go_first(bench: Bench, dead: Queue) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("settle", [accept_all, reject_all, release_all])
-def test_what_clients_hold_goes_there_as_well_and_once(
+def test_unacked_messages_of_deleted_queue_go_to_alternate_exactly_once(
     bench: Bench, dead: Queue, kind: str, settle: object
 ) -> None:
     queue = with_alternate(bench, kind)
@@ -206,7 +212,7 @@ def test_what_clients_hold_goes_there_as_well_and_once(
     assert bench.dropped() == []
 
 
-def test_credit_comes_back_for_what_the_queue_took_along(bench: Bench, dead: Queue) -> None:
+def test_accepting_deliveries_of_deleted_queue_returns_credit(bench: Bench, dead: Queue) -> None:
     from fakeamqp.model.deliveries.subscription import Credit
 
     queue = with_alternate(bench)
@@ -219,7 +225,7 @@ def test_credit_comes_back_for_what_the_queue_took_along(bench: Bench, dead: Que
     assert credit.open
 
 
-def test_a_queue_bound_to_its_own_alternate_can_be_deleted(bench: Bench, dead: Queue) -> None:
+def test_deleted_queue_bound_to_its_own_alternate_still_passes_on_messages(bench: Bench, dead: Queue) -> None:
     queue = with_alternate(bench)
     bench.host.bindings.bind("alt", queue, "")
     publish(queue, "abc")
@@ -229,7 +235,9 @@ def test_a_queue_bound_to_its_own_alternate_can_be_deleted(bench: Bench, dead: Q
 
 
 @pytest.mark.parametrize("released_first", [True, False])
-def test_an_auto_delete_queue_hands_over_everything(bench: Bench, dead: Queue, released_first: bool) -> None:
+def test_auto_deleted_queue_passes_all_messages_to_alternate(
+    bench: Bench, dead: Queue, released_first: bool
+) -> None:
     queue = bench.host.queues.declare("q", QueueDeclaration(auto_delete=True, alternate_exchange="alt"))
     publish(queue, "abc")
     reader = Reader(queue, messages=1)
@@ -243,13 +251,13 @@ def test_an_auto_delete_queue_hands_over_everything(bench: Bench, dead: Queue, r
     assert waiting(dead) == "abc"
 
 
-def test_an_unused_queue_that_expires_hands_over_what_it_has(bench: Bench, dead: Queue) -> None:
+def test_expired_queue_passes_messages_to_alternate(bench: Bench, dead: Queue) -> None:
     publish(with_alternate(bench, expires=1000), "a")
     bench.advance(2)
     assert waiting(dead) == "a"
 
 
-def test_a_queue_that_does_not_survive_a_restart_hands_over_nothing(bench: Bench, dead: Queue) -> None:
+def test_transient_queue_lost_at_restart_passes_no_message_to_alternate(bench: Bench, dead: Queue) -> None:
     queue = bench.host.queues.declare("q", QueueDeclaration(alternate_exchange="alt"))
     publish(queue, "a", delivery_mode=2)
     bench.state.restart()
@@ -257,7 +265,7 @@ def test_a_queue_that_does_not_survive_a_restart_hands_over_nothing(bench: Bench
     assert bench.dropped() == [(b"a", "q", "restart")]
 
 
-def test_a_durable_queue_keeps_its_alternate(bench: Bench, dead: Queue) -> None:
+def test_durable_queue_keeps_alternate_exchange_over_restart(bench: Bench, dead: Queue) -> None:
     queue = with_alternate(bench)
     publish(queue, "a", delivery_mode=2)
     bench.state.restart()
@@ -265,7 +273,7 @@ def test_a_durable_queue_keeps_its_alternate(bench: Bench, dead: Queue) -> None:
     assert waiting(dead) == "a"
 
 
-def test_the_alternate_goes_before_the_dead_letters_of_deleted_queues() -> None:
+def test_alternate_takes_precedence_over_dead_letter_exchange_of_deleted_queue() -> None:
     bench = Bench(PERSONALITIES["spec"])
     target = bench.queue("dead")
     bench.host.exchanges.declare("alt", "fanout")
@@ -277,14 +285,14 @@ def test_the_alternate_goes_before_the_dead_letters_of_deleted_queues() -> None:
     assert waiting(target) == "ab"
 
 
-def test_messages_of_a_stream_go_with_it(bench: Bench, dead: Queue) -> None:
+def test_messages_of_deleted_stream_do_not_go_to_alternate(bench: Bench, dead: Queue) -> None:
     publish(with_alternate(bench, "stream"), "a")
     bench.host.queues.delete("q", None)
     assert waiting(dead) == ""
     assert bench.dropped() == [(b"a", "q", "deleted")]
 
 
-def test_what_waits_for_a_retry_goes_there_too() -> None:
+def test_messages_parked_for_delayed_retry_go_to_alternate_of_deleted_queue() -> None:
     from fakeamqp.model.personality import PERSONALITIES
 
     bench = Bench(PERSONALITIES["rabbitmq-4.3"])
@@ -302,7 +310,9 @@ def test_what_waits_for_a_retry_goes_there_too() -> None:
     assert bench.dropped() == []
 
 
-def test_a_prepared_branch_keeps_what_it_will_settle(bench: Bench, dead: Queue) -> None:
+def test_message_of_deleted_queue_stays_with_prepared_branch_until_rollback(
+    bench: Bench, dead: Queue
+) -> None:
     """What it accepts is gone once it is committed; what it gives back comes too late, and goes there."""
     from compat_tests.unit.model.transactions.bench import xid
 
@@ -322,7 +332,7 @@ def test_a_prepared_branch_keeps_what_it_will_settle(bench: Bench, dead: Queue) 
 # --- declaring --------------------------------------------------------------------------------------------
 
 
-def test_an_alternate_exchange_must_exist(bench: Bench) -> None:
+def test_declaring_with_missing_alternate_exchange_is_refused(bench: Bench) -> None:
     with pytest.raises(NotFound, match="no exchange 'missing'"):
         bench.host.queues.declare("q", QueueDeclaration(durable=True, alternate_exchange="missing"))
     with pytest.raises(NotFound, match="no exchange 'missing'"):
@@ -331,7 +341,7 @@ def test_an_alternate_exchange_must_exist(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("kind", ["queue", "exchange"])
-def test_it_cannot_be_changed_by_declaring_again(bench: Bench, kind: str) -> None:
+def test_redeclaring_with_different_alternate_exchange_is_refused(bench: Bench, kind: str) -> None:
     def declare(name: str, alternate: str | None) -> object:
         if kind == "queue":
             return bench.host.queues.declare(
@@ -349,7 +359,7 @@ def test_it_cannot_be_changed_by_declaring_again(bench: Bench, kind: str) -> Non
         declare("without", "amq.topic")
 
 
-def test_who_is_used_as_alternate(bench: Bench) -> None:
+def test_exchange_is_used_as_alternate_until_last_user_is_deleted(bench: Bench) -> None:
     host = bench.host
     assert not host.exchanges.used_as_alternate("amq.fanout")
     host.queues.declare("q", QueueDeclaration(durable=True, alternate_exchange="amq.fanout"))
@@ -363,7 +373,7 @@ def test_who_is_used_as_alternate(bench: Bench) -> None:
     assert not host.exchanges.used_as_alternate("amq.fanout")
 
 
-def test_policies_do_not_touch_what_was_declared(bench: Bench) -> None:
+def test_policy_does_not_override_declared_alternate_exchange(bench: Bench) -> None:
     exchange = bench.host.exchanges.declare("e", "direct", alternate_exchange="amq.fanout")
     plain = bench.host.exchanges.declare("plain", "direct")
     definition = {"alternate-exchange": "amq.topic"}
@@ -377,7 +387,7 @@ def test_policies_do_not_touch_what_was_declared(bench: Bench) -> None:
 # --- exchanges --------------------------------------------------------------------------------------------
 
 
-def test_a_declared_alternate_leads_one_step_only(bench: Bench) -> None:
+def test_message_follows_declared_alternate_exchanges_for_one_step_only(bench: Bench) -> None:
     last = bench.queue("last")
     bench.host.exchanges.declare("third", "fanout")
     bench.host.bindings.bind("third", last, "")
@@ -388,7 +398,7 @@ def test_a_declared_alternate_leads_one_step_only(bench: Bench) -> None:
         assert waiting(last) == expected
 
 
-def test_alternates_by_argument_lead_on(bench: Bench) -> None:
+def test_message_follows_alternate_exchanges_set_by_argument_to_the_end(bench: Bench) -> None:
     last = bench.queue("last")
     bench.host.exchanges.declare("third", "fanout")
     bench.host.bindings.bind("third", last, "")
@@ -398,7 +408,7 @@ def test_alternates_by_argument_lead_on(bench: Bench) -> None:
     assert waiting(last) == "a"
 
 
-def test_exchanges_that_are_each_others_alternate_end(bench: Bench) -> None:
+def test_publish_to_exchanges_with_mutual_alternates_ends_unrouted(bench: Bench) -> None:
     bench.host.exchanges.declare("one", "direct")
     bench.host.exchanges.declare("two", "direct", alternate_exchange="one")
     bench.host.exchanges.delete("one")
@@ -417,7 +427,7 @@ def owned(bench: Bench, owner: object, **flags: bool) -> Queue:
     )
 
 
-def test_an_exclusive_queue_hands_over_what_it_has(bench: Bench, dead: Queue) -> None:
+def test_exclusive_queue_passes_messages_to_alternate_when_owner_ends(bench: Bench, dead: Queue) -> None:
     session = object()
     queue = owned(bench, session)
     publish(queue, "abc")
@@ -427,7 +437,7 @@ def test_an_exclusive_queue_hands_over_what_it_has(bench: Bench, dead: Queue) ->
     assert waiting(dead) == "abc"
 
 
-def test_a_freeable_queue_is_there_for_all_once_its_owner_has_gone(bench: Bench, dead: Queue) -> None:
+def test_freeable_exclusive_queue_becomes_shared_when_owner_ends(bench: Bench, dead: Queue) -> None:
     session = object()
     queue = owned(bench, session, freeable=True, durable=True)
     assert queue.durable
@@ -440,7 +450,7 @@ def test_a_freeable_queue_is_there_for_all_once_its_owner_has_gone(bench: Bench,
     assert waiting(queue) == "a"
 
 
-def test_a_freeable_auto_delete_queue_goes_with_its_owner_and_not_before(bench: Bench, dead: Queue) -> None:
+def test_freeable_auto_delete_queue_is_deleted_only_when_owner_ends(bench: Bench, dead: Queue) -> None:
     session = object()
     queue = owned(bench, session, freeable=True, auto_delete=True)
     Reader(queue).cancel()
@@ -451,7 +461,7 @@ def test_a_freeable_auto_delete_queue_goes_with_its_owner_and_not_before(bench: 
     assert waiting(dead) == "a"
 
 
-def test_freeable_says_nothing_of_a_queue_that_has_no_owner(bench: Bench) -> None:
+def test_freeable_has_no_effect_on_non_exclusive_queue(bench: Bench) -> None:
     queue = bench.host.queues.declare("q", QueueDeclaration(owner=object(), auto_delete=True, freeable=True))
     Reader(queue).cancel()
     assert queue.deleted

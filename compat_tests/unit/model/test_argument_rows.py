@@ -35,14 +35,14 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-def test_each_argument_and_each_option_stands_in_one_row() -> None:
+def test_each_argument_and_each_option_has_exactly_one_row() -> None:
     for record, rows in TABLES.items():
         names = [row.name for row in rows]
         assert len(set(names)) == len(names)
         assert [row.option for row in rows if row.option] == [each.name for each in fields(record)]
 
 
-def test_names_stand_in_their_rows_only() -> None:
+def test_argument_names_do_not_occur_outside_arguments_package() -> None:
     names = {row.name for rows in TABLES.values() for row in rows}
     # Keys of one word, such as "expires" and "overflow", are also words of other things.
     names |= {key for key in POLICY_KEYS if "-" in key}
@@ -56,30 +56,30 @@ def test_names_stand_in_their_rows_only() -> None:
     assert not found
 
 
-def test_names_stand_once_where_the_rows_are() -> None:
+def test_argument_name_occurs_at_most_once_in_each_table_module() -> None:
     for table in ("queue_arguments", "exchange_arguments"):
         named = [value for _, value in strings(MODEL / "arguments" / f"{table}.py")]
         for row in (row for rows in TABLES.values() for row in rows):
             assert named.count(row.name) <= 1, (table, row.name)
 
 
-def test_positions_order_all_of_a_type_or_none() -> None:
+def test_comparison_positions_are_unique_or_absent_for_each_queue_type() -> None:
     for kind in QUEUE_TYPES:
         taken = [row.types[kind] for row in QUEUE_ARGUMENTS if kind in row.types]
         positions = [each.position for each in taken if each.compared]
         assert not any(positions) or len(set(positions)) == len(positions) > positions.count(0) == 0, kind
 
 
-def test_rows_name_personalities_that_exist() -> None:
+def test_versions_of_rows_equal_known_personalities() -> None:
     assert set(PERSONALITIES) == EVERY
 
 
-def test_a_policy_can_set_what_an_operator_policy_can() -> None:
+def test_every_operator_policy_key_is_also_a_policy_key() -> None:
     for name, key in POLICY_KEYS.items():
         assert key.operator <= key.versions, name
 
 
-def test_an_option_that_policies_set_is_one_of_a_type_that_takes_the_argument() -> None:
+def test_policy_merges_only_apply_to_queue_types_that_take_the_argument() -> None:
     for row in QUEUE_ARGUMENTS:
         if row.policy is not None:
             assert set(row.policy.merges) <= set(row.types), row.name

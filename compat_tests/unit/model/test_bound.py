@@ -12,7 +12,7 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_bindings_by_key_whatever_their_arguments(bench: Bench) -> None:
+def test_bindings_between_ignores_binding_arguments(bench: Bench) -> None:
     queue, other = bench.queue("q"), bench.queue("other")
     exchange = bench.host.exchanges.require("amq.direct")
     for destination, key, arguments in [
@@ -32,7 +32,7 @@ def test_bindings_by_key_whatever_their_arguments(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("exchange", ["amq.direct", "amq.topic", "amq.fanout", "amq.match"])
-def test_what_is_left_out_is_not_compared(bench: Bench, exchange: str) -> None:
+def test_is_bound_compares_only_given_queue_key_and_arguments(bench: Bench, exchange: str) -> None:
     queue, other = bench.queue("q"), bench.queue("other")
     source = bench.host.exchanges.require(exchange)
     assert not source.is_bound()
@@ -48,14 +48,14 @@ def test_what_is_left_out_is_not_compared(bench: Bench, exchange: str) -> None:
     assert not source.is_bound(queue)
 
 
-def test_all_given_must_be_true_of_one_binding(bench: Bench) -> None:
+def test_is_bound_requires_one_binding_with_both_queue_and_key(bench: Bench) -> None:
     queue, other = bench.queue("q"), bench.queue("other")
     bench.host.bindings.bind("amq.direct", queue, "k")
     bench.host.bindings.bind("amq.direct", other, "l")
     assert not bench.host.exchanges.require("amq.direct").is_bound(queue, "l")
 
 
-def test_every_queue_is_bound_to_the_default_exchange_by_its_name(bench: Bench) -> None:
+def test_every_queue_is_bound_to_default_exchange_by_its_name(bench: Bench) -> None:
     default = bench.host.exchanges.require("")
     assert not default.is_bound()
     queue, other = bench.queue("q"), bench.queue("other")

@@ -31,7 +31,7 @@ def queue(bench: Bench) -> Queue:
     return bench.queue("q")
 
 
-def test_each_sees_what_waits_and_what_comes_once_and_it_stays(queue: Queue) -> None:
+def test_each_browser_sees_every_message_once_and_messages_stay_ready(queue: Queue) -> None:
     publish(queue, "abc")
     first = browser(queue, "1")
     second = browser(queue, "2")
@@ -42,7 +42,7 @@ def test_each_sees_what_waits_and_what_comes_once_and_it_stays(queue: Queue) -> 
     assert first.seen == "abcde"
 
 
-def test_it_sees_as_much_as_its_credit_allows_and_goes_on_later(queue: Queue) -> None:
+def test_browser_sees_only_messages_within_credit_and_continues_after_new_credit(queue: Queue) -> None:
     publish(queue, "abc")
     reader = browser(queue, messages=2)
     assert reader.seen == "ab"
@@ -53,7 +53,7 @@ def test_it_sees_as_much_as_its_credit_allows_and_goes_on_later(queue: Queue) ->
     assert reader.seen == "abcd"
 
 
-def test_a_new_message_is_shown_before_it_is_taken(queue: Queue) -> None:
+def test_new_message_is_shown_to_browser_before_consumer_takes_it(queue: Queue) -> None:
     order: list[str] = []
     taker, looker = Reader(queue, "taker"), browser(queue, "looker")
     for each in (taker, looker):
@@ -66,7 +66,7 @@ def test_a_new_message_is_shown_before_it_is_taken(queue: Queue) -> None:
     assert list(queue.unacked) == taker.deliveries
 
 
-def test_it_is_shown_before_it_is_taken_where_messages_are_selected_too(queue: Queue) -> None:
+def test_new_message_is_shown_to_browser_first_in_selecting_queue(queue: Queue) -> None:
     order: list[str] = []
     Reader(queue, "files", content_class="file")
     taker, looker = Reader(queue, "taker"), browser(queue, "looker")
@@ -79,7 +79,7 @@ def test_it_is_shown_before_it_is_taken_where_messages_are_selected_too(queue: Q
 
 
 @pytest.mark.parametrize("selects", [False, True])
-def test_it_goes_on_when_a_message_beyond_its_credit_is_taken(queue: Queue, selects: bool) -> None:
+def test_browser_continues_once_message_beyond_its_credit_is_taken(queue: Queue, selects: bool) -> None:
     if selects:
         Reader(queue, "files", content_class="file")
     assert queue.selects == selects
@@ -91,7 +91,7 @@ def test_it_goes_on_when_a_message_beyond_its_credit_is_taken(queue: Queue, sele
     assert (looker.seen, waiting(queue)) == ("a", "a")
 
 
-def test_what_was_taken_before_its_turn_is_not_seen(queue: Queue) -> None:
+def test_browser_does_not_see_message_taken_before_its_turn(queue: Queue) -> None:
     looker = browser(queue, messages=0)
     publish(queue, "abc")
     Reader(queue, "taker", messages=2)
@@ -99,7 +99,7 @@ def test_what_was_taken_before_its_turn_is_not_seen(queue: Queue) -> None:
     assert looker.seen == "c"
 
 
-def test_consumers_are_served_beside_browsers(queue: Queue) -> None:
+def test_browser_without_credit_does_not_disturb_round_robin_of_consumers(queue: Queue) -> None:
     browser(queue, messages=0)
     one, other = Reader(queue, "1"), Reader(queue, "2", no_ack=True)
     publish(queue, "abcd")
@@ -107,15 +107,14 @@ def test_consumers_are_served_beside_browsers(queue: Queue) -> None:
     assert not waiting(queue)
 
 
-def test_a_message_that_may_not_wait_goes_to_who_is_able(queue: Queue) -> None:
-    """Its time to live is 0."""
+def test_message_with_zero_ttl_goes_to_consumer_despite_browser_without_credit(queue: Queue) -> None:
     browser(queue, messages=0)
     taker = Reader(queue, "taker")
     queue.virtual_host.publish(Message("", "q", PlainProperties(expiration="0"), b"a", expiry=0.0))
     assert taker.seen == "a"
 
 
-def test_what_comes_back_is_seen_by_who_had_not_come_so_far(queue: Queue) -> None:
+def test_requeued_message_is_seen_only_by_browser_still_behind_it(queue: Queue) -> None:
     publish(queue, "abcd")
     taker = Reader(queue, "taker", messages=2)
     ahead, behind = browser(queue, "ahead"), browser(queue, "behind", messages=0)
@@ -127,7 +126,7 @@ def test_what_comes_back_is_seen_by_who_had_not_come_so_far(queue: Queue) -> Non
     assert waiting(queue) == "abcd"
 
 
-def test_nobody_sees_a_message_twice(queue: Queue) -> None:
+def test_browser_does_not_see_requeued_message_twice(queue: Queue) -> None:
     looker = browser(queue)
     publish(queue, "ab")
     taker = Reader(queue, "taker", messages=2)
@@ -137,7 +136,7 @@ def test_nobody_sees_a_message_twice(queue: Queue) -> None:
     assert looker.seen == "ab"
 
 
-def test_priorities_are_seen_in_the_order_of_the_queue(bench: Bench) -> None:
+def test_browser_sees_messages_in_priority_order(bench: Bench) -> None:
     queue = bench.queue("q", max_priority=9)
     looker = browser(queue, messages=0)
     publish(queue, "ab", priority=1)
@@ -148,7 +147,7 @@ def test_priorities_are_seen_in_the_order_of_the_queue(bench: Bench) -> None:
     assert looker.seen == "cdab"
 
 
-def test_no_local_holds_for_browsers_too(queue: Queue) -> None:
+def test_no_local_browser_does_not_see_messages_of_its_own_connection(queue: Queue) -> None:
     me = object()
     looker = browser(queue, owner=me, no_local=True)
     publish(queue, "a", publisher=me)
@@ -158,7 +157,7 @@ def test_no_local_holds_for_browsers_too(queue: Queue) -> None:
     assert taker.seen == "ab", "nobody else is picky for it"
 
 
-def test_who_expects_no_settlement_gets_no_delivery(queue: Queue) -> None:
+def test_no_ack_browser_receives_message_without_delivery(queue: Queue) -> None:
     publish(queue, "a")
     looker = browser(queue, no_ack=True)
     assert (looker.seen, looker.deliveries) == ("a", [])
@@ -167,7 +166,7 @@ def test_who_expects_no_settlement_gets_no_delivery(queue: Queue) -> None:
 # --- acquiring --------------------------------------------------------------------------------------------
 
 
-def test_what_is_acquired_waits_no_longer(bench: Bench, queue: Queue) -> None:
+def test_acquired_message_moves_from_ready_to_unacked(bench: Bench, queue: Queue) -> None:
     publish(queue, "abc")
     looker = browser(queue)
     delivery = looker.deliveries[1]
@@ -181,7 +180,7 @@ def test_what_is_acquired_waits_no_longer(bench: Bench, queue: Queue) -> None:
     assert (waiting(queue), list(queue.unacked)) == ("ac", [])
 
 
-def test_one_only_acquires_a_message(queue: Queue) -> None:
+def test_message_can_be_acquired_only_once(queue: Queue) -> None:
     publish(queue, "a")
     first, second = browser(queue, "1"), browser(queue, "2")
     assert queue.acquire(first.deliveries[0])
@@ -189,7 +188,9 @@ def test_one_only_acquires_a_message(queue: Queue) -> None:
     assert not queue.acquire(first.deliveries[0]), "it has it already"
 
 
-def test_what_has_gone_cannot_be_acquired(bench: Bench, queue: Queue) -> None:
+def test_message_taken_purged_expired_released_or_deleted_cannot_be_acquired(
+    bench: Bench, queue: Queue
+) -> None:
     publish(queue, "ab")
     queue.virtual_host.publish(Message("", "q", PlainProperties(), b"c", expiry=5.0))
     publish(queue, "d")
@@ -209,7 +210,7 @@ def test_what_has_gone_cannot_be_acquired(bench: Bench, queue: Queue) -> None:
     assert not queue.acquire(late)
 
 
-def test_it_can_be_acquired_after_the_subscription_has_ended(queue: Queue) -> None:
+def test_seen_message_can_be_acquired_after_browser_is_cancelled(queue: Queue) -> None:
     publish(queue, "abc")
     looker = browser(queue)
     looker.cancel()
@@ -219,7 +220,7 @@ def test_it_can_be_acquired_after_the_subscription_has_ended(queue: Queue) -> No
     assert not queue.acquire(looker.deliveries[0])
 
 
-def test_what_was_acquired_and_released_is_in_its_old_place(queue: Queue) -> None:
+def test_acquired_message_returns_to_its_old_position_when_released(queue: Queue) -> None:
     publish(queue, "abc")
     looker = browser(queue)
     delivery = looker.deliveries[1]
@@ -229,7 +230,7 @@ def test_what_was_acquired_and_released_is_in_its_old_place(queue: Queue) -> Non
     assert [each.redelivered for each in queue.ready] == [False, True, False]
 
 
-def test_a_consumer_that_waits_for_the_next_one_does_not_get_what_was_acquired(queue: Queue) -> None:
+def test_consumer_does_not_receive_message_acquired_by_browser(queue: Queue) -> None:
     publish(queue, "ab")
     looker = browser(queue)
     queue.acquire(looker.deliveries[0])
@@ -237,7 +238,7 @@ def test_a_consumer_that_waits_for_the_next_one_does_not_get_what_was_acquired(q
 
 
 @pytest.mark.parametrize("settle", [accept_all, reject_all, release_all])
-def test_settling_what_was_only_seen_does_nothing(queue: Queue, settle: object) -> None:
+def test_settling_delivery_not_acquired_has_no_effect(queue: Queue, settle: object) -> None:
     publish(queue, "ab")
     one, other = browser(queue, "1"), browser(queue, "2")
     for each in (one, other):
@@ -246,7 +247,7 @@ def test_settling_what_was_only_seen_does_nothing(queue: Queue, settle: object) 
     assert [(each.redelivered, each.returns) for each in queue.ready] == [(False, 0), (False, 0)]
 
 
-def test_the_queue_hears_nothing_of_settling_what_was_only_seen(
+def test_settling_delivery_not_acquired_calls_no_queue_method(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[str] = []
@@ -261,14 +262,14 @@ def test_the_queue_hears_nothing_of_settling_what_was_only_seen(
 # --- what subscriptions have in common --------------------------------------------------------------------
 
 
-def test_browsers_count_as_subscriptions(queue: Queue) -> None:
+def test_browser_counts_in_consumer_count(queue: Queue) -> None:
     looker = browser(queue)
     assert queue.consumer_count == 1
     looker.cancel()
     assert queue.consumer_count == 0
 
 
-def test_an_auto_delete_queue_goes_with_its_last_subscription(bench: Bench) -> None:
+def test_auto_delete_queue_is_deleted_when_last_browser_is_cancelled(bench: Bench) -> None:
     queue = bench.host.queues.declare("q", QueueDeclaration(auto_delete=True))
     taker, looker = Reader(queue, "taker"), browser(queue)
     taker.cancel()
@@ -277,7 +278,7 @@ def test_an_auto_delete_queue_goes_with_its_last_subscription(bench: Bench) -> N
     assert queue.deleted
 
 
-def test_exclusive_access_is_meant_for_browsers_too(queue: Queue) -> None:
+def test_exclusive_access_conflicts_with_browser_in_both_directions(queue: Queue) -> None:
     looker = browser(queue)
     with pytest.raises(AccessRefused):
         Reader(queue, "x", exclusive=True)
@@ -287,7 +288,7 @@ def test_exclusive_access_is_meant_for_browsers_too(queue: Queue) -> None:
         browser(queue)
 
 
-def test_a_browser_is_never_the_single_active_consumer(bench: Bench) -> None:
+def test_browser_never_becomes_single_active_consumer(bench: Bench) -> None:
     queue = bench.queue("q", single_active_consumer=True)
     looker, first = browser(queue), Reader(queue, "1")
     second, third = Reader(queue, "2"), browser(queue, "late", priority=9)
@@ -301,7 +302,7 @@ def test_a_browser_is_never_the_single_active_consumer(bench: Bench) -> None:
     assert (looker.seen, waiting(queue)) == ("abc", "c")
 
 
-def test_browsers_are_told_when_the_queue_goes(bench: Bench, queue: Queue) -> None:
+def test_browser_is_cancelled_when_queue_is_deleted(bench: Bench, queue: Queue) -> None:
     looker = browser(queue)
     bench.host.queues.delete("q", None)
     assert looker.was_cancelled
@@ -309,13 +310,13 @@ def test_browsers_are_told_when_the_queue_goes(bench: Bench, queue: Queue) -> No
     queue.dispatch()
 
 
-def test_no_browser_keeps_an_immediate_message(queue: Queue) -> None:
+def test_queue_with_only_browsers_has_no_taker_for_immediate_message(queue: Queue) -> None:
     browser(queue)
     assert not queue.could_take(queued(1).message)
     assert queue.next_taker(queued(1).message) is None
 
 
-def test_when_the_last_browser_has_gone_the_queue_is_as_plain_as_before(queue: Queue) -> None:
+def test_ready_list_gets_its_plain_type_back_after_last_browser_is_cancelled(queue: Queue) -> None:
     before = type(queue.ready)
     looker, other = browser(queue), browser(queue, "2")
     publish(queue, "ab")
@@ -328,7 +329,7 @@ def test_when_the_last_browser_has_gone_the_queue_is_as_plain_as_before(queue: Q
     assert looker.seen == "ab"
 
 
-def test_limits_drop_from_the_head_whoever_looks(bench: Bench) -> None:
+def test_max_length_drops_from_head_despite_browsers(bench: Bench) -> None:
     queue = bench.queue("q", max_length=2)
     looker, slow = browser(queue), browser(queue, "slow", messages=0)
     publish(queue, "abcd")
@@ -337,7 +338,7 @@ def test_limits_drop_from_the_head_whoever_looks(bench: Bench) -> None:
     assert slow.seen == waiting(queue) == "cd"
 
 
-def test_what_has_expired_is_not_seen(bench: Bench) -> None:
+def test_browser_does_not_see_expired_message(bench: Bench) -> None:
     queue = bench.queue("q", message_ttl=5000)
     slow = browser(queue, messages=0)
     publish(queue, "a")
@@ -348,7 +349,7 @@ def test_what_has_expired_is_not_seen(bench: Bench) -> None:
     assert slow.seen == "b"
 
 
-def test_a_restart_keeps_what_is_persistent(bench: Bench, queue: Queue) -> None:
+def test_persistent_message_acquired_by_browser_survives_restart(bench: Bench, queue: Queue) -> None:
     looker = browser(queue)
     publish(queue, "a", delivery_mode=2)
     publish(queue, "b")
@@ -358,14 +359,14 @@ def test_a_restart_keeps_what_is_persistent(bench: Bench, queue: Queue) -> None:
     assert [text(each.message) for each in queue.ready] == ["a"]
 
 
-def test_quorum_queues_refuse(bench: Bench) -> None:
+def test_browsing_quorum_queue_is_refused(bench: Bench) -> None:
     queue = bench.queue("q", "quorum")
     with pytest.raises(NotImplementedHere, match="cannot be browsed"):
         browser(queue)
     assert not queue.subscriptions
 
 
-def test_streams_show_everything_from_the_first_on(bench: Bench) -> None:
+def test_stream_browser_sees_all_messages_from_first_and_cannot_acquire(bench: Bench) -> None:
     queue = bench.queue("q", "stream")
     publish(queue, "ab")
     looker = browser(queue, messages=3)
@@ -379,7 +380,7 @@ def test_streams_show_everything_from_the_first_on(bench: Bench) -> None:
     assert len(queue.ready) == 4
 
 
-def test_streams_take_consumers_by_grants(bench: Bench) -> None:
+def test_stream_consumer_receives_messages_within_granted_credit(bench: Bench) -> None:
     queue = bench.queue("q", "stream")
     taker = Reader(queue, messages=1)
     publish(queue, "ab")
@@ -404,8 +405,8 @@ class Counted(Fifo):
         return super().__iter__()
 
 
-def test_publishing_walks_through_nothing(queue: Queue) -> None:
-    """Whoever looks has a place; nobody searches the queue for it."""
+def test_publishing_to_browsed_queue_does_not_iterate_ready_messages(queue: Queue) -> None:
+    """A browser keeps its place; the queue is not searched for it."""
     publish(queue, "a" * 500)
     looker, idle = browser(queue), browser(queue, "idle", messages=0)
     assert isinstance(queue.ready, IndexedFifo)
@@ -418,7 +419,7 @@ def test_publishing_walks_through_nothing(queue: Queue) -> None:
     assert counted.walks == walks
 
 
-def test_who_does_not_look_does_not_keep_what_has_gone(queue: Queue) -> None:
+def test_idle_browser_does_not_keep_messages_already_consumed(queue: Queue) -> None:
     idle = browser(queue, messages=0)
     taker = Reader(queue, "taker", no_ack=True)
     publish(queue, "a" * 2000)
@@ -431,7 +432,7 @@ def test_who_does_not_look_does_not_keep_what_has_gone(queue: Queue) -> None:
     assert idle.seen == "bc"
 
 
-def test_what_is_still_there_is_kept_for_who_does_not_look(bench: Bench) -> None:
+def test_idle_browser_keeps_all_messages_still_in_queue(bench: Bench) -> None:
     queue = bench.queue("q", max_priority=9)
     idle = browser(queue, messages=0)
     taker = Reader(queue, "taker", messages=3)
@@ -449,7 +450,7 @@ def test_what_is_still_there_is_kept_for_who_does_not_look(bench: Bench) -> None
 
 @pytest.mark.parametrize("plain", [Fifo, lambda: PriorityFifo(3)], ids=["plain", "priority"])
 @given(st.data())
-def test_a_watched_list_knows_what_is_in_it(plain: object, data: st.DataObject) -> None:
+def test_indexed_fifo_knows_which_messages_it_contains(plain: object, data: st.DataObject) -> None:
     ready = IndexedFifo(plain())  # type: ignore[operator]
     known = []
     out = []
@@ -480,7 +481,7 @@ ACTIONS = ("publish", "look", "take", "get", "release", "accept", "allow", "acqu
 @pytest.mark.parametrize("arguments", [{}, {"max_priority": 2}], ids=["plain", "priority"])
 @pytest.mark.parametrize("personality", [None, PERSONALITIES["spec"]], ids=["rabbitmq", "spec"])
 @given(st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 7)), max_size=60))
-def test_whatever_happens_everything_is_seen_once(
+def test_browser_sees_every_ready_message_at_most_once_in_random_programs(
     arguments: dict[str, int], personality: object, actions: list[tuple[str, int]]
 ) -> None:
     """Those who look see no message twice; what waits at the end they have all seen, or it came back."""
@@ -527,6 +528,6 @@ def test_whatever_happens_everything_is_seen_once(
     assert len(queue.ready) == len(waiting(queue))
 
 
-def test_a_subscription_takes_unless_it_says_otherwise(queue: Queue) -> None:
+def test_subscription_acquires_messages_by_default(queue: Queue) -> None:
     subscription = Subscription("t", queue, Reader(queue), owner=None, group=None)
     assert subscription.acquires

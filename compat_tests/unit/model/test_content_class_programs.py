@@ -113,7 +113,7 @@ def queue_of(kind: str) -> Queue:
 @pytest.mark.parametrize("kind", QUEUES)
 @examples(100)
 @given(program=steps)
-def test_nothing_waits_for_nothing_and_nothing_is_lost(
+def test_random_programs_lose_no_message_and_leave_no_open_consumer_waiting(
     kind: str, program: list[tuple[str, Any, int]]
 ) -> None:
     world = World(queue_of(kind))

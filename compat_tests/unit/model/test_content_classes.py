@@ -78,7 +78,7 @@ def queue(bench: Bench, request: pytest.FixtureRequest) -> Queue:
 # --- the messages --------------------------------------------------------------------------------------
 
 
-def test_a_message_is_basic_unless_it_is_of_another_class() -> None:
+def test_plain_message_has_content_class_basic() -> None:
     assert [KINDS[each]("", "", PlainProperties(), b"").content_class for each in "bfs"] == [
         "basic",
         "file",
@@ -88,7 +88,7 @@ def test_a_message_is_basic_unless_it_is_of_another_class() -> None:
 
 
 @pytest.mark.parametrize("kind", [StructuredMessage, FileMessage, StreamMessage])
-def test_copies_keep_class_and_children(kind: type[StructuredMessage]) -> None:
+def test_copy_with_other_properties_keeps_content_class_and_children(kind: type[StructuredMessage]) -> None:
     message = kind("x", "k", PlainProperties(), b"body")
     assert message.children == ()
     message.children = CHILDREN
@@ -101,14 +101,14 @@ def test_copies_keep_class_and_children(kind: type[StructuredMessage]) -> None:
     assert isinstance(copy, kind)
 
 
-def test_a_plain_message_is_copied_as_one() -> None:
+def test_copy_of_plain_message_is_plain_message() -> None:
     copy = made("b").with_properties(PlainProperties())
     assert type(copy) is Message
     assert not hasattr(copy, "__dict__")
 
 
 @pytest.mark.parametrize("word", ["f", "s", "b"])
-def test_dead_letters_keep_class_and_children(bench: Bench, word: str) -> None:
+def test_dead_letter_keeps_content_class_and_children(bench: Bench, word: str) -> None:
     bench.queue("dead")
     queue = bench.queue("q", dead_letter_exchange="", dead_letter_routing_key="dead")
     kind = StructuredMessage if word == "b" else KINDS[word]
@@ -122,7 +122,7 @@ def test_dead_letters_keep_class_and_children(bench: Bench, word: str) -> None:
     assert (again.content_class, again.children) == (message.content_class, CHILDREN)
 
 
-def test_dead_letters_of_plain_messages_cost_no_more(bench: Bench) -> None:
+def test_dead_letter_of_plain_message_has_no_instance_dict(bench: Bench) -> None:
     bench.queue("dead")
     queue = bench.queue("q", dead_letter_exchange="", dead_letter_routing_key="dead")
     put(queue, "b")
@@ -135,7 +135,7 @@ def test_dead_letters_of_plain_messages_cost_no_more(bench: Bench) -> None:
 # --- who gets what -------------------------------------------------------------------------------------
 
 
-def test_each_class_goes_to_its_own_consumers(queue: Queue) -> None:
+def test_message_goes_to_consumer_of_its_content_class(queue: Queue) -> None:
     put(queue, "b1 f1 s1")
     basic, files, streams = (of_class(queue, each) for each in ("basic", "file", "stream"))
     put(queue, "f2 s2 b2")
@@ -143,7 +143,7 @@ def test_each_class_goes_to_its_own_consumers(queue: Queue) -> None:
     assert not waiting(queue)
 
 
-def test_what_nobody_present_takes_holds_up_nobody(queue: Queue) -> None:
+def test_message_class_without_consumer_does_not_block_other_classes(queue: Queue) -> None:
     put(queue, "f1 b1 f2 b2")
     basic = of_class(queue, "basic")
     put(queue, "f3 b3")
@@ -154,14 +154,14 @@ def test_what_nobody_present_takes_holds_up_nobody(queue: Queue) -> None:
     assert files.seen == "f1f2f3"
 
 
-def test_who_takes_all_classes_takes_them_in_order(queue: Queue) -> None:
+def test_consumer_of_all_content_classes_receives_messages_in_order(queue: Queue) -> None:
     put(queue, "f1 b1")
     everything = of_class(queue, None, messages=5)
     put(queue, "s1 b2 f2")
     assert everything.seen == "f1b1s1b2f2"
 
 
-def test_consumers_of_one_class_and_of_all_take_turns(queue: Queue) -> None:
+def test_consumers_of_one_class_and_of_all_classes_share_messages(queue: Queue) -> None:
     everything, files = of_class(queue, None, no_ack=True), of_class(queue, "file", no_ack=True)
     put(queue, "f1 b1 f2 f3 b2")
     assert sorted(everything.got + files.got) == ["b1", "b2", "f1", "f2", "f3"]
@@ -169,14 +169,14 @@ def test_consumers_of_one_class_and_of_all_take_turns(queue: Queue) -> None:
     assert files.got
 
 
-def test_consumers_of_one_class_take_turns(bench: Bench) -> None:
+def test_consumers_of_one_content_class_are_served_round_robin(bench: Bench) -> None:
     queue = bench.queue("q")
     one, other = of_class(queue, "file", "1"), of_class(queue, "file", "2")
     put(queue, "f1 f2 b1 f3 f4")
     assert (one.seen, other.seen) == ("f1f3", "f2f4")
 
 
-def test_credit_that_comes_back_is_for_the_next_of_its_class(queue: Queue) -> None:
+def test_new_credit_delivers_next_message_of_consumers_content_class(queue: Queue) -> None:
     put(queue, "f1 b1 b2 f2 b3")
     basic = of_class(queue, "basic", messages=1)
     assert basic.seen == "b1"
@@ -185,7 +185,7 @@ def test_credit_that_comes_back_is_for_the_next_of_its_class(queue: Queue) -> No
     assert waiting(queue) == "f1f2b3"
 
 
-def test_what_comes_back_goes_to_its_class_again(queue: Queue) -> None:
+def test_requeued_message_goes_to_consumer_of_its_content_class(queue: Queue) -> None:
     put(queue, "f1 b1 f2")
     files = of_class(queue, "file", messages=1)
     other = of_class(queue, "file", "other", messages=0)
@@ -195,7 +195,7 @@ def test_what_comes_back_goes_to_its_class_again(queue: Queue) -> None:
     assert waiting(queue) == "b1"
 
 
-def test_a_get_takes_the_next_of_its_class(queue: Queue) -> None:
+def test_get_takes_next_message_of_requested_content_class(queue: Queue) -> None:
     put(queue, "f1 b1 s1 b2")
 
     def got(content_class: str | None) -> bytes | None:
@@ -208,7 +208,7 @@ def test_a_get_takes_the_next_of_its_class(queue: Queue) -> None:
     assert octets(queue) == 0
 
 
-def test_a_message_that_is_too_large_for_its_consumer_holds_up_its_class_only(queue: Queue) -> None:
+def test_message_beyond_octet_credit_blocks_only_its_own_content_class(queue: Queue) -> None:
     put(queue, "flarge f2 b2")
     files, basic = of_class(queue, "file", octets=2), of_class(queue, "basic", octets=2)
     put(queue, "f3")
@@ -216,7 +216,7 @@ def test_a_message_that_is_too_large_for_its_consumer_holds_up_its_class_only(qu
     assert waiting(queue) == "flargef2f3"
 
 
-def test_an_expired_message_of_another_class_is_not_delivered(bench: Bench) -> None:
+def test_expired_message_behind_message_of_other_class_is_not_delivered(bench: Bench) -> None:
     queue = bench.queue("q")
     put(queue, "f1 b1")
     queue.virtual_host.publish(Message("", "q", PlainProperties(), b"b2", expiry=5.0))
@@ -225,14 +225,13 @@ def test_an_expired_message_of_another_class_is_not_delivered(bench: Bench) -> N
     assert of_class(queue, "basic").seen == "b1b3"
 
 
-def test_a_message_that_may_not_wait_goes_to_who_takes_its_class(queue: Queue) -> None:
-    """Its time to live is 0."""
+def test_message_with_zero_ttl_goes_to_consumer_of_its_content_class(queue: Queue) -> None:
     basic = of_class(queue, "basic", no_ack=True)
     queue.virtual_host.publish(Message("", "q", PlainProperties(expiration="0"), b"a", expiry=0.0))
     assert basic.seen == "a"
 
 
-def test_what_a_consumers_own_connection_published_holds_it_up_no_more_than_another_class(
+def test_message_of_own_connection_does_not_block_no_local_consumer(
     queue: Queue,
 ) -> None:
     reader = Reader(queue, "r", owner="me", no_local=True)
@@ -243,7 +242,7 @@ def test_what_a_consumers_own_connection_published_holds_it_up_no_more_than_anot
 
 
 @pytest.mark.parametrize(("word", "taken"), [("b", True), ("f", False)])
-def test_whether_a_message_would_be_handed_over_is_a_matter_of_its_class(
+def test_next_taker_is_found_only_for_content_class_with_consumer(
     queue: Queue, word: str, taken: bool
 ) -> None:
     put(queue, "f1")
@@ -257,7 +256,7 @@ def test_whether_a_message_would_be_handed_over_is_a_matter_of_its_class(
     assert queue.could_take(message) is taken
 
 
-def test_nothing_is_handed_over_past_one_of_its_class_that_waits(queue: Queue) -> None:
+def test_no_next_taker_while_message_of_same_class_waits(queue: Queue) -> None:
     basic = of_class(queue, "basic", octets=1)
     put(queue, "b1")
     assert waiting(queue) == "b1"
@@ -267,7 +266,7 @@ def test_nothing_is_handed_over_past_one_of_its_class_that_waits(queue: Queue) -
     assert basic.seen == ""
 
 
-def test_a_queue_that_nobody_picks_from_is_as_plain_as_ever(bench: Bench) -> None:
+def test_queue_stays_plain_with_consumer_of_all_content_classes(bench: Bench) -> None:
     queue = bench.queue("q")
     taker = Reader(queue, no_ack=True)
     put(queue, "b1 f1")
@@ -283,7 +282,7 @@ def looks_further(queue: Queue) -> bool:
     return bool(queue.selects)  # type: ignore[attr-defined]
 
 
-def test_a_queue_of_basic_messages_is_plain_also_for_who_takes_only_these(bench: Bench) -> None:
+def test_queue_of_basic_messages_does_not_select_for_consumer_of_class_basic(bench: Bench) -> None:
     queue = bench.queue("q")
     put(queue, "b1")
     basic = of_class(queue, "basic")
@@ -295,7 +294,9 @@ def test_a_queue_of_basic_messages_is_plain_also_for_who_takes_only_these(bench:
 
 
 @pytest.mark.parametrize("max_priority", [None, 9])
-def test_it_looks_further_when_another_message_comes(bench: Bench, max_priority: int | None) -> None:
+def test_queue_selects_after_message_of_other_class_is_published(
+    bench: Bench, max_priority: int | None
+) -> None:
     queue = bench.queue("q", **({} if max_priority is None else {"max_priority": max_priority}))
     basic = of_class(queue, "basic", messages=0)
     put(queue, "f1 b1")
@@ -304,13 +305,13 @@ def test_it_looks_further_when_another_message_comes(bench: Bench, max_priority:
     assert basic.seen == "b1"
 
 
-def test_it_looks_further_if_another_message_is_there(bench: Bench) -> None:
+def test_consumer_skips_message_of_other_class_already_in_queue(bench: Bench) -> None:
     queue = bench.queue("q")
     put(queue, "f1 b1")
     assert of_class(queue, "basic").seen == "b1"
 
 
-def test_it_looks_further_when_another_message_comes_back(bench: Bench) -> None:
+def test_consumer_skips_requeued_message_of_other_class(bench: Bench) -> None:
     queue = bench.queue("q")
     everything = Reader(queue, "all")
     put(queue, "f1")
@@ -325,7 +326,7 @@ def test_it_looks_further_when_another_message_comes_back(bench: Bench) -> None:
     assert waiting(queue) == "f1"
 
 
-def test_it_looks_further_while_somebody_looks_on(bench: Bench) -> None:
+def test_consumer_skips_message_of_other_class_in_browsed_queue(bench: Bench) -> None:
     queue = bench.queue("q")
     looker = Reader(queue, "looker", acquires=False)
     basic = of_class(queue, "basic")
@@ -336,7 +337,7 @@ def test_it_looks_further_while_somebody_looks_on(bench: Bench) -> None:
     assert basic.seen == "b1b2"
 
 
-def test_after_a_restart_it_looks_anew(bench: Bench) -> None:
+def test_queue_forgets_selection_at_restart_and_new_consumer_still_skips_other_class(bench: Bench) -> None:
     queue = bench.queue("q")
     of_class(queue, "basic").cancel()
     put(queue, "f1 b1")
@@ -348,14 +349,14 @@ def test_after_a_restart_it_looks_anew(bench: Bench) -> None:
 # --- all that happens to a queue happens to all classes --------------------------------------------------
 
 
-def test_a_purge_takes_all_classes(queue: Queue) -> None:
+def test_purge_removes_messages_of_all_content_classes(queue: Queue) -> None:
     of_class(queue, "basic", messages=0)
     put(queue, "f1 b1 s1")
     assert queue.purge() == 3
     assert not waiting(queue)
 
 
-def test_a_limit_is_one_for_all_classes(bench: Bench) -> None:
+def test_max_length_counts_messages_of_all_content_classes(bench: Bench) -> None:
     queue = bench.queue("q", max_length=2)
     of_class(queue, "basic", messages=0)
     put(queue, "f1 b1 s1")
@@ -363,7 +364,7 @@ def test_a_limit_is_one_for_all_classes(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_restarts_and_crashes_keep_class_and_children(bench: Bench, kind: str) -> None:
+def test_restart_and_crash_keep_content_class_and_children(bench: Bench, kind: str) -> None:
     queue = bench.queue("q", kind)
     message = FileMessage("", "q", PlainProperties(delivery_mode=2), b"f")
     message.children = CHILDREN
@@ -382,7 +383,7 @@ def test_restarts_and_crashes_keep_class_and_children(bench: Bench, kind: str) -
         assert [each.children for each in kept if each.content_class == "file"] == [CHILDREN]
 
 
-def test_transactions_publish_and_settle_all_classes(bench: Bench) -> None:
+def test_transaction_publishes_and_settles_messages_of_any_content_class(bench: Bench) -> None:
     queue = bench.queue("q")
     files = of_class(queue, "file")
     transaction = Transaction()
@@ -397,7 +398,7 @@ def test_transactions_publish_and_settle_all_classes(bench: Bench) -> None:
     assert waiting(queue) == "b1"
 
 
-def test_dependence_on_other_limits_leaves_the_choice(bench: Bench) -> None:
+def test_consumer_with_replaced_limits_keeps_its_content_class(bench: Bench) -> None:
     queue = bench.queue("q")
     basic = of_class(queue, "basic")
     credit = Credit(1)
@@ -412,7 +413,7 @@ def test_dependence_on_other_limits_leaves_the_choice(bench: Bench) -> None:
 # --- streams -------------------------------------------------------------------------------------------
 
 
-def test_a_stream_shows_each_reader_its_class(bench: Bench) -> None:
+def test_stream_browser_sees_only_messages_of_its_content_class(bench: Bench) -> None:
     queue = bench.queue("q", "stream")
     put(queue, "f1 b1")
     readers = [of_class(queue, each, acquires=False) for each in ("basic", "file", None)]
@@ -429,7 +430,7 @@ def test_a_stream_shows_each_reader_its_class(bench: Bench) -> None:
 
 @pytest.mark.parametrize("kind", [SingleQueue, TwoBands, PriorityLevels])
 @given(priorities=st.lists(st.none() | st.integers(0, 40), min_size=1, max_size=20), pick=st.integers(0, 19))
-def test_one_message_is_taken_from_anywhere_and_the_others_stay(
+def test_removing_one_message_from_quorum_bands_keeps_all_remaining_messages(
     kind: Any, priorities: list[int | None], pick: int
 ) -> None:
     bands = kind()
@@ -445,7 +446,7 @@ def test_one_message_is_taken_from_anywhere_and_the_others_stay(
     assert bands.head() is None
 
 
-def test_one_of_those_that_came_back_is_taken() -> None:
+def test_requeued_message_can_be_removed_from_returns_first_list() -> None:
     ready = ReturnsFirst()
     first, second, new = queued(1), queued(2), queued(3)
     ready.append(new)

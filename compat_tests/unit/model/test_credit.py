@@ -6,7 +6,7 @@ from compat_tests.unit.model.fakes import QueueThatCounts, message, subscription
 from fakeamqp.model.deliveries.subscription import Credit, Gate, InheritedCredit
 
 
-def test_zero_means_no_limit() -> None:
+def test_credit_without_limits_is_always_open() -> None:
     credit = Credit()
     for _ in range(1000):
         credit.take(message(10_000))
@@ -15,7 +15,7 @@ def test_zero_means_no_limit() -> None:
     assert not credit.refill(message(10_000)), "nobody can be waiting for it"
 
 
-def test_messages_are_counted() -> None:
+def test_credit_closes_at_message_limit_and_reopens_after_refill() -> None:
     credit = Credit(message_limit=2)
     credit.take(message())
     assert credit.open
@@ -26,7 +26,7 @@ def test_messages_are_counted() -> None:
     assert credit.open
 
 
-def test_octets_are_counted() -> None:
+def test_credit_admits_only_messages_within_byte_limit() -> None:
     credit = Credit(byte_limit=100)
     credit.take(message(60))
     assert credit.admits(message(40))
@@ -38,7 +38,7 @@ def test_octets_are_counted() -> None:
     assert not credit.admits(message(61))
 
 
-def test_with_nothing_outstanding_any_size_fits() -> None:
+def test_credit_without_outstanding_messages_admits_message_of_any_size() -> None:
     credit = Credit(byte_limit=100)
     assert credit.admits(message(1_000_000))
     credit.take(message(1_000_000))
@@ -47,7 +47,7 @@ def test_with_nothing_outstanding_any_size_fits() -> None:
     assert credit.admits(message(1_000_000))
 
 
-def test_new_limits_count_for_what_is_outstanding() -> None:
+def test_resized_credit_counts_outstanding_messages() -> None:
     credit = Credit(message_limit=5)
     for _ in range(3):
         credit.take(message())
@@ -67,9 +67,7 @@ def test_new_limits_count_for_what_is_outstanding() -> None:
     st.lists(st.integers(0, 60), max_size=30),
     st.data(),
 )
-def test_a_window_is_never_overdrawn(
-    messages: int, octets: int, sizes: list[int], data: st.DataObject
-) -> None:
+def test_credit_is_never_overdrawn(messages: int, octets: int, sizes: list[int], data: st.DataObject) -> None:
     credit = Credit(messages, octets)
     outstanding: list[int] = []
     for size in sizes:
@@ -87,7 +85,7 @@ def test_a_window_is_never_overdrawn(
     assert credit.open
 
 
-def test_reopening_a_gate_lets_every_queue_try_again() -> None:
+def test_reopening_closed_gate_dispatches_every_queue_once() -> None:
     gate = Gate()
     queues = [QueueThatCounts() for _ in range(3)]
     for queue in queues:
@@ -100,7 +98,7 @@ def test_reopening_a_gate_lets_every_queue_try_again() -> None:
     assert [queue.dispatched for queue in queues] == [1, 1, 1]
 
 
-def test_queues_that_fill_the_gate_again_take_turns() -> None:
+def test_queues_that_close_reopened_gate_are_dispatched_in_turn() -> None:
     gate = Gate()
     queues = [QueueThatCounts() for _ in range(3)]
     for queue in queues:
@@ -112,7 +110,7 @@ def test_queues_that_fill_the_gate_again_take_turns() -> None:
     assert [queue.dispatched for queue in queues] == [2, 2, 2]
 
 
-def test_a_subscription_that_ends_meanwhile_is_left_out() -> None:
+def test_reopened_gate_skips_subscription_ended_during_reopening() -> None:
     gate = Gate()
     first, second = QueueThatCounts(), QueueThatCounts()
     subscription(limits=(gate,), queue=first)
@@ -124,7 +122,7 @@ def test_a_subscription_that_ends_meanwhile_is_left_out() -> None:
     assert ended not in gate.subscriptions
 
 
-def test_a_subscription_may_change_what_it_depends_on() -> None:
+def test_subscription_can_move_from_exhausted_credit_to_new_credit() -> None:
     old, new = Credit(message_limit=1), Credit(message_limit=1)
     it = subscription(limits=(old,))
     old.take(message())
@@ -135,13 +133,13 @@ def test_a_subscription_may_change_what_it_depends_on() -> None:
     assert it in new.subscriptions
 
 
-def test_inherited_deliveries_take_up_the_credit_at_once() -> None:
+def test_inherited_deliveries_count_against_credit_at_once() -> None:
     assert not InheritedCredit(2, 0, messages=2).open
     assert not InheritedCredit(2, 0, messages=5).open
     assert InheritedCredit(2, 0, messages=1).open
 
 
-def test_what_did_not_fit_gives_nothing_back() -> None:
+def test_inherited_delivery_beyond_limit_returns_no_credit() -> None:
     credit = InheritedCredit(2, 0, messages=3)
     for left in (1, 0, 0):
         credit.refill(message())

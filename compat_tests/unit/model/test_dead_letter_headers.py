@@ -40,7 +40,7 @@ def after(*deaths: tuple[str, DeathReason]) -> Message:
     return dead
 
 
-def test_the_dead_message_is_a_new_one_and_the_old_one_is_unchanged() -> None:
+def test_dead_lettering_creates_new_message_and_leaves_original_unchanged() -> None:
     original = message(headers={"h": 1}, expiration="1000", app_id="a")
     dead = dead_lettered(queue("q"), original, "expired")
     assert (dead.exchange, dead.routing_key, dead.body) == ("dlx", "k", b"body")
@@ -50,7 +50,7 @@ def test_the_dead_message_is_a_new_one_and_the_old_one_is_unchanged() -> None:
     assert original.history is None
 
 
-def test_the_entry_tells_where_the_message_came_from() -> None:
+def test_x_death_entry_records_origin_of_expired_message() -> None:
     dead = dead_lettered(queue("q"), message(expiration="1000"), "expired")
     (entry,) = dead.headers["x-death"]
     assert entry["time"].timestamp() == 12
@@ -66,13 +66,13 @@ def test_the_entry_tells_where_the_message_came_from() -> None:
     }
 
 
-def test_the_queues_routing_key_wins() -> None:
+def test_dead_letter_routing_key_of_queue_replaces_key_of_message() -> None:
     assert dead_lettered(queue("q", dead_letter_routing_key="other"), message(), "maxlen").routing_key == (
         "other"
     )
 
 
-def test_copies_go_along_unless_the_queue_has_a_key_of_its_own() -> None:
+def test_dead_letter_keeps_carbon_copies_unless_queue_sets_routing_key() -> None:
     original = message()
     original.copies = Copies(("cc",), ("bcc",))
     along = dead_lettered(queue("q"), original, "rejected")
@@ -107,7 +107,7 @@ def test_deaths_are_ordered_by_recency_and_counted_by_queue_and_reason() -> None
         ([("q", "expired"), ("r", "rejected"), ("q", "expired")], "r", False),
     ],
 )
-def test_a_cycle_counts_back_to_the_last_visit_only(
+def test_dead_letter_cycle_is_judged_by_deaths_since_last_visit_to_queue(
     deaths: list[tuple[str, DeathReason]], target: str, expected: bool
 ) -> None:
     assert is_cycle(target, after(*deaths)) is expected
@@ -116,22 +116,22 @@ def test_a_cycle_counts_back_to_the_last_visit_only(
 # --- carbon copies -----------------------------------------------------------------------------------
 
 
-def test_the_two_headers_are_told_apart() -> None:
+def test_carbon_copies_separates_cc_and_bcc_headers() -> None:
     copies = carbon_copies({"CC": ["a", 1, "b"], "BCC": ["c"], "cc": ["d"]})
     assert copies == Copies(("a", "b"), ("c",))
     assert copies.keys == ("a", "b", "c")
 
 
-def test_no_header_is_no_copy() -> None:
+def test_message_without_cc_headers_has_no_carbon_copies() -> None:
     assert carbon_copies({}) == Copies((), ())
 
 
-def test_a_header_that_is_no_array_is_refused() -> None:
+def test_bcc_header_not_of_type_array_is_refused() -> None:
     with pytest.raises(PreconditionFailed, match=r'\{unacceptable_type_in_header,"BCC",bool\}'):
         carbon_copies({"CC": [], "BCC": True})
 
 
-def test_only_blind_copies_are_taken_out() -> None:
+def test_only_bcc_header_is_removed_from_message() -> None:
     original = message(headers={"CC": ["a"], "BCC": ["b"], "h": 1})
     assert without_blind_copies(original) is original  # The headers mean nothing until they are read.
     original.copies = carbon_copies(original.headers)
