@@ -7,7 +7,7 @@ from pathlib import Path
 
 from compat_tests import tables
 from fakeamqp.model.limits import Bounds
-from fakeamqp.model.messages import staging, unfinished
+from fakeamqp.model.messages import message, staging
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_9.codec import contents
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import MAX_DEPTH
@@ -142,7 +142,7 @@ def _others() -> str:
         ],
         [
             "unfinished messages that ended sessions leave behind",
-            f"{unfinished._MOST_MESSAGES}, with {unfinished._MOST_OCTETS // mib} MiB",
+            f"{message._MOST_MESSAGES}, with {message._MOST_OCTETS // mib} MiB",
             "",
             "the oldest cannot be continued",
         ],
