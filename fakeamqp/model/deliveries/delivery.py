@@ -118,7 +118,7 @@ class Delivery:
         self.acquired: bool = acquired
         self.queue: Queue = queue
         self.queued: QueuedMessage = queued
-        self.holder = holder
+        self.holder: Subscription | None = holder
         self.owner: object = owner
         self.credits: tuple[Credit, ...] = credits
         self.delivered_at: float = delivered_at

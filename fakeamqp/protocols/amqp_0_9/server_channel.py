@@ -90,7 +90,7 @@ class Amqp09Channel(BoundedChannel):
         """Type -> state of an AMQP class, in order of creation."""
         self.expected: ExpectedContent | None = None
         """The incomplete content, whose frames are in `assembler`."""
-        self.assembler = contents.ContentAssembler()
+        self.assembler: contents.ContentAssembler = contents.ContentAssembler()
         self._publishes: dict[bytes, ExpectedContent] = {}
         """The bytes of basic.publish -> its expected content, for publishes received before."""
 
