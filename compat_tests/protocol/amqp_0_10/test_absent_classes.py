@@ -24,7 +24,9 @@ XID = structs.Xid(format=1, global_id=b"g", branch_id=b"b")
         pytest.param("stream", x.StreamQos(), marks=rule("0-10/stream/optional")),
     ],
 )
-def test_a_broker_of_0_10_without_a_class(server: Server, absent: str, command: Command) -> None:
+def test_command_of_absent_class_fails_with_not_implemented(
+    server: Server, absent: str, command: Command
+) -> None:
     server = Server(replace(server.state.personality, not_implemented=(absent,)))
     session = server.session()
     session.declare("q")
@@ -34,7 +36,7 @@ def test_a_broker_of_0_10_without_a_class(server: Server, absent: str, command: 
 
 
 @rule("0-10/dtx.start/join-unsupported")
-def test_a_broker_that_joins_no_branches(server: Server) -> None:
+def test_dtx_start_with_join_fails_with_540_when_joins_are_not_supported(server: Server) -> None:
     known = server.state.personality
     server = Server(replace(known, branches=replace(known.branches, joins=False)))
     one, other = server.session(b"one"), server.session(b"other")

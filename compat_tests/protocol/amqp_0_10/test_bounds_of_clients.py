@@ -16,7 +16,7 @@ LIMIT = 100_000
 BODY = bytes(20_000)
 
 
-def test_one_subscription_too_many_ends_the_session() -> None:
+def test_subscription_above_consumer_limit_ends_session_with_not_allowed() -> None:
     session = Server(bounds=Bounds(consumers_per_channel=2)).session()
     session.declare("q")
     for number in range(2):
@@ -26,7 +26,7 @@ def test_one_subscription_too_many_ends_the_session() -> None:
     assert failed.value.code == ErrorCode.NOT_ALLOWED
 
 
-def test_one_binding_too_many_ends_the_session() -> None:
+def test_binding_above_virtual_host_limit_ends_session_with_resource_limit_exceeded() -> None:
     session = Server("spec", bounds=Bounds(bindings_per_virtual_host=1)).session()
     session.declare("q")
     session.bind("q", "amq.direct", "1")
@@ -35,7 +35,7 @@ def test_one_binding_too_many_ends_the_session() -> None:
     assert failed.value.code == ErrorCode.RESOURCE_LIMIT_EXCEEDED
 
 
-def test_heartbeats_in_a_row_close_the_connection() -> None:
+def test_consecutive_heartbeats_above_idle_frame_limit_close_connection() -> None:
     client = Server(bounds=Bounds(idle_frames=100)).open()
     heartbeat = control_frame(0, c.ConnectionHeartbeat().encode())
     client.send_bytes(heartbeat * 100)
@@ -44,7 +44,9 @@ def test_heartbeats_in_a_row_close_the_connection() -> None:
     assert client.expect(c.ConnectionClose).reply_code == CloseCode.CONNECTION_FORCED
 
 
-def test_the_one_detached_longest_ends(caplog: pytest.LogCaptureFixture) -> None:
+def test_session_detached_longest_ends_when_limit_of_detached_sessions_is_exceeded(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     server = Server(bounds=Bounds(detached_sessions=2))
     client = server.open()
     for name in (b"1", b"2"):
@@ -55,7 +57,9 @@ def test_the_one_detached_longest_ends(caplog: pytest.LogCaptureFixture) -> None
     assert "session '2', detached longest, ends" in caplog.text
 
 
-def test_warnings_about_detached_sessions_that_end_are_limited(caplog: pytest.LogCaptureFixture) -> None:
+def test_warnings_about_ended_detached_sessions_are_limited_per_period(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     server = Server(bounds=Bounds(detached_sessions=1))
     client = server.open()
     for number in range(MOST_WARNINGS + 8):
@@ -67,7 +71,7 @@ def test_warnings_about_detached_sessions_that_end_are_limited(caplog: pytest.Lo
     ]
 
 
-def test_a_publisher_of_0_10_is_not_read_from() -> None:
+def test_publisher_is_not_read_from_while_memory_alarm_is_set() -> None:
     server = Server(memory_limit=LIMIT)
     session = server.session()
     session.declare("q")
@@ -81,7 +85,7 @@ def test_a_publisher_of_0_10_is_not_read_from() -> None:
     assert session.client.connection.reading
 
 
-def test_what_a_session_keeps_for_a_replay_counts() -> None:
+def test_transfer_kept_for_replay_counts_as_memory_until_completed() -> None:
     server = Server(memory_limit=LIMIT)
     session = server.open().session(timeout=10)
     session.declare("q")

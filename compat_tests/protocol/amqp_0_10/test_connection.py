@@ -40,7 +40,7 @@ def _offering(name: str, **choices: Any) -> Server:
 
 
 @pytest.mark.rule("0-10/connection.start/server-properties-required-fields")
-def test_start_says_who_the_server_is(server: Server) -> None:
+def test_connection_start_carries_required_server_properties_as_texts(server: Server) -> None:
     properties = server.dial().begin().server_properties
     assert properties is not None
     assert set(properties) >= {"host", "product", "version", "platform", "copyright", "information"}
@@ -58,7 +58,7 @@ def test_mechanisms_and_locales_are_arrays_of_strings(server: Server) -> None:
 
 @pytest.mark.rule("0-10/connection.start-ok/response")
 @pytest.mark.rule("0-10/connection/grammar#opening")
-def test_a_whole_handshake(server: Server) -> None:
+def test_handshake_with_plain_opens_and_closes_connection(server: Server) -> None:
     client = server.dial()
     client.begin()
     client.login()
@@ -68,7 +68,7 @@ def test_a_whole_handshake(server: Server) -> None:
     client.expect_silent_end()
 
 
-def test_real_clients_leave_required_fields_out(server: Server) -> None:
+def test_handshake_accepts_controls_without_required_fields(server: Server) -> None:
     client = server.dial()
     client.begin()
     client.call(c.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest"), c.ConnectionTune)
@@ -80,7 +80,7 @@ def test_real_clients_leave_required_fields_out(server: Server) -> None:
 @pytest.mark.rule("0-10/connection.start-ok/mechanism-validity#ends")
 @pytest.mark.rule("0-10/connection.start-ok/mechanism-validity#silently")
 @pytest.mark.deviates("0-10/connection.start-ok/mechanism-validity#silently")
-def test_a_mechanism_that_was_not_offered_ends_the_connection(server: Server) -> None:
+def test_sasl_mechanism_not_offered_ends_connection(server: Server) -> None:
     client = server.dial()
     client.begin()
     client.send(c.ConnectionStartOk(mechanism="EXTERNAL", response=b"guest", locale="en_US"))
@@ -92,7 +92,7 @@ OTHER_LOCALES = pytest.mark.parametrize("locale", ["xx_XX", "", "en_us"])
 
 @pytest.mark.rule("0-10/connection.start-ok/locale")
 @OTHER_LOCALES
-def test_locale_that_was_not_offered_ends_the_connection_to_the_letter(spec: Server, locale: str) -> None:
+def test_spec_personality_ends_connection_with_locale_not_offered(spec: Server, locale: str) -> None:
     client = spec.dial()
     assert tuple(client.begin().locales or ()) == ("en_US",)
     client.send(_plain(locale))
@@ -101,7 +101,9 @@ def test_locale_that_was_not_offered_ends_the_connection_to_the_letter(spec: Ser
 
 @pytest.mark.deviates("0-10/connection.start-ok/locale", "0-10/execution.exception/description-locale")
 @OTHER_LOCALES
-def test_brokers_in_the_field_accept_any_locale_and_describe_in_english(lenient: Server, locale: str) -> None:
+def test_default_personality_accepts_any_locale_and_describes_errors_in_english(
+    lenient: Server, locale: str
+) -> None:
     client = lenient.dial()
     client.begin()
     client.call(_plain(locale), c.ConnectionTune)
@@ -109,7 +111,7 @@ def test_brokers_in_the_field_accept_any_locale_and_describe_in_english(lenient:
 
 
 @pytest.mark.rule("0-10/execution.exception/description-locale")
-def test_description_of_an_exception_is_in_the_chosen_locale(spec: Server) -> None:
+def test_exception_description_is_in_chosen_locale(spec: Server) -> None:
     """en_US is the only locale that a client can choose: the broker refuses all others."""
     client = spec.dial()
     client.begin()
@@ -128,14 +130,14 @@ def _described(client: Client) -> str | None:
     return client.session().fails(x.QueueDelete(queue="missing"), 404).description
 
 
-def test_a_wrong_password_ends_the_connection(server: Server) -> None:
+def test_wrong_password_ends_connection(server: Server) -> None:
     client = server.dial()
     client.begin()
     client.send(c.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0wrong", locale="en_US"))
     _refused(client)
 
 
-def test_anonymous_clients_are_guests(server: Server) -> None:
+def test_anonymous_client_is_user_guest(server: Server) -> None:
     client = server.dial()
     client.begin()
     client.call(c.ConnectionStartOk(mechanism="ANONYMOUS", response=b"", locale="en_US"), c.ConnectionTune)
@@ -145,7 +147,7 @@ def test_anonymous_clients_are_guests(server: Server) -> None:
     assert connection.user_name == "guest"
 
 
-def test_anonymous_clients_are_refused_once_guest_has_another_password(server: Server) -> None:
+def test_anonymous_client_is_refused_when_guest_has_other_or_no_password(server: Server) -> None:
     for guest in (User("guest", "another", (), {"/": Permission()}), User("guest", None)):
         server.state.access.add(guest)
         client = server.dial()
@@ -154,7 +156,7 @@ def test_anonymous_clients_are_refused_once_guest_has_another_password(server: S
         _refused(client)
 
 
-def test_a_blank_password_is_no_password(server: Server) -> None:
+def test_login_with_blank_password_is_refused(server: Server) -> None:
     server.state.access.add(User("blank", "", (), {"/": Permission()}))
     client = server.dial()
     client.begin()
@@ -168,7 +170,7 @@ def test_a_blank_password_is_no_password(server: Server) -> None:
     _refused(client)
 
 
-def test_external_is_the_name_in_a_verified_certificate(server: Server) -> None:
+def test_external_mechanism_accepts_name_of_verified_client_certificate(server: Server) -> None:
     client = server.dial(tls=True, certificate_subject="guest")
     assert "EXTERNAL" in (client.begin().mechanisms or ())
     client.call(c.ConnectionStartOk(mechanism="EXTERNAL", response=b"", locale="en_US"), c.ConnectionTune)
@@ -177,7 +179,7 @@ def test_external_is_the_name_in_a_verified_certificate(server: Server) -> None:
 @pytest.mark.rule("0-10/connection.secure/challenge")
 @pytest.mark.rule("0-10/connection.secure-ok/response")
 @pytest.mark.rule("0-10/connection/grammar#secure")
-def test_cram_md5_asks_back(server: Server) -> None:
+def test_cram_md5_login_answers_challenge_of_connection_secure(server: Server) -> None:
     client = server.dial()
     client.begin()
     secure = client.call(c.ConnectionStartOk(mechanism="CRAM-MD5", locale="en_US"), c.ConnectionSecure)
@@ -187,7 +189,7 @@ def test_cram_md5_asks_back(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/connection.secure-ok/response")
-def test_a_wrong_answer_to_a_challenge_ends_the_connection(server: Server) -> None:
+def test_wrong_cram_md5_response_ends_connection(server: Server) -> None:
     client = server.dial()
     client.begin()
     client.call(c.ConnectionStartOk(mechanism="CRAM-MD5", locale="en_US"), c.ConnectionSecure)
@@ -202,7 +204,7 @@ def test_a_wrong_answer_to_a_challenge_ends_the_connection(server: Server) -> No
 @pytest.mark.rule("0-10/connection.tune/max-frame-size-minimum#proposed")
 @pytest.mark.rule("0-10/connection.tune/heartbeat-max-permitted-range")
 @pytest.mark.rule("0-10/connection.tune/heartbeat-max-no-heartbeat-min")
-def test_what_is_offered_makes_sense(server: Server) -> None:
+def test_connection_tune_offers_valid_channel_frame_and_heartbeat_limits(server: Server) -> None:
     client = server.dial()
     client.begin()
     tune = client.login()
@@ -211,7 +213,7 @@ def test_what_is_offered_makes_sense(server: Server) -> None:
     assert tune.heartbeat_min <= tune.heartbeat_max
 
 
-def test_a_client_may_ask_for_all_that_is_offered(server: Server) -> None:
+def test_tune_ok_with_offered_maximum_values_is_accepted(server: Server) -> None:
     client = server.dial()
     client.begin()
     tune = client.login()
@@ -222,7 +224,7 @@ def test_a_client_may_ask_for_all_that_is_offered(server: Server) -> None:
 @pytest.mark.rule("0-10/connection.tune-ok/channel-max-upper-limit#ends")
 @pytest.mark.rule("0-10/connection.tune-ok/channel-max-upper-limit#silently")
 @pytest.mark.deviates("0-10/connection.tune-ok/channel-max-upper-limit#silently")
-def test_a_channel_max_above_the_offer_ends_the_connection(server: Server) -> None:
+def test_channel_max_above_offer_ends_connection(server: Server) -> None:
     client = server.dial()
     client.begin()
     client.login()
@@ -240,20 +242,20 @@ def _asking_for_too_large_frames(name: str) -> Client:
 
 @pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-upper-limit#ends")
 @pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-upper-limit#silently")
-def test_a_max_frame_size_above_the_offer_ends_the_connection() -> None:
+def test_spec_personality_ends_connection_silently_when_max_frame_size_is_above_offer() -> None:
     _asking_for_too_large_frames("spec").expect_silent_end()
 
 
 @pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-upper-limit#ends")
 @pytest.mark.deviates("0-10/connection.tune-ok/max-frame-size-upper-limit#silently")
-def test_brokers_in_the_field_say_so_before() -> None:
+def test_default_personality_sends_close_320_when_max_frame_size_is_above_offer() -> None:
     _asking_for_too_large_frames("rabbitmq-4.3").expect_close(320)
 
 
 @pytest.mark.rule("0-10/connection.tune/max-frame-size-minimum#agreed")
 @pytest.mark.rule("0-10/frame/min-max-frame-size#agreed")
 @pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-minimum")
-def test_a_max_frame_size_below_the_minimum_ends_the_connection(server: Server) -> None:
+def test_max_frame_size_below_4096_ends_connection(server: Server) -> None:
     client = server.dial()
     client.begin()
     client.login()
@@ -262,7 +264,7 @@ def test_a_max_frame_size_below_the_minimum_ends_the_connection(server: Server) 
 
 
 @pytest.mark.rule("0-10/connection.tune-ok/heartbeat-permitted-range#most")
-def test_a_heartbeat_above_the_range_ends_the_connection(
+def test_heartbeat_above_offered_range_ends_connection_with_reason(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = server.dial()
@@ -279,7 +281,7 @@ def test_a_heartbeat_above_the_range_ends_the_connection(
 
 @pytest.mark.rule("0-10/connection.tune-ok/heartbeat-permitted-range#least")
 @pytest.mark.parametrize("name", ["rabbitmq-4.3", "spec"])
-def test_a_heartbeat_below_the_range_ends_the_connection(name: str) -> None:
+def test_heartbeat_below_offered_range_ends_connection(name: str) -> None:
     server = _offering(name, heartbeat_min=5)
     server.open(heartbeat=5)
     client = server.dial()
@@ -291,7 +293,7 @@ def test_a_heartbeat_below_the_range_ends_the_connection(name: str) -> None:
 
 @pytest.mark.rule("0-10/frame/min-max-frame-size#before")
 @pytest.mark.rule("0-10/connection.tune/max-frame-size-minimum#before")
-def test_frames_of_4096_octets_are_taken_before_tuning(server: Server) -> None:
+def test_frame_of_4096_octets_is_accepted_before_tuning(server: Server) -> None:
     client = server.dial()
     client.begin()
     start_ok = c.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US")
@@ -303,7 +305,7 @@ def test_frames_of_4096_octets_are_taken_before_tuning(server: Server) -> None:
 
 @pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-max-frame-size#taken")
 @pytest.mark.rule("0-10/frame/framing-error")
-def test_a_frame_above_the_agreed_size_is_a_framing_error(server: Server) -> None:
+def test_frame_above_agreed_size_closes_connection_with_framing_error(server: Server) -> None:
     client = server.open(max_frame_size=4096)
     session = client.session()
     session.declare("q")
@@ -314,7 +316,7 @@ def test_a_frame_above_the_agreed_size_is_a_framing_error(server: Server) -> Non
 
 
 @pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-max-frame-size#sent")
-def test_no_frame_of_the_broker_is_above_the_agreed_size(server: Server) -> None:
+def test_broker_sends_no_frame_above_agreed_size(server: Server) -> None:
     session = server.open(max_frame_size=4096).session()
     session.declare("q")
     session.publish(b"x" * 20_000)
@@ -332,7 +334,7 @@ def test_no_frame_of_the_broker_is_above_the_agreed_size(server: Server) -> None
 @pytest.mark.rule("0-10/connection.tune-ok/channel-max-available-channels#beyond")
 @pytest.mark.rule("0-10/frame/channel-range#within")
 @pytest.mark.rule("0-10/frame/channel-range#beyond")
-def test_channels_run_from_zero_to_one_below_the_maximum(server: Server) -> None:
+def test_channel_numbers_run_from_zero_to_channel_max_minus_1(server: Server) -> None:
     client = server.open(channel_max=3)
     for channel in (0, 2):
         client.session(b"%d" % channel, channel)
@@ -357,7 +359,7 @@ def test_open_ok_carries_known_hosts(server: Server) -> None:
 
 @pytest.mark.rule("0-10/connection.open/unknown-vhost")
 @pytest.mark.rule("0-10/connection/close-code-invalid-path")
-def test_an_unknown_virtual_host_is_an_invalid_path(server: Server) -> None:
+def test_open_of_unknown_virtual_host_closes_connection_with_invalid_path(server: Server) -> None:
     client = server.dial()
     client.begin()
     client.login()
@@ -367,7 +369,7 @@ def test_an_unknown_virtual_host_is_an_invalid_path(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/connection.open/virtual-host-security")
-def test_a_virtual_host_that_the_user_may_not_enter_is_refused(server: Server) -> None:
+def test_open_of_virtual_host_without_permission_closes_connection_with_320(server: Server) -> None:
     server.state.access.add(User("stranger", "secret", (), {}))
     client = server.dial()
     client.begin()
@@ -381,7 +383,7 @@ def test_a_virtual_host_that_the_user_may_not_enter_is_refused(server: Server) -
 @pytest.mark.rule("0-10/connection.open/virtual-host-separation#queues")
 @pytest.mark.rule("0-10/connection.open/virtual-host-separation#exchanges")
 @pytest.mark.rule("0-10/connection.open/virtual-host-separation#messages")
-def test_virtual_hosts_are_wholly_separate(server: Server) -> None:
+def test_virtual_hosts_have_separate_queues_exchanges_and_messages(server: Server) -> None:
     server.state.add_virtual_host("other")
     server.state.access.add(User("two", "two", (), {"/": Permission(), "other": Permission()}))
     here = server.session(user="two", password="two")
@@ -404,7 +406,7 @@ def test_virtual_hosts_are_wholly_separate(server: Server) -> None:
 @pytest.mark.rule("0-10/connection.redirect/usage")
 @pytest.mark.rule("0-10/connection/host-url")
 @pytest.mark.rule("0-10/connection/host-array")
-def test_a_broker_that_has_moved_redirects(server: Server) -> None:
+def test_open_is_answered_with_redirect_when_broker_has_moved(server: Server) -> None:
     server.state.redirect = Redirect("there.example:5673", ("elsewhere.example",))
     client = server.dial()
     client.begin()
@@ -415,7 +417,7 @@ def test_a_broker_that_has_moved_redirects(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/connection.open/insist-behavior#opens")
-def test_who_insists_is_not_redirected(server: Server) -> None:
+def test_open_with_insist_is_not_redirected(server: Server) -> None:
     server.state.redirect = Redirect("there.example:5673")
     client = server.dial()
     client.begin()
@@ -425,7 +427,7 @@ def test_who_insists_is_not_redirected(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/connection.open/insist-behavior#closes")
-def test_who_insists_on_what_is_not_there_is_told_so(server: Server) -> None:
+def test_open_with_insist_of_unknown_virtual_host_closes_connection_with_402(server: Server) -> None:
     server.state.redirect = Redirect("there.example:5673")
     client = server.dial()
     client.begin()
@@ -444,7 +446,7 @@ def test_who_insists_on_what_is_not_there_is_told_so(server: Server) -> None:
     [c.ConnectionTuneOk(), c.ConnectionOpen(virtual_host="/"), c.ConnectionSecureOk(response=b"")],
     ids=lambda control: control.NAME,
 )
-def test_a_control_out_of_order_ends_the_connection(server: Server, control: Any) -> None:
+def test_connection_control_out_of_order_ends_connection(server: Server, control: Any) -> None:
     client = server.dial()
     client.begin()
     client.send(control)
@@ -452,7 +454,7 @@ def test_a_control_out_of_order_ends_the_connection(server: Server, control: Any
 
 
 @pytest.mark.rule("0-10/connection/out-of-order")
-def test_a_session_before_open_ends_the_connection(server: Server) -> None:
+def test_session_attach_before_open_ends_connection(server: Server) -> None:
     client = server.dial()
     client.begin()
     client.send(c.SessionAttach(name=b"early"))
@@ -461,7 +463,7 @@ def test_a_session_before_open_ends_the_connection(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/connection/out-of-order")
-def test_a_second_open_ends_the_connection(client: Client) -> None:
+def test_second_connection_open_closes_connection_with_320(client: Client) -> None:
     client.send(c.ConnectionOpen(virtual_host="/"))
     client.expect_close(320)
 
@@ -470,19 +472,19 @@ def test_a_second_open_ends_the_connection(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/connection.heartbeat/no-reply")
-def test_a_heartbeat_has_no_answer(client: Client) -> None:
+def test_heartbeat_of_client_is_not_answered(client: Client) -> None:
     client.send(c.ConnectionHeartbeat())
     client.expect_nothing()
 
 
 @pytest.mark.rule("0-10/connection.heartbeat/idle")
-def test_an_idle_connection_gets_heartbeats(server: Server) -> None:
+def test_broker_sends_heartbeat_on_idle_connection(server: Server) -> None:
     client = server.open(heartbeat=10)
     server.advance(10)
     client.expect(c.ConnectionHeartbeat)
 
 
-def test_without_an_agreed_heartbeat_there_is_none(server: Server) -> None:
+def test_heartbeat_zero_disables_heartbeats_and_timeout(server: Server) -> None:
     client = server.open(heartbeat=0)
     server.advance(1000)
     client.expect_nothing()
@@ -492,7 +494,7 @@ def test_without_an_agreed_heartbeat_there_is_none(server: Server) -> None:
 @pytest.mark.rule("0-10/connection.tune/heartbeat-min")
 @pytest.mark.rule("0-10/connection.tune/heartbeat-max-no-heartbeat-min")
 @pytest.mark.parametrize("name", ["rabbitmq-4.3", "spec"])
-def test_without_a_least_heartbeat_there_is_none(name: str) -> None:
+def test_offer_without_heartbeat_min_disables_heartbeats_and_timeout(name: str) -> None:
     server = _offering(name, heartbeat_min=None)
     client = server.dial()
     client.begin()
@@ -507,7 +509,7 @@ def test_without_a_least_heartbeat_there_is_none(name: str) -> None:
 
 @pytest.mark.rule("0-10/connection.tune-ok/heartbeat-no-heartbeat-min")
 @pytest.mark.parametrize("name", ["rabbitmq-4.3", "spec"])
-def test_a_heartbeat_that_was_not_offered_ends_the_connection(name: str) -> None:
+def test_heartbeat_not_offered_ends_connection(name: str) -> None:
     client = _offering(name, heartbeat_min=None).dial()
     client.begin()
     client.login()
@@ -516,7 +518,7 @@ def test_a_heartbeat_that_was_not_offered_ends_the_connection(name: str) -> None
 
 
 @pytest.mark.rule("0-10/connection.heartbeat/timeout")
-def test_a_client_that_is_silent_for_more_than_two_intervals_has_gone(server: Server) -> None:
+def test_connection_is_aborted_after_client_is_silent_for_two_heartbeat_intervals(server: Server) -> None:
     client = server.open(heartbeat=10)
     server.advance(15)
     client.send(c.ConnectionHeartbeat())
@@ -533,7 +535,7 @@ def test_a_client_that_is_silent_for_more_than_two_intervals_has_gone(server: Se
 @pytest.mark.rule("0-10/connection/grammar#closing")
 @pytest.mark.rule("0-10/connection.close-ok/release")
 @pytest.mark.rule("0-10/connection/close-code-normal")
-def test_close_is_answered_and_the_transport_ends(client: Client) -> None:
+def test_connection_close_is_answered_and_transport_ends(client: Client) -> None:
     client.call(c.ConnectionClose(reply_code=200, reply_text="done"), c.ConnectionCloseOk)
     client.expect_silent_end()
 
@@ -541,14 +543,14 @@ def test_close_is_answered_and_the_transport_ends(client: Client) -> None:
 @pytest.mark.rule("0-10/connection.close/reason")
 @pytest.mark.rule("0-10/connection/grammar#closing")
 @pytest.mark.rule("0-10/connection/close-code-forced")
-def test_an_operator_closes_with_a_reason(server: Server, client: Client) -> None:
+def test_close_by_operator_carries_code_and_reason(server: Server, client: Client) -> None:
     (connection,) = server.state.connections
     connection.close_by_operator(320, "maintenance")
     assert client.expect_close(320).reply_text == "maintenance"
 
 
 @pytest.mark.rule("0-10/connection/close-code-forced")
-def test_codes_of_other_protocols_become_a_forced_close(server: Server, client: Client) -> None:
+def test_close_by_operator_with_code_541_is_sent_as_connection_forced(server: Server, client: Client) -> None:
     (connection,) = server.state.connections
     connection.close_by_operator(541, "trouble")
     client.expect_close(320)
@@ -556,7 +558,7 @@ def test_codes_of_other_protocols_become_a_forced_close(server: Server, client: 
 
 @pytest.mark.rule("0-10/frame/connection-any-channel#culprit")
 @pytest.mark.rule("0-10/connection.close/culprit-channel")
-def test_close_goes_by_the_channel_to_blame(client: Client) -> None:
+def test_connection_close_is_sent_on_channel_of_faulty_frame(client: Client) -> None:
     client.session(b"five", 5)
     client.send_frame(b"", kind=2, track=1, channel=5)
     got = client.take()
@@ -564,7 +566,7 @@ def test_close_goes_by_the_channel_to_blame(client: Client) -> None:
     assert got.what.reply_code == 501
 
 
-def test_nothing_but_close_counts_once_the_broker_has_closed(server: Server, client: Client) -> None:
+def test_commands_are_ignored_after_connection_close_of_broker(server: Server, client: Client) -> None:
     session = client.session()
     (connection,) = server.state.connections
     connection.close_by_operator(320, "maintenance")
@@ -577,7 +579,7 @@ def test_nothing_but_close_counts_once_the_broker_has_closed(server: Server, cli
 
 
 @pytest.mark.rule("0-10/frame/connection-any-channel#any")
-def test_controls_of_the_connection_may_come_on_any_channel(client: Client) -> None:
+def test_connection_controls_are_accepted_on_any_channel(client: Client) -> None:
     client.send(c.ConnectionHeartbeat(), 7)
     client.expect_nothing()
     client.send(c.ConnectionClose(reply_code=200), 7)
@@ -589,7 +591,7 @@ def test_controls_of_the_connection_may_come_on_any_channel(client: Client) -> N
 
 @pytest.mark.rule("0-10/connection.close-ok/reporting")
 @pytest.mark.parametrize("closing", [False, True])
-def test_a_socket_that_ends_without_close_ok_is_logged(
+def test_socket_end_without_close_ok_is_logged(
     server: Server, client: Client, closing: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     (connection,) = server.state.connections
@@ -604,9 +606,7 @@ def test_a_socket_that_ends_without_close_ok_is_logged(
 
 
 @pytest.mark.rule("0-10/connection.close-ok/reporting")
-def test_a_socket_that_ends_after_close_ok_is_not_logged(
-    client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_socket_end_after_close_ok_is_not_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "fakeamqp"):
         client.call(c.ConnectionClose(reply_code=200, reply_text="done"), c.ConnectionCloseOk)
         client.drop()
@@ -615,7 +615,7 @@ def test_a_socket_that_ends_after_close_ok_is_not_logged(
 
 @pytest.mark.rule("0-10/connection.open/limits")
 @pytest.mark.parametrize("limit", [0, 2])
-def test_a_virtual_host_has_no_more_connections_than_its_limit(server: Server, limit: int) -> None:
+def test_connection_above_limit_of_virtual_host_is_refused(server: Server, limit: int) -> None:
     server.vhost.limits = VirtualHostLimits(max_connections=limit)
     clients = [server.open() for _ in range(limit)]
     refused = server.dial()
@@ -633,7 +633,7 @@ def test_a_virtual_host_has_no_more_connections_than_its_limit(server: Server, l
 
 
 @pytest.mark.rule("0-10/connection.open/limits")
-def test_a_limit_holds_for_its_virtual_host_only(server: Server) -> None:
+def test_connection_limit_does_not_apply_to_another_virtual_host(server: Server) -> None:
     server.state.add_virtual_host("other")
     server.state.access.users["guest"].permissions["other"] = Permission()
     server.vhost.limits = VirtualHostLimits(max_connections=0)

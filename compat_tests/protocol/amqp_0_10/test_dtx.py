@@ -127,7 +127,7 @@ def other(filled: Server) -> Branches:
 
 
 @pytest.mark.rule("0-10/dtx.select/repeatable")
-def test_a_session_may_be_selected_any_number_of_times(session: Session) -> None:
+def test_dtx_select_may_be_repeated(session: Session) -> None:
     assert session.call(x.DtxSelect()) is None
     assert session.call(x.DtxSelect()) is None
 
@@ -138,13 +138,13 @@ def test_a_session_may_be_selected_any_number_of_times(session: Session) -> None
 @pytest.mark.deviates("0-10/dtx.select/required#code")
 @pytest.mark.parametrize("command", [x.DtxStart(xid=X), x.DtxEnd(xid=X), x.DtxStart(resume=True)])
 @pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 503), ("spec", 409)])
-def test_demarcation_needs_select(personality: str, code: int, command: Command) -> None:
+def test_dtx_start_and_end_without_select_fail(personality: str, code: int, command: Command) -> None:
     Server(personality).session().fails(command, code)
 
 
 @pytest.mark.rule("0-10/dtx/transactionality#within")
 @pytest.mark.rule("0-10/dtx/transactionality#outside")
-def test_work_belongs_to_a_branch_between_start_and_end(filled: Server, one: Branches) -> None:
+def test_only_publishes_between_dtx_start_and_end_wait_for_commit(filled: Server, one: Branches) -> None:
     one.publish(b"before")
     one.start()
     one.publish(b"within")
@@ -156,7 +156,9 @@ def test_work_belongs_to_a_branch_between_start_and_end(filled: Server, one: Bra
 
 
 @pytest.mark.rule("0-10/dtx/demarcation-grammar#turns")
-def test_branches_are_worked_on_in_turn(filled: Server, one: Branches) -> None:
+def test_session_works_on_branches_in_turn_and_commits_them_in_any_order(
+    filled: Server, one: Branches
+) -> None:
     for xid in (X, Y):
         assert one.start(xid) is OK
         one.publish(xid.branch_id or b"")
@@ -171,7 +173,7 @@ def test_branches_are_worked_on_in_turn(filled: Server, one: Branches) -> None:
 @pytest.mark.rule("0-10/dtx/xa-ok")
 @pytest.mark.parametrize("two_phase", [False, True])
 @pytest.mark.parametrize("commits", [False, True])
-def test_all_ways_to_the_end(
+def test_branch_commits_or_rolls_back_in_one_or_two_phases(
     filled: Server, one: Branches, other: Branches, two_phase: bool, commits: bool
 ) -> None:
     assert one.start() is OK
@@ -185,7 +187,7 @@ def test_all_ways_to_the_end(
 
 
 @pytest.mark.rule("0-10/dtx/xid#parts")
-def test_an_xid_in_octets() -> None:
+def test_xid_and_dtx_start_have_specified_encoding() -> None:
     xid = structs.Xid(0x01020304, b"g" * 64, b"b")
     packed = bytes.fromhex("01020304") + b"\x40" + b"g" * 64 + b"\x01b"
     # The coded form: size, class and struct code, flags of three fields.
@@ -195,7 +197,7 @@ def test_an_xid_in_octets() -> None:
 
 @pytest.mark.rule("0-10/dtx/xid#parts")
 @pytest.mark.rule("0-10/dtx/xid#length")
-def test_xids_differ_in_each_part_and_may_be_long(one: Branches) -> None:
+def test_xids_that_differ_in_any_part_name_separate_branches(one: Branches) -> None:
     for xid in (
         structs.Xid(1, b"g" * 64, b"b" * 64),
         structs.Xid(2, b"g" * 64, b"b" * 64),
@@ -206,13 +208,13 @@ def test_xids_differ_in_each_part_and_may_be_long(one: Branches) -> None:
         assert one.end(xid) is OK
 
 
-def test_an_xid_is_needed(one: Branches) -> None:
+def test_dtx_start_without_xid_fails_with_illegal_argument(one: Branches) -> None:
     exception = one.session.fails(x.DtxStart(), 531)
     assert (exception.class_code, exception.command_code, exception.field_index) == (6, 2, 0)
 
 
 @pytest.mark.rule("0-10/dtx/xa-result")
-def test_a_status_in_octets(one: Branches) -> None:
+def test_xa_result_of_dtx_start_has_specified_encoding(one: Branches) -> None:
     id_ = one.session.send(x.DtxStart(xid=X), sync=True)
     result = next(each.what for each in one.session.client.inbox if isinstance(each.what, x.ExecutionResult))
     assert result.command_id == id_
@@ -229,7 +231,7 @@ def test_a_status_in_octets(one: Branches) -> None:
 @pytest.mark.rule("0-10/dtx.end/fail-failure#marks")
 @pytest.mark.rule("0-10/dtx.end/fail-failure#reports")
 @pytest.mark.rule("0-10/dtx.commit/result#rollback-only")
-def test_failed_work_is_rolled_back(filled: Server, one: Branches) -> None:
+def test_branch_ended_with_fail_is_rolled_back(filled: Server, one: Branches) -> None:
     one.start()
     one.move()
     assert one.end(fail=True) is XaStatus.XA_RBROLLBACK
@@ -240,7 +242,7 @@ def test_failed_work_is_rolled_back(filled: Server, one: Branches) -> None:
 
 @pytest.mark.rule("0-10/dtx/xa-rbtimeout")
 @pytest.mark.rule("0-10/dtx.set-timeout/effective")
-def test_what_takes_too_long_is_rolled_back_at_once(filled: Server, one: Branches) -> None:
+def test_branch_is_rolled_back_as_soon_as_its_timeout_expires(filled: Server, one: Branches) -> None:
     one.start()
     one.move()
     one.set_timeout(2)
@@ -256,7 +258,7 @@ def test_what_takes_too_long_is_rolled_back_at_once(filled: Server, one: Branche
 
 @pytest.mark.rule("0-10/dtx.set-timeout/effective")
 @pytest.mark.parametrize("again", [1, 5])
-def test_timeout_holds_until_it_is_set_again(filled: Server, one: Branches, again: int) -> None:
+def test_last_dtx_set_timeout_replaces_earlier_timeout(filled: Server, one: Branches, again: int) -> None:
     """It counts from the last set-timeout on, whether that is sooner or later than the one before."""
     one.start()
     one.move()
@@ -292,7 +294,7 @@ def test_timeout_holds_until_it_is_set_again(filled: Server, one: Branches, agai
         ),
     ],
 )
-def test_what_the_broker_decides_by_itself(
+def test_heuristic_decision_of_broker_is_reported_until_branch_is_forgotten(
     filled: Server, one: Branches, how: str, status: XaStatus, a: list[bytes], b: list[bytes]
 ) -> None:
     one.work()
@@ -310,7 +312,7 @@ def test_what_the_broker_decides_by_itself(
 
 
 @pytest.mark.rule("0-10/dtx/xa-rdonly")
-def test_a_branch_without_work_is_done_once_it_is_prepared(one: Branches) -> None:
+def test_dtx_prepare_of_branch_without_work_returns_rdonly_and_ends_branch(one: Branches) -> None:
     one.start()
     one.end()
     assert one.prepare() is XaStatus.XA_RDONLY
@@ -321,7 +323,7 @@ def test_a_branch_without_work_is_done_once_it_is_prepared(one: Branches) -> Non
 @pytest.mark.rule("0-10/dtx.prepare/result#rdonly")
 @pytest.mark.rule("0-10/dtx.prepare/result#rbrollback")
 @pytest.mark.rule("0-10/dtx.prepare/result#rbtimeout")
-def test_what_prepare_says(filled: Server, one: Branches) -> None:
+def test_dtx_prepare_returns_ok_rdonly_rbrollback_or_rbtimeout(filled: Server, one: Branches) -> None:
     one.work(X)
     one.work(Y, fail=True)
     empty, slow = structs.Xid(0, b"empty", b""), structs.Xid(0, b"slow", b"")
@@ -343,7 +345,9 @@ def test_what_prepare_says(filled: Server, one: Branches) -> None:
 @pytest.mark.rule("0-10/dtx.start/result#ok")
 @pytest.mark.rule("0-10/dtx.start/result#rbrollback")
 @pytest.mark.rule("0-10/dtx.start/result#rbtimeout")
-def test_what_start_and_end_say(filled: Server, one: Branches) -> None:
+def test_dtx_start_and_end_return_rbrollback_or_rbtimeout_of_failed_branch(
+    filled: Server, one: Branches
+) -> None:
     two = selected(filled, b"two")
     one.start(X)
     assert two.start(Y) is OK
@@ -364,20 +368,22 @@ def test_what_start_and_end_say(filled: Server, one: Branches) -> None:
 
 @pytest.mark.rule("0-10/dtx/demarcation-grammar#turns")
 @pytest.mark.rule("0-10/dtx.start/illegal-state")
-def test_a_session_works_on_one_branch_at_a_time(one: Branches) -> None:
+def test_second_dtx_start_in_active_session_fails_with_illegal_state(one: Branches) -> None:
     one.start(X)
     exception = one.session.fails(x.DtxStart(xid=Y), 409)
     assert exception.description == "the session works on branch 0:global:branch already"
 
 
 @pytest.mark.rule("0-10/dtx.start/already-known")
-def test_what_is_known_is_not_started_again(filled: Server, one: Branches) -> None:
+def test_dtx_start_of_active_xid_in_another_session_fails_with_not_allowed(
+    filled: Server, one: Branches
+) -> None:
     one.start(X)
     selected(filled, b"two").session.fails(x.DtxStart(xid=X), 530)
 
 
 @pytest.mark.rule("0-10/dtx.start/xid-unknown-xid")
-def test_nor_is_what_has_ended(one: Branches) -> None:
+def test_dtx_start_of_ended_xid_fails_with_not_allowed(one: Branches) -> None:
     one.start(X)
     one.end(X)
     one.session.fails(x.DtxStart(xid=X), 530)
@@ -387,12 +393,14 @@ def test_nor_is_what_has_ended(one: Branches) -> None:
 @pytest.mark.rule("0-10/dtx.start/join-and-resume#code")
 @pytest.mark.deviates("0-10/dtx.start/join-and-resume#code")
 @pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 503), ("spec", 530)])
-def test_join_and_resume_contradict_each_other(personality: str, code: int) -> None:
+def test_dtx_start_with_both_join_and_resume_fails(personality: str, code: int) -> None:
     selected(Server(personality)).session.fails(x.DtxStart(xid=X, join=True, resume=True), code)
 
 
 @pytest.mark.rule("0-10/dtx.start/join")
-def test_who_joins_shares_a_branch(filled: Server, one: Branches, other: Branches) -> None:
+def test_sessions_share_branch_after_dtx_start_with_join(
+    filled: Server, one: Branches, other: Branches
+) -> None:
     two = selected(filled, b"two")
     one.start()
     assert two.start(join=True) is OK
@@ -409,13 +417,13 @@ def test_who_joins_shares_a_branch(filled: Server, one: Branches, other: Branche
 
 
 @pytest.mark.parametrize("flags", [{"join": True}, {"resume": True}])
-def test_unknown_branches_are_neither_joined_nor_resumed(one: Branches, flags: dict[str, bool]) -> None:
+def test_join_or_resume_of_unknown_branch_fails_with_not_found(one: Branches, flags: dict[str, bool]) -> None:
     one.session.fails(x.DtxStart(xid=X, **flags), 404)
 
 
 @pytest.mark.rule("0-10/dtx.start/resume")
 @pytest.mark.rule("0-10/dtx.end/suspend-resume")
-def test_what_is_suspended_is_resumed(filled: Server, one: Branches) -> None:
+def test_suspended_branch_continues_after_dtx_start_with_resume(filled: Server, one: Branches) -> None:
     one.start()
     one.publish(b"before")
     assert one.end(suspend=True) is OK
@@ -428,7 +436,9 @@ def test_what_is_suspended_is_resumed(filled: Server, one: Branches) -> None:
     assert ready(filled, "b") == [b"meanwhile", b"before", b"after"]
 
 
-def test_another_branch_has_its_turn_meanwhile(filled: Server, one: Branches) -> None:
+def test_session_works_on_another_branch_while_first_branch_is_suspended(
+    filled: Server, one: Branches
+) -> None:
     one.start(X)
     one.end(X, suspend=True)
     one.start(Y)
@@ -446,12 +456,12 @@ def test_another_branch_has_its_turn_meanwhile(filled: Server, one: Branches) ->
 
 @pytest.mark.rule("0-10/dtx/demarcation-grammar#turns")
 @pytest.mark.rule("0-10/dtx.end/illegal-state")
-def test_nothing_ends_that_was_not_started(one: Branches) -> None:
+def test_dtx_end_without_start_fails_with_illegal_state(one: Branches) -> None:
     one.session.fails(x.DtxEnd(xid=X), 409)
 
 
 @pytest.mark.rule("0-10/dtx.end/xid-not-associated")
-def test_no_foreign_branch_is_ended(one: Branches) -> None:
+def test_dtx_end_of_branch_not_associated_with_session_fails(one: Branches) -> None:
     one.start(X)
     exception = one.session.fails(x.DtxEnd(xid=Y), 409)
     assert exception.description == "the session is not associated with branch 0:global:other branch"
@@ -461,7 +471,7 @@ def test_no_foreign_branch_is_ended(one: Branches) -> None:
 @pytest.mark.rule("0-10/dtx.end/suspend-and-fail#code")
 @pytest.mark.deviates("0-10/dtx.end/suspend-and-fail#code")
 @pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 503), ("spec", 530)])
-def test_suspend_and_fail_contradict_each_other(personality: str, code: int) -> None:
+def test_dtx_end_with_both_suspend_and_fail_fails(personality: str, code: int) -> None:
     server = Server(personality)
     one = selected(server)
     one.start()
@@ -471,7 +481,7 @@ def test_suspend_and_fail_contradict_each_other(personality: str, code: int) -> 
 
 @pytest.mark.rule("0-10/dtx.end/result#ok")
 @pytest.mark.rule("0-10/dtx.end/success")
-def test_without_flags_the_work_has_succeeded(one: Branches) -> None:
+def test_branch_ended_without_flags_can_be_committed(one: Branches) -> None:
     one.start()
     assert one.end() is OK
     assert one.commit(one_phase=True) is OK
@@ -481,7 +491,7 @@ def test_without_flags_the_work_has_succeeded(one: Branches) -> None:
 @pytest.mark.rule("0-10/dtx.end/session-closed#suspended")
 @pytest.mark.parametrize("suspended", [False, True])
 @pytest.mark.parametrize("end", ["detach", "drop", "exception"])
-def test_the_end_of_a_session_dooms_its_branches(
+def test_end_of_session_rolls_back_branches_not_ended(
     filled: Server, one: Branches, other: Branches, end: str, suspended: bool
 ) -> None:
     one.start()
@@ -500,7 +510,7 @@ def test_the_end_of_a_session_dooms_its_branches(
     assert ready(filled, "b") == []
 
 
-def test_a_session_that_waits_for_a_transport_goes_on_with_its_branch(filled: Server) -> None:
+def test_detached_session_keeps_its_branch_until_attached_again(filled: Server) -> None:
     client = filled.open()
     session = client.session(b"one", timeout=60)
     one = select(session)
@@ -519,7 +529,9 @@ def test_a_session_that_waits_for_a_transport_goes_on_with_its_branch(filled: Se
     assert ready(filled, "b") == [b"new"]
 
 
-def test_work_that_was_ended_outlives_its_session(filled: Server, one: Branches, other: Branches) -> None:
+def test_ended_branch_can_be_committed_after_its_session_ends(
+    filled: Server, one: Branches, other: Branches
+) -> None:
     one.work()
     one.session.detach()
     assert ready(filled, "a") == [b"2"]
@@ -544,7 +556,9 @@ _OUTCOMES: list[Any] = [
 @pytest.mark.rule("0-10/dtx.rollback/xid-unknown-xid")
 @pytest.mark.rule("0-10/dtx.set-timeout/xid-unknown-xid")
 @pytest.mark.parametrize("command", [*_OUTCOMES, x.DtxGetTimeout, x.DtxSetTimeout])
-def test_unknown_branches_are_not_found(session: Session, command: Callable[..., Command]) -> None:
+def test_dtx_command_for_unknown_branch_fails_with_not_found(
+    session: Session, command: Callable[..., Command]
+) -> None:
     exception = session.fails(command(xid=X), 404)
     assert exception.description == "no branch 0:global:branch in vhost '/'"
 
@@ -554,7 +568,7 @@ def test_unknown_branches_are_not_found(session: Session, command: Callable[...,
 @pytest.mark.rule("0-10/dtx.prepare/xid-not-disassociated")
 @pytest.mark.rule("0-10/dtx.rollback/xid-not-disassociated")
 @pytest.mark.parametrize("command", _OUTCOMES)
-def test_sessions_have_to_leave_a_branch_first(
+def test_outcome_of_branch_still_associated_with_session_fails_with_illegal_state(
     one: Branches, other: Branches, command: Callable[..., Command]
 ) -> None:
     one.start()
@@ -566,7 +580,9 @@ def test_sessions_have_to_leave_a_branch_first(
 @pytest.mark.rule("0-10/dtx.commit/illegal-state")
 @pytest.mark.rule("0-10/dtx.rollback/illegal-state")
 @pytest.mark.parametrize("command", [x.DtxCommit(xid=X, one_phase=True), x.DtxRollback(xid=X)])
-def test_a_suspended_branch_is_not_ready(one: Branches, other: Branches, command: Command) -> None:
+def test_commit_or_rollback_of_suspended_branch_fails_with_illegal_state(
+    one: Branches, other: Branches, command: Command
+) -> None:
     one.start()
     one.end(suspend=True)
     other.session.fails(command, 409)
@@ -577,14 +593,16 @@ def test_a_suspended_branch_is_not_ready(one: Branches, other: Branches, command
 
 
 @pytest.mark.rule("0-10/dtx.commit/one-phase-one-phase")
-def test_what_is_not_prepared_is_committed_in_one_phase(one: Branches, other: Branches) -> None:
+def test_two_phase_commit_of_branch_not_prepared_fails_with_illegal_state(
+    one: Branches, other: Branches
+) -> None:
     one.work()
     other.session.fails(x.DtxCommit(xid=X), 409)
     assert one.rollback() is OK
 
 
 @pytest.mark.rule("0-10/dtx.commit/one-phase-two-phase")
-def test_what_is_prepared_is_committed_in_two_phases(one: Branches, other: Branches) -> None:
+def test_one_phase_commit_of_prepared_branch_fails_with_illegal_state(one: Branches, other: Branches) -> None:
     one.work()
     one.prepare()
     other.session.fails(x.DtxCommit(xid=X, one_phase=True), 409)
@@ -596,7 +614,9 @@ def test_what_is_prepared_is_committed_in_two_phases(one: Branches, other: Branc
 @pytest.mark.rule("0-10/dtx.rollback/effect#published")
 @pytest.mark.rule("0-10/dtx.rollback/effect#consumed")
 @pytest.mark.parametrize("commits", [True, False])
-def test_a_commit_moves_and_a_rollback_does_not(filled: Server, one: Branches, commits: bool) -> None:
+def test_dtx_commit_applies_publish_and_accept_and_rollback_undoes_them(
+    filled: Server, one: Branches, commits: bool
+) -> None:
     one.work()
     assert (ready(filled, "a"), ready(filled, "b")) == ([b"2"], [])
     if commits:
@@ -609,7 +629,9 @@ def test_a_commit_moves_and_a_rollback_does_not(filled: Server, one: Branches, c
 
 
 @pytest.mark.rule("0-10/dtx.rollback/effect#consumed")
-def test_what_comes_back_is_no_longer_the_session_s(filled: Server, one: Branches, other: Branches) -> None:
+def test_message_accepted_in_rolled_back_branch_is_redelivered_to_another_session(
+    filled: Server, one: Branches, other: Branches
+) -> None:
     one.start()
     one.session.subscribe("a", "d", credit=1, accept_mode=0, acquire_mode=0)
     id_ = one.session.transfer().id
@@ -622,14 +644,14 @@ def test_what_comes_back_is_no_longer_the_session_s(filled: Server, one: Branche
 
 
 @pytest.mark.rule("0-10/dtx.commit/result#not-rdonly")
-def test_a_commit_of_a_branch_without_work_is_no_different(one: Branches, other: Branches) -> None:
+def test_dtx_commit_of_branch_without_work_returns_ok(one: Branches, other: Branches) -> None:
     one.start()
     one.end()
     assert other.commit(one_phase=True) is OK
 
 
 @pytest.mark.rule("0-10/dtx.commit/forgets")
-def test_a_completed_xid_may_be_used_again(filled: Server, one: Branches) -> None:
+def test_xid_may_be_used_again_after_commit(filled: Server, one: Branches) -> None:
     for _ in range(2):
         one.work()
         assert one.commit(one_phase=True) is OK
@@ -637,7 +659,7 @@ def test_a_completed_xid_may_be_used_again(filled: Server, one: Branches) -> Non
 
 
 @pytest.mark.rule("0-10/dtx.forget/illegal-state#others")
-def test_only_what_was_decided_about_is_forgotten(one: Branches, other: Branches) -> None:
+def test_dtx_forget_of_prepared_branch_fails_with_illegal_state(one: Branches, other: Branches) -> None:
     one.work()
     one.prepare()
     other.session.fails(x.DtxForget(xid=X), 409)
@@ -645,7 +667,7 @@ def test_only_what_was_decided_about_is_forgotten(one: Branches, other: Branches
 
 
 @pytest.mark.rule("0-10/dtx.prepare/illegal-state")
-def test_what_is_prepared_is_not_prepared_again(one: Branches, other: Branches) -> None:
+def test_second_dtx_prepare_of_branch_fails_with_illegal_state(one: Branches, other: Branches) -> None:
     one.work()
     assert one.prepare() is OK
     other.session.fails(x.DtxPrepare(xid=X), 409)
@@ -653,7 +675,7 @@ def test_what_is_prepared_is_not_prepared_again(one: Branches, other: Branches) 
 
 
 @pytest.mark.rule("0-10/dtx.prepare/result#rbrollback")
-def test_what_finds_no_room_is_rolled_back(filled: Server, one: Branches) -> None:
+def test_dtx_prepare_of_publish_to_full_queue_returns_rbrollback(filled: Server, one: Branches) -> None:
     arguments = {"x-max-length": 0, "x-overflow": "reject-publish"}
     filled.vhost.queues.declare("full", QueueDeclaration(durable=True, arguments=arguments))
     one.start()
@@ -670,7 +692,7 @@ def test_what_finds_no_room_is_rolled_back(filled: Server, one: Branches) -> Non
 @pytest.mark.rule("0-10/dtx.recover/in-doubt#prepared")
 @pytest.mark.rule("0-10/dtx.recover/not-active#started")
 @pytest.mark.rule("0-10/dtx.recover/not-active#ended")
-def test_what_is_in_doubt(one: Branches, other: Branches) -> None:
+def test_dtx_recover_lists_only_prepared_branches(one: Branches, other: Branches) -> None:
     xids = [structs.Xid(0, b"global", b"%d" % number) for number in range(5)]
     for xid in xids:
         one.start(xid)
@@ -683,7 +705,7 @@ def test_what_is_in_doubt(one: Branches, other: Branches) -> None:
 
 
 @pytest.mark.rule("0-10/dtx.recover/result")
-def test_xids_in_octets(one: Branches) -> None:
+def test_dtx_recover_result_has_specified_encoding(one: Branches) -> None:
     for xid in (X, Y):
         one.start(xid)
         one.publish(b"new")
@@ -697,7 +719,7 @@ def test_xids_in_octets(one: Branches) -> None:
     assert octets in one.session.client.bytes_in
 
 
-def test_nothing_in_doubt_in_octets(session: Session) -> None:
+def test_dtx_recover_result_without_branches_is_encoded_as_empty_array(session: Session) -> None:
     session.call(x.DtxRecover())
     assert bytes.fromhex("0603 0100 00000005 ab 00000000") in session.client.bytes_in
 
@@ -708,7 +730,7 @@ def test_nothing_in_doubt_in_octets(session: Session) -> None:
 @pytest.mark.rule("0-10/dtx.get-timeout/value#set")
 @pytest.mark.rule("0-10/dtx.get-timeout/value#default")
 @pytest.mark.rule("0-10/dtx.set-timeout/reset")
-def test_a_timeout_is_read_set_and_reset(one: Branches, other: Branches) -> None:
+def test_dtx_timeout_is_60_seconds_and_can_be_set_and_reset(one: Branches, other: Branches) -> None:
     one.start()
     assert one.timeout() == 60
     other.set_timeout(10)
@@ -717,7 +739,7 @@ def test_a_timeout_is_read_set_and_reset(one: Branches, other: Branches) -> None
     assert other.timeout() == 60
 
 
-def test_a_timeout_has_a_limit_where_brokers_in_the_field_have_one(lenient: Server, spec: Server) -> None:
+def test_only_default_personality_refuses_dtx_timeout_above_one_hour(lenient: Server, spec: Server) -> None:
     for server in (lenient, spec):
         one = selected(server)
         one.start()
@@ -730,7 +752,9 @@ def test_a_timeout_has_a_limit_where_brokers_in_the_field_have_one(lenient: Serv
 
 
 @pytest.mark.rule("0-10/dtx/xa-rbtimeout")
-def test_a_branch_has_a_minute_unless_more_is_asked_for(filled: Server, one: Branches) -> None:
+def test_branch_times_out_after_one_minute_unless_longer_timeout_is_set(
+    filled: Server, one: Branches
+) -> None:
     one.work(X)
     one.work(Y)
     one.set_timeout(120, Y)
@@ -748,7 +772,9 @@ def test_a_branch_has_a_minute_unless_more_is_asked_for(filled: Server, one: Bra
 @pytest.mark.rule("0-10/dtx.prepare/obligation-2")
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("commits", [True, False])
-def test_a_prepared_branch_survives(filled: Server, one: Branches, crash: bool, commits: bool) -> None:
+def test_prepared_branch_survives_restart_and_can_be_completed(
+    filled: Server, one: Branches, crash: bool, commits: bool
+) -> None:
     one.work()
     one.prepare()
     for _ in range(2):
@@ -769,7 +795,9 @@ def test_a_prepared_branch_survives(filled: Server, one: Branches, crash: bool, 
 @pytest.mark.rule("0-10/dtx.recover/not-active#ended")
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("ended", [True, False])
-def test_what_is_not_prepared_never_happened(filled: Server, one: Branches, crash: bool, ended: bool) -> None:
+def test_branch_not_prepared_is_rolled_back_by_restart(
+    filled: Server, one: Branches, crash: bool, ended: bool
+) -> None:
     one.start()
     one.move()
     if ended:
@@ -783,7 +811,7 @@ def test_what_is_not_prepared_never_happened(filled: Server, one: Branches, cras
 
 
 @pytest.mark.parametrize("crash", [False, True])
-def test_a_restart_ends_sessions_that_wait_for_a_transport(filled: Server, crash: bool) -> None:
+def test_restart_rolls_back_branch_of_detached_session(filled: Server, crash: bool) -> None:
     one = select(filled.open().session(b"one", timeout=None))
     one.start()
     one.move()
@@ -794,7 +822,7 @@ def test_a_restart_ends_sessions_that_wait_for_a_transport(filled: Server, crash
     assert len(filled.vhost.branches) == 0
 
 
-def test_a_prepared_branch_keeps_what_is_persistent(filled: Server, one: Branches) -> None:
+def test_prepared_branch_keeps_only_persistent_messages_after_restart(filled: Server, one: Branches) -> None:
     one.start()
     one.publish(b"persistent")
     one.session.publish(b"transient", key="b")
@@ -808,7 +836,7 @@ def test_a_prepared_branch_keeps_what_is_persistent(filled: Server, one: Branche
 # --- beside local transactions ------------------------------------------------------------------------------
 
 
-def test_what_is_outside_of_branches_is_the_local_transaction_s(lenient: Server) -> None:
+def test_publishes_outside_branches_belong_to_local_transaction(lenient: Server) -> None:
     fill(lenient)
     session = lenient.session()
     session.call(x.TxSelect())
@@ -824,7 +852,9 @@ def test_what_is_outside_of_branches_is_the_local_transaction_s(lenient: Server)
     assert ready(lenient, "b") == [b"distributed", b"local", b"local as well"]
 
 
-def test_accepts_name_what_other_branches_have_no_more(filled: Server, one: Branches) -> None:
+def test_rollback_of_branch_restores_only_messages_accepted_in_that_branch(
+    filled: Server, one: Branches
+) -> None:
     one.session.subscribe("a", "d", accept_mode=AcceptMode.EXPLICIT, acquire_mode=0)
     first, second = (each.id for each in one.session.transfers())
     for xid, id_ in ((X, first), (Y, second)):
@@ -864,7 +894,9 @@ COORDINATING: list[Command] = [
 
 @pytest.mark.parametrize("prepared", [False, True])
 @pytest.mark.parametrize("command", COORDINATING, ids=repr)
-def test_a_branch_is_closed_to_other_users(server: Server, command: Command, prepared: bool) -> None:
+def test_dtx_command_on_branch_of_another_user_is_refused(
+    server: Server, command: Command, prepared: bool
+) -> None:
     server.session(b"guest's").declare("b", durable=True)
     ann = branches_of(server, "ann")
     ann.start()
@@ -881,7 +913,7 @@ def test_a_branch_is_closed_to_other_users(server: Server, command: Command, pre
     assert ann.recover() == ([b"branch"] if prepared else [])
 
 
-def test_a_branch_is_open_to_other_sessions_of_its_user_and_to_administrators(server: Server) -> None:
+def test_branch_is_open_to_other_sessions_of_its_user_and_to_administrators(server: Server) -> None:
     server.session(b"guest's").declare("b", durable=True)
     ann = branches_of(server, "ann")
     ann.start()

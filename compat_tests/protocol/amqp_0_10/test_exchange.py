@@ -50,14 +50,14 @@ def got(session: Session, queue: str = "q") -> int:
 @pytest.mark.rule("0-10/exchange/recommended-types#topic")
 @pytest.mark.rule("0-10/exchange/recommended-types#headers")
 @pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
-def test_the_four_types_are_there(session: Session, kind: str) -> None:
+def test_direct_fanout_topic_and_headers_exchanges_can_be_declared(session: Session, kind: str) -> None:
     session.call(x.ExchangeDeclare(exchange="e", type=kind))
     assert query(session, "e").type == kind
 
 
 @pytest.mark.rule("0-10/exchange/extensions")
 @pytest.mark.parametrize("kind", ["x-consistent-hash", "x-random"])
-def test_there_are_further_types(lenient: Server, kind: str) -> None:
+def test_exchange_types_of_plugins_can_be_declared(lenient: Server, kind: str) -> None:
     session = lenient.session()
     session.call(x.ExchangeDeclare(exchange="e", type=kind))
     assert query(session, "e").type == kind
@@ -80,20 +80,20 @@ def test_there_are_further_types(lenient: Server, kind: str) -> None:
         ("", "direct"),
     ],
 )
-def test_each_type_has_an_instance(session: Session, name: str, kind: str) -> None:
+def test_predeclared_exchanges_exist_with_their_types(session: Session, name: str, kind: str) -> None:
     found = query(session, name)
     assert (found.type, found.durable, found.not_found) == (kind, True, False)
 
 
 @pytest.mark.rule("0-10/exchange/name#characters")
 @pytest.mark.parametrize("name", ["e_1", "E", "9", "_", "n" * 255])
-def test_names_are_letters_digits_and_underscores(session: Session, name: str) -> None:
+def test_exchange_name_may_hold_letters_digits_and_underscores(session: Session, name: str) -> None:
     session.declare_exchange(name)
     assert exists(session, name)
 
 
 @pytest.mark.parametrize("name", ["with space", "söme/name", "amq", "mq.x", ".amq.", "abc.amq.x"])
-def test_names_may_hold_anything_else_as_well(session: Session, name: str) -> None:
+def test_exchange_name_may_hold_spaces_dots_and_other_characters(session: Session, name: str) -> None:
     session.declare_exchange(name)
     assert exists(session, name)
 
@@ -102,7 +102,7 @@ def test_names_may_hold_anything_else_as_well(session: Session, name: str) -> No
 
 
 @pytest.mark.rule("0-10/exchange.declare/minimum")
-def test_a_hundred_exchanges_fit(session: Session) -> None:
+def test_hundred_exchanges_can_be_declared(session: Session) -> None:
     for number in range(100):
         session.declare_exchange(f"e{number}")
     assert all(exists(session, f"e{number}") for number in range(100))
@@ -110,12 +110,14 @@ def test_a_hundred_exchanges_fit(session: Session) -> None:
 
 @pytest.mark.rule("0-10/exchange.declare/exchange-reserved-names")
 @pytest.mark.parametrize("name", ["amq.", "amq.mine"])
-def test_reserved_names_cannot_be_declared(client: Client, name: str) -> None:
+def test_declaration_of_reserved_exchange_name_fails_with_not_allowed(client: Client, name: str) -> None:
     refused(client, x.ExchangeDeclare(exchange=name, type="direct"), 530, "exchange")
     assert not exists(client.session(), name)
 
 
-def test_qpid_reserves_its_own_names_too(lenient: Server, spec: Server) -> None:
+def test_only_default_personality_reserves_exchange_names_with_qpid_prefix(
+    lenient: Server, spec: Server
+) -> None:
     command = x.ExchangeDeclare(exchange="qpid.mine", type="direct")
     refused(lenient.open(), command, 530, "exchange")
     session = spec.session()
@@ -124,7 +126,7 @@ def test_qpid_reserves_its_own_names_too(lenient: Server, spec: Server) -> None:
 
 
 @pytest.mark.rule("0-10/exchange.declare/exchange-reserved-names")
-def test_a_predeclared_exchange_can_only_be_declared_passively(client: Client) -> None:
+def test_predeclared_exchange_can_only_be_declared_passively(client: Client) -> None:
     session = client.session()
     session.call(x.ExchangeDeclare(exchange="amq.direct", type="direct", passive=True))
     refused(client, x.ExchangeDeclare(exchange="amq.direct", type="direct"), 530, "exchange")
@@ -135,13 +137,17 @@ def test_a_predeclared_exchange_can_only_be_declared_passively(client: Client) -
 @pytest.mark.rule("0-10/exchange/default-access#declared")
 @pytest.mark.parametrize("name", ["", None])
 @pytest.mark.parametrize("passive", [False, True])
-def test_the_default_exchange_cannot_be_declared(client: Client, name: str | None, passive: bool) -> None:
+def test_declaration_of_default_exchange_fails_with_invalid_argument(
+    client: Client, name: str | None, passive: bool
+) -> None:
     refused(client, x.ExchangeDeclare(exchange=name, type="direct", passive=passive), 542, "exchange")
 
 
 @pytest.mark.rule("0-10/exchange.declare/type-typed")
 @pytest.mark.parametrize("passive", [False, True])
-def test_another_type_is_not_allowed(client: Client, passive: bool) -> None:
+def test_redeclaration_of_exchange_with_another_type_fails_with_not_allowed(
+    client: Client, passive: bool
+) -> None:
     session = client.session()
     session.declare_exchange("e", "direct")
     refused(client, x.ExchangeDeclare(exchange="e", type="fanout", passive=passive), 530, "type")
@@ -150,24 +156,28 @@ def test_another_type_is_not_allowed(client: Client, passive: bool) -> None:
 
 @pytest.mark.rule("0-10/exchange.declare/type-exchange-type-not-found")
 @pytest.mark.parametrize("kind", ["nosuch", "", None])
-def test_an_unknown_type_is_not_found(client: Client, kind: str | None) -> None:
+def test_declaration_with_unknown_exchange_type_fails_with_not_found(
+    client: Client, kind: str | None
+) -> None:
     refused(client, x.ExchangeDeclare(exchange="e", type=kind), 404, "type")
     assert not exists(client.session(), "e")
 
 
-def test_a_type_that_the_personality_does_not_have_is_not_found(spec: Server) -> None:
+def test_exchange_type_absent_from_spec_personality_fails_with_not_found(spec: Server) -> None:
     refused(spec.open(), x.ExchangeDeclare(exchange="e", type="x-random"), 404, "type")
 
 
 @pytest.mark.rule("0-10/exchange.declare/passive-not-found")
 @pytest.mark.parametrize("kind", ["direct", "nosuch", None])
-def test_a_passive_declaration_needs_the_exchange(client: Client, kind: str | None) -> None:
+def test_passive_declaration_of_missing_exchange_fails_with_not_found(
+    client: Client, kind: str | None
+) -> None:
     refused(client, x.ExchangeDeclare(exchange="missing", type=kind, passive=True), 404, "exchange")
     assert not exists(client.session(), "missing")
 
 
 @pytest.mark.rule("0-10/exchange.declare/passive-not-found")
-def test_a_passive_declaration_needs_no_type(session: Session) -> None:
+def test_passive_declaration_of_exchange_may_omit_type(session: Session) -> None:
     session.declare_exchange("e", "topic")
     session.call(x.ExchangeDeclare(exchange="e", passive=True))
     session.call(x.ExchangeDeclare(exchange="e", type="topic", passive=True))
@@ -178,14 +188,14 @@ def test_a_passive_declaration_needs_no_type(session: Session) -> None:
 @pytest.mark.rule("0-10/exchange.declare/durable-support#transient")
 @pytest.mark.rule("0-10/exchange.declare/durable-sticky")
 @pytest.mark.parametrize("durable", [False, True])
-def test_whether_an_exchange_is_durable_is_settled_once(session: Session, durable: bool) -> None:
+def test_redeclaration_does_not_change_durability_of_exchange(session: Session, durable: bool) -> None:
     session.declare_exchange("e", durable=durable)
     session.declare_exchange("e", durable=not durable)
     assert query(session, "e").durable is durable
 
 
 @pytest.mark.rule("0-10/exchange.declare/durable-survives")
-def test_durable_exchanges_survive(server: Server) -> None:
+def test_durable_exchange_survives_restart(server: Server) -> None:
     session = server.session()
     session.declare_exchange("durable", durable=True)
     session.declare_exchange("transient")
@@ -197,7 +207,7 @@ def test_durable_exchanges_survive(server: Server) -> None:
 
 @pytest.mark.rule("0-10/exchange.declare/auto-delete#last")
 @pytest.mark.rule("0-10/exchange.declare/auto-delete#earlier")
-def test_an_auto_delete_exchange_goes_with_its_last_binding(session: Session) -> None:
+def test_auto_delete_exchange_is_deleted_with_its_last_binding(session: Session) -> None:
     session.declare_exchange("e", auto_delete=True)
     session.declare("q")
     session.bind("q", "e", "one")
@@ -209,7 +219,7 @@ def test_an_auto_delete_exchange_goes_with_its_last_binding(session: Session) ->
 
 
 @pytest.mark.rule("0-10/exchange.declare/auto-delete#last")
-def test_an_auto_delete_exchange_goes_with_the_last_queue_bound_to_it(session: Session) -> None:
+def test_auto_delete_exchange_is_deleted_with_last_bound_queue(session: Session) -> None:
     session.declare_exchange("e", auto_delete=True)
     session.declare("q")
     session.bind("q", "e")
@@ -218,7 +228,7 @@ def test_an_auto_delete_exchange_goes_with_the_last_queue_bound_to_it(session: S
 
 
 @pytest.mark.rule("0-10/exchange.declare/auto-delete#first")
-def test_an_auto_delete_exchange_that_was_never_bound_stays(server: Server) -> None:
+def test_auto_delete_exchange_never_bound_is_not_deleted(server: Server) -> None:
     session = server.session()
     session.declare_exchange("e", auto_delete=True)
     server.advance(3600)
@@ -227,7 +237,7 @@ def test_an_auto_delete_exchange_that_was_never_bound_stays(server: Server) -> N
 
 @pytest.mark.rule("0-10/exchange.declare/auto-delete-sticky")
 @pytest.mark.parametrize("auto_delete", [False, True])
-def test_whether_an_exchange_deletes_itself_is_settled_once(session: Session, auto_delete: bool) -> None:
+def test_redeclaration_does_not_change_auto_delete_of_exchange(session: Session, auto_delete: bool) -> None:
     session.declare_exchange("e", auto_delete=auto_delete)
     session.declare_exchange("e", auto_delete=not auto_delete)
     session.declare("q")
@@ -240,7 +250,7 @@ def test_whether_an_exchange_deletes_itself_is_settled_once(session: Session, au
 
 
 @pytest.mark.rule("0-10/exchange.declare/arguments-unknown-argument")
-def test_unknown_arguments_are_refused_by_the_text(spec: Server) -> None:
+def test_spec_personality_refuses_unknown_exchange_arguments_with_540(spec: Server) -> None:
     client = spec.open()
     command = x.ExchangeDeclare(exchange="e", type="direct", arguments={"x-nope": 1})
     refused(client, command, 540, "arguments")
@@ -248,20 +258,20 @@ def test_unknown_arguments_are_refused_by_the_text(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-10/exchange.declare/arguments-unknown-argument")
-def test_unknown_arguments_are_ignored_by_qpid(lenient: Server) -> None:
+def test_default_personality_accepts_unknown_exchange_arguments(lenient: Server) -> None:
     session = lenient.session()
     session.declare_exchange("e", arguments={"x-nope": 1})
     assert query(session, "e").arguments == {"x-nope": 1}
 
 
 @pytest.mark.rule("0-10/exchange.declare/arguments-passive")
-def test_a_passive_declaration_ignores_arguments(session: Session) -> None:
+def test_passive_declaration_of_exchange_ignores_arguments(session: Session) -> None:
     session.declare_exchange("e")
     session.call(x.ExchangeDeclare(exchange="e", type="direct", passive=True, arguments={"x-nope": 1}))
     session.expect_nothing()
 
 
-def test_arguments_that_cannot_be_acted_on_are_invalid(lenient: Server) -> None:
+def test_exchange_arguments_of_wrong_type_are_invalid(lenient: Server) -> None:
     client = lenient.open()
     for arguments in ({"alternate-exchange": 7}, {"x-delayed-type": 7}):
         command = x.ExchangeDeclare(exchange="e", type="x-delayed-message", arguments=arguments)
@@ -281,7 +291,9 @@ DELETIONS: list[Any] = [
 
 
 @pytest.mark.parametrize(("name", "code"), DELETIONS)
-def test_what_cannot_be_deleted(client: Client, name: str | None, code: int) -> None:
+def test_deletion_of_missing_default_or_predeclared_exchange_fails(
+    client: Client, name: str | None, code: int
+) -> None:
     before = dict(client.server.vhost.exchanges)
     refused(client, x.ExchangeDelete(exchange=name), code, "exchange")
     assert client.server.vhost.exchanges == before
@@ -290,7 +302,7 @@ def test_what_cannot_be_deleted(client: Client, name: str | None, code: int) -> 
 @pytest.mark.rule("0-10/exchange.delete/exchange-used-as-alternate#queue")
 @pytest.mark.rule("0-10/exchange.delete/exchange-used-as-alternate#exchange")
 @pytest.mark.parametrize("user", ["queue", "exchange"])
-def test_an_alternate_exchange_cannot_be_deleted_while_it_is_one(client: Client, user: str) -> None:
+def test_exchange_in_use_as_alternate_cannot_be_deleted(client: Client, user: str) -> None:
     session = client.session()
     session.declare_exchange("alternate")
     if user == "queue":
@@ -305,7 +317,7 @@ def test_an_alternate_exchange_cannot_be_deleted_while_it_is_one(client: Client,
 
 
 @pytest.mark.rule("0-10/exchange.delete/if-unused-exchange-in-use")
-def test_if_unused_spares_an_exchange_with_bindings(client: Client) -> None:
+def test_exchange_delete_with_if_unused_fails_while_exchange_has_bindings(client: Client) -> None:
     session = client.session()
     session.declare_exchange("e")
     session.declare("q")
@@ -318,7 +330,7 @@ def test_if_unused_spares_an_exchange_with_bindings(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/exchange.delete/cancels-bindings")
-def test_bindings_go_with_their_exchange(session: Session) -> None:
+def test_deletion_of_exchange_removes_its_bindings(session: Session) -> None:
     session.declare_exchange("e")
     session.declare("q")
     session.bind("q", "e", "k")
@@ -333,13 +345,13 @@ def test_bindings_go_with_their_exchange(session: Session) -> None:
 
 @pytest.mark.rule("0-10/exchange.query/default")
 @pytest.mark.parametrize("name", ["", None])
-def test_without_a_name_the_default_exchange_is_meant(session: Session, name: str | None) -> None:
+def test_exchange_query_without_name_describes_default_exchange(session: Session, name: str | None) -> None:
     found = query(session, name)
     assert (found.type, found.not_found) == ("direct", False)
 
 
 @pytest.mark.rule("0-10/exchange.query/result#fields")
-def test_what_a_query_tells(lenient: Server) -> None:
+def test_exchange_query_returns_type_durability_and_arguments(lenient: Server) -> None:
     session = lenient.session()
     session.declare_exchange("e", "fanout", durable=True, arguments={"a": 1, "b": "text", "c": [True, None]})
     found = query(session, "e")
@@ -348,7 +360,7 @@ def test_what_a_query_tells(lenient: Server) -> None:
 
 
 @pytest.mark.rule("0-10/exchange.query/result#missing")
-def test_a_query_for_what_is_missing_is_no_error(session: Session) -> None:
+def test_exchange_query_of_missing_exchange_returns_not_found_without_error(session: Session) -> None:
     found = query(session, "missing")
     assert found.not_found is True
     assert found.type is None

@@ -20,7 +20,7 @@ def chain(session: Session) -> None:
 
 @pytest.mark.rule("0-10/exchange.declare/alternate-exchange-empty-name")
 @pytest.mark.parametrize("alternate", [None, ""])
-def test_without_an_alternate_exchange_unroutable_messages_are_dropped(
+def test_unroutable_message_is_dropped_without_alternate_exchange(
     session: Session, alternate: str | None
 ) -> None:
     session.declare_exchange("e", alternate_exchange=alternate)
@@ -36,7 +36,9 @@ def test_without_an_alternate_exchange_unroutable_messages_are_dropped(
 @pytest.mark.rule("0-10/exchange.declare/alternate-exchange-pre-existing-exchange#another")
 @pytest.mark.parametrize("passive", [False, True])
 @pytest.mark.parametrize("had", [None, "amq.fanout"])
-def test_another_alternate_exchange_is_not_allowed(client: Client, had: str | None, passive: bool) -> None:
+def test_redeclaration_with_another_alternate_exchange_fails_with_not_allowed(
+    client: Client, had: str | None, passive: bool
+) -> None:
     session = client.session()
     session.declare_exchange("e", alternate_exchange=had)
     command = x.ExchangeDeclare(exchange="e", type="direct", passive=passive, alternate_exchange="amq.topic")
@@ -45,7 +47,9 @@ def test_another_alternate_exchange_is_not_allowed(client: Client, had: str | No
 
 @pytest.mark.rule("0-10/exchange.declare/alternate-exchange-pre-existing-exchange#same")
 @pytest.mark.parametrize("again", [None, "", "amq.fanout"])
-def test_the_same_alternate_exchange_or_none_changes_nothing(session: Session, again: str | None) -> None:
+def test_redeclaration_with_same_or_empty_alternate_exchange_keeps_alternate_exchange(
+    session: Session, again: str | None
+) -> None:
     session.declare_exchange("e", alternate_exchange="amq.fanout")
     session.declare_exchange("e", alternate_exchange=again)
     session.declare("q")
@@ -55,7 +59,7 @@ def test_the_same_alternate_exchange_or_none_changes_nothing(session: Session, a
 
 
 @pytest.mark.rule("0-10/exchange.declare/alternate-exchange-double-failure")
-def test_a_message_that_fails_twice_is_dropped(session: Session) -> None:
+def test_message_unroutable_in_alternate_exchange_is_dropped(session: Session) -> None:
     chain(session)
     session.publish(exchange="first")
     assert got(session) == 0
@@ -65,7 +69,7 @@ def test_a_message_that_fails_twice_is_dropped(session: Session) -> None:
 
 @pytest.mark.rule("0-10/exchange.declare/alternate-exchange-double-failure")
 @pytest.mark.parametrize("first", ["one", "two", "self"])
-def test_exchanges_that_are_alternates_of_each_other_make_no_loop(session: Session, first: str) -> None:
+def test_alternate_exchanges_in_cycle_do_not_loop_messages(session: Session, first: str) -> None:
     """The field alternate-exchange names an exchange that is there; RabbitMQ's argument any."""
     session.declare("q")
     for name, alternate in (("one", "two"), ("two", "one"), ("self", "self")):
@@ -88,7 +92,7 @@ def test_exchanges_that_are_alternates_of_each_other_make_no_loop(session: Sessi
 @pytest.mark.parametrize("accept_mode", [0, 1])
 @pytest.mark.parametrize("discard", [False, True])
 @pytest.mark.parametrize("routable", [False, True])
-def test_when_a_message_takes_the_alternate_way(
+def test_only_unroutable_message_without_accept_and_discard_goes_to_alternate_exchange(
     spec: Server, accept_mode: int, discard: bool, routable: bool
 ) -> None:
     session = spec.session()
@@ -104,7 +108,7 @@ def test_when_a_message_takes_the_alternate_way(
 
 
 @pytest.mark.rule("0-10/exchange.declare/unknown-alternate")
-def test_an_alternate_exchange_must_be_there(client: Client) -> None:
+def test_declaration_with_missing_alternate_exchange_fails_with_not_found(client: Client) -> None:
     command = x.ExchangeDeclare(exchange="e", type="direct", alternate_exchange="missing")
     refused(client, command, 404, "alternate_exchange")
     assert not exists(client.session(), "e")

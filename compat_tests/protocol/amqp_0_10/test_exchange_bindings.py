@@ -25,7 +25,7 @@ def headers(**sent: Any) -> structs.MessageProperties:
 
 @pytest.mark.rule("0-10/exchange.bind/duplicates#ignored")
 @pytest.mark.rule("0-10/exchange.bind/duplicates#arguments")
-def test_the_arguments_of_the_first_binding_remain(session: Session) -> None:
+def test_duplicate_binding_keeps_arguments_of_first_binding(session: Session) -> None:
     session.declare("q")
     session.bind("q", "amq.match", "k", arguments={"x-match": "all", "first": 1})
     session.bind("q", "amq.match", "k", arguments={"x-match": "all", "second": 2})
@@ -37,7 +37,7 @@ def test_the_arguments_of_the_first_binding_remain(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/exchange.bind/duplicates#ignored")
-def test_binding_twice_is_undone_by_unbinding_once(session: Session) -> None:
+def test_duplicate_binding_is_removed_by_single_unbind(session: Session) -> None:
     session.declare("q")
     session.bind("q", "amq.direct", "k")
     session.bind("q", "amq.direct", "k")
@@ -47,7 +47,7 @@ def test_binding_twice_is_undone_by_unbinding_once(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/exchange.bind/durable-exchange")
-def test_bindings_between_what_is_durable_survive(server: Server) -> None:
+def test_binding_between_durable_exchange_and_queue_survives_restart(server: Server) -> None:
     session = server.session()
     session.declare_exchange("e", durable=True)
     session.declare("q", durable=True)
@@ -60,7 +60,7 @@ def test_bindings_between_what_is_durable_survive(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/exchange.bind/binding-count")
-def test_a_queue_may_have_many_bindings(session: Session) -> None:
+def test_queue_receives_messages_from_many_bound_exchanges(session: Session) -> None:
     session.declare("q")
     for number in range(20):
         session.declare_exchange(f"e{number}")
@@ -71,7 +71,7 @@ def test_a_queue_may_have_many_bindings(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/exchange.bind/multiple-bindings")
-def test_a_message_comes_once_however_many_bindings_match(session: Session) -> None:
+def test_message_matching_several_bindings_of_queue_is_queued_once(session: Session) -> None:
     session.declare("q")
     for key in ("animals.#", "*.dogs.#", "animals.dogs.chihuahua"):
         session.bind("q", "amq.topic", key)
@@ -125,7 +125,7 @@ BAD_BINDINGS: list[Any] = [
 
 @pytest.mark.parametrize("kind", [x.ExchangeBind, x.ExchangeUnbind])
 @pytest.mark.parametrize(("ends", "code", "field"), BAD_BINDINGS)
-def test_ends_that_are_not_there(
+def test_bind_and_unbind_with_missing_or_unnamed_queue_or_exchange_fail(
     client: Client,
     ends: dict[str, str],
     code: int,
@@ -137,7 +137,7 @@ def test_ends_that_are_not_there(
 
 
 @pytest.mark.rule("0-10/exchange.bind/arguments-unknown-argument")
-def test_unknown_arguments_of_bindings_are_refused_by_the_text(spec: Server) -> None:
+def test_spec_personality_refuses_unknown_binding_arguments_with_540(spec: Server) -> None:
     client = spec.open()
     session = client.session()
     session.declare("q")
@@ -148,7 +148,7 @@ def test_unknown_arguments_of_bindings_are_refused_by_the_text(spec: Server) -> 
 
 
 @pytest.mark.deviates("0-10/exchange.bind/arguments-unknown-argument")
-def test_unknown_arguments_of_bindings_are_ignored_by_qpid(lenient: Server) -> None:
+def test_default_personality_ignores_unknown_binding_arguments(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     session.bind("q", "amq.direct", "k", arguments={"x-nope": 1})
@@ -157,7 +157,7 @@ def test_unknown_arguments_of_bindings_are_ignored_by_qpid(lenient: Server) -> N
 
 
 @pytest.mark.rule("0-10/exchange.bind/binding-key-identity")
-def test_bindings_by_two_keys_are_two(session: Session) -> None:
+def test_unbind_removes_only_binding_with_given_key(session: Session) -> None:
     session.declare("q")
     session.bind("q", "amq.direct", "one")
     session.bind("q", "amq.direct", "two")
@@ -170,7 +170,7 @@ def test_bindings_by_two_keys_are_two(session: Session) -> None:
 
 @pytest.mark.rule("0-10/exchange.bind/binding-key-identity")
 @pytest.mark.parametrize("kind", ["fanout", "headers", "direct"])
-def test_a_key_that_is_left_out_is_the_empty_one(session: Session, kind: str) -> None:
+def test_bind_without_key_creates_binding_with_empty_key(session: Session, kind: str) -> None:
     session.declare_exchange("e", kind, auto_delete=True)
     session.declare("q")
     session.call(
@@ -181,7 +181,9 @@ def test_a_key_that_is_left_out_is_the_empty_one(session: Session, kind: str) ->
 
 
 @pytest.mark.rule("0-10/execution/internal-error")
-def test_headers_bindings_need_a_match_for_qpid_but_not_by_the_text(lenient: Server, spec: Server) -> None:
+def test_headers_binding_without_x_match_fails_only_with_default_personality(
+    lenient: Server, spec: Server
+) -> None:
     command = x.ExchangeBind(queue="q", exchange="amq.match", binding_key="", arguments={"a": 1})
     client = lenient.open()
     client.session().declare("q")
@@ -193,7 +195,7 @@ def test_headers_bindings_need_a_match_for_qpid_but_not_by_the_text(lenient: Ser
     assert got(session) == 1
 
 
-def test_a_match_that_is_none_is_an_invalid_argument(client: Client) -> None:
+def test_headers_binding_with_unknown_x_match_is_invalid(client: Client) -> None:
     client.session().declare("q")
     command = x.ExchangeBind(
         queue="q", exchange="amq.match", binding_key="", arguments={"x-match": "sometimes"}
@@ -201,7 +203,7 @@ def test_a_match_that_is_none_is_an_invalid_argument(client: Client) -> None:
     refused(client, command, 542, "arguments")
 
 
-def test_a_match_may_come_as_octets(session: Session) -> None:
+def test_headers_binding_accepts_x_match_and_values_as_octets(session: Session) -> None:
     session.declare("q")
     session.bind("q", "amq.match", arguments={"x-match": b"any", "a": b"\xc3\xa4", "b": b"\xff"})
     session.publish(exchange="amq.match", message=headers(a="ä"))
@@ -215,7 +217,7 @@ def test_a_match_may_come_as_octets(session: Session) -> None:
 
 @pytest.mark.rule("0-10/exchange.unbind/binding-key-non-existent-binding-key")
 @pytest.mark.parametrize("key", ["never", "K", ""])
-def test_a_key_that_is_not_bound_is_not_found_by_the_text(spec: Server, key: str) -> None:
+def test_spec_personality_answers_unbind_of_unbound_key_with_not_found(spec: Server, key: str) -> None:
     client = spec.open()
     session = client.session()
     session.declare("q")
@@ -226,7 +228,7 @@ def test_a_key_that_is_not_bound_is_not_found_by_the_text(spec: Server, key: str
 
 @pytest.mark.deviates("0-10/exchange.unbind/binding-key-non-existent-binding-key")
 @pytest.mark.parametrize("key", ["never", "K", ""])
-def test_a_key_that_is_not_bound_is_ignored_by_qpid(lenient: Server, key: str) -> None:
+def test_default_personality_ignores_unbind_of_unbound_key(lenient: Server, key: str) -> None:
     session = lenient.session()
     session.declare("q")
     session.bind("q", "amq.direct", "k")
@@ -237,7 +239,7 @@ def test_a_key_that_is_not_bound_is_ignored_by_qpid(lenient: Server, key: str) -
 
 @pytest.mark.rule("0-10/exchange.unbind/removes")
 @pytest.mark.parametrize("exchange", ["amq.direct", "amq.topic", "amq.fanout"])
-def test_what_is_unbound_gets_nothing(session: Session, exchange: str) -> None:
+def test_unbound_queue_receives_no_message(session: Session, exchange: str) -> None:
     session.declare("q")
     session.declare("other")
     session.bind("q", exchange, "k")
@@ -247,7 +249,7 @@ def test_what_is_unbound_gets_nothing(session: Session, exchange: str) -> None:
     assert (got(session), got(session, "other")) == (0, 1)
 
 
-def test_unbinding_undoes_what_clients_of_0_9_1_bound_by_that_key(server: Server) -> None:
+def test_unbind_removes_all_bindings_of_0_9_1_client_with_that_key(server: Server) -> None:
     older = server.client()
     older.declare("q")
     for number in (1, 2):

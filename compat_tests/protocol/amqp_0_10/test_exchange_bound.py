@@ -44,7 +44,7 @@ def asking(session: Session) -> Session:
         (None, "missing", {"queue_not_found"}),
     ],
 )
-def test_what_is_missing_is_told(
+def test_exchange_bound_returns_flags_for_missing_exchange_or_queue(
     asking: Session, exchange: str | None, queue: str | None, flags: set[str]
 ) -> None:
     assert bound(asking, exchange, queue=queue) == flags
@@ -54,7 +54,7 @@ def test_what_is_missing_is_told(
 
 
 @pytest.mark.rule("0-10/exchange.bound/queue-not-matched")
-def test_a_queue_is_bound_or_not(asking: Session) -> None:
+def test_exchange_bound_sets_queue_not_matched_until_queue_is_bound(asking: Session) -> None:
     assert bound(asking, "amq.direct", queue="unused") == {"queue_not_matched"}
     asking.bind("unused", "amq.direct", "m")
     assert bound(asking, "amq.direct", queue="unused") == set()
@@ -80,7 +80,7 @@ def test_a_queue_is_bound_or_not(asking: Session) -> None:
     ],
 )
 @pytest.mark.parametrize("arguments", [None, {}])
-def test_what_is_asked_of_queue_and_key(
+def test_exchange_bound_returns_flags_for_queue_and_binding_key(
     asking: Session, queue: str | None, key: str | None, flags: set[str], arguments: Any
 ) -> None:
     assert bound(asking, "amq.direct", queue=queue, binding_key=key, arguments=arguments) == flags
@@ -110,7 +110,7 @@ A, B = {"x-match": "all", "a": 1}, {"x-match": "all", "b": 2}
         ("used", "l", B, {"key_not_matched", "args_not_matched"}),
     ],
 )
-def test_what_is_asked_of_arguments(
+def test_exchange_bound_returns_flags_for_arguments_queue_and_binding_key(
     session: Session, queue: str | None, key: str | None, arguments: dict[str, Any], flags: set[str]
 ) -> None:
     for name in ("used", "other", "unused"):
@@ -120,7 +120,7 @@ def test_what_is_asked_of_arguments(
     assert bound(session, "amq.match", queue=queue, binding_key=key, arguments=arguments) == flags
 
 
-def test_key_and_arguments_of_one_queue_may_belong_to_two_bindings(session: Session) -> None:
+def test_exchange_bound_matches_key_and_arguments_only_in_same_binding(session: Session) -> None:
     session.declare("q")
     session.bind("q", "amq.match", "k", arguments=A)
     session.bind("q", "amq.match", "l", arguments=B)

@@ -15,7 +15,7 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 @pytest.mark.rule("0-10/exchange/default-exchange#bindings")
 @pytest.mark.rule("0-10/queue.declare/default-binding")
 @pytest.mark.parametrize("destination", ["", None])
-def test_the_default_exchange_knows_queues_by_their_names(session: Session, destination: str | None) -> None:
+def test_default_exchange_routes_to_queue_named_by_key(session: Session, destination: str | None) -> None:
     session.declare("q")
     session.declare("other")
     session.publish(b"for q", exchange=destination, key="q")
@@ -26,7 +26,7 @@ def test_the_default_exchange_knows_queues_by_their_names(session: Session, dest
 
 @pytest.mark.rule("0-10/queue/needs-binding")
 @pytest.mark.parametrize("exchange", ["amq.direct", "amq.fanout", "amq.topic", "amq.match"])
-def test_a_queue_that_is_not_bound_gets_nothing(session: Session, exchange: str) -> None:
+def test_unbound_queue_receives_no_message(session: Session, exchange: str) -> None:
     session.declare("q")
     session.publish(exchange=exchange, key="q")
     assert got(session) == 0
@@ -34,7 +34,7 @@ def test_a_queue_that_is_not_bound_gets_nothing(session: Session, exchange: str)
 
 
 @pytest.mark.rule("0-10/exchange/default-access#published")
-def test_the_default_exchange_is_reached_by_its_empty_name(session: Session) -> None:
+def test_publish_to_empty_exchange_name_goes_to_default_exchange(session: Session) -> None:
     session.declare("q")
     session.publish(exchange="", key="q")
     assert got(session) == 1
@@ -42,7 +42,7 @@ def test_the_default_exchange_is_reached_by_its_empty_name(session: Session) -> 
 
 @pytest.mark.rule("0-10/exchange/routing-algorithms#direct")
 @pytest.mark.parametrize(("key", "matches"), [("k", True), ("K", False), ("", False), ("k.l", False)])
-def test_direct(session: Session, key: str, matches: bool) -> None:
+def test_direct_exchange_routes_by_equal_key(session: Session, key: str, matches: bool) -> None:
     session.declare("q")
     session.bind("q", "amq.direct", "k")
     session.publish(exchange="amq.direct", key=key)
@@ -50,7 +50,7 @@ def test_direct(session: Session, key: str, matches: bool) -> None:
 
 
 @pytest.mark.rule("0-10/exchange/routing-algorithms#fanout")
-def test_fanout_minds_no_key(session: Session) -> None:
+def test_fanout_exchange_routes_to_all_bound_queues_regardless_of_key(session: Session) -> None:
     session.declare("q")
     session.declare("other")
     session.bind("q", "amq.fanout", "k")
@@ -76,7 +76,9 @@ def test_fanout_minds_no_key(session: Session) -> None:
         ("*.b.#", "b.a", False),
     ],
 )
-def test_topic(session: Session, pattern: str, key: str, matches: bool) -> None:
+def test_topic_exchange_routes_by_key_pattern(
+    session: Session, pattern: str, key: str, matches: bool
+) -> None:
     session.declare("q")
     session.bind("q", "amq.topic", pattern)
     session.publish(exchange="amq.topic", key=key)
@@ -102,7 +104,7 @@ def test_topic(session: Session, pattern: str, key: str, matches: bool) -> None:
     ],
 )
 @pytest.mark.parametrize("exchange", ["amq.match", "amq.headers"])
-def test_headers(
+def test_headers_exchange_routes_by_x_match_and_values(
     session: Session, exchange: str, wanted: dict[str, Any], sent: dict[str, Any], matches: bool
 ) -> None:
     session.declare("q")
@@ -112,7 +114,7 @@ def test_headers(
 
 
 @pytest.mark.rule("0-10/exchange/routing-algorithms#headers")
-def test_headers_exchanges_drop_what_has_none(session: Session) -> None:
+def test_headers_exchange_drops_message_without_headers(session: Session) -> None:
     session.declare("q")
     session.bind("q", "amq.match", arguments={"x-match": "all", "a": 1})
     session.publish(exchange="amq.match", message=structs.MessageProperties())

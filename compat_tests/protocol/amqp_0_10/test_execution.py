@@ -18,7 +18,7 @@ from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, SessionFault, 
 
 
 @pytest.mark.rule("0-10/execution.sync/barrier")
-def test_sync_is_complete_once_all_before_it_is(session: Session) -> None:
+def test_execution_sync_is_completed_together_with_all_earlier_commands(session: Session) -> None:
     client = session.client
     octets = [client.command_bytes(x.QueueDeclare(queue=f"q{number}")) for number in range(3)]
     client.send_bytes(b"".join(octets) + client.command_bytes(x.ExecutionSync(), sync=True))
@@ -27,7 +27,7 @@ def test_sync_is_complete_once_all_before_it_is(session: Session) -> None:
 
 @pytest.mark.rule("0-10/execution.result/carries")
 @pytest.mark.rule("0-10/execution.result/with-completion")
-def test_a_result_names_its_command_and_comes_before_the_completion(session: Session) -> None:
+def test_execution_result_names_its_command_and_precedes_completion(session: Session) -> None:
     session.call(x.ExecutionSync())
     session.send(x.ExchangeQuery(name="amq.direct"), sync=True)
     result = session.expect(x.ExecutionResult)
@@ -46,7 +46,7 @@ def test_a_result_names_its_command_and_comes_before_the_completion(session: Ses
 @pytest.mark.rule("0-10/execution.exception/correlates#code")
 @pytest.mark.rule("0-10/execution.exception/correlates#command")
 @pytest.mark.rule("0-10/execution.exception/correlates#method")
-def test_an_exception_ends_the_session_and_not_the_connection(server: Server) -> None:
+def test_execution_exception_ends_session_but_not_connection(server: Server) -> None:
     client = server.open()
     session, other = client.session(b"s", 0), client.session(b"other", 1)
     session.call(x.ExecutionSync())
@@ -69,7 +69,7 @@ def test_an_exception_ends_the_session_and_not_the_connection(server: Server) ->
 
 
 @pytest.mark.rule("0-10/execution/ends-session#session")
-def test_an_ended_session_hears_nothing_but_its_detach(server: Server) -> None:
+def test_failed_session_answers_only_detach(server: Server) -> None:
     client = server.open()
     session = client.session(timeout=None)
     session.send(x.QueuePurge(queue="nowhere"))
@@ -82,7 +82,7 @@ def test_an_ended_session_hears_nothing_but_its_detach(server: Server) -> None:
     assert not server.state.sessions, "a session that has failed is not kept"
 
 
-def test_what_was_done_before_is_completed_before_the_exception(session: Session) -> None:
+def test_earlier_commands_are_completed_before_execution_exception(session: Session) -> None:
     client = session.client
     octets = [client.command_bytes(each) for each in (x.ExecutionSync(), x.QueuePurge(queue="nowhere"))]
     client.send_bytes(b"".join(octets))
@@ -90,7 +90,7 @@ def test_what_was_done_before_is_completed_before_the_exception(session: Session
     session.expect(x.ExecutionException)
 
 
-def test_what_the_session_held_returns_at_once(server: Server) -> None:
+def test_unaccepted_message_is_requeued_when_session_fails(server: Server) -> None:
     session = server.session()
     session.declare("q")
     session.publish(b"held")
@@ -104,13 +104,13 @@ def test_what_the_session_held_returns_at_once(server: Server) -> None:
 @pytest.mark.rule("0-10/execution.exception/correlates#field")
 @pytest.mark.rule("0-10/execution.exception/index-zero-based#zero")
 @pytest.mark.rule("0-10/encoding/required-fields")
-def test_the_field_to_blame_is_counted_from_zero(session: Session) -> None:
+def test_field_index_of_execution_exception_counts_from_zero(session: Session) -> None:
     exception = session.fails(x.MessageSubscribe(destination="d"), _empty_name_code(session))
     assert exception.field_index == 0
 
 
 @pytest.mark.rule("0-10/execution.exception/index-zero-based#absent")
-def test_no_field_is_named_where_none_is_to_blame(session: Session) -> None:
+def test_execution_exception_without_faulty_field_has_no_field_index(session: Session) -> None:
     session.call(x.TxSelect())
     session.declare("q", arguments={"x-max-length": 0, "x-overflow": "reject-publish"})
     session.publish()
@@ -123,7 +123,7 @@ def _empty_name_code(session: Session) -> int:
     return {"illegal-argument": 531, "invalid-argument": 542}[choices.missing_queue_name]
 
 
-def test_an_exception_of_the_client_ends_the_session_too(server: Server) -> None:
+def test_execution_exception_of_client_ends_session(server: Server) -> None:
     session = server.session()
     session.declare("q")
     session.subscribe("q")
@@ -195,13 +195,15 @@ def _illegal_state(server: Server) -> tuple[Session, Any]:
     ],
     ids=lambda value: str(value) if isinstance(value, int) else "",
 )
-def test_codes(server: Server, code: int, prepare: Callable[[Server], tuple[Session, Any]]) -> None:
+def test_failed_command_ends_session_with_error_code_of_its_cause(
+    server: Server, code: int, prepare: Callable[[Server], tuple[Session, Any]]
+) -> None:
     session, command = prepare(server)
     session.fails(command, code)
 
 
 @pytest.mark.rule("0-10/execution/resource-limit-exceeded")
-def test_limits_are_told_by_code_506(server: Server) -> None:
+def test_queue_above_limit_of_virtual_host_fails_with_code_506(server: Server) -> None:
     session, command = _full(server)
     session.fails(command, 506)
     assert list(server.vhost.queues) == ["one"]
@@ -209,7 +211,7 @@ def test_limits_are_told_by_code_506(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/execution/resource-deleted")
-def test_subscribers_of_a_deleted_queue_are_told_by_code_408(server: Server) -> None:
+def test_subscriber_of_deleted_queue_receives_exception_with_code_408(server: Server) -> None:
     session = server.session()
     session.declare("q")
     session.subscribe("q")
@@ -227,7 +229,7 @@ def test_subscribers_of_a_deleted_queue_are_told_by_code_408(server: Server) -> 
     ],
     ids=["no header", "bytes left over", "bytes missing"],
 )
-def test_segments_that_cannot_be_decoded_are_told_by_code_503(server: Server, octets: bytes) -> None:
+def test_segment_that_cannot_be_decoded_fails_with_code_503(server: Server, octets: bytes) -> None:
     session = server.session()
     session.client.send_frame(octets, kind=1, track=1)
     exception = session.expect(x.ExecutionException)
@@ -237,7 +239,7 @@ def test_segments_that_cannot_be_decoded_are_told_by_code_503(server: Server, oc
 
 @pytest.mark.rule("0-10/encoding/domain-check#outside")
 @pytest.mark.rule("0-10/execution/illegal-argument")
-def test_a_value_outside_of_its_domain_is_told_by_code_531(session: Session) -> None:
+def test_value_outside_its_domain_fails_with_code_531(session: Session) -> None:
     session.declare("q")
     session.call(x.MessageSubscribe(queue="q", destination="d"))
     # message.flow: destination "d", unit 7, value 1
@@ -252,17 +254,17 @@ def test_a_value_outside_of_its_domain_is_told_by_code_531(session: Session) -> 
     [x.FileQosOk(), x.FileConsumeOk(), x.StreamQosOk(), x.StreamConsumeOk()],
     ids=lambda command: command.NAME,
 )
-def test_commands_that_only_clients_take_are_told_by_code_540(session: Session, command: Any) -> None:
+def test_commands_meant_for_clients_fail_with_code_540(session: Session, command: Any) -> None:
     session.fails(command, 540)
 
 
-def test_a_text_is_cut_to_what_fits() -> None:
+def test_short_text_is_cut_to_255_octets() -> None:
     assert short_text("x" * 255) == "x" * 255
     assert short_text("x" * 256) == "x" * 252 + "..."
     assert short_text("\u017c" * 128) == "\u017c" * 126 + "..."
     assert short_text("\u017c" * 9, 10) == "\u017c" * 3 + "..."
 
 
-def test_faults_say_what_happened() -> None:
+def test_text_of_fault_is_its_description() -> None:
     assert str(SessionFault("not-found", "what happened")) == "what happened"
     assert str(ConnectionFault("framing-error", "what happened")) == "what happened"

@@ -33,7 +33,7 @@ ALL_PROPERTIES = {
 
 
 @pytest.mark.rule("0-10/file/properties")
-def test_all_properties_reach_the_consumer_as_they_came(session: Session) -> None:
+def test_file_consumer_receives_all_properties_unchanged(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"notes", **ALL_PROPERTIES)
     consume_files(session)
@@ -41,7 +41,7 @@ def test_all_properties_reach_the_consumer_as_they_came(session: Session) -> Non
 
 
 @pytest.mark.rule("0-10/file/properties")
-def test_properties_reach_a_subscription_of_class_message(session: Session) -> None:
+def test_file_properties_reach_subscription_of_class_message(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"notes", **ALL_PROPERTIES)
     session.subscribe("q")
@@ -54,7 +54,7 @@ def test_properties_reach_a_subscription_of_class_message(session: Session) -> N
 
 
 @pytest.mark.rule("0-10/file/properties")
-def test_what_was_transferred_reaches_a_consumer_of_files(session: Session) -> None:
+def test_transferred_message_reaches_file_consumer_with_properties(session: Session) -> None:
     session.declare("q")
     message = structs.MessageProperties(content_type="text/plain", application_headers={"color": "red"})
     session.publish(b"notes", message=message, priority=3)
@@ -68,7 +68,7 @@ def test_what_was_transferred_reaches_a_consumer_of_files(session: Session) -> N
 
 
 @pytest.mark.rule("0-10/file/reliable-storage")
-def test_a_file_in_a_durable_queue_outlives_a_restart(server: Server) -> None:
+def test_file_in_durable_queue_survives_restart(server: Server) -> None:
     session = server.session()
     session.declare("q", durable=True)
     publish_file(session, b"kept", filename="kept.txt")
@@ -81,7 +81,7 @@ def test_a_file_in_a_durable_queue_outlives_a_restart(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/file/reliable-storage")
-def test_a_file_in_a_durable_queue_outlives_a_crash(server: Server) -> None:
+def test_file_in_durable_queue_survives_crash(server: Server) -> None:
     session = server.session()
     session.declare("q", durable=True)
     publish_file(session, b"kept")
@@ -94,7 +94,7 @@ def test_a_file_in_a_durable_queue_outlives_a_crash(server: Server) -> None:
 
 @pytest.mark.rule("0-10/file/no-discard#kept")
 @pytest.mark.parametrize("limit", ({"x-max-length": 2}, {"x-max-length-bytes": 4}))
-def test_a_file_that_a_queue_has_no_room_for_is_returned_and_nothing_is_lost(
+def test_file_published_to_full_queue_is_returned_and_earlier_files_remain(
     session: Session, limit: dict[str, int]
 ) -> None:
     session.declare("q", arguments=limit)
@@ -110,7 +110,7 @@ def test_a_file_that_a_queue_has_no_room_for_is_returned_and_nothing_is_lost(
 
 
 @pytest.mark.rule("0-10/file/no-discard#kept")
-def test_a_file_that_a_consumer_takes_at_once_needs_no_room(session: Session) -> None:
+def test_file_is_delivered_to_waiting_consumer_when_max_length_is_zero(session: Session) -> None:
     session.declare("q", arguments={"x-max-length": 0})
     consume_files(session)
     publish_file(session, b"file")
@@ -118,7 +118,7 @@ def test_a_file_that_a_consumer_takes_at_once_needs_no_room(session: Session) ->
 
 
 @pytest.mark.rule("0-10/file/no-discard#kept")
-def test_a_quorum_queue_that_is_full_has_files_returned(lenient: Server) -> None:
+def test_file_is_returned_and_queued_nowhere_when_quorum_queue_is_full(lenient: Server) -> None:
     session = lenient.session()
     limit = {"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish"}
     session.declare("q", durable=True, arguments=limit)
@@ -135,7 +135,7 @@ def test_a_quorum_queue_that_is_full_has_files_returned(lenient: Server) -> None
 
 
 @pytest.mark.rule("0-10/file/no-discard#slowed")
-def test_publishers_of_files_are_not_read_from_while_the_broker_takes_no_more(server: Server) -> None:
+def test_file_publisher_is_not_read_from_while_broker_is_blocked(server: Server) -> None:
     session = server.session()
     session.declare("q")
     for identifier in ("one", "two"):
@@ -151,7 +151,7 @@ def test_publishers_of_files_are_not_read_from_while_the_broker_takes_no_more(se
 
 
 @pytest.mark.deviates("0-10/file/priority-levels")
-def test_in_the_field_a_queue_has_one_level_for_files_unless_it_is_declared_with_more(
+def test_default_personality_ignores_file_priority_in_queue_without_priorities(
     lenient: Server,
 ) -> None:
     session = lenient.session()
@@ -163,7 +163,7 @@ def test_in_the_field_a_queue_has_one_level_for_files_unless_it_is_declared_with
 
 
 @pytest.mark.rule("0-10/file/priority-levels")
-def test_files_of_high_priority_come_first(spec: Server) -> None:
+def test_spec_personality_delivers_files_by_descending_priority(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     for priority in (0, 9, 4):
@@ -177,7 +177,7 @@ def test_files_of_high_priority_come_first(spec: Server) -> None:
     "0-10/file/acknowledgement-support#explicit",
     "0-10/file.consume/no-ack",
 )
-def test_neither_what_needs_no_ack_nor_what_was_acked_returns(server: Server) -> None:
+def test_no_ack_and_acked_files_are_not_requeued_when_session_ends(server: Server) -> None:
     session = server.session()
     session.declare("q")
     publish_file(session, b"automatic")
@@ -194,7 +194,7 @@ def test_neither_what_needs_no_ack_nor_what_was_acked_returns(server: Server) ->
 
 
 @pytest.mark.rule("0-10/file.consume/no-ack")
-def test_without_acks_what_is_not_delivered_yet_still_returns(server: Server) -> None:
+def test_no_ack_file_not_delivered_yet_is_requeued_when_session_ends(server: Server) -> None:
     session = server.session()
     session.declare("q")
     publish_file(session, b"file")
@@ -208,7 +208,7 @@ def test_without_acks_what_is_not_delivered_yet_still_returns(server: Server) ->
 
 
 @pytest.mark.rule("0-10/file.consume/no-ack", "0-10/file.ack/multiple-validation")
-def test_there_is_nothing_to_acknowledge_where_no_ack_is_expected(session: Session) -> None:
+def test_file_ack_for_no_ack_consumer_fails_with_precondition_failed(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"file")
     consume_files(session, no_ack=True)
@@ -219,7 +219,7 @@ def test_there_is_nothing_to_acknowledge_where_no_ack_is_expected(session: Sessi
 
 
 @pytest.mark.rule("0-10/file/transactions#published")
-def test_a_publish_that_is_rolled_back_was_never_made(session: Session) -> None:
+def test_rolled_back_file_publish_is_not_delivered(session: Session) -> None:
     session.declare("q")
     consume_files(session)
     session.call(x.TxSelect())
@@ -232,7 +232,7 @@ def test_a_publish_that_is_rolled_back_was_never_made(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/file/transactions#published", "0-10/file.publish/staged")
-def test_a_publish_that_is_committed_before_it_is_staged_waits_for_that(session: Session) -> None:
+def test_committed_file_publish_waits_until_content_is_staged(session: Session) -> None:
     session.declare("q")
     consume_files(session)
     session.call(x.TxSelect())
@@ -246,7 +246,7 @@ def test_a_publish_that_is_committed_before_it_is_staged_waits_for_that(session:
 
 
 @pytest.mark.rule("0-10/file/transactions#acked")
-def test_acks_that_are_rolled_back_leave_the_files_with_the_session(server: Server) -> None:
+def test_rolled_back_file_ack_can_be_repeated_and_leaves_file_unacked(server: Server) -> None:
     session = server.session()
     session.declare("q")
     publish_file(session, b"file")
@@ -264,7 +264,7 @@ def test_acks_that_are_rolled_back_leave_the_files_with_the_session(server: Serv
 
 
 @pytest.mark.rule("0-10/file/transactions#acked")
-def test_acks_that_are_committed_count(server: Server) -> None:
+def test_committed_file_ack_removes_file(server: Server) -> None:
     session = server.session()
     session.declare("q")
     publish_file(session, b"file")

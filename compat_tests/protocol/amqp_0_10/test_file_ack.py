@@ -21,7 +21,7 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
 @pytest.mark.rule("0-10/file.ack/semantics#multiple")
-def test_an_ack_of_many_covers_all_up_to_its_tag(server: Server) -> None:
+def test_multiple_file_ack_covers_all_files_up_to_its_tag(server: Server) -> None:
     session = server.session()
     session.declare("q")
     for n in range(3):
@@ -36,7 +36,7 @@ def test_an_ack_of_many_covers_all_up_to_its_tag(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/file.ack/semantics#zero")
-def test_an_ack_of_many_with_tag_zero_covers_all(server: Server) -> None:
+def test_multiple_file_ack_with_tag_zero_covers_all_files_but_no_transfers(server: Server) -> None:
     session = server.session()
     session.declare("q")
     session.subscribe("q", credit=3)
@@ -57,7 +57,7 @@ def test_an_ack_of_many_with_tag_zero_covers_all(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/file.ack/semantics#single")
-def test_a_single_ack_covers_one_file(server: Server) -> None:
+def test_single_file_ack_covers_only_its_file(server: Server) -> None:
     session = server.session()
     session.declare("q")
     publish_file(session, b"1")
@@ -73,13 +73,13 @@ def test_a_single_ack_covers_one_file(server: Server) -> None:
 
 @pytest.mark.rule("0-10/file.ack/multiple-validation")
 @pytest.mark.parametrize("multiple", (False, True))
-def test_only_what_was_delivered_can_be_acked(session: Session, multiple: bool) -> None:
+def test_file_ack_of_unknown_tag_fails_with_precondition_failed(session: Session, multiple: bool) -> None:
     exception = session.fails(x.FileAck(delivery_tag=99, multiple=multiple), 406)
     assert (exception.class_code, exception.command_code, exception.field_index) == (9, 12, 0)
 
 
 @pytest.mark.rule("0-10/file.ack/multiple-validation", "0-10/file.deliver/staged")
-def test_an_ack_of_all_leaves_out_what_is_still_being_staged(session: Session) -> None:
+def test_multiple_file_ack_with_tag_zero_leaves_out_file_still_being_staged(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"file")
     consume_files(session)
@@ -92,7 +92,7 @@ def test_an_ack_of_all_leaves_out_what_is_still_being_staged(session: Session) -
 
 
 @pytest.mark.rule("0-10/file.ack/multiple-validation", "0-10/file.deliver/staged")
-def test_no_tag_can_be_acked_before_it_was_told(session: Session) -> None:
+def test_file_ack_before_file_deliver_fails_with_precondition_failed(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"file")
     consume_files(session)
@@ -114,7 +114,7 @@ class _Settled(QuietTap):
             self.told.append((event, facts["delivery_tag"]))
 
 
-def test_whoever_watches_is_told_the_tags_that_the_client_knows(session: Session) -> None:
+def test_tap_is_given_delivery_tags_of_files_delivered_acked_rejected_and_requeued(session: Session) -> None:
     session.declare("q")
     for n in range(3):
         publish_file(session, b"%d" % n)
@@ -130,12 +130,12 @@ def test_whoever_watches_is_told_the_tags_that_the_client_knows(session: Session
 
 
 @pytest.mark.rule("0-10/file.ack/multiple-validation")
-def test_tag_zero_is_no_single_file(session: Session) -> None:
+def test_single_file_ack_with_tag_zero_fails_with_precondition_failed(session: Session) -> None:
     session.fails(x.FileAck(delivery_tag=0), 406)
 
 
 @pytest.mark.rule("0-10/file.ack/delivery-tag-session-local")
-def test_a_tag_of_another_session_cannot_be_acked(client: Client) -> None:
+def test_file_ack_of_tag_of_another_session_fails(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q")
     publish_file(one, b"file")
@@ -146,7 +146,7 @@ def test_a_tag_of_another_session_cannot_be_acked(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/file.reject/delivery-tag-session-local")
-def test_a_tag_of_another_session_cannot_be_rejected(client: Client) -> None:
+def test_file_reject_of_tag_of_another_session_fails(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q")
     publish_file(one, b"file")
@@ -157,7 +157,7 @@ def test_a_tag_of_another_session_cannot_be_rejected(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/file.reject/server-interpretation", "0-10/file.reject/requeue-requeue-strategy")
-def test_a_rejected_file_goes_to_another_session(client: Client) -> None:
+def test_file_rejected_with_requeue_is_redelivered_to_another_session(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q")
     publish_file(one, b"file")
@@ -170,7 +170,7 @@ def test_a_rejected_file_goes_to_another_session(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/file.reject/requeue-requeue-strategy")
-def test_a_rejected_file_does_not_return_to_the_session(session: Session) -> None:
+def test_file_rejected_with_requeue_is_not_redelivered_to_same_session(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"file")
     consume_files(session)
@@ -183,7 +183,7 @@ def test_a_rejected_file_does_not_return_to_the_session(session: Session) -> Non
 
 
 @pytest.mark.rule("0-10/file.reject/not-selection")
-def test_a_file_that_is_rejected_for_good_is_gone(server: Server) -> None:
+def test_file_rejected_without_requeue_is_removed(server: Server) -> None:
     session = server.session()
     session.declare("q")
     publish_file(session, b"file")
@@ -195,7 +195,7 @@ def test_a_file_that_is_rejected_for_good_is_gone(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/file.reject/not-selection")
-def test_a_file_that_is_rejected_for_good_goes_to_the_alternate_exchange(session: Session) -> None:
+def test_file_rejected_without_requeue_goes_to_alternate_exchange(session: Session) -> None:
     session.declare("dead")
     session.bind("dead", "amq.fanout")
     session.declare("q", alternate_exchange="amq.fanout")
@@ -208,7 +208,7 @@ def test_a_file_that_is_rejected_for_good_goes_to_the_alternate_exchange(session
 
 
 @pytest.mark.rule("0-10/file.deliver/redelivery-tracking")
-def test_a_file_that_comes_back_too_often_is_dead_lettered(spec: Server) -> None:
+def test_spec_personality_dead_letters_file_after_five_requeues(spec: Server) -> None:
     session = spec.session(b"0")
     session.declare("dead")
     session.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
@@ -224,7 +224,7 @@ def test_a_file_that_comes_back_too_often_is_dead_lettered(spec: Server) -> None
 
 
 @pytest.mark.rule("0-10/file.deliver/delivery-tag-non-zero")
-def test_delivery_tags_begin_at_one(session: Session) -> None:
+def test_file_delivery_tags_begin_at_1(session: Session) -> None:
     session.declare("q")
     for n in range(3):
         publish_file(session, b"%d" % n)
@@ -232,7 +232,7 @@ def test_delivery_tags_begin_at_one(session: Session) -> None:
     assert [file.tag for file in take_files(session)] == [1, 2, 3]
 
 
-def test_an_identifier_can_be_used_again_once_its_content_is_published(session: Session) -> None:
+def test_second_file_publish_of_same_staged_content_fails_with_not_found(session: Session) -> None:
     session.declare("q")
     stage_file(session, b"one", "f")
     session.call(x.FilePublish(routing_key="q", identifier="f"))

@@ -16,7 +16,7 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
 @pytest.mark.rule("0-10/file.consume/min-consumers")
-def test_twenty_consumers_share_a_queue(session: Session) -> None:
+def test_twenty_file_consumers_share_queue_in_turn(session: Session) -> None:
     session.declare("q")
     for n in range(20):
         consume_files(session, tag=f"t{n}")
@@ -27,17 +27,17 @@ def test_twenty_consumers_share_a_queue(session: Session) -> None:
 
 @pytest.mark.rule("0-10/file.consume/queue-queue-exists-if-empty")
 @pytest.mark.parametrize("queue", (None, ""))
-def test_a_consumer_needs_a_queue(session: Session, queue: str | None) -> None:
+def test_file_consume_without_queue_name_fails_with_not_allowed(session: Session, queue: str | None) -> None:
     exception = session.fails(x.FileConsume(queue=queue, consumer_tag="t"), 530)
     assert (exception.class_code, exception.command_code, exception.field_index) == (9, 3, 0)
 
 
-def test_a_consumer_needs_a_queue_that_is_there(session: Session) -> None:
+def test_file_consume_of_missing_queue_fails_with_not_found(session: Session) -> None:
     session.fails(x.FileConsume(queue="missing", consumer_tag="t"), 404)
 
 
 @pytest.mark.rule("0-10/file.consume/consumer-tag-not-existing-consumer")
-def test_a_tag_in_use_is_not_for_another_consumer(session: Session) -> None:
+def test_file_consume_with_tag_in_use_fails_with_not_allowed(session: Session) -> None:
     session.declare("q")
     consume_files(session)
     assert session.fails(x.FileConsume(queue="q", consumer_tag="t"), 530).field_index == 1
@@ -45,13 +45,13 @@ def test_a_tag_in_use_is_not_for_another_consumer(session: Session) -> None:
 
 @pytest.mark.rule("0-10/file.consume/consumer-tag-not-empty-consumer-tag")
 @pytest.mark.parametrize("tag", (None, ""))
-def test_a_consumer_needs_a_tag(session: Session, tag: str | None) -> None:
+def test_file_consume_without_consumer_tag_fails_with_not_allowed(session: Session, tag: str | None) -> None:
     session.declare("q")
     assert session.fails(x.FileConsume(queue="q", consumer_tag=tag), 530).field_index == 1
 
 
 @pytest.mark.rule("0-10/file.consume/exclusive-in-use")
-def test_exclusive_access_is_not_granted_beside_others(client: Client) -> None:
+def test_exclusive_file_consume_of_queue_in_use_fails_with_resource_locked(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q")
     consume_files(one)
@@ -59,7 +59,7 @@ def test_exclusive_access_is_not_granted_beside_others(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/file.consume/exclusive-in-use")
-def test_exclusive_access_shuts_out_others(client: Client) -> None:
+def test_exclusive_file_consumer_locks_out_other_consumers_until_cancelled(client: Client) -> None:
     one, two, three = (client.session(b"%d" % n, n) for n in (1, 2, 3))
     one.declare("q")
     consume_files(one, exclusive=True)
@@ -69,7 +69,7 @@ def test_exclusive_access_shuts_out_others(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/file.consume/no-local")
-def test_no_local_keeps_away_what_the_connection_publishes(server: Server) -> None:
+def test_no_local_file_consumer_receives_no_message_of_its_own_connection(server: Server) -> None:
     client = server.open()
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     other = server.session(b"other")
@@ -90,7 +90,7 @@ def test_no_local_keeps_away_what_the_connection_publishes(server: Server) -> No
 
 
 @pytest.mark.rule("0-10/file.consume/nowait")
-def test_nowait_is_not_answered(session: Session) -> None:
+def test_file_consume_with_nowait_is_not_answered(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"file")
     session.call(x.FileConsume(queue="q", consumer_tag="t", nowait=True))
@@ -98,7 +98,7 @@ def test_nowait_is_not_answered(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/file.consume-ok/tag")
-def test_the_tag_of_consume_ok_is_the_one_to_cancel_with(session: Session) -> None:
+def test_tag_of_file_consume_ok_cancels_consumer(session: Session) -> None:
     session.declare("q")
     session.send(x.FileConsume(queue="q", consumer_tag="mine"))
     ok, got = next_command(session, x.FileConsumeOk)
@@ -108,7 +108,7 @@ def test_the_tag_of_consume_ok_is_the_one_to_cancel_with(session: Session) -> No
 
 
 @pytest.mark.rule("0-10/file.cancel/stops")
-def test_nothing_comes_once_a_cancel_is_done(session: Session) -> None:
+def test_no_file_is_delivered_after_file_cancel(session: Session) -> None:
     session.declare("q")
     consume_files(session)
     session.call(x.FileCancel(consumer_tag="t"))
@@ -118,7 +118,7 @@ def test_nothing_comes_once_a_cancel_is_done(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/file.cancel/stops")
-def test_what_is_under_way_when_its_consumer_is_cancelled_is_staged_and_not_delivered(
+def test_file_being_staged_at_cancel_is_staged_but_not_delivered(
     session: Session,
 ) -> None:
     session.declare("q")
@@ -141,11 +141,11 @@ def test_what_is_under_way_when_its_consumer_is_cancelled_is_staged_and_not_deli
     assert not deliver.redelivered
 
 
-def test_a_consumer_that_is_not_there_cannot_be_cancelled(session: Session) -> None:
+def test_file_cancel_of_unknown_consumer_fails_with_not_found(session: Session) -> None:
     session.fails(x.FileCancel(consumer_tag="t"), 404)
 
 
-def test_the_end_of_its_queue_ends_a_consumer_and_its_session(client: Client) -> None:
+def test_deletion_of_queue_ends_session_of_file_consumer_with_408(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q")
     consume_files(one)
@@ -155,7 +155,7 @@ def test_the_end_of_its_queue_ends_a_consumer_and_its_session(client: Client) ->
 
 
 @pytest.mark.rule("0-10/file.consume/no-local")
-def test_no_local_is_about_the_connection_of_the_present_attachment(server: Server) -> None:
+def test_no_local_applies_to_new_connection_after_session_is_attached_again(server: Server) -> None:
     session = server.open().session(b"s", timeout=60)
     session.declare("q")
     consume_files(session, no_local=True)

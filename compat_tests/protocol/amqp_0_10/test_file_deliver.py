@@ -17,7 +17,7 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 
 
 @pytest.mark.rule("0-10/file.deliver/staged", "0-10/file.open-ok/staged-size-behavior#server")
-def test_the_broker_opens_stages_and_delivers_under_one_identifier(session: Session) -> None:
+def test_broker_opens_stages_and_delivers_file_with_same_identifier(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"notes", filename="notes.txt")
     consume_files(session)
@@ -35,7 +35,7 @@ def test_the_broker_opens_stages_and_delivers_under_one_identifier(session: Sess
 
 
 @pytest.mark.rule("0-10/file.open-ok/staged-size-behavior#server")
-def test_the_broker_sends_from_where_the_client_says(session: Session) -> None:
+def test_broker_stages_file_from_staged_size_of_client(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"notes")
     consume_files(session)
@@ -43,7 +43,7 @@ def test_the_broker_sends_from_where_the_client_says(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/file.open-ok/staged-size-behavior#server")
-def test_the_broker_sends_nothing_that_the_client_has(session: Session) -> None:
+def test_broker_stages_empty_body_when_client_has_whole_file(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"notes")
     consume_files(session)
@@ -54,7 +54,7 @@ def test_the_broker_sends_nothing_that_the_client_has(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/file.open-ok/staged-size-behavior#server")
-def test_no_client_has_more_than_there_is(session: Session) -> None:
+def test_file_open_ok_with_staged_size_above_content_fails_with_illegal_argument(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"notes")
     consume_files(session)
@@ -63,12 +63,12 @@ def test_no_client_has_more_than_there_is(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/file.open-ok/staged-size-behavior#server")
-def test_an_open_ok_needs_an_open(session: Session) -> None:
+def test_file_open_ok_without_open_fails_with_illegal_state(session: Session) -> None:
     session.fails(x.FileOpenOk(staged_size=0), 409)
 
 
 @pytest.mark.rule("0-10/file.open/identifier")
-def test_a_file_has_the_same_identifier_whenever_it_is_staged(server: Server) -> None:
+def test_file_keeps_its_identifier_when_opened_again_in_new_session(server: Server) -> None:
     session = server.session()
     session.declare("q")
     publish_file(session, b"notes")
@@ -82,7 +82,7 @@ def test_a_file_has_the_same_identifier_whenever_it_is_staged(server: Server) ->
 
 
 @pytest.mark.rule("0-10/file.open/identifier")
-def test_equal_files_have_identifiers_of_their_own(session: Session) -> None:
+def test_files_of_equal_content_have_different_identifiers(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"notes")
     publish_file(session, b"notes")
@@ -92,7 +92,7 @@ def test_equal_files_have_identifiers_of_their_own(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/file.deliver/staged")
-def test_a_file_that_is_not_staged_when_its_session_ends_returns(server: Server) -> None:
+def test_file_not_staged_when_session_ends_is_requeued_as_not_redelivered(server: Server) -> None:
     session = server.session()
     session.declare("q")
     publish_file(session, b"one")
@@ -107,7 +107,7 @@ def test_a_file_that_is_not_staged_when_its_session_ends_returns(server: Server)
 
 
 @pytest.mark.rule("0-10/file.deliver/staged")
-def test_a_session_that_is_kept_goes_on_with_its_files(server: Server) -> None:
+def test_session_attached_again_continues_delivery_of_files(server: Server) -> None:
     session = server.open().session(b"s", timeout=60)
     session.declare("q")
     publish_file(session, b"one")
@@ -127,7 +127,7 @@ def test_a_session_that_is_kept_goes_on_with_its_files(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/file.deliver/staged")
-def test_nothing_is_opened_while_a_session_has_no_transport(server: Server) -> None:
+def test_file_stays_queued_while_session_of_consumer_is_detached(server: Server) -> None:
     session = server.open().session(b"s", timeout=60)
     session.declare("q")
     consume_files(session)

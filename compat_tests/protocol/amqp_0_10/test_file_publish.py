@@ -21,7 +21,9 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 @pytest.mark.rule("0-10/file.publish/exchange-default")
 @pytest.mark.parametrize("exchange", (None, ""))
-def test_a_blank_exchange_is_the_default_one(session: Session, exchange: str | None) -> None:
+def test_file_publish_without_exchange_name_goes_to_default_exchange(
+    session: Session, exchange: str | None
+) -> None:
     session.declare("q")
     publish_file(session, b"file", "q", exchange=exchange)
     consume_files(session)
@@ -31,7 +33,7 @@ def test_a_blank_exchange_is_the_default_one(session: Session, exchange: str | N
 
 @pytest.mark.rule("0-10/file.publish/exchange-refusal")
 @pytest.mark.parametrize("exchange", ("amq.direct", "amq.fanout", "amq.topic", "amq.match"))
-def test_no_type_of_exchange_refuses_files(session: Session, exchange: str) -> None:
+def test_exchanges_of_all_types_accept_files(session: Session, exchange: str) -> None:
     session.declare("q")
     session.bind("q", exchange, "k", arguments={"x-match": "all"} if exchange == "amq.match" else None)
     publish_file(session, b"file", "k", exchange=exchange)
@@ -39,19 +41,19 @@ def test_no_type_of_exchange_refuses_files(session: Session, exchange: str) -> N
     assert take_file(session).deliver.exchange == exchange
 
 
-def test_a_file_needs_an_exchange_that_is_there(session: Session) -> None:
+def test_file_publish_to_missing_exchange_fails_with_not_found(session: Session) -> None:
     stage_file(session, b"file")
     session.fails(x.FilePublish(exchange="missing", routing_key="q", identifier="f"), 404)
 
 
-def test_a_file_needs_the_permission_to_write(server: Server) -> None:
+def test_file_publish_without_write_permission_fails_with_403(server: Server) -> None:
     server.state.access.add(User("reader", "reader", (), {"/": Permission(write="")}))
     session = server.session(user="reader", password="reader")
     stage_file(session, b"file")
     session.fails(x.FilePublish(exchange="amq.direct", routing_key="q", identifier="f"), 403)
 
 
-def test_a_file_for_a_topic_needs_the_permission_for_its_key(server: Server) -> None:
+def test_file_publish_without_topic_permission_for_key_fails_with_403(server: Server) -> None:
     allowed = {("/", "amq.topic"): TopicPermission(write="^a")}
     server.state.access.add(User("ann", "secret", (), {"/": Permission()}, allowed))
     session = server.session(user="ann", password="secret")
@@ -61,20 +63,20 @@ def test_a_file_for_a_topic_needs_the_permission_for_its_key(server: Server) -> 
 
 
 @pytest.mark.rule("0-10/file.publish/mandatory-implementation", "0-10/file/return-codes#312")
-def test_what_is_mandatory_and_finds_no_queue_comes_back(session: Session) -> None:
+def test_unroutable_mandatory_file_is_returned_with_312(session: Session) -> None:
     publish_file(session, b"file", "nowhere", mandatory=True)
     returned, _ = next_command(session, x.FileReturn)
     assert returned.reply_code == 312
 
 
 @pytest.mark.rule("0-10/file.publish/mandatory-implementation")
-def test_what_is_not_mandatory_and_finds_no_queue_is_dropped(session: Session) -> None:
+def test_unroutable_file_without_mandatory_is_dropped(session: Session) -> None:
     publish_file(session, b"file", "nowhere")
     session.expect_nothing()
 
 
 @pytest.mark.rule("0-10/file.publish/immediate-implementation", "0-10/file/return-codes#313")
-def test_what_is_immediate_and_finds_no_consumer_comes_back(session: Session) -> None:
+def test_immediate_file_without_consumer_is_returned_with_313(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"file", immediate=True)
     returned, _ = next_command(session, x.FileReturn)
@@ -83,7 +85,7 @@ def test_what_is_immediate_and_finds_no_consumer_comes_back(session: Session) ->
 
 
 @pytest.mark.rule("0-10/file.publish/immediate-implementation")
-def test_what_is_immediate_and_finds_a_consumer_is_delivered(session: Session) -> None:
+def test_immediate_file_is_delivered_to_waiting_consumer(session: Session) -> None:
     session.declare("q")
     consume_files(session)
     publish_file(session, b"file", immediate=True)
@@ -91,7 +93,7 @@ def test_what_is_immediate_and_finds_a_consumer_is_delivered(session: Session) -
 
 
 @pytest.mark.rule("0-10/file.publish/immediate-implementation", "0-10/file.publish/mandatory-implementation")
-def test_what_a_transaction_publishes_comes_back_at_commit(session: Session) -> None:
+def test_mandatory_and_immediate_files_of_transaction_are_returned_at_commit(session: Session) -> None:
     session.declare("q")
     session.call(x.TxSelect())
     publish_file(session, b"1", "nowhere", mandatory=True)
@@ -104,7 +106,7 @@ def test_what_a_transaction_publishes_comes_back_at_commit(session: Session) -> 
 
 
 @pytest.mark.rule("0-10/file.return/content")
-def test_a_file_comes_back_as_it_was_published(session: Session) -> None:
+def test_returned_file_keeps_exchange_key_properties_and_body(session: Session) -> None:
     publish_file(
         session, b"notes", "k", exchange="amq.topic", mandatory=True, filename="notes.txt", headers={"a": 1}
     )
@@ -117,7 +119,7 @@ def test_a_file_comes_back_as_it_was_published(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/file.return/content", "0-10/file/return-codes#311")
-def test_a_file_that_a_queue_refuses_comes_back(session: Session) -> None:
+def test_file_refused_by_queue_is_returned_with_311(session: Session) -> None:
     session.declare("q", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
     publish_file(session, b"1")
     publish_file(session, b"2")
@@ -128,7 +130,7 @@ def test_a_file_that_a_queue_refuses_comes_back(session: Session) -> None:
 # --- other protocols ---------------------------------------------------------------------------------
 
 
-def test_a_file_reaches_a_consumer_of_0_9_1(server: Server) -> None:
+def test_file_reaches_0_9_1_client_with_its_properties(server: Server) -> None:
     session = server.session()
     session.declare("q")
     publish_file(
@@ -151,7 +153,7 @@ def test_a_file_reaches_a_consumer_of_0_9_1(server: Server) -> None:
     assert (properties.timestamp, properties.delivery_mode) == (1_600_000_000, 2)
 
 
-def test_what_0_9_1_publishes_reaches_a_consumer_of_files(server: Server) -> None:
+def test_message_of_0_9_1_reaches_file_consumer_with_its_properties(server: Server) -> None:
     session = server.session()
     session.declare("q")
     server.client().publish(
@@ -178,7 +180,7 @@ def test_what_0_9_1_publishes_reaches_a_consumer_of_files(server: Server) -> Non
     ack_file(session, file.tag)
 
 
-def test_a_file_of_many_frames_arrives_whole(client: Client) -> None:
+def test_file_of_many_frames_is_delivered_whole(client: Client) -> None:
     session = client.session()
     session.declare("q")
     body = bytes(range(256)) * 1000

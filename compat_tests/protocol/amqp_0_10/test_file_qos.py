@@ -17,7 +17,7 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
 @pytest.mark.rule("0-10/file.qos/prefetch-count-prefetch-discretion", "0-10/file.qos-ok/confirm")
-def test_no_more_files_than_the_window_are_unacknowledged(session: Session) -> None:
+def test_file_prefetch_count_limits_unacked_files(session: Session) -> None:
     session.declare("q")
     session.call(x.FileQos(prefetch_count=2))
     next_command(session, x.FileQosOk)
@@ -34,7 +34,7 @@ def test_no_more_files_than_the_window_are_unacknowledged(session: Session) -> N
 
 
 @pytest.mark.rule("0-10/file.qos-ok/confirm")
-def test_qos_ok_is_a_command_of_the_broker(session: Session) -> None:
+def test_file_qos_ok_is_numbered_as_command_of_broker(session: Session) -> None:
     session.send(x.FileQos(prefetch_count=1))
     _, got = next_command(session, x.FileQosOk)
     assert got.what.encode()[:2] == b"\x09\x02"
@@ -42,7 +42,7 @@ def test_qos_ok_is_a_command_of_the_broker(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/file.qos/prefetch-size#limits")
-def test_a_window_of_octets_limits_what_is_outstanding(session: Session) -> None:
+def test_file_prefetch_size_limits_octets_of_unacked_files(session: Session) -> None:
     session.declare("q")
     session.call(x.FileQos(prefetch_size=100))
     next_command(session, x.FileQosOk)
@@ -55,7 +55,7 @@ def test_a_window_of_octets_limits_what_is_outstanding(session: Session) -> None
 
 
 @pytest.mark.rule("0-10/file.qos/prefetch-size#no-ack")
-def test_no_window_holds_where_no_acks_are_expected(session: Session) -> None:
+def test_file_prefetch_does_not_limit_no_ack_consumer(session: Session) -> None:
     session.declare("q")
     session.call(x.FileQos(prefetch_size=100, prefetch_count=1))
     next_command(session, x.FileQosOk)
@@ -67,7 +67,7 @@ def test_no_window_holds_where_no_acks_are_expected(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/file.qos/prefetch-count-prefetch-discretion")
-def test_a_window_holds_for_what_was_delivered_before_it(session: Session) -> None:
+def test_file_prefetch_count_includes_files_delivered_before_file_qos(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"1")
     consume_files(session)
@@ -81,7 +81,7 @@ def test_a_window_holds_for_what_was_delivered_before_it(session: Session) -> No
 
 
 @pytest.mark.rule("0-10/file.qos/prefetch-count-prefetch-discretion")
-def test_a_wider_window_lets_through_what_waited(session: Session) -> None:
+def test_removed_file_prefetch_count_releases_waiting_file(session: Session) -> None:
     session.declare("q")
     session.call(x.FileQos(prefetch_count=1))
     next_command(session, x.FileQosOk)
@@ -95,7 +95,7 @@ def test_a_wider_window_lets_through_what_waited(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/file.qos/global")
-def test_a_global_window_holds_for_all_sessions_of_the_connection(client: Client) -> None:
+def test_global_file_prefetch_applies_to_all_sessions_of_connection(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q1")
     one.declare("q2")
@@ -112,7 +112,7 @@ def test_a_global_window_holds_for_all_sessions_of_the_connection(client: Client
 
 
 @pytest.mark.rule("0-10/file.qos/global")
-def test_a_window_that_is_not_global_holds_for_one_session(client: Client) -> None:
+def test_file_prefetch_not_global_applies_only_to_its_session(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q")
     one.call(x.FileQos(prefetch_count=1))

@@ -45,7 +45,7 @@ def small_frames(server: Server, name: bytes = b"s", *, timeout: int | None = 0)
 
 
 @pytest.mark.rule("0-10/file.stage/content#carries")
-def test_a_content_comes_with_its_properties(session: Session) -> None:
+def test_staged_file_keeps_its_properties(session: Session) -> None:
     session.declare("q")
     assert open_file(session, 5) == 0
     send_stage(session, b"notes", filename="notes.txt")
@@ -57,7 +57,7 @@ def test_a_content_comes_with_its_properties(session: Session) -> None:
 
 @pytest.mark.rule("0-10/file.stage/content#required")
 @pytest.mark.parametrize("header", (None, [], [structs.MessageProperties()]), ids=("no", "empty", "other"))
-def test_a_content_without_properties_is_refused(
+def test_file_stage_without_file_properties_fails_with_503(
     session: Session, header: list[structs.Struct] | None
 ) -> None:
     assert open_file(session, 5) == 0
@@ -67,14 +67,16 @@ def test_a_content_without_properties_is_refused(
 
 @pytest.mark.rule("0-10/file.open/content-size-content-size#accurate")
 @pytest.mark.parametrize("body", (b"123456", b"1234"))
-def test_a_content_of_another_size_than_announced_is_refused(session: Session, body: bytes) -> None:
+def test_file_stage_of_size_other_than_announced_fails_with_illegal_argument(
+    session: Session, body: bytes
+) -> None:
     assert open_file(session, 5) == 0
     session.fails(x.FileStage(), 531, header=[structs.FileProperties()], body=body)
 
 
 @pytest.mark.rule("0-10/file.open/content-size-content-size#zero")
 @pytest.mark.parametrize("body", (None, b""))
-def test_an_empty_content_can_be_staged(session: Session, body: bytes | None) -> None:
+def test_empty_file_can_be_staged_and_published(session: Session, body: bytes | None) -> None:
     session.declare("q")
     assert open_file(session, 0) == 0
     session.call(x.FileStage(), header=[structs.FileProperties(filename="empty")], body=body)
@@ -84,7 +86,7 @@ def test_an_empty_content_can_be_staged(session: Session, body: bytes | None) ->
     assert (file.body, file.properties.filename) == (b"", "empty")
 
 
-def test_what_is_larger_than_any_message_need_not_be_sent(lenient: Server) -> None:
+def test_file_open_above_largest_message_size_fails_with_506(lenient: Server) -> None:
     largest = lenient.state.personality.largest_message
     session = lenient.session()
     session.call(x.FileOpen(identifier="fits", content_size=largest))
@@ -92,7 +94,7 @@ def test_what_is_larger_than_any_message_need_not_be_sent(lenient: Server) -> No
 
 
 @pytest.mark.rule("0-10/file.open/identifier", "0-10/file.open-ok/staged-size-behavior#client")
-def test_another_session_goes_on_with_what_was_broken_off(server: Server) -> None:
+def test_another_session_continues_interrupted_file_stage(server: Server) -> None:
     session = small_frames(server)
     assert open_file(session, len(CONTENT)) == 0
     sent = stage_partly(session, CONTENT, frames=2)
@@ -107,7 +109,7 @@ def test_another_session_goes_on_with_what_was_broken_off(server: Server) -> Non
 
 
 @pytest.mark.rule("0-10/file.open/identifier", "0-10/file.open-ok/staged-size-staging")
-def test_a_content_can_be_broken_off_many_times(server: Server) -> None:
+def test_staged_size_adds_up_over_several_interruptions(server: Server) -> None:
     sent = 0
     for frames in (1, 0, 1):
         session = small_frames(server)
@@ -119,7 +121,7 @@ def test_a_content_can_be_broken_off_many_times(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/file.open/identifier", "0-10/file.open-ok/staged-size-staging")
-def test_a_stage_that_the_client_leaves_out_can_be_gone_on_with(server: Server) -> None:
+def test_file_stage_skipped_by_session_gap_can_be_continued(server: Server) -> None:
     session = small_frames(server)
     assert open_file(session, len(CONTENT), "one") == 0
     assert open_file(session, 3, "two") == 0
@@ -138,7 +140,7 @@ def test_a_stage_that_the_client_leaves_out_can_be_gone_on_with(server: Server) 
 
 
 @pytest.mark.rule("0-10/file.open/identifier")
-def test_another_command_that_is_broken_off_adds_nothing(server: Server) -> None:
+def test_interrupted_stream_publish_does_not_change_staged_size(server: Server) -> None:
     session = small_frames(server)
     assert open_file(session, len(CONTENT)) == 0
     header = [structs.StreamProperties()]
@@ -150,7 +152,7 @@ def test_another_command_that_is_broken_off_adds_nothing(server: Server) -> None
 
 @pytest.mark.rule("0-10/file.open/identifier")
 @pytest.mark.parametrize("sent", (*range(1, 10_400, 521), 4095, 4096, 4097))
-def test_wherever_a_stage_is_cut_off_the_content_comes_whole_in_the_end(server: Server, sent: int) -> None:
+def test_file_is_whole_after_its_stage_is_interrupted_at_any_octet(server: Server, sent: int) -> None:
     session = small_frames(server)
     assert open_file(session, len(CONTENT)) == 0
     octets = session.client.command_bytes(x.FileStage(), header=[structs.FileProperties()], body=CONTENT)
@@ -165,7 +167,7 @@ def test_wherever_a_stage_is_cut_off_the_content_comes_whole_in_the_end(server: 
 
 
 @pytest.mark.rule("0-10/file.open/identifier")
-def test_what_one_user_has_staged_is_nothing_to_another(server: Server) -> None:
+def test_staged_octets_of_another_user_are_not_continued(server: Server) -> None:
     server.state.access.add(User("other", "other", (), {"/": Permission()}))
     session = small_frames(server)
     assert open_file(session, len(CONTENT)) == 0
@@ -176,7 +178,7 @@ def test_what_one_user_has_staged_is_nothing_to_another(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/file.open/identifier")
-def test_another_identifier_is_another_content(server: Server) -> None:
+def test_staged_octets_of_another_identifier_are_not_continued(server: Server) -> None:
     session = small_frames(server)
     assert open_file(session, len(CONTENT), "one") == 0
     stage_partly(session, CONTENT, frames=2)
@@ -185,7 +187,7 @@ def test_another_identifier_is_another_content(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/file.open/content-size-content-size#accurate")
-def test_another_size_is_another_content(server: Server) -> None:
+def test_staged_octets_of_file_with_another_size_are_not_continued(server: Server) -> None:
     session = small_frames(server)
     assert open_file(session, len(CONTENT)) == 0
     stage_partly(session, CONTENT, frames=2)
@@ -196,7 +198,7 @@ def test_another_size_is_another_content(server: Server) -> None:
 @pytest.mark.rule(
     "0-10/file.open/content-size-content-size#accurate", "0-10/file.open-ok/staged-size-staging"
 )
-def test_what_came_of_too_little_is_kept(server: Server) -> None:
+def test_octets_of_too_short_file_stage_are_kept_for_next_session(server: Server) -> None:
     session = server.session()
     session.declare("q")
     assert open_file(session, 5) == 0
@@ -206,7 +208,7 @@ def test_what_came_of_too_little_is_kept(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/file.open-ok/staged-size-staging")
-def test_nothing_half_staged_outlives_a_restart(server: Server) -> None:
+def test_partly_staged_file_does_not_survive_restart(server: Server) -> None:
     session = small_frames(server)
     assert open_file(session, len(CONTENT)) == 0
     stage_partly(session, CONTENT, frames=2)
@@ -216,7 +218,7 @@ def test_nothing_half_staged_outlives_a_restart(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/file.open/identifier")
-def test_a_session_that_is_kept_replays_the_stage_and_none_of_it_comes_twice(server: Server) -> None:
+def test_replayed_file_stage_does_not_duplicate_octets(server: Server) -> None:
     session = small_frames(server, timeout=60)
     session.declare("q")
     assert open_file(session, len(CONTENT)) == 0
@@ -231,7 +233,7 @@ def test_a_session_that_is_kept_replays_the_stage_and_none_of_it_comes_twice(ser
 
 
 @pytest.mark.rule("0-10/file.open/identifier")
-def test_an_identifier_that_is_opened_again_waits_for_one_stage_only(session: Session) -> None:
+def test_identifier_opened_again_waits_for_single_file_stage(session: Session) -> None:
     session.declare("q")
     assert open_file(session, 3, "one") == 0
     assert open_file(session, 3, "two") == 0
@@ -245,7 +247,7 @@ def test_an_identifier_that_is_opened_again_waits_for_one_stage_only(session: Se
 
 
 @pytest.mark.rule("0-10/file.open/identifier")
-def test_what_is_staged_and_not_published_is_there_for_the_next_session(server: Server) -> None:
+def test_fully_staged_file_can_be_opened_and_published_by_next_session(server: Server) -> None:
     session = server.session()
     session.declare("q")
     stage_file(session, b"file", filename="name")
@@ -258,7 +260,7 @@ def test_what_is_staged_and_not_published_is_there_for_the_next_session(server: 
 
 
 @pytest.mark.rule("0-10/file.publish/staged")
-def test_what_another_session_has_staged_can_be_published(server: Server) -> None:
+def test_file_staged_by_ended_session_can_be_published_without_stage(server: Server) -> None:
     session = server.session()
     session.declare("q")
     stage_file(session, b"file", filename="name")
@@ -271,7 +273,7 @@ def test_what_another_session_has_staged_can_be_published(server: Server) -> Non
 
 
 @pytest.mark.rule("0-10/file.publish/staged")
-def test_a_publish_may_come_before_its_content(session: Session) -> None:
+def test_file_publish_before_stage_is_carried_out_once_content_is_staged(session: Session) -> None:
     session.declare("q")
     consume_files(session)
     assert open_file(session, 4) == 0
@@ -283,7 +285,7 @@ def test_a_publish_may_come_before_its_content(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/file.publish/staged")
-def test_a_publish_that_has_come_first_does_not_join_a_later_transaction(session: Session) -> None:
+def test_file_publish_before_tx_select_is_not_rolled_back_with_later_transaction(session: Session) -> None:
     session.declare("q")
     assert open_file(session, 4) == 0
     session.call(x.FilePublish(routing_key="q", identifier="f"))
@@ -294,7 +296,7 @@ def test_a_publish_that_has_come_first_does_not_join_a_later_transaction(session
 
 
 @pytest.mark.rule("0-10/file.publish/staged")
-def test_an_exchange_may_go_while_a_content_is_staged_for_it(session: Session) -> None:
+def test_mandatory_file_is_returned_with_312_when_exchange_is_deleted_before_stage(session: Session) -> None:
     session.declare_exchange("e")
     assert open_file(session, 4) == 0
     session.call(x.FilePublish(exchange="e", identifier="f", mandatory=True))
@@ -305,24 +307,24 @@ def test_an_exchange_may_go_while_a_content_is_staged_for_it(session: Session) -
 
 
 @pytest.mark.rule("0-10/file.publish/staged")
-def test_only_what_was_opened_can_be_published(session: Session) -> None:
+def test_file_publish_of_unknown_identifier_fails_with_not_found(session: Session) -> None:
     exception = session.fails(x.FilePublish(routing_key="q", identifier="f"), 404)
     assert (exception.command_code, exception.field_index) == (9, 4)
 
 
 @pytest.mark.rule("0-10/file.stage/content#open")
-def test_a_stage_needs_an_open(session: Session) -> None:
+def test_file_stage_without_open_fails_with_illegal_state(session: Session) -> None:
     session.fails(x.FileStage(), 409, header=[structs.FileProperties()], body=b"file")
 
 
-def test_one_session_does_not_stage_without_end(session: Session) -> None:
+def test_file_open_after_1000_pending_stages_fails_with_506(session: Session) -> None:
     for n in range(1000):
         session.send(x.FileOpen(identifier=f"f{n}", content_size=1))
     session.client.inbox.clear()
     session.fails(x.FileOpen(identifier="more", content_size=1), 506)
 
 
-def test_a_publisher_is_read_from_no_further_while_the_broker_is_blocked(client: Client) -> None:
+def test_session_with_file_stage_is_not_read_from_while_broker_is_blocked(client: Client) -> None:
     session = client.session()
     session.declare("q")
     client.server.state.block("low on memory")
@@ -334,7 +336,7 @@ def test_a_publisher_is_read_from_no_further_while_the_broker_is_blocked(client:
     assert client.connection.reading
 
 
-def test_who_only_publishes_what_was_staged_before_is_read_from_no_further_either(server: Server) -> None:
+def test_session_with_file_publish_is_not_read_from_while_broker_is_blocked(server: Server) -> None:
     session = server.session()
     session.declare("q")
     stage_file(session, b"file")

@@ -17,7 +17,7 @@ _CLOSE_OK = FRAME_HEADER.pack(15, 0, 16, 0, 0, 0, 0) + c.ConnectionCloseOk().enc
 @pytest.mark.rule("0-10/frame/layout")
 @pytest.mark.rule("0-10/frame/size-includes-header")
 @pytest.mark.rule("0-10/frame/flags")
-def test_a_frame_by_its_octets(client: Client) -> None:
+def test_heartbeat_and_close_frames_have_specified_encoding(client: Client) -> None:
     # Flags: first and last of segment and frame. Size: 12 + 2 of the control + 2 of the empty packing flags.
     client.send_bytes(bytes.fromhex("0f 00 0010 00 00 0000 00000000") + _HEARTBEAT)
     client.expect_nothing()
@@ -50,14 +50,14 @@ def test_a_frame_by_its_octets(client: Client) -> None:
         ),
     ],
 )
-def test_octets_that_are_no_frame_end_the_connection(client: Client, wrong: dict[str, int]) -> None:
+def test_invalid_frame_closes_connection_with_framing_error(client: Client, wrong: dict[str, int]) -> None:
     client.send_frame(_HEARTBEAT, **wrong)
     client.expect_close(501)
 
 
 @pytest.mark.rule("0-10/frame/track-control#sent")
 @pytest.mark.rule("0-10/frame/track-command#sent")
-def test_the_broker_sends_controls_on_track_0_and_commands_on_track_1(server: Server) -> None:
+def test_broker_sends_controls_on_track_0_and_commands_on_track_1(server: Server) -> None:
     client = server.open()
     session = client.session()
     session.declare("q")
@@ -72,7 +72,7 @@ def test_the_broker_sends_controls_on_track_0_and_commands_on_track_1(server: Se
     assert tracks == {(0, 0), (1, 1), (2, 1), (3, 1)}
 
 
-def test_after_broken_framing_only_close_ok_counts(client: Client) -> None:
+def test_after_framing_error_broker_waits_for_close_ok_and_ignores_other_octets(client: Client) -> None:
     client.send_frame(_HEARTBEAT, flags=0xFF)
     client.expect(c.ConnectionClose)
     for octet in b"garbage" + _CLOSE_OK:
@@ -83,7 +83,7 @@ def test_after_broken_framing_only_close_ok_counts(client: Client) -> None:
 
 @pytest.mark.parametrize("before", [0, 1, 5])
 @pytest.mark.parametrize("behind", [b"", b"garbage"])
-def test_close_ok_counts_in_the_bytes_behind_the_broken_header(
+def test_close_ok_after_invalid_frame_header_ends_connection(
     client: Client, before: int, behind: bytes
 ) -> None:
     heartbeats = (FRAME_HEADER.pack(15, 0, 12 + len(_HEARTBEAT), 0, 0, 0, 0) + _HEARTBEAT) * before
@@ -94,7 +94,7 @@ def test_close_ok_counts_in_the_bytes_behind_the_broken_header(
 
 
 @pytest.mark.parametrize("first", [1, 6, 12, 15])
-def test_close_ok_counts_where_its_beginning_came_with_the_broken_header(client: Client, first: int) -> None:
+def test_close_ok_split_after_invalid_frame_header_ends_connection(client: Client, first: int) -> None:
     client.send_bytes(FRAME_HEADER.pack(0xFF, 0, 16, 0, 0, 0, 0) + _CLOSE_OK[:first])
     client.expect(c.ConnectionClose)
     assert not client.closed
@@ -103,13 +103,13 @@ def test_close_ok_counts_where_its_beginning_came_with_the_broken_header(client:
 
 
 @pytest.mark.parametrize("inside", [1, 2, 3, 4, 7, 10, 11])  # In channel 0 all of them.
-def test_close_ok_that_begins_in_the_broken_header_does_not_count(client: Client, inside: int) -> None:
+def test_close_ok_starting_inside_invalid_frame_header_is_ignored(client: Client, inside: int) -> None:
     client.send_bytes(b"\xff" + bytes(11 - inside) + _CLOSE_OK)
     client.expect(c.ConnectionClose)
     assert not client.closed
 
 
-def test_close_ok_in_a_frame_before_the_broken_header_does_not_count(client: Client) -> None:
+def test_octets_of_close_ok_in_frame_before_invalid_header_are_ignored(client: Client) -> None:
     attach = control_frame(0, c.SessionAttach(name=_CLOSE_OK, force=False).encode())
     client.send_bytes(attach + FRAME_HEADER.pack(0xFF, 0, 16, 0, 0, 0, 0))
     client.expect(c.SessionAttached)
@@ -119,14 +119,14 @@ def test_close_ok_in_a_frame_before_the_broken_header_does_not_count(client: Cli
     client.expect_silent_end()
 
 
-def test_an_unknown_control_ends_the_connection(client: Client) -> None:
+def test_unknown_control_closes_connection_with_framing_error(client: Client) -> None:
     client.send_frame(b"\x02\xff\x00\x00")
     client.expect_close(501)
 
 
 @pytest.mark.rule("0-10/execution.exception/correlates#code")
 @pytest.mark.rule("0-10/execution.exception/correlates#method")
-def test_an_unknown_command_ends_the_session(session: Session) -> None:
+def test_unknown_command_ends_session_with_503(session: Session) -> None:
     session.client.send_frame(b"\x04\xee\x01\x00\x00\x00", kind=1, track=1)
     exception = session.expect(x.ExecutionException)
     assert exception.error_code == 503
@@ -135,7 +135,7 @@ def test_an_unknown_command_ends_the_session(session: Session) -> None:
 
 @pytest.mark.rule("0-10/assembly/structure")
 @pytest.mark.rule("0-10/assembly/split-frames")
-def test_segments_may_be_split_anywhere(server: Server) -> None:
+def test_segments_split_into_frames_of_any_size_are_assembled(server: Server) -> None:
     session = server.session()
     session.declare("q")
     body = bytes(range(256))
@@ -147,7 +147,7 @@ def test_segments_may_be_split_anywhere(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/assembly/split-frames")
-def test_controls_may_be_split_as_well(client: Client) -> None:
+def test_control_split_into_frames_is_assembled(client: Client) -> None:
     client.max_frame_size = 14
     client.send(c.SessionAttach(name=b"a long name"))
     client.max_frame_size = 65535
@@ -155,7 +155,7 @@ def test_controls_may_be_split_as_well(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/assembly/control-single-segment")
-def test_a_control_of_two_segments_is_a_framing_error(client: Client) -> None:
+def test_control_of_two_segments_closes_connection_with_framing_error(client: Client) -> None:
     client.send_frame(_HEARTBEAT, flags=0x0B)
     client.send_frame(b"", flags=0x07)
     client.expect_close(501)
@@ -163,13 +163,15 @@ def test_a_control_of_two_segments_is_a_framing_error(client: Client) -> None:
 
 @pytest.mark.rule("0-10/assembly/first-segment-type")
 @pytest.mark.parametrize("kind", [2, 3])
-def test_an_assembly_begins_with_a_command(session: Session, kind: int) -> None:
+def test_assembly_without_leading_command_closes_connection_with_framing_error(
+    session: Session, kind: int
+) -> None:
     session.client.send_frame(b"", kind=kind, track=1)
     session.client.expect_close(501)
 
 
 @pytest.mark.rule("0-10/assembly/segment-order")
-def test_a_header_comes_before_the_body(session: Session) -> None:
+def test_header_segment_after_body_closes_connection_with_framing_error(session: Session) -> None:
     client = session.client
     client.send_frame(x.MessageTransfer().encode(), flags=0x0B, kind=1, track=1)
     client.send_frame(b"body", flags=0x03, kind=3, track=1)
@@ -195,7 +197,9 @@ def test_a_header_comes_before_the_body(session: Session) -> None:
         "body without first",
     ],
 )
-def test_flags_that_contradict_the_frames_before(session: Session, frames: list[tuple[int, int]]) -> None:
+def test_frame_flags_that_contradict_earlier_frames_close_connection_with_framing_error(
+    session: Session, frames: list[tuple[int, int]]
+) -> None:
     for flags, kind in frames:
         session.client.send_frame(x.MessageTransfer().encode(), flags=flags, kind=kind, track=1)
     session.client.expect_close(501)
@@ -203,7 +207,7 @@ def test_flags_that_contradict_the_frames_before(session: Session, frames: list[
 
 @pytest.mark.rule("0-10/assembly/interleave-tracks#tracks")
 @pytest.mark.rule("0-10/assembly/no-interleave-track")
-def test_controls_may_come_between_the_frames_of_a_command(server: Server) -> None:
+def test_controls_are_accepted_between_frames_of_command(server: Server) -> None:
     session = server.session()
     session.declare("q")
     client = session.client
@@ -219,7 +223,7 @@ def test_controls_may_come_between_the_frames_of_a_command(server: Server) -> No
 
 
 @pytest.mark.rule("0-10/assembly/interleave-tracks#channels")
-def test_channels_may_take_turns_within_a_command(server: Server) -> None:
+def test_frames_of_commands_on_two_channels_may_be_interleaved(server: Server) -> None:
     client = server.open()
     one, two = client.session(b"one", 0), client.session(b"two", 1)
     one.declare("q")
@@ -236,7 +240,9 @@ def test_channels_may_take_turns_within_a_command(server: Server) -> None:
 @pytest.mark.rule("0-10/assembly/empty-body#header")
 @pytest.mark.rule("0-10/assembly/empty-body#body")
 @pytest.mark.parametrize("content", [{}, {"body": b""}, {"header": b""}, {"header": b"", "body": b""}])
-def test_a_transfer_needs_neither_header_nor_body(server: Server, content: dict[str, Any]) -> None:
+def test_transfer_without_header_or_body_is_routed_as_empty_message(
+    server: Server, content: dict[str, Any]
+) -> None:
     session = server.session()
     session.declare_exchange("all", "fanout")
     session.declare("q")
@@ -246,7 +252,7 @@ def test_a_transfer_needs_neither_header_nor_body(server: Server, content: dict[
 
 
 @pytest.mark.rule("0-10/assembly/header-entries#sequence")
-def test_header_entries_may_come_in_any_order(server: Server) -> None:
+def test_header_structs_are_accepted_in_any_order(server: Server) -> None:
     session = server.session()
     session.declare("q")
     entries = [
@@ -262,7 +268,7 @@ def test_header_entries_may_come_in_any_order(server: Server) -> None:
 @pytest.mark.parametrize(
     "entry", [structs.UnknownStruct(0x7F01, b"\0\0what"), structs.StreamProperties(content_type="text/plain")]
 )
-def test_entries_that_a_transfer_does_not_declare_travel_along(server: Server, entry: Any) -> None:
+def test_undeclared_header_structs_of_transfer_are_delivered_unchanged(server: Server, entry: Any) -> None:
     session = server.session()
     session.declare("q")
     header = [structs.DeliveryProperties(routing_key="q"), entry]
@@ -272,14 +278,14 @@ def test_entries_that_a_transfer_does_not_declare_travel_along(server: Server, e
 
 
 @pytest.mark.rule("0-10/assembly/header-entries#once")
-def test_an_entry_that_comes_twice_is_an_error(session: Session) -> None:
+def test_duplicate_header_struct_fails_with_illegal_argument(session: Session) -> None:
     entry = structs.DeliveryProperties(routing_key="q")
     octets = structs.encode_header([entry]) * 2
     session.fails(x.MessageTransfer(), 531, header=octets, body=b"")
 
 
 @pytest.mark.rule("0-10/assembly/body-opaque")
-def test_bodies_arrive_as_they_were_sent(server: Server) -> None:
+def test_message_bodies_are_delivered_unchanged(server: Server) -> None:
     session = server.session()
     session.declare("q")
     bodies = [b"", b"\x00", bytes(range(256)), b"x" * 200_000]
@@ -289,7 +295,7 @@ def test_bodies_arrive_as_they_were_sent(server: Server) -> None:
     assert session.bodies() == bodies
 
 
-def test_the_broker_splits_what_is_larger_than_a_frame(server: Server) -> None:
+def test_body_larger_than_frame_is_delivered_whole(server: Server) -> None:
     session = server.open(max_frame_size=4096).session()
     session.declare("q")
     session.publish(b"x" * 20_000)
@@ -297,7 +303,7 @@ def test_the_broker_splits_what_is_larger_than_a_frame(server: Server) -> None:
     assert session.bodies() == [b"x" * 20_000]
 
 
-def test_the_connection_works_octet_by_octet(server: Server) -> None:
+def test_frame_received_octet_by_octet_is_decoded(server: Server) -> None:
     client = server.open()
     octets = b"".join(
         FRAME_HEADER.pack(15, 0, 12 + len(attach), 0, 0, 0, 0) + attach
