@@ -43,7 +43,7 @@ def test_chaos_cancels_the_consumers_of_the_queue_that_a_delivery_came_from(
     assert [len(queues[name].subscriptions) for name in ("q", "other")] == [0, 1]
 
 
-def test_chaos_cancels_nothing_if_the_queue_of_a_delivery_has_no_consumer(server: FaultServer) -> None:
+def test_chaos_on_an_ack_for_a_queue_without_consumers_cancels_no_consumer(server: FaultServer) -> None:
     client = server.client()
     client.declare("q")
     client.fill("q", b"m")
@@ -120,7 +120,7 @@ DRAWN = {  # With the seeds 1 and 5.
 }
 
 
-def test_a_seed_draws_the_same_actions_as_ever() -> None:
+def test_seed_of_chaos_draws_the_same_actions_in_every_release() -> None:
     with cases() as case:
         for name, words in DRAWN.items():
             with case(name):
@@ -157,7 +157,7 @@ CHOICES = {
 }
 
 
-def test_every_choice_of_a_fault_is_drawn_sooner_or_later() -> None:
+def test_every_variant_of_a_chaos_fault_is_drawn_within_200_seeds() -> None:
     with cases() as case:
         for name, choices in CHOICES.items():
             with case(name):
@@ -177,7 +177,7 @@ def test_a_plan_names_a_connection_by_its_client_or_by_its_number(server: FaultS
     ]
 
 
-def test_chaos_stops_a_channel_for_a_while_if_it_is_open_then(server: FaultServer) -> None:
+def test_flow_fault_of_chaos_stops_a_channel_for_a_while_unless_it_has_closed(server: FaultServer) -> None:
     client = server.client()
     client.call(m.ChannelOpen(), m.ChannelOpenOk, channel=2)
     chaos = server.faults.chaos(1, {"flow": 1.0})
@@ -206,7 +206,7 @@ def test_temporary_faults_of_chaos_end_when_chaos_is_removed(server: FaultServer
     assert not [each for each in server.state.timers.pending() if "fault" in each.words]
 
 
-def test_chaos_that_a_condition_of_another_rule_removes_acts_no_more(server: FaultServer) -> None:
+def test_chaos_removed_by_a_condition_of_another_rule_has_no_further_effect(server: FaultServer) -> None:
     client = server.client()
     client.declare("q")
     server.faults.on("basic.publish", body=lambda _: chaos.remove(), optional=True).drop()

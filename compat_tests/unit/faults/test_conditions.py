@@ -84,7 +84,7 @@ def seen_by(faults: Faults, **wanted: Any) -> list[bytes]:
     # Without the addresses of functions: processes that share the suite must agree on names.
     ids=lambda value: re.sub(r" at 0x[0-9a-f]+", "", str(value)),
 )
-def test_publishes(
+def test_rule_fires_on_publishes_that_meet_its_conditions(
     server: FaultServer, faults: Faults, wanted: dict[str, Any], expected: Iterable[str]
 ) -> None:
     seen = seen_by(faults, **wanted)
@@ -92,7 +92,9 @@ def test_publishes(
     assert seen == [name.encode() for name in expected]
 
 
-def test_properties(server: FaultServer, faults: Faults) -> None:
+def test_rule_about_a_property_compares_it_with_a_value_pattern_or_function(
+    server: FaultServer, faults: Faults
+) -> None:
     by_value = seen_by(faults, message_id="m-2")
     by_pattern = seen_by(faults, message_id=re.compile("m-[13]"))
     by_nothing = seen_by(faults, message_id=re.compile("None"))
@@ -104,7 +106,9 @@ def test_properties(server: FaultServer, faults: Faults) -> None:
     assert (by_value, by_pattern, by_nothing, by_function) == ([b"2"], [b"1", b"3"], [], [b"without"])
 
 
-def test_the_destination_of_chance_is_the_one_that_it_goes_to(server: FaultServer, faults: Faults) -> None:
+def test_rule_about_a_queue_of_a_random_exchange_knows_the_actual_destination(
+    server: FaultServer, faults: Faults
+) -> None:
     """Asking draws nothing: the message goes where the rule said it would."""
     client = server.client()
     client.call(m.ExchangeDeclare(exchange="any", type="x-random"), m.ExchangeDeclareOk)
@@ -118,7 +122,9 @@ def test_the_destination_of_chance_is_the_one_that_it_goes_to(server: FaultServe
     assert 0 < len(seen) < 20
 
 
-def test_carbon_copies_are_destinations(server: FaultServer, faults: Faults) -> None:
+def test_rule_about_a_queue_fires_on_a_publish_with_the_queue_in_cc(
+    server: FaultServer, faults: Faults
+) -> None:
     client = server.client()
     client.declare("orders")
     seen = seen_by(faults, queue="orders")
@@ -126,7 +132,9 @@ def test_carbon_copies_are_destinations(server: FaultServer, faults: Faults) -> 
     assert seen == [b"copy"]
 
 
-def test_nowhere_is_no_queue(server: FaultServer, faults: Faults) -> None:
+def test_rule_about_a_queue_does_not_fire_on_an_unroutable_publish(
+    server: FaultServer, faults: Faults
+) -> None:
     client = server.client()
     seen = seen_by(faults, queue=re.compile(""))
     client.publish(b"1", routing_key="nowhere")
@@ -149,7 +157,9 @@ def test_nowhere_is_no_queue(server: FaultServer, faults: Faults) -> None:
         "basic.get",
     ],
 )
-def test_methods_that_name_a_queue(server: FaultServer, faults: Faults, name: str) -> None:
+def test_rule_about_a_queue_fires_on_methods_for_that_queue_only(
+    server: FaultServer, faults: Faults, name: str
+) -> None:
     here = faults.on(name, queue="here")
     elsewhere = faults.on(name, queue="elsewhere", optional=True)
     client = server.client()
@@ -166,7 +176,9 @@ def test_methods_that_name_a_queue(server: FaultServer, faults: Faults, name: st
 
 
 @pytest.mark.parametrize("no_ack", [False, True])
-def test_the_queue_of_what_is_sent(server: FaultServer, faults: Faults, no_ack: bool) -> None:
+def test_rule_about_a_queue_fires_on_deliveries_and_answers_of_that_queue_only(
+    server: FaultServer, faults: Faults, no_ack: bool
+) -> None:
     rules = {
         (name, queue): faults.on(name, queue=queue, optional=True)
         for name in ("basic.deliver", "basic.get-ok", "basic.consume-ok")
@@ -185,8 +197,9 @@ def test_the_queue_of_what_is_sent(server: FaultServer, faults: Faults, no_ack: 
 
 
 @pytest.mark.parametrize("settle", ["ack", "nack", "reject"])
-def test_what_is_settled(server: FaultServer, faults: Faults, settle: str) -> None:
-    """A settlement is known by the message that it is about."""
+def test_rule_about_a_settlement_considers_the_message_that_it_settles(
+    server: FaultServer, faults: Faults, settle: str
+) -> None:
     by_queue = faults.on(f"basic.{settle}", queue="here")
     by_body = faults.on(f"basic.{settle}", body=b"second")
     by_key = faults.on(f"basic.{settle}", routing_key="he*", optional=True)
@@ -203,7 +216,9 @@ def test_what_is_settled(server: FaultServer, faults: Faults, settle: str) -> No
     assert [by_queue.hits, by_body.hits, by_key.hits, by_property.hits] == [1, 1, 0, 1]
 
 
-def test_one_of_several_that_are_settled_will_do(server: FaultServer, faults: Faults) -> None:
+def test_rule_fires_on_a_multiple_ack_that_covers_a_matching_message(
+    server: FaultServer, faults: Faults
+) -> None:
     rule = faults.on("basic.ack", body=b"2", multiple=True)
     client = server.client()
     client.declare("q")
@@ -214,7 +229,7 @@ def test_one_of_several_that_are_settled_will_do(server: FaultServer, faults: Fa
     assert rule.hits == 1
 
 
-def test_confirms_are_known_by_the_publish(server: FaultServer, faults: Faults) -> None:
+def test_rule_about_a_confirm_considers_the_confirmed_publish(server: FaultServer, faults: Faults) -> None:
     rules = [
         faults.on("confirm", body=b"2"),
         faults.on("confirm", routing_key="q.*", exchange=""),
@@ -231,8 +246,8 @@ def test_confirms_are_known_by_the_publish(server: FaultServer, faults: Faults) 
     assert publisher.confirms == ["ack 1", "ack 2"]
 
 
-def test_the_queue_of_a_confirm_is_that_of_the_publish(server: FaultServer, faults: Faults) -> None:
-    """Not that to which it would go when the confirm comes."""
+def test_rule_about_a_confirm_uses_the_queue_at_publish_time(server: FaultServer, faults: Faults) -> None:
+    """Not the queue to which the message would go when the confirm is sent."""
     client = server.client()
     client.declare("one")
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
@@ -241,7 +256,7 @@ def test_the_queue_of_a_confirm_is_that_of_the_publish(server: FaultServer, faul
     assert late.hits == 1
 
 
-def test_any_field_of_the_method(server: FaultServer, faults: Faults) -> None:
+def test_rule_fires_on_methods_with_the_given_field_values(server: FaultServer, faults: Faults) -> None:
     rules = [
         faults.on("queue.declare", durable=True),
         faults.on("queue.declare", passive=True, optional=True),
@@ -261,7 +276,7 @@ def test_any_field_of_the_method(server: FaultServer, faults: Faults) -> None:
 
 
 class TestConnections:
-    def test_by_every_name(self, server: FaultServer, faults: Faults) -> None:
+    def test_rule_finds_a_connection_by_each_of_its_names(self, server: FaultServer, faults: Faults) -> None:
         billing = server.client(client_properties={"connection_name": "billing"})
         shop = server.client(client_properties={"connection_name": "shop"})
         names = [billing.connection.name, "billing", "c1", billing.connection]
@@ -274,7 +289,7 @@ class TestConnections:
         assert [rule.hits for rule in others] == [1, 1]
         assert [rule.hits for rule in rules] == [1, 1, 1, 1]
 
-    def test_without_a_trace_there_are_no_short_names(self) -> None:
+    def test_rule_about_a_short_connection_name_does_not_fire_without_a_trace(self) -> None:
         server = FaultServer(trace=False)
         client = server.client(client_properties={"connection_name": "billing"})
         short = server.faults.on("queue.declare", connection="c1")
@@ -299,10 +314,14 @@ class TestDirections:
             ("queue.*-ok", "sent"),
         ],
     )
-    def test_that_in_which_it_goes(self, faults: Faults, name: str, direction: str) -> None:
+    def test_rule_has_the_default_direction_of_its_method(
+        self, faults: Faults, name: str, direction: str
+    ) -> None:
         assert faults.on(name).subject.direction == direction
 
-    def test_both_ways(self, server: FaultServer, faults: Faults) -> None:
+    def test_rule_about_acks_fires_in_its_own_direction_only(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         received = faults.on("basic.ack")
         sent = faults.on("basic.ack", direction="sent")
         publisher = server.publisher()
@@ -313,7 +332,9 @@ class TestDirections:
         publisher.client.ack(1)
         assert (received.hits, sent.hits) == (1, 1)
 
-    def test_anything_in_one_direction(self, server: FaultServer, faults: Faults) -> None:
+    def test_rule_about_all_methods_fires_in_one_direction_only(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         received = faults.on("*")
         sent = faults.on("*", direction="sent")
         server.client().declare("q")
@@ -326,7 +347,7 @@ _PATTERNS = st.lists(st.sampled_from(["a", "b", "*", "#", ""]), max_size=5)
 
 
 @given(_PATTERNS, _WORDS)
-def test_patterns_are_those_of_topic_exchanges(pattern: list[str], words: list[str]) -> None:
+def test_routing_key_pattern_matches_as_in_a_topic_exchange(pattern: list[str], words: list[str]) -> None:
     server = FaultServer(trace=False)
     client = server.client()
     client.call(m.ExchangeDeclare(exchange="t", type="topic"), m.ExchangeDeclareOk)
@@ -337,7 +358,7 @@ def test_patterns_are_those_of_topic_exchanges(pattern: list[str], words: list[s
     assert topic_matches(".".join(pattern), ".".join(words)) == (client.count("q") == 1)
 
 
-def test_patterns_take_no_time() -> None:
+def test_long_routing_key_pattern_is_compared_without_exponential_time() -> None:
     assert not topic_matches(".".join(["#", "a"] * 60), ".".join(["a"] * 59 + ["b"] * 68))
 
 
@@ -401,7 +422,7 @@ def test_a_value_fits_a_pattern_a_function_or_an_equal_value() -> None:
                 assert condition.fits(value) is fits
 
 
-def test_conditions_and_what_misses_them_in_words() -> None:
+def test_condition_and_its_near_misses_are_described_in_words() -> None:
     def late(_: Any) -> bool:
         return False
 

@@ -14,14 +14,18 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 class TestMultiple:
-    def test_all_in_one(self, server: FaultServer, faults: Faults) -> None:
+    def test_held_confirms_are_released_as_one_multiple_ack(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("confirm").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3")
         assert rule.release(multiple=True) == 3
         assert publisher.confirms == ["ack 3 multiple"]
 
-    def test_as_many_as_were_asked_for(self, server: FaultServer, faults: Faults) -> None:
+    def test_multiple_release_covers_the_given_count_of_confirms(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("confirm").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3", b"4", b"5")
@@ -30,7 +34,9 @@ class TestMultiple:
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 2 multiple", "ack 3", "ack 5 multiple"]
 
-    def test_channels_by_themselves(self, server: FaultServer, faults: Faults) -> None:
+    def test_multiple_release_sends_one_confirm_per_channel(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("confirm").hold()
         client = server.client(channels=2)
         client.declare("q")
@@ -44,7 +50,9 @@ class TestMultiple:
             (2, m.BasicAck(2, multiple=True)),
         ]
 
-    def test_other_verdicts_are_not_covered(self, server: FaultServer, faults: Faults) -> None:
+    def test_multiple_confirm_does_not_cover_publishes_with_the_opposite_verdict(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("confirm").hold()
         publisher = server.publisher("full")
         client = publisher.client
@@ -57,7 +65,9 @@ class TestMultiple:
         assert rule.release(multiple=True) == 7
         assert publisher.confirms == ["ack 2 multiple", "nack 3", "ack 5 multiple", "nack 7"]
 
-    def test_a_publish_that_is_lost_is_not_covered(self, server: FaultServer, faults: Faults) -> None:
+    def test_multiple_confirm_does_not_cover_a_dropped_publish(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish", body=b"2").drop()
         rule = faults.on("confirm").hold()
         publisher = server.publisher()
@@ -65,7 +75,9 @@ class TestMultiple:
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 1", "ack 3", "ack 4"]
 
-    def test_a_confirm_that_is_lost_is_not_covered(self, server: FaultServer, faults: Faults) -> None:
+    def test_multiple_confirm_does_not_cover_a_dropped_confirm(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("confirm", body=b"3").drop()
         rule = faults.on("confirm").hold()
         publisher = server.publisher()
@@ -73,7 +85,9 @@ class TestMultiple:
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 2 multiple", "ack 4", "ack 5"]
 
-    def test_what_another_rule_holds_is_not_covered(self, server: FaultServer, faults: Faults) -> None:
+    def test_multiple_confirm_does_not_cover_a_confirm_held_by_another_rule(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         other = faults.on("confirm", body=b"1").hold()
         rule = faults.on("confirm").hold()
         publisher = server.publisher()
@@ -83,7 +97,9 @@ class TestMultiple:
         other.release(multiple=True)
         assert publisher.confirms == ["ack 1"]
 
-    def test_confirms_held_on_other_channels_do_not_count(self, server: FaultServer, faults: Faults) -> None:
+    def test_confirms_held_on_other_channels_do_not_limit_a_multiple_confirm(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         """On another channel, and on another connection."""
         publisher, elsewhere = server.publisher(), server.publisher()
         publisher.client.call(m.ChannelOpen(), m.ChannelOpenOk, channel=2)
@@ -97,7 +113,7 @@ class TestMultiple:
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 4 multiple"]
 
-    def test_confirms_lost_on_a_closed_channel_do_not_count(
+    def test_publish_lost_on_a_closed_channel_does_not_limit_a_multiple_confirm(
         self, server: FaultServer, faults: Faults
     ) -> None:
         faults.on("basic.publish", body=b"lost").drop()
@@ -116,19 +132,23 @@ class TestMultiple:
 
 
 class TestWithoutRules:
-    def test_they_are_gathered_again(self, server: FaultServer, faults: Faults) -> None:
+    def test_confirms_are_combined_after_a_confirm_rule_is_removed(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("confirm").drop().remove()
         publisher = server.publisher()
         publisher.client.send_bytes(publish_bytes(b"1", "q") * 3)
         assert publisher.confirms == ["ack 3 multiple"]
 
-    def test_a_look_at_publishes_leaves_them_gathered(self, server: FaultServer, faults: Faults) -> None:
+    def test_rule_that_only_calls_leaves_confirms_combined(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").call(lambda group: None)
         publisher = server.publisher()
         publisher.client.send_bytes(publish_bytes(b"1", "q") * 3)
         assert publisher.confirms == ["ack 3 multiple"]
 
-    def test_a_rule_that_goes_while_they_are_due(self, server: FaultServer, faults: Faults) -> None:
+    def test_confirms_are_combined_if_their_rule_is_removed_before_they_are_sent(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         """It was there when the publishes came and is not when they are confirmed."""
         rule = faults.on("confirm").hold()
         spy = faults.on("basic.publish", body=b"2")
@@ -139,7 +159,9 @@ class TestWithoutRules:
 
 
 class TestStreamsAndQuorumQueues:
-    def test_they_confirm_as_well(self, server: FaultServer, faults: Faults) -> None:
+    def test_confirms_of_a_quorum_queue_are_held_and_released_as_multiple(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("confirm", queue="quorum").hold()
         client = server.client()
         client.declare("quorum", durable=True, arguments={"x-queue-type": "quorum"})
@@ -187,7 +209,7 @@ _STEPS = st.one_of(
 
 @examples(300)
 @given(st.lists(_STEPS, max_size=25))
-def test_every_publish_gets_the_confirm_that_rules_leave_it(steps: list[tuple[str, Any]]) -> None:
+def test_every_publish_is_confirmed_once_as_the_rules_decide(steps: list[tuple[str, Any]]) -> None:
     """Once, by its own number; one that a rule has lost gets none, also not along with another."""
     server = FaultServer(trace=False)
     publisher = server.publisher()

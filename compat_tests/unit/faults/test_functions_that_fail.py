@@ -39,7 +39,9 @@ def passes_on(server: FaultServer) -> None:
         lambda faults: faults.on("basic.publish").delay(0).call(fails),
     ],
 )
-def test_every_function(server: FaultServer, faults: Faults, make: Any) -> None:
+def test_exception_of_a_function_is_kept_in_its_rule_and_the_publish_passes(
+    server: FaultServer, faults: Faults, make: Any
+) -> None:
     rule: Rule = make(faults)
     publisher = server.publisher()
     publisher.publish(b"1", headers={"x": 1})
@@ -55,7 +57,9 @@ def test_every_function(server: FaultServer, faults: Faults, make: Any) -> None:
     assert server.said[-1].endswith("has failed: Mistake('by mistake')")
 
 
-def test_late_actions(server: FaultServer, faults: Faults) -> None:
+def test_exception_of_a_function_after_a_delay_is_kept_in_its_rule(
+    server: FaultServer, faults: Faults
+) -> None:
     rule = faults.on("basic.publish").delay(1).call(fails)
     publisher = server.publisher()
     publisher.publish(b"1")
@@ -64,14 +68,14 @@ def test_late_actions(server: FaultServer, faults: Faults) -> None:
     assert isinstance(rule.error, Mistake)
 
 
-def test_the_actions_behind_it_are_done(server: FaultServer, faults: Faults) -> None:
+def test_actions_after_a_failed_call_are_carried_out(server: FaultServer, faults: Faults) -> None:
     faults.on("basic.publish").call(fails).nack()
     publisher = server.publisher()
     publisher.publish(b"1")
     assert publisher.confirms == ["nack 1"]
 
 
-def test_verify_raises_it_once(server: FaultServer, faults: Faults) -> None:
+def test_verify_raises_the_exception_of_a_function_once(server: FaultServer, faults: Faults) -> None:
     faults.on("basic.publish").call(fails)
     passes_on(server)
     with pytest.raises(Mistake):
@@ -79,7 +83,7 @@ def test_verify_raises_it_once(server: FaultServer, faults: Faults) -> None:
     faults.verify()
 
 
-def test_who_has_waited_is_not_told_again(server: FaultServer, faults: Faults) -> None:
+def test_exception_raised_by_wait_is_not_raised_again(server: FaultServer, faults: Faults) -> None:
     rule = faults.on("basic.publish").call(fails)
     passes_on(server)
     with pytest.raises(Mistake):
@@ -88,7 +92,7 @@ def test_who_has_waited_is_not_told_again(server: FaultServer, faults: Faults) -
     faults.verify()
 
 
-def test_only_the_first_is_kept(server: FaultServer, faults: Faults) -> None:
+def test_rule_keeps_the_first_exception_of_its_function(server: FaultServer, faults: Faults) -> None:
     errors = [Mistake("one"), Mistake("two")]
 
     def fail(group: FrameGroup) -> None:
@@ -99,15 +103,17 @@ def test_only_the_first_is_kept(server: FaultServer, faults: Faults) -> None:
     assert rule.error is errors[0]
 
 
-def test_failures_of_pytest(server: FaultServer, faults: Faults) -> None:
-    """They are no Exception."""
+def test_verify_raises_a_pytest_failure_of_a_function(server: FaultServer, faults: Faults) -> None:
+    """It is no `Exception`."""
     faults.on("basic.publish").call(lambda group: pytest.fail("not so"))
     passes_on(server)
     with pytest.raises(BaseException, match="not so"):
         faults.verify()
 
 
-def test_a_function_that_makes_what_no_frame_can_carry(server: FaultServer, faults: Faults) -> None:
+def test_replaced_routing_key_of_300_bytes_is_an_error_and_the_publish_passes(
+    server: FaultServer, faults: Faults
+) -> None:
     rule = faults.on("basic.publish").replace(routing_key=lambda old: "x" * 300)
     publisher = server.publisher()
     publisher.publish(b"1")
@@ -115,7 +121,7 @@ def test_a_function_that_makes_what_no_frame_can_carry(server: FaultServer, faul
     assert rule.error is not None
 
 
-def test_who_interrupts_is_not_kept_from_it(server: FaultServer, faults: Faults) -> None:
+def test_keyboard_interrupt_in_a_function_is_raised_at_once(server: FaultServer, faults: Faults) -> None:
     def interrupt(_: FrameGroup) -> None:
         raise KeyboardInterrupt
 

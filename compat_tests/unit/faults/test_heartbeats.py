@@ -29,7 +29,7 @@ def heartbeats(client: Client) -> int:
     return count
 
 
-def test_those_of_the_client_are_ignored(server: FaultServer, faults: Faults) -> None:
+def test_connection_with_dropped_client_heartbeats_is_aborted(server: FaultServer, faults: Faults) -> None:
     rule = faults.on("heartbeat").drop()
     client = server.client(heartbeat=5)
     beat(server, client, 9)
@@ -39,7 +39,7 @@ def test_those_of_the_client_are_ignored(server: FaultServer, faults: Faults) ->
     assert rule.hits >= 10
 
 
-def test_only_rules_that_drop_heartbeats_of_the_client_hold_it_to_them(faults: Faults) -> None:
+def test_only_rules_that_drop_received_heartbeats_enforce_heartbeats(faults: Faults) -> None:
     held: list[bool] = []
     port: Any = SimpleNamespace(enforce_heartbeats=lambda: held.append(True))
     rules = [
@@ -54,7 +54,9 @@ def test_only_rules_that_drop_heartbeats_of_the_client_hold_it_to_them(faults: F
     assert held == [True]
 
 
-def test_anything_else_is_a_sign_of_life(server: FaultServer, faults: Faults) -> None:
+def test_client_with_dropped_heartbeats_stays_connected_while_it_sends_methods(
+    server: FaultServer, faults: Faults
+) -> None:
     faults.on("heartbeat").drop()
     client = server.client(heartbeat=5)
     for _ in range(5):
@@ -63,7 +65,9 @@ def test_anything_else_is_a_sign_of_life(server: FaultServer, faults: Faults) ->
     assert not client.closed
 
 
-def test_with_the_rule_they_count_no_more_without_it_they_do(server: FaultServer, faults: Faults) -> None:
+def test_client_heartbeats_count_again_after_the_drop_rule_is_removed(
+    server: FaultServer, faults: Faults
+) -> None:
     client = server.client(heartbeat=5)
     with faults.on("heartbeat").drop():
         beat(server, client, 6)
@@ -71,7 +75,7 @@ def test_with_the_rule_they_count_no_more_without_it_they_do(server: FaultServer
     assert not client.closed
 
 
-def test_on_one_connection(server: FaultServer, faults: Faults) -> None:
+def test_heartbeats_are_dropped_on_the_named_connection_only(server: FaultServer, faults: Faults) -> None:
     faults.on("heartbeat", connection="c1").drop()
     one, two = server.client(heartbeat=5), server.client(heartbeat=5)
     for _ in range(15):
@@ -82,7 +86,7 @@ def test_on_one_connection(server: FaultServer, faults: Faults) -> None:
     assert (one.closed, two.closed) == (True, False)
 
 
-def test_those_of_the_broker_are_not_sent(server: FaultServer, faults: Faults) -> None:
+def test_dropped_heartbeats_of_the_broker_are_not_sent(server: FaultServer, faults: Faults) -> None:
     client = server.client(heartbeat=4)
     rule = faults.on("heartbeat", direction="sent").drop().times(2)
     beat(server, client, 5)
@@ -91,7 +95,7 @@ def test_those_of_the_broker_are_not_sent(server: FaultServer, faults: Faults) -
     assert heartbeats(client) > 0
 
 
-def test_late_ones(server: FaultServer, faults: Faults) -> None:
+def test_delayed_heartbeat_of_the_broker_is_sent_late(server: FaultServer, faults: Faults) -> None:
     client = server.client(heartbeat=8)
     faults.on("heartbeat", direction="sent").delay(3).once()
     server.advance(6)
@@ -102,10 +106,8 @@ def test_late_ones(server: FaultServer, faults: Faults) -> None:
     assert heartbeats(client) == 1
 
 
-def test_a_delay_of_what_is_received_is_a_sign_of_life_all_the_same(
-    server: FaultServer, faults: Faults
-) -> None:
-    """The bytes have come; what waits behind it is what is on no channel, which is nothing."""
+def test_delayed_client_heartbeats_keep_the_connection_open(server: FaultServer, faults: Faults) -> None:
+    """Their bytes have come, and they are on no channel that could wait."""
     faults.on("heartbeat").delay(1)
     client = server.client(heartbeat=5)
     beat(server, client, 20)

@@ -27,7 +27,7 @@ def out_of_the_way(server: FaultServer) -> bool:
     return server.state.tap is server.recorder
 
 
-def test_a_rule_that_its_own_function_removes_after_a_delay_leaves_nothing(
+def test_rule_removed_by_its_own_function_after_a_delay_passes_the_publish(
     server: FaultServer, faults: Faults
 ) -> None:
     rule = faults.on("basic.publish").delay(1)
@@ -40,7 +40,7 @@ def test_a_rule_that_its_own_function_removes_after_a_delay_leaves_nothing(
 
 
 @pytest.mark.parametrize("how", ["hold", "delay"])
-def test_a_rule_that_its_own_function_removes_neither_holds_nor_delays(
+def test_rule_removed_by_its_own_function_neither_holds_nor_delays(
     server: FaultServer, faults: Faults, how: str
 ) -> None:
     rule = faults.on("basic.publish").call(lambda group: rule.remove())
@@ -54,7 +54,7 @@ def test_a_rule_that_its_own_function_removes_neither_holds_nor_delays(
 
 
 @pytest.mark.parametrize("active", [True, False])
-def test_channels_are_told_to_stop_or_to_go_on_and_the_opposite_in_the_end(
+def test_channel_flow_fault_sends_the_opposite_flow_when_removed(
     server: FaultServer, faults: Faults, active: bool
 ) -> None:
     client = server.client()
@@ -66,8 +66,9 @@ def test_channels_are_told_to_stop_or_to_go_on_and_the_opposite_in_the_end(
 
 class TestInTheMidstOfAContent:
     @pytest.mark.parametrize("when", [1, 2, 3])
-    def test_a_rule_comes(self, server: FaultServer, faults: Faults, when: int) -> None:
-        """It looks at the next one."""
+    def test_rule_added_within_a_content_applies_to_the_next_publish(
+        self, server: FaultServer, faults: Faults, when: int
+    ) -> None:
         publisher = server.publisher()
         for number, piece in enumerate(PIECES):
             if number == when:
@@ -78,7 +79,9 @@ class TestInTheMidstOfAContent:
         assert publisher.stored == [b"body"]
 
     @pytest.mark.parametrize("when", [1, 2, 3])
-    def test_a_rule_goes(self, server: FaultServer, faults: Faults, when: int) -> None:
+    def test_rule_removed_within_a_content_does_not_apply_to_it(
+        self, server: FaultServer, faults: Faults, when: int
+    ) -> None:
         rule = faults.on("basic.publish").nack()
         publisher = server.publisher()
         for number, piece in enumerate(PIECES):
@@ -90,7 +93,9 @@ class TestInTheMidstOfAContent:
         assert publisher.stored == [b"body"]
 
     @pytest.mark.parametrize("when", [1, 2, 3])
-    def test_one_of_two_goes(self, server: FaultServer, faults: Faults, when: int) -> None:
+    def test_second_rule_applies_if_the_first_is_removed_within_a_content(
+        self, server: FaultServer, faults: Faults, when: int
+    ) -> None:
         first = faults.on("basic.publish").drop()
         faults.on("basic.publish").nack()
         publisher = server.publisher()
@@ -101,7 +106,7 @@ class TestInTheMidstOfAContent:
         assert publisher.confirms == ["nack 1"]
 
     @pytest.mark.parametrize("when", [1, 2, 3])
-    def test_the_channel_is_closed_by_the_broker(
+    def test_publish_cut_off_by_a_channel_close_of_the_broker_is_no_hit(
         self, server: FaultServer, faults: Faults, when: int
     ) -> None:
         rule = faults.on("basic.publish").drop()
@@ -118,15 +123,18 @@ class TestInTheMidstOfAContent:
         assert client.count("q") == 0
         assert rule.hits == 0
 
-    def test_something_else_comes_instead(self, server: FaultServer, faults: Faults) -> None:
-        """An error of the client's is the same with a rule."""
+    def test_unexpected_frame_within_a_content_is_the_same_error_with_a_rule(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish")
         for wrong in (bytes_of(m.QueueDeclare(queue="q")), PIECES[2], PIECES[0]):
             client = server.client()
             client.send_bytes(PIECES[0] + wrong)
             client.expect_connection_close(505)
 
-    def test_single_octets(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_sent_in_single_bytes_is_replaced_by_a_rule(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("basic.publish", body=b"body").replace(body=b"other")
         publisher = server.publisher()
         for octet in b"".join(PIECES):
@@ -135,7 +143,7 @@ class TestInTheMidstOfAContent:
 
 
 class TestPublishesThatCount:
-    def test_not_on_a_closing_channel(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_on_a_closing_channel_is_no_hit(self, server: FaultServer, faults: Faults) -> None:
         """The broker discards them, so there is nothing to do something to."""
         rule = faults.on("basic.publish").nack()
         client = server.client()
@@ -145,7 +153,7 @@ class TestPublishesThatCount:
         client.expect_nothing()
         assert rule.hits == 0
 
-    def test_not_on_a_channel_that_is_not_open(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_on_an_unopened_channel_is_no_hit(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("basic.publish").nack()
         client = server.client(channels=0)
         client.send_bytes(b"".join(PIECES))
@@ -156,7 +164,9 @@ class TestPublishesThatCount:
 class TestWhatWaitsWhenItsRuleGoes:
     @pytest.mark.parametrize("subject", ["basic.publish", "confirm", "basic.deliver"])
     @pytest.mark.parametrize("how", ["delay", "hold", "hold and delay"])
-    def test_it_goes_on_at_once(self, server: FaultServer, faults: Faults, subject: str, how: str) -> None:
+    def test_waiting_methods_pass_when_the_faults_are_cleared(
+        self, server: FaultServer, faults: Faults, subject: str, how: str
+    ) -> None:
         publisher = server.publisher()
         consumer = server.client()
         consumer.consume("q", "tag", no_ack=True)
@@ -174,7 +184,9 @@ class TestWhatWaitsWhenItsRuleGoes:
         consumer.expect_nothing()
         publisher.client.expect_nothing()
 
-    def test_also_when_it_waits_for_the_second_time(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_held_for_the_second_time_passes_when_its_rule_is_removed(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("basic.publish").delay(1).hold().delay(1).hold()
         publisher = server.publisher()
         publisher.publish(b"1")
@@ -184,7 +196,7 @@ class TestWhatWaitsWhenItsRuleGoes:
         rule.remove()
         assert publisher.confirms == ["ack 1"]
 
-    def test_only_what_is_its_own(self, server: FaultServer, faults: Faults) -> None:
+    def test_removed_rule_releases_its_own_confirms_only(self, server: FaultServer, faults: Faults) -> None:
         one = faults.on("confirm", body=b"1").hold()
         two = faults.on("confirm", body=b"2").hold()
         publisher = server.publisher()
@@ -195,7 +207,9 @@ class TestWhatWaitsWhenItsRuleGoes:
 
 
 class TestWhatWaitsWhenItsChannelGoes:
-    def test_a_delivery_is_not_for_the_next_of_that_number(self, server: FaultServer, faults: Faults) -> None:
+    def test_delayed_delivery_is_not_sent_on_a_reopened_channel(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.deliver").delay(1).once()
         client = server.client()
         client.declare("q")
@@ -211,7 +225,9 @@ class TestWhatWaitsWhenItsChannelGoes:
         assert server.said[-1].endswith("is not sent: its channel has been closed")
 
     @pytest.mark.parametrize("how", ["client", "broker"])
-    def test_a_confirm(self, server: FaultServer, faults: Faults, how: str) -> None:
+    def test_held_confirm_is_not_sent_on_a_reopened_channel(
+        self, server: FaultServer, faults: Faults, how: str
+    ) -> None:
         rule = faults.on("confirm").hold()
         publisher = server.publisher()
         publisher.publish(b"1")
@@ -229,7 +245,7 @@ class TestWhatWaitsWhenItsChannelGoes:
         rule.release()
         assert publisher.confirms == ["ack 1"]
 
-    def test_a_publish_is_dealt_with_before_the_close_behind_it(
+    def test_delayed_publish_is_stored_before_the_channel_close_behind_it(
         self, server: FaultServer, faults: Faults
     ) -> None:
         faults.on("basic.publish").delay(1)
@@ -242,7 +258,9 @@ class TestWhatWaitsWhenItsChannelGoes:
         publisher.client.expect(m.ChannelCloseOk)
         assert publisher.stored == [b"1"]
 
-    def test_a_publish_on_a_channel_that_the_broker_closes(self, server: FaultServer, faults: Faults) -> None:
+    def test_delayed_publish_is_discarded_when_the_broker_closes_its_channel(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish").delay(1)
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
@@ -260,7 +278,9 @@ class TestWhatWaitsWhenItsChannelGoes:
 class TestWhatWaitsWhenItsConnectionGoes:
     @pytest.mark.parametrize("subject", ["basic.publish", "confirm"])
     @pytest.mark.parametrize("end", ["lost", "closed", "restart", "crash"])
-    def test_it_is_forgotten(self, server: FaultServer, faults: Faults, subject: str, end: str) -> None:
+    def test_waiting_methods_are_discarded_when_their_connection_ends(
+        self, server: FaultServer, faults: Faults, subject: str, end: str
+    ) -> None:
         held = faults.on(subject, body=b"1").hold()
         faults.on(subject, body=b"2").delay(5)
         one, two = server.publisher(), server.publisher()
@@ -284,7 +304,7 @@ class TestWhatWaitsWhenItsConnectionGoes:
         publisher.publish(b"1")
         assert publisher.confirms == ["ack 1"]
 
-    def test_rules_look_at_the_connections_to_come(self, server: FaultServer, faults: Faults) -> None:
+    def test_rule_applies_to_connections_after_a_restart(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").nack()
         server.publisher().publish(b"1")
         server.restart()
@@ -292,8 +312,9 @@ class TestWhatWaitsWhenItsConnectionGoes:
         publisher.publish(b"1")
         assert publisher.confirms == ["nack 1"]
 
-    def test_an_end_that_comes_too_late(self, server: FaultServer, faults: Faults) -> None:
-        """What was to end has ended by itself."""
+    def test_close_channel_on_a_lost_connection_has_no_effect(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.deliver").close_channel()
         client = server.client()
         client.declare("q")
@@ -307,7 +328,9 @@ class TestWhatWaitsWhenItsConnectionGoes:
 
 
 class TestBlocked:
-    def test_who_publishes_is_told_when_the_header_comes(self, server: FaultServer, faults: Faults) -> None:
+    def test_publisher_is_blocked_when_the_content_header_arrives_during_an_alarm(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         """As without a rule; and the publish goes on when the alarm is over."""
         faults.on("basic.publish")
         client = server.client(client_properties={"capabilities": {"connection.blocked": True}})
@@ -322,7 +345,7 @@ class TestBlocked:
         client.expect(m.ConnectionUnblocked, 0)
         assert client.count("q") == 1
 
-    def test_what_was_held_before_is_dealt_with_in_an_alarm(
+    def test_publish_held_before_an_alarm_is_stored_when_released_during_it(
         self, server: FaultServer, faults: Faults
     ) -> None:
         """It had been read; what comes behind it stays whole though half of it was there."""
@@ -358,7 +381,9 @@ class TestBlocked:
 
 
 class TestTransactions:
-    def test_publishes_of_one(self, server: FaultServer, faults: Faults) -> None:
+    def test_publishes_in_a_transaction_are_dropped_and_delayed_by_rules(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish", body=b"1").drop()
         faults.on("basic.publish", body=b"2").delay(1)
         client = server.client()
@@ -371,7 +396,9 @@ class TestTransactions:
         client.expect(m.TxCommitOk)
         assert client.empty("q") == [b"2", b"3"]
 
-    def test_its_commit(self, server: FaultServer, faults: Faults) -> None:
+    def test_close_channel_before_the_answer_to_tx_commit_keeps_the_commit(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("tx.commit").close_channel(when="before")
         client = server.client()
         client.declare("q")
@@ -384,7 +411,9 @@ class TestTransactions:
 
 
 class TestMemory:
-    def test_nothing_grows_while_a_rule_never_fires(self, server: FaultServer, faults: Faults) -> None:
+    def test_memory_of_rules_does_not_grow_while_they_never_fire(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rules = [
             faults.on("basic.publish", body=b"never", optional=True).nack(),
             faults.on("confirm", body=b"never", optional=True).drop(),
@@ -402,8 +431,8 @@ class TestMemory:
             sizes.append(_reachable(server.faults._executor) + sum(_reachable(rule._near) for rule in rules))
         assert sizes[1] == sizes[2]
 
-    def test_the_dead_are_forgotten(self) -> None:
-        """Connections that have ended, and what was under way on them."""
+    def test_ended_connections_are_freed_from_memory(self) -> None:
+        """Also what was under way on them."""
         server = FaultServer(trace=False)
         faults = server.faults
         faults.on("confirm", body=b"never", optional=True).hold()
@@ -418,7 +447,7 @@ class TestMemory:
         gc.collect()
         assert [reference() for reference in references] == [None, None, None]
 
-    def test_also_when_the_tap_was_out_of_the_way_meanwhile(
+    def test_connection_that_ended_while_no_rule_existed_is_freed_from_memory(
         self, server: FaultServer, faults: Faults
     ) -> None:
         client = server.client()
@@ -430,7 +459,7 @@ class TestMemory:
         gc.collect()
         assert reference() is None
 
-    def test_who_sends_on_behind_what_is_held_is_read_no_further(
+    def test_reading_stops_when_too_many_bytes_wait_behind_a_held_publish(
         self, server: FaultServer, faults: Faults
     ) -> None:
         rule = faults.on("basic.publish").hold().once()
@@ -444,7 +473,7 @@ class TestMemory:
         assert len(publisher.stored) == 1 + count
         assert publisher.confirms == [f"ack {tag}" for tag in range(1, count + 2)]
 
-    def test_reading_goes_on_once_no_more_than_half_of_the_limit_waits(
+    def test_reading_resumes_when_at_most_half_of_the_limit_waits(
         self, server: FaultServer, faults: Faults
     ) -> None:
         client = server.client()

@@ -35,7 +35,7 @@ def bodies(server: FaultServer, queue: str = "q") -> list[bytes]:
     return [queued.message.body for queued in server.vhost.queues[queue].ready]
 
 
-def test_nothing_is_made_of_methods_that_no_rule_is_about(
+def test_methods_without_a_rule_make_no_frame_group(
     server: FaultServer, faults: Faults, made: list[str]
 ) -> None:
     client = server.client()
@@ -48,7 +48,7 @@ def test_nothing_is_made_of_methods_that_no_rule_is_about(
     assert made == []
 
 
-def test_a_publish_that_no_rule_can_be_about_is_decided_once(
+def test_publishes_with_a_routing_key_of_no_rule_are_checked_once(
     server: FaultServer, faults: Faults, made: list[str]
 ) -> None:
     client = server.client()
@@ -65,7 +65,9 @@ def test_a_publish_that_no_rule_can_be_about_is_decided_once(
     assert rule.hits == 1
 
 
-def test_it_is_decided_anew_for_a_new_rule_and_another_channel(server: FaultServer, faults: Faults) -> None:
+def test_publish_is_checked_again_for_a_new_rule_and_another_channel(
+    server: FaultServer, faults: Faults
+) -> None:
     client = server.client(channels=2)
     client.declare("q")
     faults.on("basic.publish", routing_key="q", channel=2).drop()
@@ -78,7 +80,7 @@ def test_it_is_decided_anew_for_a_new_rule_and_another_channel(server: FaultServ
     assert bodies(server) == [b"one", b"four"]
 
 
-def test_it_is_decided_for_each_connection_by_itself(server: FaultServer, faults: Faults) -> None:
+def test_publishes_are_checked_on_each_connection_separately(server: FaultServer, faults: Faults) -> None:
     first, second = server.client(), server.client()
     first.declare("q")
     rule = faults.on("basic.publish", connection=second.connection.name).drop()
@@ -87,7 +89,7 @@ def test_it_is_decided_for_each_connection_by_itself(server: FaultServer, faults
     assert (rule.hits, bodies(server)) == (1, [b"m", b"m"])
 
 
-def test_what_only_the_content_tells_is_waited_for(server: FaultServer, faults: Faults) -> None:
+def test_rule_about_body_headers_or_queue_waits_for_the_content(server: FaultServer, faults: Faults) -> None:
     client = server.client()
     client.declare("q")
     faults.on("basic.publish", body=b"x", exchange="").drop()
@@ -100,7 +102,7 @@ def test_what_only_the_content_tells_is_waited_for(server: FaultServer, faults: 
     assert bodies(server) == [b"y", b"z"]
 
 
-def test_a_function_is_asked_once_for_each_publish(server: FaultServer, faults: Faults) -> None:
+def test_function_of_a_condition_is_called_once_for_each_publish(server: FaultServer, faults: Faults) -> None:
     client = server.client()
     client.declare("q")
     asked: list[str] = []
@@ -116,7 +118,7 @@ def test_a_function_is_asked_once_for_each_publish(server: FaultServer, faults: 
     assert bodies(server) == [b"1", b"3"]
 
 
-def test_a_rule_made_while_a_publish_is_passing_is_not_about_it(server: FaultServer, faults: Faults) -> None:
+def test_rule_made_within_a_publish_applies_to_the_next_publish(server: FaultServer, faults: Faults) -> None:
     client = server.client()
     client.declare("q")
     faults.on("basic.publish", routing_key="elsewhere").drop()
@@ -128,7 +130,9 @@ def test_a_rule_made_while_a_publish_is_passing_is_not_about_it(server: FaultSer
     assert (rule.hits, bodies(server)) == (1, [b"x"])
 
 
-def test_a_body_that_begins_like_a_method_is_a_body(server: FaultServer, faults: Faults) -> None:
+def test_body_with_the_bytes_of_a_method_is_not_taken_for_a_method(
+    server: FaultServer, faults: Faults
+) -> None:
     client = server.client()
     client.declare("q")
     faults.on("queue.delete").drop()
@@ -139,7 +143,9 @@ def test_a_body_that_begins_like_a_method_is_a_body(server: FaultServer, faults:
     assert content is not None and content.body == body
 
 
-def test_a_delivery_that_a_rule_is_about_is_seen_first(server: FaultServer, faults: Faults) -> None:
+def test_rule_limited_to_one_hit_drops_the_first_matching_delivery(
+    server: FaultServer, faults: Faults
+) -> None:
     client = server.client()
     client.declare("q")
     rule = faults.on("basic.deliver", routing_key="q").times(1).drop()

@@ -14,14 +14,14 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 
 class TestDrop:
-    def test_a_publish_is_lost_and_never_confirmed(self, server: FaultServer, faults: Faults) -> None:
+    def test_dropped_publish_is_lost_and_not_confirmed(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish", body=b"2").drop()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3")
         assert publisher.confirms == ["ack 1", "ack 3"]
         assert publisher.stored == [b"1", b"3"]
 
-    def test_no_later_confirm_covers_it(self, server: FaultServer, faults: Faults) -> None:
+    def test_later_confirms_do_not_cover_a_dropped_publish(self, server: FaultServer, faults: Faults) -> None:
         """Also when no rule is left."""
         rule = faults.on("basic.publish", body=b"1").drop()
         publisher = server.publisher()
@@ -30,7 +30,7 @@ class TestDrop:
         publisher.client.send_bytes(publish_bytes(b"2", "q") + publish_bytes(b"3", "q"))
         assert publisher.confirms == ["ack 2", "ack 3"]
 
-    def test_a_method_without_an_answer(self, server: FaultServer, faults: Faults) -> None:
+    def test_dropped_method_is_not_carried_out_or_answered(self, server: FaultServer, faults: Faults) -> None:
         faults.on("queue.declare").drop().once()
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
@@ -38,7 +38,9 @@ class TestDrop:
         assert "q" not in server.vhost.queues
         client.declare("q")
 
-    def test_an_ack_is_lost(self, server: FaultServer, faults: Faults) -> None:
+    def test_message_with_dropped_ack_is_requeued_when_the_channel_closes(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.ack").drop()
         client = server.client()
         client.declare("q")
@@ -53,14 +55,14 @@ class TestDrop:
 
 
 class TestNack:
-    def test_without_confirms_it_is_lost(self, server: FaultServer, faults: Faults) -> None:
+    def test_nacked_publish_without_confirms_is_lost(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").nack()
         client = server.client()
         client.declare("q")
         client.publish(routing_key="q")
         assert client.count("q") == 0
 
-    def test_after_a_delay(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_is_nacked_after_a_delay(self, server: FaultServer, faults: Faults) -> None:
         """Nobody is dealing with input when it is refused; the client is told all the same."""
         faults.on("basic.publish", body=b"1").delay(2).nack()
         publisher = server.publisher()
@@ -70,7 +72,9 @@ class TestNack:
         assert publisher.confirms == ["nack 1", "ack 2"]
         assert publisher.stored == [b"2"]
 
-    def test_after_replace_and_duplicate(self, server: FaultServer, faults: Faults) -> None:
+    def test_duplicates_of_a_publish_get_no_confirm_of_their_own(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         """Copies have no place in the count, whatever becomes of them."""
         faults.on("basic.publish", body=b"1").duplicate(2).replace(body=b"x").nack()
         faults.on("basic.publish", body=b"2").duplicate().drop()
@@ -85,7 +89,7 @@ class TestNack:
 
 
 class TestReturn:
-    def test_it_comes_back_and_is_confirmed(self, server: FaultServer, faults: Faults) -> None:
+    def test_returned_publish_comes_back_and_is_confirmed(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").return_message(313, "NO_CONSUMERS").once()
         publisher = server.publisher()
         publisher.publish(b"1", message_id="m")
@@ -95,14 +99,14 @@ class TestReturn:
         assert publisher.confirms == ["ack 1"]
         assert publisher.stored == []
 
-    def test_without_confirms(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_without_confirms_is_returned(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").return_message()
         client = server.client()
         client.publish(b"1", routing_key="q")
         assert client.expect_content(m.BasicReturn).body == b"1"
         client.expect_nothing()
 
-    def test_after_a_delay(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_is_returned_after_a_delay(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").delay(1).return_message()
         publisher = server.publisher()
         publisher.publish(b"1")
@@ -119,7 +123,7 @@ class TestEnds:
         [("instead", [], []), ("before", [b"1"], []), ("after", [b"1"], ["ack 1"])],
     )
     @pytest.mark.parametrize("end", ["channel", "connection", "fin", "reset"])
-    def test_a_publish(
+    def test_end_on_a_publish_comes_instead_of_it_or_before_or_after_its_confirm(
         self,
         server: FaultServer,
         faults: Faults,
@@ -154,7 +158,7 @@ class TestEnds:
         assert publisher.stored == stored
 
     @pytest.mark.parametrize("when", ["instead", "before", "after"])
-    def test_what_was_to_be_confirmed_before_is_confirmed(
+    def test_earlier_publishes_are_confirmed_before_close_channel(
         self, server: FaultServer, faults: Faults, when: Any
     ) -> None:
         """Though it came in one go with the publish at fault."""
@@ -168,7 +172,9 @@ class TestEnds:
         assert "ack 2 multiple" in told or "ack 3 multiple" in told
 
     @pytest.mark.parametrize("when", ["instead", "before", "after"])
-    def test_a_method_with_an_answer(self, server: FaultServer, faults: Faults, when: Any) -> None:
+    def test_close_channel_on_a_declare_comes_instead_of_it_or_before_or_after_its_answer(
+        self, server: FaultServer, faults: Faults, when: Any
+    ) -> None:
         faults.on("queue.declare").close_channel(403, when=when).once()
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
@@ -178,14 +184,18 @@ class TestEnds:
         client.expect_nothing()
         assert ("q" in server.vhost.queues) == (when != "instead")
 
-    def test_instead_of_opening_a_channel(self, server: FaultServer, faults: Faults) -> None:
+    def test_close_channel_on_channel_open_comes_instead_of_its_answer(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("channel.open").close_channel(504).once()
         client = server.client(channels=0)
         client.send(m.ChannelOpen())
         client.expect_channel_close(504)
         client.open_channel()
 
-    def test_methods_of_the_connection_end_the_connection(self, server: FaultServer, faults: Faults) -> None:
+    def test_close_channel_on_a_connection_method_closes_the_connection(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         """A rule about anything may ask for the end of a channel where there is none."""
         client = server.client()
         faults.on("*").close_channel(504).once()
@@ -193,7 +203,9 @@ class TestEnds:
         client.expect_connection_close(504)
 
     @pytest.mark.parametrize("how", ["close", "fin"])
-    def test_in_the_handshake(self, server: FaultServer, faults: Faults, how: str) -> None:
+    def test_connection_open_is_answered_with_a_close_or_a_disconnect(
+        self, server: FaultServer, faults: Faults, how: str
+    ) -> None:
         rule = faults.on("connection.open")
         if how == "close":
             rule.close_connection(530)
@@ -212,7 +224,7 @@ class TestEnds:
         else:
             client.expect_silent_end()
 
-    def test_the_rest_of_what_came_is_not_heard(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_behind_a_disconnect_is_not_stored(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").disconnect()
         publisher = server.publisher()
         publisher.client.send_bytes(publish_bytes(b"1", "q") + publish_bytes(b"2", "q"))
@@ -224,7 +236,7 @@ class TestCrash:
         ("when", "stored", "confirms"),
         [("instead", [], []), ("before", [], []), ("after", [b"1"], ["ack 1"])],
     )
-    def test_a_persistent_publish(
+    def test_persistent_publish_survives_a_crash_only_after_its_confirm(
         self, server: FaultServer, faults: Faults, when: Any, stored: list[bytes], confirms: list[str]
     ) -> None:
         """Before its answer: what was not confirmed is lost. After it: what was confirmed is there."""
@@ -242,7 +254,7 @@ class TestCrash:
         assert server.client().empty("q") == stored
 
     @pytest.mark.parametrize(("when", "bodies"), [("instead", []), ("before", [b"1"]), ("after", [b"1"])])
-    def test_who_consumes_gets_what_was_carried_out(
+    def test_consumer_gets_the_message_of_a_publish_carried_out_before_a_crash(
         self, server: FaultServer, faults: Faults, when: Any, bodies: list[bytes]
     ) -> None:
         consumer = server.client()
@@ -252,7 +264,7 @@ class TestCrash:
         server.client().publish(b"1", routing_key="q", delivery_mode=2)
         assert consumer.bodies() == bodies
 
-    def test_without_its_disk(self, server: FaultServer, faults: Faults) -> None:
+    def test_crash_with_durable_false_loses_durable_queues(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").crash(durable=False)
         client = server.client()
         client.declare("q", durable=True)
@@ -261,7 +273,7 @@ class TestCrash:
         assert server.restarts == [(True, False)]
         assert "q" not in server.vhost.queues
 
-    def test_rules_survive_it(self, server: FaultServer, faults: Faults) -> None:
+    def test_rules_survive_a_crash(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").crash().once()
         faults.on("basic.publish").nack()
         server.client().publish(routing_key="q")
@@ -272,7 +284,9 @@ class TestCrash:
 
 
 class TestRefuseLogin:
-    def test_who_wants_to_know_is_told(self, server: FaultServer, faults: Faults) -> None:
+    def test_refused_login_sends_close_403_to_a_client_with_the_capability(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("connection.start-ok").refuse_login("no way").once()
         client = server.connect()
         client.send_bytes(b"AMQP\0\0\x09\x01")
@@ -281,7 +295,9 @@ class TestRefuseLogin:
         assert client.expect_connection_close(403).reply_text == "ACCESS_REFUSED - no way"
         server.client()
 
-    def test_others_lose_the_connection(self, server: FaultServer, faults: Faults) -> None:
+    def test_refused_login_ends_the_connection_of_a_client_without_the_capability(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("connection.start-ok").refuse_login()
         client = server.connect()
         client.send_bytes(b"AMQP\0\0\x09\x01")
@@ -291,7 +307,9 @@ class TestRefuseLogin:
 
 
 class TestDelay:
-    def test_a_publish_and_what_is_behind_it(self, server: FaultServer, faults: Faults) -> None:
+    def test_delayed_publish_delays_later_methods_of_its_channel(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish", body=b"1").delay(5)
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
@@ -303,8 +321,8 @@ class TestDelay:
         assert publisher._words(publisher.client.inbox.pop(0)) == "ack 2"
         assert publisher.client.expect(m.QueueDeclareOk).message_count == 2
 
-    def test_each_by_itself(self, server: FaultServer, faults: Faults) -> None:
-        """They wait one after another, since a channel is in order."""
+    def test_delayed_publishes_wait_one_after_another(self, server: FaultServer, faults: Faults) -> None:
+        """Since a channel is in order."""
         faults.on("basic.publish").delay(1)
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3")
@@ -312,7 +330,7 @@ class TestDelay:
             server.advance(1)
             assert publisher.confirms == [expected]
 
-    def test_other_channels_go_on(self, server: FaultServer, faults: Faults) -> None:
+    def test_delayed_publish_does_not_delay_other_channels(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").delay(5)
         client = server.client(channels=2)
         client.publish(routing_key="q", channel=1)
@@ -336,7 +354,7 @@ class TestDelay:
         assert due() == due()
         assert len(set(due())) == 5
 
-    def test_none_at_all(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_with_a_delay_of_zero_is_confirmed(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").delay(0)
         publisher = server.publisher()
         publisher.publish(b"1")
@@ -344,7 +362,7 @@ class TestDelay:
 
 
 class TestHold:
-    def test_until_it_is_released(self, server: FaultServer, faults: Faults) -> None:
+    def test_held_publishes_pass_when_released(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("basic.publish").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
@@ -353,7 +371,9 @@ class TestHold:
         assert publisher.confirms == ["ack 1", "ack 2"]
         assert rule.held == 0
 
-    def test_one_after_another(self, server: FaultServer, faults: Faults) -> None:
+    def test_release_of_a_count_releases_that_many_publishes(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("basic.publish").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3")
@@ -364,7 +384,9 @@ class TestHold:
         assert publisher.confirms == ["ack 2", "ack 3"]
         assert rule.release() == 0
 
-    def test_the_latest_first(self, server: FaultServer, faults: Faults) -> None:
+    def test_release_in_reverse_starts_with_the_latest_publish(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("basic.publish").hold()
         client = server.client(channels=3)
         client.declare("q")
@@ -374,14 +396,16 @@ class TestHold:
         rule.release(reverse=True)
         assert client.empty("q") == [b"3", b"2", b"1"]
 
-    def test_removal_lets_go(self, server: FaultServer, faults: Faults) -> None:
+    def test_held_publishes_pass_when_their_rule_is_removed(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         publisher = server.publisher()
         with faults.on("basic.publish").hold():
             publisher.publish(b"1", b"2")
             assert publisher.confirms == []
         assert publisher.confirms == ["ack 1", "ack 2"]
 
-    def test_what_comes_behind_it_is_done_then(self, server: FaultServer, faults: Faults) -> None:
+    def test_actions_after_hold_are_carried_out_on_release(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("basic.publish").hold().nack()
         publisher = server.publisher()
         publisher.publish(b"1")
@@ -389,7 +413,7 @@ class TestHold:
         rule.release()
         assert publisher.confirms == ["nack 1"]
 
-    def test_twice(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_held_twice_needs_two_releases(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("basic.publish").hold().hold()
         publisher = server.publisher()
         publisher.publish(b"1")
@@ -398,8 +422,9 @@ class TestHold:
         assert (rule.release(), rule.held) == (1, 0)
         assert publisher.confirms == ["ack 1"]
 
-    def test_two_rules_on_one_channel(self, server: FaultServer, faults: Faults) -> None:
-        """What was behind one may be held by the other."""
+    def test_publish_behind_a_held_publish_can_be_held_by_another_rule(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         one = faults.on("basic.publish", body=b"1").hold()
         two = faults.on("basic.publish", body=b"2").hold()
         publisher = server.publisher()
@@ -411,8 +436,10 @@ class TestHold:
         two.release()
         assert publisher.confirms == ["ack 2", "ack 3"]
 
-    def test_a_sent_one_does_not_stir_received_ones(self, server: FaultServer, faults: Faults) -> None:
-        """They have nothing to wait for in each other, though they are on one channel."""
+    def test_release_of_a_confirm_does_not_release_held_publishes(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
+        """Although both are on one channel."""
         publishes = faults.on("basic.publish", body=b"2").hold()
         confirms = faults.on("confirm").hold()
         publisher = server.publisher()
@@ -426,21 +453,27 @@ class TestHold:
 
 
 class TestDuplicate:
-    def test_it_is_there_more_than_once_and_confirmed_once(self, server: FaultServer, faults: Faults) -> None:
+    def test_duplicated_publish_is_stored_several_times_and_confirmed_once(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish", body=b"1").duplicate(2)
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
         assert publisher.stored == [b"1", b"1", b"1", b"2"]
         assert publisher.confirms == ["ack 1", "ack 2"]
 
-    def test_without_confirms(self, server: FaultServer, faults: Faults) -> None:
+    def test_duplicated_publish_without_confirms_is_stored_twice(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish").duplicate()
         client = server.client()
         client.declare("q")
         client.publish(routing_key="q")
         assert client.count("q") == 2
 
-    def test_in_a_transaction(self, server: FaultServer, faults: Faults) -> None:
+    def test_duplicated_publish_in_a_transaction_is_stored_twice_on_commit(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish").duplicate()
         client = server.client()
         client.declare("q")
@@ -450,7 +483,7 @@ class TestDuplicate:
         client.call(m.TxCommit(), m.TxCommitOk)
         assert client.count("q") == 2
 
-    def test_a_method_is_answered_twice(self, server: FaultServer, faults: Faults) -> None:
+    def test_duplicated_method_is_answered_twice(self, server: FaultServer, faults: Faults) -> None:
         faults.on("queue.declare").duplicate()
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
@@ -459,7 +492,9 @@ class TestDuplicate:
 
 
 class TestReplace:
-    def test_fields_body_and_properties(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_is_stored_with_its_replaced_routing_key_body_and_properties(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish").replace(
             routing_key="q",
             body=lambda body: body.upper(),
@@ -474,13 +509,15 @@ class TestReplace:
         assert got.properties == BasicProperties(message_id="m!", type="t", content_type="text/plain")
         assert publisher.confirms == ["ack 1"]
 
-    def test_a_body_of_many_frames(self, server: FaultServer, faults: Faults) -> None:
+    def test_replaced_body_may_be_larger_than_a_frame(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").replace(body=b"x" * 20_000)
         publisher = server.publisher(frame_max=8192)
         publisher.publish(b"small")
         assert publisher.stored == [b"x" * 20_000]
 
-    def test_nothing_is_a_body(self, server: FaultServer, faults: Faults) -> None:
+    def test_body_and_headers_can_be_replaced_by_empty_values(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish").replace(body="", headers=None)
         publisher = server.publisher()
         publisher.publish(b"body", headers={"a": 1})
@@ -488,14 +525,16 @@ class TestReplace:
         assert got is not None
         assert (got.body, got.properties) == (b"", BasicProperties())
 
-    def test_only_methods_that_have_the_field(self, server: FaultServer, faults: Faults) -> None:
+    def test_field_is_replaced_only_in_methods_that_have_it(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("queue.declare", "exchange.declare").replace(type="fanout")
         client = server.client()
         client.declare("q")
         client.call(m.ExchangeDeclare(exchange="e", type="direct"), m.ExchangeDeclareOk)
         assert server.vhost.exchanges["e"].type_name == "fanout"
 
-    def test_a_heartbeat_has_no_fields(self, server: FaultServer, faults: Faults) -> None:
+    def test_replaced_field_on_a_heartbeat_is_no_error(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("heartbeat", "queue.declare").replace(queue="other")
         client = server.client()
         client.send_frame(8, 0, b"")
@@ -504,7 +543,9 @@ class TestReplace:
         assert list(server.vhost.queues) == ["other"]
 
     @pytest.mark.parametrize("channel", [2, lambda channel: channel + 1])
-    def test_another_channel(self, server: FaultServer, faults: Faults, channel: Any) -> None:
+    def test_method_with_replaced_channel_is_answered_on_that_channel(
+        self, server: FaultServer, faults: Faults, channel: Any
+    ) -> None:
         faults.on("queue.declare", channel=1).replace(channel=channel)
         client = server.client(channels=2)
         client.call(m.ConfirmSelect(), m.ConfirmSelectOk, 2)
@@ -513,7 +554,9 @@ class TestReplace:
 
 
 class TestCall:
-    def test_it_passes(self, server: FaultServer, faults: Faults) -> None:
+    def test_function_gets_the_publish_and_the_publish_passes(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         seen: list[FrameGroup] = []
         faults.on("basic.publish").call(seen.append)
         publisher = server.publisher()
@@ -528,7 +571,7 @@ class TestCall:
             "<basic.publish exchange='' routing_key='q' received on 127.0.0.1:50001 -> 127.0.0.1:0 channel 1>"
         )
 
-    def test_it_may_make_and_remove_rules(self, server: FaultServer, faults: Faults) -> None:
+    def test_function_may_make_and_remove_rules(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("basic.publish").once()
 
         def change(group: FrameGroup) -> None:
@@ -540,7 +583,7 @@ class TestCall:
         publisher.publish(b"1", b"2")
         assert publisher.confirms == ["ack 1", "nack 2"]
 
-    def test_it_may_remove_the_last_rule(self, server: FaultServer, faults: Faults) -> None:
+    def test_function_may_remove_the_last_rule(self, server: FaultServer, faults: Faults) -> None:
         """What it was called with is not lost thereby, received or sent."""
         received = faults.on("basic.publish")
         received.call(lambda group: received.remove())
@@ -557,7 +600,7 @@ class TestCall:
         assert publisher.confirms == ["ack 3"]
         assert publisher.stored == [b"1", b"2", b"3"]
 
-    def test_it_may_release_what_other_connections_wait_for(
+    def test_function_may_release_a_publish_held_on_another_connection(
         self, server: FaultServer, faults: Faults
     ) -> None:
         """Those are not being dealt with, so nobody else would send their confirms."""
@@ -570,7 +613,9 @@ class TestCall:
 
 
 class TestSeveralActions:
-    def test_in_the_order_they_are_named(self, server: FaultServer, faults: Faults) -> None:
+    def test_actions_are_carried_out_in_the_order_of_their_calls(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         seen: list[bytes] = []
         faults.on("basic.publish").replace(body=b"one").call(
             lambda group: seen.append(group.body)
@@ -579,14 +624,18 @@ class TestSeveralActions:
         publisher.publish(b"1")
         assert (seen, publisher.stored) == ([b"one"], [b"one", b"one"])
 
-    def test_nack_and_then_the_end(self, server: FaultServer, faults: Faults) -> None:
+    def test_nack_is_sent_before_the_close_of_the_connection(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish").nack().close_connection(320, when="after")
         publisher = server.publisher()
         publisher.publish(b"1")
         assert publisher._words(publisher.client.take_frame()) == "nack 1"
         publisher.client.expect_connection_close(320)
 
-    def test_return_and_then_the_end(self, server: FaultServer, faults: Faults) -> None:
+    def test_return_and_confirm_are_sent_before_the_disconnect(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish").return_message().disconnect(when="after")
         publisher = server.publisher()
         publisher.publish(b"1")
@@ -594,7 +643,9 @@ class TestSeveralActions:
         assert publisher._words(publisher.client.take_frame()) == "ack 1"
         assert publisher.client.closed
 
-    def test_a_delay_and_then_the_end(self, server: FaultServer, faults: Faults) -> None:
+    def test_delayed_method_closes_its_channel_after_the_delay(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("queue.declare").delay(1).close_channel(405)
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
@@ -608,7 +659,9 @@ class TestPart:
         return bytes_of((2, CONTENT_HEADER.pack(60, 0, size) + b"\0\0"))
 
     @pytest.mark.parametrize("size", [0, 4])
-    def test_between_header_and_body(self, server: FaultServer, faults: Faults, size: int) -> None:
+    def test_disconnect_on_the_header_part_comes_before_the_body(
+        self, server: FaultServer, faults: Faults, size: int
+    ) -> None:
         rule = faults.on("basic.publish", part="header").disconnect()
         client = server.client()
         client.send(m.BasicPublish(routing_key="q"))
@@ -617,7 +670,7 @@ class TestPart:
         assert rule.hits == 1
         client.expect_silent_end()
 
-    def test_a_slow_body(self, server: FaultServer, faults: Faults) -> None:
+    def test_delay_on_the_header_part_delays_the_publish(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish", part="header").delay(1)
         publisher = server.publisher()
         publisher.publish(b"12345678", frame_size=3)
@@ -626,7 +679,9 @@ class TestPart:
         assert publisher.stored == [b"12345678"]
         assert publisher.confirms == ["ack 1"]
 
-    def test_properties_are_known_by_then(self, server: FaultServer, faults: Faults) -> None:
+    def test_rule_about_the_header_part_considers_properties(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("basic.publish", part="header", message_id="m").close_channel()
         client = server.client()
         client.publish(b"1", message_id="n")
@@ -634,7 +689,9 @@ class TestPart:
         client.publish(b"1", message_id="m")
         client.expect_channel_close(406)
 
-    def test_who_only_looks_on(self, server: FaultServer, faults: Faults) -> None:
+    def test_rules_without_actions_about_the_header_and_the_publish_both_fire(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         half = faults.on("basic.publish", part="header")
         whole = faults.on("basic.publish")
         publisher = server.publisher()
