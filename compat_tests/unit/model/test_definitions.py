@@ -42,7 +42,7 @@ def loaded(definitions: Any, personality: str = "rabbitmq-4.2") -> Server:
 
 
 @pytest.mark.parametrize("path", EXPORTS, ids=lambda path: path.stem)
-def test_an_export_is_in_force(path: Path) -> None:
+def test_loaded_export_takes_effect_in_broker(path: Path) -> None:
     server = loaded(json.loads(path.read_text()), path.stem)
     shop = server.state.virtual_hosts["shop"]
     assert (shop.metadata.description, shop.metadata.tags) == ("Orders", ("production",))
@@ -58,7 +58,7 @@ def test_an_export_is_in_force(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", EXPORTS, ids=lambda path: path.stem)
-def test_an_export_comes_out_as_it_went_in(path: Path) -> None:
+def test_loaded_export_is_dumped_unchanged(path: Path) -> None:
     export = json.loads(path.read_text())
     dumped = dump_definitions(loaded(export, path.stem).state)
     if path.stem == "rabbitmq-3.13":  # What was set by command is exported as a list of pairs.
@@ -70,7 +70,7 @@ def test_an_export_comes_out_as_it_went_in(path: Path) -> None:
 
 @pytest.mark.parametrize("personality", RABBITS)
 @pytest.mark.parametrize("path", EXPORTS, ids=lambda path: path.stem)
-def test_an_export_of_one_version_loads_into_others(path: Path, personality: str) -> None:
+def test_export_of_one_version_loads_into_every_version(path: Path, personality: str) -> None:
     dumped = dump_definitions(loaded(json.loads(path.read_text()), personality).state)
     assert dump_definitions(loaded(dumped, personality).state) == dumped
 
@@ -84,7 +84,7 @@ def test_an_export_of_one_version_loads_into_others(path: Path, personality: str
         ("rabbitmq-4.3", {}, None),
     ],
 )
-def test_each_version_has_its_shape(personality: str, limits: Any, outside: str | None) -> None:
+def test_dump_has_shape_of_version(personality: str, limits: Any, outside: str | None) -> None:
     dumped = dump_definitions(fresh(personality).state)
     [host] = dumped["vhosts"]
     assert host["limits"] == limits
@@ -94,7 +94,7 @@ def test_each_version_has_its_shape(personality: str, limits: Any, outside: str 
     assert ("explanation" in dumped) is (personality != "rabbitmq-3.13")
 
 
-def test_an_export_of_one_virtual_host_goes_into_it() -> None:
+def test_export_of_one_virtual_host_loads_only_into_existing_virtual_host() -> None:
     export = {
         "rabbitmq_definition_format": "single_virtual_host",
         "original_vhost_name": "shop",
@@ -115,7 +115,7 @@ def test_an_export_of_one_virtual_host_goes_into_it() -> None:
     assert shop.limits.max_queues == 7
 
 
-def test_tags_may_be_text_and_arguments_an_empty_list() -> None:
+def test_tags_as_text_and_arguments_as_empty_list_are_accepted() -> None:
     server = loaded(
         {
             "users": [{"name": "a", "password": "a", "tags": "monitoring, management", "limits": []}],
@@ -126,7 +126,7 @@ def test_tags_may_be_text_and_arguments_an_empty_list() -> None:
     assert server.vhost.queues["q"].durable
 
 
-def test_a_virtual_host_has_its_default_queue_type() -> None:
+def test_default_queue_type_is_loaded_from_metadata_or_from_entry_itself() -> None:
     for entry in ({"metadata": {"default_queue_type": "quorum"}}, {"default_queue_type": "quorum"}):
         server = loaded({"vhosts": [{"name": "v", **entry}]}, "rabbitmq-3.13")
         assert server.state.virtual_hosts["v"].metadata.default_queue_type == "quorum"
@@ -135,19 +135,19 @@ def test_a_virtual_host_has_its_default_queue_type() -> None:
         assert server.state.virtual_hosts["v"].metadata.default_queue_type == "classic"
 
 
-def test_tracing_of_a_virtual_host_switches_its_firehose_and_is_not_exported() -> None:
+def test_tracing_switches_firehose_of_virtual_host_and_is_not_exported() -> None:
     state = loaded({"vhosts": [{"name": "v", "tracing": True}, {"name": "w", "tracing": False}]}).state
     assert state.virtual_hosts["v"].firehose is not None
     assert state.virtual_hosts["w"].firehose is None
     assert not any("tracing" in entry for entry in dump_definitions(state)["vhosts"])
 
 
-def test_the_brokers_own_exchanges_are_passed_over() -> None:
+def test_rabbitmq_log_exchange_in_definitions_is_skipped() -> None:
     server = loaded({"exchanges": [{"name": "amq.rabbitmq.log", "type": "topic", "durable": True}]})
     assert "amq.rabbitmq.log" not in server.vhost.exchanges
 
 
-def test_queues_with_names_of_the_brokers_making_come_back() -> None:
+def test_queue_with_generated_name_survives_dump_and_load() -> None:
     server = fresh()
     server.vhost.queues.declare("", QueueDeclaration(durable=True))
     dumped = dump_definitions(server.state)
@@ -155,7 +155,7 @@ def test_queues_with_names_of_the_brokers_making_come_back() -> None:
     assert dump_definitions(loaded(dumped).state) == dumped
 
 
-def test_what_is_over_the_limit_comes_back_because_limits_come_last() -> None:
+def test_queues_over_max_queues_survive_dump_and_load() -> None:
     server = fresh()
     for name in "ab":
         server.vhost.queues.declare(name, QueueDeclaration(durable=True))
@@ -165,7 +165,7 @@ def test_what_is_over_the_limit_comes_back_because_limits_come_last() -> None:
     assert again.vhost.limits.max_queues == 1
 
 
-def test_limits_that_hold_already_have_all_of_it_refused() -> None:
+def test_definitions_exceeding_existing_queue_limit_are_refused_as_a_whole() -> None:
     server = fresh()
     server.vhost.queues.declare("a", QueueDeclaration(durable=True))
     server.vhost.limits = VirtualHostLimits(max_queues=2)
@@ -187,19 +187,19 @@ def test_limits_that_hold_already_have_all_of_it_refused() -> None:
     "entry",
     [{"name": "\ud800"}, {"name": "q", "arguments": {"x-dead-letter-exchange": ["a", {"\udfff": 1}]}}],
 )
-def test_what_has_no_bytes_is_refused(entry: dict[str, Any]) -> None:
+def test_text_with_unpaired_surrogate_is_refused(entry: dict[str, Any]) -> None:
     """RabbitMQ 4.3 refuses them as well (measured)."""
     with pytest.raises(DefinitionsError, match="unpaired surrogate"):
         load_definitions(fresh().state, {"queues": [{"vhost": "/", **entry}]})
 
 
-def test_names_that_are_no_utf_8_come_back() -> None:
+def test_queue_name_with_non_utf8_bytes_survives_dump_and_load() -> None:
     server = fresh()
     server.vhost.queues.declare("\udcff", QueueDeclaration(durable=True))
     assert list(loaded(dump_definitions(server.state)).vhost.queues) == ["\udcff"]
 
 
-def test_a_file_that_is_nested_too_deep_is_an_error(tmp_path: Path) -> None:
+def test_definitions_file_nested_too_deep_is_refused(tmp_path: Path) -> None:
     (tmp_path / "deep.json").write_text('{"queues": ' + "[" * 100_000 + "]" * 100_000 + "}")
     with pytest.raises(FakeAMQPError, match="nested too deep"):
         Broker(definitions=tmp_path / "deep.json")
@@ -212,7 +212,7 @@ def user_entry(**values: Any) -> dict[str, Any]:
     return {"users": [{"name": "app", **values}]}
 
 
-def test_passwords_come_out_as_hashes_with_which_the_same_passwords_log_in() -> None:
+def test_password_is_dumped_as_hash_that_still_authenticates_password() -> None:
     [dumped] = dump_definitions(loaded(user_entry(password="secret")).state)["users"]
     # As RabbitMQ has it: base64 of four bytes of salt and the digest of salt and password.
     octets = base64.b64decode(dumped["password_hash"])
@@ -226,7 +226,7 @@ def test_passwords_come_out_as_hashes_with_which_the_same_passwords_log_in() -> 
     assert dump_definitions(again.state)["users"] == [dumped]
 
 
-def test_an_account_without_a_password_comes_out_with_an_empty_hash_and_no_one_logs_in() -> None:
+def test_user_without_password_is_dumped_with_empty_hash_and_cannot_log_in() -> None:
     [dumped] = dump_definitions(loaded(user_entry()).state)["users"]
     assert (dumped["password_hash"], dumped["hashing_algorithm"]) == ("", "rabbit_password_hashing_sha256")
     again = loaded({"users": [dumped]})
@@ -235,14 +235,14 @@ def test_an_account_without_a_password_comes_out_with_an_empty_hash_and_no_one_l
             again.state.access.authenticate("app", password)
 
 
-def test_password_and_hash_are_one_too_many() -> None:
+def test_user_with_both_password_and_hash_is_refused() -> None:
     [dumped] = dump_definitions(loaded(user_entry(password="secret")).state)["users"]
     with pytest.raises(DefinitionsError, match="'app' has a password and a password_hash; give one of them"):
         loaded({"users": [{**dumped, "password": "another"}]})
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "sha512"])
-def test_each_algorithm_of_a_hash_logs_in(algorithm: str) -> None:
+def test_password_hash_of_each_algorithm_authenticates(algorithm: str) -> None:
     hashed = base64.b64encode(b"salt" + hashlib.new(algorithm, b"saltsecret").digest()).decode()
     entry = user_entry(password_hash=hashed, hashing_algorithm=f"rabbit_password_hashing_{algorithm}")
     server = loaded(entry)
@@ -253,14 +253,14 @@ def test_each_algorithm_of_a_hash_logs_in(algorithm: str) -> None:
 @pytest.mark.parametrize(
     ("hashed", "found"), [("not base64!", "text that is not base64"), ("c2FsdA==", "4 bytes")]
 )
-def test_what_is_no_hash_is_refused(hashed: str, found: str) -> None:
+def test_malformed_password_hash_is_refused(hashed: str, found: str) -> None:
     with pytest.raises(
         DefinitionsError, match=f"password_hash of 'app' must be base64 of 36 bytes .* {found}"
     ):
         loaded(user_entry(password_hash=hashed))
 
 
-def test_errors_do_not_show_passwords() -> None:
+def test_errors_about_users_do_not_contain_passwords() -> None:
     for wrong in ({"tag": 1}, {"tags": 1}, {"limits": {"max": 1}}, {"name": 5}, {"password": ["secret"]}):
         with pytest.raises(FakeAMQPError) as caught:
             loaded(user_entry(**{"password": "secret", "password_hash": "secret", **wrong}))
@@ -321,7 +321,9 @@ def parameter(component: str, value: Any = None, name: str = "x") -> dict[str, A
         ({"queues": ["q"]}, "expected an object, got 'q'"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_honoured_is_refused_by_name(definitions: dict[str, Any], text: str) -> None:
+def test_invalid_definition_is_refused_with_error_that_names_it(
+    definitions: dict[str, Any], text: str
+) -> None:
     with pytest.raises(DefinitionsError, match=text):
         loaded(definitions)
 
@@ -420,7 +422,7 @@ def topologies(draw: st.DrawFn) -> dict[str, Any]:
 
 @examples(60)
 @given(made=topologies(), personality=st.sampled_from((*RABBITS, "spec")))
-def test_what_was_dumped_loads_and_dumps_the_same(made: dict[str, Any], personality: str) -> None:
+def test_dump_of_random_topology_loads_and_dumps_unchanged(made: dict[str, Any], personality: str) -> None:
     first = dump_definitions(loaded(made, personality).state)
     # Through JSON, as a file would be.
     again = loaded(json.loads(json.dumps(first)), personality)
@@ -429,7 +431,7 @@ def test_what_was_dumped_loads_and_dumps_the_same(made: dict[str, Any], personal
         assert len(first[section]) == len(made[section])
 
 
-def test_names_that_are_no_text_come_out_and_go_in_again() -> None:
+def test_user_name_with_non_utf8_bytes_survives_dump_and_load() -> None:
     [dumped] = dump_definitions(loaded(user_entry(name="\udcff", password="secret")).state)["users"]
     assert dumped["name"] == "\udcff"
     assert loaded({"users": [dumped]}).state.access.authenticate("\udcff", "secret")
@@ -454,7 +456,7 @@ _LIMITED = [
 ]
 
 
-def test_a_name_beyond_the_bytes_of_a_short_string_is_refused_and_its_entry_named() -> None:
+def test_name_longer_than_255_bytes_is_refused_with_error_that_names_its_entry() -> None:
     with cases() as case:
         for section, entry in _LIMITED:
             for name, count in (("x" * 256, 256), ("ä" * 128, 256), ("x" * 100_000, 100_000)):
@@ -470,7 +472,7 @@ def test_a_name_beyond_the_bytes_of_a_short_string_is_refused_and_its_entry_name
                     assert len(text) < 500
 
 
-def test_names_as_long_as_a_short_string_load_with_any_policy() -> None:
+def test_names_of_255_bytes_load_with_policy_of_expensive_pattern() -> None:
     name = "a" * 255
     pattern = "^(?=.*(?=.*(?=.*(?=.*x))))"
     state = loaded(

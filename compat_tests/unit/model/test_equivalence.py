@@ -23,7 +23,7 @@ VALUES: Any = st.recursive(
 
 
 @given(VALUES)
-def test_equal_values_stay_equal_and_can_be_hashed(value: Any) -> None:
+def test_equal_values_freeze_to_equal_hashable_values(value: Any) -> None:
     def rebuilt(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: rebuilt(item) for key, item in reversed(list(value.items()))}
@@ -55,11 +55,11 @@ def test_equal_values_stay_equal_and_can_be_hashed(value: Any) -> None:
         ({"a": 1}, [("a", 1)]),
     ],
 )
-def test_values_of_different_kinds_differ(one: Any, other: Any) -> None:
+def test_values_of_different_types_freeze_to_different_values(one: Any, other: Any) -> None:
     assert freeze(one) != freeze(other)
 
 
-def test_a_time_stamp_is_its_number() -> None:
+def test_timestamp_freezes_like_its_number() -> None:
     # RabbitMQ: measured.
     assert freeze(Timestamp(5)) == freeze(5)
 
@@ -81,7 +81,7 @@ def test_a_time_stamp_is_its_number() -> None:
         (Timestamp(1), "timestamp"),
     ],
 )
-def test_types_have_rabbitmqs_names(value: Any, name: str) -> None:
+def test_value_types_have_rabbitmq_names(value: Any, name: str) -> None:
     assert type_name(value) == name
 
 
@@ -94,12 +94,12 @@ def difference(received: dict[str, Any], current: dict[str, Any], considered: An
     return None
 
 
-def test_arguments_that_mean_the_same_pass() -> None:
+def test_equivalent_arguments_are_accepted() -> None:
     assert difference({"a": 1, "b": {"c": [1]}}, {"b": {"c": [1]}, "a": 1}) is None
     assert difference({}, {}) is None
 
 
-def test_the_difference_is_told_in_rabbitmqs_words() -> None:
+def test_inequivalent_argument_error_has_rabbitmq_text() -> None:
     assert difference({"a": 2}, {"a": 1}) == "inequivalent arg 'a'|received '2' but current is '1'"
     assert (
         difference({"a": True}, {"a": False}) == "inequivalent arg 'a'|received 'true' but current is 'false'"
@@ -112,17 +112,17 @@ def test_the_difference_is_told_in_rabbitmqs_words() -> None:
     )
 
 
-def test_only_what_is_considered_is_compared_in_its_order() -> None:
+def test_only_considered_arguments_are_compared_and_in_their_order() -> None:
     assert difference({"a": 1, "b": 1}, {"a": 2, "b": 2}, ("c",)) is None
     assert "'b'" in (difference({"a": 1, "b": 1}, {"a": 2, "b": 2}, ("b", "a")) or "")
     assert "'a'" in (difference({"a": 1, "b": 1}, {"a": 2, "b": 2}) or "")
 
 
-def test_a_value_of_none_is_not_an_absent_one() -> None:
+def test_void_argument_is_not_equivalent_to_absent_argument() -> None:
     assert difference({"a": None}, {}) is not None
 
 
-def test_flags() -> None:
+def test_different_flag_is_refused_with_rabbitmq_text() -> None:
     compare_flag("queue", "q", "/", "durable", True, True)
     with pytest.raises(PreconditionFailed) as caught:
         compare_flag("exchange", "x", "v", "type", "fanout", "direct")

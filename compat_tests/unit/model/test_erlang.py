@@ -24,7 +24,7 @@ BINARIES: list[tuple[bytes, str]] = [
 ]
 
 
-def test_what_strings_escape() -> None:
+def test_special_characters_of_strings_are_escaped() -> None:
     assert term('a\\b"c\nd') == r"""<<"a\\b\"c\nd">>"""
 
 
@@ -59,15 +59,17 @@ BROKEN: list[tuple[int, Plain | tuple[Plain, ...], str]] = [
 
 
 @pytest.mark.parametrize(("octets", "shown"), BINARIES)
-def test_printable_bytes_are_a_text(octets: bytes, shown: str) -> None:
+def test_binary_is_printed_like_erlang_as_text_or_numbers(octets: bytes, shown: str) -> None:
     assert pretty(octets) == shown
 
 
 @pytest.mark.parametrize(("column", "value", "shown"), BROKEN)
-def test_long_terms_are_broken_into_lines(column: int, value: Plain | tuple[Plain, ...], shown: str) -> None:
+def test_long_terms_are_broken_into_lines_like_erlang(
+    column: int, value: Plain | tuple[Plain, ...], shown: str
+) -> None:
     assert pretty(value, "x" * column) == shown
     assert pretty(value, "before\n" + "x" * column) == shown
 
 
-def test_a_row_of_numbers_is_never_a_text_and_never_broken() -> None:
+def test_octets_term_is_always_numbers_in_one_line() -> None:
     assert octets_term(b"abc" * 40) == "<<" + ",".join(["97,98,99"] * 40) + ">>"

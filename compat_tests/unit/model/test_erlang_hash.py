@@ -27,7 +27,7 @@ from fakeamqp.model.exchanges.hashing import Term, jump, phash2
         (b"order.42", 113463079),
     ],
 )
-def test_binaries(octets: bytes, expected: int) -> None:
+def test_phash2_of_binaries_equals_erlang(octets: bytes, expected: int) -> None:
     assert phash2(octets) == expected
 
 
@@ -51,7 +51,7 @@ def test_binaries(octets: bytes, expected: int) -> None:
         (2**64, 103122609),
     ],
 )
-def test_whole_numbers(value: int, expected: int) -> None:
+def test_phash2_of_integers_equals_erlang(value: int, expected: int) -> None:
     assert phash2(value) == expected
 
 
@@ -84,7 +84,7 @@ def test_whole_numbers(value: int, expected: int) -> None:
     ],
     ids=repr,
 )
-def test_other_terms(term: Term, expected: int) -> None:
+def test_phash2_of_other_terms_equals_erlang(term: Term, expected: int) -> None:
     assert phash2(term) == expected
 
 
@@ -100,7 +100,7 @@ def test_other_terms(term: Term, expected: int) -> None:
         (5, {2: 0, 3: 2, 5: 4, 10: 4, 100: 65}),
     ],
 )
-def test_buckets(key: int, buckets: dict[int, int]) -> None:
+def test_jump_hash_selects_same_bucket_as_erlang(key: int, buckets: dict[int, int]) -> None:
     assert {count: jump(key, count) for count in buckets} == buckets
     assert jump(key, 1) == 0
 
@@ -111,13 +111,13 @@ COUNTS = st.integers(min_value=1, max_value=3000)
 
 @settings(deadline=None)
 @given(KEYS, COUNTS)
-def test_one_more_bucket_takes_keys_only_to_itself(key: int, count: int) -> None:
+def test_additional_bucket_moves_keys_only_to_itself(key: int, count: int) -> None:
     before, after = jump(key, count), jump(key, count + 1)
     assert 0 <= before < count
     assert after in (before, count)
 
 
-def test_one_more_bucket_takes_its_share() -> None:
+def test_additional_bucket_receives_its_share_of_keys() -> None:
     keys = [phash2(f"key-{number}".encode()) for number in range(4000)]
     moved = sum(jump(key, 8) != jump(key, 9) for key in keys)
     assert 4000 / 9 * 0.8 < moved < 4000 / 9 * 1.2
@@ -175,7 +175,7 @@ def asked(expressions: list[str]) -> list[int]:
 
 
 @pytest.mark.skipif(ERLANG is None, reason="Erlang is not installed")
-def test_erlang_agrees_about_any_term() -> None:
+def test_phash2_of_random_terms_equals_installed_erlang() -> None:
     terms: list[Any] = []
 
     @settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -189,7 +189,7 @@ def test_erlang_agrees_about_any_term() -> None:
 
 
 @pytest.mark.skipif(ERLANG is None, reason="Erlang is not installed")
-def test_erlang_agrees_about_buckets() -> None:
+def test_jump_hash_equals_installed_erlang() -> None:
     pairs = [(key * 7919 - 3 * 10**6, 1 + key % 250) for key in range(500)]
     walk = (
         "(fun(K, N) -> F = fun F(B, J, _) when J >= N -> B; "

@@ -48,12 +48,12 @@ def test_events_are_reported_with_as_many_values_as_their_declaration_has() -> N
     assert wrong == []
 
 
-def test_a_field_that_an_event_does_not_have_is_an_error() -> None:
+def test_undeclared_event_field_is_refused() -> None:
     with pytest.raises(TypeError, match="event 'queue deleted' has no field reson"):
         EVENTS["queue deleted"].values({"queue": "q", "reson": "?"})
 
 
-def test_a_new_field_of_an_event_is_in_its_trace_its_recording_and_its_text(
+def test_new_event_field_appears_in_trace_recording_and_text(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     fields = " ".join(EVENTS["memory alarm over"].fields)
@@ -71,9 +71,7 @@ def test_a_new_field_of_an_event_is_in_its_trace_its_recording_and_its_text(
     assert Trace.load(tmp_path / "trace.jsonl").events == (event,)
 
 
-def test_a_new_field_of_an_event_is_in_its_parquet_row(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_new_event_field_appears_in_parquet_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     fields = " ".join(EVENTS["expired"].fields)
     monkeypatch.setitem(

@@ -6,23 +6,23 @@ from fakeamqp.model.errors import InternalError
 from fakeamqp.model.personality import FEATURES, PERSONALITIES, DeprecatedFeatures, FeatureError
 
 
-def test_personalities_know_features_that_there_are() -> None:
+def test_features_of_personalities_are_exactly_the_known_features() -> None:
     known = {name for each in PERSONALITIES.values() for name in each.deprecated_features}
     assert known == set(FEATURES)
 
 
-def test_what_is_so_by_default() -> None:
+def test_deprecated_feature_has_default_of_version() -> None:
     assert DeprecatedFeatures(PERSONALITIES["rabbitmq-4.2"]).permitted("global_qos")
     assert not DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"]).permitted("global_qos")
     assert not DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"]).permitted("ram_node_type")
 
 
-def test_what_is_not_deprecated_is_permitted() -> None:
+def test_feature_not_deprecated_in_version_is_permitted() -> None:
     assert DeprecatedFeatures(PERSONALITIES["rabbitmq-3.13"]).permitted("queue_master_locator")
     assert all(DeprecatedFeatures(PERSONALITIES["spec"]).permitted(name) for name in FEATURES)
 
 
-def test_one_feature_is_permitted_or_denied() -> None:
+def test_permitting_or_denying_one_feature_leaves_other_features_unchanged() -> None:
     features = DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"], permit=["global_qos"])
     assert features.permitted("global_qos")
     assert not features.permitted("queue_master_locator")
@@ -31,11 +31,11 @@ def test_one_feature_is_permitted_or_denied() -> None:
     assert features.permitted("transient_nonexcl_queues")
 
 
-def test_a_lone_name_will_do() -> None:
+def test_permit_accepts_single_feature_name_as_text() -> None:
     assert DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"], permit="global_qos").permitted("global_qos")
 
 
-def test_what_is_so_anyway_may_be_said() -> None:
+def test_permitting_or_denying_feature_with_that_default_is_accepted() -> None:
     assert DeprecatedFeatures(PERSONALITIES["rabbitmq-4.2"], permit=["global_qos"]).permitted("global_qos")
     assert not DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"], deny=["ram_node_type"]).permitted(
         "ram_node_type"
@@ -57,20 +57,20 @@ def test_what_is_so_anyway_may_be_said() -> None:
         ),
     ],
 )
-def test_what_cannot_be_said(arguments: dict[str, list[str]], text: str) -> None:
+def test_invalid_feature_setting_is_refused(arguments: dict[str, list[str]], text: str) -> None:
     with pytest.raises(FeatureError) as caught:
         DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"], **arguments)
     assert str(caught.value).startswith(text)
 
 
-def test_features_of_other_versions() -> None:
+def test_feature_of_another_version_is_refused() -> None:
     with pytest.raises(FeatureError, match=r"no deprecated feature of rabbitmq-3\.13; it has classic_"):
         DeprecatedFeatures(PERSONALITIES["rabbitmq-3.13"], deny=["queue_master_locator"])
     with pytest.raises(FeatureError, match="no deprecated feature of spec, and has none at all"):
         DeprecatedFeatures(PERSONALITIES["spec"], deny=["global_qos"])
 
 
-def test_what_is_denied_is_refused() -> None:
+def test_requiring_denied_feature_is_refused() -> None:
     DeprecatedFeatures(PERSONALITIES["rabbitmq-4.2"]).require("global_qos")
     with pytest.raises(InternalError):
         DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"]).require("global_qos")

@@ -20,7 +20,7 @@ def granted(messages: int | None, octets: int | None, *, window: bool = True) ->
     return grant
 
 
-def test_there_is_nothing_at_first() -> None:
+def test_new_grant_has_no_credit() -> None:
     grant = Grant()
     assert not grant.open
     assert not grant.admits(message(0))
@@ -28,7 +28,7 @@ def test_there_is_nothing_at_first() -> None:
 
 
 @pytest.mark.parametrize("unit", ["message", "byte"])
-def test_one_balance_alone_allows_nothing(unit: str) -> None:
+def test_grant_opens_only_with_message_and_byte_credit(unit: str) -> None:
     grant = Grant()
     grant.grant(unit)  # type: ignore[arg-type]
     assert not grant.open
@@ -37,7 +37,7 @@ def test_one_balance_alone_allows_nothing(unit: str) -> None:
     assert grant.open
 
 
-def test_grants_add_up() -> None:
+def test_repeated_grants_add_up() -> None:
     grant = granted(1, 5)
     grant.grant("message", 2)
     grant.grant("byte", 6)
@@ -45,7 +45,7 @@ def test_grants_add_up() -> None:
 
 
 @pytest.mark.parametrize("value", [None, UNLIMITED])
-def test_without_limit_it_stays_without_until_a_stop(value: int | None) -> None:
+def test_unlimited_grant_stays_unlimited_until_stop(value: int | None) -> None:
     grant = granted(value, value)
     for _ in range(3):
         grant.give_back(grant.take(message(10**9)))
@@ -57,13 +57,13 @@ def test_without_limit_it_stays_without_until_a_stop(value: int | None) -> None:
     assert grant.messages == 5
 
 
-def test_a_limit_never_wraps_and_never_turns_into_none() -> None:
+def test_finite_grant_saturates_below_unlimited() -> None:
     grant = granted(UNLIMITED - 5, None)
     grant.grant("message", 10)
     assert grant.messages == UNLIMITED - 1
 
 
-def test_a_message_that_costs_more_than_is_left_waits() -> None:
+def test_grant_admits_only_messages_within_remaining_byte_credit() -> None:
     grant = granted(None, 10)
     assert grant.admits(message(10))
     assert not grant.admits(message(11))
@@ -72,7 +72,7 @@ def test_a_message_that_costs_more_than_is_left_waits() -> None:
     assert grant.open, "smaller ones still may go"
 
 
-def test_what_it_costs_is_the_measures_business_and_asked_once() -> None:
+def test_message_cost_is_measured_once_by_grants_measure() -> None:
     asked = []
 
     def measure(each: object) -> int:
@@ -90,7 +90,7 @@ def test_what_it_costs_is_the_measures_business_and_asked_once() -> None:
     assert grant.octets == 0 and not grant.open
 
 
-def test_whoever_sends_may_know_the_cost_better() -> None:
+def test_explicit_octets_replace_measured_cost() -> None:
     grant = granted(None, 100)
     receipt = grant.take(message(10), octets=30)
     assert grant.octets == 70
@@ -98,7 +98,7 @@ def test_whoever_sends_may_know_the_cost_better() -> None:
     assert grant.octets == 100
 
 
-def test_no_balance_goes_below_nothing() -> None:
+def test_balance_never_goes_below_zero() -> None:
     grant = granted(1, 10)
     receipt = grant.take(message(10), octets=30)
     assert (grant.messages, grant.octets) == (0, 0)
@@ -106,7 +106,7 @@ def test_no_balance_goes_below_nothing() -> None:
     assert (grant.messages, grant.octets) == (1, 10)
 
 
-def test_a_window_gets_back_what_was_taken() -> None:
+def test_window_mode_returns_credit_of_completed_deliveries() -> None:
     grant = granted(2, 10)
     first = grant.take(message(4))
     second = grant.take(message(6))
@@ -117,14 +117,14 @@ def test_a_window_gets_back_what_was_taken() -> None:
     assert (grant.messages, grant.octets) == (2, 10)
 
 
-def test_without_a_window_nothing_comes_back() -> None:
+def test_credit_mode_returns_no_credit() -> None:
     grant = granted(2, None, window=False)
     receipts = [grant.take(message()), grant.take(message())]
     assert [grant.give_back(each) for each in receipts] == [False, False]
     assert not grant.open
 
 
-def test_what_was_sent_before_a_stop_gives_nothing_back() -> None:
+def test_delivery_before_stop_returns_no_credit() -> None:
     grant = granted(5, None)
     before = [grant.take(message()) for _ in range(5)]
     grant.stop()
@@ -140,7 +140,7 @@ def test_what_was_sent_before_a_stop_gives_nothing_back() -> None:
 
 
 @pytest.mark.parametrize("unit", ["message", "byte"])
-def test_the_mode_is_set_while_there_is_no_credit(unit: str) -> None:
+def test_changing_mode_with_credit_left_is_refused_when_strict(unit: str) -> None:
     grant = Grant()
     grant.set_mode(False)
     grant.grant(unit, 1)  # type: ignore[arg-type]
@@ -154,7 +154,7 @@ def test_the_mode_is_set_while_there_is_no_credit(unit: str) -> None:
         grant.set_mode(False)
 
 
-def test_what_was_sent_in_another_mode_gives_nothing_back() -> None:
+def test_delivery_in_previous_mode_returns_no_credit() -> None:
     grant = granted(1, None, window=False)
     receipt = grant.take(message())
     grant.set_mode(True, strict=False)
@@ -163,7 +163,7 @@ def test_what_was_sent_in_another_mode_gives_nothing_back() -> None:
 
 
 @given(st.lists(st.integers(0, 50), max_size=20), st.integers(0, 300), st.integers(0, 20))
-def test_a_window_is_never_larger_than_what_was_granted(sizes: list[int], octets: int, messages: int) -> None:
+def test_window_returns_exactly_to_granted_credit(sizes: list[int], octets: int, messages: int) -> None:
     grant = granted(messages, octets)
     receipts = []
     for size in sizes:
@@ -234,7 +234,7 @@ TestGranting = Granting.TestCase
 # --- at a queue -------------------------------------------------------------------------------------------
 
 
-def test_a_queue_sends_as_much_as_was_granted() -> None:
+def test_queue_delivers_as_many_messages_as_granted() -> None:
     queue = Bench().queue("q")
     publish(queue, "abcdef")
     reader = Reader(queue, messages=2)
@@ -243,7 +243,7 @@ def test_a_queue_sends_as_much_as_was_granted() -> None:
     assert (reader.seen, waiting(queue)) == ("abcde", "f")
 
 
-def test_who_has_used_up_its_credit_makes_room_for_others_and_returns() -> None:
+def test_consumer_with_new_credit_is_last_in_round_robin() -> None:
     queue = Bench().queue("q")
     small, large = Reader(queue, "s", messages=1), Reader(queue, "l")
     publish(queue, "abc")
@@ -253,7 +253,7 @@ def test_who_has_used_up_its_credit_makes_room_for_others_and_returns() -> None:
     assert (small.seen, large.seen) == ("ae", "bcd"), "last among its equals once it is able again"
 
 
-def test_a_window_moves_on_as_transfers_are_completed() -> None:
+def test_completed_transfer_lets_window_deliver_next_message() -> None:
     queue = Bench().queue("q")
     publish(queue, "abcdef")
     reader = Reader(queue, messages=2, window=True)
@@ -263,7 +263,7 @@ def test_a_window_moves_on_as_transfers_are_completed() -> None:
         assert reader.seen == expected
 
 
-def test_a_message_too_large_waits_and_those_behind_it_with_it() -> None:
+def test_message_beyond_byte_credit_blocks_messages_behind_it() -> None:
     queue = Bench().queue("q")
     publish(queue, "a")
     large = message()
@@ -278,7 +278,7 @@ def test_a_message_too_large_waits_and_those_behind_it_with_it() -> None:
 
 
 @pytest.mark.parametrize("looked_at", [True, False])
-def test_what_goes_before_a_message_too_large_need_not_wait_for_it(looked_at: bool) -> None:
+def test_higher_priority_message_passes_message_beyond_byte_credit(looked_at: bool) -> None:
     queue = Bench().queue("q", max_priority=1)
     large = message()
     large.body = b"long"
@@ -292,6 +292,6 @@ def test_what_goes_before_a_message_too_large_need_not_wait_for_it(looked_at: bo
     assert reader.got == ["b"]
 
 
-def test_lack_of_credit_by_grants_is_not_being_stopped() -> None:
+def test_consumer_without_granted_credit_is_paused_but_not_stopped() -> None:
     reader = Reader(Bench().queue("q"), messages=0)
     assert reader.subscription.paused and not reader.subscription.stopped

@@ -14,7 +14,7 @@ def bodies(kept: History[Publication]) -> list[bytes]:
     return [each.message.body for each in kept]
 
 
-def test_the_oldest_go_when_there_are_too_many() -> None:
+def test_history_over_its_count_drops_oldest_entries() -> None:
     kept: History[Publication] = History(2)
     for body in (b"1", b"2", b"3"):
         kept.append(publication(body))
@@ -23,7 +23,7 @@ def test_the_oldest_go_when_there_are_too_many() -> None:
     assert (len(kept), kept.count) == (2, 3)
 
 
-def test_the_oldest_go_when_their_bodies_are_too_large() -> None:
+def test_history_over_its_octets_drops_oldest_entries() -> None:
     kept: History[Publication] = History(1000)
     large = bytes(Bounds.history_octets // 2)
     for body in (large, large, b"small"):
@@ -31,13 +31,13 @@ def test_the_oldest_go_when_their_bodies_are_too_large() -> None:
     assert bodies(kept) == [large, b"small"]
 
 
-def test_a_single_body_beyond_the_bound_is_kept() -> None:
+def test_history_keeps_single_body_larger_than_bound() -> None:
     kept: History[Publication] = History(1000)
     kept.append(publication(bytes(Bounds.history_octets + 1)))
     assert len(kept) == 1
 
 
-def test_of_many_messages_only_those_are_recorded_that_can_be_kept() -> None:
+def test_history_records_only_latest_messages_it_can_keep_but_counts_all() -> None:
     kept: History[Publication] = History(3)
     kept.append(publication(b"0"))
     new = [publication(b"%d" % number) for number in range(1, 6)]
@@ -48,7 +48,7 @@ def test_of_many_messages_only_those_are_recorded_that_can_be_kept() -> None:
     assert (len(latest), kept.count) == (3, 6)
 
 
-def test_clearing_forgets_the_count_as_well() -> None:
+def test_clearing_history_resets_count() -> None:
     kept: History[Publication] = History(1)
     kept.append(publication(b"1"))
     kept.append(publication(b"2"))

@@ -20,34 +20,34 @@ def ledger_of(count: int) -> tuple[Ledger, list[Delivery]]:
     return ledger, deliveries
 
 
-def test_tags_count_up_from_one() -> None:
+def test_delivery_tags_count_up_from_one() -> None:
     ledger, deliveries = ledger_of(3)
     assert [each.tag for each in deliveries] == [1, 2, 3]
     assert list(ledger.outstanding) == [1, 2, 3]
 
 
-def test_a_tag_for_a_delivery_nobody_settles_is_used_up() -> None:
+def test_tag_of_no_ack_delivery_is_used_up_and_not_outstanding() -> None:
     ledger, _ = ledger_of(1)
     assert ledger.next_tag() == 2
     assert ledger.take(2, False) is None
     assert ledger.add(delivery()) == 3
 
 
-def test_one_delivery_is_taken_once() -> None:
+def test_delivery_can_be_taken_only_once() -> None:
     ledger, deliveries = ledger_of(3)
     assert ledger.take(2, False) == [deliveries[1]]
     assert ledger.take(2, False) is None
     assert list(ledger.outstanding) == [1, 3]
 
 
-def test_all_up_to_a_tag_are_taken_oldest_first() -> None:
+def test_multiple_takes_all_deliveries_up_to_tag_oldest_first() -> None:
     ledger, deliveries = ledger_of(4)
     ledger.take(2, False)
     assert ledger.take(3, True) == [deliveries[0], deliveries[2]]
     assert list(ledger.outstanding) == [4]
 
 
-def test_a_tag_that_is_not_outstanding_takes_nothing() -> None:
+def test_multiple_with_unknown_tag_takes_no_delivery() -> None:
     ledger, _ = ledger_of(3)
     ledger.take(3, False)
     for tag in (3, 4, 2**64 - 1):
@@ -55,14 +55,14 @@ def test_a_tag_that_is_not_outstanding_takes_nothing() -> None:
     assert list(ledger.outstanding) == [1, 2]
 
 
-def test_tag_zero_is_everything_or_nothing() -> None:
+def test_tag_zero_takes_all_deliveries_only_with_multiple() -> None:
     ledger, deliveries = ledger_of(2)
     assert ledger.take(0, False) is None
     assert ledger.take(0, True) == deliveries
     assert ledger.take(0, True) == []
 
 
-def test_what_is_put_back_stands_in_its_old_place() -> None:
+def test_delivery_put_back_returns_to_its_old_position() -> None:
     ledger, deliveries = ledger_of(4)
     for tag in (3, 1):
         assert ledger.take(tag, False) is not None
@@ -81,7 +81,7 @@ def test_what_is_put_back_stands_in_its_old_place() -> None:
     ),
     st.sampled_from([0, 100]),
 )
-def test_it_agrees_with_a_plain_list(steps: list[tuple[Any, ...]], long: int) -> None:
+def test_ledger_behaves_like_plain_list_in_random_programs(steps: list[tuple[Any, ...]], long: int) -> None:
     with mock.patch("fakeamqp.model.deliveries.delivery._LONG", long):
         agree_with_a_plain_list(steps)
 

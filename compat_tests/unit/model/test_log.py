@@ -43,21 +43,21 @@ def rest(cursor: Cursor[int]) -> list[int]:
 # --- writing -----------------------------------------------------------------------------------------------
 
 
-def test_offsets_count_from_nought() -> None:
+def test_stream_offsets_count_from_zero() -> None:
     log: Log[str] = Log()
     assert [log.append(item, 1, 0) for item in "abc"] == [0, 1, 2]
     assert list(log) == [(0, "a"), (1, "b"), (2, "c")]
     assert len(log) == 3
 
 
-def test_a_segment_is_full_when_the_next_item_comes() -> None:
+def test_item_after_full_segment_begins_new_segment() -> None:
     log = filled(2, segment_size=HEADER + 20)
     assert log.segments == 1
     log.append(2, 10, 0)
     assert log.segments == 2
 
 
-def test_a_note_of_publishers_takes_an_offset_in_every_further_segment() -> None:
+def test_publisher_note_takes_one_offset_in_every_segment_after_first() -> None:
     log = filled(0, segment_size=HEADER + NOTE + 20)
     for number in range(20):
         log.append(number, 10, 0, noted=True)
@@ -66,7 +66,7 @@ def test_a_note_of_publishers_takes_an_offset_in_every_further_segment() -> None
     assert offsets == [*range(11), *range(12, 14), *range(15, 17), *range(18, 20), *range(21, 23), 24]
 
 
-def test_there_is_no_note_without_publishers_to_name() -> None:
+def test_segments_without_named_publishers_have_no_note() -> None:
     log = filled(10, segment_size=HEADER + 20)
     assert [offset for offset, _ in log] == list(range(10))
 
@@ -74,13 +74,13 @@ def test_there_is_no_note_without_publishers_to_name() -> None:
 # --- retention ---------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_dropped_without_limits() -> None:
+def test_log_without_limits_drops_no_items() -> None:
     log = filled(100, segment_size=HEADER + 20)
     assert log.retain(10**12) == 0
     assert len(log) == 100
 
 
-def test_only_whole_segments_are_dropped_for_their_size() -> None:
+def test_max_bytes_drops_only_whole_segments() -> None:
     log = filled(10, segment_size=HEADER + 20, max_bytes=2 * (HEADER + 20))
     # 8 and 9 in the newest, 6 and 7 before it: as much as may be.
     assert [item for _, item in log] == [6, 7, 8, 9]
@@ -88,7 +88,7 @@ def test_only_whole_segments_are_dropped_for_their_size() -> None:
     assert [item for _, item in log] == [8, 9, 10]  # Together 28 and 18, and 28 more would be too much.
 
 
-def test_the_newest_segment_is_kept_however_large() -> None:
+def test_newest_segment_larger_than_max_bytes_is_kept() -> None:
     log = filled(100, max_bytes=1)
     assert log.retain(0) == 0
     log.segment_size = HEADER
@@ -96,7 +96,7 @@ def test_the_newest_segment_is_kept_however_large() -> None:
     assert [item for _, item in log] == [100]
 
 
-def test_a_segment_is_as_old_as_its_last_item() -> None:
+def test_max_age_drops_segment_by_age_of_its_last_item() -> None:
     log = filled(6, segment_size=HEADER + 20, max_age=10_000)
     assert log.retain(1000 + 10_000) == 0  # The first segment was last written to at 1000.
     assert log.retain(1000 + 10_001) == 2
@@ -105,7 +105,7 @@ def test_a_segment_is_as_old_as_its_last_item() -> None:
     assert [item for _, item in log] == [4, 5]  # Old as they are.
 
 
-def test_age_is_looked_at_when_a_segment_begins() -> None:
+def test_max_age_is_applied_when_new_segment_begins() -> None:
     log = filled(3, segment_size=HEADER + 20, max_age=1)
     assert [item for _, item in log] == [2]
 
@@ -113,7 +113,7 @@ def test_age_is_looked_at_when_a_segment_begins() -> None:
 # --- reading -----------------------------------------------------------------------------------------------
 
 
-def test_a_cursor_begins_where_it_is_told() -> None:
+def test_cursor_begins_at_first_last_end_offset_or_time() -> None:
     log = filled(10, segment_size=HEADER + 30)
     assert rest(log.first()) == list(range(10))
     assert rest(log.last()) == [9]
@@ -127,7 +127,7 @@ def test_a_cursor_begins_where_it_is_told() -> None:
     assert rest(log.since(9001)) == []
 
 
-def test_a_cursor_goes_on_with_what_is_written_later() -> None:
+def test_cursor_at_end_reads_items_written_later() -> None:
     log = filled(3, segment_size=HEADER + 20)
     cursors = [log.end(), log.since(10**9), log.at(3)]
     later = log.at(5)
@@ -137,14 +137,14 @@ def test_a_cursor_goes_on_with_what_is_written_later() -> None:
     assert rest(later) == [5, 6, 7]
 
 
-def test_the_last_of_nothing_is_the_next() -> None:
+def test_last_cursor_of_empty_log_reads_next_item() -> None:
     log: Log[int] = Log()
     cursor = log.last()
     log.append(1, 1, 0)
     assert rest(cursor) == [1]
 
 
-def test_a_cursor_whose_segment_was_dropped_goes_on_with_the_first_there_is() -> None:
+def test_cursor_in_dropped_segment_continues_at_first_remaining_item() -> None:
     log = filled(10, segment_size=HEADER + 20)
     start, inside = log.first(), log.at(1)
     log.max_bytes = 2 * (HEADER + 20)
@@ -152,7 +152,7 @@ def test_a_cursor_whose_segment_was_dropped_goes_on_with_the_first_there_is() ->
     assert rest(start) == rest(inside) == [6, 7, 8, 9]
 
 
-def test_a_cursor_knows_the_offset_it_will_read() -> None:
+def test_cursor_offset_is_offset_of_next_read() -> None:
     log = filled(3)
     assert [log.first().offset, log.last().offset, log.end().offset, log.at(7).offset] == [0, 2, 3, 7]
 
@@ -160,7 +160,7 @@ def test_a_cursor_knows_the_offset_it_will_read() -> None:
 # --- losing the end ----------------------------------------------------------------------------------------
 
 
-def test_what_is_not_kept_is_cut_off_the_end() -> None:
+def test_truncate_cuts_items_after_last_kept_item() -> None:
     log = filled(10, segment_size=HEADER + 20)
     log.truncate(lambda item: item == 3)
     assert [item for _, item in log] == [0, 1, 2, 3]
@@ -318,7 +318,7 @@ class AgainstAList(RuleBasedStateMachine):
         assert self.log.oldest_segment_stamp == self.touched[min(self.sizes)]
 
 
-def test_it_holds_what_a_plain_list_would() -> None:
+def test_log_behaves_like_plain_list_in_random_programs() -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         AgainstAList, settings=examples(100, stateful_step_count=60)
     )

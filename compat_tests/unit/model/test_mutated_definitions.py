@@ -185,7 +185,7 @@ LENIENT = re.compile(
 """Fields and values that load, though of another type: exports have them too, or nothing reads them."""
 
 
-def test_each_field_with_each_other_value_loads_or_is_named() -> None:
+def test_definitions_with_one_wrong_value_load_or_error_names_field() -> None:
     refused = 0
     with cases() as case:
         for path, value, mutated in mutations():
@@ -226,5 +226,5 @@ def _at(value: Any, path: tuple[str | int, ...]) -> Any:
     return value
 
 
-def test_full_definitions_load() -> None:
+def test_full_definitions_load_without_error() -> None:
     load_definitions(Server("rabbitmq-4.3").state, FULL)

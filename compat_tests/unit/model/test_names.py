@@ -18,18 +18,18 @@ def test_the_same_seed_gives_the_same_names(seed: int | str) -> None:
     assert some(NameGenerator(seed)) == some(NameGenerator(seed))
 
 
-def test_other_seeds_and_none_give_other_names() -> None:
+def test_different_seeds_and_absent_seed_give_different_names() -> None:
     drawn = [tuple(some(NameGenerator(seed))) for seed in (0, 1, "1", None, None)]
     assert len(set(drawn)) == len(drawn)
 
 
-def test_names_look_like_rabbitmqs() -> None:
+def test_generated_names_have_rabbitmq_format() -> None:
     names = NameGenerator(1)
     assert re.fullmatch(f"amq\\.gen-{TOKEN}", names.queue())
     assert re.fullmatch(f"amq\\.ctag-{TOKEN}", names.consumer_tag())
     assert re.fullmatch(TOKEN, names.token())
 
 
-def test_names_do_not_come_twice() -> None:
+def test_generated_names_do_not_repeat() -> None:
     names = NameGenerator(1)
     assert len({names.token() for _ in range(10_000)}) == 10_000

@@ -31,19 +31,19 @@ def popped(bands: Any) -> list[int]:
     return found
 
 
-def test_a_line_takes_no_notice_of_priorities() -> None:
+def test_single_queue_ignores_priorities() -> None:
     assert popped(filled(SingleQueue, 1, 9, None)) == [1, 2, 3]
 
 
-def test_two_lanes_take_turns() -> None:
+def test_two_bands_deliver_two_high_messages_for_each_normal_message() -> None:
     assert popped(filled(TwoBands, 0, 0, 0, 9, 9, 9, 9, 9)) == [4, 5, 1, 6, 7, 2, 8, 3]
 
 
-def test_the_older_high_one_keeps_its_turn() -> None:
+def test_two_bands_deliver_older_high_messages_before_normal_messages() -> None:
     assert popped(filled(TwoBands, 9, 9, 9, 0, 0)) == [1, 2, 3, 4, 5]
 
 
-def test_turns_go_on_where_they_were() -> None:
+def test_two_bands_keep_count_of_turns_while_empty() -> None:
     bands = filled(TwoBands, 0)
     bands.pop()
     for position, priority in ((2, 0), (3, 9), (4, 9)):
@@ -51,7 +51,7 @@ def test_turns_go_on_where_they_were() -> None:
     assert popped(bands) == [3, 2, 4]
 
 
-def test_a_purge_begins_the_turns_anew() -> None:
+def test_purge_resets_turns_of_two_bands() -> None:
     bands = filled(TwoBands, 0)
     bands.pop()
     bands.clear()
@@ -60,13 +60,13 @@ def test_a_purge_begins_the_turns_anew() -> None:
     assert popped(bands) == [3, 4, 2]
 
 
-def test_levels_are_strict() -> None:
+def test_priority_levels_are_strict_up_to_level_31() -> None:
     assert popped(filled(PriorityLevels, 0, None, 31, 4, 255, 5)) == [3, 5, 6, 2, 4, 1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(asked=priorities, taken=st.integers(0, 5))
-def test_iteration_tells_what_will_be_popped(kind: Any, asked: list[int | None], taken: int) -> None:
+def test_iteration_order_equals_pop_order(kind: Any, asked: list[int | None], taken: int) -> None:
     bands = filled(kind, *asked)
     for _ in range(min(taken, len(bands))):
         bands.pop()
@@ -77,7 +77,7 @@ def test_iteration_tells_what_will_be_popped(kind: Any, asked: list[int | None],
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(asked=priorities, dead=st.sets(st.integers(1, 30)))
-def test_what_is_taken_from_the_heads_passed_the_test_and_what_stands_there_now_does_not(
+def test_take_while_takes_matching_messages_until_no_head_matches(
     kind: Any, asked: list[int | None], dead: set[int]
 ) -> None:
     bands = filled(kind, *asked)
@@ -89,7 +89,7 @@ def test_what_is_taken_from_the_heads_passed_the_test_and_what_stands_there_now_
 
 @pytest.mark.parametrize("kind", ["none", "bands", "levels"])
 @given(asked=priorities, back=st.integers(0, 5))
-def test_a_purge_takes_everything_in_order(kind: Any, asked: list[int | None], back: int) -> None:
+def test_purge_takes_all_messages_in_delivery_order(kind: Any, asked: list[int | None], back: int) -> None:
     ready = ReturnsFirst(kind)
     for position, priority in enumerate(asked, 1):
         ready.append(queued(position, priority))
@@ -103,7 +103,7 @@ def test_a_purge_takes_everything_in_order(kind: Any, asked: list[int | None], b
 
 
 @pytest.mark.parametrize("kind", ["none", "bands", "levels"])
-def test_what_came_back_goes_first_in_its_own_order(kind: Any) -> None:
+def test_requeued_messages_go_first_in_order_of_their_return(kind: Any) -> None:
     ready = ReturnsFirst(kind)
     ready.append(queued(3, 9))
     for position in (2, 1):
@@ -115,7 +115,7 @@ def test_what_came_back_goes_first_in_its_own_order(kind: Any) -> None:
     assert ready.head() is None
 
 
-def test_what_is_put_behind_all_others_has_no_priority() -> None:
+def test_message_appended_plain_loses_its_priority() -> None:
     ready = ReturnsFirst("levels")
     ready.append_plain(queued(1, 9))
     ready.append(queued(2, 5))
@@ -123,7 +123,7 @@ def test_what_is_put_behind_all_others_has_no_priority() -> None:
 
 
 @pytest.mark.parametrize(("kind", "heads"), [("none", [1]), ("bands", [1]), ("levels", [1, 3, 2])])
-def test_only_levels_have_heads_behind_what_came_back(kind: Any, heads: list[int]) -> None:
+def test_heads_behind_requeued_message_exist_only_with_priority_levels(kind: Any, heads: list[int]) -> None:
     ready = ReturnsFirst(kind)
     ready.append(queued(2, 1))
     ready.append(queued(3, 9))
@@ -132,7 +132,9 @@ def test_only_levels_have_heads_behind_what_came_back(kind: Any, heads: list[int
 
 
 @pytest.mark.parametrize(("kind", "left"), [("none", [1, 2]), ("levels", [1])])
-def test_what_stands_before_it_hides_what_may_be_taken(kind: Any, left: list[int]) -> None:
+def test_requeued_message_hides_messages_behind_it_except_with_priority_levels(
+    kind: Any, left: list[int]
+) -> None:
     ready = ReturnsFirst(kind)
     ready.put_back(queued(1))
     ready.append(queued(2))

@@ -26,34 +26,34 @@ class Longer(Personality):
 OLD, NEW = made(Longer, "rabbitmq-4.2"), made(Longer, "rabbitmq-4.3")
 
 
-def test_a_row_gives_each_personality_its_value() -> None:
+def test_choice_row_gives_each_personality_its_value() -> None:
     values = {name: made(Longer, name).folds_letters for name in NAMES}
     assert values == {**dict.fromkeys(NAMES, "never"), "rabbitmq-4.3": "at night"}
     assert OLD.longest_name == PERSONALITIES["rabbitmq-4.2"].longest_name
 
 
-def test_a_choice_of_a_row_can_be_made_by_name() -> None:
+def test_choice_of_row_can_be_set_by_name() -> None:
     made_otherwise = OLD.with_(folds_letters="at night")  # type: ignore[call-arg]
     assert made_otherwise.folds_letters == "at night"
     assert [each.name for each in OLD.differences(made_otherwise)] == ["folds_letters"]
 
 
-def test_a_misspelled_choice_of_a_row_is_an_error_with_the_nearest_match() -> None:
+def test_misspelled_choice_of_row_is_refused_with_nearest_match() -> None:
     with pytest.raises(UnknownChoice, match="no choice 'fold_letters'; did you mean 'folds_letters'"):
         OLD.with_(fold_letters="never")  # type: ignore[call-arg]
 
 
-def test_a_wrong_word_for_a_choice_of_a_row_is_an_error_with_the_nearest_match() -> None:
+def test_misspelled_value_of_choice_is_refused_with_nearest_match() -> None:
     with pytest.raises(BrokerError, match="folds_letters: there is no 'at nigth'; did you mean 'at night'"):
         OLD.with_(folds_letters="at nigth")  # type: ignore[call-arg]
 
 
-def test_a_wrong_type_for_a_choice_of_a_row_is_an_error() -> None:
+def test_value_of_wrong_type_for_choice_is_refused() -> None:
     with pytest.raises(BrokerError, match="folds_letters must be a text, not 3"):
         OLD.with_(folds_letters=3)  # type: ignore[call-arg]
 
 
-def test_a_row_is_a_difference_with_its_text_and_its_source() -> None:
+def test_choice_row_is_reported_as_difference_with_text_and_source() -> None:
     (found,) = [each for each in OLD.differences(NEW) if each.name == "folds_letters"]
     assert (found.value, found.other) == ("never", "at night")
     assert found.text == "When letters are folded."
@@ -61,12 +61,12 @@ def test_a_row_is_a_difference_with_its_text_and_its_source() -> None:
     assert OLD.adopting(NEW, ["folds_letters"]).folds_letters == "at night"
 
 
-def test_a_row_is_a_line_of_the_table_of_choices() -> None:
+def test_choice_row_appears_as_line_of_choices_table() -> None:
     table = choices_table([OLD, NEW])
     assert "| Queue/folding: when letters are folded | `folds_letters` | never | at night |" in table
 
 
-def test_a_row_has_the_type_of_a_keyword_argument() -> None:
+def test_choice_row_appears_as_typed_keyword_argument() -> None:
     assert keywords("", Longer) == keywords("") + "    folds_letters: str\n"
 
 
@@ -132,7 +132,7 @@ with Broker(definitions={"queues": [QUEUE]}) as broker:
 """
 
 
-def test_a_row_is_all_that_an_argument_and_its_policy_key_need() -> None:
+def test_one_option_row_adds_queue_argument_and_policy_key() -> None:
     program = f"ROW = {ARGUMENT!r}\n{PROGRAM}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

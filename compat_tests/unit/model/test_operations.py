@@ -16,7 +16,7 @@ def parts_of(items: Sequence[int], *, owned: bool = False) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("count", [1, STEP, STEP + 1, 3 * STEP, 5 * STEP + 7])
-def test_every_item_is_in_one_part_and_in_order(count: int) -> None:
+def test_in_steps_puts_every_item_in_one_part_in_order(count: int) -> None:
     items = list(range(count))
     for each in (list(items), tuple(items), Values({number: number for number in items})):
         parts = parts_of(each)
@@ -24,7 +24,7 @@ def test_every_item_is_in_one_part_and_in_order(count: int) -> None:
         assert max(map(len, parts)) <= STEP
 
 
-def test_a_list_stays_as_it_was_unless_it_is_given_up() -> None:
+def test_in_steps_empties_list_only_if_owned() -> None:
     items = list(range(STEP + 1))
     parts_of(items)
     assert items == list(range(STEP + 1))
@@ -32,7 +32,7 @@ def test_a_list_stays_as_it_was_unless_it_is_given_up() -> None:
     assert items == []
 
 
-def test_values_are_a_sequence_until_they_have_been_walked() -> None:
+def test_values_are_a_sequence_until_in_steps_consumes_them() -> None:
     values = Values({each: str(each) for each in range(STEP + 1)})
     assert len(values) == STEP + 1
     assert (values[0], values[-1], values[1:3]) == ("0", str(STEP), ["1", "2"])
@@ -41,7 +41,7 @@ def test_values_are_a_sequence_until_they_have_been_walked() -> None:
     assert list(values) == []
 
 
-def test_the_dict_of_values_is_emptied_in_steps() -> None:
+def test_in_steps_empties_dict_of_values_step_by_step() -> None:
     """Freeing a million at once would be a stall of its own."""
     values = Values({each: each for each in range(4 * STEP)})
     lengths = [len(values) for _ in in_steps(values, lambda part: None)]

@@ -14,7 +14,7 @@ def encoded(algorithm: str, octets: bytes = b"salt") -> str:
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "sha512"])
-def test_a_hash_stands_for_its_password(algorithm: str) -> None:
+def test_user_with_password_hash_accepts_only_its_password(algorithm: str) -> None:
     user = User("ann", password_hash=(algorithm, encoded(algorithm)))
     assert user.has_password("secret") and not user.has_password("Secret")
 
@@ -32,6 +32,6 @@ def test_a_hash_stands_for_its_password(algorithm: str) -> None:
         (("sha256",), "must be a pair"),
     ],
 )
-def test_what_is_no_hash_is_refused_when_the_user_is_made(password_hash: Any, words: str) -> None:
+def test_user_with_malformed_password_hash_is_refused(password_hash: Any, words: str) -> None:
     with pytest.raises(FakeAMQPError, match=f"user 'ann': password_hash .*{words}"):
         User("ann", password_hash=password_hash)
