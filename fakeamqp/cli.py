@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from fakeamqp.settings import PersonalityChoices
     from fakeamqp.trace import Trace
 
-__all__ = ["main"]
-
 _SIGPIPE = 128 + 13
 """The exit code of a program that a broken pipe has ended."""
 

@@ -16,25 +16,6 @@ from fakeamqp.errors import FakeAMQPError, near_match
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = [
-    "Dialect",
-    "Direction",
-    "Malformation",
-    "MethodInfo",
-    "Part",
-    "ProtocolRow",
-    "RedactedValue",
-    "UnknownProtocol",
-    "default_protocol",
-    "dialect_named",
-    "protocol_header",
-    "protocol_named",
-    "protocol_names",
-    "protocol_of",
-    "protocols_with",
-    "register",
-]
-
 Direction: TypeAlias = Literal["received", "sent"]
 """Seen from the broker: "received" is from the client, "sent" is to the client."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.engine import Engine
     from fakeamqp.trace import Recorder
 
-__all__ = ["FaultContext"]
-
 
 class Owner(Protocol):
     """The parts of `Broker` that faults use."""

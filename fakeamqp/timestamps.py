@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["Timestamp"]
-
 
 class Timestamp(int):
     """Seconds since 1970-01-01 UTC: an `int` that is written as a timestamp (0-9-x) or a datetime (0-10)."""

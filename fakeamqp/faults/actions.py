@@ -23,26 +23,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.matching import Subject
 
-__all__ = [
-    "DELIVERIES",
-    "Action",
-    "CallFunction",
-    "CommandException",
-    "Delay",
-    "Drop",
-    "Duplicate",
-    "HoldBack",
-    "Malform",
-    "Nack",
-    "Reorder",
-    "Replace",
-    "ReturnMessage",
-    "malformations",
-    "one_of",
-    "only",
-    "reply_text",
-]
-
 DELIVERIES = ("basic.deliver", "message.transfer")
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.chaos import Chaos
     from fakeamqp.faults.port import BrokerContext, TappedConnection
 
-__all__ = ["Faults"]
-
 _PARTS = ("header",)
 
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.network import Network
     from fakeamqp.faults.port import Cancellable, FaultPort
 
-__all__ = ["FAULTS", "PROFILES", "Chaos", "MethodPlace", "actions_of", "head_of", "parse_plan"]
-
 _PUBLISHES = ("basic.publish", "message.transfer")
 _WORK_0_9_1 = ("basic.publish", "basic.ack", "basic.get", "basic.consume", "queue.declare", "queue.bind")
 _WORK_0_9 = (*_WORK_0_9_1, "message.transfer", "message.consume", "message.get")

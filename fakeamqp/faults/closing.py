@@ -14,16 +14,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.executor import Interception
     from fakeamqp.faults.matching import Subject
 
-__all__ = [
-    "CloseChannel",
-    "CloseConnection",
-    "CrashBroker",
-    "CutConnection",
-    "Disconnect",
-    "RefuseLogin",
-    "When",
-]
-
 When: TypeAlias = Literal["instead", "before", "after"]
 
 _PARTS = ("method", "header")

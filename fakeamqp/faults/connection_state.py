@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.port import FaultPort, TappedConnection
 
-__all__ = ["ConnectionFaultState"]
-
 
 class ConnectionFaultState:
     """The fault state of one connection.

@@ -10,16 +10,6 @@ from typing import ParamSpec, TypeVar
 
 from fakeamqp.errors import FakeAMQPError, WaitTimeout, near_match
 
-__all__ = [
-    "FaultError",
-    "FaultNotSeen",
-    "UnusedFault",
-    "check_channel",
-    "check_count",
-    "check_number",
-    "checked",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

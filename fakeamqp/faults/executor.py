@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.port import BrokerContext, Cancellable, FaultPort, NextTap, TappedConnection
     from fakeamqp.faults.rule import BaseRule
 
-__all__ = ["FaultExecutor", "Interception"]
-
 _OVER = frozenset(("closed", "aborted", "lost"))
 """The events after which a connection is gone."""
 _GET_OK = "basic.get-ok"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.faults.port import FaultPort
 
-__all__ = ["ABSENT", "HEARTBEAT", "READERS", "UNREAD", "FrameGroup", "changed_record"]
-
 HEARTBEAT = "heartbeat"
 
 ABSENT = object()

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.faults.port import BrokerContext
 
-__all__ = ["Handle", "Handles"]
-
 _MOST_MISSES = 3
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.matching import ConnectionSelector
     from fakeamqp.faults.port import BrokerContext, FaultPort
 
-__all__ = ["Alarm", "Flow", "Redirection", "Starvation"]
-
 _LONGEST = 255
 
 

@@ -17,16 +17,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.port import FaultPort
 
-__all__ = [
-    "CONFIRM",
-    "Condition",
-    "ConnectionSelector",
-    "Subject",
-    "conditions",
-    "subject_of",
-    "topic_matches",
-]
-
 CONFIRM = "confirm"
 """The name for a basic.ack or basic.nack by which the broker confirms one publish."""
 _INSTEAD = ": publishers learn of completion instead: on('session.completed', direction='sent')"

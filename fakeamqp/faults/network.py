@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.port import BrokerContext
     from fakeamqp.faults.shapers import Shaper
 
-__all__ = ["Network", "NetworkFault", "ProxyRegistry"]
-
 _DIRECTIONS = {"both": "to and from", "received": "from", "sent": "to"}
 _ENDS = {"fin": "closed", "reset": "reset", "silence": "silenced"}
 _REFUSALS = {

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.port import Cancellable, FaultPort
     from fakeamqp.faults.shapers import Shaper
 
-__all__ = ["NetworkProxy"]
-
 _MOST_HELD = 1024 * 1024
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["BrokerContext", "Cancellable", "FaultPort", "NextTap", "NullTap", "TappedConnection"]
-
 
 class FaultPort(Protocol):
     """The fault port of one connection.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.matching import Condition, ConnectionSelector, Subject
     from fakeamqp.faults.port import FaultPort
 
-__all__ = ["ACTIONS", "BaseRule", "Rule"]
-
 _MOST_MISSES = 50
 
 

@@ -11,8 +11,6 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from fakeamqp.dialects import Dialect, default_protocol, protocol_named, protocol_of
 
-__all__ = ["Bandwidth", "ByteQueue", "Cut", "DelayBuffer", "How", "Latency", "Shaper", "SliceShaper"]
-
 How: TypeAlias = Literal["fin", "reset", "silence"]
 """How a connection ends: with FIN, with a TCP reset, or half-open ("silence": no bytes in either direction).
 """

@@ -44,16 +44,6 @@ from fakeamqp.model.exchanges.topic import TopicTrie
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
 
-__all__ = [
-    "KINDS",
-    "EventKind",
-    "Expectation",
-    "Wanted",
-    "WantedDeadLettered",
-    "WantedDropped",
-    "WantedReturned",
-]
-
 Text: TypeAlias = "str | re.Pattern[str] | Callable[[Any], object]"
 Number: TypeAlias = "int | Callable[[Any], object]"
 

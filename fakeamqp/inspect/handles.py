@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState, ClientConnection
 
-__all__ = ["ConnectionHandle", "QueueInspector", "connection_handles"]
-
 T = TypeVar("T")
 
 

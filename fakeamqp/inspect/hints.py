@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["LATEST_EVENTS", "first_of", "loop_hint", "span", "wait_hints", "wait_report"]
-
 LATEST_EVENTS = "the latest events of the broker:"
 """The line before the events of a report."""
 _MOST_SHOWN = 10

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import MessageProperties
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["Inspection", "StateReader"]
-
 T = TypeVar("T")
 
 _OFTEN = 0.02

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["ConnectionMemory", "MemoryView", "QueueMemory", "memory_view"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class QueueMemory:

@@ -22,33 +22,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.routing import Outcome
     from fakeamqp.model.state import BrokerState
 
-__all__ = [
-    "ContentView",
-    "DeadLettered",
-    "DeadLetteredView",
-    "Dropped",
-    "DroppedView",
-    "MessageView",
-    "Published",
-    "PublishedView",
-    "Recorded",
-    "Returned",
-    "ReturnedView",
-    "aside_view",
-    "by_client",
-    "content_of",
-    "delayed_view",
-    "elsewhere",
-    "history",
-    "instant",
-    "name_of",
-    "published_views",
-    "queued_view",
-    "shortened",
-    "unacked_view",
-    "views",
-]
-
 _LONGEST_SHOWN = 60
 
 

@@ -13,8 +13,6 @@ from typing import Any, Generic, TypeVar, cast
 from fakeamqp.inspect.errors import BadExpectation
 from fakeamqp.inspect.handles import QueueInspector
 
-__all__ = ["Predicate"]
-
 T = TypeVar("T")
 
 _MOST_VALUES = 10

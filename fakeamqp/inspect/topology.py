@@ -31,35 +31,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState, ClientChannel, ClientConnection, ClientSession
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = [
-    "BindingView",
-    "ChannelView",
-    "ConnectionView",
-    "ConsumerView",
-    "CreditView",
-    "ExchangeView",
-    "PolicyView",
-    "QueueView",
-    "SessionView",
-    "binding_views",
-    "connection_view",
-    "connection_views",
-    "consumer_view",
-    "consumer_views",
-    "exchange_view",
-    "exchange_views",
-    "find_exchange",
-    "find_queue",
-    "find_virtual_host",
-    "message_views",
-    "policy_views",
-    "queue_view",
-    "queue_views",
-    "select_virtual_hosts",
-    "session_view",
-    "session_views",
-]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BindingView:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["Role", "Visitor", "authenticate", "require"]
-
 
 class Role(IntEnum):
     """What a tag of a user permits, in ascending order; a user has the highest one of its tags."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["DEFAULT_EXCHANGE", "OWNER", "authorise", "exchange_name", "exchange_of", "queue_of", "user_of"]
-
 DEFAULT_EXCHANGE = "amq.default"
 """The name of the default exchange in paths."""
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.management.context import Management
 
-__all__ = ["make_app"]
-
 
 class _Bound(StringConvertor):
     """What a binding leads to: a queue or an exchange."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.management.context import Management
 
-__all__ = ["LARGEST_BODY", "decoded", "read_body"]
-
 LARGEST_BODY = 10_000_000
 """Bytes, as in RabbitMQ (measured on 4.3.6)."""
 _ALL_BODIES = 4 * LARGEST_BODY

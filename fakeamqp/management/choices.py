@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from fakeamqp.model.versions import UNTIL_4_0, Choices, choice
 
-__all__ = ["ManagementChoices"]
-
 _FLAGS_4_0 = (
     "classic_mirrored_queue_version",
     "classic_queue_type_delivery_support",

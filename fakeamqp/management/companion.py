@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from fakeamqp.management.server import HttpServer
     from fakeamqp.model.tap import Tap
 
-__all__ = ["ManagementCompanion"]
-
 _log = logging.getLogger("fakeamqp.management")
 _NEEDED = ("starlette", "uvicorn")
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.runtime.engine import Engine
 
-__all__ = ["Management"]
-
 S = TypeVar("S")
 T = TypeVar("T")
 

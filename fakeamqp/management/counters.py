@@ -10,8 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-__all__ = ["Counter", "Counts", "SampleHistory", "Statistics"]
-
 RATE_SECONDS = 5
 """A rate is the mean over this many seconds, RabbitMQ's interval of collection."""
 _KEPT_SECONDS = 3600

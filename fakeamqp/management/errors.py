@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = ["ManagementError", "Refused"]
-
 
 class ManagementError(FakeAMQPError):
     """The HTTP server does not start or end; the text says what to do."""

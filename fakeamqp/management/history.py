@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.management.resource import ApiCall
 
-__all__ = ["check_ranges", "history_of"]
-
 _LONGEST = 3600
 _MOST_SAMPLES = 500
 """Samples of one count, as in RabbitMQ (measured on 4.3.6)."""

@@ -13,8 +13,6 @@ from fakeamqp.model.patterns import MOST_STEPS, InvalidPattern, compiled
 if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall
 
-__all__ = ["columns_of", "listed"]
-
 _PAGE_SIZE = 100
 _LARGEST_PAGE = 500
 _MOST_STEPS = 100 * MOST_STEPS

@@ -28,8 +28,6 @@ from fakeamqp.management.resource import refused
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["OwnPages", "is_loopback"]
-
 
 def is_loopback(address: str) -> bool:
     """Whether only this machine reaches a numeric address."""

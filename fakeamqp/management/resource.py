@@ -31,18 +31,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = [
-    "CREATED",
-    "NO_CONTENT",
-    "ApiCall",
-    "Handler",
-    "HttpAnswer",
-    "InVirtualHost",
-    "Resource",
-    "check_name",
-    "table",
-]
-
 
 @dataclass(frozen=True)
 class HttpAnswer:

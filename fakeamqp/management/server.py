@@ -40,8 +40,6 @@ from fakeamqp.runtime.thread.lock import Signal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["HttpServer"]
-
 # A request that does not end within this many real seconds is stuck in its handler; `stop` raises then.
 _STOP_SECONDS = 30.0
 # Turns of the loop in which written answers leave.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.port import NextTap
     from fakeamqp.management.counters import Statistics
 
-__all__ = ["CountingTap"]
-
 _METHOD = 1
 _FRAME_OVERHEAD = 8
 _PUBLISH = b"\x00\x3c\x00\x28"

@@ -7,8 +7,6 @@ from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["instant", "jsonable"]
-
 
 def jsonable(value: Any) -> Any:
     """A value of a field table, an argument or a property as JSON."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from fakeamqp.portable.routes import BrokerRoute, InProcessLine, SocketLine
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["PortableQueue", "PortableRequests", "QueueType", "ReceivedMessage", "check", "declared"]
-
 T = TypeVar("T")
 QueueType: TypeAlias = Literal["classic", "quorum", "stream"]
 

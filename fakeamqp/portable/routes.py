@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from fakeamqp.replay.target import ReplayLogin
     from fakeamqp.trace import Recorder
 
-__all__ = [
-    "BadQueue",
-    "BrokerRoute",
-    "InProcessLine",
-    "NoAnswer",
-    "RequestRefused",
-    "SocketLine",
-    "ToBroker",
-    "ToURL",
-]
-
 
 class BadQueue(FakeAMQPError, TypeError):
     """A queue cannot be declared like this: an argument is invalid, or contradicts another one."""

@@ -14,8 +14,6 @@ from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
 from fakeamqp.protocols.base.handshakes import HandshakeLog, HandshakeTimeout, PendingHandshakes
 
-__all__ = ["Negotiation", "accept"]
-
 _HANDSHAKE_TIMEOUT = 10.0
 
 _HINTS = (

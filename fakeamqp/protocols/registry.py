@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["PROTOCOLS", "BadAbsence", "Row", "by_header", "check_absent", "named", "preload"]
-
 _NEEDED = (
     "connection",
     "session",

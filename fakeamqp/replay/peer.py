@@ -27,8 +27,6 @@ from fakeamqp.protocols.amqp_0_9_1.dialect import DIALECT
 from fakeamqp.replay.target import ReplayLogin, wrong_login
 from fakeamqp.trace.truncation import Truncated, full_size
 
-__all__ = ["Names", "OrderKey", "Peer", "RecordedReply", "ReplyAssembler", "same"]
-
 OrderKey: TypeAlias = "tuple[object, ...]"
 """Replies with the same key are in order: answers on a channel, deliveries to a consumer, one confirm."""
 

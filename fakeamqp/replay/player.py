@@ -29,8 +29,6 @@ from fakeamqp.trace.truncation import Truncated
 if TYPE_CHECKING:
     import os
 
-__all__ = ["Comparison", "Difference", "NotTheSame", "Replay", "replay"]
-
 
 class NotTheSame(FakeAMQPError, AssertionError):
     """Replayed answers differ from the recorded ones; the text is a diff."""

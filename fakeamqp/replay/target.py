@@ -16,18 +16,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, encode_table
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, Trace
 
-__all__ = [
-    "PROTOCOL",
-    "Logins",
-    "NoBroker",
-    "ReplayError",
-    "ReplayLogin",
-    "ReplayTarget",
-    "fresh_broker",
-    "remote_broker",
-    "wrong_login",
-]
-
 
 class ReplayError(FakeAMQPError):
     """The recording cannot be replayed on this broker."""

@@ -6,8 +6,6 @@ import socket
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = ["Deadlock", "NotSimulated", "SimulationError", "TimeLimit", "UnknownHost"]
-
 
 class SimulationError(FakeAMQPError):
     """A simulation cannot be run like this; the text says what to do."""

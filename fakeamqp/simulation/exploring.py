@@ -14,8 +14,6 @@ from fakeamqp.simulation.schedule import KINDS, Decision, Key, Schedule
 from fakeamqp.simulation.shrinking import Deviations, shrink
 from fakeamqp.simulation.steps import Steps, difference
 
-__all__ = ["Exploration", "FailingSchedule", "Failure", "check", "explore", "explore_runs"]
-
 Test = Callable[[], Coroutine[Any, Any, object]]
 #: Runs a test under a schedule; returns what it raised, or None.
 Outcome = Callable[[Schedule], "BaseException | None"]

@@ -41,8 +41,6 @@ from fakeamqp.simulation.schedule import LATENESS, Schedule
 if TYPE_CHECKING:
     from fakeamqp.model.races import Draw, RaceKind
 
-__all__ = ["LIMIT", "START", "SimulatedFuture", "SimulatedLoop", "SimulatedTask"]
-
 #: The wall-clock time at which a simulation starts, in seconds of the epoch: 2024-01-01 00:00 UTC.
 START = 1_704_067_200.0
 #: The default limit of simulated time: a week.

@@ -19,8 +19,6 @@ from fakeamqp.simulation.schedule import DELAYS, LATENCIES
 if TYPE_CHECKING:
     from fakeamqp.simulation.loop import SimulatedLoop
 
-__all__ = ["SimulatedNetwork", "SimulatedServer"]
-
 _LOCALHOST = "127.0.0.1"
 _ANY = "0.0.0.0"
 # The first port that the network chooses for clients, and for servers with port 0.

@@ -19,8 +19,6 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakSet
 
-__all__ = ["OrderedFrozenSet", "OrderedSet", "OrderedWeakSet", "keep_order_of_sets"]
-
 # The beginnings of the names of modules.
 _CLIENTS = (
     "aio_pika",

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["SeededRandomness"]
-
 
 class SeededRandomness:
     """Random values that are drawn from a seed, and go on where they were each time they are used.

@@ -21,8 +21,6 @@ from fakeamqp.simulation.wall_time import check_available, wall_time_follows
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Runner", "check_settings", "current", "run"]
-
 T = TypeVar("T")
 
 # How long tasks may go on at the end when they have been cancelled, in simulated seconds.

@@ -23,8 +23,6 @@ from fakeamqp.model.races import Late, RaceKind
 if TYPE_CHECKING:
     from fakeamqp.simulation.steps import Steps
 
-__all__ = ["CUTS", "DELAYS", "KINDS", "LATENCIES", "LATENESS", "Decision", "Key", "Schedule", "delay_text"]
-
 #: The kinds of decisions, in the order in which their rates are drawn.
 #:
 #: - latency: how slow one direction of a connection is

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 
 from fakeamqp.simulation.schedule import Key
 
-__all__ = ["Deviations", "shrink"]
-
 Deviations = dict[Key, int]
 
 # Kinds of deviations that a failure had better not need, the least likely in practice first.

@@ -10,8 +10,6 @@ import asyncio
 import sys
 from typing import Any
 
-__all__ = ["make_texts_stable"]
-
 
 def make_texts_stable() -> None:
     """Leave the addresses out of the texts of frames in simulations, if pamqp is imported."""

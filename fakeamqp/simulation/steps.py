@@ -12,8 +12,6 @@ from typing import Any
 from fakeamqp.simulation.loop import given_name
 from fakeamqp.simulation.waits import frames_of
 
-__all__ = ["Steps", "difference"]
-
 _PACKAGES = Path(__file__).parents[2]
 _NOT_THE_APP = (
     *{f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib", "purelib", "platlib")},

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fakeamqp.simulation.loop import SimulatedLoop
 
-__all__ = ["deadlock_text", "describe_tasks", "frames_of", "limit_text"]
-
 _ASYNCIO = os.path.dirname(asyncio.__file__) + os.sep
 # How many tasks a text lists.
 _MOST_TASKS = 20

@@ -14,8 +14,6 @@ from fakeamqp.simulation.errors import SimulationError
 if TYPE_CHECKING:
     from fakeamqp.simulation.loop import SimulatedLoop
 
-__all__ = ["check_available", "wall_time_follows"]
-
 
 def check_available() -> None:
     """Raise SimulationError if neither time-machine nor freezegun is installed."""

@@ -18,8 +18,6 @@ from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, SparkError
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.retries import LONGEST_PAUSE, RetryBudget
 
-__all__ = ["AttendedLink", "with_heartbeat"]
-
 T = TypeVar("T")
 
 log: logging.Logger = logging.getLogger("fakeamqp.spark")

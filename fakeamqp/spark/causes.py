@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["cause_of"]
-
 _OF_SPARK = ("pyspark.errors", "py4j.")
 _TRACE = re.compile(
     r"Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*"

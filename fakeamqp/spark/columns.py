@@ -16,15 +16,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.spark.options import ReadOptions
 
-__all__ = [
-    "PROPERTIES",
-    "SOURCE_COLUMNS",
-    "Column",
-    "arrow_schema",
-    "chosen_columns",
-    "wanted_columns",
-]
-
 _TIME = pa.timestamp("us", tz="UTC")
 
 #: The basic properties that have no column of their own in the source, in the order of AMQP 0-9-1.

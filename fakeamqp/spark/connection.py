@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.spark.options import ConnectionOptions
 
-__all__ = ["Link", "quiet"]
-
 # The maximum time for closing: connection.close waits for its answer at most that long.
 _GOODBYE = 2.0
 # pika reads 4 KiB at a time by default: 13 small messages.

@@ -4,21 +4,6 @@ from __future__ import annotations
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = [
-    "BrokerUnreachable",
-    "ColumnError",
-    "ConnectionLost",
-    "DataLoss",
-    "DeliveryLimit",
-    "LoginRefused",
-    "OptionError",
-    "PublishError",
-    "QueueRefused",
-    "SparkError",
-    "SpoolError",
-    "UnreadableAnswer",
-]
-
 
 class SparkError(FakeAMQPError):
     """Base class of the errors of the Spark source, sink and fixtures."""

@@ -20,8 +20,6 @@ from typing import Any, TypeAlias
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.base.codec import FieldError, FrameError, WireError
 
-__all__ = ["LAST_SECOND", "as_json", "as_map", "fields"]
-
 #: The last second of the year 9999, the last one of Python's and of Spark's text.
 LAST_SECOND = 253_402_300_799
 

@@ -29,8 +29,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
 )
 from fakeamqp.protocols.base.codec import FrameError
 
-__all__ = ["Contents", "IncomingRows", "Receive"]
-
 #: A receiver of messages. It is called with the delivery tag, whether the message is redelivered, exchange
 #: and routing key (two encoded short strings), the property list (flags and values, encoded) and the body.
 Receive: TypeAlias = Callable[[int, bool, bytes, bytes, bytes], None]

@@ -12,8 +12,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["REFRESH", "FallingBehind", "LagClock", "report"]
-
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 #: Seconds. A progress shows the last figures of the broker, and asks for new ones if those are older.

@@ -13,8 +13,6 @@ from hashlib import sha256
 from fakeamqp.spark.connection import Link, quiet
 from fakeamqp.spark.errors import ConnectionLost
 
-__all__ = ["LeaseRefused", "LeaseTaken", "is_held", "lease_name", "take_lease"]
-
 _LOCKED = "405 "
 # Seconds. RabbitMQ logs an error for each attempt, so the pauses between attempts grow.
 _PAUSE, _LONGEST_PAUSE = 0.05, 0.5

@@ -20,8 +20,6 @@ from fakeamqp.spark.errors import BrokerUnreachable, OptionError
 if TYPE_CHECKING:
     from fakeamqp.spark.options import ConnectionOptions
 
-__all__ = ["is_refusal", "parameters", "password", "tls_context", "without_password"]
-
 # Reply codes, as pika has them in its texts: wrong password; no such virtual host, or no access to it.
 _PASSWORD, _VIRTUAL_HOST = "(403)", "(530)"
 # Client and broker do not trust each other's certificates, or have no common version or cipher of TLS. In TLS

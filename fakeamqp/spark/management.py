@@ -16,8 +16,6 @@ from fakeamqp.spark.login import parameters, tls_context
 if TYPE_CHECKING:
     from fakeamqp.spark.options import ConnectionOptions
 
-__all__ = ["bound_queues"]
-
 _LAST = 2**63
 
 

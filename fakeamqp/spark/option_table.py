@@ -12,8 +12,6 @@ from typing import Any
 
 from fakeamqp.spark import values
 
-__all__ = ["OPTIONS", "READ", "WRITE", "Option"]
-
 READ, WRITE = "read", "write"
 _BOTH = (READ, WRITE)
 

@@ -15,16 +15,6 @@ from fakeamqp.errors import near_match
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.option_table import OPTIONS, READ, WRITE, Option
 
-__all__ = [
-    "OPTIONS",
-    "ConnectionOptions",
-    "Option",
-    "ReadOptions",
-    "WriteOptions",
-    "read_options",
-    "write_options",
-]
-
 
 @dataclass(frozen=True)
 class ConnectionOptions:

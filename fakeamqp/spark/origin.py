@@ -16,8 +16,6 @@ from pyspark.sql.types import StructField, StructType
 if TYPE_CHECKING:
     from fakeamqp.spark.options import ConnectionOptions, ReadOptions
 
-__all__ = ["Origin", "is_column", "marked", "origin_of"]
-
 _KEY = "fakeamqp.source"
 _PORTS = {"amqp": 5672, "amqps": 5671}
 _LOOPBACK = ("127.0.0.1", "::1")

@@ -24,8 +24,6 @@ from fakeamqp.spark.poison_reasons import is_broken, parsed_body, problems, quot
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["PoisonSplit", "dead_letters", "poison_split"]
-
 REASON = "reason"
 
 # The column of the source with what it could not read.

@@ -23,8 +23,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-__all__ = ["is_broken", "parsed_body", "problems", "quoted"]
-
 _CORRUPT = "_poison_corrupt"
 _PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
 

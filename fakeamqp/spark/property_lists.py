@@ -10,8 +10,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.spark.header_tables import fields
 
-__all__ = ["NAMES", "cut", "value_of", "without_header"]
-
 #: The names of the properties, in the order of their values.
 NAMES = tuple(name for name, _ in BasicProperties.LAYOUT)
 

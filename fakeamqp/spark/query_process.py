@@ -14,8 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["exit_on_sigterm", "runs_tasks_here"]
-
 _MASTER = re.compile(rb"\0(?:--master\0|spark\.master=)([^\0]*)")
 _LOCAL = re.compile(rb"local(\[.*\])?")
 

@@ -20,16 +20,6 @@ from fakeamqp.spark.property_lists import without_header
 if TYPE_CHECKING:
     from pika.channel import Channel
 
-__all__ = [
-    "OFFSET",
-    "check_is_no_stream",
-    "check_is_stream",
-    "is_stream",
-    "not_a_stream",
-    "settle",
-    "taken_offset",
-]
-
 OFFSET = "x-stream-offset"
 
 

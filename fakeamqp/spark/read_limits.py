@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["AvailableNow", "default_limit", "most_rows"]
-
 if TYPE_CHECKING:
 
     class AvailableNow:

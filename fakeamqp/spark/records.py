@@ -18,8 +18,6 @@ from fakeamqp.spark.columns import Column, arrow_schema
 from fakeamqp.spark.header_tables import LAST_SECOND, as_json, as_map
 from fakeamqp.spark.property_lists import NAMES, cut
 
-__all__ = ["DeliveredRow", "record_batch"]
-
 
 class DeliveredRow(NamedTuple):
     """One message as it was delivered, and its origin.

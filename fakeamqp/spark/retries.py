@@ -11,8 +11,6 @@ import time
 
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, UnreadableAnswer
 
-__all__ = ["LONGEST_PAUSE", "RetryBudget"]
-
 _FIRST_PAUSE = 0.05
 #: Seconds between two attempts, at most.
 LONGEST_PAUSE = 2.0

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     )
     from pyspark.sql.types import StructType
 
-__all__ = ["AmqpDataSource"]
-
 
 class AmqpDataSource(DataSource):
     """Queues and streams of an AMQP 0-9-1 broker as DataFrames, and DataFrames as messages.

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 
 from fakeamqp.spark.errors import SpoolError
 
-__all__ = ["SHARD_STATE", "STATE", "check_kind"]
-
 #: The file with the state of a spool without shards.
 STATE = "state.json"
 #: The files with the state of a spool of shards, by their numbers; the highest counts.

@@ -9,23 +9,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from fakeamqp.errors import near_match
 
-__all__ = [
-    "boolean",
-    "choice",
-    "column_names",
-    "count",
-    "duration",
-    "folder",
-    "http_url",
-    "names",
-    "octets",
-    "ranged_names",
-    "short_text",
-    "text",
-    "timeout",
-    "urls",
-]
-
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _SECONDS = {
     "": 1.0,

@@ -14,19 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 if TYPE_CHECKING:
     from fakeamqp.trace.events import FrameEvent
 
-__all__ = [
-    "Answered",
-    "Asked",
-    "Confirmed",
-    "Dialogue",
-    "Ended",
-    "Opened",
-    "Publishing",
-    "Releasing",
-    "Sent",
-    "Step",
-]
-
 Channel: TypeAlias = "int | None"
 Key: TypeAlias = Hashable
 

@@ -13,16 +13,6 @@ from fakeamqp.trace.truncation import full_size
 if TYPE_CHECKING:
     from fakeamqp.dialects import Dialect, Part
 
-__all__ = [
-    "ConnectionEvent",
-    "Event",
-    "FrameEvent",
-    "ModelEvent",
-    "model_text",
-    "publisher_name",
-    "reason_text",
-]
-
 _T = TypeVar("_T")
 
 

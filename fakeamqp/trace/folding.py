@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.trace.events import Event
 
-__all__ = ["FoldedContent", "FoldedLine", "fold", "is_fault", "latest"]
-
 _MOST_BODY = 16_384
 """Bytes of a body that a line keeps."""
 

@@ -65,8 +65,6 @@ from fakeamqp.timestamps import Timestamp
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.truncation import Truncated, full_size
 
-__all__ = ["PROPERTIES", "bytes_or_text", "event_to_json", "value_to_json"]
-
 PROPERTIES = (
     "content_type",
     "content_encoding",

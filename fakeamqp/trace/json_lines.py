@@ -29,20 +29,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.trace.timeline import Trace
 
-__all__ = [
-    "FORMAT",
-    "VERSION",
-    "LoadedDelay",
-    "LoadedMessage",
-    "LoadedObject",
-    "LoadedOutcome",
-    "LoadedPublisher",
-    "RecordingError",
-    "read",
-    "value_from_json",
-    "write",
-]
-
 
 class RecordingError(FakeAMQPError):
     """The file is not a recording, is damaged, or has a version that cannot be read."""

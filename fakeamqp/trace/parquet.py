@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.trace.timeline import Trace
 
-__all__ = ["PyarrowMissing", "write"]
-
 
 class PyarrowMissing(FakeAMQPError):
     """Parquet needs pyarrow, which is not installed."""

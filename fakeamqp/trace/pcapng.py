@@ -19,8 +19,6 @@ from fakeamqp.trace.truncation import Truncated
 if TYPE_CHECKING:
     from fakeamqp.trace.timeline import Trace
 
-__all__ = ["write"]
-
 # --- TCP: segments in packets in Ethernet frames, with correct checksums ------------------------------
 
 _IP: TypeAlias = IPv4Address | IPv6Address

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from fakeamqp.trace.events import Event
     from fakeamqp.trace.timeline import Packed, Trace
 
-__all__ = ["Peer", "Peers", "Recorder", "RecorderMark"]
-
 _NOT_ONE_ENTRY = frozenset(("refused", "dropped"))
 """Events that change an entry, or that several messages have together."""
 _MOST_FAULTS = 100

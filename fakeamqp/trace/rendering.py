@@ -8,8 +8,6 @@ from itertools import islice
 from fakeamqp.errors import printable
 from fakeamqp.trace.truncation import full_size
 
-__all__ = ["one_line", "short"]
-
 _MOST_ITEMS = 8
 _LONGEST = 60
 _DEEPEST = 4

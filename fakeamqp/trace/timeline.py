@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.trace.checks import Allow, Findings
 
-__all__ = ["Packed", "Trace", "events_of", "line_of"]
-
 _ARROWS = {"received": "->", "sent": "<-"}
 
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["Truncated", "TruncatedMessage", "frames_in", "full_size"]
-
 
 class Truncated(bytes):
     """The first bytes of a payload. `size` is the number of bytes of the whole payload."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.management.inspector.inspector import Inspector
 
-__all__ = ["Denied", "check_login"]
-
 _ADMINISTRATOR = "administrator"
 
 

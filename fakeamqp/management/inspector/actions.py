@@ -18,8 +18,6 @@ from fakeamqp.management.inspector.details import (
 if TYPE_CHECKING:
     from fakeamqp.management.inspector.inspector import Inspector
 
-__all__ = ["ACTIONS", "QUESTIONS", "BadRequest"]
-
 Asked: TypeAlias = "Mapping[str, Any]"
 Answer: TypeAlias = "Callable[[Inspector, Asked], Any]"
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
-__all__ = ["PUBLIC", "routes"]
-
 _PERIOD = 0.25
 """Real seconds between two looks at the broker."""
 _SHARE = 0.1

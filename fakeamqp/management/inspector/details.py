@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.policies import Policy
     from fakeamqp.model.queues import Queue
 
-__all__ = ["connection_details", "exchange_details", "message", "messages", "queue_details"]
-
 _MOST_MESSAGES = 200
 _PREVIEW = 2048
 _MOST_BODY = 262_144

@@ -17,8 +17,6 @@ from fakeamqp.faults.shapers import How
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
 
-__all__ = ["add", "arguments_of", "offers", "release", "remove"]
-
 _COUNT = "count"
 """The choice of no action."""
 _TRIGGERS = (

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.runtime.engine import Engine
 
-__all__ = ["Flows"]
-
 _MOST_AT_ONCE = 20_000
 """Publishes that are counted by one snapshot; of more, the latest."""
 _MOST_ROUTES = 5000

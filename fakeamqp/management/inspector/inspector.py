@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.runtime.engine import Engine
 
-__all__ = ["Inspector"]
-
 
 class Inspector:
     """The inspector of one broker. It keeps no state of the broker, and costs nothing until a page asks.

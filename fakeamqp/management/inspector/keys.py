@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["key_of"]
-
 
 def key_of(virtual_host: str, name: str) -> str:
     """The key of a queue or an exchange; different ones never have the same."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import ClientConnection
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["Row", "Snapshot", "changes", "take"]
-
 Row: TypeAlias = "dict[str, Any]"
 Snapshot: TypeAlias = "dict[str, dict[str, Any]]"
 

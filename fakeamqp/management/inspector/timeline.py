@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fakeamqp.trace.events import Event
     from fakeamqp.trace.folding import FoldedLine
 
-__all__ = ["Timeline"]
-
 _HEARTBEAT = KINDS.index("heartbeat")
 _MOST_TEXT = 400
 _DIRECTIONS = {"received": 0, "sent": 1}

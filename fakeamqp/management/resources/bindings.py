@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["RESOURCES", "properties_key"]
-
 
 def properties_key(routing_key: str, arguments: Mapping[str, Any]) -> str:
     """What identifies a binding between two ends in a path, as RabbitMQ makes it.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["RESOURCES"]
-
 _CLOSED_VIA = "CONNECTION_FORCED - Closed via management plugin"
 _PROTOCOLS = {"0-9-1": "AMQP 0-9-1", "0-9": "AMQP 0-9", "0-8": "AMQP 0-8", "0-10": "AMQP 0-10"}
 _CERTIFICATE = ("peer_cert_issuer", "peer_cert_subject", "peer_cert_validity")

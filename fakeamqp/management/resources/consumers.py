@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["RESOURCES", "consumer_view"]
-
 
 def consumer_view(subscription: Subscription) -> dict[str, Any]:
     """One consumer."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["RESOURCES"]
-
 _OF_A_VIRTUAL_HOST = ("parameters", "policies", "queues", "exchanges", "bindings")
 _VERSIONS = ("rabbit_version", "rabbitmq_version", "product_name", "product_version")
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["RESOURCES"]
-
 _COUNTED = ("publish_in", "publish_out")
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["RESOURCES"]
-
 _PHASES = {"permitted": "permitted_by_default", "denied": "denied_by_default", "removed": "removed"}
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall, Handler
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["RESOURCES"]
-
 _ALIVENESS = "aliveness-test"
 _UNITS = ("day", "days", "week", "weeks", "month", "months", "year", "years")
 _PROTOCOLS = {"amqp091": "amqp", "amqp0.9.1": "amqp", "amqp0-9-1": "amqp", "amqps": "amqp/ssl"}

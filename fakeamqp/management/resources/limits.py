@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["RESOURCES"]
-
 
 def _list_vhosts(call: ApiCall) -> object:
     vhost = call.names.get("vhost")

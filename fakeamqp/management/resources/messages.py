@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["RESOURCES", "message_view"]
-
 _INTEGERS = ("delivery_mode", "priority", "timestamp")
 _TEXTS = (
     "app_id",

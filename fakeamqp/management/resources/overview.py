@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["RESOURCES", "listeners"]
-
 _CHURN = (
     "connection_closed",
     "queue_declared",

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["RESOURCES"]
-
 _LIMITS = "vhost-limits"
 
 

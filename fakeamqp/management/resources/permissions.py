@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["RESOURCES"]
-
 _Views: TypeAlias = "Callable[[User], list[dict[str, Any]]]"
 """Returns the rows of one user."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.policies import Policy
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["RESOURCES"]
-
 
 def policy_view(vhost: str, policy: Policy) -> dict[str, Any]:
     """One policy."""

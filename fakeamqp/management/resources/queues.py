@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["RESOURCES", "UNKNOWN_GARBAGE_COLLECTION"]
-
 _HIGHEST_NORMAL = 4
 _COUNTED = ("publish", *CONSUMING)
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["RESOURCES"]
-
 _ALGORITHMS = {"rabbit_password_hashing_sha256": "sha256", "rabbit_password_hashing_sha512": "sha512"}
 
 

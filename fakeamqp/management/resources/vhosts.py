@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["RESOURCES"]
-
 
 def _view(call: ApiCall, host: VirtualHost) -> dict[str, Any]:
     metadata = host.metadata

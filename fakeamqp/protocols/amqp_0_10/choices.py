@@ -11,8 +11,6 @@ from typing import Literal
 
 from fakeamqp.model.versions import SPEC, Choices, choice
 
-__all__ = ["Amqp010Choices"]
-
 
 @dataclass(frozen=True, init=False)
 class Amqp010Choices(Choices):

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
-__all__ = ["LARGEST_HEAD", "Incoming", "Outgoing", "Segments"]
-
 # --- the client's commands ----------------------------------------------------------------------------------
 
 _MODULES = (dtx, exchange, execution, file, message, queue, stream, tx)

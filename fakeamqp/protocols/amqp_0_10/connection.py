@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.structs import Control
     from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
 
-__all__ = ["CLASS", "receive", "start"]
-
 CLASS = controls.ConnectionStart.CLASS
 _DEFAULT_VIRTUAL_HOST = "/"
 _HEARTBEAT_SIZE = HEADER_SIZE + len(controls.ConnectionHeartbeat().encode())

@@ -34,18 +34,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.structs import Command
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
-__all__ = [
-    "ContentClass",
-    "ContentConsumers",
-    "ContentTarget",
-    "ServerConsumer",
-    "cancel",
-    "publish",
-    "send",
-    "set_window",
-]
-__all__ += ["start"]
-
 
 class ContentClass(NamedTuple):
     """The differences between the two classes."""

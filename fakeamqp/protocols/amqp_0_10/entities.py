@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
-__all__ = ["authorise_alternate", "authorise_asking", "bad_arguments", "check_alternate", "find_exchange"]
-__all__ += ["find_queue", "plain", "refuse_unknown_arguments"]
-
 
 def find_exchange(session: ServerSession, name: str, field: str = "exchange") -> Exchange:
     """The exchange of that name; `field` is the field that names it.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["METHOD_NAMES"]
-
 _BY_CLASS = {
     "connection": "start start-ok secure secure-ok tune tune-ok open open-ok redirect close close-ok",
     "session": "attach attached detach detached request-timeout timeout command-point expected confirmed "

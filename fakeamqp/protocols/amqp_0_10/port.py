@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
-__all__ = ["Amqp010FaultPort"]
-
 _ENDED = frozenset((ConnectionState.CLOSING, ConnectionState.CLOSED, ConnectionState.REFUSED))
 _NAMES = ("connection_name", "qpid.client_process")
 

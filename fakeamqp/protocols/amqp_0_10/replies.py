@@ -12,8 +12,6 @@ from fakeamqp.model.errors import ModelError
 from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode, ErrorCode
 from fakeamqp.protocols.base.codec import WireError
 
-__all__ = ["ConnectionFault", "SessionFault", "close_code", "error_code", "short_text"]
-
 _ERROR_CODES: dict[str, ErrorCode] = {
     **{code.name.lower().replace("_", "-"): code for code in ErrorCode},
     "access-refused": ErrorCode.UNAUTHORIZED_ACCESS,

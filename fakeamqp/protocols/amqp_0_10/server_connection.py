@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
-__all__ = ["SILENT_STATES", "Amqp010Connection"]
-
 _log = logging.getLogger("fakeamqp")
 
 _CLOSE_TIMEOUT = 30.0

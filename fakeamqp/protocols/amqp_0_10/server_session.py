@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
     from fakeamqp.protocols.amqp_0_10.server_subscription import ServerSubscription
 
-__all__ = ["DetachedSessions", "ServerSession"]
-
 
 class _DetachedLog(LimitedLog):
     about = "detached sessions that end"

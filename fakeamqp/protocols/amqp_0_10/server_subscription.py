@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
-__all__ = ["NO_BODY", "ServerSubscription", "forwarded_header"]
-
 _pack_frame = FRAME_HEADER.pack
 _MOST_SHOWN = 1000
 """Below this number of shown messages the subscription does not check whether they still exist."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.structs import Control
     from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
 
-__all__ = ["not_attached", "receive"]
-
 
 def receive(connection: Amqp010Connection, channel: int, control: Control) -> None:
     """A control of this class on a channel.

@@ -20,8 +20,6 @@ from fakeamqp.protocols.base.connection_states import ConnectionState
 if TYPE_CHECKING:
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
-__all__ = ["CONNECTION_TRANSITIONS", "SESSION_TRANSITIONS", "SessionState"]
-
 
 class SessionState(Enum):
     """The states of a session."""

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.structs import FragmentProperties
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
-__all__ = ["Fragments", "Heading", "Publisher", "TransferTarget", "resume", "transfer"]
-
 _MOST_KEPT = 1000
 """So many commands, and so many of each kind for each target, are kept."""
 _LONGEST_KEPT = 1024

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
 
-__all__ = ["FIRST_REALM", "Realms", "Ticket", "Tickets", "assign_realm", "use_ticket"]
-
 _LENIENT = 1
 
 Right: TypeAlias = Literal["passive", "active", "write", "read"]

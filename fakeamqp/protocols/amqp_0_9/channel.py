@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["begin"]
-
 
 def begin(connection: Amqp09Connection, number: int, method: Method) -> None:
     """Open or resume a channel, and answer."""

@@ -15,8 +15,6 @@ from fakeamqp.model.versions import SPEC, Choices, choice
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
 
-__all__ = ["Amqp09Choices", "letter_of"]
-
 
 @dataclass(frozen=True, init=False)
 class Amqp09Choices(Choices):

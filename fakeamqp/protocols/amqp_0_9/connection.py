@@ -13,8 +13,6 @@ from fakeamqp.protocols.amqp_0_9_1 import connection as connection_class
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
 
-__all__ = ["HANDLERS", "start"]
-
 _PRODUCT = "fakeamqp"
 _PATH = re.compile(r"/|(/[\w.\-+!=:]*[^\W_][\w.\-+!=:]*)+", re.ASCII)
 _LONGEST_PATH = 127

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
     Publish: TypeAlias = m.FilePublish | m.StreamPublish
 
-__all__ = ["FILE", "STREAM", "ClassConsumer", "Consumers", "ContentClass"]
-
-
 # --- consumers ---------------------------------------------------------------------------------------
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     Handler: TypeAlias = Callable[[Amqp09Channel, Any], None]
 
-__all__ = ["HANDLERS", "handlers"]
-
 
 def _requested(handler: Handler, channel: Amqp09Channel, method: Method) -> None:
     if channel.class_state(Requests).current is None:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["WORK", "Enlistment"]
-
 WORK = frozenset(
     method.INDEX
     for method in (

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
 
-__all__ = ["FileConsumer", "Files"]
-
 
 class Files(Consumers):
     """Class file on one channel: a class state, and the `model.staging.FileClient` of `Downloads`.

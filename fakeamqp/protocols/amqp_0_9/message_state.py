@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["Messages", "References"]
-
 _BESIDES_PIECE = 12
 """Bytes of a message.append without the name of the reference and the piece."""
 _MOST = 1000

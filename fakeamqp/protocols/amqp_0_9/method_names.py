@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from fakeamqp.protocols.amqp_0_9_1.dialect import METHOD_NAMES as OF_0_9_1
 
-__all__ = ["METHOD_NAMES", "METHOD_NAMES_0_8"]
-
 _BY_CLASS = {
     "connection": "start start-ok secure secure-ok tune tune-ok open open-ok redirect close close-ok",
     "channel": "open open-ok flow flow-ok close close-ok resume ping pong ok",

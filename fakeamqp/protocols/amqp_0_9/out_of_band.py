@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
 
-__all__ = ["agreed", "receive", "use"]
-
 _PLACEHOLDERS = {
     FRAME_METHOD: FRAME_OOB_METHOD,
     FRAME_HEADER: FRAME_OOB_HEADER,

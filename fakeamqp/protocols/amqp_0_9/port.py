@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["Amqp09FaultPort"]
-
 _OF_FILES = ("file.ack", "file.reject")
 _GENERIC = 0
 _REFUSED = "refused by a fault"

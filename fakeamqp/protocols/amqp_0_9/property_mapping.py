@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
 
-__all__ = ["FIELDS", "PropertyPlace09", "Transferred", "encode_transfer", "from_transfer", "to_transfer"]
-
 _EMPTY_TABLE_AND_BODY = 9
 """Bytes of a transfer's last two fields when empty: the length of a table, a kind and a length."""
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
-__all__ = ["RabbitMQ09Channel", "RabbitMQ09Connection", "connection"]
-
 _OWN = letter.HANDLERS.keys() - rabbitmq.HANDLERS.keys()
 """The methods that only 0-9 has."""
 _PUBLISH = m091.BasicPublish.INDEX

@@ -18,15 +18,6 @@ from fakeamqp.model.extensions import Extension
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
 
-__all__ = [
-    "MemoryTransport",
-    "OutOfBandTransport",
-    "Registrations",
-    "TraceFrame",
-    "Tunnel",
-    "TunnelRequest",
-]
-
 
 @dataclass(frozen=True)
 class TunnelRequest:

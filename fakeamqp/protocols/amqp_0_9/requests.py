@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["IncomingRequests", "Requests", "receive"]
-
 _MAX_RESPONSES = 1000
 """The number of unconfirmed responses to keep, the latest ones; kept responses are short."""
 _RESERVED = 20

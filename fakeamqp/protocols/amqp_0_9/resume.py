@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     Consume: TypeAlias = m.BasicConsume | m.FileConsume | m.StreamConsume | m.MessageConsume
 
-__all__ = ["InterruptedChannels", "keep", "resume"]
-
 _MAX_CHANNELS = 100
 
 

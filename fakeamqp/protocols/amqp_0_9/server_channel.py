@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
 
-__all__ = ["Amqp09Channel", "CompleteContent"]
-
 P = TypeVar("P", bound="Properties")
 
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.connection import Handlers
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
-__all__ = ["CONNECTION_TRANSITIONS", "Amqp08Connection", "Amqp09Connection"]
-
 _CLOSE_TIMEOUT = 30.0
 
 CONNECTION_TRANSITIONS: ConnectionTransitions = {

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
 
-__all__ = ["StreamConsumer", "Streams"]
-
-
 # --- consumers ---------------------------------------------------------------------------------------
 
 

@@ -22,8 +22,6 @@ from fakeamqp.spark.sink.frames import Frames
 if TYPE_CHECKING:
     from pika.channel import Channel
 
-__all__ = ["DEFAULT_LIMIT", "delivery_count", "limit_of_reads", "reserve", "save"]
-
 DEFAULT_LIMIT = 20
 _SINCE_DEFAULT, _SINCE_UNCOUNTED = (4, 0), (4, 3)
 

@@ -19,8 +19,6 @@ from fakeamqp.spark.options import ReadOptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BrowseReader", "QueuePartition"]
-
 # The limits of a record batch: messages, and their bytes. A task has one record batch in memory.
 _ROWS = 10_000
 _OCTETS = 8 << 20

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.spark.incoming import Receive
 
-__all__ = ["snapshot"]
-
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 _LARGEST_WINDOW = 65535

@@ -18,8 +18,6 @@ from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import SparkError
 from fakeamqp.spark.lease import LeaseRefused, LeaseTaken, is_held, lease_name, take_lease
 
-__all__ = ["Turn"]
-
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["process_environment"]
-
 
 @contextmanager
 def process_environment(changes: Mapping[str, str | None]) -> Iterator[None]:

@@ -4,16 +4,6 @@ from __future__ import annotations
 
 from fakeamqp.spark.errors import SparkError
 
-__all__ = [
-    "FastModeUnavailable",
-    "FastModeWarning",
-    "JavaMissing",
-    "SessionError",
-    "SessionRunning",
-    "SparkMissing",
-    "UnknownLayout",
-]
-
 
 class SessionError(SparkError):
     """The session cannot be started, or cannot use the data source; base class of the others."""

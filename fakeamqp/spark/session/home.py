@@ -12,8 +12,6 @@ from pathlib import Path
 
 from fakeamqp.spark.session.errors import UnknownLayout
 
-__all__ = ["link_home"]
-
 
 def link_home(installed: Path, home: Path) -> None:
     """Fill the empty folder `home` with links to the Spark home `installed`, the folder of PySpark.

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from fakeamqp.spark.session.errors import JavaMissing, SparkMissing
 
-__all__ = ["Installation", "find_installation", "find_java"]
-
 OLDEST_SPARK = (4, 0)
 FIRST_SPARK_BEYOND = (5, 0)
 OLDEST_JAVA = 17

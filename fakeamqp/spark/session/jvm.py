@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 from typing import Any
 
-__all__ = ["end", "is_running"]
-
 patience: float = 10.0
 """Seconds to wait for Java to exit; it deletes its folders then."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from fakeamqp.spark.session.fast import Fast
     from fakeamqp.spark.session.installation import Installation
 
-__all__ = ["local_session"]
-
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"

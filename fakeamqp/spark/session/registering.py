@@ -16,8 +16,6 @@ from fakeamqp.spark.session.errors import SessionError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register"]
-
 _REQUIRED = ("fakeamqp", "pika", "pyarrow")
 _ADVICE = (
     "set PYSPARK_PYTHON, before the session starts, to a Python with fakeamqp[spark] that has the same path "

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fakeamqp.spark.session.installation import Installation
 
-__all__ = ["ENVIRONMENT", "JAVA_OPTIONS", "SETTINGS", "Setting", "checkpoint_file_manager"]
-
 
 @dataclass(frozen=True)
 class Setting:

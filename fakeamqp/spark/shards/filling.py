@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from fakeamqp.spark.incoming import Receive
     from fakeamqp.spark.shards.folder import SharedFolder
 
-__all__ = ["KEPT", "ROWS", "fill", "stored_columns"]
-
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 #: The segments before the present one that may have messages which are redelivered.

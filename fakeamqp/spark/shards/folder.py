@@ -29,8 +29,6 @@ from pyarrow import fs
 from fakeamqp.spark.errors import SpoolError
 from fakeamqp.spark.spool_kinds import SHARD_STATE, check_kind
 
-__all__ = ["FolderContents", "Segment", "SharedFolder", "State"]
-
 _SEGMENT = re.compile(r"([0-9]{12})\.arrow")
 _FILLED = re.compile(r"([0-9]{12})-([0-9]+)-([0-9]+)\.filled")
 _TEMPORARY = re.compile(r"([0-9]{12})\.arrow\..*\.tmp")

@@ -8,8 +8,6 @@ from typing import Any
 from fakeamqp.spark.lag import FallingBehind, LagClock
 from fakeamqp.spark.options import ReadOptions
 
-__all__ = ["ShardMetrics"]
-
 
 class ShardMetrics:
     """The figures of a query, as of its last batch.

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from fakeamqp.spark.shards.folder import FolderContents, SharedFolder
     from fakeamqp.spark.shards.watch import Watch
 
-__all__ = ["ShardPartition", "ShardStreamReader"]
-
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 # Messages of a segment, and redelivered ones among them.

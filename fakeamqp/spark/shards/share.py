@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["share"]
-
 
 def share(ready: Mapping[str, int], most: int | None) -> dict[str, int]:
     """The messages of each shard that has some: all of them, or at most `most` in proportion.

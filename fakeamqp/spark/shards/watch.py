@@ -12,8 +12,6 @@ from fakeamqp.spark.lease import LeaseTaken, lease_name, take_lease
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.queue_types import is_stream
 
-__all__ = ["Watch"]
-
 # Seconds. If the machine of the driver vanishes, the broker releases the lease after two or three heartbeats,
 # and the query that starts elsewhere waits for that.
 _HEARTBEAT = 5

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["is_text", "microseconds", "octets"]
-
 
 def is_text(kind: pa.DataType) -> bool:
     """True for a type of text."""

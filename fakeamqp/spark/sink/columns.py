@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.spark.options import WriteOptions
 
-__all__ = ["NOT_SENT", "SINK_COLUMNS", "Path", "SinkColumn", "find_columns"]
-
 #: The place of a value in a record batch: the index of its column, and in a struct also that of its field.
 Path: TypeAlias = tuple[int, ...]
 

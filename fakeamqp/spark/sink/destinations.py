@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from fakeamqp.spark.options import WriteOptions
     from fakeamqp.spark.sink.columns import Path
 
-__all__ = ["ON_PURPOSE", "SAME_NAME", "check_not_fed", "destination_columns"]
-
 ON_PURPOSE = (
     "Publish to another queue; to put messages back on purpose, publish to an exchange with a binding to the "
     "queue"

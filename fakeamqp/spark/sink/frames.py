@@ -23,8 +23,6 @@ from fakeamqp.spark.errors import PublishError
 if TYPE_CHECKING:
     from fakeamqp.spark.sink.messages import Message
 
-__all__ = ["Frames"]
-
 
 class Frames:
     """Encodes the messages that are published on a channel.

@@ -21,8 +21,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import encode_table
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.spark.sink.arrays import is_text, microseconds, octets
 
-__all__ = ["header_tables"]
-
 _pack_size = Struct(">I").pack
 _pack_string = Struct(">cI").pack
 _pack_long = Struct(">cq").pack

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from fakeamqp.spark.origin import Origin
     from fakeamqp.spark.sink.columns import Path
 
-__all__ = ["Encoder", "Message"]
-
 #: Exchange, routing key, properties (flags and values, as in a content header) and body.
 Message: TypeAlias = tuple[str, str, bytes, bytes]
 

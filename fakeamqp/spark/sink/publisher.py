@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from fakeamqp.spark.options import WriteOptions
     from fakeamqp.spark.sink.messages import Message
 
-__all__ = ["SinkPublisher"]
-
 _log = logging.getLogger("fakeamqp.spark.sink")
 
 # The number of messages that an error or a log record lists.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["ConfirmWindow"]
-
 
 class ConfirmWindow:
     """The delivery tags of one channel in confirm mode. The first message has the tag 1.

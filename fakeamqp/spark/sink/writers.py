@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fakeamqp.spark.options import WriteOptions
     from fakeamqp.spark.origin import Origin
 
-__all__ = ["BatchWriter", "MicroBatchWriter", "Written"]
-
 _log = logging.getLogger("fakeamqp.spark.sink")
 
 _COUNTS = ("published", "confirmed", "returned", "republished")

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fakeamqp.spark.records import DeliveredRow
 
-__all__ = ["Backlog"]
-
 
 class Backlog:
     """Counts the arrival of the messages that were in the queues when `expect` was called.

@@ -21,8 +21,6 @@ from fakeamqp.spark.spool.store import Store, log
 if TYPE_CHECKING:
     from pika.channel import Channel
 
-__all__ = ["ConsumingChannel", "SharedState", "SpoolStatus", "WindowTooWide"]
-
 # The size at which a segment is written: messages in memory are not safe, and Arrow has limits.
 _SEGMENT_OCTETS = 32 << 20
 # How long consumers with a smaller window wait for messages that return to their queues.

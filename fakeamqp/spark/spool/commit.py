@@ -10,8 +10,6 @@ from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.records import DeliveredRow
 from fakeamqp.spark.spool.memory import MemoryStore
 
-__all__ = ["UntilCommit"]
-
 
 class UntilCommit(MemoryStore):
     """Rows in memory, whose messages are acknowledged when Spark commits them.

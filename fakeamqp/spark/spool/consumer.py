@@ -20,8 +20,6 @@ from fakeamqp.spark.spool.backlog import Backlog
 from fakeamqp.spark.spool.channel import ConsumingChannel, SharedState, SpoolStatus, WindowTooWide
 from fakeamqp.spark.spool.store import Store, log
 
-__all__ = ["SpoolConsumer"]
-
 _GOODBYE = 8.0
 
 

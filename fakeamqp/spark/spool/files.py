@@ -8,8 +8,6 @@ from pathlib import Path
 
 from fakeamqp.spark.errors import SpoolError
 
-__all__ = ["check_regular", "open_regular"]
-
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
     stat.S_IFIFO: "a FIFO",

@@ -11,8 +11,6 @@ from pathlib import Path
 from fakeamqp.spark.errors import SpoolError
 from fakeamqp.spark.spool.files import open_regular
 
-__all__ = ["FolderLock"]
-
 # A query that is stopping still flushes and closes its connection.
 _PATIENCE = 10.0
 _BETWEEN = 0.02

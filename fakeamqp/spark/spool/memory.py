@@ -11,8 +11,6 @@ from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.records import DeliveredRow, record_batch
 from fakeamqp.spark.spool.store import MemoryBlock, Piece, Store, log
 
-__all__ = ["MemoryStore"]
-
 
 class MemoryStore(Store):
     """Rows in memory. Offsets of an earlier run of the query stand for rows that no longer exist."""

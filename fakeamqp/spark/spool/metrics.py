@@ -10,8 +10,6 @@ from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.spool.consumer import SpoolConsumer
 from fakeamqp.spark.spool.store import Store
 
-__all__ = ["QueueMetrics"]
-
 
 class QueueMetrics:
     """The figures of a query. The broker is asked from time to time by the thread of the consumer."""

@@ -8,8 +8,6 @@ from fakeamqp.spark.columns import Column
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.spool.memory import MemoryStore
 
-__all__ = ["AtMostOnce"]
-
 
 class AtMostOnce(MemoryStore):
     """Rows in memory, whose messages are acknowledged before they are processed.

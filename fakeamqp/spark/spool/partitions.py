@@ -19,15 +19,6 @@ from fakeamqp.spark.errors import SpoolError
 if TYPE_CHECKING:
     from fakeamqp.spark.spool.store import Piece
 
-__all__ = [
-    "FilePartition",
-    "InlinePartition",
-    "cut",
-    "file_partitions",
-    "inline_partitions",
-    "read_partition",
-]
-
 _TASK_OCTETS = 900 << 10
 _TASK_ROWS = 2500
 _BATCH_ROWS = 5000

@@ -8,8 +8,6 @@ from fakeamqp.spark.spool.channel import SpoolStatus
 from fakeamqp.spark.spool.consumer import SpoolConsumer
 from fakeamqp.spark.spool.store import Store, log
 
-__all__ = ["BatchPlanner"]
-
 
 class BatchPlanner:
     """Answers `latestOffset`. Rows are numbered as in the store; ends are exclusive."""

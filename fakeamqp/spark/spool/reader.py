@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from fakeamqp.spark.spool.planner import BatchPlanner
     from fakeamqp.spark.spool.store import Store
 
-__all__ = ["QueueStreamReader"]
-
 
 class QueueStreamReader(DataSourceStreamReader, AvailableNow):
     """Reads queues in micro-batches through the store of an acknowledgement mode.

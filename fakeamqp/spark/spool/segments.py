@@ -23,8 +23,6 @@ from fakeamqp.spark.errors import SpoolError
 from fakeamqp.spark.spool.files import check_regular, open_regular
 from fakeamqp.spark.spool_kinds import STATE
 
-__all__ = ["SpoolFolder", "SpoolSegment", "SpoolState", "read_segment"]
-
 _NAME = re.compile(r"([0-9]{20})-([0-9]+)\.arrow")
 _FORMAT = 1
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC

@@ -18,8 +18,6 @@ from fakeamqp.spark.spool.segments import SpoolFolder, SpoolSegment, SpoolState
 from fakeamqp.spark.spool.store import Store, log
 from fakeamqp.spark.spool_kinds import check_kind
 
-__all__ = ["Spool"]
-
 # Where messages come one by one, the acknowledgements of older segments have been answered long ago.
 _KEPT_SEGMENTS = 200
 _IDENTITY = tuple(column for column in SOURCE_COLUMNS if column.name in ("queue", "message_id"))

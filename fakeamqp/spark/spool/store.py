@@ -20,8 +20,6 @@ from fakeamqp.spark.errors import DataLoss
 if TYPE_CHECKING:
     from fakeamqp.spark.records import DeliveredRow
 
-__all__ = ["Block", "MemoryBlock", "Piece", "Store"]
-
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 

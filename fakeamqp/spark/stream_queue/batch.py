@@ -16,8 +16,6 @@ from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition, cut
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["StreamBatchReader"]
-
 
 class StreamBatchReader(DataSourceReader):
     """Reads streams from the starting offsets or times of the options up to the ending ones."""

@@ -16,8 +16,6 @@ from pyspark.sql.datasource import DataSourceReader
 
 from fakeamqp.spark.stream_queue.ranges import Range
 
-__all__ = ["FilterBounds", "PushFilters"]
-
 _AT_LEAST = frozenset({"EqualTo", "EqualNullSafe", "In", "GreaterThan", "GreaterThanOrEqual"})
 _AT_MOST = frozenset({"EqualTo", "EqualNullSafe", "In", "LessThan", "LessThanOrEqual"})
 # No message is older, and none is newer.

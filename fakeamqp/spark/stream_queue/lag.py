@@ -8,8 +8,6 @@ from typing import Any
 from fakeamqp.spark.lag import FallingBehind, LagClock
 from fakeamqp.spark.options import ReadOptions
 
-__all__ = ["StreamLag"]
-
 
 class StreamLag:
     """The lag of each stream. A message may have more than one offset, so the lag is an upper bound."""

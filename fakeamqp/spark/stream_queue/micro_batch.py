@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.spark.stream_queue.tails import Answer, Tails
 
-__all__ = ["StreamMicroBatchReader"]
-
 log: logging.Logger = logging.getLogger("fakeamqp.spark.stream_queue")
 
 # Seconds between two questions for the same.

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 from fakeamqp.spark.property_lists import value_of
 
-__all__ = ["StreamMark", "StreamPlace", "from_json", "mark_of", "to_json"]
-
 
 class StreamMark(NamedTuple):
     """A message of a stream: its offset, and a digest of its body, message id and timestamp."""

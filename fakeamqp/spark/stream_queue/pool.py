@@ -15,8 +15,6 @@ from typing import NamedTuple
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.options import ConnectionOptions
 
-__all__ = ["close_idle", "lend"]
-
 # Idle connections of a process, and the seconds until they are closed.
 _MOST = 4
 _IDLE = 5.0

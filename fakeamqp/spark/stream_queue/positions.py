@@ -16,8 +16,6 @@ from fakeamqp.spark.stream_queue.offsets import StreamPlace
 from fakeamqp.spark.stream_queue.ranges import Range
 from fakeamqp.spark.stream_queue.tail import Tail, first_message
 
-__all__ = ["EARLIEST", "LATEST", "ends", "parse_offsets", "parse_timestamps", "starts", "stored_between"]
-
 T = TypeVar("T")
 
 EARLIEST, LATEST = "earliest", "latest"

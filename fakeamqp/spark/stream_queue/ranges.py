@@ -15,8 +15,6 @@ from pyspark.sql.datasource import InputPartition
 
 from fakeamqp.spark.stream_queue.offsets import StreamMark
 
-__all__ = ["Range", "StreamPartition", "admitted", "cut"]
-
 # A task costs Spark 10 to 20 ms; this many messages take ten times as long.
 _TASK_ROWS = 2500
 

@@ -22,8 +22,6 @@ from fakeamqp.spark.stream_queue.pool import lend
 from fakeamqp.spark.stream_queue.ranges import Range
 from fakeamqp.spark.stream_queue.tail import Tail, consume, first_message
 
-__all__ = ["read_range"]
-
 log: logging.Logger = logging.getLogger("fakeamqp.spark.stream_queue")
 
 # Messages of a record batch, and their bytes.

@@ -19,8 +19,6 @@ from fakeamqp.spark.management import bound_queues
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.queue_types import is_stream
 
-__all__ = ["Partitions", "with_partitions"]
-
 log: logging.Logger = logging.getLogger("fakeamqp.spark.stream_queue")
 
 _NOT_FOUND = "closed the channel: 404 "

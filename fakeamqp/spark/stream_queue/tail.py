@@ -27,8 +27,6 @@ from fakeamqp.spark.stream_queue.offsets import StreamMark, StreamPlace, mark_of
 if TYPE_CHECKING:
     from pika.channel import Channel
 
-__all__ = ["Tail", "consume", "first_message"]
-
 _WINDOW = 8192
 # Seconds between two questions for the number of messages of a stream that delivers none.
 _COUNTED_AGAIN = 0.1

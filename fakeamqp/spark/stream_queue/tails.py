@@ -14,8 +14,6 @@ from fakeamqp.spark.stream_queue.offsets import StreamMark, StreamPlace
 from fakeamqp.spark.stream_queue.super_stream import Partitions
 from fakeamqp.spark.stream_queue.tail import Tail, first_message
 
-__all__ = ["Answer", "Tails"]
-
 # Seconds. RabbitMQ closes channels with a delivery that is unacknowledged for half an hour.
 _ACKNOWLEDGED_EVERY = 60.0
 

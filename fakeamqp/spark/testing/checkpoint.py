@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Checkpoint"]
-
 
 @dataclass(frozen=True)
 class Checkpoint:

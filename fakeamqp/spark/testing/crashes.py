@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from fakeamqp.spark.testing.checkpoint import Checkpoint
     from fakeamqp.spark.testing.stream import AmqpStream
 
-__all__ = ["Crash", "block_commit", "is_of_commit"]
-
 _MARK = "CONCURRENT_STREAM_LOG_UPDATE"
 """The error class of Spark for a log entry that exists already."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from fakeamqp.errors import WaitTimeout
 from fakeamqp.spark.errors import SparkError
 
-__all__ = ["CrashNotPossible", "NotACrash", "NotStarted", "QueryTimeout", "StreamTestError"]
-
 
 class StreamTestError(SparkError):
     """Base class of the errors of `AmqpStream`. Failures of a query are raised as Spark's errors."""

@@ -11,8 +11,6 @@ from fakeamqp.spark.option_table import OPTIONS, READ, WRITE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["as_text", "of_sink", "of_source"]
-
 _USES = {option.key.lower(): option.uses for option in OPTIONS}
 
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-__all__ = ["Made", "Pipeline", "writer_of"]
-
 Made: TypeAlias = Union["DataFrame", "DataStreamWriter"]
 Pipeline: TypeAlias = Callable[["DataFrame"], Made] | Made
 

@@ -11,8 +11,6 @@ from fakeamqp.spark.testing.errors import CrashNotPossible
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["kill_sources"]
-
 _MODULE = "python_streaming_source_runner"
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from fakeamqp.spark import values
 from fakeamqp.spark.spool.lock import FolderLock
 
-__all__ = ["Spools"]
-
 
 class Spools:
     """The spools of the jobs of a test, one after the other.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-__all__ = ["AmqpStream"]
-
 _FORMAT = "amqp"
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["until_done", "until_failed", "worker_was_late"]
-
 
 def until_done(query: StreamingQuery, call: Callable[[], object], timeout: float) -> None:
     """Wait for `call`, which waits for the query.

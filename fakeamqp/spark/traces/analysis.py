@@ -14,8 +14,6 @@ from fakeamqp.spark.traces.sql import text_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Traces", "load", "of", "report"]
-
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
 

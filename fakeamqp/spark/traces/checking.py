@@ -12,8 +12,6 @@ from fakeamqp.trace.checks.rows import Check, TraceRow
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["checked"]
-
 
 class _Query(NamedTuple):
     """A check, as a query.

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["COLUMNS", "FACTS", "FIELDS", "LINES", "TraceColumn"]
-
 
 class TraceColumn(NamedTuple):
     """A column of the view: its type in Spark and its meaning."""

@@ -16,8 +16,6 @@ from fakeamqp.trace.json_lines import FORMAT, VERSION
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Format", "located", "read", "viewed"]
-
 Format: TypeAlias = Literal["jsonl", "parquet"]
 
 _ENDINGS: dict[str, Format] = {

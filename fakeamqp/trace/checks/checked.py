@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from fakeamqp.trace.checks.finding import Allow
     from fakeamqp.trace.recorder import Recorder
 
-__all__ = ["AT_ANY_MOMENT", "CHECKS", "Checked", "allowed", "check", "chosen"]
-
 Events: TypeAlias = Sequence[Event]
 Rows: TypeAlias = Sequence[TraceRow]
 

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from fakeamqp.trace.checks.rows import Check, Record, TraceRow, found
 
-__all__ = ["RULES", "Channel", "Conformance", "ConformanceRule", "Sender", "conformance"]
-
 
 class ConformanceRule(NamedTuple):
     """A rule: its id in the specification, if it is in there, and what violates it."""

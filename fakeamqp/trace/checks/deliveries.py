@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 
 from fakeamqp.trace.checks.rows import Check, Record, TraceRow, found
 
-__all__ = ["FifoCheck", "HighWater", "fifo_violations", "unacked_high_water"]
-
 _IN_QUEUE = frozenset(("enqueued", "delivered", "acked", "rejected", "requeued"))
 
 

@@ -14,18 +14,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.trace.checks.messages import Moment
 
-__all__ = [
-    "INCOMPLETE",
-    "Allow",
-    "Allowed",
-    "CheckFailed",
-    "Finding",
-    "Findings",
-    "TraceIncomplete",
-    "UnknownCheck",
-    "UnknownRule",
-]
-
 Allow: TypeAlias = "str | Collection[str] | Mapping[str, str | Collection[str]]"
 """Names of rules or reasons that are allowed, or a mapping from such names to patterns of queues."""
 

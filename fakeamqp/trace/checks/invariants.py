@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fakeamqp.trace.dialogue import Dialogue, Key, Step
     from fakeamqp.trace.events import Event
 
-__all__ = ["AT_END", "INVARIANTS", "INVARIANT_RULES", "Answers", "Invariants"]
-
 AT_END = ("unacked", "unanswered")
 """Checks of what must hold once all is done, and not before."""
 INVARIANTS = ("lost", "duplicates", "answers", *AT_END)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from fakeamqp.trace.dialogue import Key, Step
     from fakeamqp.trace.events import Event, FrameEvent, ModelEvent
 
-__all__ = ["DROP_REASONS", "Moment", "Report", "TrackedMessages", "message_text", "serial_of"]
-
 Report: TypeAlias = "Callable[..., None]"
 """Takes a violation: its check, its rule, its text, its story, and what it is about."""
 

@@ -11,8 +11,6 @@ from fakeamqp.dialects import dialect_named
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.json_form import value_to_json
 
-__all__ = ["Check", "Record", "TraceRow", "found", "row_of", "runs"]
-
 Record: TypeAlias = "Event | Mapping[str, Any] | TraceRow"
 """An event of a trace, a line of a recording as `json.loads` returns it, or a row made of either."""
 

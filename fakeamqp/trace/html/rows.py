@@ -40,19 +40,6 @@ from fakeamqp.trace.folding import FoldedLine, fold
 from fakeamqp.trace.rendering import one_line, short
 from fakeamqp.trace.truncation import full_size
 
-__all__ = [
-    "KINDS",
-    "Queues",
-    "Rows",
-    "body_form",
-    "bounded",
-    "fields_of",
-    "is_problem",
-    "kind_of",
-    "line_of",
-]
-
-
 KINDS = ("method", "frame", "heartbeat", "model", "connection", "fault")
 _METHOD, _FRAME, _HEARTBEAT, _MODEL, _CONNECTION, _FAULT = range(6)
 _MOST_BODY = 16_384

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from fakeamqp.trace.dialogue import Step
     from fakeamqp.trace.events import FrameEvent
 
-__all__ = ["Dialogue010"]
-
 _FRAGMENT = bytes((FragmentProperties.CLASS, FragmentProperties.CODE))
 _ANSWERS = frozenset(name for control in CONTROLS.values() for name in control.RESPONSES)
 _OTHER = {"received": "sent", "sent": "received"}

@@ -20,9 +20,6 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
 from fakeamqp.protocols.base.codec import WireError, hide_in_urls
 from fakeamqp.trace.truncation import Truncated
 
-__all__ = ["HEARTBEAT_CODE", "OFF_TRACK", "TABLES", "TYPE_MASK", "decode", "decode_strictly", "is_heartbeat"]
-__all__ += ["is_whole", "kind_of", "read_structs", "redacted", "starts"]
-
 TYPE_MASK = 0xFF
 """Masks the segment's type in a kind; the flags are above it."""
 OFF_TRACK = 0x10000

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.protocols.amqp_0_10.codec.structs import Struct
 
-__all__ = ["TRANSFER", "CommandGroup", "structs_with"]
-
 TRANSFER = "message.transfer"
 _BLANK = ("exchange", "routing_key", "queue")
 """Fields that are blank where a command leaves them out."""

@@ -20,8 +20,6 @@ from fakeamqp.protocols.amqp_0_10.dialect.frames import TYPE_MASK
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.dialect.groups import CommandGroup
 
-__all__ = ["MALFORMATIONS"]
-
 _UNKNOWN = 250
 _GARBAGE = b"\xa0\xa1\x00\x14" + bytes(range(0xB0, 0xC0))
 """Read as a frame it is small and of an unknown version and type, so no client waits for more."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.record import Reader, Writer
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
 
-__all__ = ["NO_BODY", "Body", "TransferBody", "decode_body", "encode_body"]
-
 _INLINE, _REFERENCE = 0, 1
 
 

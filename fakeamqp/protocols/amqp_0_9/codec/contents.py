@@ -13,28 +13,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_HEADER
-from fakeamqp.protocols.amqp_0_9.codec.properties import (
-    BasicProperties,
-    FileProperties,
-    StreamProperties,
-    TunnelProperties,
-)
+from fakeamqp.protocols.amqp_0_9.codec.properties import FileProperties, StreamProperties, TunnelProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, body_pieces, frame
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.base.codec import FieldError, FrameError, add_piece
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
-
-__all__ = [
-    "MAX_DEPTH",
-    "PROPERTIES",
-    "Content",
-    "ContentAssembler",
-    "ContentHeader",
-    "content_frames",
-    "decode_header",
-    "encode_header",
-]
 
 #: Contents may nest this deep; deeper ones are refused with FieldError. The protocol names no limit, Python's
 #: stack does.

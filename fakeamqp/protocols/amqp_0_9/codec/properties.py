@@ -15,17 +15,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties, Prop
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "FILE_ENCODING",
-    "STREAM_ENCODING",
-    "BasicProperties",
-    "FileMessageProperties",
-    "FileProperties",
-    "StreamMessageProperties",
-    "StreamProperties",
-    "TunnelProperties",
-]
-
 FILE_ENCODING: Final = "0-9 file"
 """The encoding of messages whose property bytes are sent unchanged in contents of class file."""
 STREAM_ENCODING: Final = "0-9 stream"

@@ -14,17 +14,6 @@ from typing import NamedTuple
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
 from fakeamqp.protocols.base.codec import FieldError, FrameError
 
-__all__ = [
-    "Request",
-    "Response",
-    "decode_numbers",
-    "decode_request",
-    "decode_response",
-    "encode_numbers",
-    "encode_request",
-    "encode_response",
-]
-
 _request = struct.Struct(">QQ")
 _response = struct.Struct(">QQI")
 _IDS = 4

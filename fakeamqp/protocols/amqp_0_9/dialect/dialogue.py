@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from fakeamqp.trace.dialogue import Key, Step
     from fakeamqp.trace.events import FrameEvent
 
-__all__ = ["Dialogue09"]
-
 
 class Dialogue09(Dialogue091):
     """The numbers of requests and responses tell which belong together."""

@@ -18,13 +18,13 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_METHOD,
 )
 from fakeamqp.protocols.amqp_0_9.codec.contents import ContentAssembler
-from fakeamqp.protocols.amqp_0_9.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9.codec.requests import (
     Request,
     Response,
     decode_numbers,
     encode_numbers,
 )
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.dialect.groups import CONFIRMS, PUBLISH, MethodGroup091
 from fakeamqp.protocols.base.codec import WireError
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from fakeamqp.dialects import Dialect, Direction
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.faults.port import FaultPort
-
-__all__ = ["IN_PROPERTIES", "TRANSFER", "MethodGroup09"]
 
 TRANSFER = "message.transfer"
 IN_PROPERTIES = frozenset(name for name, _ in BasicProperties.LAYOUT) | {"application_headers", "body"}

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["the_archive"]
-
 _PATIENCE = 180.0
 """The limit for the creation, in seconds. It takes about 15."""
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fakeamqp.spark.session.installation import Installation
 
-__all__ = ["cache_folder", "forget_the_unused", "note_use"]
-
 _KEEP = 30 * 24 * 3600.0
 """The lifetime of an unused folder, in seconds."""
 _USED = "used"

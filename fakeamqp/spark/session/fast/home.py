@@ -13,8 +13,6 @@ from fakeamqp.spark.session.home import link_home
 if TYPE_CHECKING:
     from fakeamqp.spark.session.installation import Installation
 
-__all__ = ["the_home"]
-
 
 def the_home(installation: Installation, folder: Path) -> Path:
     """The Spark home in the cache, created if it is missing.

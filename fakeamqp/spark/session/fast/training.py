@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["train"]
-
 
 def train(spark: SparkSession, folder: Path) -> None:
     """Use the features of streaming jobs: JSON, watermark, duplicates, windows, state, Python."""

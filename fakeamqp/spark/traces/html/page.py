@@ -11,8 +11,6 @@ from fakeamqp.trace.rendering import one_line
 if TYPE_CHECKING:
     from fakeamqp.spark.traces.analysis import Traces
 
-__all__ = ["page"]
-
 _METERED = ("p99", "rate", "high_water")
 """Columns with a bar beside the number, as long as it is of the largest."""
 
