@@ -152,7 +152,7 @@ class OddProperties(Properties):
     _raw_headers: RawTable | None = None
 
 
-def test_a_declaration_keeps_what_is_no_field() -> None:
+def test_declared_method_keeps_functions_class_variables_and_docstring() -> None:
     assert Parent(number=4).doubled() == 8
     assert Parent.limit == 3
     assert Parent.__doc__ == "odd.parent (7, 100), received by the server.\n\nSays more."
@@ -186,7 +186,7 @@ def test_properties_of_any_number_are_written_and_read() -> None:
         OddProperties.decode(value.encode()[:-1], 0, RABBITMQ)
 
 
-def test_an_annotation_that_is_no_wire_type_is_refused() -> None:
+def test_field_annotation_without_a_wire_type_is_refused() -> None:
     namespace = {"__module__": __name__, "__annotations__": {"field": "int"}, "field": 0}
     with pytest.raises(TypeError, match="int is no wire type"):
         method("odd.wrong", 7, 102, received_by=SERVER)(type("Wrong", (Method,), namespace))

@@ -168,7 +168,7 @@ def test_the_methods_of_0_8_keep_all_but_the_number_and_the_version() -> None:
         assert (() if method.NAME == "channel.open-ok" else same.LAYOUT) == method.LAYOUT
 
 
-def test_importing_the_codec_loads_no_machinery() -> None:
+def test_importing_the_0_9_1_codec_loads_no_heavy_modules() -> None:
     code = (
         "import sys; before = set(sys.modules); import fakeamqp.protocols.amqp_0_9_1.codec;"
         "print(*sorted({'asyncio', 'socket', 'ssl', 'threading', 'datetime', 'typing_extensions', 'logging'}"

@@ -97,7 +97,7 @@ def test_known_octets(method: Method, octets: str) -> None:
 
 @given(methods())
 @examples(150)
-def test_what_is_written_is_read_back(method: Method) -> None:
+def test_any_method_survives_encoding_and_decoding(method: Method) -> None:
     payload = method.encode()
     assert payload[:4] == struct.pack(">HH", method.CLASS_ID, method.METHOD_ID)
     assert type(method).decode(payload, RABBITMQ) == method
@@ -105,7 +105,7 @@ def test_what_is_written_is_read_back(method: Method) -> None:
 
 @every_method
 @pytest.mark.parametrize("grammar", [RABBITMQ, PUBLISHED], ids=repr)
-def test_extreme_values_are_read_back(method: type[Method], grammar: Grammar) -> None:
+def test_smallest_and_largest_field_values_are_read_back(method: type[Method], grammar: Grammar) -> None:
     for value in (method(), full(method)):
         assert method.decode(value.encode(), grammar) == value
 
@@ -145,7 +145,7 @@ def test_the_frame_error_names_the_field(payload: bytes, field: str) -> None:
 
 @both
 @rule("0-9-1/frame/illegal-field-value")
-def test_what_is_wrong_inside_a_table_keeps_its_kind_and_gets_the_methods_name() -> None:
+def test_error_in_a_table_argument_keeps_its_type_and_names_the_method() -> None:
     unknown_tag = b"\x00\x32\x00\x0a\x00\x00\x01q\x00\x00\x00\x00\x04\x01az\x00"
     with pytest.raises(FieldError, match=r"^queue.declare, field arguments: .*'a'.*unknown tag 'z'"):
         m.QueueDeclare.decode(unknown_tag, RABBITMQ)
@@ -254,7 +254,7 @@ def test_short_strings_are_utf_8_behind_one_length_octet() -> None:
     assert m.QueueDeclareOk.decode(payload, PUBLISHED).queue == name
 
 
-def test_octets_that_are_not_utf_8_survive() -> None:
+def test_short_string_of_invalid_utf_8_is_written_back_unchanged() -> None:
     payload = b"\x00\x32\x00\x0b\x04\xff\xfe\xed\xa0" + bytes(8)
     method = m.QueueDeclareOk.decode(payload, RABBITMQ)
     assert isinstance(method.queue, str)

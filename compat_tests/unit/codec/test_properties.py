@@ -57,7 +57,9 @@ def read(octets: bytes, grammar: Grammar = RABBITMQ) -> BasicProperties:
 @rule("0-9-1/content/flags-order")
 @pytest.mark.parametrize("grammar", [RABBITMQ, PUBLISHED], ids=repr)
 @pytest.mark.parametrize(("name", "value", "flag", "octets"), ONE_EACH, ids=[row[0] for row in ONE_EACH])
-def test_each_property_alone(name: str, value: object, flag: int, octets: bytes, grammar: Grammar) -> None:
+def test_each_property_alone_has_its_flag_and_octets(
+    name: str, value: object, flag: int, octets: bytes, grammar: Grammar
+) -> None:
     one = BasicProperties(**{name: value})
     assert one.encode() == struct.pack(">H", flag) + octets
     assert read(one.encode(), grammar) == one
@@ -66,7 +68,7 @@ def test_each_property_alone(name: str, value: object, flag: int, octets: bytes,
 @both
 @rule("0-9-1/content/values-in-order#order")
 @rule("0-9-1/basic/properties-types")
-def test_all_properties_at_once() -> None:
+def test_all_properties_together_are_encoded_in_order() -> None:
     assert ALL.encode() == b"\xff\xfc" + b"".join(octets for _, _, _, octets in ONE_EACH)
     assert read(ALL.encode()) == ALL
 
@@ -82,7 +84,7 @@ def test_the_reserved_property_is_read_like_any_other() -> None:
     assert read(b"\x00\x04\x03abc").cluster_id == "abc"
 
 
-def test_no_properties_at_all() -> None:
+def test_empty_properties_and_empty_headers_have_known_octets() -> None:
     assert BasicProperties().encode() == bytes(2)
     assert read(bytes(2)) == BasicProperties()
     assert BasicProperties(headers={}).encode() == b"\x20\x00" + bytes(4)
@@ -96,7 +98,7 @@ def test_properties_start_behind_class_weight_and_size_of_a_content_header() -> 
 
 
 @given(properties())
-def test_what_is_written_is_read_back(value: Properties) -> None:
+def test_any_properties_survive_encoding_and_decoding(value: Properties) -> None:
     octets = value.encode()
     decoded = type(value).decode(octets, 0, RABBITMQ)
     assert decoded == value
@@ -105,7 +107,7 @@ def test_what_is_written_is_read_back(value: Properties) -> None:
 
 @rule("0-9-1/content/flags-continuation")
 @pytest.mark.parametrize("words", [b"\x00\x00", b"\x00\x01\x00\x00", b"\x00\x01" * 9 + b"\x00\x00"])
-def test_further_flag_words_are_skipped_when_they_flag_nothing(words: bytes) -> None:
+def test_further_flag_words_without_flags_are_skipped(words: bytes) -> None:
     value = BasicProperties(content_type="a/b", app_id="x")
     flags = struct.pack(">H", 0x8008 | 1)
     assert read(flags + words + b"\x03a/b\x01x") == value
@@ -211,7 +213,7 @@ def test_headers_are_written_back_with_the_octets_they_came_with() -> None:
 
 
 @pytest.mark.parametrize("change", [{"a": True}, {"a": -1.0}, {"new": 1}, {"b": True}, {"a": [1]}])
-def test_headers_that_were_changed_are_written_anew(change: dict) -> None:
+def test_changed_headers_are_encoded_again(change: dict) -> None:
     changed = read(ODD)
     changed.headers.update(change)
     expected = {"a": -1, "b": 1, "x-death": 7, **change}
@@ -222,7 +224,7 @@ def test_headers_that_were_changed_are_written_anew(change: dict) -> None:
     assert removed.encode() == bytes(2)
 
 
-def test_the_tag_that_a_header_came_with_can_be_asked_for() -> None:
+def test_header_tag_returns_the_received_tag_of_an_unchanged_header() -> None:
     value = read(ODD)
     tags = [value.header_tag(name) for name in ("a", "b", "x-death", "missing")]
     assert tags == ["b", "B", "i", None], "of two fields with one name the first counts"
@@ -243,12 +245,12 @@ def test_with_headers_edits_a_copy_and_leaves_other_octets_alone() -> None:
     assert edited.with_headers({"c": REMOVED}).headers == {"a": -1, "x-death": 7}
 
 
-def test_with_headers_takes_away_what_is_named() -> None:
+def test_with_headers_removes_the_named_headers() -> None:
     edited = read(ODD).with_headers({"c": "new"}, ("b", "missing"))
     assert edited.headers == {"a": -1, "x-death": 7, "c": "new"}
 
 
-def test_with_headers_starts_from_what_headers_say_now() -> None:
+def test_with_headers_keeps_earlier_changes_of_the_headers() -> None:
     value = read(ODD)
     value.headers["a"] = "changed"
     edited = value.with_headers({"d": 1})
@@ -269,7 +271,7 @@ def test_with_headers_may_add_names_that_the_published_grammar_refuses_from_peer
     assert b"\x01as\x03abc" in edited.encode()
 
 
-def test_with_headers_refuses_what_no_table_can_hold() -> None:
+def test_with_headers_refuses_a_number_beyond_64_bits() -> None:
     with pytest.raises(FieldError, match="'k'"):
         read(ODD).with_headers({"k": 2**64})
 

@@ -197,7 +197,7 @@ def test_the_empty_table_is_four_zero_octets(grammar: Grammar) -> None:
 
 
 @given(tables())
-def test_what_is_written_is_read_back(fields: dict) -> None:
+def test_any_table_survives_encoding_and_decoding(fields: dict) -> None:
     assert same(read(encode_table(fields)), fields)
 
 
@@ -273,7 +273,7 @@ def test_a_value_that_does_not_fit_names_its_field(value: object, wrap: object) 
 @pytest.mark.parametrize(
     "name", ["x" * 256, "é" * 128, "\ud800", 5, None, b"raw"], ids=lambda n: repr(n)[:12]
 )
-def test_a_name_that_cannot_be_written(name: object) -> None:
+def test_invalid_field_name_is_a_field_error_on_encoding(name: object) -> None:
     with pytest.raises(FieldError, match="field name"):
         encode_table({name: 1})
 
@@ -286,7 +286,7 @@ def test_a_name_may_have_255_octets() -> None:
 @both
 @rule("0-9-1/types/table-nested")
 @pytest.mark.parametrize("tag", [b"F", b"A"])
-def test_nesting_has_no_limit_and_is_decoded_up_to_one(tag: bytes) -> None:
+def test_deeply_nested_tables_and_arrays_are_decoded_down_to_the_depth_limit(tag: bytes) -> None:
     def nested(levels: int) -> bytes:
         value = b"V"
         for _ in range(levels):
@@ -315,7 +315,7 @@ def test_nesting_has_no_limit_and_is_decoded_up_to_one(tag: bytes) -> None:
             read(nested(levels)[:-1] + b"?")
 
 
-def test_int64_gets_the_tag_of_rabbitmq_wherever_it_stands() -> None:
+def test_int64_at_any_nesting_level_gets_the_tag_of_rabbitmq() -> None:
     int64 = b"L" + bytes(8)
     items = int64 + b"S\0\0\0\x01x" + b"t\x01" + b"x\0\0\0\x02yz" + int64
     inner = b"\x01tS\0\0\0\x03abc" + b"\x01aA" + struct.pack(">I", len(items)) + items + b"\x01b" + int64
@@ -327,7 +327,7 @@ def test_int64_gets_the_tag_of_rabbitmq_wherever_it_stands() -> None:
 
 
 @pytest.mark.parametrize("make", [lambda inner: [inner], lambda inner: {"n": inner}], ids=["list", "table"])
-def test_writing_is_bounded_like_reading(make: object) -> None:
+def test_table_nested_deeper_than_the_limit_cannot_be_encoded(make: object) -> None:
     value = None
     for _ in range(MAX_DEPTH - 1):
         value = make(value)
@@ -474,7 +474,7 @@ def test_damaged_tables_give_fields_or_a_wire_error(
 
 
 @pytest.mark.parametrize("grammar", [RABBITMQ, PUBLISHED, PUBLISHED.unchecked])
-def test_a_copy_of_a_grammar_is_the_same(grammar: Grammar) -> None:
+def test_copied_or_pickled_grammar_is_the_same_object(grammar: Grammar) -> None:
     assert copy.deepcopy(grammar) is grammar
     assert pickle.loads(pickle.dumps(grammar)) is grammar
 
@@ -495,7 +495,7 @@ ODD = raw_table(
 )
 
 
-def test_an_edit_changes_its_field_in_place_and_leaves_the_others_octets_alone() -> None:
+def test_table_edit_changes_a_field_in_place_and_keeps_all_other_octets() -> None:
     assert edit_table(ODD, {"b": "new", "e": None}) == raw_table(
         (b"a", b"b\xff"),
         (b"b", b"S\x00\x00\x00\x03new"),
@@ -506,21 +506,21 @@ def test_an_edit_changes_its_field_in_place_and_leaves_the_others_octets_alone()
     )
 
 
-def test_an_edit_of_a_doubled_name_leaves_one_field() -> None:
+def test_table_edit_of_a_duplicate_name_replaces_or_removes_all_its_fields() -> None:
     rest = [(b"b", b"B\x01"), (b"c", b"f\x3f\xc0\x00\x00"), (b"d", b"i\x00\x00\x00\x07")]
     assert edit_table(ODD, {"a": True}) == raw_table((b"a", b"t\x01"), *rest)
     assert edit_table(ODD, {"a": REMOVED, "absent": REMOVED}) == raw_table(*rest)
 
 
 @pytest.mark.parametrize("grammar", GRAMMARS, ids=repr)
-def test_no_change_gives_the_same_octets(grammar: Grammar) -> None:
+def test_table_edit_without_changes_gives_the_same_octets(grammar: Grammar) -> None:
     assert edit_table(EVERYTHING, {}, grammar) == EVERYTHING
     special = raw_table((b"k", b"s\x05abcde"[: 3 if grammar is RABBITMQ else 7]), (b"z", b"V"))
     assert edit_table(special, {}, grammar) == special
 
 
 @given(tables(), tables(), st.data())
-def test_an_edit_does_to_octets_what_it_does_to_the_dict(
+def test_table_edit_has_the_effect_of_the_same_dict_update(
     fields: dict, new: dict, data: st.DataObject
 ) -> None:
     gone = data.draw(st.lists(st.sampled_from(sorted(fields)), unique=True)) if fields else []
@@ -531,7 +531,7 @@ def test_an_edit_does_to_octets_what_it_does_to_the_dict(
     assert read(edit_table(encode_table(fields), changes)) == expected
 
 
-def test_an_edit_refuses_what_is_no_table_or_no_value() -> None:
+def test_table_edit_refuses_an_invalid_table_or_value() -> None:
     with pytest.raises(FrameError):
         edit_table(ODD[:-1], {})
     with pytest.raises(FrameError, match="left over"):

@@ -79,13 +79,13 @@ def test_segments_make_an_assembly() -> None:
 
 
 @rule("0-10/assembly/split-frames")
-def test_a_body_in_ten_frames() -> None:
+def test_body_split_into_ten_frames_is_one_assembly() -> None:
     octets = encode_frames(0, ((COMMAND, b"c"), (BODY, b"0123456789")), 13)
     assert len(cut(octets)) == 11
     assert assemblies(octets) == [Assembly(b"c", None, b"0123456789", True)]
 
 
-def test_what_has_come_is_counted() -> None:
+def test_assembler_counts_received_bytes_until_the_assembly_ends_or_is_cleared() -> None:
     assembler = Assembler()
     counts = []
     for frame in TRANSFER:
@@ -98,7 +98,7 @@ def test_what_has_come_is_counted() -> None:
     assert feed(assembler, TRANSFER) is not None
 
 
-def test_what_has_come_of_a_command_can_be_looked_at() -> None:
+def test_partial_shows_received_segments_once_the_command_segment_is_whole() -> None:
     assembler = Assembler()
     assert assembler.partial is None
     assembler.add(FIRST_SEGMENT | FIRST_FRAME, COMMAND, b"c")
@@ -139,7 +139,7 @@ ALLOWED = {
 @rule("0-10/assembly/flag-consistency")
 @rule("0-10/assembly/no-interleave-track")
 @pytest.mark.parametrize("before", STARTED)
-def test_every_frame_is_taken_or_refused_as_the_table_says(before: str) -> None:
+def test_only_frames_allowed_by_segment_order_and_flags_are_accepted(before: str) -> None:
     for flags, kind in itertools.product(range(16), range(4)):
         assembler = Assembler()
         feed(assembler, STARTED[before])
@@ -181,7 +181,9 @@ def rest(offset: int, size: int) -> list:
 
 @examples(100)
 @given(st.integers(1, 22), st.integers(1, 22), st.data())
-def test_an_assembly_goes_on_at_any_octet(size: int, other: int, data: st.DataObject) -> None:
+def test_assembly_rewound_to_any_octet_completes_with_the_rest(
+    size: int, other: int, data: st.DataObject
+) -> None:
     frames = rest(0, size)
     sent = data.draw(st.integers(0, len(frames) - 1))
     assembler = Assembler()
@@ -195,7 +197,7 @@ def test_an_assembly_goes_on_at_any_octet(size: int, other: int, data: st.DataOb
     assert assembler.received == 0
 
 
-def test_nothing_is_taken_back_that_has_not_come() -> None:
+def test_rewind_beyond_the_received_bytes_raises_value_error() -> None:
     assembler = Assembler()
     assembler.rewind(0)
     feed(assembler, TRANSFER[:2])
@@ -210,7 +212,7 @@ def test_nothing_is_taken_back_that_has_not_come() -> None:
         assembler.add(*TRANSFER[2])
 
 
-def test_many_small_frames_cost_what_they_weigh() -> None:
+def test_body_in_50000_frames_of_one_byte_is_assembled() -> None:
     """Joined once, not at every frame: two bytes copied for each one received, however many frames."""
     count = 50_000
     assembler = Assembler()

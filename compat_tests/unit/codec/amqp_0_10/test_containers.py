@@ -88,7 +88,7 @@ def test_an_array_octet_for_octet() -> None:
 
 
 @rule("0-10/types/array-empty")
-def test_what_is_empty_has_a_size_and_may_do_without_a_count() -> None:
+def test_empty_containers_are_read_with_and_without_a_count() -> None:
     assert encode_map({}) == bytes.fromhex("0000000400000000")
     assert encode_list([]) == bytes.fromhex("0000000400000000")
     assert encode_array(()) == bytes.fromhex("000000059500000000")
@@ -112,7 +112,7 @@ def test_a_struct32_begins_with_its_size_and_code() -> None:
     assert encode_map({"s": delivery}) == a_map(1, b"\x01s\xab" + octets)
 
 
-def test_a_struct_that_nobody_knows_is_kept() -> None:
+def test_unknown_struct_keeps_its_octets() -> None:
     octets = sized(b"\x63\x01\x00\x00abc")
     found, end = read_struct32(octets, 0)
     assert found == UnknownStruct(0x6301, b"\0\0abc") and end == len(octets)
@@ -120,7 +120,7 @@ def test_a_struct_that_nobody_knows_is_kept() -> None:
     assert encode_map({"s": found}) == a_map(1, b"\x01s\xab" + octets)
 
 
-def test_an_array_of_structs() -> None:
+def test_array_of_structs_is_written_and_read_back() -> None:
     xids = Array([Xid(1, b"g", b"b"), Xid(2, b"h")], 0xAB)
     octets = encode_array(xids)
     assert octets[4:9] == bytes.fromhex("ab00000002")
@@ -155,14 +155,14 @@ def test_an_array_of_structs() -> None:
         (Xid(1), "struct32"),
     ],
 )
-def test_a_plain_value_gets_the_type_that_suits_it(value: object, name: str) -> None:
+def test_python_value_is_encoded_with_the_type_code_for_its_type(value: object, name: str) -> None:
     assert code_of(value) == CODES[name]
     assert encode_map({"k": value})[10] == CODES[name]
 
 
 @examples(100)
 @given(maps())
-def test_any_map_comes_back(fields: dict) -> None:
+def test_any_encoded_map_is_read_back(fields: dict) -> None:
     octets = encode_map(fields)
     found, end = read_map(octets, 0)
     assert end == len(octets) and found == fields
@@ -173,7 +173,7 @@ def test_any_map_comes_back(fields: dict) -> None:
 
 @examples(100)
 @given(arrays() | st.lists(values(), max_size=3))
-def test_any_list_or_array_comes_back(items: list) -> None:
+def test_any_encoded_list_or_array_is_read_back(items: list) -> None:
     encode, read = (encode_array, read_array) if isinstance(items, Array) else (encode_list, read_list)
     octets = encode(items)
     found, end = read(octets, 0)
@@ -181,7 +181,7 @@ def test_any_list_or_array_comes_back(items: list) -> None:
     assert encode(found) == octets
 
 
-def test_elements_of_different_types_are_no_array() -> None:
+def test_array_of_elements_of_different_types_is_refused() -> None:
     with pytest.raises(SegmentError, match="of one type, not of 0x31, 0x95"):
         encode_array([1, "x"])
 
@@ -189,12 +189,12 @@ def test_elements_of_different_types_are_no_array() -> None:
 @pytest.mark.parametrize(
     "value", [object(), {1}, 1 << 64, -(1 << 63) - 1, "x" * 65536, {"k" * 256: 1}, {5: 1}]
 )
-def test_what_a_map_cannot_hold_is_refused_by_name(value: object) -> None:
+def test_invalid_value_in_a_map_is_refused_with_the_name_of_its_key(value: object) -> None:
     with pytest.raises(SegmentError, match="'deep': "):
         encode_map({"deep": [value]})
 
 
-def test_a_struct_without_a_code_is_no_value() -> None:
+def test_struct_without_a_code_is_refused_as_a_map_value() -> None:
     with pytest.raises(SegmentError, match="no struct with a code"):
         encode_map({"s": ReplyTo("e", "k")})
 
@@ -210,7 +210,7 @@ ODD = a_map(
 )
 
 
-def test_what_did_not_change_keeps_its_octets() -> None:
+def test_unchanged_entries_of_a_changed_map_keep_their_octets() -> None:
     found, _ = read_map(ODD, 0)
     assert found == {"a": 5, "b": True, "c": [7, "€"], "d": {}}
     assert encode_map(found) == ODD
@@ -251,7 +251,7 @@ def test_splicing_leaves_all_other_octets_alone() -> None:
 
 
 @rule("0-10/types/map-distinct-keys")
-def test_a_key_that_comes_twice_is_refused() -> None:
+def test_map_with_a_duplicate_key_is_refused() -> None:
     with pytest.raises(IllegalValue, match="key 'k' twice"):
         read_map(a_map(2, b"\x01k\xf0", b"\x01k\x02\x01"), 0)
 
@@ -277,12 +277,12 @@ def test_a_key_that_comes_twice_is_refused() -> None:
         (a_map(1, b"\x01k\xab\0\0\0\x03\x04\x01\0"), "delivery-properties"),
     ],
 )
-def test_a_map_whose_lengths_do_not_fit_is_refused(octets: bytes, why: str) -> None:
+def test_map_with_invalid_sizes_or_counts_is_refused(octets: bytes, why: str) -> None:
     with pytest.raises(SegmentError, match=why):
         read_map(octets, 0)
 
 
-def test_octets_behind_a_map_do_not_help_it() -> None:
+def test_map_cut_short_is_refused_although_other_octets_follow() -> None:
     short = a_map(1, b"\x01k\x95\0\x02x")
     with pytest.raises(SegmentError, match="cut short"):
         read_map(short + b"xxxxxxxx", 0)
@@ -301,12 +301,12 @@ def test_octets_behind_a_map_do_not_help_it() -> None:
         (an_array(0xF1, MAX_EMPTY_ELEMENTS + 1, b""), "elements without bytes"),
     ],
 )
-def test_an_array_whose_lengths_do_not_fit_is_refused(octets: bytes, why: str) -> None:
+def test_array_with_invalid_count_elements_or_type_is_refused(octets: bytes, why: str) -> None:
     with pytest.raises(SegmentError, match=why):
         read_array(octets, 0)
 
 
-def test_elements_without_octets_count() -> None:
+def test_array_of_void_elements_is_read_up_to_the_limit() -> None:
     octets = an_array(0xF0, MAX_EMPTY_ELEMENTS, b"")
     found, _ = read_array(octets, 0)
     assert found == [None] * MAX_EMPTY_ELEMENTS
@@ -322,7 +322,7 @@ def test_elements_without_octets_count() -> None:
         an_array(0xF0, 0xFFFFFFFF, b""),
     ],
 )
-def test_a_count_that_is_claimed_allocates_nothing(octets: bytes) -> None:
+def test_container_with_a_huge_count_is_refused_without_large_allocations(octets: bytes) -> None:
     read = (
         read_array if len(octets) == 9 and octets[4] != 0xFF else read_map if len(octets) == 8 else read_list
     )
@@ -348,7 +348,7 @@ def nested(kind: int, depth: int) -> bytes:
 
 
 @pytest.mark.parametrize("kind", [0xA8, 0xA9, 0xAA])
-def test_nesting_has_a_limit(kind: int) -> None:
+def test_nesting_deeper_than_the_limit_is_refused(kind: int) -> None:
     octets = nested(kind, MAX_DEPTH + 1)
     found, _ = read_map(octets, 0)
     assert encode_map(found) == octets
@@ -357,7 +357,7 @@ def test_nesting_has_a_limit(kind: int) -> None:
             read_map(nested(kind, depth), 0)
 
 
-def test_nesting_that_the_stack_does_not_allow_is_refused_as_well() -> None:
+def test_nesting_is_refused_when_the_stack_is_nearly_used_up() -> None:
     octets = nested(0xA8, MAX_DEPTH)
 
     def deep(levels: int) -> None:

@@ -178,7 +178,7 @@ ANNOTATIONS = {
 }
 
 
-def test_annotations_say_what_is_on_the_wire() -> None:
+def test_annotation_of_each_field_agrees_with_its_wire_type() -> None:
     for record in RECORDS.values():
         names = vars(sys.modules[record.__module__])
         for name, kind in record.FIELDS:
@@ -201,7 +201,7 @@ def test_annotations_say_what_is_on_the_wire() -> None:
 # --- the codec that is made of them ------------------------------------------------------------------------
 
 
-def test_the_codec_of_a_class_is_made_when_it_is_first_used() -> None:
+def test_codec_functions_of_a_class_are_generated_on_first_use() -> None:
     code = (
         "from fakeamqp.protocols.amqp_0_10 import properties;"
         "from fakeamqp.protocols.amqp_0_10.codec import commands, controls, structs;"
@@ -216,7 +216,7 @@ def test_the_codec_of_a_class_is_made_when_it_is_first_used() -> None:
     assert done.stdout.split() == ["MessageFlush.__init__", "MessageFlush.decode", "MessageFlush.encode"]
 
 
-def test_a_method_that_was_taken_before_it_was_made_works() -> None:
+def test_encode_and_decode_taken_before_generation_work() -> None:
     class OddControl(Control, code=(200, 1)):
         nine: structs.Uint8 = None
 
@@ -225,7 +225,7 @@ def test_a_method_that_was_taken_before_it_was_made_works() -> None:
     assert [decode(b"\xc8\x01\x01\x00\x09") for _ in range(2)] == [OddControl(9)] * 2
 
 
-def test_methods_have_the_names_and_texts_of_written_ones() -> None:
+def test_generated_methods_have_qualified_names_and_docstrings() -> None:
     commands.MessageTransfer().encode()
     assert commands.MessageTransfer.encode.__qualname__ == "MessageTransfer.encode"
     assert commands.MessageTransfer.encode.__doc__ == Command.encode.__doc__
@@ -237,12 +237,12 @@ def test_methods_have_the_names_and_texts_of_written_ones() -> None:
 
 
 @pytest.mark.parametrize("base", [Packed, Control, Command, Struct])
-def test_bases_have_no_fields(base: type[Packed]) -> None:
+def test_base_classes_of_records_have_no_fields(base: type[Packed]) -> None:
     for _ in range(2):
         assert (base.FIELDS, base.DOMAINS) == ((), {})
 
 
-def test_importing_the_wire_of_0_10_loads_no_machinery() -> None:
+def test_importing_the_0_10_codec_loads_no_heavy_modules() -> None:
     code = (
         "import sys; before = set(sys.modules); import fakeamqp.protocols.amqp_0_10.properties;"
         "import fakeamqp.protocols.amqp_0_10.codec.commands, fakeamqp.protocols.amqp_0_10.codec.controls;"

@@ -81,7 +81,7 @@ def test_controls_and_commands_have_two_octets_of_flags(kind: type[Packed]) -> N
 
 
 @rule("0-10/encoding/packing-empty")
-def test_what_has_no_fields_has_its_flags() -> None:
+def test_record_without_fields_is_encoded_with_its_packing_flags() -> None:
     assert controls.ConnectionHeartbeat().encode() == bytes_of("01 0a 00 00")
     assert commands.TxSelect().encode() == bytes_of("05 01 01 00 00 00")
     assert commands.TxSelect().encode(sync=True) == bytes_of("05 01 01 01 00 00")
@@ -90,7 +90,7 @@ def test_what_has_no_fields_has_its_flags() -> None:
 
 @rule("0-10/encoding/bit-fields")
 @rule("0-10/types/bit")
-def test_a_bit_is_its_flag() -> None:
+def test_bit_field_is_encoded_as_its_packing_flag_alone() -> None:
     clear = commands.ExchangeDeclare("e", "direct").encode()
     passive = commands.ExchangeDeclare("e", "direct", passive=True).encode()
     assert [n for n, (one, other) in enumerate(zip(clear, passive, strict=True)) if one != other] == [4]
@@ -163,14 +163,14 @@ def test_an_xid_is_the_coded_struct_that_peers_use() -> None:
 
 
 @rule("0-10/encoding/defaults")
-def test_what_is_not_there_is_none() -> None:
+def test_absent_fields_are_decoded_as_their_defaults() -> None:
     header = structs.DeliveryProperties().encode()
     (found,) = structs.decode_header(header)
     assert found == structs.DeliveryProperties()
     assert all(getattr(found, name) in (None, False) for name, _ in found.FIELDS)
 
 
-def test_fragments_of_commands() -> None:
+def test_controls_with_command_fragments_are_decoded_as_they_were_encoded() -> None:
     fragments = [structs.CommandFragment(1, ByteRanges.of((0, 9))), structs.CommandFragment(2, ByteRanges())]
     control = controls.SessionExpected(SequenceSet.of(5), fragments)
     assert controls.decode(control.encode()) == control
@@ -184,7 +184,7 @@ def test_fragments_of_commands() -> None:
 @examples(8)
 @given(st.data())
 @pytest.mark.parametrize("kind", **named(KINDS))
-def test_any_of_them_comes_back(kind: type[Packed], data: st.DataObject) -> None:
+def test_any_record_survives_encoding_and_decoding(kind: type[Packed], data: st.DataObject) -> None:
     record = data.draw(records(kind, whole=kind.FLAGS_AT is None))
     octets = record.encode()
     found = kind.decode(octets)
@@ -204,7 +204,7 @@ def test_any_of_them_comes_back(kind: type[Packed], data: st.DataObject) -> None
 
 @examples(100)
 @given(records(), st.integers(0, 10**6), st.integers(0, 255))
-def test_a_changed_octet_gives_something_else_or_is_refused(record: Packed, place: int, octet: int) -> None:
+def test_record_with_one_changed_octet_is_decoded_or_refused(record: Packed, place: int, octet: int) -> None:
     octets = bytearray(record.encode())
     octets[place % len(octets)] = octet
     try:
@@ -224,7 +224,7 @@ def test_a_changed_octet_gives_something_else_or_is_refused(record: Packed, plac
 
 @rule("0-10/encoding/packing-unused")
 @pytest.mark.parametrize("kind", **named([kind for kind in KINDS if kind.FLAGS_AT is not None]))
-def test_flags_that_stand_for_no_field_are_refused(kind: type[Packed]) -> None:
+def test_packing_flags_without_a_field_are_refused(kind: type[Packed]) -> None:
     at = kind.FLAGS_AT
     plain = bytearray(kind().encode())
     for index in range(len(kind.FIELDS), 16):
@@ -237,7 +237,7 @@ def test_flags_that_stand_for_no_field_are_refused(kind: type[Packed]) -> None:
 @rule("0-10/encoding/enum-values")
 @rule("0-10/encoding/domain-check#outside")
 @pytest.mark.parametrize("kind", **named([kind for kind in KINDS if kind.DOMAINS]))
-def test_values_outside_of_their_domain_are_refused(kind: type[Packed]) -> None:
+def test_field_values_outside_of_their_domain_are_refused(kind: type[Packed]) -> None:
     for name, domain in kind.DOMAINS.items():
         for value in domain:
             record = kind(**{name: value})
@@ -249,13 +249,13 @@ def test_values_outside_of_their_domain_are_refused(kind: type[Packed]) -> None:
         assert problem.value.condition == "illegal-argument"
 
 
-def test_the_domains_of_real_commands() -> None:
+def test_only_fields_with_a_fixed_set_of_values_have_domains() -> None:
     assert set(commands.MessageSubscribe.DOMAINS) == {"accept_mode", "acquire_mode"}
     assert set(commands.MessageFlow.DOMAINS) == {"unit"}
     assert set(structs.DeliveryProperties.DOMAINS) == {"delivery_mode"}  # any byte is a priority
 
 
-def test_which_field_is_wrong_is_said() -> None:
+def test_decoding_error_names_the_invalid_field() -> None:
     octets = commands.MessageSubscribe("q", "d", arguments={"a": 1}).encode()
     with pytest.raises(
         SegmentError, match=r"^message.subscribe, field arguments: a map announces 15 bytes, 14 are left"
@@ -283,19 +283,19 @@ def test_which_field_is_wrong_is_said() -> None:
         ("05 01 01 02 00 00", "flags of the session header"),
     ],
 )
-def test_a_command_with_a_wrong_head_is_refused(octets: str, why: str) -> None:
+def test_command_with_an_invalid_session_header_or_length_is_refused(octets: str, why: str) -> None:
     with pytest.raises(SegmentError, match=why):
         commands.decode(bytes_of(octets))
 
 
 @pytest.mark.parametrize("octets", ["", "04", "0001 0000", "04ff 01000000", "0b01 01000000"])
-def test_a_command_that_nobody_knows_is_refused(octets: str) -> None:
+def test_unknown_command_code_is_refused(octets: str) -> None:
     with pytest.raises(SegmentError, match="no command with the code 0x"):
         commands.decode(bytes_of(octets))
 
 
 @pytest.mark.parametrize("octets", ["", "01", "010d 0000", "0301 0000"])
-def test_a_control_that_nobody_knows_is_a_framing_error(octets: str) -> None:
+def test_unknown_control_code_is_a_framing_error(octets: str) -> None:
     with pytest.raises(FramingError, match="no control with the code 0x") as problem:
         controls.decode(bytes_of(octets))
     assert isinstance(problem.value, FramingError) and problem.value.condition == "framing-error"
@@ -335,7 +335,7 @@ def test_a_struct_with_another_code_or_size_is_refused() -> None:
         (structs.CommandFragment(1, "x"), "byte_ranges"),
     ],
 )
-def test_a_value_that_its_field_cannot_hold_is_refused_by_name(record: Packed, field: str) -> None:
+def test_invalid_field_value_is_refused_with_the_name_of_the_field(record: Packed, field: str) -> None:
     with pytest.raises(SegmentError, match=f"^{record.NAME}, field {field}: ") as problem:
         record.encode()
     assert problem.value.field_index == [name for name, _ in record.FIELDS].index(field)
@@ -356,7 +356,7 @@ def test_a_header_has_structs_in_any_order() -> None:
 
 
 @rule("0-10/assembly/header-entries#once")
-def test_a_struct_that_comes_twice_in_a_header_is_refused() -> None:
+def test_header_with_the_same_struct_twice_is_refused() -> None:
     octets = structs.DeliveryProperties().encode()
     with pytest.raises(IllegalValue, match="0x0401 twice"):
         structs.decode_header(octets + octets)
@@ -366,7 +366,7 @@ def test_a_struct_that_comes_twice_in_a_header_is_refused() -> None:
 
 
 @pytest.mark.parametrize("octets", ["00", "00000001 04", "00000005 0401 0000", "00000004 0401 0000 ff"])
-def test_a_header_whose_sizes_do_not_fit_is_refused(octets: str) -> None:
+def test_header_with_invalid_struct_sizes_is_refused(octets: str) -> None:
     with pytest.raises(SegmentError):
         structs.decode_header(bytes_of(octets))
 
@@ -381,7 +381,7 @@ def test_records_have_neither_dict_nor_hash() -> None:
     assert sys.getsizeof(commands.MessageTransfer()) < 100
 
 
-def test_what_is_there_is_shown_and_nothing_else() -> None:
+def test_repr_of_a_record_shows_only_present_fields() -> None:
     assert repr(structs.XaResult(status=0)) == "XaResult(status=0)"
     assert repr(commands.MessageFlow(destination="", unit=0)) == "MessageFlow(destination='', unit=0)"
     assert repr(commands.MessageTransfer()) == "MessageTransfer()"

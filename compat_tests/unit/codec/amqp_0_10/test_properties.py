@@ -70,7 +70,7 @@ def test_a_transfer_without_fragment_properties_is_a_whole_message() -> None:
     assert found is not None and (found.first, found.last) == (True, False)
 
 
-def test_what_a_message_says() -> None:
+def test_properties_of_a_transfer_are_those_of_its_header_structs() -> None:
     found = read(DELIVERY, MESSAGE)
     assert uses(found) == ["t", {"a": 1, "b": "x", "c": 2}, "b"]
     assert (found.priority, found.delivery_mode, found.expiration) == (5, 2, "100")
@@ -81,7 +81,7 @@ def test_what_a_message_says() -> None:
     )
 
 
-def test_a_changed_header_leaves_the_types_of_the_others_alone() -> None:
+def test_with_headers_keeps_the_types_of_unchanged_headers() -> None:
     found = read(DELIVERY, MESSAGE)
     changed = found.with_headers({"a": 300, "z": [1]}, ["b"])
     octets = changed.message.application_headers.octets
@@ -95,7 +95,7 @@ def test_a_changed_header_leaves_the_types_of_the_others_alone() -> None:
     assert found.with_headers({}, ["nothing"]).headers == found.headers
 
 
-def test_headers_come_and_go() -> None:
+def test_with_headers_adds_and_removes_headers() -> None:
     empty = TransferProperties.decode(b"")
     assert empty.with_headers({}) == empty and empty.with_headers({}, ["x"]).message is None
     made = empty.with_headers({"n": None})
@@ -107,7 +107,7 @@ def test_headers_come_and_go() -> None:
     assert read(MessageProperties(content_type="t")).with_headers({"n": 1}).content_type == "t"
 
 
-def test_other_values_for_properties() -> None:
+def test_replace_changes_the_fields_and_headers_of_the_given_properties() -> None:
     found = read(DELIVERY, MESSAGE)
     changed = found.replace(
         expiration=None, priority=3, reply_to="q", type="order", message_id="m", headers={"n": 1}
@@ -134,7 +134,7 @@ def test_other_values_for_properties() -> None:
 
 
 @pytest.mark.parametrize("encoding", [FILE_ENCODING, STREAM_ENCODING])
-def test_contents_of_file_and_stream(encoding: str) -> None:
+def test_file_and_stream_contents_are_decoded_and_can_be_changed(encoding: str) -> None:
     kind = FileProperties if encoding == FILE_ENCODING else StreamProperties
     octets = kind(content_type="t", headers={"n": 1}, priority=3).encode() + STRANGE.encode()
     found = ContentProperties.decode(encoding, octets)
@@ -155,18 +155,18 @@ def test_a_content_must_hold_the_properties_of_its_class(octets: bytes | None) -
         ContentProperties.decode(FILE_ENCODING, octets)
 
 
-def test_file_properties_say_nothing_else() -> None:
+def test_file_properties_take_message_id_and_reply_to_of_plain_properties() -> None:
     made = ContentProperties.of(FILE_ENCODING, PlainProperties(message_id="m", reply_to="r"))
     assert isinstance(made, FileContentProperties)
     assert made.content == FileProperties(message_id="m", reply_to="r")
 
 
-def test_properties_of_0_10_are_taken_as_they_are() -> None:
+def test_properties_of_0_10_are_used_without_a_copy() -> None:
     found = read(DELIVERY)
     assert TransferProperties.of(found) is found
 
 
-def test_properties_that_say_the_same_are_equal() -> None:
+def test_properties_with_equal_structs_in_another_order_are_equal() -> None:
     assert read(DELIVERY, MESSAGE) == read(MESSAGE, DELIVERY)
     assert read(DELIVERY) != read(DELIVERY, MESSAGE)
     assert read(DELIVERY) != DELIVERY
@@ -174,7 +174,7 @@ def test_properties_that_say_the_same_are_equal() -> None:
         hash(read())
 
 
-def test_structs_that_come_twice_are_refused() -> None:
+def test_header_segment_with_a_duplicate_struct_is_refused() -> None:
     with pytest.raises(IllegalValue, match="0x0401 twice"):
         read(DELIVERY, DELIVERY)
 

@@ -100,7 +100,7 @@ def test_properties_of_0_9_1_have_their_fields_in_0_10() -> None:
     assert found.fragment is None and found.others == ()
 
 
-def test_what_has_no_field_travels_as_a_header() -> None:
+def test_properties_without_a_field_in_0_10_become_application_headers() -> None:
     found = over_0_10(from_basic(type="order", message_id="id-1", expiration="soon", headers={"n": 1}))
     assert found.delivery is None
     assert found.message is not None and found.message.message_id is None
@@ -118,31 +118,31 @@ def test_what_has_no_field_travels_as_a_header() -> None:
 @pytest.mark.parametrize(
     "text", [str(ID).upper(), f"{{{ID}}}", ID.hex, f"urn:uuid:{ID}", "", "x" * 36, "0" * 8 + "-"]
 )
-def test_only_what_a_uuid_is_written_as_becomes_one(text: str) -> None:
+def test_message_id_without_canonical_uuid_form_stays_a_text(text: str) -> None:
     found = over_0_10(from_basic(message_id=text))
     assert found.message is not None and found.message.message_id is None
     assert found.message_id == text
 
 
 @pytest.mark.parametrize("text", ["0", "1", str(2**64 - 1)])
-def test_a_number_is_a_time_to_live(text: str) -> None:
+def test_numeric_expiration_becomes_the_ttl(text: str) -> None:
     found = over_0_10(from_basic(expiration=text))
     assert found.delivery == DeliveryProperties(ttl=int(text)) and found.expiration == text
 
 
 @pytest.mark.parametrize("text", ["", "01", "-1", "+1", " 1", "1.5", str(2**64), "²", "٣"])
-def test_a_text_that_no_number_is_written_as_is_none(text: str) -> None:
+def test_expiration_without_canonical_number_form_becomes_no_ttl(text: str) -> None:
     found = over_0_10(from_basic(expiration=text))
     assert found.delivery is None and found.expiration == text
 
 
 @pytest.mark.parametrize(("mode", "carried"), [(0, 1), (1, 1), (2, 2), (3, 1), (255, 1)])
-def test_every_delivery_mode_but_2_is_1(mode: int, carried: int) -> None:
+def test_every_delivery_mode_but_2_becomes_1(mode: int, carried: int) -> None:
     assert over_0_10(from_basic(delivery_mode=mode)).delivery_mode == carried
 
 
 @pytest.mark.parametrize(("priority", "carried"), [(0, 0), (9, 9), (10, 9), (255, 9)])
-def test_the_highest_priority_is_9(priority: int, carried: int) -> None:
+def test_priority_above_9_becomes_9(priority: int, carried: int) -> None:
     assert over_0_10(from_basic(priority=priority)).priority == carried
 
 
@@ -165,7 +165,7 @@ TABLE_VALUES = [
 
 
 @pytest.mark.parametrize(("value", "name"), TABLE_VALUES)
-def test_a_header_has_the_type_that_is_nearest(value: object, name: str) -> None:
+def test_header_of_0_9_1_gets_the_nearest_type_of_0_10(value: object, name: str) -> None:
     found = over_0_10(from_basic(headers={"k": value}))
     assert found.message is not None
     octets = found.message.application_headers.octets
@@ -192,7 +192,9 @@ def test_a_header_has_the_type_that_is_nearest(value: object, name: str) -> None
         ("T", "0000000000000007", "datetime", 7),
     ],
 )
-def test_numbers_keep_their_width(tag: str, octets: str, name: str, value: object) -> None:
+def test_numeric_headers_of_0_9_1_keep_their_width_in_0_10(
+    tag: str, octets: str, name: str, value: object
+) -> None:
     entry = b"\x01k" + tag.encode() + bytes.fromhex(octets)
     raw = b"\x20\x00" + len(entry).to_bytes(4, "big") + entry
     found = over_0_10(BasicProperties.decode(raw, 0, RABBITMQ))
@@ -203,7 +205,7 @@ def test_numbers_keep_their_width(tag: str, octets: str, name: str, value: objec
         assert found.header_tag("k") == tag
 
 
-def test_what_no_wire_has_made_crosses_as_well() -> None:
+def test_values_out_of_range_of_0_10_are_converted_or_cut() -> None:
     headers = {
         "n": 2**64,
         "m": -(2**63) - 1,
@@ -230,7 +232,7 @@ def test_what_no_wire_has_made_crosses_as_well() -> None:
     to_basic(found)
 
 
-def test_nesting_deeper_than_0_10_has_it_ends_in_void() -> None:
+def test_nesting_deeper_than_0_10_allows_ends_in_void() -> None:
     value: object = "bottom"
     for _ in range(150):
         value = [value]
@@ -280,7 +282,7 @@ def test_fields_of_0_10_are_properties_of_0_9_1() -> None:
     )
 
 
-def test_nothing_becomes_nothing() -> None:
+def test_empty_properties_stay_empty_in_both_directions() -> None:
     empty = TransferProperties.decode(None)
     assert to_basic(empty) == BasicProperties()
     assert over_0_10(BasicProperties()) == empty
@@ -293,7 +295,7 @@ def test_a_header_that_cannot_be_the_property_stays_a_header(value: object) -> N
     assert found.type is None and found.headers == {TYPE_HEADER: value}
 
 
-def test_a_field_counts_for_more_than_a_header() -> None:
+def test_message_id_field_takes_precedence_over_the_message_id_header() -> None:
     found = of_0_10(message_id=ID, application_headers={MESSAGE_ID_HEADER: "other"})
     assert found.message_id == str(ID)
     assert found.headers == {MESSAGE_ID_HEADER: "other"}
@@ -313,21 +315,21 @@ def test_a_field_counts_for_more_than_a_header() -> None:
         (Timestamp(5), Timestamp(5)),
     ],
 )
-def test_a_value_that_0_9_1_does_not_know_becomes_the_nearest(value: object, plain: object) -> None:
+def test_header_value_unknown_to_0_9_1_becomes_the_nearest_known_value(value: object, plain: object) -> None:
     found = of_0_10(application_headers={"k": value})
     assert found.headers == {"k": plain} and type(found.headers["k"]) is type(plain)
     assert to_basic(found).headers == {"k": plain}
     assert plain_headers({"k": value}) == {"k": plain}
 
 
-def test_text_of_lone_surrogates_becomes_octets() -> None:
+def test_header_text_with_a_lone_surrogate_is_carried_as_its_octets() -> None:
     fields = Map.of_entries([("k", "\ud800x", CODES["str16-utf16"])])
     found = of_0_10(application_headers=fields)
     assert to_basic(found).headers == {"k": b"\xed\xa0\x80x".decode("utf-8", "surrogateescape")}
 
 
 @pytest.mark.parametrize("name", sorted(TAGS))
-def test_every_type_has_a_tag(name: str) -> None:
+def test_every_type_of_0_10_has_a_field_tag_of_0_9_1(name: str) -> None:
     fields = Map.of_entries([("k", SAMPLES[name], CODES[name])])
     found = of_0_10(application_headers=fields)
     assert found.header_tag("k") == TAGS[name]
@@ -371,12 +373,12 @@ SAMPLES = {
         ("amq.rabbitmq.reply-to.g2dk/AA.b==", ReplyTo(None, "amq.rabbitmq.reply-to.g2dk/AA.b==")),
     ],
 )
-def test_addresses_and_their_texts(text: str, address: ReplyTo) -> None:
+def test_reply_to_address_and_its_text_are_converted_both_ways(text: str, address: ReplyTo) -> None:
     assert reply_to(text) == address
     assert reply_text(address) == text
 
 
-def test_an_exchange_that_is_not_named_is_the_default_one() -> None:
+def test_reply_to_without_an_exchange_is_written_as_its_routing_key() -> None:
     assert reply_text(ReplyTo("", "queue")) == reply_text(ReplyTo(None, "queue")) == "queue"
     assert reply_text(ReplyTo()) == reply_text(ReplyTo("", "")) == ""
     assert reply_text(ReplyTo("e")) == "e/"
@@ -389,13 +391,13 @@ PIECES = st.lists(st.sampled_from(["a", "b", "/", "/", "%", "%2F", "%25", "25", 
 
 @examples(400)
 @given(PIECES)
-def test_any_text_comes_back(text: str) -> None:
+def test_any_reply_to_text_survives_conversion_to_an_address(text: str) -> None:
     assert reply_text(reply_to(text)) == text
 
 
 @examples(400)
 @given(PIECES, PIECES)
-def test_any_address_comes_back(exchange: str, key: str) -> None:
+def test_any_reply_to_address_survives_conversion_to_a_text(exchange: str, key: str) -> None:
     found = reply_to(reply_text(ReplyTo(exchange, key)))
     assert (found.exchange or "", found.routing_key) == (exchange, key)
 
@@ -431,7 +433,7 @@ def basic_properties(draw):
 
 @examples(120)
 @given(basic_properties())
-def test_0_9_1_to_0_10_and_back(values: dict) -> None:
+def test_properties_of_0_9_1_survive_conversion_to_0_10_and_back(values: dict) -> None:
     sent = from_basic(**values)
     assert to_basic(over_0_10(sent)) == sent
 
@@ -472,7 +474,7 @@ def transfers(draw):
 
 @examples(120)
 @given(transfers())
-def test_0_10_to_0_9_1_and_back(sent: TransferProperties) -> None:
+def test_properties_of_0_10_survive_conversion_to_0_9_1_and_back(sent: TransferProperties) -> None:
     basic = to_basic(sent)
     back = over_0_10(basic)
     assert to_basic(back) == basic
@@ -495,7 +497,7 @@ def test_0_10_to_0_9_1_and_back(sent: TransferProperties) -> None:
 
 
 @pytest.mark.parametrize("encoding", [FILE_ENCODING, STREAM_ENCODING])
-def test_contents_of_file_and_stream_carry_the_same(encoding: str) -> None:
+def test_file_and_stream_contents_carry_the_properties_of_0_9_1(encoding: str) -> None:
     values = {
         "content_type": "t",
         "content_encoding": "n",
@@ -520,7 +522,7 @@ def test_contents_of_file_and_stream_carry_the_same(encoding: str) -> None:
     assert {name: getattr(over, name) for name in values} == {**values, "priority": 9}
 
 
-def test_every_property_has_a_place_everywhere() -> None:
+def test_every_property_has_a_field_or_header_in_each_content_class() -> None:
     assert set(TRANSFER) == set(NAMES) - {"headers"}
     assert set(FILE) == set(STREAM) == set(TRANSFER) - {"delivery_mode"}
     for places in (TRANSFER, FILE, STREAM):
@@ -529,13 +531,13 @@ def test_every_property_has_a_place_everywhere() -> None:
         assert all(place.field or place.header for place in places.values())
 
 
-def test_an_empty_map_crosses() -> None:
+def test_empty_headers_table_becomes_an_empty_map() -> None:
     message = over_0_10(from_basic(headers={})).message
     assert message is not None and message.application_headers.octets == bytes.fromhex("0000000400000000")
 
 
 @pytest.mark.parametrize("kind", ["map", "list"])
-def test_values_keep_their_levels_up_to_the_deepest(kind: str) -> None:
+def test_value_nested_deeper_than_the_limit_is_cut_to_void(kind: str) -> None:
     nested: Any = "deepest"
     for _ in range(MAX_DEPTH):
         nested = {"k": nested} if kind == "map" else [nested]
@@ -546,7 +548,7 @@ def test_values_keep_their_levels_up_to_the_deepest(kind: str) -> None:
     assert cut is None
 
 
-def test_a_header_added_later_is_one_level_deep() -> None:
+def test_header_added_with_with_headers_counts_as_one_nesting_level() -> None:
     properties = TransferProperties.decode(encode_header([MessageProperties()]))
     nested: Any = "deepest"
     for _ in range(MAX_DEPTH - 1):
@@ -560,7 +562,7 @@ def test_a_header_added_later_is_one_level_deep() -> None:
     assert cut is None
 
 
-def test_the_first_second_is_a_time_too() -> None:
+def test_timestamp_0_is_kept_and_timestamp_out_of_range_is_absent() -> None:
     for seconds in (0, 1, 2**64 - 1):
         assert over_0_10(BasicProperties(timestamp=Timestamp(seconds))).timestamp == seconds
     for seconds in (-1, 2**64):
@@ -587,6 +589,6 @@ def test_properties_equal_properties_only() -> None:
         (Decimal(-(2**31) - 1), str(-(2**31) - 1)),
     ],
 )
-def test_a_decimal_that_no_field_holds_is_a_text(value: Decimal, carried_as: object) -> None:
+def test_decimal_out_of_range_of_0_9_1_becomes_a_text(value: Decimal, carried_as: object) -> None:
     assert plain_value(value) == carried_as
     assert type(plain_value(value)) is type(carried_as)

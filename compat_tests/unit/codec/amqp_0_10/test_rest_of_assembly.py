@@ -28,7 +28,7 @@ def feed(assembler: Assembler, frames: bytes, enough: int | None = None) -> Asse
 
 @pytest.mark.parametrize("size", [13, 14, 20, 4096])
 @pytest.mark.parametrize("offset", range(OCTETS))
-def test_beginning_and_rest_make_the_whole(offset: int, size: int) -> None:
+def test_frames_encoded_from_an_offset_complete_a_partial_assembly(offset: int, size: int) -> None:
     assembler = Assembler()
     feed(assembler, encode_frames(0, SEGMENTS, HEADER_SIZE + 1), offset)
     assert assembler.received == offset

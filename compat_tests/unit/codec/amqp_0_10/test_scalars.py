@@ -90,7 +90,9 @@ def test_every_type_of_the_specification_has_vectors() -> None:
         for number, (value, octets) in enumerate(vectors)
     ],
 )
-def test_a_value_octet_for_octet(name: str, value: object, octets: str) -> None:
+def test_value_of_each_type_is_encoded_and_forwarded_octet_for_octet(
+    name: str, value: object, octets: str
+) -> None:
     assert encode_value(value, CODES[name]) == bytes.fromhex(octets)
     raw = entry(name, octets)
     found, end = read_map(raw, 0)
@@ -106,7 +108,7 @@ def test_a_value_octet_for_octet(name: str, value: object, octets: str) -> None:
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_a_value_is_written_as_the_type_it_was_read_as_wherever_it_is(name: str) -> None:
+def test_value_in_any_container_is_encoded_with_its_received_type(name: str) -> None:
     value, octets = VECTORS[name][0]
     inner = List([value])
     inner.octets = bytes.fromhex(f"{5 + len(octets) // 2:08x}00000001{CODES[name]:02x}{octets}")
@@ -122,7 +124,7 @@ def test_a_value_is_written_as_the_type_it_was_read_as_wherever_it_is(name: str)
 @examples(20)
 @given(st.data())
 @pytest.mark.parametrize("name", VECTORS)
-def test_any_value_comes_back(name: str, data: st.DataObject) -> None:
+def test_any_encoded_value_is_read_back(name: str, data: st.DataObject) -> None:
     value = data.draw(STRATEGIES[name])
     octets = Map.of_entries([("k", value, CODES[name])]).octets
     found, _ = read_map(octets, 0)
@@ -132,14 +134,14 @@ def test_any_value_comes_back(name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in VECTORS if name not in ("void", "bit")])
-def test_a_value_that_is_cut_short_is_refused(name: str) -> None:
+def test_value_cut_short_is_refused(name: str) -> None:
     _, octets = VECTORS[name][-1]
     with pytest.raises(SegmentError, match="cut short"):
         read_map(entry(name, octets[:-2]), 0)
 
 
 @rule("0-10/types/boolean")
-def test_any_octet_but_zero_is_true_and_stays_what_it_is() -> None:
+def test_boolean_octet_other_than_zero_is_true_and_is_written_back_unchanged() -> None:
     raw = entry("boolean", "07")
     found, _ = read_map(raw, 0)
     assert found == {"k": True}
@@ -164,12 +166,12 @@ def test_nan_keeps_its_octets() -> None:
         ("str16-utf16", "000100"),
     ],
 )
-def test_octets_that_are_no_character_are_refused(name: str, octets: str) -> None:
+def test_octets_of_an_invalid_character_are_refused(name: str, octets: str) -> None:
     with pytest.raises(IllegalValue, match=r"'k': 0x[0-9a-f]+ is no "):
         read_map(entry(name, octets), 0)
 
 
-def test_octets_that_are_no_utf_8_survive() -> None:
+def test_octets_of_invalid_utf_8_are_written_back_unchanged() -> None:
     raw = entry("str8", "02ff41")
     found, _ = read_map(raw, 0)
     assert encode_map(Map(found)) == entry("str16", "0002ff41")
@@ -177,7 +179,7 @@ def test_octets_that_are_no_utf_8_survive() -> None:
 
 @rule("0-10/types/unknown-code")
 @pytest.mark.parametrize("code", sorted(set(range(256)) - set(CODES.values())))
-def test_a_type_code_that_nobody_knows_is_refused(code: int) -> None:
+def test_unknown_type_code_is_refused(code: int) -> None:
     raw = b"\0\0\0\x08\0\0\0\x01\x01k" + bytes((code, 0))
     with pytest.raises(IllegalValue, match=rf"'k': there is no type with the code 0x{code:02x}"):
         read_map(raw, 0)
@@ -215,7 +217,7 @@ def test_a_value_that_does_not_fit_its_type_is_refused(name: str, value: object)
         encode_value(value, CODES[name])
 
 
-def test_decimals_that_are_written_another_way_are_the_same_number() -> None:
+def test_decimals_in_unusual_forms_are_read_back_as_the_same_number() -> None:
     for value in (Decimal("1E+3"), Decimal("-0"), Decimal("0E+30"), Decimal("1.50")):
         octets = encode_value(value, CODES["dec64"])
         assert SCALARS[CODES["dec64"]].read(octets) == value

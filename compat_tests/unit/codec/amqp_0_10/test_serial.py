@@ -35,7 +35,7 @@ def ranges_of_bytes(octets: bytes) -> ByteRanges:
 
 
 @rule("0-10/types/sequence-no")
-def test_the_number_after_the_last_is_0() -> None:
+def test_successor_of_the_last_sequence_number_is_0() -> None:
     assert successor(LAST) == 0
     assert successor(LAST, 5) == 4
     assert successor(3, -4) == LAST
@@ -46,7 +46,7 @@ def test_the_number_after_the_last_is_0() -> None:
 
 @examples(100)
 @given(st.integers(0, LAST))
-def test_neither_of_two_numbers_half_a_round_apart_comes_first(number: int) -> None:
+def test_sequence_numbers_2_31_apart_do_not_precede_each_other(number: int) -> None:
     opposite = successor(number, 2**31)
     assert not precedes(number, opposite) and not precedes(opposite, number)
     assert precedes(number, successor(opposite, -1)) and precedes(successor(opposite, 1), number)
@@ -67,7 +67,7 @@ def test_ranges_neither_overlap_nor_touch() -> None:
 
 
 @rule("0-10/types/sequence-set-order")
-def test_a_set_that_runs_over_the_end_is_in_serial_order() -> None:
+def test_sequence_set_across_the_wraparound_is_in_serial_order() -> None:
     made = SequenceSet.of(1, 0, LAST, LAST - 1, 5, LAST - 9)
     assert made.ranges == ((LAST - 9, LAST - 9), (LAST - 1, 1), (5, 5))
     assert list(made) == [LAST - 9, LAST - 1, LAST, 0, 1, 5]
@@ -79,7 +79,7 @@ def test_a_set_that_runs_over_the_end_is_in_serial_order() -> None:
 
 @examples(100)
 @given(sequence_sets())
-def test_any_set_comes_back(made: SequenceSet) -> None:
+def test_any_encoded_sequence_set_is_read_back(made: SequenceSet) -> None:
     octets = made.encode()
     assert int.from_bytes(octets[:2], "big") == len(octets) - 2 == 8 * len(made.ranges)
     assert sequence_set(octets) == made
@@ -95,7 +95,7 @@ CHANGES = st.lists(
 
 @examples(100)
 @given(CHANGES)
-def test_a_set_is_what_a_set_is(changes: list) -> None:
+def test_sequence_set_behaves_like_a_python_set_after_any_changes(changes: list) -> None:
     made, model = SequenceSet(), set()
     for what, lower, length in changes:
         members = {(lower + n) % MODULUS for n in range(length % 12 + 1)}
@@ -120,7 +120,7 @@ def test_a_set_is_what_a_set_is(changes: list) -> None:
         assert made.select(known) == [number for number in known if number in model]
 
 
-def test_everything_is_a_set_that_costs_nothing() -> None:
+def test_set_of_all_sequence_numbers_is_one_range() -> None:
     everything = sequence_set(bytes.fromhex("000800000000ffffffff"))
     assert len(everything) == MODULUS
     assert everything.select([9, 3]) == [9, 3]
@@ -136,20 +136,20 @@ def test_everything_is_a_set_that_costs_nothing() -> None:
     assert not everything and everything.select([1]) == []
 
 
-def test_one_of_many_is_found_in_the_order_of_what_is_known() -> None:
+def test_select_returns_members_in_the_order_of_the_known_numbers() -> None:
     assert SequenceSet.of(5).select({7: "", 5: ""}) == [5]
     assert SequenceSet.of(5).select({}) == []
     assert SequenceSet.of(5, 9).select([9, 5, 4]) == [9, 5]
 
 
-def test_among_known_ids_the_smaller_of_both_is_gone_through() -> None:
+def test_among_returns_members_among_the_known_ids() -> None:
     known = dict.fromkeys([MODULUS - 2, MODULUS - 1, 0, 1, 5])
     assert SequenceSet.of(1, MODULUS - 1, 7).among(known) == [MODULUS - 1, 1]
     assert SequenceSet.between(MODULUS - 1, MODULUS - 2).among(known) == list(known)
     assert SequenceSet().among(known) == []
 
 
-def test_a_number_that_is_none_is_refused() -> None:
+def test_number_outside_of_32_bits_is_refused_by_a_sequence_set() -> None:
     for number in (-1, MODULUS):
         with pytest.raises(ValueError, match="no range"):
             SequenceSet.of(number)
@@ -163,7 +163,7 @@ def test_a_number_that_is_none_is_refused() -> None:
         ("0007" + "00" * 7, "no multiple of 8"),
     ],
 )
-def test_a_set_whose_size_does_not_fit_is_refused(octets: str, why: str) -> None:
+def test_sequence_set_with_an_invalid_size_is_refused(octets: str, why: str) -> None:
     with pytest.raises(SegmentError, match=why):
         sequence_set(bytes.fromhex(octets))
 
@@ -187,12 +187,12 @@ def test_ranges_that_do_not_ascend_are_refused(pairs: list[tuple[int, int]]) -> 
         sequence_set(len(body).to_bytes(2, "big") + body)
 
 
-def test_ranges_that_touch_are_one() -> None:
+def test_adjacent_ranges_of_a_sequence_set_are_merged() -> None:
     octets = bytes.fromhex("001000000001000000020000000300000003")
     assert sequence_set(octets).ranges == ((1, 3),)
 
 
-def test_more_ranges_than_a_set_can_say_are_refused() -> None:
+def test_sequence_set_with_more_than_8191_ranges_is_refused() -> None:
     made = SequenceSet.of(*range(0, 2 * 8191, 2))
     assert len(sequence_set(made.encode())) == 8191
     made.add(100_000)
@@ -218,7 +218,7 @@ def test_byte_ranges_octet_for_octet() -> None:
 
 
 @rule("0-10/types/byte-ranges-disjoint#touch")
-def test_byte_ranges_that_touch_are_one() -> None:
+def test_adjacent_byte_ranges_are_merged() -> None:
     pairs = [0, 4, 5, 9]
     found = ranges_of_bytes(b"\0\x20" + b"".join(each.to_bytes(8, "big") for each in pairs))
     assert found.ranges == ((0, 9),)
@@ -234,18 +234,18 @@ def test_byte_ranges_that_do_not_ascend_are_refused(pairs: list[int]) -> None:
 
 
 @pytest.mark.parametrize("octets", ["00", "0010", "0008" + "00" * 8])
-def test_byte_ranges_whose_size_does_not_fit_are_refused(octets: str) -> None:
+def test_byte_ranges_with_an_invalid_size_are_refused(octets: str) -> None:
     with pytest.raises(SegmentError):
         ranges_of_bytes(bytes.fromhex(octets))
 
 
 @examples(100)
 @given(byte_ranges())
-def test_any_byte_ranges_come_back(made: ByteRanges) -> None:
+def test_any_encoded_byte_ranges_are_read_back(made: ByteRanges) -> None:
     assert ranges_of_bytes(made.encode()) == made
     assert len(made) == sum(upper - lower + 1 for lower, upper in made.ranges)
 
 
-def test_more_byte_ranges_than_there_is_room_for_are_refused() -> None:
+def test_4096_byte_ranges_are_refused() -> None:
     with pytest.raises(SegmentError, match="4096 byte-ranges"):
         ByteRanges.of(*((n, n) for n in range(0, 2 * 4096, 2))).encode()

@@ -29,7 +29,7 @@ def facts(name: str) -> dict[int, dict[str, Any]]:
     return {each["id"] << 16 | method["id"]: method for each in spec["classes"] for method in each["methods"]}
 
 
-def test_what_is_added_is_what_rabbitmq_and_0_9_1_add() -> None:
+def test_added_methods_are_exactly_those_of_0_9_1_missing_in_0_9() -> None:
     of_0_9, of_0_9_1 = facts("amqp-0-9.toml"), facts("amqp-0-9-1.toml")
     assert ADDED.keys() == of_0_9_1.keys() - of_0_9.keys()
     of_the_document = {index for index in ADDED if of_0_9_1[index].get("extension") != "rabbitmq"}
@@ -42,14 +42,14 @@ def test_no_method_of_0_9_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("index", BOTH, ids=lambda index: m09.METHODS[index].NAME)
-def test_what_both_have_has_the_same_bytes(index: int) -> None:
+def test_methods_of_both_protocols_have_the_same_layout(index: int) -> None:
     """So it does not matter which of them reads it."""
     one, other = m09.METHODS[index], m091.METHODS[index]
     assert [kind for _, kind in one.LAYOUT] == [kind for _, kind in other.LAYOUT]
     assert one.HAS_CONTENT == other.HAS_CONTENT
 
 
-def test_one_method_has_two_names() -> None:
+def test_only_basic_recover_has_another_name_in_0_9_1() -> None:
     differing = {m09.METHODS[index].NAME: m091.METHODS[index].NAME for index in BOTH}
     assert {one: other for one, other in differing.items() if one != other} == {
         "basic.recover": "basic.recover-async"

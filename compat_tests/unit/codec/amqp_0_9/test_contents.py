@@ -103,22 +103,20 @@ def test_children_come_between_the_header_and_the_body() -> None:
     ]
 
 
-def test_a_content_without_children_is_that_of_0_9_1() -> None:
+def test_content_without_children_has_the_frames_of_0_9_1() -> None:
     assert content_frames(3, 60, NONE, b"abc", 2) == frames.content_frames(3, 60, NONE, b"abc", 2)
 
 
 @rule("0-9/content/child-contents")
 @given(contents(), st.integers(1, 12))
-def test_a_content_is_gathered_as_it_was_written_and_not_before_its_last_frame(
-    content: Content, limit: int
-) -> None:
+def test_written_content_is_assembled_with_its_last_frame(content: Content, limit: int) -> None:
     gathering = ContentAssembler()
     *others, last = written(content, limit)
     assert [feed(gathering, *each) for each in others] == [None] * len(others)
     assert feed(gathering, *last) == content
 
 
-def test_the_header_of_the_outermost_content_is_known_once_it_has_come() -> None:
+def test_assembler_shows_the_header_of_the_outermost_content() -> None:
     gathering = ContentAssembler()
     assert gathering.header is None
     gathering.add_header(encode_header(ContentHeader(60, 1, 7, NONE)))
@@ -126,7 +124,7 @@ def test_the_header_of_the_outermost_content_is_known_once_it_has_come() -> None
     assert gathering.header == ContentHeader(60, 1, 7, NONE)
 
 
-def test_an_empty_body_frame_ends_nothing() -> None:
+def test_empty_body_frame_does_not_end_a_content() -> None:
     gathering = ContentAssembler()
     gathering.add_header(encode_header(ContentHeader(60, 0, 1, NONE)))
     assert gathering.add_body(b"") is None
@@ -144,7 +142,9 @@ def test_an_empty_body_frame_ends_nothing() -> None:
         ([(1, 3), (0, 0)], FRAME_HEADER, (0, 3), "where 3 bytes of a body were due"),
     ],
 )
-def test_what_was_not_due_is_a_frame_error(headers: list, kind: int, payload: object, match: str) -> None:
+def test_unexpected_header_or_body_frame_is_a_frame_error(
+    headers: list, kind: int, payload: object, match: str
+) -> None:
     gathering = ContentAssembler()
     for weight, size in headers:
         gathering.add_header(encode_header(ContentHeader(60, weight, size, NONE)))

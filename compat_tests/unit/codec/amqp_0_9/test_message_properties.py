@@ -21,7 +21,7 @@ KINDS: dict[Any, Any] = {FileMessageProperties: FileProperties, StreamMessagePro
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_they_are_read_and_written_like_the_generated_ones(kind: Any) -> None:
+def test_file_and_stream_message_properties_have_the_bytes_of_the_declared_ones(kind: Any) -> None:
     values = {name: 5 if number in ("octet", "timestamp") else "x" for name, number in kind.LAYOUT}
     values["headers"] = {"n": 1}
     octets = KINDS[kind](**values).encode()
@@ -32,7 +32,7 @@ def test_they_are_read_and_written_like_the_generated_ones(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_class_has_not_is_absent_and_stays_so(kind: Any) -> None:
+def test_properties_unknown_to_a_class_are_absent_and_cannot_be_set(kind: Any) -> None:
     properties = kind(content_type="a/b")
     absent = set(BasicProperties.__slots__) - set(dict(kind.LAYOUT)) - {"_raw_headers", "cluster_id"}
     assert {name: getattr(properties, name) for name in absent - {"delivery_mode"}} == dict.fromkeys(
@@ -47,7 +47,7 @@ def test_what_a_class_has_not_is_absent_and_stays_so(kind: Any) -> None:
         properties.replace(nonsense=None)
 
 
-def test_files_are_there_to_last() -> None:
+def test_file_messages_are_persistent_and_stream_messages_have_no_delivery_mode() -> None:
     assert FileMessageProperties().delivery_mode == 2
     assert StreamMessageProperties().delivery_mode is None
 
@@ -59,7 +59,7 @@ def test_headers_can_be_added(kind: Any) -> None:
     assert (properties.headers, properties.content_type) == ({"x": 1}, "a/b")
 
 
-def test_what_others_say_is_taken_over_as_far_as_it_goes() -> None:
+def test_file_and_stream_properties_take_the_basic_properties_they_know() -> None:
     basic = BasicProperties(content_type="a/b", priority=3, message_id="id", expiration="5", headers={"n": 1})
     file = FileMessageProperties.of(basic)
     assert file == FileMessageProperties(content_type="a/b", priority=3, message_id="id", headers={"n": 1})
@@ -67,7 +67,7 @@ def test_what_others_say_is_taken_over_as_far_as_it_goes() -> None:
     assert stream == StreamMessageProperties(content_type="a/b", priority=3, headers={"n": 1})
 
 
-def test_files_cross_to_0_10_and_back() -> None:
+def test_file_properties_survive_conversion_to_0_10_and_back() -> None:
     properties = FileMessageProperties(
         content_type="a/b",
         filename="f",

@@ -131,7 +131,7 @@ def test_a_body_of_another_kind_is_a_syntax_error_that_names_the_field() -> None
         m.MessageTransfer.decode(octets[:-6] + b"\0\xff\xff\xff\xffx", RABBITMQ)
 
 
-def test_a_transfer_has_no_body_unless_it_is_given_one() -> None:
+def test_transfer_without_a_body_argument_has_an_empty_inline_body() -> None:
     assert m.MessageTransfer().body is NO_BODY
     assert Body(b"", by_reference=False) == NO_BODY
 

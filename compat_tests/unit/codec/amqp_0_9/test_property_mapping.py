@@ -70,18 +70,18 @@ def test_fields_of_a_transfer_are_properties_of_class_basic() -> None:
     )
 
 
-def test_what_is_empty_or_0_is_no_property() -> None:
+def test_empty_and_zero_fields_of_a_transfer_are_absent_properties() -> None:
     assert read(MessageTransfer()) == BasicProperties()
 
 
-def test_what_class_basic_has_no_place_for_is_in_headers() -> None:
+def test_transaction_id_and_security_token_of_a_transfer_become_headers() -> None:
     properties = read(
         MessageTransfer(transaction_id="t", security_token=b"\0s", application_headers={"n": 1})
     )
     assert properties.headers == {"n": 1, TRANSACTION_ID: "t", SECURITY_TOKEN: b"\0s"}
 
 
-def test_a_type_and_an_expiration_that_is_no_number_come_in_headers() -> None:
+def test_type_and_expiration_headers_of_a_transfer_become_properties() -> None:
     properties = read(
         MessageTransfer(application_headers={TYPE_HEADER: "t", EXPIRATION_HEADER: "soon", "n": 1})
     )
@@ -89,7 +89,7 @@ def test_a_type_and_an_expiration_that_is_no_number_come_in_headers() -> None:
     assert read(MessageTransfer(application_headers={TYPE_HEADER: "t"})) == BasicProperties(type="t")
 
 
-def test_a_header_stays_one_where_the_field_is_set_or_it_is_no_text() -> None:
+def test_expiration_header_beside_a_ttl_and_numeric_type_header_stay_headers() -> None:
     properties = read(MessageTransfer(ttl=1, application_headers={EXPIRATION_HEADER: "2", TYPE_HEADER: 3}))
     assert (properties.type, properties.expiration) == (None, "1")
     assert properties.headers == {EXPIRATION_HEADER: "2", TYPE_HEADER: 3}
@@ -121,7 +121,7 @@ def test_properties_of_0_10_have_their_fields_in_a_transfer() -> None:
     assert method == MessageTransfer(**FULL, ttl=5000, application_headers={"n": 1}, body=BODY)
 
 
-def test_what_a_transfer_has_no_field_for_is_in_headers() -> None:
+def test_type_and_textual_expiration_become_headers_of_a_transfer() -> None:
     assert written(BasicProperties(type="t", expiration="soon")).application_headers == {
         TYPE_HEADER: "t",
         EXPIRATION_HEADER: "soon",
@@ -129,12 +129,12 @@ def test_what_a_transfer_has_no_field_for_is_in_headers() -> None:
 
 
 @pytest.mark.parametrize("expiration", ["0", "007", "-1", str(1 << 64)])
-def test_an_expiration_that_the_field_cannot_say_is_in_a_header(expiration: str) -> None:
+def test_expiration_without_an_equal_ttl_becomes_a_header(expiration: str) -> None:
     method = written(BasicProperties(expiration=expiration))
     assert (method.ttl, method.application_headers) == (0, {EXPIRATION_HEADER: expiration})
 
 
-def test_headers_for_fields_of_a_transfer_become_those() -> None:
+def test_transaction_id_and_security_token_headers_become_fields_of_a_transfer() -> None:
     method = written(BasicProperties(headers={TRANSACTION_ID: "t", SECURITY_TOKEN: b"s", "n": 1}))
     assert (method.transaction_id, method.security_token) == ("t", b"s")
     assert method.application_headers == {"n": 1}
@@ -142,7 +142,7 @@ def test_headers_for_fields_of_a_transfer_become_those() -> None:
     assert written(BasicProperties(headers=odd)).application_headers == odd
 
 
-def test_headers_are_carried_whatever_names_and_tags_a_reader_knows() -> None:
+def test_headers_are_carried_between_classes_under_the_published_grammar() -> None:
     octets = MessageTransfer(security_token=b"s", application_headers={"n": 1}).encode()
     properties = from_transfer(MessageTransfer.decode(octets, PUBLISHED), octets, PUBLISHED)
     assert properties.headers == {"n": 1, SECURITY_TOKEN: b"s"}
@@ -151,11 +151,11 @@ def test_headers_are_carried_whatever_names_and_tags_a_reader_knows() -> None:
     assert written(properties).application_headers == {"n": 1, EXPIRATION_HEADER: "soon"}
 
 
-def test_a_body_goes_inline_or_by_reference() -> None:
+def test_body_by_reference_stays_by_reference_in_a_transfer() -> None:
     assert written(BasicProperties(), Body(b"r", by_reference=True)).body == Body(b"r", by_reference=True)
 
 
-def test_a_value_that_does_not_fit_is_told() -> None:
+def test_priority_out_of_range_is_a_field_error() -> None:
     with pytest.raises(FieldError, match="priority"):
         encode_transfer(MessageTransfer(priority=256), b"\0\0\0\0", Body())
 
@@ -165,20 +165,20 @@ def test_a_value_that_does_not_fit_is_told() -> None:
 
 @given(transfers())
 @examples(300)
-def test_a_transfer_comes_back_as_it_was(method: MessageTransfer) -> None:
+def test_transfer_survives_conversion_to_basic_properties_and_back(method: MessageTransfer) -> None:
     assert written(read(method), Body()) == method
 
 
 @given(transfers())
 @examples(100)
-def test_a_transfer_comes_back_by_way_of_a_client_of_class_basic(method: MessageTransfer) -> None:
+def test_transfer_survives_encoded_basic_properties_and_back(method: MessageTransfer) -> None:
     octets = read(method).encode()
     assert written(BasicProperties.decode(octets, 0, RABBITMQ), Body()) == method
 
 
 @given(st.data())
 @examples(300)
-def test_properties_come_back_by_way_of_a_client_of_class_message(data: st.DataObject) -> None:
+def test_basic_properties_survive_conversion_to_a_transfer_and_back(data: st.DataObject) -> None:
     names = [place.property for place in FIELDS if place.property]
     texts = [name for name in names if name not in NUMBERS]
     values: dict[str, Any] = {name: data.draw(st.none() | short_texts().filter(bool)) for name in texts}
@@ -189,7 +189,7 @@ def test_properties_come_back_by_way_of_a_client_of_class_message(data: st.DataO
     assert read(written(properties)) == properties
 
 
-def test_every_property_and_every_field_has_its_place() -> None:
+def test_every_property_and_every_transfer_field_is_mapped() -> None:
     properties = {name for name, _ in BasicProperties.LAYOUT} - {"headers", "cluster_id"}
     assert {place.property for place in FIELDS if place.property} == properties
     routing = {"ticket", "destination", "redelivered", "immediate", "expiration", "exchange", "routing_key"}

@@ -55,18 +55,22 @@ def test_a_response_octet_for_octet() -> None:
 
 @rule("0-9/request/no-method-semantics-change")
 @given(numbers, numbers, payloads, st.booleans())
-def test_a_request_is_read_as_it_was_written(one: int, other: int, method: bytes, reserved: bool) -> None:
+def test_any_request_survives_encoding_and_decoding(
+    one: int, other: int, method: bytes, reserved: bool
+) -> None:
     request = Request(one, other, method, reserved)
     assert decode_request(encode_request(request)) == request
 
 
 @given(numbers, numbers, st.integers(0, 2**32 - 1), payloads)
-def test_a_response_is_read_as_it_was_written(one: int, other: int, offset: int, method: bytes) -> None:
+def test_any_response_survives_encoding_and_decoding(
+    one: int, other: int, offset: int, method: bytes
+) -> None:
     response = Response(one, other, offset, method)
     assert decode_response(encode_response(response)) == response
 
 
-def test_reserved_octets_are_not_looked_at() -> None:
+def test_reserved_octets_of_a_request_are_ignored() -> None:
     octets = encode_request(Request(1, 0, PING))
     assert decode_request(octets[:18] + b"\xab\xcd" + octets[20:]) == Request(1, 0, PING)
 

@@ -58,7 +58,7 @@ def test_the_id_of_a_channel_is_not_told() -> None:
         v.ChannelOpenOk.decode(m.ChannelOpenOk(b"").encode(), RABBITMQ)
 
 
-def test_each_method_knows_itself_and_what_it_is_in_0_9() -> None:
+def test_each_method_of_0_8_is_registered_with_its_counterpart_in_0_9() -> None:
     assert v.METHODS.keys() == v.SAME_IN_0_9.keys()
     for index, method in v.METHODS.items():
         assert index == method.INDEX == method.CLASS_ID << 16 | method.METHOD_ID
@@ -70,7 +70,7 @@ def test_each_method_knows_itself_and_what_it_is_in_0_9() -> None:
     assert otherwise == {"connection.redirect", "connection.close", "connection.close-ok"}
 
 
-def test_what_0_8_has_not() -> None:
+def test_0_8_lacks_message_and_some_channel_methods() -> None:
     absent = {kind.NAME for kind in m.METHODS.values()} - {kind.NAME for kind in v.METHODS.values()}
     of_messages = {name for name in absent if name.startswith("message.")}
     assert len(of_messages) == 15
@@ -78,6 +78,6 @@ def test_what_0_8_has_not() -> None:
     assert m.ConnectionRedirect.INDEX not in v.METHODS
 
 
-def test_the_numbers_of_the_version() -> None:
+def test_version_and_protocol_headers_of_0_8() -> None:
     assert v.VERSION == (8, 0)
     assert v.PROTOCOL_HEADERS == (b"AMQP\1\1\x08\0", b"AMQP\1\1\x09\1")
