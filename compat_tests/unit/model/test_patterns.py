@@ -43,7 +43,7 @@ def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 PATTERNS = st.recursive(st.one_of(SINGLE, PLACES), _larger, max_leaves=8)
 
 
-def test_a_pattern_means_what_it_means_in_erlang() -> None:
+def test_pattern_matches_same_texts_as_in_erlang() -> None:
     with cases() as case:
         for row in MEASURED:
             with case(row["pattern"]):
@@ -56,9 +56,7 @@ def test_a_pattern_means_what_it_means_in_erlang() -> None:
 
 
 @given(PATTERNS, st.lists(st.text("ab-.1 \n", max_size=6), min_size=1, max_size=4), st.booleans())
-def test_a_search_finds_what_pythons_engine_finds(
-    pattern: str, texts: list[str], ignoring_case: bool
-) -> None:
+def test_search_finds_same_as_python_re(pattern: str, texts: list[str], ignoring_case: bool) -> None:
     pattern = "(?i)" * ignoring_case + pattern
     try:
         expected = re.compile(pattern, re.ASCII)
@@ -72,7 +70,7 @@ def test_a_search_finds_what_pythons_engine_finds(
     "quantifier", ["*", "+", "?", "*?", "+?", "??", "{0}", "{2}", "{1,3}", "{2,}", "{2,3}?"]
 )
 @pytest.mark.parametrize("pattern", ["^aQ$", "^(ab)Q$", "^(?:a|b)Qb$", "xQy", "^(a?)Q$"])
-def test_a_quantifier_repeats_as_often_as_in_pythons_engine(pattern: str, quantifier: str) -> None:
+def test_quantifier_repeats_as_often_as_in_python_re(pattern: str, quantifier: str) -> None:
     pattern = pattern.replace("Q", quantifier)
     for part in ("a", "b", "ab", "x"):
         for times in range(6):
@@ -107,7 +105,7 @@ LINEAR = [
 ]
 
 
-def test_steps_of_a_search_grow_with_the_length_of_the_text_alone() -> None:
+def test_search_steps_grow_linearly_with_text_length() -> None:
     with cases() as case:
         for pattern, text, fits in LINEAR:
             with case(pattern, text[:3]):
@@ -132,7 +130,7 @@ ENDED = [
 ]
 
 
-def test_a_search_that_would_take_long_ends_without_a_match() -> None:
+def test_search_over_step_limit_ends_without_match() -> None:
     with cases() as case:
         for pattern in ENDED:
             with case(pattern[:40]):
@@ -141,7 +139,7 @@ def test_a_search_that_would_take_long_ends_without_a_match() -> None:
                 assert found[1] < 1.1 * MOST_STEPS
 
 
-def test_a_lookaround_that_would_take_long_does_not_count_as_one_that_does_not_match() -> None:
+def test_negative_lookahead_over_step_limit_grants_no_permission() -> None:
     assert not Permission(configure="^(?!((a{0,100}){0,100}){0,100}$)").grants("configure", _NAME)
 
 
@@ -171,7 +169,7 @@ def test_a_lookaround_that_would_take_long_does_not_count_as_one_that_does_not_m
     ).map("".join),
     st.text("ab!", max_size=255),
 )
-def test_the_steps_of_any_search_have_a_bound(pattern: str, text: str) -> None:
+def test_steps_of_random_search_stay_within_limit(pattern: str, text: str) -> None:
     pattern += ")" * (len(re.findall(r"\((?!\?\))", pattern)) - pattern.count(")"))
     try:
         program = compiled(pattern)
@@ -180,7 +178,7 @@ def test_the_steps_of_any_search_have_a_bound(pattern: str, text: str) -> None:
     assert program.run(text)[1] < 1.1 * MOST_STEPS
 
 
-def test_many_alternatives_are_chosen_by_the_next_character() -> None:
+def test_search_of_many_alternatives_selects_them_by_next_character() -> None:
     pattern = "|".join(f"{letter}name{number}" for letter in "bcdefghij" for number in range(100))
     assert compiled(pattern).run(_NAME)[1] < 3 * len(_NAME)
     assert compiled(pattern).search(_NAME + "jname99")
@@ -224,7 +222,7 @@ def _calls(pattern: str) -> int:
     return count
 
 
-def test_a_huge_pattern_takes_calls_in_proportion_to_its_length() -> None:
+def test_compiling_huge_pattern_takes_calls_in_proportion_to_its_length() -> None:
     with cases() as case:
         for part in HUGE:
             with case(part):
@@ -232,7 +230,7 @@ def test_a_huge_pattern_takes_calls_in_proportion_to_its_length() -> None:
                 assert _calls(whole) < 2.2 * _calls(half) + 1_000
 
 
-def test_a_huge_pattern_takes_two_hundred_times_its_memory_at_most() -> None:
+def test_compiling_huge_pattern_takes_at_most_200_times_its_memory() -> None:
     sets = ["[^" + "".join(letters) + "]" for letters in islice(combinations(ascii_letters, 3), 1300)]
     tracemalloc.start()
     try:
@@ -259,13 +257,13 @@ def test_a_huge_pattern_takes_two_hundred_times_its_memory_at_most() -> None:
         ("\ud800", "an unpaired surrogate has no bytes"),
     ],
 )
-def test_a_pattern_that_cannot_be_run_is_refused(pattern: str, problem: str) -> None:
+def test_unsupported_or_too_large_pattern_is_refused(pattern: str, problem: str) -> None:
     for kind in (Permission, TopicPermission):
         with pytest.raises(InvalidPattern) as caught:
             kind(write=pattern)
         assert problem in str(caught.value)
 
 
-def test_a_character_of_a_pattern_is_an_octet() -> None:
+def test_dot_of_pattern_matches_one_octet() -> None:
     assert compiled(r"^(..)\1$").search("éé")
     assert not compiled(r"^(.)\1$").search("é")

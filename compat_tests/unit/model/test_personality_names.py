@@ -9,7 +9,7 @@ from fakeamqp.model.personality import PERSONALITIES, UnknownPersonality, person
 KNOWN = " Known: rabbitmq-3.10, rabbitmq-3.13, rabbitmq-4.0, rabbitmq-4.1, rabbitmq-4.2, rabbitmq-4.3, spec"
 
 
-def test_each_is_known_by_its_name() -> None:
+def test_each_personality_is_found_by_its_name() -> None:
     assert [personality(name).name for name in PERSONALITIES] == list(PERSONALITIES)
 
 
@@ -29,7 +29,7 @@ def test_each_is_known_by_its_name() -> None:
         ("", "."),
     ],
 )
-def test_a_wrong_name_is_told_what_is_near(name: str, hint: str) -> None:
+def test_unknown_personality_name_is_refused_with_nearest_names(name: str, hint: str) -> None:
     with pytest.raises(UnknownPersonality) as problem:
         personality(name)
     assert str(problem.value) == f"no personality {name!r}{hint}{KNOWN}"

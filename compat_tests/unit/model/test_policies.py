@@ -45,7 +45,7 @@ def reason(definition: Any, **fields: Any) -> str:
 # --- fields ----------------------------------------------------------------------------------------
 
 
-def test_a_policy_is_for_everything_unless_it_says_otherwise() -> None:
+def test_policy_applies_to_all_by_default() -> None:
     policy = read({"max-length": 5})
     assert (policy.apply_to, policy.priority, policy.definition) == ("all", 0, {"max-length": 5})
     assert policy.value() == {
@@ -76,15 +76,15 @@ def test_a_policy_is_for_everything_unless_it_says_otherwise() -> None:
         ({"zz": 1}, 'Unrecognised terms [{<<"zz">>,1}] in p'),
     ],
 )
-def test_a_bad_field_is_refused(fields: dict[str, Any], text: str) -> None:
+def test_policy_with_invalid_field_is_refused(fields: dict[str, Any], text: str) -> None:
     assert reason({"max-length": 5}, **fields) == text
 
 
-def test_a_long_pattern_is_a_matter_of_the_version() -> None:
+def test_pattern_over_1024_bytes_is_accepted_by_version_4_0() -> None:
     assert read({"max-length": 5}, personality="rabbitmq-4.0", pattern="x" * 1025)
 
 
-def test_a_missing_field_is_named() -> None:
+def test_policy_with_missing_field_is_refused_by_its_name() -> None:
     with pytest.raises(PolicyError) as refused:
         read_policy(
             PERSONALITIES["rabbitmq-4.2"],
@@ -95,7 +95,7 @@ def test_a_missing_field_is_named() -> None:
     assert refused.value.reason == 'Validation failed\n\nKey "pattern" not found in p\n'
 
 
-def test_everything_that_is_wrong_is_told_last_things_first() -> None:
+def test_policy_error_lists_all_problems_in_reverse_order() -> None:
     assert reason({}, priority="5", pattern=7, apply_to="no", zz=1).split("\n") == [
         'Unrecognised terms [{<<"zz">>,1}] in p',
         "no policy provided",
@@ -140,11 +140,11 @@ BAD_VALUES = [
 
 
 @pytest.mark.parametrize(("key", "value", "text"), BAD_VALUES)
-def test_a_bad_value_is_refused(key: str, value: Any, text: str) -> None:
+def test_policy_with_invalid_value_is_refused(key: str, value: Any, text: str) -> None:
     assert reason({key: value}) == text
 
 
-def test_every_key_has_a_value_that_is_tested() -> None:
+def test_every_policy_key_has_tested_invalid_value() -> None:
     assert {key for key, _, _ in BAD_VALUES} == set(PERSONALITIES["rabbitmq-4.2"].policy_keys)
 
 
@@ -186,7 +186,7 @@ GOOD_VALUES = {
 
 @pytest.mark.parametrize("operator", [False, True])
 @pytest.mark.parametrize("personality", RABBITS, ids=lambda each: each.name)
-def test_each_version_has_its_keys(personality: Any, operator: bool) -> None:
+def test_policy_accepts_exactly_the_keys_of_its_version(personality: Any, operator: bool) -> None:
     known = personality.operator_policy_keys if operator else personality.policy_keys
     permitted = DeprecatedFeatures(
         personality, permit=["queue_master_locator"] if personality.name == "rabbitmq-4.3" else ()
@@ -212,18 +212,18 @@ def test_each_version_has_its_keys(personality: Any, operator: bool) -> None:
         ({"x": 1, "max-length": "1"}, '<<"1">> is not a valid maximum length'),
     ],
 )
-def test_a_definition_that_is_none_is_refused(definition: Any, text: str) -> None:
+def test_malformed_policy_definition_is_refused(definition: Any, text: str) -> None:
     assert reason(definition) == text
 
 
 @pytest.mark.parametrize("text", ["mesage-ttl", "message_ttl", "max-lenght"])
-def test_a_misspelled_key_names_the_near_match(text: str) -> None:
+def test_misspelled_policy_key_is_refused_with_nearest_match(text: str) -> None:
     near = "max-length" if text.startswith("max") else "message-ttl"
     with pytest.raises(PolicyError, match=f"; did you mean '{near}'"):
         read({text: 5})
 
 
-def test_what_is_no_key_of_operators_is_said_to_be_one_of_policies() -> None:
+def test_policy_key_in_operator_policy_is_refused_as_policy_only() -> None:
     with pytest.raises(
         PolicyError, match="an operator policy cannot set 'dead-letter-exchange', a policy can"
     ):
@@ -231,7 +231,7 @@ def test_what_is_no_key_of_operators_is_said_to_be_one_of_policies() -> None:
 
 
 @pytest.mark.parametrize(("limit", "legal"), [(-1, False), (0, True)])
-def test_a_negative_delivery_limit_is_a_matter_of_the_version(limit: int, legal: bool) -> None:
+def test_negative_delivery_limit_is_refused_only_by_version_3_13(limit: int, legal: bool) -> None:
     assert read({"delivery-limit": limit})
     if legal:
         assert read({"delivery-limit": limit}, personality="rabbitmq-3.13")
@@ -267,7 +267,9 @@ def test_a_negative_delivery_limit_is_a_matter_of_the_version(limit: int, legal:
         ),
     ],
 )
-def test_the_keys_of_4_3(definition: dict[str, Any], text: str) -> None:
+def test_invalid_definition_is_refused_with_text_of_version_4_3(
+    definition: dict[str, Any], text: str
+) -> None:
     assert reason(definition, personality="rabbitmq-4.3") == text
 
 
@@ -293,11 +295,13 @@ def test_the_keys_of_4_3(definition: dict[str, Any], text: str) -> None:
         ({"queue-master-locator": "here"}, '<<"here">> invalid queue-master-locator value'),
     ],
 )
-def test_the_keys_of_3_13(definition: dict[str, Any], text: str) -> None:
+def test_invalid_definition_is_refused_with_text_of_version_3_13(
+    definition: dict[str, Any], text: str
+) -> None:
     assert reason(definition, personality="rabbitmq-3.13") == text
 
 
-def test_mirroring_can_be_denied() -> None:
+def test_mirroring_policy_is_refused_when_feature_is_denied() -> None:
     denied = {"personality": "rabbitmq-3.13", "deny": ("classic_queue_mirroring",)}
     assert reason({"ha-mode": "all"}, **denied).startswith("Feature `classic_queue_mirroring` is deprecated.")
 
@@ -316,7 +320,7 @@ def test_mirroring_can_be_denied() -> None:
         ("exchanges", False, False, False, True),
     ],
 )
-def test_what_policies_are_for(
+def test_policy_applies_only_to_kinds_of_its_apply_to(
     apply_to: str, classic: bool, quorum: bool, stream: bool, exchange: bool
 ) -> None:
     policy = read({"max-length": 1}, apply_to=apply_to, pattern="a")
@@ -354,11 +358,13 @@ def both(key: str, ours: Any, theirs: Any) -> Any:
         ("delayed-retry-max", 5, 9, 5),
     ],
 )
-def test_a_policy_and_an_operator_policy(key: str, ours: Any, theirs: Any, holds: Any) -> None:
+def test_policy_and_operator_policy_merge_by_rule_of_key(
+    key: str, ours: Any, theirs: Any, holds: Any
+) -> None:
     assert both(key, ours, theirs) == holds
 
 
-def test_each_adds_what_the_other_does_not_have() -> None:
+def test_merged_definition_has_keys_of_policy_and_operator_policy() -> None:
     ours = Policy("p", "", {"message-ttl": 100, "max-length": 5})
     theirs = Policy("o", "", {"max-length": 9, "expires": 500_000})
     merged = effective_definition(ours, theirs)
@@ -413,7 +419,7 @@ HOLDS = [
 
 
 @pytest.mark.parametrize(("kind", "key", "policy", "argument", "option", "alone", "together"), HOLDS)
-def test_a_policy_and_an_argument(
+def test_policy_and_queue_argument_merge_by_rule_of_queue_type(
     kind: str, key: str, policy: Any, argument: Any, option: str, alone: Any, together: Any
 ) -> None:
     assert getattr(options(kind, {}, {key: policy}), option) == alone
@@ -421,7 +427,9 @@ def test_a_policy_and_an_argument(
 
 
 @pytest.mark.parametrize(("policy", "argument", "holds"), [(5, 2, 2), (2, 5, 2), (-1, 2, 2), (2, -1, 2)])
-def test_the_stricter_delivery_limit_holds(policy: int, argument: int, holds: int) -> None:
+def test_stricter_delivery_limit_of_policy_and_argument_applies(
+    policy: int, argument: int, holds: int
+) -> None:
     declared = QueueOptions(delivery_limit=argument)
     arguments = {"x-delivery-limit": argument}
     found = effective_options(
@@ -434,26 +442,26 @@ def test_the_stricter_delivery_limit_holds(policy: int, argument: int, holds: in
     assert found.delivery_limit == policy
 
 
-def test_the_routing_key_of_the_argument_holds() -> None:
+def test_dead_letter_routing_key_argument_overrides_policy() -> None:
     both = {"x-dead-letter-exchange": "a", "x-dead-letter-routing-key": "a"}
     for kind in ("classic", "quorum"):
         assert options(kind, both, {"dead-letter-routing-key": "p"}).dead_letter_routing_key == "a"
         assert options(kind, {}, {"dead-letter-routing-key": "p"}).dead_letter_routing_key == "p"
 
 
-def test_a_policy_decides_when_quorum_queues_of_3_13_expire() -> None:
+def test_expires_of_policy_overrides_argument_of_quorum_queue_in_3_13_only() -> None:
     both = ("quorum", {"x-expires": 2000}, {"expires": 5000})
     assert options(*both, PERSONALITIES["rabbitmq-3.13"]).expires == 5.0
     assert options(*both, PERSONALITIES["rabbitmq-4.2"]).expires == 2.0
     assert options("classic", *both[1:], PERSONALITIES["rabbitmq-3.13"]).expires == 2.0
 
 
-def test_what_a_queue_type_does_not_heed_changes_nothing() -> None:
+def test_policy_key_not_supported_by_queue_type_has_no_effect() -> None:
     assert options("quorum", {}, {"queue-version": 2, "alternate-exchange": "x"}) == QueueOptions()
     assert options("stream", {}, {"message-ttl": 1}) == QueueOptions()
 
 
-def test_options_show_what_is_set() -> None:
+def test_repr_of_queue_options_shows_only_set_options() -> None:
     assert repr(QueueOptions()) == "QueueOptions()"
     shown = repr(options("classic", {"x-max-length": 9}, {"max-length": 5, "message-ttl": 60_000}))
     assert shown == "QueueOptions(message_ttl=60.0, max_length=5)"

@@ -10,7 +10,7 @@ from fakeamqp.model.patterns.matching import Program
 from fakeamqp.model.queues import QueueDeclaration
 
 
-def test_each_step_of_setting_a_policy_searches_one_name_within_the_bound(
+def test_each_step_of_setting_policy_searches_one_queue_name_within_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server = Server()

@@ -17,7 +17,7 @@ from fakeamqp.model.queues.qpid import FairShareFifo, QpidOptions, QpidQueue, ar
 # --- arguments ---------------------------------------------------------------------------------------
 
 
-def test_arguments() -> None:
+def test_qpid_arguments_are_read_into_options() -> None:
     asked = QpidOptions(
         {
             "qpid.max_count": "3",
@@ -48,7 +48,7 @@ def test_arguments() -> None:
     }
 
 
-def test_nothing_is_asked_for() -> None:
+def test_absent_or_meaningless_qpid_arguments_give_default_options() -> None:
     nothing = QpidOptions({})
     assert not any(asked for name, asked in vars(nothing).items() if name != "policy")
     meaningless = QpidOptions({"no-local": "false", "qpid.group_header_key": "g"})
@@ -64,7 +64,7 @@ def test_nothing_is_asked_for() -> None:
         ({"x-qpid-priorities": 1, "x-max-length": 1}, True),
     ],
 )
-def test_are_asked_for(arguments: dict[str, Any], asks: bool) -> None:
+def test_only_qpid_arguments_ask_for_qpid_queue(arguments: dict[str, Any], asks: bool) -> None:
     assert are_asked_for(arguments) is asks
 
 
@@ -82,7 +82,7 @@ def test_are_asked_for(arguments: dict[str, Any], asks: bool) -> None:
     ],
     ids=str,
 )
-def test_values_that_mean_nothing(arguments: dict[str, Any]) -> None:
+def test_invalid_value_of_qpid_argument_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument, match=next(iter(arguments))):
         QpidOptions(arguments)
 
@@ -94,21 +94,21 @@ def test_values_that_mean_nothing(arguments: dict[str, Any]) -> None:
     ("levels", "order"),
     [(10, "9 8 7 6 5 4 3 2 1 0"), (5, "6 7 8 9 5 4 3 0 1 2"), (1, "0 1 2 3 4 5 6 7 8 9")],
 )
-def test_levels_are_around_the_middle(levels: int, order: str) -> None:
+def test_priorities_are_grouped_into_levels_around_the_middle(levels: int, order: str) -> None:
     ready = FairShareFifo(levels)
     for priority in range(10):
         ready.append(queued(priority, priority))
     assert " ".join(str(ready.pop().position) for _ in range(10)) == order
 
 
-def test_no_priority_is_a_medium_one() -> None:
+def test_message_without_priority_counts_as_medium_priority() -> None:
     ready = FairShareFifo(10)
     for position, priority in enumerate([3, None, 5]):
         ready.append(queued(position, priority))
     assert positions(ready) == [2, 1, 0]
 
 
-def test_shares() -> None:
+def test_fair_share_limits_consecutive_messages_of_one_level() -> None:
     ready = FairShareFifo(10, (0, 0, 0, 0, 0, 0, 0, 0, 1, 2))
     for position, priority in enumerate([9, 9, 9, 9, 9, 8, 8, 8, 0, 0, 0]):
         ready.append(queued(position, priority))
@@ -131,7 +131,7 @@ def queue(arguments: dict[str, Any], **flags: Any) -> QpidQueue:
     return made
 
 
-def test_a_bad_argument_makes_no_queue() -> None:
+def test_declaring_with_invalid_qpid_argument_creates_no_queue() -> None:
     host = Bench().host
     with pytest.raises(InvalidArgument):
         host.queues.create(
@@ -140,13 +140,13 @@ def test_a_bad_argument_makes_no_queue() -> None:
     assert "q" not in host.queues
 
 
-def test_a_ring_drops_its_head() -> None:
+def test_full_ring_queue_drops_oldest_message() -> None:
     ring = queue({"qpid.max_count": 3, "qpid.policy_type": "ring"})
     publish(ring, "abcde")
     assert waiting(ring) == "cde"
 
 
-def test_a_ring_with_levels_drops_the_least_urgent() -> None:
+def test_full_ring_queue_with_priorities_drops_lowest_priority_message() -> None:
     ring = queue({"qpid.max_count": 2, "qpid.policy_type": "ring", "qpid.priorities": 10})
     publish(ring, "a", priority=3)
     publish(ring, "bc", priority=2)
@@ -155,13 +155,13 @@ def test_a_ring_with_levels_drops_the_least_urgent() -> None:
     assert waiting(ring) == "da"
 
 
-def test_limits_without_a_ring_refuse() -> None:
+def test_full_queue_without_ring_policy_refuses_messages() -> None:
     full = queue({"qpid.max_size": 2})
     publish(full, "abc")
     assert waiting(full) == "ab"
 
 
-def test_the_last_value_stays() -> None:
+def test_last_value_queue_keeps_only_latest_message_of_each_key() -> None:
     values = queue({"qpid.last_value_queue_key": "k"})
     looks = Reader(values, acquires=False)
     for body in "aba":
@@ -173,7 +173,7 @@ def test_the_last_value_stays() -> None:
     assert Reader(values, acquires=False).seen == "bay"
 
 
-def test_an_older_value_does_not_come_back() -> None:
+def test_released_older_value_does_not_return_to_last_value_queue() -> None:
     values = queue({"qpid.last_value_queue_key": "k"})
     publish(values, "ab", headers={"k": 1})
     taker = Reader(values, messages=1)
@@ -183,7 +183,7 @@ def test_an_older_value_does_not_come_back() -> None:
     assert waiting(values) == "cd"
 
 
-def test_messages_are_numbered() -> None:
+def test_message_sequence_header_numbers_messages_of_queue() -> None:
     ring = queue({"qpid.queue_msg_sequence": "n", "qpid.policy_type": "ring", "qpid.max_count": 2})
     publish(ring, "abc", headers={"h": 1})
     assert [each.message.headers for each in ring.ready] == [{"h": 1, "n": 2}, {"h": 1, "n": 3}]
@@ -199,7 +199,7 @@ class TestGroups:
             publish(made, body, headers={"g": body})
         return made
 
-    def test_a_group_is_one_subscriptions_at_a_time(self, groups: QpidQueue) -> None:
+    def test_message_group_belongs_to_one_consumer_at_a_time(self, groups: QpidQueue) -> None:
         first, second = Reader(groups, "1", messages=1), Reader(groups, "2", messages=1)
         assert (first.seen, second.seen) == ("A", "B")
         accept_all(first.deliveries)
@@ -209,7 +209,7 @@ class TestGroups:
         assert first.seen == "AC"
 
     @pytest.mark.parametrize("settle", [accept_all, reject_all])
-    def test_what_is_settled_frees_the_group(self, groups: QpidQueue, settle: Any) -> None:
+    def test_settling_all_messages_of_group_frees_group(self, groups: QpidQueue, settle: Any) -> None:
         first, second = Reader(groups, "1", messages=2), Reader(groups, "2")
         assert (first.seen, second.seen) == ("AA", "BBCC")
         publish(groups, "a", headers={"g": "A"})
@@ -218,13 +218,15 @@ class TestGroups:
         settle(first.deliveries[1:])
         assert second.seen == "BBCCa"
 
-    def test_what_is_released_is_for_others(self, groups: QpidQueue) -> None:
+    def test_released_message_group_goes_to_other_consumer(self, groups: QpidQueue) -> None:
         first, second = Reader(groups, "1", messages=1), Reader(groups, "2")
         assert (first.seen, second.seen) == ("A", "BBCC")
         release_all(first.deliveries)
         assert second.seen == "BBCCA*A"
 
-    def test_a_group_outlives_its_subscription(self, groups: QpidQueue) -> None:
+    def test_group_stays_with_cancelled_consumer_until_its_messages_are_released(
+        self, groups: QpidQueue
+    ) -> None:
         first = Reader(groups, "1", messages=1)
         first.cancel()
         second = Reader(groups, "2")
@@ -232,11 +234,11 @@ class TestGroups:
         release_all(first.deliveries)
         assert second.seen == "BBCCA*A"
 
-    def test_who_only_looks_sees_all(self, groups: QpidQueue) -> None:
+    def test_browser_sees_all_ready_messages_of_every_group(self, groups: QpidQueue) -> None:
         Reader(groups, "1", messages=1)
         assert Reader(groups, "2", acquires=False).seen == "ABBCC"
 
-    def test_what_is_acquired_holds_its_group(self, groups: QpidQueue) -> None:
+    def test_message_acquired_by_browser_blocks_its_group(self, groups: QpidQueue) -> None:
         looks = Reader(groups, "1", acquires=False)
         assert groups.acquire(looks.deliveries[0])
         taker = Reader(groups, "2")
@@ -244,13 +246,13 @@ class TestGroups:
         accept_all(looks.deliveries[:1])
         assert taker.seen == "BBCCA"
 
-    def test_what_names_no_group_is_in_one(self, groups: QpidQueue) -> None:
+    def test_messages_without_group_header_form_one_group(self, groups: QpidQueue) -> None:
         groups.purge()
         publish(groups, "xy")
         first, second = Reader(groups, "1", messages=1), Reader(groups, "2")
         assert (first.seen, second.seen) == ("x", "")
 
-    def test_a_restart_forgets_who_had_what(self, groups: QpidQueue) -> None:
+    def test_restart_clears_owners_of_message_groups(self, groups: QpidQueue) -> None:
         groups.purge()
         publish(groups, "ab", headers={"g": "A"}, delivery_mode=2)
         first = Reader(groups, "1", messages=1)
@@ -261,7 +263,7 @@ class TestGroups:
         assert first.seen == "a"
 
 
-def test_what_is_published_locally_is_kept_out() -> None:
+def test_no_local_exclusive_queue_drops_messages_of_its_own_connection() -> None:
     class Session:
         def __init__(self, name: str) -> None:
             self.name = name
@@ -275,7 +277,7 @@ def test_what_is_published_locally_is_kept_out() -> None:
     assert waiting(alone) == "cd"
 
 
-def test_an_exclusive_subscription_makes_a_connection_local() -> None:
+def test_no_local_queue_drops_messages_of_connection_of_exclusive_consumer() -> None:
     class Session:
         name = "connection"
 
@@ -286,7 +288,7 @@ def test_an_exclusive_subscription_makes_a_connection_local() -> None:
     assert reader.seen == "a"
 
 
-def test_it_lasts_for_some_time() -> None:
+def test_auto_delete_timeout_delays_deletion_of_unused_queue() -> None:
     bench = Bench()
     owner = object()
     bench.host.queues.create(

@@ -22,19 +22,19 @@ def refusal(**arguments: Any) -> str:
     return caught.value.text
 
 
-def test_nothing_asked_for_is_nothing_limited() -> None:
+def test_queue_without_known_arguments_has_default_options() -> None:
     assert options() == QueueOptions()
     assert options(colour="red") == QueueOptions()
 
 
-def test_milliseconds_become_seconds() -> None:
+def test_millisecond_arguments_become_options_in_seconds() -> None:
     assert options(message_ttl=1500).message_ttl == 1.5
     assert options(expires=1).expires == 0.001
     assert options(message_ttl=0).message_ttl == 0.0
     assert options(message_ttl=LONGEST_TTL).message_ttl == LONGEST_TTL / 1000
 
 
-def test_everything_together() -> None:
+def test_all_classic_queue_arguments_can_be_combined() -> None:
     assert options(
         message_ttl=1000,
         expires=2000,
@@ -63,7 +63,7 @@ def test_everything_together() -> None:
 
 @pytest.mark.parametrize("name", ["message_ttl", "expires", "max_length", "max_length_bytes", "max_priority"])
 @pytest.mark.parametrize("value", [-1, 1.0, "1", True, None, b"1", [1], {}])
-def test_numbers_are_whole_and_not_negative(name: str, value: Any) -> None:
+def test_negative_or_non_integer_number_argument_is_refused(name: str, value: Any) -> None:
     assert f"invalid arg 'x-{name.replace('_', '-')}' for queue 'q' in vhost '/': " in refusal(
         **{name: value}
     )
@@ -81,11 +81,11 @@ def test_numbers_are_whole_and_not_negative(name: str, value: Any) -> None:
     ],
     ids=repr,
 )
-def test_limits(arguments: dict[str, Any], reason: str) -> None:
+def test_argument_out_of_range_is_refused_with_reason(arguments: dict[str, Any], reason: str) -> None:
     assert reason in refusal(**arguments)
 
 
-def test_what_belongs_to_other_queue_types_is_refused() -> None:
+def test_argument_of_another_queue_type_is_refused() -> None:
     assert refusal(max_age="1D") == (
         "invalid arg 'x-max-age' for queue 'q' in vhost '/' of queue type rabbit_classic_queue"
     )

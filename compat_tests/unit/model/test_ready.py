@@ -11,7 +11,7 @@ from fakeamqp.model.queues.waiting import Fifo, MessagesOf, PriorityFifo
 
 
 @pytest.mark.parametrize("ready", [Fifo(), PriorityFifo(9)], ids=["plain", "priority"])
-def test_an_empty_list(ready: Fifo | PriorityFifo) -> None:
+def test_empty_ready_list_has_no_head_and_accepts_returned_message(ready: Fifo | PriorityFifo) -> None:
     assert len(ready) == 0
     assert not ready
     assert ready.head() is None
@@ -21,7 +21,7 @@ def test_an_empty_list(ready: Fifo | PriorityFifo) -> None:
     ready.clear()
 
 
-def test_first_in_first_out() -> None:
+def test_fifo_pops_messages_in_order_of_arrival() -> None:
     ready = Fifo()
     for position in (1, 2, 3):
         ready.append(queued(position))
@@ -32,7 +32,7 @@ def test_first_in_first_out() -> None:
 
 
 @given(st.lists(st.sampled_from(["waits", "returned", "returns"]), max_size=30))
-def test_what_comes_back_in_order_goes_to_the_front_or_not_at_all(kinds: list[str]) -> None:
+def test_put_in_front_accepts_only_messages_that_belong_to_the_front(kinds: list[str]) -> None:
     items = [queued(position) for position in range(1, len(kinds) + 1)]
     by_kind = {
         kind: [item for item, each in zip(items, kinds, strict=True) if each == kind]
@@ -54,7 +54,7 @@ def test_what_comes_back_in_order_goes_to_the_front_or_not_at_all(kinds: list[st
 
 
 @given(st.lists(st.booleans(), max_size=30), st.randoms(use_true_random=False))
-def test_what_comes_back_returns_to_its_place(taken: list[bool], random: object) -> None:
+def test_fifo_puts_returned_messages_back_into_their_positions(taken: list[bool], random: object) -> None:
     items = [queued(position) for position in range(len(taken))]
     ready = Fifo()
     for item, gone in zip(items, taken, strict=True):
@@ -69,7 +69,7 @@ def test_what_comes_back_returns_to_its_place(taken: list[bool], random: object)
     assert positions(ready) == list(range(len(items)))
 
 
-def test_a_message_is_taken_out_from_anywhere() -> None:
+def test_message_can_be_removed_from_middle_of_fifo_and_put_back() -> None:
     ready = Fifo()
     items = [queued(position) for position in range(5)]
     for item in items:
@@ -81,7 +81,9 @@ def test_a_message_is_taken_out_from_anywhere() -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 255)), max_size=40), st.integers(0, 12))
-def test_higher_priorities_go_first_and_equals_in_order(given_: list[int | None], most: int) -> None:
+def test_priority_fifo_pops_by_priority_and_then_in_order_of_arrival(
+    given_: list[int | None], most: int
+) -> None:
     ready = PriorityFifo(most)
     for position, priority in enumerate(given_):
         ready.append(queued(position, priority))
@@ -97,7 +99,7 @@ def test_higher_priorities_go_first_and_equals_in_order(given_: list[int | None]
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.data())
-def test_what_comes_back_returns_to_its_place_within_its_priority(
+def test_priority_fifo_puts_returned_messages_back_into_their_positions(
     priorities: list[int], data: st.DataObject
 ) -> None:
     ready = PriorityFifo(3)
@@ -115,7 +117,7 @@ def test_what_comes_back_returns_to_its_place_within_its_priority(
 
 
 @given(st.lists(st.integers(0, 5), max_size=20), st.data())
-def test_what_is_gathered_returns_as_if_it_came_one_by_one(
+def test_gathered_messages_return_to_same_positions_as_single_ones(
     priorities: list[int], data: st.DataObject
 ) -> None:
     items = [queued(position, priority) for position, priority in enumerate(priorities)]
@@ -143,7 +145,7 @@ def test_what_is_gathered_returns_as_if_it_came_one_by_one(
     assert found[0] == found[1]
 
 
-def test_the_lowest_priority_is_dropped_first_and_of_equals_the_oldest() -> None:
+def test_pop_lowest_takes_oldest_message_of_lowest_priority() -> None:
     ready = PriorityFifo(9)
     for position, priority in enumerate((5, 1, 9, 1, 5)):
         ready.append(queued(position, priority))
@@ -152,7 +154,7 @@ def test_the_lowest_priority_is_dropped_first_and_of_equals_the_oldest() -> None
 
 
 @given(st.lists(st.integers(0, 3), max_size=20), st.data())
-def test_clear_takes_everything_in_order(priorities: list[int], data: st.DataObject) -> None:
+def test_clear_takes_all_messages_in_delivery_order(priorities: list[int], data: st.DataObject) -> None:
     for ready in (Fifo(), PriorityFifo(3)):
         items = [queued(position, priority) for position, priority in enumerate(priorities)]
         for item in items:
@@ -169,7 +171,7 @@ def test_clear_takes_everything_in_order(priorities: list[int], data: st.DataObj
 
 
 @given(st.integers(0, 6), st.slices(8) | st.integers(-8, 8))
-def test_the_messages_of_queued_ones_are_a_sequence(count: int, index: Any) -> None:
+def test_messages_of_queued_messages_are_a_sequence(count: int, index: Any) -> None:
     those = [queued(each) for each in range(count)]
     expected = [each.message for each in those]
     for kind in (list, tuple, deque):

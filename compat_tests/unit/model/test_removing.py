@@ -34,13 +34,13 @@ def sessions(state: BrokerState) -> list[Any]:
     return made
 
 
-def test_an_account_takes_its_sessions_with_it(state: BrokerState, sessions: list[Any]) -> None:
+def test_removing_user_ends_only_sessions_of_that_user(state: BrokerState, sessions: list[Any]) -> None:
     state.remove_user("ann")
     assert [session.ended for session in sessions] == [each.user.name == "ann" for each in sessions]
     assert "ann" not in state.access.users
 
 
-def test_a_virtual_host_takes_its_sessions_and_permissions_with_it(
+def test_removing_virtual_host_ends_its_sessions_and_removes_its_permissions(
     state: BrokerState, sessions: list[Any]
 ) -> None:
     ann = state.access.users["ann"]
@@ -52,7 +52,7 @@ def test_a_virtual_host_takes_its_sessions_and_permissions_with_it(
     assert list(ann.topic_permissions) == [("/", "amq.topic")]
 
 
-def test_a_virtual_host_that_is_discarded_has_no_queues(state: BrokerState) -> None:
+def test_discarded_virtual_host_has_no_queues(state: BrokerState) -> None:
     there = state.virtual_hosts["there"]
     there.queues.declare("q", QueueDeclaration(durable=True))
     there.discard("it was deleted")

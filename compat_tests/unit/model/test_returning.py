@@ -15,7 +15,7 @@ KINDS = ("classic", "quorum")
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("redelivered", [True, False, None])
-def test_the_mark_is_the_clients_choice(kind: str, redelivered: bool | None) -> None:
+def test_release_sets_redelivered_mark_as_client_asks(kind: str, redelivered: bool | None) -> None:
     queue = Bench().queue("q", kind)
     publish(queue, "ab")
     first = Reader(queue, "1", messages=2)
@@ -25,7 +25,7 @@ def test_the_mark_is_the_clients_choice(kind: str, redelivered: bool | None) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_mark_is_never_taken_away(kind: str) -> None:
+def test_redelivered_mark_is_never_removed(kind: str) -> None:
     queue = Bench().queue("q", kind)
     publish(queue, "a")
     first = Reader(queue, "1", messages=1)
@@ -37,7 +37,7 @@ def test_a_mark_is_never_taken_away(kind: str) -> None:
 
 
 @pytest.mark.parametrize("redelivered", [True, False])
-def test_the_place_is_kept(redelivered: bool) -> None:
+def test_released_messages_return_to_their_positions(redelivered: bool) -> None:
     queue = Bench().queue("q")
     publish(queue, "abcde")
     reader = Reader(queue, messages=3)
@@ -45,7 +45,7 @@ def test_the_place_is_kept(redelivered: bool) -> None:
     assert waiting(queue) == "abde"
 
 
-def test_what_counts_as_never_sent_does_not_die_of_it() -> None:
+def test_release_without_redelivered_mark_does_not_count_as_delivery() -> None:
     most = PERSONALITIES["spec"].most_deliveries
     assert most
     queue = Bench(PERSONALITIES["spec"]).queue("q")
@@ -76,7 +76,7 @@ def test_what_counts_as_never_sent_does_not_die_of_it() -> None:
         (PERSONALITIES["spec"], False, None, "abc"),
     ],
 )
-def test_priorities_can_be_asked_for_without_an_argument(
+def test_declaration_can_request_priorities_without_x_max_priority(
     personality: Personality, priorities: bool | None, maximum: int | None, expected: str
 ) -> None:
     arguments = {} if maximum is None else {"x-max-priority": maximum}
@@ -89,7 +89,7 @@ def test_priorities_can_be_asked_for_without_an_argument(
     assert queue.arguments.get("x-max-priority") == maximum
 
 
-def test_there_are_ten_levels() -> None:
+def test_requested_priorities_have_ten_levels() -> None:
     queue = Bench().host.queues.declare("q", QueueDeclaration(durable=True, priorities=True))
     for level in range(12):
         publish(queue, chr(ord("a") + level), priority=level)
@@ -97,7 +97,7 @@ def test_there_are_ten_levels() -> None:
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "stream"])
-def test_a_deleted_queue_knows_its_consumers_no_more(kind: str) -> None:
+def test_deleted_queue_keeps_no_reference_to_consumers(kind: str) -> None:
     """Clients may hold deliveries of it for long, and these know the queue."""
     bench = Bench()
     queue = bench.queue("q", kind, **({} if kind == "stream" else {"single_active_consumer": True}))

@@ -13,13 +13,13 @@ def buckets(ring: Ring[str]) -> str:
     return "".join(ring.owner(bucket) for bucket in range(ring.buckets))
 
 
-def test_an_empty_ring_has_no_buckets() -> None:
+def test_empty_hash_ring_has_no_buckets() -> None:
     ring: Ring[str] = Ring()
     assert not ring
     assert ring.buckets == 0
 
 
-def test_members_own_buckets_in_the_order_they_came() -> None:
+def test_ring_members_own_buckets_in_order_of_addition() -> None:
     ring: Ring[str] = Ring()
     for member, weight in (("a", 1), ("b", 3), ("c", 2)):
         ring.add(member, weight)
@@ -32,7 +32,7 @@ def test_members_own_buckets_in_the_order_they_came() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_ring_is_as_a_list_of_its_buckets(seed: int) -> None:
+def test_ring_behaves_like_list_of_buckets_in_random_changes(seed: int) -> None:
     random = Random(seed)
     ring: Ring[str] = Ring()
     weights: dict[str, int] = {}

@@ -23,25 +23,25 @@ def turns(rotation: Rotation, count: int, size: int = 1) -> str:
     return "".join("-" if each is None else each.tag for each in chosen)
 
 
-def test_nobody_is_able_in_an_empty_rotation() -> None:
+def test_empty_rotation_selects_no_consumer() -> None:
     rotation = Rotation()
     assert not rotation
     assert len(rotation) == 0
     assert turns(rotation, 1) == "-"
 
 
-def test_equals_take_turns_in_the_order_they_came() -> None:
+def test_rotation_serves_consumers_round_robin() -> None:
     assert turns(rotation_of(*map(subscription, "abc")), 7) == "abcabca"
 
 
-def test_a_newcomer_is_last_among_its_equals() -> None:
+def test_new_consumer_is_last_in_rotation() -> None:
     rotation = rotation_of(*map(subscription, "ab"))
     assert turns(rotation, 1) == "a"
     rotation.add(subscription("c"))
     assert turns(rotation, 4) == "bacb"
 
 
-def test_higher_priorities_go_first() -> None:
+def test_rotation_serves_consumers_of_higher_priority_first() -> None:
     low = subscription("l", priority=-1)
     middle = subscription("m")
     high = [subscription(tag, priority=10) for tag in "hi"]
@@ -50,7 +50,7 @@ def test_higher_priorities_go_first() -> None:
     assert "".join(each.tag for each in rotation) == "himl"
 
 
-def test_who_can_take_nothing_is_passed_over_until_it_can() -> None:
+def test_rotation_skips_consumer_with_closed_gate_until_reopened() -> None:
     gate = Gate()
     rotation = rotation_of(subscription("h", priority=1, limits=(gate,)), *map(subscription, "ab"))
     gate.shut()
@@ -59,7 +59,7 @@ def test_who_can_take_nothing_is_passed_over_until_it_can() -> None:
     assert turns(rotation, 2) == "hh"
 
 
-def test_every_limit_must_admit() -> None:
+def test_consumer_is_selected_only_if_all_its_limits_admit() -> None:
     gate, credit = Gate(), Credit(message_limit=1)
     rotation = rotation_of(subscription("a", limits=(gate, credit)))
     assert turns(rotation, 1) == "a"
@@ -70,7 +70,7 @@ def test_every_limit_must_admit() -> None:
     assert turns(rotation, 1) == "-"
 
 
-def test_the_size_of_the_message_counts() -> None:
+def test_rotation_skips_consumer_without_byte_credit_for_message_size() -> None:
     narrow = Credit(byte_limit=10)
     narrow.take(message(5))
     rotation = rotation_of(subscription("n", limits=(narrow,)), subscription("w"))
@@ -78,7 +78,7 @@ def test_the_size_of_the_message_counts() -> None:
     assert turns(rotation, 2, size=6) == "ww"
 
 
-def test_whoever_leaves_does_not_disturb_the_others() -> None:
+def test_removing_consumer_keeps_turns_of_remaining_consumers() -> None:
     a, b, c = map(subscription, "abc")
     rotation = rotation_of(a, b, c)
     assert turns(rotation, 1) == "a"
@@ -90,7 +90,7 @@ def test_whoever_leaves_does_not_disturb_the_others() -> None:
     assert not rotation
 
 
-def test_looking_at_who_is_able_moves_nobody() -> None:
+def test_listing_able_consumers_does_not_change_their_order() -> None:
     a, b, c = map(subscription, "abc")
     rotation = rotation_of(a, b, c)
     assert [each.tag for each in rotation.able(message())] == ["a", "b", "c"]
@@ -99,12 +99,12 @@ def test_looking_at_who_is_able_moves_nobody() -> None:
     assert [each.tag for each in rotation.able(message())] == ["b", "c", "a"]
 
 
-def test_turns_are_shared_evenly() -> None:
+def test_rotation_gives_every_consumer_equal_turns() -> None:
     rotation = rotation_of(*map(subscription, "abcde"))
     assert set(Counter(turns(rotation, 500)).values()) == {100}
 
 
-def test_who_was_full_when_its_turn_came_is_last_once_it_is_able() -> None:
+def test_skipped_consumer_is_last_in_rotation_once_able() -> None:
     gates = Gate(), Gate()
     a, b = (subscription(tag, limits=(gate,)) for tag, gate in zip("ab", gates, strict=True))
     rotation = rotation_of(a, b, subscription("c"))
@@ -117,7 +117,7 @@ def test_who_was_full_when_its_turn_came_is_last_once_it_is_able() -> None:
     assert turns(rotation, 4) == "cbac"
 
 
-def test_who_is_full_can_leave() -> None:
+def test_consumer_without_credit_can_be_removed_from_rotation() -> None:
     gate = Gate()
     full, other = subscription("f", limits=(gate,)), subscription("o", limits=(gate,))
     rotation = rotation_of(full, other)
@@ -157,7 +157,7 @@ class PlainRotation:
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_order_is_that_of_the_plain_rule(seed: int) -> None:
+def test_rotation_order_equals_plain_rule_in_random_programs(seed: int) -> None:
     random = Random(seed)
     rotation, plain = Rotation(), PlainRotation()
     shared = Credit(message_limit=5)

@@ -30,14 +30,14 @@ def with_credit(tag: str, messages: int, priority: int = 0) -> Subscription:
     return subscription(tag, priority=priority, limits=(Credit(messages),))
 
 
-def test_equals_take_turns() -> None:
+def test_service_queue_serves_consumers_round_robin() -> None:
     line = ServiceQueue()
     for tag in "abc":
         line.add(subscription(tag))
     assert served(line, 5) == ["a", "b", "c", "a", "b"]
 
 
-def test_whoever_has_no_credit_left_has_left() -> None:
+def test_consumer_without_credit_leaves_service_queue() -> None:
     line = ServiceQueue()
     line.add(with_credit("a", 1))
     line.add(with_credit("b", 2))
@@ -45,7 +45,7 @@ def test_whoever_has_no_credit_left_has_left() -> None:
     assert not line
 
 
-def test_whoever_has_credit_again_is_last() -> None:
+def test_consumer_with_new_credit_joins_service_queue_at_end() -> None:
     line = ServiceQueue()
     a, b, c = (with_credit(tag, 1) for tag in "abc")
     for each in (a, b, c):
@@ -57,7 +57,7 @@ def test_whoever_has_credit_again_is_last() -> None:
     assert [each.tag for each in line] == ["c", "b", "a"]
 
 
-def test_those_who_may_have_credit_again_can_be_asked() -> None:
+def test_rejoin_adds_only_consumers_with_credit_to_service_queue() -> None:
     line = ServiceQueue()
     a = with_credit("a", 1)
     line.add(a)
@@ -69,14 +69,14 @@ def test_those_who_may_have_credit_again_can_be_asked() -> None:
     assert a in line
 
 
-def test_higher_priorities_go_first() -> None:
+def test_service_queue_serves_consumers_of_higher_priority_first() -> None:
     line = ServiceQueue()
     line.add(with_credit("low", 1))
     line.add(with_credit("high", 2, priority=5))
     assert served(line, 9) == ["high", "high", "low"]
 
 
-def test_who_is_behind_a_gate_keeps_the_place() -> None:
+def test_consumer_with_closed_gate_keeps_place_in_service_queue() -> None:
     gate = Gate()
     gate.shut()
     line = ServiceQueue()
@@ -87,7 +87,7 @@ def test_who_is_behind_a_gate_keeps_the_place() -> None:
     assert served(line, 2) == ["a", "b"]
 
 
-def test_who_has_ended_is_gone_with_and_without_credit() -> None:
+def test_removed_consumer_never_rejoins_service_queue() -> None:
     line = ServiceQueue()
     a, b = with_credit("a", 1), with_credit("b", 1)
     line.add(a)
@@ -129,7 +129,7 @@ class Office:
 
 
 @pytest.mark.parametrize("by_priority", [True, False])
-def test_the_first_is_active_and_the_second_follows(by_priority: bool) -> None:
+def test_second_consumer_becomes_active_after_first_is_removed(by_priority: bool) -> None:
     office = Office(by_priority=by_priority)
     a = office.add("a")
     office.add("b")
@@ -140,7 +140,7 @@ def test_the_first_is_active_and_the_second_follows(by_priority: bool) -> None:
     assert office.serving == "b"
 
 
-def test_priorities_may_not_matter() -> None:
+def test_next_active_consumer_ignores_priority_when_not_by_priority() -> None:
     office = Office(by_priority=False)
     a = office.add("a")
     office.add("b")
@@ -150,7 +150,7 @@ def test_priorities_may_not_matter() -> None:
     assert office.serving == "b"
 
 
-def test_a_higher_priority_takes_over_and_the_lower_waits() -> None:
+def test_consumer_of_higher_priority_becomes_single_active_consumer() -> None:
     office = Office(by_priority=True)
     office.add("a")
     b = office.add("b", priority=1)
@@ -160,7 +160,7 @@ def test_a_higher_priority_takes_over_and_the_lower_waits() -> None:
     assert office.serving == "a"
 
 
-def test_what_is_held_is_finished_first() -> None:
+def test_active_consumer_is_replaced_only_after_it_settles_held_messages() -> None:
     office = Office(by_priority=True)
     a = office.add("a")
     office.holding.add(a)
@@ -174,7 +174,7 @@ def test_what_is_held_is_finished_first() -> None:
     assert office.serving == "b"
 
 
-def test_the_larger_window_follows_and_then_the_older() -> None:
+def test_next_active_consumer_has_larger_window_and_is_older_on_tie() -> None:
     office = Office(by_priority=True)
     first = office.add("first")
     office.add("small", window=1)
@@ -185,7 +185,7 @@ def test_the_larger_window_follows_and_then_the_older() -> None:
     assert office.serving == "large"
 
 
-def test_who_may_not_be_active_is_passed_over() -> None:
+def test_barred_consumer_is_not_elected_as_single_active_consumer() -> None:
     office = Office(by_priority=True)
     a = office.add("a")
     b = office.add("b")
@@ -199,7 +199,7 @@ def test_who_may_not_be_active_is_passed_over() -> None:
     assert office.serving is None
 
 
-def test_a_limit_that_opens_wakes_only_who_depends_on_it() -> None:
+def test_rejoin_work_is_limited_to_consumers_with_reopened_credit() -> None:
     line = ServiceQueue()
     consumers = [with_credit(str(number), 1) for number in range(100)]
     for each in consumers:
@@ -212,7 +212,7 @@ def test_a_limit_that_opens_wakes_only_who_depends_on_it() -> None:
     assert few < 100
 
 
-def test_a_window_that_changes_while_its_consumer_waits_counts() -> None:
+def test_election_uses_window_resized_while_consumer_waited() -> None:
     office = Office(by_priority=True)
     first = office.add("first")
     small, large = office.add("small", window=1), office.add("large", window=9)
@@ -224,7 +224,7 @@ def test_a_window_that_changes_while_its_consumer_waits_counts() -> None:
 
 
 @pytest.mark.parametrize("by_priority", [True, False])
-def test_who_may_be_active_again_takes_its_old_place(by_priority: bool) -> None:
+def test_permitted_consumer_returns_to_its_old_place_among_waiting_consumers(by_priority: bool) -> None:
     office = Office(by_priority=by_priority)
     first, second = office.add("first"), office.add("second")
     office.add("third")
@@ -239,7 +239,7 @@ def test_who_may_be_active_again_takes_its_old_place(by_priority: bool) -> None:
 
 @pytest.mark.parametrize("by_priority", [True, False])
 @pytest.mark.parametrize("seed", range(20))
-def test_the_next_one_is_that_of_the_plain_rule(by_priority: bool, seed: int) -> None:
+def test_first_waiting_consumer_equals_plain_rule_in_random_programs(by_priority: bool, seed: int) -> None:
     random = Random(seed)
     office = Office(by_priority=by_priority)
     waiting: list[Subscription] = []

@@ -30,7 +30,7 @@ def uploads(bench: Bench) -> Uploads:
 # --- uploads -------------------------------------------------------------------------------------------
 
 
-def test_a_content_is_there_once_all_of_it_is(uploads: Uploads) -> None:
+def test_staged_content_becomes_message_once_complete(uploads: Uploads) -> None:
     done: list[Staged] = []
     assert uploads.open("f", 4) == 0
     upload = uploads.find("f")
@@ -52,7 +52,7 @@ def test_a_content_is_there_once_all_of_it_is(uploads: Uploads) -> None:
         uploads.find("f")
 
 
-def test_stages_answer_opens_in_order_but_for_what_is_opened_again(uploads: Uploads) -> None:
+def test_stages_complete_uploads_in_order_of_their_latest_open(uploads: Uploads) -> None:
     uploads.open("a", 1)
     uploads.open("b", 2)
     uploads.open("a", 1)
@@ -65,14 +65,14 @@ def test_stages_answer_opens_in_order_but_for_what_is_opened_again(uploads: Uplo
 
 
 @pytest.mark.parametrize(("body", "kept"), [(b"123", 3), (b"12345", 0)])
-def test_a_size_that_is_not_what_was_said(uploads: Uploads, body: bytes, kept: int) -> None:
+def test_stage_of_size_not_announced_is_refused(uploads: Uploads, body: bytes, kept: int) -> None:
     uploads.open("f", 4)
     with pytest.raises(IllegalArgument, match=f"has {len(body)} bytes, and 4 were announced"):
         uploads.stage(DESCRIPTION, body)
     assert uploads.open("f", 4) == kept
 
 
-def test_what_breaks_off_is_gone_on_with_by_the_same_user(bench: Bench, uploads: Uploads) -> None:
+def test_broken_off_upload_can_be_resumed_only_by_same_user(bench: Bench, uploads: Uploads) -> None:
     uploads.open("f", 4)
     uploads.broken_off(b"bo")
     assert uploads.open("f", 4) == 2
@@ -86,7 +86,7 @@ def test_what_breaks_off_is_gone_on_with_by_the_same_user(bench: Bench, uploads:
     assert bytes(again.find("f").staged.octets) == b"body"
 
 
-def test_there_is_a_limit_to_what_nobody_publishes(uploads: Uploads) -> None:
+def test_opening_more_than_1000_unpublished_uploads_is_refused(uploads: Uploads) -> None:
     for number in range(1000):
         uploads.open(str(number), 1)
     uploads.open("0", 1)
@@ -138,7 +138,7 @@ def files(bench: Bench, tag: str, *bodies: bytes, clock: float = 0.0) -> list[Do
     return [Download(reader.subscription, each.queued.message, False, each) for each in deliveries]
 
 
-def test_one_file_goes_after_the_other(bench: Bench, client: Client, downloads: Downloads) -> None:
+def test_files_are_downloaded_one_after_another(bench: Bench, client: Client, downloads: Downloads) -> None:
     for each in files(bench, "t", b"one", b"two"):
         downloads.add(each)
     assert client.news() == [("ask", b"one")]
@@ -152,7 +152,7 @@ def test_one_file_goes_after_the_other(bench: Bench, client: Client, downloads: 
         downloads.opened(0)
 
 
-def test_what_is_withdrawn_is_not_delivered(bench: Bench, client: Client, downloads: Downloads) -> None:
+def test_withdrawn_download_is_not_delivered(bench: Bench, client: Client, downloads: Downloads) -> None:
     first, second = files(bench, "a", b"1", b"2")
     (third,) = files(bench, "b", b"3")
     for each in (first, second, third):
@@ -167,7 +167,7 @@ def test_what_is_withdrawn_is_not_delivered(bench: Bench, client: Client, downlo
     assert not list(downloads)
 
 
-def test_an_identifier_is_the_same_for_the_same_message_only(bench: Bench) -> None:
+def test_download_identifier_is_equal_only_for_same_message(bench: Bench) -> None:
     one, other = files(bench, "t", b"body", b"body")
     again = Download(one.subscription, one.message, True, one.delivery)
     assert one.identifier == again.identifier != other.identifier
@@ -176,7 +176,7 @@ def test_an_identifier_is_the_same_for_the_same_message_only(bench: Bench) -> No
 # --- windows -------------------------------------------------------------------------------------------
 
 
-def test_a_window_counts_messages_octets_and_time(bench: Bench) -> None:
+def test_window_limits_message_count_and_rate(bench: Bench) -> None:
     window = Window(bench.state.timers, "file")
     message = Message("", "q", PlainProperties(), b"0123456789")
     assert window.credit.open and window.rate.open

@@ -39,7 +39,7 @@ KEYS = st.lists(KEY_WORDS, max_size=6).map(".".join)
 
 @examples(500)
 @given(PATTERNS, KEYS)
-def test_a_pattern_matches_as_the_documents_say(pattern: str, key: str) -> None:
+def test_topic_pattern_matches_like_documented_rule(pattern: str, key: str) -> None:
     assert topic_matches(pattern, key) == reference(words(pattern), words(key))
 
 
@@ -49,7 +49,9 @@ def test_a_pattern_matches_as_the_documents_say(pattern: str, key: str) -> None:
     st.lists(st.tuples(st.sampled_from(["add", "remove"]), PATTERNS, st.integers(0, 3)), max_size=25),
     st.lists(KEYS, min_size=1, max_size=5),
 )
-def test_a_trie_is_a_list_of_patterns(changes: list[tuple[str, str, int]], keys: list[str]) -> None:
+def test_topic_trie_matches_like_list_of_patterns(
+    changes: list[tuple[str, str, int]], keys: list[str]
+) -> None:
     trie: TopicTrie[int] = TopicTrie()
     filed: set[tuple[str, int]] = set()
     for change, pattern, item in changes:
@@ -66,7 +68,7 @@ def test_a_trie_is_a_list_of_patterns(changes: list[tuple[str, str, int]], keys:
 
 
 @given(st.lists(PATTERNS, max_size=20))
-def test_what_is_removed_leaves_nothing_behind(patterns: list[str]) -> None:
+def test_removing_all_patterns_leaves_trie_empty(patterns: list[str]) -> None:
     trie: TopicTrie[int] = TopicTrie()
     for pattern in patterns:
         trie.add(pattern, 1)
@@ -76,7 +78,7 @@ def test_what_is_removed_leaves_nothing_behind(patterns: list[str]) -> None:
     assert not trie._root.items
 
 
-def test_removing_one_pattern_keeps_those_it_shares_words_with() -> None:
+def test_removing_pattern_keeps_patterns_with_shared_words() -> None:
     trie: TopicTrie[str] = TopicTrie()
     for pattern in ("a", "a.b", "a.b.c"):
         trie.add(pattern, pattern)
@@ -86,7 +88,7 @@ def test_removing_one_pattern_keeps_those_it_shares_words_with() -> None:
     assert [list(trie.match(key)) for key in ("a", "a.b", "a.b.c")] == [["a"], [], ["a.b.c"]]
 
 
-def test_the_order_of_matches_is_the_same_every_time() -> None:
+def test_order_of_topic_matches_is_deterministic() -> None:
     found = []
     for _ in range(2):
         trie: TopicTrie[str] = TopicTrie()
@@ -97,7 +99,7 @@ def test_the_order_of_matches_is_the_same_every_time() -> None:
     assert sorted(found[0]) == sorted(("#", "a.*", "*.b", "a.#", "a.b"))
 
 
-def test_many_hashes_do_not_take_for_ever() -> None:
+def test_matching_pattern_with_many_hashes_ends_quickly() -> None:
     trie: TopicTrie[int] = TopicTrie()
     trie.add(".".join(["#", "a"] * 15 + ["z"]), 1)
     key = ".".join(["a"] * 60)
@@ -105,14 +107,14 @@ def test_many_hashes_do_not_take_for_ever() -> None:
     assert list(trie.match(key + ".z")) == [1]
 
 
-def test_work_grows_with_the_places_of_hashes_and_not_with_their_square() -> None:
+def test_match_work_grows_linearly_with_key_length_for_many_hashes() -> None:
     trie: TopicTrie[int] = TopicTrie()
     trie.add("#.a.#.a.#.a.z", 1)
     few, many = (work(lambda: list(trie.match(".".join("a" * words)))) for words in (30, 120))  # noqa: B023
     assert many < 4.6 * few
 
 
-def test_work_of_a_match_grows_with_the_words_of_the_key_and_hardly_with_the_patterns() -> None:
+def test_match_work_hardly_grows_with_number_of_patterns() -> None:
     def matching(patterns: int) -> int:
         trie: TopicTrie[int] = TopicTrie()
         for number in range(patterns):
@@ -126,7 +128,7 @@ def test_work_of_a_match_grows_with_the_words_of_the_key_and_hardly_with_the_pat
     assert many < 20 * 122
 
 
-def test_matches_come_in_the_order_in_which_they_were_added() -> None:
+def test_topic_matches_come_in_order_of_addition() -> None:
     patterns = ["#", "a.*", "#.b", "*.b", "a.#", "a.#.b", "a.b", "#.a.#.b"]
     for order in (patterns, patterns[::-1]):
         trie: TopicTrie[str] = TopicTrie()
@@ -147,7 +149,7 @@ def test_removed_patterns_leave_no_places_in_the_automaton() -> None:
     assert list(trie.match("a.stays")) == [0]
 
 
-def test_consecutive_hashes_are_as_one() -> None:
+def test_consecutive_hashes_match_like_one_hash() -> None:
     trie: TopicTrie[int] = TopicTrie()
     trie.add(".".join("#" * 127), 1)
     trie.add("#", 2)
