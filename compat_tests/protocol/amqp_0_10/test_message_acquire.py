@@ -26,14 +26,14 @@ def acquire(session: Session, *ids: int) -> list[int]:
 
 
 @pytest.mark.rule("0-10/message/acquire-pre-acquired")
-def test_what_is_pre_acquired_is_nobody_elses(session: Session) -> None:
+def test_pre_acquired_messages_are_delivered_to_single_subscription(session: Session) -> None:
     session.subscribe(destination="a")
     session.subscribe(destination="b")
     assert [each.command.destination for each in session.transfers()] == ["a"] * 3
 
 
 @pytest.mark.rule("0-10/message/acquire-not-acquired")
-def test_every_browser_sees_all_and_one_acquires(session: Session) -> None:
+def test_message_is_delivered_to_all_browsers_and_leaves_queue_when_acquired(session: Session) -> None:
     for destination in ("a", "b"):
         session.subscribe(destination=destination, acquire_mode=1)
     transfers = session.transfers()
@@ -44,7 +44,7 @@ def test_every_browser_sees_all_and_one_acquires(session: Session) -> None:
     assert session.query().message_count == 2
 
 
-def test_browsers_see_what_comes_later_and_once(session: Session) -> None:
+def test_browser_receives_each_later_message_once(session: Session) -> None:
     session.subscribe(acquire_mode=1)
     session.publish(b"4")
     assert session.bodies() == [*BODIES, b"4"]
@@ -54,7 +54,7 @@ def test_browsers_see_what_comes_later_and_once(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message/not-acquired-none")
-def test_what_was_shown_without_accepts_cannot_be_acquired(spec: Server) -> None:
+def test_spec_personality_does_not_acquire_message_browsed_without_explicit_accept_mode(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     session.publish()
@@ -65,7 +65,7 @@ def test_what_was_shown_without_accepts_cannot_be_acquired(spec: Server) -> None
 
 
 @pytest.mark.deviates("0-10/message/not-acquired-none")
-def test_in_the_field_it_can_and_is_gone_then(lenient: Server) -> None:
+def test_default_personality_removes_message_acquired_without_explicit_accept_mode(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     session.publish()
@@ -79,7 +79,7 @@ def test_in_the_field_it_can_and_is_gone_then(lenient: Server) -> None:
 
 @pytest.mark.rule("0-10/message.acquire/one-to-one#one")
 @pytest.mark.rule("0-10/message.acquire/one-to-one#empty")
-def test_each_acquire_has_one_result(session: Session) -> None:
+def test_message_acquire_returns_single_result_with_acquired_ids(session: Session) -> None:
     session.subscribe(acquire_mode=1)
     ids = [each.id for each in session.transfers()]
     assert len(ids) == len(BODIES)
@@ -92,7 +92,7 @@ def test_each_acquire_has_one_result(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message.acquire/exclusive-winner")
-def test_a_message_is_acquired_once(session: Session) -> None:
+def test_message_is_acquired_by_single_browser_until_released(session: Session) -> None:
     server = session.client.server
     other = server.session(b"other")
     for each in (session, other):
@@ -105,7 +105,7 @@ def test_a_message_is_acquired_once(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message.acquire/not-on-gone")
-def test_what_was_consumed_meanwhile_is_not_acquired(session: Session) -> None:
+def test_message_consumed_by_another_subscription_is_not_acquired(session: Session) -> None:
     session.subscribe(acquire_mode=1)
     ids = [each.id for each in session.transfers()]
     session.subscribe(destination="taker", credit=1)
@@ -114,7 +114,7 @@ def test_what_was_consumed_meanwhile_is_not_acquired(session: Session) -> None:
     assert acquire(session, *ids) == ids[1:]
 
 
-def test_what_has_expired_is_not_acquired(server: Server) -> None:
+def test_expired_message_is_not_acquired(server: Server) -> None:
     session = server.session()
     session.declare("q")
     session.publish(ttl=1000)
@@ -124,7 +124,7 @@ def test_what_has_expired_is_not_acquired(server: Server) -> None:
     assert acquire(session, transfer.id) == []
 
 
-def test_what_was_acquired_is_accepted_released_and_rejected_like_any(session: Session) -> None:
+def test_acquired_messages_can_be_accepted_released_and_rejected(session: Session) -> None:
     session.subscribe(acquire_mode=1)
     one, two, three = (each.id for each in session.transfers())
     acquire(session, one, two, three)
@@ -137,7 +137,7 @@ def test_what_was_acquired_is_accepted_released_and_rejected_like_any(session: S
     assert (transfer.body, transfer.redelivered) == (b"2", True)
 
 
-def test_what_was_acquired_returns_when_the_session_ends(session: Session) -> None:
+def test_acquired_messages_are_redelivered_after_session_ends(session: Session) -> None:
     session.subscribe(acquire_mode=1)
     acquire(session, *(each.id for each in session.transfers()))
     session.detach()
@@ -146,7 +146,7 @@ def test_what_was_acquired_returns_when_the_session_ends(session: Session) -> No
     assert [(each.body, each.redelivered) for each in again.transfers()] == [(body, True) for body in BODIES]
 
 
-def test_the_credit_of_a_browser_counts(session: Session) -> None:
+def test_completion_restores_window_credit_of_browser(session: Session) -> None:
     session.subscribe(acquire_mode=1, credit=1, window=True)
     for body in BODIES:
         (transfer,) = session.transfers()
@@ -154,7 +154,7 @@ def test_the_credit_of_a_browser_counts(session: Session) -> None:
         session.completed(transfer.id)
 
 
-def test_a_browser_forgets_what_it_has_settled(session: Session) -> None:
+def test_released_transfers_of_browser_are_forgotten(session: Session) -> None:
     session.subscribe(acquire_mode=1)
     ids = [each.id for each in session.transfers()]
     assert len(session.end.ledger.outstanding) == 3
@@ -162,8 +162,7 @@ def test_a_browser_forgets_what_it_has_settled(session: Session) -> None:
     assert not session.end.ledger.outstanding
 
 
-def test_what_nobody_can_acquire_any_more_is_forgotten(session: Session) -> None:
-    """A browser that looks on for long holds no more than what is there."""
+def test_session_forgets_browsed_messages_that_left_the_queue(session: Session) -> None:
     session.subscribe(destination="browser", acquire_mode=1)
     first = session.transfers()[0]
     session.call(x.QueuePurge(queue="q"))

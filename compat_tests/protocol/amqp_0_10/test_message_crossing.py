@@ -40,7 +40,7 @@ HEADERS = {
 # --- properties --------------------------------------------------------------------------------------
 
 
-def test_properties_from_0_9_1(older: Client, session: Session) -> None:
+def test_properties_of_0_9_1_message_reach_0_10_subscriber(older: Client, session: Session) -> None:
     older.publish(
         b"body",
         routing_key="q",
@@ -69,7 +69,7 @@ def test_properties_from_0_9_1(older: Client, session: Session) -> None:
     assert message.message_id == UUID(UUID_TEXT)
 
 
-def test_properties_to_0_9_1(older: Client, session: Session) -> None:
+def test_properties_of_0_10_message_reach_0_9_1_client(older: Client, session: Session) -> None:
     session.publish(
         b"body",
         delivery_mode=2,
@@ -99,20 +99,24 @@ def test_properties_to_0_9_1(older: Client, session: Session) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", None])
-def test_no_body_is_an_empty_one_in_0_9_1(older: Client, session: Session, body: bytes | None) -> None:
+def test_empty_or_absent_body_reaches_0_9_1_client_as_empty_body(
+    older: Client, session: Session, body: bytes | None
+) -> None:
     session.publish(body)
     content = older.get("q", no_ack=True)
     assert content is not None
     assert content.body == b""
 
 
-def test_an_empty_body_from_0_9_1_has_a_segment(older: Client, session: Session) -> None:
+def test_empty_body_of_0_9_1_message_reaches_0_10_subscriber_as_empty_body(
+    older: Client, session: Session
+) -> None:
     older.publish(b"", routing_key="q")
     session.subscribe()
     assert session.bodies() == [b""]
 
 
-def test_clients_of_both_versions_get_the_same_message(older: Client, session: Session) -> None:
+def test_consumers_of_0_9_1_and_0_10_receive_same_headers(older: Client, session: Session) -> None:
     """Nothing that one of them is sent changes what the next one gets."""
     older.declare("other")
     for queue in ("q", "other"):
@@ -135,8 +139,8 @@ def test_clients_of_both_versions_get_the_same_message(older: Client, session: S
         assert all(each.message.application_headers == {"n": 1} for each in transfers)
 
 
-def test_headers_that_name_further_keys_mean_nothing_in_0_10(lenient: Server) -> None:
-    """They are RabbitMQ's; to clients of 0-10 they are headers like any."""
+def test_cc_and_bcc_headers_of_0_10_message_are_not_used_for_routing(lenient: Server) -> None:
+    """RabbitMQ reads them; to clients of 0-10 they are ordinary headers."""
     session = lenient.session()
     session.declare("q")
     session.declare("copy")
@@ -147,7 +151,7 @@ def test_headers_that_name_further_keys_mean_nothing_in_0_10(lenient: Server) ->
     assert session.transfer().message.application_headers == headers
 
 
-def test_copies_that_0_9_1_asks_for_reach_0_10(lenient: Server) -> None:
+def test_cc_copy_of_0_9_1_message_reaches_0_10_subscriber_without_bcc_header(lenient: Server) -> None:
     session = lenient.session()
     session.declare("copy")
     lenient.client().publish(routing_key="nobody", headers={"CC": ["copy"], "BCC": ["hidden"]})
@@ -160,7 +164,7 @@ def test_copies_that_0_9_1_asks_for_reach_0_10(lenient: Server) -> None:
 # --- redelivery, dead letters, time ------------------------------------------------------------------
 
 
-def test_what_0_9_1_gives_back_is_redelivered_in_0_10(older: Client, session: Session) -> None:
+def test_message_requeued_by_0_9_1_client_is_redelivered_to_0_10(older: Client, session: Session) -> None:
     session.publish()
     content = older.get("q")
     assert content is not None
@@ -171,7 +175,7 @@ def test_what_0_9_1_gives_back_is_redelivered_in_0_10(older: Client, session: Se
 
 
 @pytest.mark.parametrize("marked", [True, False])
-def test_what_0_10_gives_back_is_redelivered_in_0_9_1_if_it_says_so(
+def test_message_released_by_0_10_is_redelivered_to_0_9_1_if_marked(
     older: Client, session: Session, marked: bool
 ) -> None:
     older.publish(routing_key="q")
@@ -187,7 +191,7 @@ def deaths(transfer: Any) -> Any:
     return transfer.message.application_headers["x-death"]
 
 
-def test_a_client_of_0_10_sees_how_a_message_died(older: Client, session: Session) -> None:
+def test_dead_letter_of_0_9_1_reaches_0_10_with_x_death(older: Client, session: Session) -> None:
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}
     older.declare("mortal", arguments=arguments)
     older.publish(b"body", routing_key="mortal", headers={"mine": 1}, content_type="a/b")
@@ -204,7 +208,9 @@ def test_a_client_of_0_10_sees_how_a_message_died(older: Client, session: Sessio
     assert transfer.delivery.routing_key == "q"
 
 
-def test_what_0_10_rejects_dies_by_the_arguments_of_0_9_1(older: Client, session: Session) -> None:
+def test_message_rejected_by_0_10_is_dead_lettered_by_0_9_1_queue_arguments(
+    older: Client, session: Session
+) -> None:
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}
     older.declare("mortal", arguments=arguments)
     session.publish(b"body", key="mortal", message=structs.MessageProperties(application_headers={"mine": 1}))
@@ -219,7 +225,7 @@ def test_what_0_10_rejects_dies_by_the_arguments_of_0_9_1(older: Client, session
     assert headers["x-death"][0]["reason"] == "rejected"
 
 
-def test_time_to_live_from_0_9_1(lenient: Server) -> None:
+def test_expiration_of_0_9_1_message_reaches_0_10_as_remaining_ttl(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     older = lenient.client()
@@ -231,7 +237,7 @@ def test_time_to_live_from_0_9_1(lenient: Server) -> None:
     assert (transfer.body, transfer.delivery.ttl) == (b"5000", 3000)
 
 
-def test_time_to_live_to_0_9_1(server: Server) -> None:
+def test_message_expired_by_0_10_ttl_is_not_delivered_to_0_9_1(server: Server) -> None:
     session = server.session()
     session.declare("q")
     for ttl in (1000, 5000):
@@ -248,9 +254,7 @@ def test_time_to_live_to_0_9_1(server: Server) -> None:
 
 
 @pytest.mark.parametrize("accept_mode", [0, 1])
-def test_a_publisher_of_0_9_1_has_its_confirm_when_0_10_takes_the_message(
-    lenient: Server, accept_mode: int
-) -> None:
+def test_publish_of_0_9_1_is_confirmed_when_delivered_to_0_10(lenient: Server, accept_mode: int) -> None:
     session = lenient.session()
     session.declare("q")
     session.subscribe(accept_mode=accept_mode)
@@ -261,14 +265,14 @@ def test_a_publisher_of_0_9_1_has_its_confirm_when_0_10_takes_the_message(
     assert len(session.transfers()) == 1
 
 
-def test_a_mandatory_message_reaches_0_10_and_is_not_returned(older: Client, session: Session) -> None:
+def test_mandatory_0_9_1_message_delivered_to_0_10_is_not_returned(older: Client, session: Session) -> None:
     session.subscribe()
     older.publish(routing_key="q", mandatory=True)
     older.expect_nothing()
     assert len(session.transfers()) == 1
 
 
-def test_an_answer_in_0_10_to_a_direct_reply_address(lenient: Server) -> None:
+def test_0_10_client_replies_to_direct_reply_to_address(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     session.subscribe()
@@ -284,7 +288,7 @@ def test_an_answer_in_0_10_to_a_direct_reply_address(lenient: Server) -> None:
     assert (content.body, content.properties.correlation_id) == (b"answer", "1")
 
 
-def test_an_answer_in_0_9_1_to_a_queue_of_0_10(older: Client, session: Session) -> None:
+def test_0_9_1_client_replies_to_exclusive_queue_of_0_10(older: Client, session: Session) -> None:
     older.declare("questions")
     session.declare("answers", exclusive=True, auto_delete=True)
     session.subscribe("answers")
@@ -304,7 +308,7 @@ def test_an_answer_in_0_9_1_to_a_queue_of_0_10(older: Client, session: Session) 
 # --- sharing queues ----------------------------------------------------------------------------------
 
 
-def test_consumers_of_both_versions_take_turns(older: Client, session: Session) -> None:
+def test_consumers_of_0_9_1_and_0_10_receive_messages_in_turn(older: Client, session: Session) -> None:
     older.consume("q", no_ack=True)
     session.subscribe(accept_mode=1)
     for number in range(4):
@@ -313,14 +317,14 @@ def test_consumers_of_both_versions_take_turns(older: Client, session: Session) 
     assert older.bodies() == [b"0", b"2"]
 
 
-def test_an_exclusive_consumer_of_one_version_shuts_out_the_other(server: Server) -> None:
+def test_exclusive_0_9_1_consumer_locks_out_0_10_subscription(server: Server) -> None:
     session, older = server.session(), server.client()
     session.declare("q")
     older.consume("q", exclusive=True)
     session.fails(x.MessageSubscribe(queue="q", destination="d"), 405)
 
 
-def test_a_connection_of_0_9_1_that_is_lost_gives_back_to_0_10(older: Client, session: Session) -> None:
+def test_message_of_lost_0_9_1_connection_is_redelivered_to_0_10(older: Client, session: Session) -> None:
     session.publish()
     older.consume("q")
     assert older.bodies() == [b"body"]

@@ -43,7 +43,7 @@ def cost(session: Session) -> int:
 
 
 @pytest.mark.rule("0-10/message.subscribe/initial-credit")
-def test_credit_begins_at_nothing(session: Session) -> None:
+def test_subscription_starts_without_credit(session: Session) -> None:
     fill(session)
     subscribe(session)
     session.expect_nothing()
@@ -55,7 +55,7 @@ def test_credit_begins_at_nothing(session: Session) -> None:
 
 @pytest.mark.rule("0-10/message.subscribe/default-flow-mode")
 @pytest.mark.rule("0-10/message.set-flow-mode/default-flow-mode")
-def test_a_subscription_begins_as_a_window(session: Session) -> None:
+def test_subscription_starts_in_window_mode(session: Session) -> None:
     fill(session)
     subscribe(session)
     session.flow(UNLIMITED, unit=BYTE)
@@ -69,7 +69,7 @@ def test_a_subscription_begins_as_a_window(session: Session) -> None:
 @pytest.mark.rule("0-10/message.set-flow-mode/both-needed#message")
 @pytest.mark.rule("0-10/message.set-flow-mode/both-needed#byte")
 @pytest.mark.parametrize("first", [MESSAGE, BYTE])
-def test_both_credits_are_needed(session: Session, first: int) -> None:
+def test_delivery_requires_both_message_and_byte_credit(session: Session, first: int) -> None:
     fill(session)
     subscribe(session)
     session.flow(UNLIMITED, unit=first)
@@ -79,7 +79,7 @@ def test_both_credits_are_needed(session: Session, first: int) -> None:
 
 
 @pytest.mark.rule("0-10/message/flow-mode-values")
-def test_flow_modes_are_0_and_1(session: Session) -> None:
+def test_message_set_flow_mode_accepts_only_modes_0_and_1(session: Session) -> None:
     subscribe(session)
     for mode in (CREDIT, WINDOW, CREDIT):
         session.call(x.MessageSetFlowMode(destination="d", flow_mode=mode))
@@ -87,7 +87,7 @@ def test_flow_modes_are_0_and_1(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message/credit-unit-values#message")
-def test_unit_0_counts_messages(session: Session) -> None:
+def test_message_flow_of_unit_0_grants_message_credit(session: Session) -> None:
     fill(session)
     subscribe(session)
     session.call(x.MessageFlow(destination="d", unit=1, value=100_000))
@@ -97,7 +97,7 @@ def test_unit_0_counts_messages(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message/credit-unit-values#byte")
-def test_unit_1_counts_bytes(session: Session) -> None:
+def test_message_flow_of_unit_1_grants_byte_credit(session: Session) -> None:
     fill(session)
     subscribe(session)
     session.call(x.MessageFlow(destination="d", unit=0, value=100_000))
@@ -109,7 +109,7 @@ def test_unit_1_counts_bytes(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message/credit-unit-values#others")
-def test_there_is_no_unit_2(session: Session) -> None:
+def test_message_flow_of_unit_2_fails_with_illegal_argument(session: Session) -> None:
     subscribe(session)
     illegal(session, x.MessageFlow(destination="d", unit=1))
 
@@ -125,7 +125,9 @@ def illegal(session: Session, command: Command) -> None:
 
 @pytest.mark.rule("0-10/message.set-flow-mode/unknown-destination")
 @pytest.mark.parametrize("kind", [x.MessageSetFlowMode, x.MessageFlow, x.MessageStop, x.MessageFlush])
-def test_an_unknown_destination_is_not_found(session: Session, kind: type[Command]) -> None:
+def test_flow_command_for_unknown_destination_fails_with_not_found(
+    session: Session, kind: type[Command]
+) -> None:
     session.fails(kind(destination="nope"), 404)
 
 
@@ -134,7 +136,7 @@ def test_an_unknown_destination_is_not_found(session: Session, kind: type[Comman
 
 @pytest.mark.rule("0-10/message.set-flow-mode/byte-accounting#content")
 @pytest.mark.parametrize("mode", [CREDIT, WINDOW])
-def test_octets_are_those_of_header_and_body(session: Session, mode: int) -> None:
+def test_byte_credit_counts_octets_of_header_and_body(session: Session, mode: int) -> None:
     fill(session)
     subscribe(session, mode)
     session.flow(UNLIMITED)
@@ -148,7 +150,7 @@ def test_octets_are_those_of_header_and_body(session: Session, mode: int) -> Non
 
 
 @pytest.mark.rule("0-10/message.set-flow-mode/byte-accounting#frames")
-def test_frames_are_not_counted(server: Server) -> None:
+def test_byte_credit_does_not_count_frame_headers(server: Server) -> None:
     session = server.open(max_frame_size=4096).session()
     session.declare("q")
     session.publish(b"x" * 20_000)
@@ -160,8 +162,7 @@ def test_frames_are_not_counted(server: Server) -> None:
 
 
 @pytest.mark.parametrize("how", ["redelivered", "ttl", "0-9-1"])
-def test_what_a_message_costs_is_what_is_sent(session: Session, how: str) -> None:
-    """However its header comes to be: what is admitted and what is taken is what the client counts."""
+def test_byte_cost_of_message_equals_octets_sent_to_client(session: Session, how: str) -> None:
     if how == "0-9-1":
         session.client.server.client().publish(BODY, routing_key="q")
     else:
@@ -179,7 +180,7 @@ def test_what_a_message_costs_is_what_is_sent(session: Session, how: str) -> Non
 
 
 @pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
-def test_a_message_that_is_too_large_waits(session: Session) -> None:
+def test_message_larger_than_byte_credit_waits_for_more_credit(session: Session) -> None:
     session.publish(b"x" * 1000)
     subscribe(session)
     session.flow(10)
@@ -194,7 +195,7 @@ def test_a_message_that_is_too_large_waits(session: Session) -> None:
 
 @pytest.mark.rule("0-10/message.set-flow-mode/credit-mode#message")
 @pytest.mark.rule("0-10/message.set-flow-mode/credit-mode#nothing-back")
-def test_in_credit_mode_nothing_comes_back(session: Session) -> None:
+def test_completion_and_accept_restore_no_message_credit_in_credit_mode(session: Session) -> None:
     fill(session)
     subscribe(session, CREDIT)
     session.flow(2)
@@ -208,7 +209,7 @@ def test_in_credit_mode_nothing_comes_back(session: Session) -> None:
 
 @pytest.mark.rule("0-10/message.set-flow-mode/credit-mode#byte")
 @pytest.mark.rule("0-10/message.set-flow-mode/credit-mode#nothing-back")
-def test_in_credit_mode_octets_do_not_come_back_either(session: Session) -> None:
+def test_completion_restores_no_byte_credit_in_credit_mode(session: Session) -> None:
     fill(session)
     subscribe(session, CREDIT)
     session.flow(UNLIMITED)
@@ -222,7 +223,7 @@ def test_in_credit_mode_octets_do_not_come_back_either(session: Session) -> None
 @pytest.mark.rule("0-10/message.set-flow-mode/window-mode#message")
 @pytest.mark.rule("0-10/message.set-flow-mode/window-mode#byte")
 @pytest.mark.parametrize("unit", [MESSAGE, BYTE])
-def test_in_window_mode_completions_give_credit_back(session: Session, unit: int) -> None:
+def test_completion_restores_credit_in_window_mode(session: Session, unit: int) -> None:
     fill(session)
     subscribe(session, WINDOW)
     session.flow(2 if unit == MESSAGE else 2 * cost(session), unit=unit)
@@ -235,7 +236,7 @@ def test_in_window_mode_completions_give_credit_back(session: Session, unit: int
 
 
 @pytest.mark.rule("0-10/session.completed/out-of-order")
-def test_completions_may_come_in_any_order_and_count_once(session: Session) -> None:
+def test_completions_in_any_order_restore_credit_once(session: Session) -> None:
     fill(session)
     subscribe(session, WINDOW)
     session.flow(2)
@@ -252,7 +253,7 @@ def test_completions_may_come_in_any_order_and_count_once(session: Session) -> N
 @pytest.mark.rule("0-10/message.set-flow-mode/only-completion-refills#completed")
 @pytest.mark.rule("0-10/message.set-flow-mode/only-completion-refills#settled")
 @pytest.mark.rule("0-10/message.set-flow-mode/only-completion-refills#transactions")
-def test_nothing_else_gives_credit_back(session: Session) -> None:
+def test_only_completion_restores_window_credit(session: Session) -> None:
     session.call(x.TxSelect())
     fill(session, 6)
     session.call(x.TxCommit())
@@ -274,7 +275,9 @@ def test_nothing_else_gives_credit_back(session: Session) -> None:
 
 @pytest.mark.rule("0-10/message.set-flow-mode/mode-switching#refused")
 @pytest.mark.parametrize("unit", [MESSAGE, BYTE])
-def test_the_mode_cannot_change_while_there_is_credit(spec: Server, unit: int) -> None:
+def test_spec_personality_refuses_flow_mode_change_while_subscription_has_credit(
+    spec: Server, unit: int
+) -> None:
     session = spec.session()
     session.declare("q")
     subscribe(session)
@@ -283,7 +286,7 @@ def test_the_mode_cannot_change_while_there_is_credit(spec: Server, unit: int) -
 
 
 @pytest.mark.rule("0-10/message.set-flow-mode/mode-switching#allowed")
-def test_the_mode_may_change_when_there_is_none(server: Server) -> None:
+def test_flow_mode_may_change_after_message_stop(server: Server) -> None:
     session = server.session()
     session.declare("q")
     subscribe(session)
@@ -300,7 +303,7 @@ def test_the_mode_may_change_when_there_is_none(server: Server) -> None:
 
 
 @pytest.mark.deviates("0-10/message.set-flow-mode/mode-switching#refused")
-def test_in_the_field_the_mode_may_change_at_any_time(lenient: Server) -> None:
+def test_default_personality_allows_flow_mode_change_while_subscription_has_credit(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     subscribe(session)
@@ -314,7 +317,7 @@ def test_in_the_field_the_mode_may_change_at_any_time(lenient: Server) -> None:
     session.expect_nothing()
 
 
-def test_completions_of_a_window_give_nothing_once_it_is_none(lenient: Server) -> None:
+def test_completion_restores_no_credit_after_change_to_credit_mode(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     fill(session)
@@ -331,7 +334,7 @@ def test_completions_of_a_window_give_nothing_once_it_is_none(lenient: Server) -
 
 
 @pytest.mark.rule("0-10/message.flow/adds")
-def test_flow_adds(session: Session) -> None:
+def test_message_flow_adds_to_credit(session: Session) -> None:
     subscribe(session)
     session.flow(UNLIMITED, unit=BYTE)
     session.flow(1)
@@ -346,7 +349,7 @@ def test_flow_adds(session: Session) -> None:
 @pytest.mark.rule("0-10/message.flow/infinite#flush")
 @pytest.mark.parametrize("value", [UNLIMITED, None])
 @pytest.mark.parametrize("end", [x.MessageStop, x.MessageFlush])
-def test_the_largest_value_and_none_at_all_are_without_end(
+def test_credit_of_largest_or_absent_value_is_unlimited_until_stop_or_flush(
     session: Session, value: int | None, end: type[Command]
 ) -> None:
     fill(session)
@@ -360,7 +363,7 @@ def test_the_largest_value_and_none_at_all_are_without_end(
 
 
 @pytest.mark.rule("0-10/message.flow/unlimited-not-decremented")
-def test_credit_without_end_does_not_run_out(session: Session) -> None:
+def test_unlimited_credit_is_not_used_up_by_deliveries(session: Session) -> None:
     subscribe(session, CREDIT)
     for unit in (MESSAGE, BYTE):
         session.flow(UNLIMITED, unit=unit)
@@ -369,7 +372,7 @@ def test_credit_without_end_does_not_run_out(session: Session) -> None:
 
 
 @pytest.mark.parametrize("unit", [MESSAGE, BYTE])
-def test_credit_never_wraps(session: Session, unit: int) -> None:
+def test_credit_does_not_overflow_above_largest_value(session: Session, unit: int) -> None:
     subscribe(session, CREDIT)
     session.flow(UNLIMITED, unit=1 - unit)
     session.flow(UNLIMITED - 5, unit=unit)
@@ -378,7 +381,7 @@ def test_credit_never_wraps(session: Session, unit: int) -> None:
     assert len(session.transfers()) == 20
 
 
-def test_no_credit_is_no_credit(session: Session) -> None:
+def test_message_flow_of_value_zero_grants_no_credit(session: Session) -> None:
     fill(session)
     subscribe(session)
     session.flow(0)
@@ -386,7 +389,7 @@ def test_no_credit_is_no_credit(session: Session) -> None:
     session.expect_nothing()
 
 
-def test_each_subscription_has_its_own_credit(session: Session) -> None:
+def test_each_subscription_has_separate_credit(session: Session) -> None:
     for destination, credit in (("a", 1), ("b", 2)):
         subscribe(session, CREDIT, destination)
         session.flow(UNLIMITED, destination=destination, unit=BYTE)
@@ -401,7 +404,7 @@ def test_each_subscription_has_its_own_credit(session: Session) -> None:
 @pytest.mark.rule("0-10/message.stop/zero-credit#message")
 @pytest.mark.rule("0-10/message.stop/zero-credit#byte")
 @pytest.mark.rule("0-10/message.stop/zero-credit#new")
-def test_nothing_comes_after_a_stop_until_there_is_new_credit(session: Session) -> None:
+def test_no_message_is_delivered_after_stop_until_both_credits_are_granted_again(session: Session) -> None:
     subscribe(session)
     session.flow(10)
     session.flow(UNLIMITED, unit=BYTE)
@@ -415,7 +418,9 @@ def test_nothing_comes_after_a_stop_until_there_is_new_credit(session: Session) 
 
 
 @pytest.mark.parametrize("command", [x.MessageStop, x.MessageFlush])
-def test_what_was_sent_before_a_stop_gives_nothing_back(session: Session, command: type[Command]) -> None:
+def test_completion_of_transfers_before_stop_or_flush_restores_no_credit(
+    session: Session, command: type[Command]
+) -> None:
     """A window never grows beyond what was granted since."""
     fill(session, 9)
     subscribe(session, WINDOW)
@@ -439,7 +444,7 @@ def test_what_was_sent_before_a_stop_gives_nothing_back(session: Session, comman
 
 
 @pytest.mark.rule("0-10/message.flush/exhausts#zero")
-def test_flush_sends_what_there_is_before_it_completes(session: Session) -> None:
+def test_message_flush_sets_remaining_credit_to_zero(session: Session) -> None:
     subscribe(session, CREDIT)
     session.flow(UNLIMITED, unit=BYTE)
     fill(session, 3)
@@ -451,7 +456,7 @@ def test_flush_sends_what_there_is_before_it_completes(session: Session) -> None
 
 
 @pytest.mark.rule("0-10/message.flush/exhausts#used-up")
-def test_flush_ends_where_credit_does(session: Session) -> None:
+def test_message_flush_delivers_no_more_messages_than_credit(session: Session) -> None:
     fill(session)
     subscribe(session)
     session.flow(UNLIMITED, unit=BYTE)
@@ -462,7 +467,7 @@ def test_flush_ends_where_credit_does(session: Session) -> None:
 
 
 @pytest.mark.parametrize("mode", [CREDIT, WINDOW])
-def test_credit_counts_anew_after_a_flush(session: Session, mode: int) -> None:
+def test_only_credit_granted_after_flush_counts(session: Session, mode: int) -> None:
     fill(session)
     subscribe(session, mode)
     for round_ in range(3):
@@ -476,8 +481,8 @@ def test_credit_counts_anew_after_a_flush(session: Session, mode: int) -> None:
 
 
 @pytest.mark.rule("0-10/message.flush/exhausts#available")
-def test_flush_sends_also_what_a_full_transport_holds_back(session: Session) -> None:
-    """All that there is has to be there when the flush is done."""
+def test_message_flush_sends_messages_held_back_by_full_transport(session: Session) -> None:
+    """Every message that credit allows is sent before the flush is completed."""
     connection = session.client.connection
     big = bytes(800_000)
     for _ in range(4):
@@ -505,7 +510,7 @@ def test_flush_sends_also_what_a_full_transport_holds_back(session: Session) -> 
 # --- transports --------------------------------------------------------------------------------------
 
 
-def test_a_full_transport_gets_no_more_until_it_has_taken_some(session: Session) -> None:
+def test_full_transport_delays_deliveries_until_octets_are_sent(session: Session) -> None:
     other = session.client.server.session(b"other")
     connection = session.client.connection
     session.subscribe()
@@ -520,7 +525,7 @@ def test_a_full_transport_gets_no_more_until_it_has_taken_some(session: Session)
     assert (other.query().message_count or 0) < ready
 
 
-def test_commands_wait_while_the_client_takes_no_answers(server: Server) -> None:
+def test_commands_wait_while_client_does_not_read_answers(server: Server) -> None:
     server.state.bounds = Bounds(outbox_deliveries=500, outbox_input=1000)
     session = server.session()
     client, connection = session.client, session.client.connection
@@ -534,7 +539,7 @@ def test_commands_wait_while_the_client_takes_no_answers(server: Server) -> None
     assert connection.reading
 
 
-def test_a_large_body_is_the_same_bytes_for_all_subscribers(session: Session) -> None:
+def test_large_body_is_shared_without_copy_by_all_subscribers(session: Session) -> None:
     body = bytes(range(256)) * 2048
     others = [session.client.server.session(b"other-%d" % number) for number in range(3)]
     for number, other in enumerate(others):
@@ -552,7 +557,7 @@ def test_a_large_body_is_the_same_bytes_for_all_subscribers(session: Session) ->
     assert len({id(each) for each in shared}) == 1
 
 
-def test_header_structs_need_no_credit_of_their_own(lenient: Server) -> None:
+def test_message_properties_count_as_byte_credit(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     session.publish(BODY, message=structs.MessageProperties(content_type="a"))

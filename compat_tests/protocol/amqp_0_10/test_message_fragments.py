@@ -39,7 +39,7 @@ def refused(session: Session, code: int, body: bytes, place: tuple[bool, bool], 
 
 
 @pytest.mark.rule("0-10/message.fragment-properties/one-message")
-def test_fragments_are_one_message(session: Session) -> None:
+def test_fragments_are_delivered_as_single_message(session: Session) -> None:
     session.subscribe()
     fragment(session, b"one ", FIRST, TO_Q)
     fragment(session, b"two ", FURTHER)
@@ -50,7 +50,7 @@ def test_fragments_are_one_message(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message.fragment-properties/first-carries-properties")
-def test_only_the_first_says_what_the_message_is(session: Session) -> None:
+def test_properties_of_message_come_only_from_first_fragment(session: Session) -> None:
     session.declare("other")
     session.subscribe()
     fragment(session, b"1", FIRST, TO_Q, structs.MessageProperties(content_type="text/first"))
@@ -63,7 +63,7 @@ def test_only_the_first_says_what_the_message_is(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message.fragment-properties/same-client")
-def test_one_subscriber_gets_all_of_a_message(session: Session) -> None:
+def test_all_fragments_of_message_go_to_same_subscriber(session: Session) -> None:
     session.subscribe(destination="a")
     session.subscribe(destination="b")
     for _ in range(2):
@@ -75,7 +75,7 @@ def test_one_subscriber_gets_all_of_a_message(session: Session) -> None:
 
 @pytest.mark.rule("0-10/message.fragment-properties/pre-acquired-complete")
 @pytest.mark.parametrize("acquire_mode", [0, 1])
-def test_nothing_is_delivered_before_all_is_there(session: Session, acquire_mode: int) -> None:
+def test_no_message_is_delivered_before_its_last_fragment(session: Session, acquire_mode: int) -> None:
     session.subscribe(acquire_mode=acquire_mode)
     fragment(session, b"one ", FIRST, TO_Q)
     session.expect_nothing()
@@ -85,7 +85,7 @@ def test_nothing_is_delivered_before_all_is_there(session: Session, acquire_mode
 
 
 @pytest.mark.rule("0-10/message.fragment-properties/first-last-default")
-def test_without_the_struct_a_transfer_is_a_whole_message(session: Session) -> None:
+def test_transfer_without_fragment_properties_is_whole_message(session: Session) -> None:
     session.subscribe()
     session.publish(b"whole")
     fragment(session, b"whole as well", WHOLE, TO_Q)
@@ -94,23 +94,23 @@ def test_without_the_struct_a_transfer_is_a_whole_message(session: Session) -> N
     assert second.find(structs.FragmentProperties) is None
 
 
-def test_a_struct_with_neither_flag_is_a_part_from_the_middle(session: Session) -> None:
+def test_middle_fragment_without_first_fragment_fails_with_illegal_state(session: Session) -> None:
     refused(session, 409, b"middle", FURTHER)
 
 
 @pytest.mark.rule("0-10/message.fragment-properties/fragment-size")
-def test_a_fragment_may_state_its_size(session: Session) -> None:
+def test_fragment_with_correct_fragment_size_is_accepted(session: Session) -> None:
     session.subscribe()
     fragment(session, b"one ", FIRST, TO_Q, size=4)
     fragment(session, b"two", LAST, size=3)
     assert session.bodies() == [b"one two"]
 
 
-def test_a_size_that_is_wrong_is_refused(session: Session) -> None:
+def test_fragment_with_wrong_fragment_size_fails_with_illegal_argument(session: Session) -> None:
     refused(session, 531, b"four", FIRST, fragment_size=5)
 
 
-def test_whole_messages_and_other_commands_may_come_in_between(session: Session) -> None:
+def test_whole_messages_and_commands_are_accepted_between_fragments(session: Session) -> None:
     session.subscribe()
     fragment(session, b"one ", FIRST, TO_Q)
     session.publish(b"whole")
@@ -119,7 +119,7 @@ def test_whole_messages_and_other_commands_may_come_in_between(session: Session)
     assert session.bodies() == [b"whole", b"one two"]
 
 
-def test_messages_to_several_exchanges_may_be_under_way(session: Session) -> None:
+def test_fragmented_messages_to_two_exchanges_may_be_interleaved(session: Session) -> None:
     session.bind("q", "amq.fanout")
     session.subscribe()
     fragment(session, b"default ", FIRST, TO_Q)
@@ -129,7 +129,7 @@ def test_messages_to_several_exchanges_may_be_under_way(session: Session) -> Non
     assert session.bodies() == [b"default exchange", b"fanout exchange"]
 
 
-def test_messages_of_several_sessions_are_kept_apart(session: Session) -> None:
+def test_fragmented_messages_of_two_sessions_may_be_interleaved(session: Session) -> None:
     other = session.client.server.session(b"other")
     session.subscribe()
     for each, name in ((session, b"this "), (other, b"that ")):
@@ -139,13 +139,13 @@ def test_messages_of_several_sessions_are_kept_apart(session: Session) -> None:
     assert session.bodies() == [b"that one", b"this one"]
 
 
-def test_a_message_cannot_begin_within_another(session: Session) -> None:
+def test_first_fragment_within_unfinished_message_fails_with_illegal_state(session: Session) -> None:
     fragment(session, b"one ", FIRST, TO_Q)
     refused(session, 409, b"one ", FIRST)
     assert session.client.session(b"new").query().message_count == 0
 
 
-def test_a_message_without_an_end_is_forgotten_with_its_session(session: Session) -> None:
+def test_unfinished_fragmented_message_is_dropped_when_its_session_ends(session: Session) -> None:
     fragment(session, b"one ", FIRST, TO_Q)
     session.detach()
     new = session.client.session()
@@ -153,7 +153,7 @@ def test_a_message_without_an_end_is_forgotten_with_its_session(session: Session
 
 
 @pytest.mark.parametrize("exchanges", [("", ""), ("", "amq.fanout")])
-def test_all_that_is_under_way_counts_for_what_is_too_large(
+def test_unfinished_fragments_of_session_count_together_against_largest_message_size(
     lenient: Server, exchanges: tuple[str, str]
 ) -> None:
     session = lenient.session()
@@ -164,7 +164,7 @@ def test_all_that_is_under_way_counts_for_what_is_too_large(
     session.fails(command, 506, header=[structs.FragmentProperties(*place)], body=half)
 
 
-def test_the_publisher_is_told_of_all_fragments_at_once(spec: Server) -> None:
+def test_spec_personality_accepts_all_fragments_together_after_last_fragment(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     ids = [fragment(session, b"one ", FIRST, TO_Q, accept_mode=0)]
@@ -174,7 +174,7 @@ def test_the_publisher_is_told_of_all_fragments_at_once(spec: Server) -> None:
     assert list(session.news(x.MessageAccept).transfers or ()) == ids
 
 
-def test_a_message_belongs_to_the_transaction_that_its_end_comes_in(session: Session) -> None:
+def test_fragmented_message_belongs_to_transaction_of_its_last_fragment(session: Session) -> None:
     session.call(x.TxSelect())
     fragment(session, b"one ", FIRST, TO_Q)
     session.call(x.TxRollback())
@@ -184,7 +184,7 @@ def test_a_message_belongs_to_the_transaction_that_its_end_comes_in(session: Ses
     assert session.query().message_count == 1
 
 
-def test_an_unroutable_message_in_fragments(spec: Server) -> None:
+def test_spec_personality_rejects_all_fragments_of_unroutable_message_together(spec: Server) -> None:
     session = spec.session()
     lost = structs.DeliveryProperties(routing_key="nobody")
     ids = [fragment(session, b"one ", FIRST, lost, accept_mode=0)]

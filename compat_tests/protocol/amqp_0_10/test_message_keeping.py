@@ -33,7 +33,7 @@ def received(server: Server, queue: str = "q") -> list[bytes | None]:
 @pytest.mark.rule("0-10/message/delivery-mode-values#transient")
 @pytest.mark.rule("0-10/message/delivery-mode-values#persistent")
 @pytest.mark.parametrize("crash", [False, True])
-def test_persistent_messages_of_durable_queues_outlive_a_restart(server: Server, crash: bool) -> None:
+def test_only_persistent_messages_of_durable_queues_survive_restart(server: Server, crash: bool) -> None:
     session = server.session()
     session.declare("q", durable=True)
     session.declare("transient")
@@ -46,7 +46,7 @@ def test_persistent_messages_of_durable_queues_outlive_a_restart(server: Server,
     server.session(b"asks").fails(x.QueueDeclare(queue="transient", passive=True), 404)
 
 
-def test_what_was_held_when_the_broker_restarted_comes_again(server: Server) -> None:
+def test_unaccepted_message_is_redelivered_after_restart(server: Server) -> None:
     session = server.session()
     session.declare("q", durable=True)
     session.publish(delivery_mode=PERSISTENT)
@@ -58,7 +58,7 @@ def test_what_was_held_when_the_broker_restarted_comes_again(server: Server) -> 
     assert [each.redelivered for each in session.transfers()] == [True]
 
 
-def test_properties_outlive_a_restart(server: Server) -> None:
+def test_priority_and_remaining_ttl_of_message_survive_restart(server: Server) -> None:
     session = server.session()
     session.declare("q", durable=True)
     session.publish(None, delivery_mode=PERSISTENT, priority=3, ttl=60_000)
@@ -75,7 +75,7 @@ def test_properties_outlive_a_restart(server: Server) -> None:
 
 @pytest.mark.rule("0-10/message/min-priority-levels")
 @pytest.mark.rule("0-10/message.delivery-properties/priority")
-def test_urgent_messages_go_first(spec: Server) -> None:
+def test_spec_personality_delivers_messages_by_descending_priority(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     for priority in (1, 0, 9, 5, 9, None):
@@ -85,7 +85,7 @@ def test_urgent_messages_go_first(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-10/message/min-priority-levels")
-def test_in_the_field_a_queue_has_one_level_unless_it_is_declared_with_more(lenient: Server) -> None:
+def test_default_personality_ignores_priority_in_queue_without_priorities(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     for priority in (0, 9):
@@ -107,7 +107,9 @@ def test_in_the_field_a_queue_has_one_level_unless_it_is_declared_with_more(leni
         (10, "9876543210"),
     ],
 )
-def test_levels_lie_around_the_middle(lenient: Server, levels: int, order: str) -> None:
+def test_x_qpid_priorities_groups_ten_priorities_into_levels(
+    lenient: Server, levels: int, order: str
+) -> None:
     session = lenient.session()
     session.declare("q", arguments={"x-qpid-priorities": levels})
     for priority in range(10):
@@ -116,7 +118,7 @@ def test_levels_lie_around_the_middle(lenient: Server, levels: int, order: str) 
     assert b"".join(each or b"" for each in session.bodies()).decode() == order
 
 
-def test_by_the_text_every_priority_is_a_level(spec: Server) -> None:
+def test_spec_personality_distinguishes_ten_priority_levels(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     for priority in range(10):
@@ -126,7 +128,7 @@ def test_by_the_text_every_priority_is_a_level(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-10/message/priority-delivery")
-def test_messages_of_one_priority_keep_their_order(session: Session) -> None:
+def test_messages_of_equal_priority_keep_their_order(session: Session) -> None:
     bodies = [f"{number}".encode() for number in range(10)]
     for number, body in enumerate(bodies):
         session.publish(body, priority=4, delivery_mode=PERSISTENT if number % 3 else TRANSIENT)
@@ -138,7 +140,7 @@ def test_messages_of_one_priority_keep_their_order(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message/no-persistent-message-discard")
-def test_nothing_persistent_is_lost_while_the_broker_takes_no_more(server: Server) -> None:
+def test_persistent_messages_published_to_blocked_broker_are_not_lost(server: Server) -> None:
     session = server.session()
     session.declare("q", durable=True)
     server.state.block("memory")
@@ -150,7 +152,7 @@ def test_nothing_persistent_is_lost_while_the_broker_takes_no_more(server: Serve
     assert received(server) == [f"{number}".encode() for number in range(5)]
 
 
-def test_what_came_behind_it_in_one_piece_waits(server: Server) -> None:
+def test_transfers_received_together_wait_behind_first_while_broker_is_blocked(server: Server) -> None:
     session = server.session()
     session.declare("q")
     server.state.block("memory")
@@ -165,7 +167,9 @@ def test_what_came_behind_it_in_one_piece_waits(server: Server) -> None:
 
 @pytest.mark.rule("0-10/message/grammar#peers")
 @pytest.mark.rule("0-10/message/throttling")
-def test_publishers_are_told_to_stop_and_to_go_on(spec: Server) -> None:
+def test_spec_personality_sends_publisher_message_stop_when_blocked_and_flow_when_unblocked(
+    spec: Server,
+) -> None:
     session = spec.session()
     session.declare("q")
     session.declare_exchange("e", "fanout")
@@ -183,7 +187,7 @@ def test_publishers_are_told_to_stop_and_to_go_on(spec: Server) -> None:
     session.expect_nothing()
 
 
-def test_who_begins_to_publish_then_is_told_as_well(spec: Server) -> None:
+def test_spec_personality_sends_message_stop_to_publisher_that_starts_while_blocked(spec: Server) -> None:
     spec.session(b"other").declare("q")
     spec.state.block("memory")
     session = spec.session()
@@ -197,7 +201,7 @@ def test_who_begins_to_publish_then_is_told_as_well(spec: Server) -> None:
     assert session.query().message_count == 2
 
 
-def test_publishers_in_the_field_are_just_not_read_from(lenient: Server) -> None:
+def test_default_personality_does_not_read_from_publisher_while_blocked(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     lenient.state.block("memory")
@@ -210,7 +214,7 @@ def test_publishers_in_the_field_are_just_not_read_from(lenient: Server) -> None
     assert received(lenient) == [b"1", b"2"]
 
 
-def test_a_publisher_that_is_held_back_still_receives(server: Server) -> None:
+def test_publisher_held_back_by_blocked_broker_still_receives_messages(server: Server) -> None:
     session = server.session()
     session.declare("q")
     session.subscribe()
@@ -222,7 +226,7 @@ def test_a_publisher_that_is_held_back_still_receives(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/message/non-persistent-message-discard")
-def test_where_a_queue_is_too_long_what_is_least_urgent_goes_first(spec: Server) -> None:
+def test_spec_personality_discards_lowest_priority_messages_above_max_length(spec: Server) -> None:
     session = spec.session()
     spec.client().declare("q", arguments={"x-max-length": 2})
     for priority in (5, 9, 1, 7):

@@ -35,24 +35,24 @@ def carried(session: Session, message: structs.MessageProperties | None = None, 
 
 
 @pytest.mark.rule("0-10/message.message-properties/content-length")
-def test_content_length_is_the_size_of_the_body(session: Session) -> None:
+def test_content_length_equal_to_body_size_is_delivered(session: Session) -> None:
     transfer = carried(session, structs.MessageProperties(content_length=4))
     assert transfer.message.content_length == len(transfer.body or b"") == 4
 
 
-def test_a_content_length_that_is_wrong_is_refused_by_the_text(spec: Server) -> None:
+def test_spec_personality_refuses_wrong_content_length(spec: Server) -> None:
     session = spec.session()
     header = [structs.MessageProperties(content_length=5)]
     session.fails(x.MessageTransfer(accept_mode=1), 531, header=header, body=b"body")
 
 
-def test_brokers_in_the_field_do_not_look_at_the_content_length(lenient: Server) -> None:
+def test_default_personality_accepts_wrong_content_length(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     assert carried(session, structs.MessageProperties(content_length=5)).message.content_length == 5
 
 
-def test_nothing_is_added_to_what_a_message_says(lenient: Server) -> None:
+def test_default_personality_adds_only_exchange_to_delivery_properties(lenient: Server) -> None:
     """Clients count bytes of credit: a key of one byte and a body of eight cost 19."""
     session = lenient.session()
     session.declare("q")
@@ -64,7 +64,7 @@ def test_nothing_is_added_to_what_a_message_says(lenient: Server) -> None:
 
 
 @pytest.mark.rule("0-10/message.message-properties/message-id-unique")
-def test_a_message_id_that_comes_twice_is_accepted_twice(spec: Server) -> None:
+def test_spec_personality_accepts_two_messages_with_equal_message_id(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     message = structs.MessageProperties(message_id=UUID(int=7))
@@ -75,7 +75,7 @@ def test_a_message_id_that_comes_twice_is_accepted_twice(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-10/message.message-properties/message-id-immutable")
-def test_a_message_id_never_changes(session: Session) -> None:
+def test_message_id_is_unchanged_in_copies_and_redeliveries(session: Session) -> None:
     id_ = UUID("00112233-4455-6677-8899-aabbccddeeff")
     session.declare("copy")
     for queue in ("q", "copy"):
@@ -91,7 +91,7 @@ def test_a_message_id_never_changes(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message.message-properties/user-id-authentication")
-def test_a_user_id_must_be_ones_own(session: Session) -> None:
+def test_message_with_user_id_of_another_user_is_refused(session: Session) -> None:
     session.publish(message=structs.MessageProperties(user_id=b"guest"))
     assert session.query().message_count == 1
     exception = session.fails(
@@ -100,7 +100,7 @@ def test_a_user_id_must_be_ones_own(session: Session) -> None:
     assert "guest" in (exception.description or "")
 
 
-def test_whose_own_a_user_id_is_each_session_finds_out_by_itself(server: Server) -> None:
+def test_user_id_accepted_from_its_user_is_refused_from_another_user(server: Server) -> None:
     server.state.access.add(User("ann", "secret", (), {"/": Permission()}))
     message = structs.MessageProperties(user_id=b"ann")
     server.session(b"a", user="ann", password="secret").publish(message=message)
@@ -109,7 +109,7 @@ def test_whose_own_a_user_id_is_each_session_finds_out_by_itself(server: Server)
 
 @pytest.mark.rule("0-10/message.message-properties/correlation-id")
 @pytest.mark.rule("0-10/message.message-properties/app-id")
-def test_octets_are_carried_whatever_they_are(session: Session) -> None:
+def test_correlation_id_and_app_id_of_any_octets_are_delivered_unchanged(session: Session) -> None:
     octets = bytes(range(256)) * 2
     transfer = carried(session, structs.MessageProperties(correlation_id=octets, app_id=octets[::-1]))
     assert (transfer.message.correlation_id, transfer.message.app_id) == (octets, octets[::-1])
@@ -117,14 +117,16 @@ def test_octets_are_carried_whatever_they_are(session: Session) -> None:
 
 @pytest.mark.rule("0-10/message.message-properties/reply-to")
 @pytest.mark.parametrize("address", [("amq.direct", "k"), ("", "k"), (None, "k"), ("amq.fanout", None)])
-def test_reply_to_names_an_exchange_and_a_key(session: Session, address: tuple[str, str]) -> None:
+def test_reply_to_exchange_and_key_are_delivered_unchanged(
+    session: Session, address: tuple[str, str]
+) -> None:
     transfer = carried(session, structs.MessageProperties(reply_to=structs.ReplyTo(*address)))
     assert transfer.message.reply_to == structs.ReplyTo(*address)
 
 
 @pytest.mark.rule("0-10/message.message-properties/content-type#type")
 @pytest.mark.rule("0-10/message.message-properties/content-type#encoding")
-def test_content_type_and_encoding_are_carried(session: Session) -> None:
+def test_content_type_and_encoding_are_delivered_unchanged(session: Session) -> None:
     transfer = carried(
         session, structs.MessageProperties(content_type="a/b; c=\xe9", content_encoding="gzip")
     )
@@ -157,7 +159,7 @@ EVERY_TYPE = Map.of_entries(
 
 @pytest.mark.rule("0-10/message.message-properties/application-headers#carried")
 @pytest.mark.rule("0-10/message.message-properties/application-headers#used")
-def test_application_headers_are_carried_octet_for_octet_and_routed_by(session: Session) -> None:
+def test_application_headers_are_delivered_unchanged_and_used_for_routing(session: Session) -> None:
     session.bind("q", "amq.match", "b", arguments={"x-match": "all", "uint16": 16, "str8": "short"})
     message = structs.MessageProperties(application_headers=EVERY_TYPE)
     session.publish(exchange="amq.match", message=message)
@@ -225,7 +227,7 @@ OCTETS = {
         for number, value in enumerate(values)
     ],
 )
-def test_header_of_each_type_is_carried_octet_for_octet_and_read(session: Session, octets: bytes) -> None:
+def test_header_of_each_type_is_delivered_unchanged_and_decoded(session: Session, octets: bytes) -> None:
     """The broker finds the end of the value: it routes by the header behind it."""
     entries = b"\x01v" + octets + b"\x05right\x02\x01"
     headers = struct.pack(">II", 4 + len(entries), 2) + entries
@@ -243,13 +245,13 @@ def test_header_of_each_type_is_carried_octet_for_octet_and_read(session: Sessio
 # --- delivery properties -----------------------------------------------------------------------------
 
 
-def test_delivery_mode_and_priority_are_carried(session: Session) -> None:
+def test_delivery_mode_and_priority_are_delivered_unchanged(session: Session) -> None:
     delivery = carried(session, delivery_mode=2, priority=7).delivery
     assert (delivery.delivery_mode, delivery.priority) == (2, 7)
 
 
 @pytest.mark.rule("0-10/message.delivery-properties/timestamp")
-def test_the_broker_sets_the_timestamp_on_arrival(spec: Server) -> None:
+def test_spec_personality_sets_timestamp_to_time_of_arrival(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     session.publish()
@@ -261,7 +263,7 @@ def test_the_broker_sets_the_timestamp_on_arrival(spec: Server) -> None:
 
 @pytest.mark.deviates("0-10/message.delivery-properties/timestamp")
 @pytest.mark.deviates("0-10/message.delivery-properties/expiration")
-def test_brokers_in_the_field_leave_timestamp_and_expiration_alone(lenient: Server) -> None:
+def test_default_personality_delivers_timestamp_and_expiration_unchanged(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     delivery = carried(session, timestamp=5, expiration=6, ttl=10_000).delivery
@@ -269,7 +271,7 @@ def test_brokers_in_the_field_leave_timestamp_and_expiration_alone(lenient: Serv
 
 
 @pytest.mark.rule("0-10/message.delivery-properties/expiration")
-def test_the_broker_sets_the_expiration_to_arrival_plus_ttl(spec: Server) -> None:
+def test_spec_personality_sets_expiration_to_arrival_time_plus_ttl(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     session.publish(ttl=10_000)
@@ -282,7 +284,7 @@ def test_the_broker_sets_the_expiration_to_arrival_plus_ttl(spec: Server) -> Non
 
 
 @pytest.mark.rule("0-10/message.delivery-properties/ttl#discarded")
-def test_what_is_not_delivered_in_time_is_discarded(server: Server) -> None:
+def test_expired_message_is_discarded(server: Server) -> None:
     session = server.session()
     session.declare("q")
     session.publish(b"short", ttl=50)
@@ -293,7 +295,7 @@ def test_what_is_not_delivered_in_time_is_discarded(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/message.delivery-properties/ttl#dead-lettered")
-def test_what_is_not_delivered_in_time_goes_to_a_dead_letter_exchange(server: Server) -> None:
+def test_expired_message_is_dead_lettered_with_original_expiration_and_without_ttl(server: Server) -> None:
     session = server.session()
     session.declare("dead")
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
@@ -308,7 +310,7 @@ def test_what_is_not_delivered_in_time_goes_to_a_dead_letter_exchange(server: Se
     assert (transfer.delivery.timestamp is not None) is stamped
 
 
-def test_ttl_is_what_is_left_on_delivery(server: Server) -> None:
+def test_delivered_ttl_is_remaining_time(server: Server) -> None:
     session = server.session()
     session.declare("q")
     session.publish(ttl=1000, priority=4, delivery_mode=1)
@@ -325,14 +327,14 @@ def test_ttl_is_what_is_left_on_delivery(server: Server) -> None:
 
 
 @pytest.mark.parametrize("ttl", [0, (1 << 64) - 1])
-def test_any_ttl_will_do(session: Session, ttl: int) -> None:
+def test_smallest_and_largest_ttl_are_delivered_unchanged(session: Session, ttl: int) -> None:
     session.subscribe()
     session.publish(ttl=ttl)
     assert session.transfer().delivery.ttl == ttl
 
 
 @pytest.mark.rule("0-10/message.delivery-properties/redelivered-sticky")
-def test_what_comes_as_redelivered_stays_so(session: Session) -> None:
+def test_message_published_as_redelivered_is_delivered_as_redelivered(session: Session) -> None:
     session.publish(redelivered=True)
     session.publish()
     session.subscribe()
@@ -340,7 +342,7 @@ def test_what_comes_as_redelivered_stays_so(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message.delivery-properties/redelivered-implementation")
-def test_the_broker_says_that_it_delivers_again(server: Server) -> None:
+def test_unaccepted_message_is_delivered_again_as_redelivered(server: Server) -> None:
     session = server.session()
     session.declare("q")
     session.publish()

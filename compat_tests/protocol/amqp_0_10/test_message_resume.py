@@ -38,7 +38,7 @@ def begin(server: Server, *header: structs.Struct, body: bytes = b"one ", **logi
 @pytest.mark.rule("0-10/message.resume/offset#amount")
 @pytest.mark.rule("0-10/message.resume/offset#rest")
 @pytest.mark.rule("0-10/message.delivery-properties/resume-id")
-def test_a_message_goes_on_where_it_was_broken_off(server: Server) -> None:
+def test_interrupted_message_is_resumed_at_returned_offset(server: Server) -> None:
     begin(server, properties(), structs.MessageProperties(content_type="a/b"))
     session = server.session(b"goes on")
     assert resume(session) == 4
@@ -51,7 +51,7 @@ def test_a_message_goes_on_where_it_was_broken_off(server: Server) -> None:
     assert (transfer.delivery.resume_id, transfer.delivery.resume_ttl) == (None, None)
 
 
-def test_it_may_be_broken_off_again(server: Server) -> None:
+def test_resumed_message_may_be_interrupted_and_resumed_again(server: Server) -> None:
     begin(server)
     session = server.session(b"second")
     assert resume(session) == 4
@@ -65,7 +65,9 @@ def test_it_may_be_broken_off_again(server: Server) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 4000, 9000])
-def test_a_transfer_that_broke_off_within_its_body_goes_on(server: Server, size: int) -> None:
+def test_transfer_interrupted_in_its_body_is_resumed_after_last_whole_frame(
+    server: Server, size: int
+) -> None:
     """What has come of the frames of its body is kept as if it were a fragment."""
     client = server.open(max_frame_size=4096)
     client.session(b"sends")
@@ -85,7 +87,7 @@ def test_a_transfer_that_broke_off_within_its_body_goes_on(server: Server, size:
     assert session.bodies() == [body]
 
 
-def test_a_fragment_that_broke_off_counts_as_far_as_it_came(server: Server) -> None:
+def test_interrupted_fragment_counts_up_to_its_last_whole_frame(server: Server) -> None:
     client = server.open(max_frame_size=4096)
     session = client.session(b"sends")
     fragment(session, b"one ", FIRST, properties())
@@ -96,7 +98,7 @@ def test_a_fragment_that_broke_off_counts_as_far_as_it_came(server: Server) -> N
     assert resume(server.session(b"goes on")) == 4 + 4084
 
 
-def test_a_transfer_that_broke_off_before_its_body_is_not_known(server: Server) -> None:
+def test_transfer_interrupted_before_its_body_is_resumed_at_offset_zero(server: Server) -> None:
     client = server.open()
     client.session(b"sends")
     octets = client.command_bytes(x.MessageTransfer(accept_mode=1), header=[properties()], body=b"body")
@@ -106,7 +108,7 @@ def test_a_transfer_that_broke_off_before_its_body_is_not_known(server: Server) 
 
 
 @pytest.mark.rule("0-10/message.resume/resume-id-unknown-resume-id")
-def test_an_unknown_id_has_nothing(server: Server) -> None:
+def test_message_resume_of_unknown_id_returns_offset_zero(server: Server) -> None:
     session = server.session()
     assert resume(session, "never heard of") == 0
     assert resume(session, "") == 0
@@ -115,18 +117,18 @@ def test_an_unknown_id_has_nothing(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/message.delivery-properties/resume-ttl#ignored")
-def test_a_message_without_an_id_cannot_be_resumed(server: Server) -> None:
+def test_interrupted_message_without_resume_id_cannot_be_resumed(server: Server) -> None:
     begin(server, properties(id_=None, ttl=10_000))
     assert resume(server.session()) == 0
 
 
 @pytest.mark.rule("0-10/message.resume/destination-destination-not-found")
-def test_an_unknown_destination_is_not_found(server: Server) -> None:
+def test_message_resume_at_unknown_destination_fails_with_not_found(server: Server) -> None:
     server.session().fails(x.MessageResume(destination="missing", resume_id=ID), 404)
 
 
 @pytest.mark.rule("0-10/message/resume-id")
-def test_an_id_is_unique_to_a_user(server: Server) -> None:
+def test_equal_resume_ids_of_two_users_name_separate_messages(server: Server) -> None:
     server.state.access.add(User("ann", "secret", (), {"/": Permission()}))
     begin(server)
     begin(server, body=b"ann's one ", user="ann", password="secret")
@@ -136,15 +138,13 @@ def test_an_id_is_unique_to_a_user(server: Server) -> None:
 
 @pytest.mark.rule("0-10/message.delivery-properties/resume-ttl#kept")
 @pytest.mark.parametrize(("waits", "offset"), [(4.9, 4), (5.1, 0)])
-def test_what_was_broken_off_is_kept_for_as_long_as_was_asked(
-    server: Server, waits: float, offset: int
-) -> None:
+def test_interrupted_message_is_kept_for_its_resume_ttl(server: Server, waits: float, offset: int) -> None:
     begin(server, properties(ttl=5000))
     server.advance(waits)
     assert resume(server.session()) == offset
 
 
-def test_without_a_ttl_it_is_kept_until_the_broker_restarts(server: Server) -> None:
+def test_interrupted_message_without_resume_ttl_is_kept_until_restart(server: Server) -> None:
     begin(server)
     server.advance(1_000_000)
     assert resume(server.session()) == 4
@@ -153,7 +153,7 @@ def test_without_a_ttl_it_is_kept_until_the_broker_restarts(server: Server) -> N
     assert resume(server.session()) == 0
 
 
-def test_what_was_resumed_is_not_there_for_others(server: Server) -> None:
+def test_resumed_message_is_not_available_to_another_session(server: Server) -> None:
     begin(server, properties(ttl=5000))
     session = server.session(b"first")
     assert resume(session) == 4
@@ -164,20 +164,20 @@ def test_what_was_resumed_is_not_there_for_others(server: Server) -> None:
     assert session.query().message_count == 1
 
 
-def test_the_later_of_two_with_one_id_is_kept(server: Server) -> None:
+def test_later_interrupted_message_replaces_earlier_with_same_resume_id(server: Server) -> None:
     begin(server)
     begin(server, body=b"another ")
     assert resume(server.session()) == 8
 
 
-def test_the_ttl_of_what_was_replaced_does_not_count(server: Server) -> None:
+def test_resume_ttl_of_replaced_message_does_not_apply(server: Server) -> None:
     begin(server, properties(ttl=5000))
     begin(server)
     server.advance(10)
     assert resume(server.session()) == 4
 
 
-def test_no_more_than_a_hundred_are_kept(server: Server) -> None:
+def test_only_last_100_interrupted_messages_are_kept(server: Server) -> None:
     for number in range(101):
         begin(server, properties(id_=f"{number}"))
     session = server.session()
@@ -186,14 +186,14 @@ def test_no_more_than_a_hundred_are_kept(server: Server) -> None:
     assert resume(session, "100") == 4
 
 
-def test_a_message_cannot_be_resumed_while_another_is_under_way(server: Server) -> None:
+def test_message_resume_during_unfinished_message_fails_with_illegal_state(server: Server) -> None:
     begin(server)
     session = server.session()
     fragment(session, b"other ", FIRST, properties(id_="other"))
     session.fails(x.MessageResume(resume_id=ID), 409)
 
 
-def test_what_a_session_that_goes_on_holds_is_its_own(server: Server) -> None:
+def test_unfinished_message_of_detached_session_is_resumed_only_by_that_session(server: Server) -> None:
     client = server.open()
     session = client.session(b"lasts", timeout=None)
     fragment(session, b"one ", FIRST, properties())
@@ -205,14 +205,14 @@ def test_what_a_session_that_goes_on_holds_is_its_own(server: Server) -> None:
     assert server.session(b"other again").query().message_count == 1
 
 
-def test_what_follows_has_to_be_a_fragment(server: Server) -> None:
+def test_first_fragment_after_message_resume_fails_with_illegal_state(server: Server) -> None:
     begin(server)
     session = server.session()
     assert resume(session) == 4
     refused(session, 409, b"one ", FIRST)
 
 
-def test_a_message_that_broke_off_beside_fragments_of_another_is_kept_as_well(server: Server) -> None:
+def test_interrupted_transfer_and_unfinished_fragments_of_session_are_both_kept(server: Server) -> None:
     client = server.open(max_frame_size=4096)
     session = client.session(b"sends")
     fragment(session, b"one ", FIRST, properties(id_="fragments"))

@@ -44,7 +44,7 @@ def left(session: Session, queue: str = "q") -> list[bytes | None]:
 
 @pytest.mark.rule("0-10/message/accept-mode-explicit")
 @pytest.mark.parametrize("mode", [0, None])
-def test_what_is_not_accepted_returns(session: Session, mode: int | None) -> None:
+def test_unaccepted_message_is_requeued_when_session_ends(session: Session, mode: int | None) -> None:
     fill(session, b"1", b"2")
     session.subscribe(accept_mode=mode)
     first, _ = session.transfers()
@@ -54,13 +54,13 @@ def test_what_is_not_accepted_returns(session: Session, mode: int | None) -> Non
 
 
 @pytest.mark.rule("0-10/message/accept-mode-none")
-def test_without_accepts_nothing_returns(session: Session) -> None:
+def test_messages_without_explicit_accept_mode_are_not_requeued_when_session_ends(session: Session) -> None:
     taken(session, b"1", b"2", accept_mode=1)
     session.detach()
     assert left(session) == []
 
 
-def test_what_needs_no_accept_may_be_accepted_all_the_same_in_the_field(lenient: Server) -> None:
+def test_default_personality_allows_accept_of_transfer_without_explicit_accept_mode(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     (transfer,) = taken(session, b"1", accept_mode=1)
@@ -72,7 +72,7 @@ def test_what_needs_no_accept_may_be_accepted_all_the_same_in_the_field(lenient:
 
 
 @pytest.mark.rule("0-10/message.accept/removes")
-def test_what_is_accepted_leaves_the_queue(session: Session) -> None:
+def test_accepted_messages_are_removed_from_queue(session: Session) -> None:
     transfers = taken(session)
     session.accept(*(each.id for each in transfers))
     session.detach()
@@ -80,7 +80,7 @@ def test_what_is_accepted_leaves_the_queue(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message.accept/ranges")
-def test_a_set_of_several_ranges(session: Session) -> None:
+def test_message_accept_of_two_ranges_settles_only_those_transfers(session: Session) -> None:
     one, two, _, four, _ = (each.id for each in taken(session))
     accepted = SequenceSet()
     accepted.add_range(one, two)
@@ -91,7 +91,7 @@ def test_a_set_of_several_ranges(session: Session) -> None:
     assert left(session) == [b"3", b"5"]
 
 
-def test_the_largest_range_there_is_takes_no_longer_than_any(lenient: Server) -> None:
+def test_message_accept_of_largest_range_settles_all_transfers(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     taken(session)
@@ -102,7 +102,9 @@ def test_the_largest_range_there_is_takes_no_longer_than_any(lenient: Server) ->
 
 @pytest.mark.rule("0-10/message.accept/final")
 @pytest.mark.parametrize("command", [x.MessageAccept, x.MessageRelease, x.MessageReject])
-def test_after_an_accept_a_transfer_is_not_known(spec: Server, command: type[x.Command]) -> None:
+def test_spec_personality_refuses_settling_of_accepted_transfer_with_illegal_state(
+    spec: Server, command: type[x.Command]
+) -> None:
     session = spec.session()
     session.declare("q")
     (transfer,) = taken(session, b"1")
@@ -113,7 +115,7 @@ def test_after_an_accept_a_transfer_is_not_known(spec: Server, command: type[x.C
 
 @pytest.mark.deviates("0-10/message.accept/final")
 @pytest.mark.parametrize("command", [x.MessageAccept, x.MessageRelease, x.MessageReject])
-def test_in_the_field_what_is_done_with_it_afterwards_does_nothing(
+def test_default_personality_ignores_settling_of_accepted_transfer(
     lenient: Server, command: type[x.Command]
 ) -> None:
     session = lenient.session()
@@ -131,7 +133,7 @@ def test_in_the_field_what_is_done_with_it_afterwards_does_nothing(
 @pytest.mark.rule("0-10/message.release/final")
 @pytest.mark.parametrize("first", [x.MessageReject, x.MessageRelease])
 @pytest.mark.parametrize("then", [x.MessageAccept, x.MessageRelease, x.MessageReject])
-def test_after_a_reject_or_release_a_transfer_is_not_known(
+def test_settling_of_rejected_or_released_transfer_has_no_effect_on_message(
     server: Server, first: type[x.Command], then: type[x.Command]
 ) -> None:
     """An error by the text; brokers in the field do nothing."""
@@ -149,7 +151,7 @@ def test_after_a_reject_or_release_a_transfer_is_not_known(
 
 
 @pytest.mark.rule("0-10/message.accept/acquisition")
-def test_what_was_only_seen_cannot_be_accepted(server: Server) -> None:
+def test_accept_of_browsed_message_does_not_remove_message(server: Server) -> None:
     session = server.session()
     session.declare("q")
     (transfer,) = taken(session, b"1", acquire_mode=1)
@@ -166,7 +168,7 @@ def test_what_was_only_seen_cannot_be_accepted(server: Server) -> None:
 @pytest.mark.rule("0-10/message.reject/alternate-exchange#alternate")
 @pytest.mark.rule("0-10/message/reject-code-unspecified")
 @pytest.mark.parametrize("code", [0, 1, 2])
-def test_what_is_rejected_goes_to_the_alternate_exchange_of_its_queue(session: Session, code: int) -> None:
+def test_rejected_message_goes_to_alternate_exchange_of_its_queue(session: Session, code: int) -> None:
     session.declare("rejected")
     session.bind("rejected", "amq.fanout")
     session.declare("main", alternate_exchange="amq.fanout")
@@ -182,7 +184,7 @@ def test_what_is_rejected_goes_to_the_alternate_exchange_of_its_queue(session: S
 
 
 @pytest.mark.rule("0-10/message.reject/alternate-exchange#discarded")
-def test_without_an_alternate_exchange_what_is_rejected_is_gone(session: Session) -> None:
+def test_rejected_message_is_discarded_without_alternate_exchange(session: Session) -> None:
     (transfer,) = taken(session, b"1")
     session.reject(transfer.id)
     session.detach()
@@ -190,7 +192,7 @@ def test_without_an_alternate_exchange_what_is_rejected_is_gone(session: Session
 
 
 @pytest.mark.rule("0-10/message.reject/acquisition")
-def test_rejecting_what_was_only_seen_does_nothing(session: Session) -> None:
+def test_reject_of_browsed_message_does_not_remove_message(session: Session) -> None:
     (transfer,) = taken(session, b"1", acquire_mode=1)
     session.reject(transfer.id)
     session.detach()
@@ -201,7 +203,7 @@ def test_rejecting_what_was_only_seen_does_nothing(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message.release/ordering")
-def test_what_is_released_keeps_its_place(session: Session) -> None:
+def test_released_messages_keep_their_order_in_queue(session: Session) -> None:
     fill(session)
     session.subscribe(credit=3)
     transfers = session.transfers()
@@ -211,7 +213,7 @@ def test_what_is_released_keeps_its_place(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message.release/available")
-def test_what_is_released_is_there_for_any_subscriber(session: Session) -> None:
+def test_released_message_is_available_to_another_subscription(session: Session) -> None:
     fill(session, b"1")
     session.subscribe(credit=1)
     (transfer,) = session.transfers()
@@ -225,7 +227,7 @@ def test_what_is_released_is_there_for_any_subscriber(session: Session) -> None:
 @pytest.mark.rule("0-10/message.release/set-redelivered#set")
 @pytest.mark.rule("0-10/message.release/set-redelivered#unchanged")
 @pytest.mark.rule("0-10/message.transfer/redelivered-on-requeue")
-def test_set_redelivered_marks_and_nothing_takes_the_mark_away(session: Session) -> None:
+def test_release_can_set_redelivered_mark_but_not_remove_mark(session: Session) -> None:
     fill(session, b"marked", b"not marked")
     session.subscribe(credit=2)
     marked, not_marked = session.transfers()
@@ -240,7 +242,7 @@ def test_set_redelivered_marks_and_nothing_takes_the_mark_away(session: Session)
 
 
 @pytest.mark.rule("0-10/message.release/not-acquired")
-def test_releasing_what_was_only_seen_changes_nothing(session: Session) -> None:
+def test_release_of_browsed_message_does_not_set_redelivered(session: Session) -> None:
     (seen,) = taken(session, b"1", acquire_mode=1)
     session.release(seen.id, set_redelivered=True)
     session.subscribe(destination="taker")
@@ -249,8 +251,7 @@ def test_releasing_what_was_only_seen_changes_nothing(session: Session) -> None:
     assert not session.call(x.MessageAcquire(transfers=SequenceSet.of(seen.id))).transfers
 
 
-def test_releases_do_not_count_as_failed_deliveries(lenient: Server) -> None:
-    """A message that was never dealt with is not used up, however often it comes back so."""
+def test_released_message_is_delivered_again_without_delivery_limit(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     fill(session, b"1")
@@ -265,7 +266,7 @@ def test_releases_do_not_count_as_failed_deliveries(lenient: Server) -> None:
 # --- queues and subscriptions that have gone -----------------------------------------------------------
 
 
-def test_what_belongs_to_a_queue_that_has_gone_can_be_settled_without_effect(session: Session) -> None:
+def test_transfers_of_deleted_queue_can_be_settled_without_error(session: Session) -> None:
     session.declare("gone")
     for number in range(3):
         session.publish(f"{number}".encode(), key="gone")
@@ -278,7 +279,7 @@ def test_what_belongs_to_a_queue_that_has_gone_can_be_settled_without_effect(ses
     session.reject(third.id)
 
 
-def test_what_went_to_an_alternate_exchange_with_its_queue_is_settled_without_effect(
+def test_settling_does_not_affect_messages_moved_to_alternate_exchange_of_deleted_queue(
     session: Session,
 ) -> None:
     session.bind("q", "amq.fanout")
@@ -298,7 +299,7 @@ def test_what_went_to_an_alternate_exchange_with_its_queue_is_settled_without_ef
 # --- transactions ------------------------------------------------------------------------------------
 
 
-def test_an_accept_counts_from_the_commit_on(session: Session) -> None:
+def test_accept_takes_effect_at_commit(session: Session) -> None:
     session.call(x.TxSelect())
     fill(session, b"1", b"2")
     session.call(x.TxCommit())
@@ -311,7 +312,7 @@ def test_an_accept_counts_from_the_commit_on(session: Session) -> None:
     assert left(session) == [b"2"]
 
 
-def test_what_was_accepted_may_be_released_before_a_rollback(lenient: Server) -> None:
+def test_accepted_message_may_be_released_before_rollback(lenient: Server) -> None:
     """qpid.messaging releases all it has had, then rolls back."""
     session = lenient.session()
     session.declare("q")
@@ -327,7 +328,7 @@ def test_what_was_accepted_may_be_released_before_a_rollback(lenient: Server) ->
     assert [(each.body, each.redelivered) for each in session.transfers()] == [(b"1", True), (b"2", True)]
 
 
-def test_a_release_takes_nothing_out_of_what_another_session_has_accepted(lenient: Server) -> None:
+def test_release_in_branch_does_not_undo_accept_of_another_session(lenient: Server) -> None:
     """Both work in one branch, and their transfers have the same ids."""
     xid = structs.Xid(format=1, global_id=b"g", branch_id=b"b")
     one, other = lenient.session(b"one"), lenient.session(b"other")
@@ -351,7 +352,7 @@ def test_a_release_takes_nothing_out_of_what_another_session_has_accepted(lenien
     assert (left(one, "q0"), left(one, "q1")) == ([b"body"], [])
 
 
-def test_by_the_text_an_accept_is_final_in_a_transaction_as_well(spec: Server) -> None:
+def test_spec_personality_refuses_release_after_accept_in_transaction(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     fill(session, b"1")

@@ -36,26 +36,26 @@ def ended(session: Session, code: int) -> x.ExecutionException:
 
 
 @pytest.mark.rule("0-10/message.subscribe/queue-not-found")
-def test_a_missing_queue_is_not_found(session: Session) -> None:
+def test_message_subscribe_to_missing_queue_fails_with_not_found(session: Session) -> None:
     session.fails(x.MessageSubscribe(queue="missing", destination="d"), 404)
 
 
 @pytest.mark.rule("0-10/message.subscribe/empty-queue-name")
 @pytest.mark.parametrize("name", ["", None])
 @pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.2", 531), ("spec", 542)])
-def test_a_queue_has_to_be_named(name: str | None, personality: str, code: int) -> None:
+def test_message_subscribe_without_queue_name_fails(name: str | None, personality: str, code: int) -> None:
     exception = Server(personality).session().fails(x.MessageSubscribe(queue=name, destination="d"), code)
     assert exception.field_index == 0
 
 
 @pytest.mark.rule("0-10/message.subscribe/destination-unique-subscriber-destination")
-def test_a_destination_names_one_subscription(session: Session) -> None:
+def test_message_subscribe_with_destination_in_use_fails_with_not_allowed(session: Session) -> None:
     session.subscribe()
     session.fails(x.MessageSubscribe(queue="q", destination="d"), 530)
 
 
 @pytest.mark.rule("0-10/message.subscribe/destination-scope")
-def test_another_session_may_have_the_same_destination(session: Session, other: Session) -> None:
+def test_two_sessions_may_use_same_destination(session: Session, other: Session) -> None:
     for each in (session, other):
         each.subscribe(credit=1)
         each.publish()
@@ -64,7 +64,9 @@ def test_another_session_may_have_the_same_destination(session: Session, other: 
 
 @pytest.mark.rule("0-10/message.subscribe/exclusive-in-use")
 @pytest.mark.parametrize("same", [True, False])
-def test_nobody_gets_a_queue_alone_that_others_have(session: Session, other: Session, same: bool) -> None:
+def test_exclusive_subscription_to_queue_in_use_fails_with_resource_locked(
+    session: Session, other: Session, same: bool
+) -> None:
     session.subscribe()
     asking = session if same else other
     asking.fails(x.MessageSubscribe(queue="q", destination="alone", exclusive=True), 405)
@@ -72,27 +74,29 @@ def test_nobody_gets_a_queue_alone_that_others_have(session: Session, other: Ses
 
 @pytest.mark.rule("0-10/message.subscribe/exclusive-blocks")
 @pytest.mark.parametrize("same", [True, False])
-def test_who_has_a_queue_alone_shuts_out_others(session: Session, other: Session, same: bool) -> None:
+def test_second_subscription_beside_exclusive_subscription_fails_with_resource_locked(
+    session: Session, other: Session, same: bool
+) -> None:
     session.subscribe(exclusive=True)
     asking = session if same else other
     asking.fails(x.MessageSubscribe(queue="q", destination="too"), 405)
 
 
-def test_a_queue_is_there_for_others_after_an_exclusive_subscription(
-    session: Session, other: Session
-) -> None:
+def test_queue_is_available_after_cancel_of_exclusive_subscription(session: Session, other: Session) -> None:
     session.subscribe(exclusive=True)
     session.call(x.MessageCancel(destination="d"))
     other.subscribe(exclusive=True)
 
 
-def test_the_exclusive_queue_of_another_session_is_locked(session: Session, other: Session) -> None:
+def test_message_subscribe_to_exclusive_queue_of_another_session_fails_with_resource_locked(
+    session: Session, other: Session
+) -> None:
     session.declare("mine", exclusive=True)
     other.fails(x.MessageSubscribe(queue="mine", destination="d"), 405)
 
 
 @pytest.mark.rule("0-10/message.subscribe/simultaneous-subscriptions")
-def test_a_queue_has_room_for_fifty(session: Session) -> None:
+def test_fifty_subscriptions_share_queue(session: Session) -> None:
     for number in range(50):
         session.subscribe(destination=f"d{number}", credit=1)
     assert session.query().subscriber_count == 50
@@ -102,13 +106,13 @@ def test_a_queue_has_room_for_fifty(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/message.subscribe/arguments")
-def test_arguments_that_mean_nothing_are_ignored(session: Session) -> None:
+def test_unknown_subscription_arguments_are_ignored(session: Session) -> None:
     session.subscribe(arguments={"nobody-knows": 1})
     session.publish()
     assert session.bodies() == [b"body"]
 
 
-def test_arguments_mean_what_they_mean_to_consumers_of_other_versions(session: Session) -> None:
+def test_subscription_with_higher_x_priority_receives_message_first(session: Session) -> None:
     session.subscribe(destination="low", arguments={"x-priority": -1})
     session.subscribe(destination="high", arguments={"x-priority": 5})
     session.publish()
@@ -117,7 +121,9 @@ def test_arguments_mean_what_they_mean_to_consumers_of_other_versions(session: S
 
 @pytest.mark.rule("0-10/message.subscribe/resume-fields")
 @pytest.mark.parametrize("redelivered", [True, False])
-def test_transfers_say_how_they_may_be_resumed(session: Session, redelivered: bool) -> None:
+def test_transfers_carry_resume_id_and_resume_ttl_of_subscription(
+    session: Session, redelivered: bool
+) -> None:
     session.publish(priority=4, redelivered=redelivered)
     session.subscribe(resume_id="how", resume_ttl=5000)
     session.subscribe(destination="without", acquire_mode=1)
@@ -127,7 +133,7 @@ def test_transfers_say_how_they_may_be_resumed(session: Session, redelivered: bo
 
 
 @pytest.mark.parametrize("octets", ["exact", "short"])
-def test_what_transfers_say_of_resuming_costs_credit(session: Session, octets: str) -> None:
+def test_resume_id_of_transfer_counts_as_byte_credit(session: Session, octets: str) -> None:
     session.publish()
     session.subscribe(destination="measure", credit=1, resume_id="how")
     (measured,) = session.transfers()
@@ -141,14 +147,14 @@ def test_what_transfers_say_of_resuming_costs_credit(session: Session, octets: s
 
 
 @pytest.mark.rule("0-10/message.subscribe/lifetime#session")
-def test_a_subscription_lasts_as_long_as_its_session(session: Session, other: Session) -> None:
+def test_subscription_ends_with_its_session(session: Session, other: Session) -> None:
     session.subscribe()
     assert other.query().subscriber_count == 1
     session.detach()
     assert other.query().subscriber_count == 0
 
 
-def test_a_session_that_is_kept_keeps_its_subscriptions(server: Server, other: Session) -> None:
+def test_detached_session_keeps_its_subscription_until_timeout(server: Server, other: Session) -> None:
     other.declare("q")
     client = server.open()
     client.session(b"kept", timeout=60).subscribe()
@@ -160,7 +166,9 @@ def test_a_session_that_is_kept_keeps_its_subscriptions(server: Server, other: S
     assert other.query().subscriber_count == 0
 
 
-def test_a_session_that_moves_goes_on_receiving_on_the_new_transport(server: Server, other: Session) -> None:
+def test_session_attached_to_new_transport_continues_to_receive_messages(
+    server: Server, other: Session
+) -> None:
     other.declare("q")
     client = server.open()
     session = client.session(b"moves", timeout=60)
@@ -179,7 +187,7 @@ def test_a_session_that_moves_goes_on_receiving_on_the_new_transport(server: Ser
 
 @pytest.mark.rule("0-10/execution.exception/correlates#unknown")
 @pytest.mark.rule("0-10/message.subscribe/queue-deletion#credit")
-def test_a_session_ends_when_a_queue_is_deleted_that_it_takes_from(session: Session, other: Session) -> None:
+def test_deletion_of_queue_ends_session_of_subscriber_with_408(session: Session, other: Session) -> None:
     session.subscribe()
     other.call(x.QueueDelete(queue="q"))
     exception = ended(session, 408)
@@ -187,7 +195,9 @@ def test_a_session_ends_when_a_queue_is_deleted_that_it_takes_from(session: Sess
 
 
 @pytest.mark.rule("0-10/message.subscribe/queue-deletion#no-credit")
-def test_by_the_text_credit_does_not_matter(spec: Server) -> None:
+def test_spec_personality_ends_session_of_subscriber_without_credit_when_queue_is_deleted(
+    spec: Server,
+) -> None:
     session, other = spec.session(b"one"), spec.session(b"other")
     session.declare("q")
     session.subscribe(credit=None, octets=None)
@@ -196,7 +206,9 @@ def test_by_the_text_credit_does_not_matter(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-10/message.subscribe/queue-deletion#no-credit")
-def test_in_the_field_who_has_no_credit_is_told_when_it_asks_for_more(lenient: Server) -> None:
+def test_default_personality_reports_deleted_queue_when_subscriber_without_credit_grants_credit(
+    lenient: Server,
+) -> None:
     session, other = lenient.session(b"one"), lenient.session(b"other")
     session.declare("q")
     session.subscribe(credit=None)
@@ -207,7 +219,7 @@ def test_in_the_field_who_has_no_credit_is_told_when_it_asks_for_more(lenient: S
     session.fails(x.MessageFlow(destination="d", value=1), 408)
 
 
-def test_in_the_field_a_subscription_to_what_is_gone_can_be_cancelled(lenient: Server) -> None:
+def test_default_personality_allows_cancel_of_subscription_to_deleted_queue(lenient: Server) -> None:
     session, other = lenient.session(b"one"), lenient.session(b"other")
     session.declare("q")
     session.subscribe(credit=None)
@@ -217,7 +229,7 @@ def test_in_the_field_a_subscription_to_what_is_gone_can_be_cancelled(lenient: S
     session.subscribe()
 
 
-def test_who_deletes_the_queue_it_takes_from_has_that_done_and_ends(session: Session) -> None:
+def test_deletion_of_own_subscribed_queue_is_completed_before_session_ends(session: Session) -> None:
     session.subscribe()
     session.client.inbox.clear()
     id_ = session.send(x.QueueDelete(queue="q"), sync=True)
@@ -225,7 +237,7 @@ def test_who_deletes_the_queue_it_takes_from_has_that_done_and_ends(session: Ses
     ended(session, 408)
 
 
-def test_what_was_held_of_a_deleted_queue_goes_to_its_alternate_exchange(
+def test_unaccepted_message_of_deleted_queue_goes_to_its_alternate_exchange(
     server: Server, other: Session
 ) -> None:
     session = server.session()
@@ -245,13 +257,13 @@ def test_what_was_held_of_a_deleted_queue_goes_to_its_alternate_exchange(
 
 
 @pytest.mark.rule("0-10/message.cancel/destination-subscription-not-found")
-def test_cancelling_what_is_not_there_is_an_error(session: Session) -> None:
+def test_message_cancel_of_unknown_destination_fails_with_not_found(session: Session) -> None:
     session.fails(x.MessageCancel(destination="nope"), 404)
 
 
 @pytest.mark.rule("0-10/message.subscribe/lifetime#cancelled")
 @pytest.mark.rule("0-10/message.cancel/stops")
-def test_nothing_comes_after_a_cancel(session: Session, other: Session) -> None:
+def test_no_message_is_delivered_after_message_cancel(session: Session, other: Session) -> None:
     session.subscribe(accept_mode=1)
     other.publish(b"before")
     assert session.bodies() == [b"before"]
@@ -266,7 +278,7 @@ def test_nothing_comes_after_a_cancel(session: Session, other: Session) -> None:
 @pytest.mark.rule("0-10/message.cancel/post-cancel-transfer-resolution#release")
 @pytest.mark.rule("0-10/message.cancel/post-cancel-transfer-resolution#acquire")
 @pytest.mark.rule("0-10/message.cancel/post-cancel-transfer-resolution#reject")
-def test_what_came_before_a_cancel_can_still_be_settled(session: Session, other: Session) -> None:
+def test_transfers_received_before_cancel_can_still_be_settled(session: Session, other: Session) -> None:
     for number in range(4):
         session.publish(f"{number}".encode())
     session.subscribe(destination="browser", acquire_mode=1, credit=4)
@@ -286,7 +298,7 @@ def test_what_came_before_a_cancel_can_still_be_settled(session: Session, other:
     assert [(each.body, each.redelivered) for each in other.transfers()] == [(b"1", False), (b"3", True)]
 
 
-def test_completing_what_came_before_a_cancel_does_nothing(session: Session) -> None:
+def test_completion_of_transfer_before_cancel_gives_new_subscription_no_credit(session: Session) -> None:
     session.publish()
     session.subscribe(window=True, credit=1)
     (transfer,) = session.transfers()
@@ -298,13 +310,13 @@ def test_completing_what_came_before_a_cancel_does_nothing(session: Session) -> 
     assert len(session.transfers()) == 1
 
 
-def test_a_destination_is_free_after_a_cancel(session: Session) -> None:
+def test_destination_may_be_used_again_after_cancel(session: Session) -> None:
     for _ in range(2):
         session.subscribe()
         session.call(x.MessageCancel(destination="d"))
 
 
-def test_an_auto_delete_queue_goes_with_its_last_subscription(session: Session) -> None:
+def test_auto_delete_queue_is_deleted_with_its_last_subscription(session: Session) -> None:
     session.declare("short", auto_delete=True)
     session.subscribe("short")
     session.call(x.MessageCancel(destination="d"))
@@ -315,7 +327,7 @@ def test_an_auto_delete_queue_goes_with_its_last_subscription(session: Session) 
 
 
 @pytest.mark.parametrize("kind", ["quorum", "stream"])
-def test_queues_of_every_type_have_subscribers(lenient: Server, kind: str) -> None:
+def test_quorum_and_stream_queues_deliver_to_subscriptions(lenient: Server, kind: str) -> None:
     lenient.client().declare("typed", durable=True, arguments={"x-queue-type": kind})
     session = lenient.session()
     arguments: dict[str, Any] = {"x-stream-offset": "first"} if kind == "stream" else {}
@@ -329,7 +341,7 @@ def test_queues_of_every_type_have_subscribers(lenient: Server, kind: str) -> No
     assert session.bodies() == [b"2"]
 
 
-def test_many_sessions_of_one_connection_take_turns(client: Client) -> None:
+def test_sessions_of_same_connection_receive_messages_in_turn(client: Client) -> None:
     sessions = [client.session(f"s{number}".encode(), channel=number) for number in range(3)]
     sessions[0].declare("q")
     for each in sessions:

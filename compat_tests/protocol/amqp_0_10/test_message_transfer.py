@@ -53,7 +53,9 @@ def test_transfers_are_copied_by_the_firehose() -> None:
 
 @pytest.mark.rule("0-10/message.transfer/destination-blank-destination")
 @pytest.mark.parametrize("destination", [None, ""])
-def test_a_blank_destination_is_the_default_exchange(session: Session, destination: str | None) -> None:
+def test_transfer_without_destination_goes_to_default_exchange(
+    session: Session, destination: str | None
+) -> None:
     session.publish(exchange=destination, key="q")
     session.subscribe()
     (transfer,) = session.transfers()
@@ -62,19 +64,19 @@ def test_a_blank_destination_is_the_default_exchange(session: Session, destinati
 
 
 @pytest.mark.rule("0-10/message.transfer/destination-nonexistent-exchange")
-def test_a_missing_exchange_is_not_found(session: Session) -> None:
+def test_transfer_to_missing_exchange_fails_with_not_found(session: Session) -> None:
     exception = session.fails(x.MessageTransfer(destination="missing"), 404, body=b"lost")
     assert (exception.class_code, exception.command_code) == (4, 1)
 
 
-def test_an_exchange_that_was_there_and_is_not_any_more_is_not_found(session: Session) -> None:
+def test_transfer_to_deleted_exchange_fails_with_not_found(session: Session) -> None:
     session.declare_exchange("e", "fanout")
     session.publish(exchange="e")
     session.call(x.ExchangeDelete(exchange="e"))
     session.fails(x.MessageTransfer(destination="e", accept_mode=1), 404, header=[TO_Q], body=b"lost")
 
 
-def test_another_exchange_of_the_same_name_is_looked_at_anew(lenient: Server) -> None:
+def test_transfer_to_exchange_declared_again_as_internal_is_refused(lenient: Server) -> None:
     session = lenient.session()
     session.declare_exchange("e", "fanout")
     session.publish(exchange="e")
@@ -85,7 +87,7 @@ def test_another_exchange_of_the_same_name_is_looked_at_anew(lenient: Server) ->
 
 
 @pytest.mark.rule("0-10/message.delivery-properties/routing-key")
-def test_the_routing_key_steers_by_the_type_of_the_exchange(session: Session) -> None:
+def test_routing_key_is_matched_by_type_of_exchange(session: Session) -> None:
     session.declare("other")
     session.bind("q", "amq.direct", "k")
     session.bind("other", "amq.topic", "k.#")
@@ -99,7 +101,7 @@ def test_the_routing_key_steers_by_the_type_of_the_exchange(session: Session) ->
 
 
 @pytest.mark.rule("0-10/message.delivery-properties/exchange")
-def test_the_broker_says_what_a_message_was_published_to(session: Session) -> None:
+def test_delivery_properties_name_exchange_of_publish(session: Session) -> None:
     session.bind("q", "amq.direct", "k")
     session.publish(exchange="amq.direct", key="k")
     session.publish(key="q", **{"exchange": None})
@@ -109,7 +111,7 @@ def test_the_broker_says_what_a_message_was_published_to(session: Session) -> No
 
 
 @pytest.mark.rule("0-10/message.transfer/completion")
-def test_a_transfer_is_completed_when_the_broker_has_it(session: Session) -> None:
+def test_transfer_is_completed_when_message_is_queued(session: Session) -> None:
     session.client.inbox.clear()
     command = x.MessageTransfer(accept_mode=1)
     id_ = session.send(command, header=[TO_Q], body=b"body", sync=True)
@@ -126,13 +128,13 @@ def login(server: Server, **patterns: str) -> Session:
     return server.session(b"ann's", user="ann", password="secret")
 
 
-def test_publishing_needs_permission_to_write(server: Server) -> None:
+def test_transfer_without_write_permission_fails_with_403(server: Server) -> None:
     session = login(server, write="amq.fanout")
     session.call(x.MessageTransfer(destination="amq.fanout", accept_mode=1), body=b"fine")
     session.fails(x.MessageTransfer(destination="amq.direct", accept_mode=1), 403, body=b"denied")
 
 
-def test_what_was_permitted_once_is_asked_again_when_permissions_change(server: Server) -> None:
+def test_transfer_is_refused_after_write_permission_is_withdrawn(server: Server) -> None:
     session = login(server)
     session.call(x.MessageTransfer(destination="amq.fanout", accept_mode=1), body=b"fine")
     server.state.access.users["ann"].permissions["/"] = Permission(configure="", write="", read="")
@@ -140,7 +142,7 @@ def test_what_was_permitted_once_is_asked_again_when_permissions_change(server: 
     session.fails(x.MessageTransfer(destination="amq.fanout", accept_mode=1), 403, body=b"denied")
 
 
-def test_topics_have_permissions_of_their_own(server: Server) -> None:
+def test_transfer_without_topic_permission_for_key_fails_with_403(server: Server) -> None:
     session = login(server)
     server.state.access.users["ann"].topic_permissions["/", "amq.topic"] = TopicPermission(write="^a")
     server.state.access.changed()
@@ -150,7 +152,7 @@ def test_topics_have_permissions_of_their_own(server: Server) -> None:
     session.fails(command, 403, header=[structs.DeliveryProperties(routing_key="b.a")], body=b"denied")
 
 
-def test_subscribing_needs_permission_to_read(server: Server) -> None:
+def test_message_subscribe_without_read_permission_fails_with_403(server: Server) -> None:
     server.session().declare("q")
     login(server, read="").fails(x.MessageSubscribe(queue="q", destination="d"), 403)
 
@@ -160,13 +162,13 @@ def test_subscribing_needs_permission_to_read(server: Server) -> None:
 
 @pytest.mark.rule("0-10/assembly/empty-body#body")
 @pytest.mark.parametrize("body", [b"", None])
-def test_an_empty_body_comes_back_as_one_and_no_body_as_none(session: Session, body: bytes | None) -> None:
+def test_empty_and_absent_bodies_are_delivered_as_sent(session: Session, body: bytes | None) -> None:
     send(session, TO_Q, body=body)
     session.subscribe()
     assert session.bodies() == [body]
 
 
-def test_nothing_but_the_command_is_a_message(session: Session) -> None:
+def test_transfer_without_header_and_body_is_delivered(session: Session) -> None:
     session.bind("q", "amq.fanout")
     session.call(x.MessageTransfer(destination="amq.fanout"))
     session.client.inbox.clear()  # By the text it is accepted.
@@ -178,7 +180,7 @@ def test_nothing_but_the_command_is_a_message(session: Session) -> None:
     assert transfer.find(structs.MessageProperties) is None
 
 
-def test_a_body_without_a_header_is_a_message(session: Session) -> None:
+def test_transfer_with_body_but_without_header_is_delivered(session: Session) -> None:
     session.bind("q", "amq.fanout")
     session.call(x.MessageTransfer(destination="amq.fanout", accept_mode=1), body=b"body")
     session.subscribe()
@@ -186,7 +188,7 @@ def test_a_body_without_a_header_is_a_message(session: Session) -> None:
     assert (transfer.body, transfer.delivery.exchange) == (b"body", "amq.fanout")
 
 
-def test_structs_of_a_header_come_in_any_order(session: Session) -> None:
+def test_header_structs_sent_in_any_order_are_delivered_alike(session: Session) -> None:
     message = structs.MessageProperties(content_type="text/plain")
     send(session, message, TO_Q)
     send(session, TO_Q, message)
@@ -196,7 +198,7 @@ def test_structs_of_a_header_come_in_any_order(session: Session) -> None:
     assert first.message.content_type == "text/plain"
 
 
-def test_structs_that_nobody_knows_are_carried(session: Session) -> None:
+def test_unknown_header_structs_are_delivered_unchanged(session: Session) -> None:
     unknown = UnknownStruct(0x7777, b"\0\0whatever")
     message = structs.MessageProperties(content_type="a/b")
     session.bind("q", "amq.fanout")
@@ -209,7 +211,7 @@ def test_structs_that_nobody_knows_are_carried(session: Session) -> None:
         assert transfer.message.content_type == "a/b"
 
 
-def test_a_header_that_cannot_be_read_harms_its_sender_alone(server: Server) -> None:
+def test_invalid_header_ends_only_session_of_its_sender(server: Server) -> None:
     one, other = server.session(b"one"), server.session(b"other")
     other.declare("q")
     other.subscribe()
@@ -225,7 +227,7 @@ def test_a_header_that_cannot_be_read_harms_its_sender_alone(server: Server) -> 
 
 
 @pytest.mark.rule("0-10/message/priority-values")
-def test_priorities_run_from_0_to_9(spec: Server) -> None:
+def test_spec_personality_refuses_priority_above_9(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     for priority in (0, 9):
@@ -236,7 +238,7 @@ def test_priorities_run_from_0_to_9(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-10/message/priority-values")
-def test_brokers_in_the_field_take_any_priority(lenient: Server) -> None:
+def test_default_personality_accepts_priority_above_9(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     session.publish(priority=255)
@@ -245,13 +247,13 @@ def test_brokers_in_the_field_take_any_priority(lenient: Server) -> None:
 
 
 @pytest.mark.parametrize("mode", [0, 3])
-def test_other_delivery_modes_there_are_none(session: Session, mode: int) -> None:
+def test_unknown_delivery_mode_fails_with_illegal_argument(session: Session, mode: int) -> None:
     octets = bytearray(structs.DeliveryProperties(routing_key="q", delivery_mode=1).encode())
     octets[8] = mode
     session.fails(x.MessageTransfer(accept_mode=1), 531, header=bytes(octets), body=b"lost")
 
 
-def test_a_message_that_is_too_large_ends_the_session(lenient: Server) -> None:
+def test_transfer_above_largest_message_size_ends_session_with_506(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     largest = lenient.state.personality.largest_message
@@ -263,7 +265,7 @@ def test_a_message_that_is_too_large_ends_the_session(lenient: Server) -> None:
 
 @pytest.mark.rule("0-10/message.transfer/to-client#destination", "0-10/message.transfer/to-client#modes")
 @pytest.mark.rule("0-10/message.transfer/acquire-mode-publish")
-def test_deliveries_say_what_the_subscription_asked_for(session: Session) -> None:
+def test_deliveries_carry_acquire_and_accept_mode_of_subscription(session: Session) -> None:
     session.publish()
     session.publish()
     session.subscribe(destination="browser", acquire_mode=1, accept_mode=1)
@@ -278,8 +280,8 @@ def test_deliveries_say_what_the_subscription_asked_for(session: Session) -> Non
 @pytest.mark.rule("0-10/message/grammar#peers")
 @pytest.mark.rule("0-10/message/grammar#recipients")
 @pytest.mark.rule("0-10/message/grammar#clients")
-def test_each_peer_sends_what_it_may(server: Server) -> None:
-    """Every command of the class, and nothing but transfers (and answers to publishers) in return."""
+def test_broker_accepts_every_message_command_of_client(server: Server) -> None:
+    """The broker sends only transfers and answers to publishers in return."""
     session = server.session()
     session.declare("q")
     for body in (b"1", b"2", b"3"):
@@ -308,7 +310,7 @@ def ids(*numbers: int) -> x.SequenceSet:
 
 @pytest.mark.rule("0-10/message/states#acquired")
 @pytest.mark.rule("0-10/message/states#not-acquired")
-def test_a_transfer_goes_from_start_by_acquired_or_not_to_its_end(session: Session) -> None:
+def test_accepted_or_released_transfer_cannot_be_acquired(session: Session) -> None:
     for body in (b"acquired", b"not acquired"):
         session.publish(body)
     session.subscribe(destination="taker", credit=1)
@@ -324,7 +326,7 @@ def test_a_transfer_goes_from_start_by_acquired_or_not_to_its_end(session: Sessi
 
 @pytest.mark.parametrize("body", [b"short", bytes(range(256)) * 40])
 @pytest.mark.parametrize("text", ["short", "x" * 5000])
-def test_a_transfer_larger_than_a_frame_comes_in_several(server: Server, body: bytes, text: str) -> None:
+def test_transfer_larger_than_frame_is_delivered_whole(server: Server, body: bytes, text: str) -> None:
     client = server.open(max_frame_size=4096)
     session = client.session()
     session.declare("q")
@@ -337,7 +339,7 @@ def test_a_transfer_larger_than_a_frame_comes_in_several(server: Server, body: b
 
 @pytest.mark.rule("0-10/message.delivery-properties/encoding")
 @pytest.mark.rule("0-10/message.message-properties/encoding")
-def test_header_structs_on_the_wire(session: Session) -> None:
+def test_header_structs_have_specified_encoding(session: Session) -> None:
     """Bytes by hand: every field of both structs."""
     delivery = bytes.fromhex(
         "0000002e" "0401" "ff0f"  # size, code, flags: all twelve fields
@@ -362,7 +364,7 @@ def test_header_structs_on_the_wire(session: Session) -> None:
     assert structs.MessageProperties.decode(message).application_headers == {"n": 7}
 
 
-def test_a_command_with_a_value_out_of_its_domain_is_refused(client: Client) -> None:
+def test_transfer_with_accept_mode_2_fails_with_illegal_argument(client: Client) -> None:
     session = client.session()
     session.declare("q")
     octets = bytearray(x.MessageTransfer(accept_mode=1).encode())
@@ -381,7 +383,7 @@ def _raw(session: Session, command: bytes) -> x.ExecutionException:
 
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("personality", ["rabbitmq-4.3", "spec"])
-def test_a_transfer_to_many_queues_is_completed_once_all_have_it(personality: str, full: bool) -> None:
+def test_transfer_to_many_queues_is_answered_only_after_last_queue(personality: str, full: bool) -> None:
     session = Server(personality).session()
     session.declare_exchange("many", "fanout")
     if full:

@@ -46,7 +46,7 @@ def depth(session: Session, queue: str = "unrouted") -> int | None:
 @pytest.mark.rule("0-10/message.delivery-properties/discard-unroutable#alternate")
 @pytest.mark.parametrize("mode", [EXPLICIT, NONE])
 @pytest.mark.parametrize("discard", [True, False])
-def test_what_cannot_be_routed_is_dropped_rejected_or_goes_to_the_alternate_exchange(
+def test_unroutable_message_is_dropped_rejected_or_sent_to_alternate_exchange_by_flags(
     by_the_text: Session, mode: int, discard: bool
 ) -> None:
     session = by_the_text
@@ -67,7 +67,7 @@ def test_what_cannot_be_routed_is_dropped_rejected_or_goes_to_the_alternate_exch
 @pytest.mark.deviates("0-10/message.delivery-properties/discard-unroutable#rejected")
 @pytest.mark.parametrize("mode", [EXPLICIT, NONE, None])
 @pytest.mark.parametrize("discard", [True, False])
-def test_in_the_field_it_goes_to_the_alternate_exchange_in_any_mode(
+def test_default_personality_sends_unroutable_message_to_alternate_exchange_in_any_accept_mode(
     in_the_field: Session, mode: int | None, discard: bool
 ) -> None:
     in_the_field.publish(exchange="e", accept_mode=mode, discard_unroutable=discard)
@@ -76,7 +76,9 @@ def test_in_the_field_it_goes_to_the_alternate_exchange_in_any_mode(
 
 
 @pytest.mark.deviates("0-10/message.reject/by-server")
-def test_in_the_field_it_is_dropped_without_a_word_where_there_is_no_alternate(lenient: Server) -> None:
+def test_default_personality_drops_unroutable_message_silently_without_alternate_exchange(
+    lenient: Server,
+) -> None:
     session = lenient.session()
     session.call(x.MessageTransfer(destination="amq.direct"), body=b"lost")
     session.expect_nothing()
@@ -85,7 +87,7 @@ def test_in_the_field_it_is_dropped_without_a_word_where_there_is_no_alternate(l
 @pytest.mark.rule("0-10/message/reject-code-unroutable")
 @pytest.mark.rule("0-10/message.reject/by-server")
 @pytest.mark.rule("0-10/message.reject/code-text")
-def test_the_broker_rejects_what_no_queue_is_there_for(spec: Server) -> None:
+def test_spec_personality_rejects_unroutable_message_with_code_1(spec: Server) -> None:
     session = spec.session()
     id_ = session.publish(key="nobody", accept_mode=EXPLICIT)
     reject = session.news(x.MessageReject)
@@ -98,7 +100,9 @@ def test_the_broker_rejects_what_no_queue_is_there_for(spec: Server) -> None:
 @pytest.mark.rule("0-10/message/grammar#recipients")
 @pytest.mark.rule("0-10/message.transfer/accepts-explicit")
 @pytest.mark.parametrize("mode", [EXPLICIT, None])
-def test_the_broker_accepts_what_it_takes(spec: Server, mode: int | None) -> None:
+def test_spec_personality_accepts_queued_messages_of_explicit_accept_mode(
+    spec: Server, mode: int | None
+) -> None:
     session = spec.session()
     session.declare("q")
     ids = [session.publish(accept_mode=mode) for _ in range(3)]
@@ -108,14 +112,14 @@ def test_the_broker_accepts_what_it_takes(spec: Server, mode: int | None) -> Non
 
 
 @pytest.mark.deviates("0-10/message.transfer/accepts-explicit")
-def test_brokers_in_the_field_say_nothing_but_that_it_is_done(lenient: Server) -> None:
+def test_default_personality_sends_no_message_accept_to_publisher(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     session.publish(accept_mode=EXPLICIT)
     session.expect_nothing()
 
 
-def test_a_full_queue_rejects_for_a_reason_that_has_no_name(spec: Server) -> None:
+def test_spec_personality_rejects_message_for_full_queue_with_code_unspecified(spec: Server) -> None:
     session = spec.session()
     spec.client().declare("q", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
     for _ in range(2):
@@ -127,7 +131,7 @@ def test_a_full_queue_rejects_for_a_reason_that_has_no_name(spec: Server) -> Non
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-4.2", "spec"])
-def test_where_publishers_hear_nothing_a_full_queue_ends_the_session(name: str) -> None:
+def test_publish_without_accept_to_full_queue_ends_session_with_506(name: str) -> None:
     """As brokers in the field do: completion would say that the message is safe."""
     server = Server(name)
     session = server.session()
@@ -141,7 +145,7 @@ def test_where_publishers_hear_nothing_a_full_queue_ends_the_session(name: str) 
 
 
 @pytest.mark.rule("0-10/message/reject-code-immediate")
-def test_immediate_messages_need_somebody_who_takes_them_at_once(spec: Server) -> None:
+def test_spec_personality_rejects_immediate_message_without_subscriber_that_has_credit(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     session.publish(accept_mode=EXPLICIT, immediate=True)
@@ -156,7 +160,7 @@ def test_immediate_messages_need_somebody_who_takes_them_at_once(spec: Server) -
 
 @pytest.mark.rule("0-10/message.delivery-properties/immediate#any")
 @pytest.mark.rule("0-10/message.delivery-properties/immediate#none")
-def test_immediate_is_for_all_queues_or_none(spec: Server) -> None:
+def test_spec_personality_delivers_immediate_message_only_if_all_queues_have_subscriber(spec: Server) -> None:
     session = spec.session()
     for queue in ("able", "unable"):
         session.declare(queue)
@@ -171,7 +175,9 @@ def test_immediate_is_for_all_queues_or_none(spec: Server) -> None:
 
 
 @pytest.mark.parametrize("discard", [True, False])
-def test_what_nobody_takes_at_once_is_as_good_as_unroutable(by_the_text: Session, discard: bool) -> None:
+def test_immediate_message_without_subscriber_goes_to_alternate_exchange_unless_discard_unroutable(
+    by_the_text: Session, discard: bool
+) -> None:
     session = by_the_text
     session.declare("q")
     session.bind("q", "e", "k")
@@ -181,14 +187,14 @@ def test_what_nobody_takes_at_once_is_as_good_as_unroutable(by_the_text: Session
 
 
 @pytest.mark.deviates("0-10/message.delivery-properties/immediate#any")
-def test_brokers_in_the_field_do_not_look_at_immediate(lenient: Server) -> None:
+def test_default_personality_ignores_immediate_flag(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
     session.publish(immediate=True)
     assert session.query().message_count == 1
 
 
-def test_a_broker_may_heed_immediate_and_tell_nobody() -> None:
+def test_honoured_immediate_message_without_subscriber_goes_silently_to_alternate_exchange() -> None:
     known = personality("rabbitmq-4.2")
     server = Server(
         replace(
@@ -208,7 +214,7 @@ def test_a_broker_may_heed_immediate_and_tell_nobody() -> None:
 
 
 @pytest.mark.rule("0-10/message.transfer/transactional-publish")
-def test_what_is_published_in_a_transaction_is_there_after_the_commit(server: Server) -> None:
+def test_message_published_in_transaction_is_queued_at_commit(server: Server) -> None:
     session = server.session()
     session.declare("q")
     session.call(x.TxSelect())
@@ -218,7 +224,7 @@ def test_what_is_published_in_a_transaction_is_there_after_the_commit(server: Se
     assert session.query().message_count == 1
 
 
-def test_a_publisher_is_told_at_commit(spec: Server) -> None:
+def test_spec_personality_accepts_and_rejects_publishes_of_transaction_at_commit(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     session.call(x.TxSelect())
@@ -233,7 +239,7 @@ def test_a_publisher_is_told_at_commit(spec: Server) -> None:
     session.expect_nothing()
 
 
-def test_a_full_queue_fails_the_commit(lenient: Server) -> None:
+def test_commit_of_publish_to_full_queue_fails_with_506(lenient: Server) -> None:
     session = lenient.session()
     lenient.client().declare("q", arguments={"x-max-length": 0, "x-overflow": "reject-publish"})
     session.call(x.TxSelect())

@@ -26,7 +26,7 @@ def _subscribed(server: Server, **arguments: object) -> Session:
 
 
 @pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
-def test_what_a_get_leaves_behind_goes_on(server: Server) -> None:
+def test_subscription_receives_next_message_after_get_removes_too_large_message(server: Server) -> None:
     session = _subscribed(server)
     got = server.client().get("q", no_ack=True)
     assert got is not None and got.body == _LARGE
@@ -34,7 +34,7 @@ def test_what_a_get_leaves_behind_goes_on(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
-def test_what_is_behind_something_acquired_goes_on(server: Server) -> None:
+def test_subscription_receives_next_message_after_browser_acquires_too_large_message(server: Server) -> None:
     session = _subscribed(server)
     browser = server.session(b"browser")
     browser.subscribe(acquire_mode=1, credit=1)
@@ -43,14 +43,14 @@ def test_what_is_behind_something_acquired_goes_on(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
-def test_what_is_behind_something_that_expires_goes_on(server: Server) -> None:
+def test_subscription_receives_next_message_after_too_large_message_expires(server: Server) -> None:
     session = _subscribed(server)
     server.advance(1)
     assert session.bodies() == [_SMALL]
 
 
 @pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
-def test_what_is_behind_something_taken_is_shown(server: Server) -> None:
+def test_browser_receives_next_message_after_too_large_message_is_taken(server: Server) -> None:
     browser = _subscribed(server, acquire_mode=1)
     server.session(b"other").subscribe(credit=1)
     assert browser.bodies() == [_SMALL]
@@ -58,7 +58,7 @@ def test_what_is_behind_something_taken_is_shown(server: Server) -> None:
 
 @pytest.mark.rule("0-10/execution.exception/correlates#code")
 @pytest.mark.rule("0-10/execution.exception/correlates#command")
-def test_a_session_that_fails_before_it_was_brought_up_to_date_says_why(server: Server) -> None:
+def test_exception_is_sent_before_client_sends_session_expected(server: Server) -> None:
     """The client is to say which commands it has; the exception does not wait for that."""
     session = server.open().session(b"s", timeout=100)
     session.declare("q")
@@ -76,7 +76,7 @@ def test_a_session_that_fails_before_it_was_brought_up_to_date_says_why(server: 
 
 @pytest.mark.rule("0-10/session.attach/force#attaches")
 @pytest.mark.rule("0-10/execution/ends-session#session")
-def test_a_session_that_has_failed_is_another_where_it_is_attached_by_force(server: Server) -> None:
+def test_forced_attach_of_failed_session_creates_new_session(server: Server) -> None:
     """Its client never heard of the exception, since it had lost the transport by then."""
     session = server.open().session(b"s", timeout=100)
     session.send(x.MessageCancel(destination="none"))
@@ -85,7 +85,7 @@ def test_a_session_that_has_failed_is_another_where_it_is_attached_by_force(serv
     assert again.query().queue == "q"
 
 
-def test_a_browser_goes_on_when_what_was_too_large_for_it_expires_behind_another(server: Server) -> None:
+def test_browser_receives_next_message_after_too_large_message_behind_another_expires(server: Server) -> None:
     session = server.session(b"publisher")
     session.declare("q")
     session.publish(b"1")
@@ -98,7 +98,7 @@ def test_a_browser_goes_on_when_what_was_too_large_for_it_expires_behind_another
     assert browser.bodies() == [b"3"]
 
 
-def test_a_browser_whose_credit_comes_back_skips_what_has_expired_behind_another(server: Server) -> None:
+def test_browser_with_restored_credit_skips_expired_message_behind_another(server: Server) -> None:
     session = server.session(b"publisher")
     session.declare("q")
     session.publish(b"1")
@@ -116,7 +116,7 @@ def test_a_browser_whose_credit_comes_back_skips_what_has_expired_behind_another
     assert browser.bodies() == [b"3"]
 
 
-def test_a_browser_that_has_ended_waits_for_nothing(server: Server) -> None:
+def test_cancel_of_waiting_browser_removes_its_timer(server: Server) -> None:
     session = server.session(b"publisher")
     session.declare("q")
     session.publish(b"x" * 500, ttl=60_000)

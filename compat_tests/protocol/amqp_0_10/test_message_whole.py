@@ -31,7 +31,7 @@ def depth(session: Session) -> int:
     return len(session.client.server.vhost.queues["q"].ready)
 
 
-def test_a_transfer_may_be_cut_anywhere(session: Session) -> None:
+def test_transfer_received_in_two_parts_cut_at_any_octet_is_queued(session: Session) -> None:
     whole = octets(session.client)
     for cut in range(1, len(whole)):
         session.client.send_bytes(whole[:cut])
@@ -45,7 +45,7 @@ def test_a_transfer_may_be_cut_anywhere(session: Session) -> None:
     assert bodies == {b"body"}
 
 
-def test_a_body_on_another_channel_is_that_of_another_command(session: Session) -> None:
+def test_body_on_another_channel_closes_connection_with_framing_error(session: Session) -> None:
     client = session.client
     client.session(b"other", channel=1)
     whole = octets(client)
@@ -54,7 +54,7 @@ def test_a_body_on_another_channel_is_that_of_another_command(session: Session) 
     client.expect_close(501)
 
 
-def test_a_header_on_another_channel_is_that_of_another_command(session: Session) -> None:
+def test_header_on_another_channel_closes_connection_with_framing_error(session: Session) -> None:
     client = session.client
     client.session(b"other", channel=1)
     command = 12 + len(COMMAND.encode())
@@ -62,7 +62,7 @@ def test_a_header_on_another_channel_is_that_of_another_command(session: Session
     client.expect_close(501)
 
 
-def test_a_transfer_cannot_begin_within_another_command(session: Session) -> None:
+def test_transfer_within_unfinished_command_closes_connection_with_framing_error(session: Session) -> None:
     client = session.client
     client.send_frame(COMMAND.encode(), flags=FIRST, kind=1, track=1)
     client.send_bytes(octets(client))
@@ -70,7 +70,9 @@ def test_a_transfer_cannot_begin_within_another_command(session: Session) -> Non
     assert depth(session) == 0
 
 
-def test_a_transfer_cannot_begin_within_a_command_that_has_no_octets_yet(session: Session) -> None:
+def test_transfer_within_unfinished_empty_command_closes_connection_with_framing_error(
+    session: Session,
+) -> None:
     client = session.client
     client.send_frame(b"", flags=FIRST & ~1, kind=1, track=1)
     client.send_bytes(octets(client))
@@ -78,7 +80,7 @@ def test_a_transfer_cannot_begin_within_a_command_that_has_no_octets_yet(session
     assert depth(session) == 0
 
 
-def test_without_a_command_point_nothing_is_carried_out(server: Server) -> None:
+def test_transfer_before_command_point_detaches_session_with_unknown_ids(server: Server) -> None:
     server.session(b"declares").declare("q")
     client = server.open()
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
@@ -88,7 +90,9 @@ def test_without_a_command_point_nothing_is_carried_out(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/session.command-point/newly-attached-transports#again")
-def test_on_each_transport_the_command_point_comes_first(server: Server) -> None:
+def test_transfer_before_command_point_on_new_transport_detaches_session_with_unknown_ids(
+    server: Server,
+) -> None:
     client = server.open()
     session = client.session(timeout=60)
     session.declare("q")
@@ -101,7 +105,9 @@ def test_on_each_transport_the_command_point_comes_first(server: Server) -> None
     assert not server.vhost.queues["q"].ready
 
 
-def test_behind_an_offset_the_beginning_of_a_transfer_is_wrong(server: Server) -> None:
+def test_start_of_transfer_after_nonzero_command_offset_closes_connection_with_framing_error(
+    server: Server,
+) -> None:
     client = server.open()
     session = client.session(timeout=60)
     session.declare("q")
@@ -115,7 +121,7 @@ def test_behind_an_offset_the_beginning_of_a_transfer_is_wrong(server: Server) -
     client.expect_close(501)
 
 
-def test_what_was_carried_out_before_is_not_carried_out_again(server: Server) -> None:
+def test_replayed_transfers_are_not_carried_out_again(server: Server) -> None:
     client = server.open()
     session = client.session(timeout=60)
     session.declare("q")
@@ -129,7 +135,7 @@ def test_what_was_carried_out_before_is_not_carried_out_again(server: Server) ->
     assert again.end.incoming.current == id_ + 2
 
 
-def test_the_rest_of_what_was_carried_out_is_not_taken_for_a_beginning(server: Server) -> None:
+def test_replayed_rest_of_transfer_is_not_carried_out_again(server: Server) -> None:
     client = server.open()
     session = client.session(timeout=60)
     session.declare("q")
@@ -145,7 +151,7 @@ def test_the_rest_of_what_was_carried_out_is_not_taken_for_a_beginning(server: S
 
 
 @pytest.mark.rule("0-10/session.command-point/nonzero-offset")
-def test_the_rest_of_an_earlier_transfer_is_not_that_of_the_incomplete_one(session: Session) -> None:
+def test_rest_of_earlier_transfer_does_not_complete_unfinished_transfer(session: Session) -> None:
     client, id_ = session.client, session.next_id
     whole = octets(client)
     client.send_bytes(whole)
@@ -159,7 +165,7 @@ def test_the_rest_of_an_earlier_transfer_is_not_that_of_the_incomplete_one(sessi
     assert depth(session) == 2
 
 
-def test_commands_that_were_left_out_are_passed_over(session: Session) -> None:
+def test_command_ids_of_session_gap_are_skipped(session: Session) -> None:
     id_ = session.next_id
     session.client.send_bytes(octets(session.client))
     session.control(c.SessionGap(commands=x.SequenceSet.of(id_ + 2)))
@@ -187,7 +193,7 @@ def watched() -> tuple[Session, Keeper]:
     return session, keeper
 
 
-def test_a_whole_transfer_is_handled_at_once_with_a_trace_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whole_transfer_is_handled_without_assembler_while_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     session, keeper = watched()
     whole = octets(session.client)
     monkeypatch.setattr(Assembler, "add", None)
@@ -198,7 +204,7 @@ def test_a_whole_transfer_is_handled_at_once_with_a_trace_too(monkeypatch: pytes
     assert names[-6:] == ["message.transfer", "header", "body"] * 2
 
 
-def test_a_whole_transfer_without_the_header_that_a_tap_keeps_has_no_routing_key() -> None:
+def test_transfer_with_header_withheld_by_tap_is_not_routed() -> None:
     session, keeper = watched()
     keeper.keeps = 0x0302
     session.client.send_bytes(octets(session.client) * 2)
@@ -206,7 +212,7 @@ def test_a_whole_transfer_without_the_header_that_a_tap_keeps_has_no_routing_key
     assert session.end.incoming.current == 2
 
 
-def test_a_whole_transfer_waits_for_the_body_that_a_tap_keeps() -> None:
+def test_transfer_waits_for_body_withheld_by_tap() -> None:
     session, keeper = watched()
     keeper.keeps = 0x0703
     whole = octets(session.client)

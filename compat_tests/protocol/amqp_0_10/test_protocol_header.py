@@ -12,7 +12,7 @@ from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
 @pytest.mark.rule("0-10/protocol-header/layout")
 @pytest.mark.rule("0-10/protocol-header/class-instance")
 @pytest.mark.rule("0-10/protocol-header/server-echo")
-def test_the_header_is_answered_with_the_same_header_before_start(server: Server) -> None:
+def test_protocol_header_is_echoed_before_connection_start(server: Server) -> None:
     client = server.dial()
     client.send_bytes(b"AMQP\x01\x01\x00\x0a")
     octets = client.take_bytes()
@@ -22,7 +22,7 @@ def test_the_header_is_answered_with_the_same_header_before_start(server: Server
 
 
 @pytest.mark.rule("0-10/protocol-header/layout")
-def test_nothing_is_said_before_the_header_is_whole(server: Server) -> None:
+def test_broker_sends_no_octets_before_protocol_header_is_complete(server: Server) -> None:
     client = server.dial()
     for octet in PROTOCOL_HEADER[:-1]:
         client.send_bytes(bytes([octet]))
@@ -39,7 +39,9 @@ def test_nothing_is_said_before_the_header_is_whole(server: Server) -> None:
     "header",
     [b"AMQP\x01\x01\x00\x0b", b"AMQP\x01\x02\x00\x0a", b"AMQP\x02\x01\x00\x0a", b"AMQQ\x01\x01\x00\x0a"],
 )
-def test_an_unknown_header_is_answered_with_a_known_one_and_the_end(server: Server, header: bytes) -> None:
+def test_unknown_protocol_header_is_answered_with_protocol_header_and_connection_ends(
+    server: Server, header: bytes
+) -> None:
     client = server.dial()
     client.send_bytes(header)
     octets = client.take_bytes()

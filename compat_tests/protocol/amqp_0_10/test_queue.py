@@ -23,7 +23,7 @@ def exists(session: Session, name: str = "q") -> bool:
 @pytest.mark.rule("0-10/queue/name#longest")
 @pytest.mark.rule("0-10/queue/name#utf-8")
 @pytest.mark.parametrize("name", ["_x", "9", "q", "ö", "ü" * 127 + "u", "q" * 255, "a-b.c d"])
-def test_names_begin_with_a_letter_a_digit_or_an_underscore(session: Session, name: str) -> None:
+def test_queue_name_may_hold_utf_8_and_255_octets(session: Session, name: str) -> None:
     session.declare(name)
     assert exists(session, name)
 
@@ -33,7 +33,7 @@ def test_names_begin_with_a_letter_a_digit_or_an_underscore(session: Session, na
 @pytest.mark.rule("0-10/queue.declare/no-server-names#required")
 @pytest.mark.rule("0-10/queue.declare/no-server-names#none")
 @pytest.mark.parametrize("name", ["", None, "-x", ".x", " "])
-def test_other_names_are_illegal_by_the_text(spec: Server, name: str | None) -> None:
+def test_spec_personality_refuses_empty_or_invalid_queue_name(spec: Server, name: str | None) -> None:
     refused(spec.open(), x.QueueDeclare(queue=name), 531, "queue")
     assert not spec.vhost.queues
 
@@ -43,7 +43,9 @@ def test_other_names_are_illegal_by_the_text(spec: Server, name: str | None) -> 
 @pytest.mark.rule("0-10/queue.declare/no-server-names#none")
 @pytest.mark.deviates("0-10/queue.declare/no-server-names#required")
 @pytest.mark.parametrize("name", ["", None, "-x"])
-def test_other_names_are_names_to_qpid_and_none_is_made_up(lenient: Server, name: str | None) -> None:
+def test_default_personality_declares_queue_with_empty_or_unusual_name(
+    lenient: Server, name: str | None
+) -> None:
     session = lenient.session()
     session.call(x.QueueDeclare(queue=name))
     assert list(lenient.vhost.queues) == [name or ""]
@@ -52,26 +54,26 @@ def test_other_names_are_names_to_qpid_and_none_is_made_up(lenient: Server, name
 
 
 @pytest.mark.rule("0-10/queue.declare/queue-reserved-prefix#active")
-def test_reserved_names_cannot_be_declared_by_the_text(spec: Server) -> None:
+def test_spec_personality_refuses_declaration_of_reserved_queue_name(spec: Server) -> None:
     refused(spec.open(), x.QueueDeclare(queue="amq.mine"), 530, "queue")
     assert not spec.vhost.queues
 
 
 @pytest.mark.deviates("0-10/queue.declare/queue-reserved-prefix#active")
-def test_reserved_names_are_names_to_qpid(lenient: Server) -> None:
+def test_default_personality_accepts_declaration_of_reserved_queue_name(lenient: Server) -> None:
     session = lenient.session()
     session.call(x.QueueDeclare(queue="amq.mine"))
     assert exists(session, "amq.mine")
 
 
 @pytest.mark.rule("0-10/queue.declare/queue-reserved-prefix#passive")
-def test_a_queue_with_a_reserved_name_can_be_declared_passively(session: Session) -> None:
+def test_queue_with_reserved_name_can_be_declared_passively(session: Session) -> None:
     session.client.server.vhost.queues.declare("amq.theirs", reserved=True)
     session.call(x.QueueDeclare(queue="amq.theirs", passive=True))
     session.expect_nothing()
 
 
-def test_the_name_for_direct_replies_is_nobodys_queue(lenient: Server) -> None:
+def test_declaration_of_direct_reply_to_queue_fails_with_not_allowed(lenient: Server) -> None:
     refused(lenient.open(), x.QueueDeclare(queue="amq.rabbitmq.reply-to"), 530, "queue")
 
 
@@ -79,7 +81,7 @@ def test_the_name_for_direct_replies_is_nobodys_queue(lenient: Server) -> None:
 
 
 @pytest.mark.rule("0-10/queue/grammar")
-def test_a_queue_is_declared_asked_about_purged_and_deleted(session: Session) -> None:
+def test_queue_can_be_declared_queried_purged_and_deleted(session: Session) -> None:
     session.declare("q")
     session.publish()
     assert session.query().message_count == 1
@@ -90,14 +92,14 @@ def test_a_queue_is_declared_asked_about_purged_and_deleted(session: Session) ->
 
 
 @pytest.mark.rule("0-10/queue.declare/minimum-queues")
-def test_three_hundred_queues_fit(session: Session) -> None:
+def test_three_hundred_queues_can_be_declared(session: Session) -> None:
     for number in range(300):
         session.declare(f"q{number}")
     assert all(exists(session, f"q{number}") for number in range(300))
 
 
 @pytest.mark.rule("0-10/queue.declare/passive-passive")
-def test_a_passive_declaration_needs_the_queue(client: Client) -> None:
+def test_passive_declaration_of_missing_queue_fails_with_not_found(client: Client) -> None:
     session = client.session()
     session.declare("q")
     session.call(x.QueueDeclare(queue="q", passive=True))
@@ -109,14 +111,14 @@ def test_a_passive_declaration_needs_the_queue(client: Client) -> None:
 @pytest.mark.rule("0-10/queue.declare/durable-types#transient")
 @pytest.mark.rule("0-10/queue.declare/durable-pre-existence")
 @pytest.mark.parametrize("durable", [False, True])
-def test_whether_a_queue_is_durable_is_settled_once(session: Session, durable: bool) -> None:
+def test_redeclaration_does_not_change_durability_of_queue(session: Session, durable: bool) -> None:
     session.declare("q", durable=durable)
     session.declare("q", durable=not durable)
     assert session.query().durable is durable
 
 
 @pytest.mark.rule("0-10/queue.declare/durable-types#transient")
-def test_transient_queues_are_there_where_0_9_1_has_none_any_more() -> None:
+def test_transient_queue_can_be_declared_in_rabbitmq_4_3() -> None:
     session = Server("rabbitmq-4.3").session()
     session.declare("q")
     assert session.query().durable is False
@@ -124,7 +126,7 @@ def test_transient_queues_are_there_where_0_9_1_has_none_any_more() -> None:
 
 @pytest.mark.rule("0-10/queue.declare/durable-persistence")
 @pytest.mark.parametrize("crash", [False, True])
-def test_durable_queues_survive(server: Server, crash: bool) -> None:
+def test_durable_queue_and_its_persistent_message_survive_restart(server: Server, crash: bool) -> None:
     session = server.session()
     session.declare("q", durable=True)
     session.declare("transient")
@@ -140,7 +142,7 @@ def test_durable_queues_survive(server: Server, crash: bool) -> None:
 
 @pytest.mark.rule("0-10/queue.declare/auto-delete-pre-existence")
 @pytest.mark.parametrize("auto_delete", [False, True])
-def test_whether_a_queue_deletes_itself_is_settled_once(session: Session, auto_delete: bool) -> None:
+def test_redeclaration_does_not_change_auto_delete_of_queue(session: Session, auto_delete: bool) -> None:
     session.declare("q", auto_delete=auto_delete)
     session.declare("q", auto_delete=not auto_delete)
     assert session.query().auto_delete is auto_delete
@@ -150,7 +152,7 @@ def test_whether_a_queue_deletes_itself_is_settled_once(session: Session, auto_d
 
 
 @pytest.mark.rule("0-10/queue.declare/auto-delete-last-consumer")
-def test_an_auto_delete_queue_goes_with_its_last_subscription(session: Session) -> None:
+def test_auto_delete_queue_is_deleted_with_its_last_subscription(session: Session) -> None:
     session.declare("q", auto_delete=True)
     session.subscribe(destination="one")
     session.subscribe(destination="two")
@@ -161,7 +163,7 @@ def test_an_auto_delete_queue_goes_with_its_last_subscription(session: Session) 
 
 
 @pytest.mark.rule("0-10/queue.declare/auto-delete-last-consumer")
-def test_an_auto_delete_queue_goes_with_the_session_that_took_from_it(client: Client) -> None:
+def test_auto_delete_queue_is_deleted_when_session_of_subscriber_ends(client: Client) -> None:
     session, other = client.session(), client.session(b"other", channel=1)
     other.declare("q", auto_delete=True)
     other.subscribe()
@@ -170,7 +172,7 @@ def test_an_auto_delete_queue_goes_with_the_session_that_took_from_it(client: Cl
 
 
 @pytest.mark.rule("0-10/queue.declare/auto-delete-never-used")
-def test_an_auto_delete_queue_that_was_never_used_stays(server: Server) -> None:
+def test_auto_delete_queue_never_subscribed_is_not_deleted(server: Server) -> None:
     client = server.open()
     session, other = client.session(), client.session(b"other", channel=1)
     other.declare("q", auto_delete=True)
@@ -183,26 +185,26 @@ def test_an_auto_delete_queue_that_was_never_used_stays(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/queue.declare/arguments-unknown-argument")
-def test_unknown_arguments_are_refused_by_the_text(spec: Server) -> None:
+def test_spec_personality_refuses_unknown_queue_arguments_with_540(spec: Server) -> None:
     refused(spec.open(), x.QueueDeclare(queue="q", arguments={"x-nope": 1}), 540, "arguments")
     assert not spec.vhost.queues
 
 
 @pytest.mark.deviates("0-10/queue.declare/arguments-unknown-argument")
-def test_unknown_arguments_are_ignored_by_qpid(lenient: Server) -> None:
+def test_default_personality_accepts_unknown_queue_arguments(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q", arguments={"x-nope": 1})
     assert (session.query().arguments or {})["x-nope"] == 1
 
 
 @pytest.mark.rule("0-10/queue.declare/arguments-passive")
-def test_a_passive_declaration_ignores_arguments(session: Session) -> None:
+def test_passive_declaration_of_queue_ignores_arguments(session: Session) -> None:
     session.declare("q")
     session.call(x.QueueDeclare(queue="q", passive=True, arguments={"x-nope": 1}))
     session.expect_nothing()
 
 
-def test_the_brokers_own_arguments_mean_what_they_mean_in_0_9_1(server: Server) -> None:
+def test_x_message_ttl_and_x_max_length_arguments_apply_to_queue(server: Server) -> None:
     session = server.session()
     session.declare("ttl", arguments={"x-message-ttl": 1000})
     session.declare("short", arguments={"x-max-length": 2})
@@ -218,7 +220,7 @@ def test_the_brokers_own_arguments_mean_what_they_mean_in_0_9_1(server: Server) 
 
 @pytest.mark.parametrize("kind", ["quorum", "stream"])
 @pytest.mark.parametrize("text", [str, str.encode])
-def test_there_are_queues_of_every_type(server: Server, kind: str, text: Any) -> None:
+def test_quorum_and_stream_queues_can_be_declared(server: Server, kind: str, text: Any) -> None:
     session = server.session()
     session.declare("q", durable=True, arguments={"x-queue-type": text(kind)})
     assert server.vhost.queues["q"].type_name == kind
@@ -237,12 +239,14 @@ BAD_ARGUMENTS: list[dict[str, Any]] = [
 
 @pytest.mark.rule("0-10/encoding/domain-check#unsuitable")
 @pytest.mark.parametrize("arguments", BAD_ARGUMENTS, ids=str)
-def test_arguments_that_cannot_be_acted_on_are_invalid(client: Client, arguments: dict[str, Any]) -> None:
+def test_invalid_queue_arguments_fail_with_invalid_argument(
+    client: Client, arguments: dict[str, Any]
+) -> None:
     refused(client, x.QueueDeclare(queue="q", arguments=arguments), 542, "arguments")
     assert not client.server.vhost.queues
 
 
-def test_arguments_that_only_one_version_can_carry_are_told_all_the_same(lenient: Server) -> None:
+def test_queue_query_returns_arguments_declared_by_0_9_1_client(lenient: Server) -> None:
     older = lenient.client()
     sent = {"text": "x" * 70_000, "number": -(2**40), "table": {"a": [1, None]}}
     older.call(m.QueueDeclare(queue="older", arguments=sent), m.QueueDeclareOk)
@@ -254,7 +258,9 @@ def test_arguments_that_only_one_version_can_carry_are_told_all_the_same(lenient
     ("sent", "kept"),
     [(2**63, str(2**63)), (UUID(int=7), str(UUID(int=7))), (b"text", "text"), (b"\xff", b"\xff")],
 )
-def test_arguments_become_what_every_version_can_carry(lenient: Server, sent: Any, kept: Any) -> None:
+def test_queue_arguments_are_converted_to_types_of_all_protocol_versions(
+    lenient: Server, sent: Any, kept: Any
+) -> None:
     session = lenient.session()
     session.declare("q", arguments={"a": sent})
     assert (session.query().arguments or {})["a"] == kept
@@ -262,7 +268,7 @@ def test_arguments_become_what_every_version_can_carry(lenient: Server, sent: An
 
 
 @pytest.mark.parametrize("name", ["qpid.max_count", "qpid.max_size"])
-def test_arguments_of_apaches_brokers_are_for_clients_written_for_those(
+def test_only_default_personality_accepts_valid_qpid_queue_limits(
     lenient: Server, spec: Server, name: str
 ) -> None:
     for value in (-1, 1.5, "many"):
@@ -273,7 +279,7 @@ def test_arguments_of_apaches_brokers_are_for_clients_written_for_those(
 
 
 @pytest.mark.parametrize("passive", [False, True])
-def test_asking_for_a_queue_keeps_it_from_expiring(server: Server, passive: bool) -> None:
+def test_declaration_of_existing_queue_renews_its_x_expires(server: Server, passive: bool) -> None:
     session = server.session()
     session.declare("q", arguments={"x-expires": 10_000})
     server.advance(6)

@@ -55,7 +55,7 @@ BY_ACTION: list[tuple[str, str, Any]] = [
 
 @pytest.mark.parametrize(("action", "kind", "make"), BY_ACTION, ids=[each[2].NAME for each in BY_ACTION])
 @pytest.mark.parametrize("name", NAMES)
-def test_each_command_needs_its_permission(
+def test_queue_and_exchange_commands_require_their_permission(
     server: Server, action: str, kind: str, make: Any, name: str
 ) -> None:
     command = make(**{kind: name}, **({"type": "direct"} if make is x.ExchangeDeclare else {}))
@@ -66,7 +66,7 @@ def test_each_command_needs_its_permission(
 
 
 @pytest.mark.parametrize("make", [x.ExchangeBind, x.ExchangeUnbind])
-def test_binding_needs_write_on_the_queue_and_read_on_the_exchange(server: Server, make: Any) -> None:
+def test_bind_and_unbind_require_write_on_queue_and_read_on_exchange(server: Server, make: Any) -> None:
     if make is x.ExchangeUnbind:
         server.session(b"guest's").bind("w", "r", "k")
     login(server).call(make(queue="w", exchange="r", binding_key="k"))
@@ -75,7 +75,7 @@ def test_binding_needs_write_on_the_queue_and_read_on_the_exchange(server: Serve
     assert "write access to queue 'x'" in denied(server, make(queue="x", exchange="x", binding_key="k"))
 
 
-def test_binding_to_a_topic_exchange_needs_a_key_that_may_be_read(server: Server) -> None:
+def test_bind_to_topic_exchange_requires_read_permission_for_key(server: Server) -> None:
     session = login(server, read=".*")
     ann = server.state.access.users["ann"]
     ann.topic_permissions["/", "amq.topic"] = TopicPermission(read="^a")
@@ -85,7 +85,9 @@ def test_binding_to_a_topic_exchange_needs_a_key_that_may_be_read(server: Server
 
 
 @pytest.mark.parametrize("kind", ["queue", "exchange"])
-def test_an_alternate_exchange_needs_write_on_it_and_read_on_what_uses_it(server: Server, kind: str) -> None:
+def test_alternate_exchange_requires_write_on_exchange_and_read_on_declared_entity(
+    server: Server, kind: str
+) -> None:
     def declare(name: str, alternate: str) -> Command:
         if kind == "queue":
             return x.QueueDeclare(queue=name, alternate_exchange=alternate)
@@ -97,13 +99,13 @@ def test_an_alternate_exchange_needs_write_on_it_and_read_on_what_uses_it(server
     assert not {"cr3", "c2"} & {*server.vhost.queues, *server.vhost.exchanges}
 
 
-def test_a_dead_letter_exchange_needs_the_same(server: Server) -> None:
+def test_dead_letter_exchange_requires_write_on_exchange_and_read_on_queue(server: Server) -> None:
     login(server).call(x.QueueDeclare(queue="cr2", arguments={"x-dead-letter-exchange": "w"}))
     denied(server, x.QueueDeclare(queue="cr3", arguments={"x-dead-letter-exchange": "r"}))
     denied(server, x.QueueDeclare(queue="c2", arguments={"x-dead-letter-exchange": "w"}))
 
 
-def test_the_default_exchange_needs_the_same_where_arguments_name_it(server: Server) -> None:
+def test_default_exchange_in_arguments_requires_write_on_amq_default(server: Server) -> None:
     for command in (
         x.QueueDeclare(queue="cr2", arguments={"x-dead-letter-exchange": ""}),
         x.QueueDeclare(queue="cr2", arguments={"x-dead-letter-exchange": b""}),
@@ -114,7 +116,7 @@ def test_the_default_exchange_needs_the_same_where_arguments_name_it(server: Ser
         server.vhost.queues.pop("cr2", None)
 
 
-def test_an_alternate_exchange_in_the_arguments_does_not_hide_behind_the_field(server: Server) -> None:
+def test_alternate_exchange_argument_requires_write_beside_alternate_exchange_field(server: Server) -> None:
     arguments = {"alternate-exchange": "none"}
     command = x.ExchangeDeclare(exchange="cr2", type="direct", alternate_exchange="w", arguments=arguments)
     assert "write access to exchange 'none'" in denied(server, command)
@@ -132,7 +134,9 @@ ASKING: list[Any] = [
 
 @pytest.mark.parametrize("make", ASKING, ids=lambda make: make("").NAME)
 @pytest.mark.parametrize("needed", [False, True])
-def test_asking_needs_any_permission_where_the_personality_wants_one(make: Any, needed: bool) -> None:
+def test_query_and_passive_declaration_require_any_permission_if_personality_says_so(
+    make: Any, needed: bool
+) -> None:
     server = Server(replace(personality("rabbitmq-4.2"), passive_declare_needs_permission=needed))
     guest = server.session()
     for name in NAMES:
@@ -147,7 +151,7 @@ def test_asking_needs_any_permission_where_the_personality_wants_one(make: Any, 
         session.call(make("none"))
 
 
-def test_permission_is_asked_before_existence(server: Server) -> None:
+def test_permission_is_checked_before_existence(server: Server) -> None:
     for command in (x.QueueDelete(queue="x"), x.QueuePurge(queue="x"), x.ExchangeDelete(exchange="x")):
         denied(server, command)
 
@@ -156,7 +160,7 @@ def test_permission_is_asked_before_existence(server: Server) -> None:
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.2", "spec"])
-def test_there_are_only_so_many_queues(name: str) -> None:
+def test_queue_above_limit_of_virtual_host_fails_with_506(name: str) -> None:
     server = Server(name)
     session = server.session()
     session.declare("a")
@@ -186,7 +190,7 @@ class Notes(QuietTap):
         return found
 
 
-def test_the_tap_hears_of_entities(lenient: Server) -> None:
+def test_tap_receives_events_of_queues_exchanges_and_bindings(lenient: Server) -> None:
     session = lenient.session()
     connection = session.end.connection_name
     tap = lenient.state.tap = Notes()
@@ -209,7 +213,7 @@ def test_the_tap_hears_of_entities(lenient: Server) -> None:
     assert tap.of("queue deleted")["queue"] == "q"
 
 
-def test_a_refused_command_leaves_the_model_as_it_is(server: Server) -> None:
+def test_refused_declaration_creates_no_queue_or_exchange(server: Server) -> None:
     before = (dict(server.vhost.queues), dict(server.vhost.exchanges))
     client = server.open()
     refused(client, x.QueueDeclare(queue="new", alternate_exchange="missing"), 404, "alternate_exchange")

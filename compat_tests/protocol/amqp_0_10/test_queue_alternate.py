@@ -14,7 +14,9 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x
 @pytest.mark.rule("0-10/queue.declare/alternate-exchange-pre-existing-exchange#another")
 @pytest.mark.parametrize("passive", [False, True])
 @pytest.mark.parametrize("had", [None, "amq.fanout"])
-def test_another_alternate_exchange_is_not_allowed(client: Client, had: str | None, passive: bool) -> None:
+def test_redeclaration_of_queue_with_another_alternate_exchange_fails_with_not_allowed(
+    client: Client, had: str | None, passive: bool
+) -> None:
     session = client.session()
     session.declare("q", alternate_exchange=had)
     command = x.QueueDeclare(queue="q", passive=passive, alternate_exchange="amq.topic")
@@ -24,14 +26,16 @@ def test_another_alternate_exchange_is_not_allowed(client: Client, had: str | No
 
 @pytest.mark.rule("0-10/queue.declare/alternate-exchange-pre-existing-exchange#same")
 @pytest.mark.parametrize("again", [None, "", "amq.fanout"])
-def test_the_same_alternate_exchange_or_none_changes_nothing(session: Session, again: str | None) -> None:
+def test_redeclaration_of_queue_with_same_or_empty_alternate_exchange_keeps_alternate_exchange(
+    session: Session, again: str | None
+) -> None:
     session.declare("q", alternate_exchange="amq.fanout")
     session.declare("q", alternate_exchange=again)
     assert session.query().alternate_exchange == "amq.fanout"
 
 
 @pytest.mark.rule("0-10/queue.declare/alternate-exchange-unknown-exchange")
-def test_an_alternate_exchange_must_be_there(client: Client) -> None:
+def test_queue_declaration_with_missing_alternate_exchange_fails_with_not_found(client: Client) -> None:
     refused(client, x.QueueDeclare(queue="q", alternate_exchange="missing"), 404, "alternate_exchange")
     assert not client.server.vhost.queues
 
@@ -55,7 +59,7 @@ def test_rejected_messages_go_to_the_alternate_exchange(session: Session) -> Non
 
 @pytest.mark.rule("0-10/queue.declare/alternate-exchange-routing#orphaned")
 @pytest.mark.rule("0-10/queue.delete/orphans#alternate")
-def test_orphans_go_to_the_alternate_exchange_in_their_order(session: Session) -> None:
+def test_messages_of_deleted_queue_go_to_alternate_exchange_in_order(session: Session) -> None:
     alternate(session)
     for body in (b"1", b"2", b"3"):
         session.publish(body)
@@ -66,7 +70,9 @@ def test_orphans_go_to_the_alternate_exchange_in_their_order(session: Session) -
 
 @pytest.mark.rule("0-10/queue.declare/alternate-exchange-routing#leave")
 @pytest.mark.parametrize("bound", [False, True])
-def test_what_the_alternate_exchange_cannot_route_is_gone_all_the_same(session: Session, bound: bool) -> None:
+def test_message_of_deleted_queue_unroutable_in_alternate_exchange_is_dropped(
+    session: Session, bound: bool
+) -> None:
     session.declare("q", alternate_exchange="amq.fanout")
     if bound:
         session.bind("q", "amq.fanout")  # It is on its way out itself.
@@ -78,7 +84,7 @@ def test_what_the_alternate_exchange_cannot_route_is_gone_all_the_same(session: 
 
 
 @pytest.mark.rule("0-10/queue.delete/orphans#discarded")
-def test_orphans_of_a_queue_without_alternate_exchange_are_discarded(session: Session) -> None:
+def test_messages_of_deleted_queue_without_alternate_exchange_are_discarded(session: Session) -> None:
     session.declare("q")
     session.declare("other")
     session.bind("other", "amq.fanout")

@@ -18,7 +18,9 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 @pytest.mark.rule("0-10/queue/any-content#any")
 @pytest.mark.rule("0-10/queue/any-content#independently")
-def test_a_queue_takes_contents_of_every_class_and_each_class_takes_its_own(session: Session) -> None:
+def test_queue_delivers_messages_files_and_stream_messages_to_consumers_of_their_class(
+    session: Session,
+) -> None:
     session.declare("q")
     session.publish(b"message")
     publish_file(session, b"file", "q")

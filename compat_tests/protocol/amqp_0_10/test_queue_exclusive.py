@@ -40,7 +40,7 @@ USES: list[Command] = [
 @pytest.mark.rule("0-10/queue.declare/exclusive-per-session#sessions")
 @pytest.mark.parametrize("command", USES, ids=lambda each: each.NAME)
 @pytest.mark.parametrize("same_connection", [False, True])
-def test_an_exclusive_queue_is_locked_to_other_sessions(
+def test_exclusive_queue_is_locked_to_other_sessions(
     server: Server, command: Command, same_connection: bool
 ) -> None:
     client = server.open()
@@ -56,7 +56,7 @@ def test_an_exclusive_queue_is_locked_to_other_sessions(
 
 @pytest.mark.rule("0-10/queue.declare/exclusive-in-use#own")
 @pytest.mark.parametrize("command", USES, ids=lambda each: each.NAME)
-def test_its_own_session_may_use_it(session: Session, command: Command) -> None:
+def test_owner_session_may_use_its_exclusive_queue(session: Session, command: Command) -> None:
     session.declare("q", exclusive=True)
     session.bind("q", "amq.fanout")
     session.call(command)
@@ -64,7 +64,9 @@ def test_its_own_session_may_use_it(session: Session, command: Command) -> None:
 
 
 @pytest.mark.deviates("0-10/queue.declare/exclusive-in-use#passive")
-def test_others_may_ask_whether_it_is_there(lenient: Server) -> None:
+def test_default_personality_allows_passive_declaration_of_exclusive_queue_of_another_session(
+    lenient: Server,
+) -> None:
     lenient.session().declare("q", exclusive=True)
     other = lenient.session(b"other")
     other.call(x.QueueDeclare(queue="q", passive=True))
@@ -72,12 +74,14 @@ def test_others_may_ask_whether_it_is_there(lenient: Server) -> None:
 
 
 @pytest.mark.rule("0-10/queue.declare/exclusive-in-use#passive")
-def test_by_the_text_others_may_not(spec: Server) -> None:
+def test_spec_personality_refuses_passive_declaration_of_exclusive_queue_of_another_session(
+    spec: Server,
+) -> None:
     spec.session().declare("q", exclusive=True)
     locked(spec.open(), x.QueueDeclare(queue="q", passive=True))
 
 
-def test_anybody_may_send_to_it_and_ask_about_it(server: Server) -> None:
+def test_other_sessions_may_publish_to_and_query_exclusive_queue(server: Server) -> None:
     server.session().declare("q", exclusive=True)
     other = server.session(b"other")
     other.publish()
@@ -88,7 +92,7 @@ def test_anybody_may_send_to_it_and_ask_about_it(server: Server) -> None:
 @pytest.mark.rule("0-10/queue.declare/exclusive-types#exclusive")
 @pytest.mark.rule("0-10/queue.declare/exclusive-types#shared")
 @pytest.mark.parametrize("exclusive", [False, True])
-def test_queues_are_shared_or_exclusive(server: Server, exclusive: bool) -> None:
+def test_queue_is_shared_or_exclusive_as_declared(server: Server, exclusive: bool) -> None:
     session = server.session()
     session.declare("q", exclusive=exclusive)
     assert session.query().exclusive is exclusive
@@ -96,7 +100,7 @@ def test_queues_are_shared_or_exclusive(server: Server, exclusive: bool) -> None
         server.session(b"other").declare("q")
 
 
-def test_who_asks_passively_for_exclusive_access_must_have_it(client: Client) -> None:
+def test_passive_exclusive_declaration_of_shared_queue_fails_with_resource_locked(client: Client) -> None:
     session = client.session()
     session.declare("q")
     locked(client, x.QueueDeclare(queue="q", exclusive=True, passive=True))
@@ -104,7 +108,7 @@ def test_who_asks_passively_for_exclusive_access_must_have_it(client: Client) ->
 
 
 @pytest.mark.parametrize("taker", ["other", "own", None])
-def test_a_shared_queue_becomes_exclusive_unless_others_take_from_it(
+def test_shared_queue_becomes_exclusive_unless_another_session_is_subscribed(
     client: Client, taker: str | None
 ) -> None:
     session, other = client.session(), client.session(b"other", channel=1)
@@ -123,7 +127,7 @@ def test_a_shared_queue_becomes_exclusive_unless_others_take_from_it(
     session.call(x.QueuePurge(queue="q"))
 
 
-def test_queues_that_are_never_exclusive_cannot_be_made_so(client: Client) -> None:
+def test_exclusive_redeclaration_of_quorum_queue_fails_with_resource_locked(client: Client) -> None:
     session = client.session()
     session.declare("q", durable=True, arguments={"x-queue-type": "quorum"})
     locked(client, x.QueueDeclare(queue="q", exclusive=True))
@@ -150,7 +154,7 @@ ENDS = [end_by_detach, end_by_exception, end_by_loss]
 
 @pytest.mark.rule("0-10/queue.declare/auto-delete-exclusive")
 @pytest.mark.parametrize("end", ENDS)
-def test_an_exclusive_auto_delete_queue_goes_with_its_session(server: Server, end: Any) -> None:
+def test_exclusive_auto_delete_queue_is_deleted_with_its_session(server: Server, end: Any) -> None:
     session = server.session()
     session.declare("q", exclusive=True, auto_delete=True)
     session.subscribe()
@@ -165,7 +169,9 @@ def test_an_exclusive_auto_delete_queue_goes_with_its_session(server: Server, en
 @pytest.mark.rule("0-10/queue.declare/exclusive-per-session#until")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("exclusive", [False, True])
-def test_another_exclusive_queue_stays_for_all(server: Server, end: Any, exclusive: bool) -> None:
+def test_exclusive_queue_without_auto_delete_becomes_available_when_its_session_ends(
+    server: Server, end: Any, exclusive: bool
+) -> None:
     session = server.session()
     session.declare("q", exclusive=True)
     session.publish(b"left behind")
@@ -179,7 +185,7 @@ def test_another_exclusive_queue_stays_for_all(server: Server, end: Any, exclusi
 
 
 @pytest.mark.rule("0-10/queue.declare/exclusive-per-session#until")
-def test_a_session_that_is_kept_keeps_its_queue(server: Server) -> None:
+def test_detached_session_keeps_its_exclusive_queue_until_timeout(server: Server) -> None:
     session = server.open().session(timeout=60)
     session.declare("q", exclusive=True)
     session.client.drop()
@@ -189,7 +195,7 @@ def test_a_session_that_is_kept_keeps_its_queue(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/queue.declare/durable-persistence")
-def test_a_durable_exclusive_queue_survives_its_owner(server: Server) -> None:
+def test_durable_exclusive_queue_survives_restart_unless_auto_delete(server: Server) -> None:
     session = server.session()
     session.declare("q", durable=True, exclusive=True)
     session.declare("auto", durable=True, exclusive=True, auto_delete=True)
@@ -204,7 +210,7 @@ def test_a_durable_exclusive_queue_survives_its_owner(server: Server) -> None:
 # --- clients of other versions -----------------------------------------------------------------------
 
 
-def test_exclusive_queues_are_locked_across_versions(server: Server) -> None:
+def test_exclusive_queues_are_locked_across_protocol_versions(server: Server) -> None:
     session = server.session()
     session.declare("newer", exclusive=True)
     older = server.client()
@@ -217,7 +223,7 @@ def test_exclusive_queues_are_locked_across_versions(server: Server) -> None:
     older.call(m.QueuePurge(queue="newer"), m.QueuePurgeOk)
 
 
-def test_a_queue_declared_in_one_version_is_there_in_the_other(server: Server) -> None:
+def test_queue_declared_by_0_10_can_be_used_and_deleted_by_0_9_1(server: Server) -> None:
     session, older = server.session(), server.client()
     session.declare("q")
     older.call(m.QueueDeclare(queue="q", passive=True), m.QueueDeclareOk)
@@ -228,7 +234,7 @@ def test_a_queue_declared_in_one_version_is_there_in_the_other(server: Server) -
     assert not server.vhost.queues
 
 
-def test_a_queue_of_0_9_1_that_a_session_claims_outlives_the_session(server: Server) -> None:
+def test_0_9_1_queue_made_exclusive_by_session_is_shared_after_session_ends(server: Server) -> None:
     older, session = server.client(), server.session()
     older.declare("q")
     session.call(x.QueueDeclare(queue="q", exclusive=True))

@@ -30,22 +30,24 @@ def exists(session: Session) -> bool:
     ],
     ids=str,
 )
-def test_what_cannot_be_acted_on_is_invalid(lenient: Server, arguments: dict[str, Any]) -> None:
+def test_invalid_qpid_queue_arguments_fail_with_invalid_argument(
+    lenient: Server, arguments: dict[str, Any]
+) -> None:
     exception = lenient.session().fails(x.QueueDeclare(queue="q", arguments=arguments), 542)
     assert next(iter(arguments)) in (exception.description or "")
     assert "q" not in lenient.vhost.queues
 
 
-def test_the_text_does_not_know_them(spec: Server) -> None:
+def test_spec_personality_refuses_qpid_queue_arguments_with_540(spec: Server) -> None:
     spec.session().fails(x.QueueDeclare(queue="q", arguments={"qpid.max_count": 1}), 540)
 
 
-def test_a_query_tells_what_was_asked_for(session: Session) -> None:
+def test_queue_query_returns_qpid_argument_as_declared(session: Session) -> None:
     session.declare(arguments={"qpid.max_count": "3"})
     assert (session.query().arguments or {})["qpid.max_count"] == "3"
 
 
-def test_what_is_too_much_is_refused(session: Session) -> None:
+def test_transfer_above_qpid_max_count_fails_with_506(session: Session) -> None:
     session.declare(arguments={"qpid.max_count": 1})
     session.publish(b"1")
     command = x.MessageTransfer()
@@ -53,7 +55,7 @@ def test_what_is_too_much_is_refused(session: Session) -> None:
     session.fails(command, 506, header=header, body=b"2")
 
 
-def test_a_ring_makes_room(session: Session) -> None:
+def test_qpid_ring_policy_drops_oldest_message_above_max_count(session: Session) -> None:
     session.declare(arguments={"qpid.max_count": 2, "qpid.policy_type": "ring"})
     for body in (b"1", b"2", b"3"):
         session.publish(body)
@@ -61,7 +63,7 @@ def test_a_ring_makes_room(session: Session) -> None:
     assert session.bodies() == [b"2", b"3"]
 
 
-def test_numbers_are_in_a_header(session: Session) -> None:
+def test_qpid_queue_msg_sequence_numbers_messages_in_header(session: Session) -> None:
     session.declare(arguments={"qpid.queue_msg_sequence": "n"})
     session.publish(b"1")
     session.publish(b"2", message=structs.MessageProperties(application_headers={"h": "x"}, app_id=b"a"))
@@ -72,7 +74,7 @@ def test_numbers_are_in_a_header(session: Session) -> None:
     assert second.message.app_id == b"a"
 
 
-def test_local_is_what_comes_over_the_same_connection(lenient: Server) -> None:
+def test_no_local_queue_drops_messages_published_over_connection_of_owner(lenient: Server) -> None:
     client = lenient.open()
     owner, beside = client.session(b"owner"), client.session(b"beside", channel=1)
     owner.declare("q", exclusive=True, auto_delete=True, arguments={"no-local": "true"})
@@ -86,7 +88,7 @@ def test_local_is_what_comes_over_the_same_connection(lenient: Server) -> None:
     assert owner.query().message_count == 0
 
 
-def test_a_queue_may_outlive_its_session(lenient: Server) -> None:
+def test_qpid_auto_delete_timeout_keeps_queue_after_its_session_ends(lenient: Server) -> None:
     owner = lenient.session(b"owner")
     owner.declare("q", exclusive=True, auto_delete=True, arguments={"qpid.auto_delete_timeout": 3})
     owner.publish(b"kept")
@@ -98,7 +100,7 @@ def test_a_queue_may_outlive_its_session(lenient: Server) -> None:
     assert not exists(other)
 
 
-def test_groups_follow_sessions(lenient: Server) -> None:
+def test_message_group_stays_with_session_until_session_ends(lenient: Server) -> None:
     first, second = lenient.session(b"first"), lenient.session(b"second")
     first.declare("q", arguments={"qpid.group_header_key": "g", "qpid.shared_msg_group": 1})
     for body in (b"a1", b"a2", b"b1"):
@@ -112,7 +114,7 @@ def test_groups_follow_sessions(lenient: Server) -> None:
     assert [(each.body, each.redelivered) for each in again] == [(b"a1", True), (b"a2", False)]
 
 
-def test_to_0_9_1_they_mean_nothing(lenient: Server) -> None:
+def test_qpid_arguments_of_queue_declared_by_0_9_1_are_ignored(lenient: Server) -> None:
     client = lenient.client()
     client.declare("q", arguments={"qpid.max_count": "none"})
     client.fill("q", b"1")

@@ -16,7 +16,7 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 @pytest.mark.deviates("0-10/queue.delete/queue-empty-name#code")
 @pytest.mark.parametrize("name", ["", None])
 @pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 404), ("spec", 542)])
-def test_deleting_no_queue_is_an_error(personality: str, code: int, name: str | None) -> None:
+def test_queue_delete_without_queue_name_fails(personality: str, code: int, name: str | None) -> None:
     refused(Server(personality).open(), x.QueueDelete(queue=name), code, "queue")
 
 
@@ -25,14 +25,16 @@ def test_deleting_no_queue_is_an_error(personality: str, code: int, name: str | 
 @pytest.mark.deviates("0-10/queue.purge/queue-empty-name#code")
 @pytest.mark.parametrize("name", ["", None])
 @pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 531), ("spec", 542)])
-def test_purging_no_queue_is_an_error(personality: str, code: int, name: str | None) -> None:
+def test_queue_purge_without_queue_name_fails(personality: str, code: int, name: str | None) -> None:
     refused(Server(personality).open(), x.QueuePurge(queue=name), code, "queue")
 
 
 @pytest.mark.rule("0-10/queue.delete/queue-queue-exists")
 @pytest.mark.rule("0-10/queue.purge/queue-queue-exists")
 @pytest.mark.parametrize("kind", [x.QueueDelete, x.QueuePurge])
-def test_a_queue_that_is_not_there(client: Client, kind: type[x.QueueDelete] | type[x.QueuePurge]) -> None:
+def test_delete_and_purge_of_missing_queue_fail_with_not_found(
+    client: Client, kind: type[x.QueueDelete] | type[x.QueuePurge]
+) -> None:
     refused(client, kind(queue="missing"), 404, "queue")
 
 
@@ -45,7 +47,7 @@ def kept(client: Client, command: Command) -> None:
 
 
 @pytest.mark.rule("0-10/queue.delete/if-unused-if-unused-flag")
-def test_if_unused_spares_a_queue_with_a_subscription(client: Client) -> None:
+def test_queue_delete_with_if_unused_fails_while_queue_has_subscription(client: Client) -> None:
     session = client.session()
     session.declare("q")
     session.subscribe()
@@ -56,7 +58,7 @@ def test_if_unused_spares_a_queue_with_a_subscription(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/queue.delete/if-empty-not-empty")
-def test_if_empty_spares_a_queue_with_a_message(client: Client) -> None:
+def test_queue_delete_with_if_empty_fails_while_queue_has_message(client: Client) -> None:
     session = client.session()
     session.declare("q")
     session.publish()
@@ -67,7 +69,7 @@ def test_if_empty_spares_a_queue_with_a_message(client: Client) -> None:
     assert not exists(session)
 
 
-def test_bindings_go_with_their_queue(session: Session) -> None:
+def test_deletion_of_queue_removes_its_bindings(session: Session) -> None:
     session.declare("q")
     session.bind("q", "amq.direct", "k")
     session.call(x.QueueDelete(queue="q"))
@@ -77,7 +79,7 @@ def test_bindings_go_with_their_queue(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/queue.purge/empty")
-def test_a_purged_queue_is_empty(session: Session) -> None:
+def test_purge_removes_all_ready_messages(session: Session) -> None:
     session.declare("q")
     for _ in range(5):
         session.publish()
@@ -87,7 +89,7 @@ def test_a_purged_queue_is_empty(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/queue.purge/pending-messages")
-def test_what_was_sent_and_not_accepted_is_not_purged(session: Session) -> None:
+def test_purge_does_not_remove_delivered_unaccepted_message(session: Session) -> None:
     session.declare("q")
     session.publish(b"held")
     session.publish(b"waits")
@@ -101,7 +103,7 @@ def test_what_was_sent_and_not_accepted_is_not_purged(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/queue.purge/subscribers-stay")
-def test_subscriptions_survive_a_purge(session: Session) -> None:
+def test_subscription_receives_messages_after_purge(session: Session) -> None:
     session.declare("q")
     session.subscribe()
     session.call(x.QueuePurge(queue="q"))
@@ -114,7 +116,7 @@ def test_subscriptions_survive_a_purge(session: Session) -> None:
 
 @pytest.mark.rule("0-10/queue.query/result#declaration")
 @pytest.mark.rule("0-10/queue.query/result#counts")
-def test_what_a_query_tells(session: Session) -> None:
+def test_queue_query_returns_declaration_and_counts(session: Session) -> None:
     arguments = {"x-max-length": 10, "x-overflow": "reject-publish"}
     session.declare(
         "q",
@@ -136,7 +138,7 @@ def test_what_a_query_tells(session: Session) -> None:
 
 @pytest.mark.rule("0-10/queue.query/result#declaration")
 @pytest.mark.rule("0-10/queue.query/result#counts")
-def test_numbers_are_told_even_if_they_are_nought(session: Session) -> None:
+def test_queue_query_returns_false_and_zero_values(session: Session) -> None:
     session.declare("q")
     found = session.query()
     assert (found.durable, found.exclusive, found.auto_delete) == (False, False, False)
@@ -145,7 +147,7 @@ def test_numbers_are_told_even_if_they_are_nought(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/queue.query/result#counts")
-def test_messages_that_are_held_do_not_count(session: Session) -> None:
+def test_queue_query_does_not_count_unaccepted_messages(session: Session) -> None:
     session.declare("q")
     session.publish()
     session.publish()
@@ -157,7 +159,7 @@ def test_messages_that_are_held_do_not_count(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/queue.query/missing")
-def test_a_query_for_what_is_missing_is_no_error(session: Session) -> None:
+def test_queue_query_of_missing_queue_returns_empty_result(session: Session) -> None:
     found = session.query("missing")
     assert found == structs.QueueQueryResult()
     assert exchange_exists(session, "amq.direct")

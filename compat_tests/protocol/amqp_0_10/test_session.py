@@ -21,13 +21,13 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import Control
 
 @pytest.mark.rule("0-10/session.attach/reply#success")
 @pytest.mark.rule("0-10/session.attached/name")
-def test_attached_echoes_the_name(client: Client) -> None:
+def test_session_attached_echoes_session_name(client: Client) -> None:
     for channel, name in enumerate([b"plain", b"", bytes(range(256))]):
         assert (client.call(c.SessionAttach(name=name), c.SessionAttached, channel).name or b"") == name
 
 
 @pytest.mark.rule("0-10/session.attach/idempotence")
-def test_a_session_may_be_attached_again_where_it_is(client: Client) -> None:
+def test_repeated_session_attach_on_same_channel_keeps_session(client: Client) -> None:
     session = client.session(b"s")
     session.declare("q", exclusive=True, auto_delete=True)
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
@@ -38,7 +38,9 @@ def test_a_session_may_be_attached_again_where_it_is(client: Client) -> None:
 @pytest.mark.rule("0-10/session.attach/reply#failure")
 @pytest.mark.rule("0-10/session.attach/one-transport-per-session")
 @pytest.mark.rule("0-10/session/detach-code-session-busy")
-def test_a_session_has_one_transport(server: Server, client: Client) -> None:
+def test_attach_of_session_attached_elsewhere_is_refused_with_session_busy(
+    server: Server, client: Client
+) -> None:
     session = client.session(b"s")
     for other, channel in ((client, 1), (server.open(), 0)):
         detached = other.call(c.SessionAttach(name=b"s"), c.SessionDetached, channel)
@@ -49,7 +51,7 @@ def test_a_session_has_one_transport(server: Server, client: Client) -> None:
 @pytest.mark.rule("0-10/session.attach/reply#failure")
 @pytest.mark.rule("0-10/session.attach/one-session-per-transport")
 @pytest.mark.rule("0-10/session/detach-code-transport-busy")
-def test_a_transport_has_one_session(client: Client) -> None:
+def test_attach_on_channel_of_another_session_is_refused_with_transport_busy(client: Client) -> None:
     session = client.session(b"s")
     detached = client.call(c.SessionAttach(name=b"other"), c.SessionDetached)
     assert (detached.name, detached.code) == (b"other", DetachCode.TRANSPORT_BUSY)
@@ -60,7 +62,7 @@ def test_a_transport_has_one_session(client: Client) -> None:
 @pytest.mark.rule("0-10/session.attach/force#detaches")
 @pytest.mark.rule("0-10/session.attach/force#attaches")
 @pytest.mark.rule("0-10/session.detached/spontaneous")
-def test_force_takes_a_session_from_its_other_transport(server: Server, client: Client) -> None:
+def test_forced_attach_moves_session_from_its_other_transport(server: Server, client: Client) -> None:
     session = client.session(b"s")
     session.declare("q", exclusive=True, auto_delete=True)
     other = server.open()
@@ -75,7 +77,7 @@ def test_force_takes_a_session_from_its_other_transport(server: Server, client: 
 
 @pytest.mark.rule("0-10/session/name#scoped")
 @pytest.mark.rule("0-10/session.attach/scoping")
-def test_names_belong_to_users(server: Server, client: Client) -> None:
+def test_equal_session_names_of_two_users_name_separate_sessions(server: Server, client: Client) -> None:
     server.state.access.add(User("two", "two", (), {"/": Permission()}))
     client.session(b"s")
     server.open(user="two", password="two").session(b"s")
@@ -83,14 +85,14 @@ def test_names_belong_to_users(server: Server, client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/frame/channel-range#zero")
-def test_channel_zero_is_a_channel_like_others(client: Client) -> None:
+def test_channel_zero_carries_session_like_other_channels(client: Client) -> None:
     zero, nine = client.session(b"zero", 0), client.session(b"nine", 9)
     zero.declare("a")
     nine.declare("b")
     assert zero.query("b").queue == "b"
 
 
-def test_who_loses_a_session_learns_first_what_is_completed(server: Server, client: Client) -> None:
+def test_session_completed_is_sent_before_detached_on_forced_attach(server: Server, client: Client) -> None:
     client.session(b"s", 1)
     declared = client.command_bytes(x.QueueDeclare(queue="q"), 1)
     by_force = control_frame(2, c.SessionAttach(name=b"s", force=True).encode())
@@ -111,7 +113,9 @@ def test_who_loses_a_session_learns_first_what_is_completed(server: Server, clie
     [c.SessionFlush(completed=True), c.SessionCommandPoint(command_id=0), c.SessionRequestTimeout(timeout=1)],
     ids=lambda control: control.NAME,
 )
-def test_controls_without_a_session_are_answered_with_detached(client: Client, control: Control) -> None:
+def test_session_control_without_session_is_answered_with_not_attached(
+    client: Client, control: Control
+) -> None:
     assert client.call(control, c.SessionDetached, 3).code == DetachCode.NOT_ATTACHED
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached, 3)
     client.send_command(x.ExecutionSync(), 3)
@@ -122,7 +126,7 @@ def test_controls_without_a_session_are_answered_with_detached(client: Client, c
 
 @pytest.mark.rule("0-10/session/attachment#answered")
 @pytest.mark.rule("0-10/session/attachment#discarded")
-def test_commands_without_a_session_are_answered_alike(server: Server, client: Client) -> None:
+def test_command_without_session_is_answered_with_not_attached(server: Server, client: Client) -> None:
     client.send_command(x.QueueDeclare(queue="q"), 3)
     assert client.expect(c.SessionDetached, 3).code == DetachCode.NOT_ATTACHED
     assert "q" not in server.vhost.queues
@@ -131,25 +135,25 @@ def test_commands_without_a_session_are_answered_alike(server: Server, client: C
 @pytest.mark.rule("0-10/session.detach/confirmed")
 @pytest.mark.rule("0-10/session/detach-code-normal")
 @pytest.mark.rule("0-10/session.detached/reason")
-def test_detach_is_confirmed(session: Session) -> None:
+def test_session_detach_is_confirmed_with_code_normal(session: Session) -> None:
     detached = session.detach()
     assert (detached.name, detached.code) == (b"s", DetachCode.NORMAL)
 
 
 @pytest.mark.rule("0-10/session.detach/name")
-def test_a_detach_of_another_session_detaches_none(client: Client) -> None:
+def test_detach_of_another_session_is_answered_with_not_attached(client: Client) -> None:
     session = client.session(b"s")
     assert client.call(c.SessionDetach(name=b"other"), c.SessionDetached).code == DetachCode.NOT_ATTACHED
     session.declare("q")
 
 
-def test_the_channel_is_free_after_a_detach(client: Client) -> None:
+def test_channel_may_be_used_again_after_detach(client: Client) -> None:
     client.session(b"s").detach()
     client.session(b"t").declare("q")
 
 
-def test_what_was_done_is_completed_before_the_end(client: Client) -> None:
-    """A client may say all it has to say at once."""
+def test_command_is_completed_before_session_detached_and_connection_close_ok(client: Client) -> None:
+    """The client sends the command and the end in one piece."""
     client.session(b"s")
     declared = client.command_bytes(x.QueueDeclare(queue="q"))
     client.send_bytes(declared + control_frame(0, c.SessionDetach(name=b"s").encode()))
@@ -168,7 +172,7 @@ def test_what_was_done_is_completed_before_the_end(client: Client) -> None:
 @pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#reported")
 @pytest.mark.rule("0-10/session.timeout/granted#one-reply")
 @pytest.mark.rule("0-10/session.request-timeout/either-side")
-def test_each_request_is_granted(client: Client) -> None:
+def test_each_requested_session_timeout_is_granted(client: Client) -> None:
     session = client.session()
     for seconds in (30, 10, 0):
         client.send(c.SessionRequestTimeout(timeout=seconds))
@@ -180,9 +184,7 @@ def test_each_request_is_granted(client: Client) -> None:
 @pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#reported")
 @pytest.mark.rule("0-10/session.timeout/granted#value")
 @pytest.mark.parametrize("seconds", [30, 10])
-def test_what_was_granted_is_how_long_the_session_is_kept(
-    server: Server, client: Client, seconds: int
-) -> None:
+def test_session_is_kept_for_its_granted_timeout(server: Server, client: Client, seconds: int) -> None:
     session = client.session(b"s", timeout=60)
     session.declare("q", exclusive=True, auto_delete=True)
     client.send(c.SessionRequestTimeout(timeout=seconds))
@@ -198,7 +200,7 @@ def test_what_was_granted_is_how_long_the_session_is_kept(
 @pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#largest")
 @pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#reported")
 @pytest.mark.parametrize("asked", [61, 0xFFFFFFFF, None])
-def test_no_session_is_kept_for_longer_than_the_broker_allows(asked: int | None) -> None:
+def test_granted_session_timeout_is_limited_by_broker(asked: int | None) -> None:
     known = personality("rabbitmq-4.3")
     choices = replace(known.extension(Amqp010Choices), longest_session_timeout=60)
     server = Server(replace(known, extensions={Amqp010Choices: choices}))
@@ -214,7 +216,7 @@ def test_no_session_is_kept_for_longer_than_the_broker_allows(asked: int | None)
 
 
 @pytest.mark.rule("0-10/session.timeout/granted#absent")
-def test_a_session_that_is_kept_for_ever_is_told_so(client: Client) -> None:
+def test_unlimited_session_timeout_is_granted_without_value(client: Client) -> None:
     session = client.session(timeout=60)
     client.send(c.SessionRequestTimeout())
     assert session.expect(c.SessionTimeout).timeout is None
@@ -223,7 +225,7 @@ def test_a_session_that_is_kept_for_ever_is_told_so(client: Client) -> None:
 
 @pytest.mark.rule("0-10/session.request-timeout/unset")
 @pytest.mark.rule("0-10/session.timeout/granted#absent")
-def test_without_a_value_the_session_is_kept_for_ever(server: Server, client: Client) -> None:
+def test_session_with_unlimited_timeout_is_kept(server: Server, client: Client) -> None:
     session = client.session(b"s", timeout=None)
     session.declare("q", exclusive=True, auto_delete=True)
     client.drop()
@@ -232,7 +234,7 @@ def test_without_a_value_the_session_is_kept_for_ever(server: Server, client: Cl
 
 
 @pytest.mark.rule("0-10/session.request-timeout/meaning")
-def test_a_detached_session_is_kept_for_its_timeout(server: Server, client: Client) -> None:
+def test_only_detached_session_ends_after_its_timeout(server: Server, client: Client) -> None:
     session = client.session(b"s", timeout=60)
     session.declare("q", exclusive=True, auto_delete=True)
     session.detach()
@@ -247,7 +249,7 @@ def test_a_detached_session_is_kept_for_its_timeout(server: Server, client: Clie
     assert not server.state.sessions
 
 
-def test_a_session_without_timeout_ends_with_its_transport(server: Server, client: Client) -> None:
+def test_session_without_timeout_ends_with_its_transport(server: Server, client: Client) -> None:
     client.session(b"s").declare("q", exclusive=True, auto_delete=True)
     client.drop()
     assert "q" not in server.vhost.queues
@@ -255,7 +257,9 @@ def test_a_session_without_timeout_ends_with_its_transport(server: Server, clien
 
 
 @pytest.mark.rule("0-10/message.subscribe/lifetime#session")
-def test_a_kept_session_keeps_its_subscriptions(server: Server, client: Client) -> None:
+def test_message_published_while_session_is_detached_is_delivered_after_attach(
+    server: Server, client: Client
+) -> None:
     session = client.session(b"s", timeout=60)
     session.declare("q")
     session.subscribe("q")
@@ -267,7 +271,7 @@ def test_a_kept_session_keeps_its_subscriptions(server: Server, client: Client) 
     assert b"while away" in [each.body for each in other.inbox]
 
 
-def test_a_restart_ends_all_sessions(server: Server, client: Client) -> None:
+def test_restart_ends_all_sessions(server: Server, client: Client) -> None:
     client.session(b"s", timeout=None)
     server.restart()
     assert not server.state.sessions
@@ -278,7 +282,9 @@ def test_a_restart_ends_all_sessions(server: Server, client: Client) -> None:
 
 @pytest.mark.rule("0-10/session.command-point/newly-attached-transports#new")
 @pytest.mark.rule("0-10/session/detach-code-unknown-ids")
-def test_commands_before_the_command_point_detach(server: Server, client: Client) -> None:
+def test_command_before_command_point_detaches_session_with_unknown_ids(
+    server: Server, client: Client
+) -> None:
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
     client.send_command(x.QueueDeclare(queue="q"))
     detached = client.expect(c.SessionDetached)
@@ -289,7 +295,7 @@ def test_commands_before_the_command_point_detach(server: Server, client: Client
 @pytest.mark.rule("0-10/session.command-point/numbering#id")
 @pytest.mark.rule("0-10/session/commands-numbered#commands")
 @pytest.mark.rule("0-10/session/commands-numbered#controls")
-def test_commands_are_numbered_from_the_command_point(client: Client) -> None:
+def test_commands_are_numbered_from_command_point(client: Client) -> None:
     session = client.session(at=1000)
     session.send(x.ExecutionSync())
     client.send(c.SessionFlush(completed=True))
@@ -310,14 +316,14 @@ def test_command_ids_wrap_around(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/session.command-point/zero-offset")
-def test_behind_offset_zero_a_command_begins(client: Client) -> None:
+def test_rest_of_command_after_offset_zero_closes_connection_with_framing_error(client: Client) -> None:
     client.session()
     client.send_frame(b"rest", flags=0x05, kind=1, track=1)
     client.expect_close(501)
 
 
 @pytest.mark.rule("0-10/session.command-point/nonzero-offset")
-def test_behind_another_offset_no_command_begins(client: Client) -> None:
+def test_start_of_command_after_nonzero_offset_closes_connection_with_framing_error(client: Client) -> None:
     session = client.session(timeout=None)
     whole = x.QueueDeclare(queue="q").encode()
     client.send_frame(whole[:3], flags=0x0E, kind=1, track=1)
@@ -328,7 +334,7 @@ def test_behind_another_offset_no_command_begins(client: Client) -> None:
 
 @pytest.mark.rule("0-10/session.command-point/numbering#offset")
 @pytest.mark.rule("0-10/session.command-point/nonzero-offset")
-def test_a_command_goes_on_where_it_was_cut(server: Server, client: Client) -> None:
+def test_command_cut_by_lost_transport_is_continued_at_command_offset(server: Server, client: Client) -> None:
     client.session(b"s", timeout=None)
     whole = x.QueueDeclare(queue="q").encode()
     client.send_frame(whole[:5], flags=0x0E, kind=1, track=1)
@@ -341,7 +347,9 @@ def test_a_command_goes_on_where_it_was_cut(server: Server, client: Client) -> N
     assert "q" in server.vhost.queues
 
 
-def test_going_on_in_a_command_that_nobody_has_detaches(server: Server, client: Client) -> None:
+def test_command_point_inside_unknown_command_detaches_session_with_unknown_ids(
+    server: Server, client: Client
+) -> None:
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
     client.send(c.SessionCommandPoint(command_id=0, command_offset=3))
     assert client.expect(c.SessionDetached).code == DetachCode.UNKNOWN_IDS
@@ -349,7 +357,7 @@ def test_going_on_in_a_command_that_nobody_has_detaches(server: Server, client: 
 
 @pytest.mark.rule("0-10/session.command-point/server-sends")
 @pytest.mark.rule("0-10/session/symmetric")
-def test_the_broker_numbers_its_commands_too(client: Client) -> None:
+def test_broker_numbers_its_commands_from_zero(client: Client) -> None:
     session = client.session(at=500)
     session.send(x.QueueQuery(queue="q"), sync=True)
     point = client.expect(c.SessionCommandPoint)
@@ -367,7 +375,7 @@ def test_the_broker_numbers_its_commands_too(client: Client) -> None:
 @pytest.mark.rule("0-10/session.flush/expected")
 @pytest.mark.rule("0-10/session.expected/commands-empty-means-new-session#new")
 @pytest.mark.rule("0-10/session.expected/only-on-request")
-def test_a_new_session_expects_nothing(client: Client) -> None:
+def test_new_session_answers_flush_with_empty_expected_set(client: Client) -> None:
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
     client.expect_nothing()
     expected = client.call(c.SessionFlush(expected=True), c.SessionExpected)
@@ -378,7 +386,7 @@ def test_a_new_session_expects_nothing(client: Client) -> None:
 @pytest.mark.rule("0-10/session.expected/include-next-command")
 @pytest.mark.rule("0-10/session.expected/minimal-fragments")
 @pytest.mark.rule("0-10/session.expected/no-overlaps")
-def test_the_next_command_is_expected_also_where_a_part_of_it_has_come(client: Client) -> None:
+def test_next_command_is_expected_even_if_partly_received(client: Client) -> None:
     session = client.session()
     session.call(x.ExecutionSync())
     client.send_frame(x.QueueDeclare(queue="q").encode()[:4], flags=0x0E, kind=1, track=1)
@@ -395,7 +403,7 @@ def test_the_next_command_is_expected_also_where_a_part_of_it_has_come(client: C
 @pytest.mark.rule("0-10/session.confirmed/no-overlaps")
 @pytest.mark.rule("0-10/session.confirmed/minimal-fragments")
 @pytest.mark.rule("0-10/session.completed/commands-completed-implies-confirmed")
-def test_flush_asks_for_any_of_the_sets(client: Client) -> None:
+def test_session_flush_is_answered_with_each_requested_set(client: Client) -> None:
     session = client.session()
     session.call(x.ExecutionSync())
     client.send(c.SessionFlush(expected=True, confirmed=True, completed=True))
@@ -407,7 +415,7 @@ def test_flush_asks_for_any_of_the_sets(client: Client) -> None:
 
 @pytest.mark.rule("0-10/session.flush/completed")
 @pytest.mark.rule("0-10/session.flush/confirmed")
-def test_flush_is_answered_by_an_empty_set_where_there_is_nothing(client: Client) -> None:
+def test_session_flush_without_new_completed_commands_is_answered_with_empty_set(client: Client) -> None:
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
     for ask, reply in (
         (c.SessionFlush(completed=True), c.SessionCompleted),
@@ -430,7 +438,7 @@ def test_flush_is_answered_by_an_empty_set_where_there_is_nothing(client: Client
 @pytest.mark.rule("0-10/session.confirmed/commands-exclude-known-complete")
 @pytest.mark.rule("0-10/session.known-completed/commands-known-completed-implies-known-confirmed")
 @pytest.mark.rule("0-10/session.known-completed/stateless")
-def test_what_is_known_to_be_complete_is_not_told_again(client: Client) -> None:
+def test_commands_known_completed_are_not_reported_again(client: Client) -> None:
     session = client.session()
     for _ in range(3):
         session.call(x.ExecutionSync())
@@ -444,13 +452,13 @@ def test_what_is_known_to_be_complete_is_not_told_again(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/session/sync-flag")
-def test_sync_brings_the_completion_soon(client: Client) -> None:
+def test_command_with_sync_flag_is_completed_at_once(client: Client) -> None:
     session = client.session()
     session.send(x.QueueDeclare(queue="q"), sync=True)
     assert list(client.expect(c.SessionCompleted).commands or ()) == [0]
 
 
-def test_many_commands_are_completed_by_one_control(client: Client) -> None:
+def test_commands_sent_together_are_completed_by_single_control(client: Client) -> None:
     session = client.session()
     octets = [client.command_bytes(x.ExecutionSync(), sync=True) for _ in range(5)]
     client.send_bytes(b"".join(octets))
@@ -462,7 +470,7 @@ def test_many_commands_are_completed_by_one_control(client: Client) -> None:
 @pytest.mark.rule("0-10/session.completed/timely-reply")
 @pytest.mark.rule("0-10/session.completed/known-completed-reply#asked")
 @pytest.mark.rule("0-10/session.known-completed/stateless")
-def test_a_timely_reply_is_known_completed(client: Client) -> None:
+def test_completion_with_timely_reply_is_answered_with_known_completed(client: Client) -> None:
     session = client.session()
     session.call(x.QueueQuery(queue="q"))
     session.completed(0, timely_reply=True)
@@ -471,7 +479,7 @@ def test_a_timely_reply_is_known_completed(client: Client) -> None:
 
 @pytest.mark.rule("0-10/session.completed/delayed-reply")
 @pytest.mark.rule("0-10/session.completed/known-completed-reply#unasked")
-def test_by_the_text_every_completion_is_known_at_last(spec: Server) -> None:
+def test_spec_personality_answers_every_completion_with_known_completed(spec: Server) -> None:
     session = spec.session()
     session.call(x.QueueQuery(queue="q"))
     session.completed(0)
@@ -480,7 +488,7 @@ def test_by_the_text_every_completion_is_known_at_last(spec: Server) -> None:
 
 @pytest.mark.rule("0-10/session.completed/delayed-reply")
 @pytest.mark.deviates("0-10/session.completed/known-completed-reply#unasked")
-def test_clients_in_the_field_get_no_reply_that_they_did_not_ask_for(lenient: Server) -> None:
+def test_default_personality_sends_no_known_completed_unless_asked(lenient: Server) -> None:
     session = lenient.session()
     session.call(x.QueueQuery(queue="q"))
     session.completed(0)
@@ -495,7 +503,7 @@ def test_clients_in_the_field_get_no_reply_that_they_did_not_ask_for(lenient: Se
 @pytest.mark.rule("0-10/session.gap/continue")
 @pytest.mark.rule("0-10/session.gap/completed-or-confirmed-commands#completed")
 @pytest.mark.rule("0-10/session.gap/completed-or-confirmed-commands#confirmed")
-def test_commands_of_a_gap_count_as_done(client: Client) -> None:
+def test_commands_of_session_gap_are_reported_completed_and_confirmed(client: Client) -> None:
     session = client.session()
     session.call(x.QueueDeclare(queue="before"))
     client.send(c.SessionGap(commands=_ids(0, 1, 2)))
@@ -510,7 +518,7 @@ def test_commands_of_a_gap_count_as_done(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/session.gap/aborted-commands")
-def test_a_command_that_came_in_part_is_aborted_by_a_gap(server: Server, client: Client) -> None:
+def test_partly_received_command_is_aborted_by_session_gap(server: Server, client: Client) -> None:
     session = client.session()
     client.send_frame(x.QueueDeclare(queue="half").encode()[:4], flags=0x0E, kind=1, track=1)
     client.send(c.SessionGap(commands=_ids(0)))
@@ -520,7 +528,7 @@ def test_a_command_that_came_in_part_is_aborted_by_a_gap(server: Server, client:
 
 
 @pytest.mark.rule("0-10/session.gap/continue")
-def test_a_gap_may_be_announced_ahead(server: Server, client: Client) -> None:
+def test_session_gap_may_be_announced_before_earlier_command(server: Server, client: Client) -> None:
     session = client.session()
     client.send(c.SessionGap(commands=_ids(1, 2)))
     session.call(x.QueueDeclare(queue="zero"))
@@ -537,7 +545,7 @@ def _ids(*ids: int) -> SequenceSet:
 
 
 @pytest.mark.rule("0-10/session.confirmed/durability")
-def test_what_is_confirmed_survives_a_crash(server: Server, client: Client) -> None:
+def test_confirmed_publish_survives_crash(server: Server, client: Client) -> None:
     session = client.session()
     session.declare("q", durable=True)
     session.publish(b"kept", delivery_mode=2)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from compat_tests.protocol.amqp_0_10.driver import Server
 
 
-def test_who_never_completes_anything_costs_nothing(server: Server) -> None:
-    """Apache's low-level client leaves its subscriptions in window mode, without limits, and says nothing."""
+def test_transfers_without_accept_in_unlimited_window_are_not_kept(server: Server) -> None:
+    """Apache's low-level client has window mode without limits and completes no transfer."""
     session = server.session()
     session.declare()
     session.subscribe(window=True, accept_mode=1)
@@ -17,7 +17,7 @@ def test_who_never_completes_anything_costs_nothing(server: Server) -> None:
     assert not session.end.ledger.outstanding
 
 
-def test_a_window_waits_for_what_it_gets_back(server: Server) -> None:
+def test_transfers_in_limited_window_are_kept_until_completed(server: Server) -> None:
     session = server.session()
     session.declare()
     session.subscribe(window=True, credit=3)

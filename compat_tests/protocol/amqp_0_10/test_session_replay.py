@@ -51,7 +51,7 @@ _STREAM_OF_TRANSFERS = sum(map(len, _transfers(Server("rabbitmq-4.2").dial(), 0)
 @pytest.mark.rule("0-10/session.command-point/numbering#id")
 @pytest.mark.rule("0-10/session.expected/include-next-command")
 @pytest.mark.parametrize("cut", range(_STREAM_OF_TRANSFERS + 1))
-def test_a_publisher_that_is_cut_off_anywhere_loses_and_repeats_nothing(cut: int) -> None:
+def test_publisher_cut_off_at_any_octet_replays_without_loss_or_duplicate(cut: int) -> None:
     server = Server("rabbitmq-4.2")
     publisher = server.open().session(b"p", timeout=_FOR_EVER)
     publisher.declare("q")
@@ -73,7 +73,7 @@ def test_a_publisher_that_is_cut_off_anywhere_loses_and_repeats_nothing(cut: int
 @pytest.mark.rule("0-10/session/replay#client")
 @pytest.mark.rule("0-10/session.command-point/numbering#id")
 @pytest.mark.parametrize("cut", range(0, _STREAM_OF_TRANSFERS + 1, 7))
-def test_a_publisher_may_send_everything_again(cut: int) -> None:
+def test_publisher_replaying_all_transfers_creates_no_duplicate(cut: int) -> None:
     server = Server("rabbitmq-4.2")
     publisher = server.open().session(b"p", timeout=_FOR_EVER)
     publisher.declare("q")
@@ -144,7 +144,7 @@ _STREAM_OF_DELIVERIES = len(_deliver_all(*_prepared()))
 @pytest.mark.rule("0-10/session/replay#server")
 @pytest.mark.rule("0-10/session.flush/expected")
 @pytest.mark.parametrize("cut", range(_STREAM_OF_DELIVERIES + 1))
-def test_a_subscriber_that_is_cut_off_anywhere_loses_and_repeats_nothing(cut: int) -> None:
+def test_subscriber_cut_off_at_any_octet_receives_each_message_once(cut: int) -> None:
     server, session = _prepared()
     consumer = _Consumer(server, next_id=session.end.outgoing.next_id)
     octets = _deliver_all(server, session)
@@ -163,7 +163,7 @@ def test_a_subscriber_that_is_cut_off_anywhere_loses_and_repeats_nothing(cut: in
     assert [consumer.seen[id_] for id_ in sorted(consumer.seen)] == _BODIES
 
 
-def test_what_was_replayed_is_settled_once() -> None:
+def test_replayed_transfers_can_be_accepted() -> None:
     server, session = _prepared()
     _deliver_all(server, session)
     session.client.drop()
@@ -204,7 +204,7 @@ def _payload(octets: bytes) -> bytes:
 @pytest.mark.rule("0-10/session.command-point/nonzero-offset")
 @pytest.mark.rule("0-10/session.expected/minimal-fragments")
 @pytest.mark.parametrize("offset", [1, 10, 40, 90])
-def test_of_a_command_that_came_in_part_the_rest_is_sent(offset: int) -> None:
+def test_broker_sends_rest_of_command_partly_received_by_client(offset: int) -> None:
     server, session = _prepared()
     whole = _payload(_deliver_all(server, session))
     session.client.drop()
@@ -229,7 +229,7 @@ def _whole(client: Client, body: bytes) -> bytes:
     return client.command_bytes(command, header=header, body=body)
 
 
-def test_a_client_that_does_not_say_what_it_has_gets_all_that_it_has_not_confirmed() -> None:
+def test_unconfirmed_transfers_are_replayed_after_delay_without_session_expected() -> None:
     server, session = _prepared()
     _deliver_all(server, session)
     session.client.drop()
@@ -245,7 +245,7 @@ def test_a_client_that_does_not_say_what_it_has_gets_all_that_it_has_not_confirm
     assert len([each for each in client.inbox if isinstance(each.what, x.MessageTransfer)]) == len(_BODIES)
 
 
-def test_what_the_client_has_confirmed_is_not_sent_again() -> None:
+def test_transfers_confirmed_by_client_are_not_replayed() -> None:
     server, session = _prepared()
     _deliver_all(server, session)
     session.control(c.SessionConfirmed(commands=SequenceSet.of(0, 2)))

@@ -34,7 +34,7 @@ ALL_PROPERTIES = {
 
 
 @pytest.mark.rule("0-10/stream/properties")
-def test_all_properties_reach_the_consumer_as_they_came(session: Session) -> None:
+def test_stream_consumer_receives_all_properties_unchanged(session: Session) -> None:
     session.declare("q")
     publish_packet(session, b"picture", **ALL_PROPERTIES)
     consume_stream(session)
@@ -43,7 +43,7 @@ def test_all_properties_reach_the_consumer_as_they_came(session: Session) -> Non
 
 
 @pytest.mark.rule("0-10/stream/properties")
-def test_properties_reach_a_subscription_of_class_message(session: Session) -> None:
+def test_stream_properties_reach_subscription_of_class_message(session: Session) -> None:
     session.declare("q")
     publish_packet(session, b"picture", **ALL_PROPERTIES)
     session.subscribe("q")
@@ -54,7 +54,7 @@ def test_properties_reach_a_subscription_of_class_message(session: Session) -> N
 
 
 @pytest.mark.rule("0-10/stream/properties")
-def test_what_was_transferred_reaches_a_consumer_of_streams(session: Session) -> None:
+def test_transferred_message_reaches_stream_consumer_with_properties(session: Session) -> None:
     session.declare("q")
     session.publish(b"picture", message=structs.MessageProperties(content_type="video/mpeg"), priority=3)
     session.call(x.ExecutionSync())
@@ -69,7 +69,7 @@ def test_what_was_transferred_reaches_a_consumer_of_streams(session: Session) ->
 
 @pytest.mark.rule("0-10/stream/properties")
 @pytest.mark.parametrize("header", (None, [], [structs.FileProperties()]), ids=("no", "empty", "other"))
-def test_a_message_without_properties_is_refused(
+def test_stream_publish_without_stream_properties_fails_with_503(
     session: Session, header: list[structs.Struct] | None
 ) -> None:
     exception = session.fails(x.StreamPublish(routing_key="q"), 503, header=header, body=b"picture")
@@ -77,12 +77,12 @@ def test_a_message_without_properties_is_refused(
 
 
 @pytest.mark.rule("0-10/stream/properties")
-def test_a_publish_without_a_content_is_refused(session: Session) -> None:
+def test_stream_publish_without_content_fails_with_503(session: Session) -> None:
     exception = session.fails(x.StreamPublish(routing_key="q"), 503)
     assert (exception.class_code, exception.command_code) == (10, 6)
 
 
-def test_a_message_crosses_to_0_9_1_and_back(server: Server) -> None:
+def test_stream_messages_and_properties_are_exchanged_with_0_9_1_client(server: Server) -> None:
     session = server.session()
     session.declare("q")
     publish_packet(session, b"there", **ALL_PROPERTIES)
@@ -103,7 +103,7 @@ def test_a_message_crosses_to_0_9_1_and_back(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/stream/overflow-discard")
-def test_what_is_least_urgent_is_discarded_first(spec: Server) -> None:
+def test_spec_personality_discards_lowest_priority_stream_messages_above_max_length(spec: Server) -> None:
     session = spec.session()
     session.declare("q", arguments={"x-max-length": 2})
     for priority in (9, 0, 4, 1):
@@ -113,7 +113,7 @@ def test_what_is_least_urgent_is_discarded_first(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-10/stream/priority-levels")
-def test_in_the_field_a_queue_has_one_level_for_streams_unless_it_is_declared_with_more(
+def test_default_personality_ignores_stream_priority_in_queue_without_priorities(
     lenient: Server,
 ) -> None:
     session = lenient.session()
@@ -125,7 +125,7 @@ def test_in_the_field_a_queue_has_one_level_for_streams_unless_it_is_declared_wi
 
 
 @pytest.mark.rule("0-10/stream/priority-levels")
-def test_messages_of_high_priority_come_first(spec: Server) -> None:
+def test_spec_personality_delivers_stream_messages_by_descending_priority(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     for priority in (0, 9, 4):
@@ -135,7 +135,7 @@ def test_messages_of_high_priority_come_first(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-10/stream/acknowledgement-support")
-def test_what_was_delivered_is_gone(server: Server) -> None:
+def test_delivered_stream_message_is_removed_from_queue(server: Server) -> None:
     session = server.session()
     session.declare("q")
     publish_packet(session, b"1")
@@ -153,7 +153,9 @@ def test_what_was_delivered_is_gone(server: Server) -> None:
 
 @pytest.mark.rule("0-10/stream.publish/exchange-default")
 @pytest.mark.parametrize("exchange", (None, ""))
-def test_a_blank_exchange_is_the_default_one(session: Session, exchange: str | None) -> None:
+def test_stream_publish_without_exchange_name_goes_to_default_exchange(
+    session: Session, exchange: str | None
+) -> None:
     session.declare("q")
     publish_packet(session, b"1", "q", exchange=exchange)
     consume_stream(session)
@@ -162,7 +164,7 @@ def test_a_blank_exchange_is_the_default_one(session: Session, exchange: str | N
 
 @pytest.mark.rule("0-10/stream.publish/exchange-refusal")
 @pytest.mark.parametrize("exchange", ("amq.direct", "amq.fanout", "amq.topic", "amq.match"))
-def test_no_type_of_exchange_refuses_streams(session: Session, exchange: str) -> None:
+def test_exchanges_of_all_types_accept_stream_messages(session: Session, exchange: str) -> None:
     session.declare("q")
     session.bind("q", exchange, "k", arguments={"x-match": "all"} if exchange == "amq.match" else None)
     publish_packet(session, b"1", "k", exchange=exchange)
@@ -171,12 +173,12 @@ def test_no_type_of_exchange_refuses_streams(session: Session, exchange: str) ->
     assert packet.deliver.exchange == exchange
 
 
-def test_a_message_needs_an_exchange_that_is_there(session: Session) -> None:
+def test_stream_publish_to_missing_exchange_fails_with_not_found(session: Session) -> None:
     header = [structs.StreamProperties()]
     session.fails(x.StreamPublish(exchange="missing", routing_key="q"), 404, header=header, body=b"1")
 
 
-def test_a_message_needs_the_permission_to_write(server: Server) -> None:
+def test_stream_publish_without_write_permission_fails_with_403(server: Server) -> None:
     server.state.access.add(User("reader", "reader", (), {"/": Permission(write="")}))
     session = server.session(user="reader", password="reader")
     header = [structs.StreamProperties()]
@@ -184,7 +186,7 @@ def test_a_message_needs_the_permission_to_write(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/stream/return-codes#311")
-def test_what_a_queue_refuses_comes_back(session: Session) -> None:
+def test_stream_message_refused_by_queue_is_returned_with_311(session: Session) -> None:
     session.declare("q", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
     publish_packet(session, b"1")
     publish_packet(session, b"2")
@@ -193,14 +195,14 @@ def test_what_a_queue_refuses_comes_back(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/stream.publish/mandatory-implementation", "0-10/stream/return-codes#312")
-def test_what_is_mandatory_and_finds_no_queue_comes_back(session: Session) -> None:
+def test_unroutable_mandatory_stream_message_is_returned_with_312(session: Session) -> None:
     publish_packet(session, b"1", "nowhere", mandatory=True)
     returned, _ = next_command(session, x.StreamReturn)
     assert returned.reply_code == 312
 
 
 @pytest.mark.rule("0-10/stream.publish/immediate-implementation", "0-10/stream/return-codes#313")
-def test_what_is_immediate_and_finds_no_consumer_comes_back(session: Session) -> None:
+def test_immediate_stream_message_without_consumer_is_returned_with_313(session: Session) -> None:
     session.declare("q")
     publish_packet(session, b"1", immediate=True)
     returned, _ = next_command(session, x.StreamReturn)
@@ -211,7 +213,7 @@ def test_what_is_immediate_and_finds_no_consumer_comes_back(session: Session) ->
 
 
 @pytest.mark.rule("0-10/stream/return-codes#311")
-def test_what_is_too_large_comes_back(lenient: Server) -> None:
+def test_stream_message_above_largest_message_size_is_returned_with_311(lenient: Server) -> None:
     session = lenient.session()
     publish_packet(session, bytes(lenient.state.personality.largest_message + 1))
     returned, _ = next_command(session, x.StreamReturn)
@@ -219,7 +221,7 @@ def test_what_is_too_large_comes_back(lenient: Server) -> None:
 
 
 @pytest.mark.rule("0-10/stream.return/content")
-def test_a_message_comes_back_as_it_was_published(session: Session) -> None:
+def test_returned_stream_message_keeps_exchange_key_properties_and_body(session: Session) -> None:
     publish_packet(session, b"1", "k", exchange="amq.topic", mandatory=True, headers={"a": 1})
     returned, got = next_command(session, x.StreamReturn)
     assert (returned.exchange, returned.routing_key) == ("amq.topic", "k")
@@ -228,7 +230,7 @@ def test_a_message_comes_back_as_it_was_published(session: Session) -> None:
     assert got.body == b"1"
 
 
-def test_a_publish_takes_part_in_transactions(session: Session) -> None:
+def test_stream_publish_in_transaction_takes_effect_at_commit(session: Session) -> None:
     session.declare("q")
     consume_stream(session)
     session.call(x.TxSelect())
@@ -241,7 +243,7 @@ def test_a_publish_takes_part_in_transactions(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/stream.deliver/fields")
-def test_a_delivery_says_where_it_is_from_and_for_whom(session: Session) -> None:
+def test_stream_deliver_names_consumer_tag_exchange_and_queue(session: Session) -> None:
     session.declare("q")
     session.bind("q", "amq.topic", "k")
     publish_packet(session, b"1", "k", exchange="amq.topic")
@@ -254,7 +256,7 @@ def test_a_delivery_says_where_it_is_from_and_for_whom(session: Session) -> None
 
 
 @pytest.mark.rule("0-10/stream.deliver/delivery-tag-session-local")
-def test_every_session_counts_its_deliveries(client: Client) -> None:
+def test_stream_delivery_tags_are_counted_per_session(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q")
     consume_stream(one)
@@ -266,7 +268,7 @@ def test_every_session_counts_its_deliveries(client: Client) -> None:
     assert found == [(1, 1), (2, 1), (1, 2), (2, 2)]
 
 
-def test_nothing_is_delivered_while_a_session_has_no_transport(server: Server) -> None:
+def test_stream_message_stays_queued_while_session_of_consumer_is_detached(server: Server) -> None:
     session = server.open().session(b"s", timeout=60)
     session.declare("q")
     consume_stream(session)
@@ -278,7 +280,7 @@ def test_nothing_is_delivered_while_a_session_has_no_transport(server: Server) -
     assert bodies(again) == [b"1"]
 
 
-def test_a_consumer_waits_while_its_connection_is_full(server: Server) -> None:
+def test_stream_consumer_waits_while_its_connection_is_full(server: Server) -> None:
     session, other = server.session(), server.session(b"other")
     session.declare("q")
     consume_stream(session)
@@ -300,7 +302,7 @@ class _Told(QuietTap):
             self.told.append(tuple(facts[name] for name in names))
 
 
-def test_whoever_watches_is_told_of_packets(session: Session) -> None:
+def test_tap_receives_event_of_each_stream_delivery(session: Session) -> None:
     session.declare("q")
     tap = session.client.server.state.tap = _Told()
     consume_stream(session)

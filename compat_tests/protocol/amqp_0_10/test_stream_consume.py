@@ -16,7 +16,7 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
 @pytest.mark.rule("0-10/stream.consume/min-consumers")
-def test_twenty_consumers_share_a_queue(session: Session) -> None:
+def test_twenty_stream_consumers_share_queue_in_turn(session: Session) -> None:
     session.declare("q")
     for n in range(20):
         consume_stream(session, tag=f"t{n}")
@@ -27,13 +27,15 @@ def test_twenty_consumers_share_a_queue(session: Session) -> None:
 
 @pytest.mark.rule("0-10/stream.consume/queue-queue-exists-if-empty")
 @pytest.mark.parametrize("queue", (None, ""))
-def test_a_consumer_needs_a_queue(session: Session, queue: str | None) -> None:
+def test_stream_consume_without_queue_name_fails_with_not_allowed(
+    session: Session, queue: str | None
+) -> None:
     exception = session.fails(x.StreamConsume(queue=queue, consumer_tag="t"), 530)
     assert (exception.class_code, exception.command_code, exception.field_index) == (10, 3, 0)
 
 
 @pytest.mark.rule("0-10/stream.consume/consumer-tag-not-existing-consumer")
-def test_a_tag_in_use_is_not_for_another_consumer(session: Session) -> None:
+def test_stream_consume_with_tag_in_use_fails_with_not_allowed(session: Session) -> None:
     session.declare("q")
     consume_stream(session)
     assert session.fails(x.StreamConsume(queue="q", consumer_tag="t"), 530).field_index == 1
@@ -41,13 +43,15 @@ def test_a_tag_in_use_is_not_for_another_consumer(session: Session) -> None:
 
 @pytest.mark.rule("0-10/stream.consume/consumer-tag-not-empty-consumer-tag")
 @pytest.mark.parametrize("tag", (None, ""))
-def test_a_consumer_needs_a_tag(session: Session, tag: str | None) -> None:
+def test_stream_consume_without_consumer_tag_fails_with_not_allowed(
+    session: Session, tag: str | None
+) -> None:
     session.declare("q")
     assert session.fails(x.StreamConsume(queue="q", consumer_tag=tag), 530).field_index == 1
 
 
 @pytest.mark.rule("0-10/stream.consume/exclusive-in-use")
-def test_exclusive_access_is_not_granted_beside_others(client: Client) -> None:
+def test_exclusive_stream_consume_of_queue_in_use_fails_with_resource_locked(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q")
     consume_stream(one)
@@ -55,14 +59,14 @@ def test_exclusive_access_is_not_granted_beside_others(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/stream.consume/exclusive-in-use")
-def test_exclusive_access_shuts_out_others(client: Client) -> None:
+def test_stream_consume_beside_exclusive_consumer_fails_with_resource_locked(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q")
     consume_stream(one, exclusive=True)
     two.fails(x.StreamConsume(queue="q", consumer_tag="t"), 405)
 
 
-def test_no_local_keeps_away_what_the_connection_publishes(server: Server) -> None:
+def test_no_local_stream_consumer_receives_no_message_of_its_own_connection(server: Server) -> None:
     session, other = server.session(), server.session(b"other")
     session.declare("q")
     consume_stream(session, no_local=True)
@@ -71,7 +75,7 @@ def test_no_local_keeps_away_what_the_connection_publishes(server: Server) -> No
     assert bodies(session) == [b"foreign"]
 
 
-def test_nowait_is_not_answered(session: Session) -> None:
+def test_stream_consume_with_nowait_is_not_answered(session: Session) -> None:
     session.declare("q")
     publish_packet(session, b"1")
     session.call(x.StreamConsume(queue="q", consumer_tag="t", nowait=True))
@@ -79,7 +83,7 @@ def test_nowait_is_not_answered(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/stream.consume-ok/tag")
-def test_the_tag_of_consume_ok_is_the_one_to_cancel_with(session: Session) -> None:
+def test_tag_of_stream_consume_ok_cancels_consumer(session: Session) -> None:
     session.declare("q")
     session.send(x.StreamConsume(queue="q", consumer_tag="mine"))
     ok, got = next_command(session, x.StreamConsumeOk)
@@ -89,7 +93,7 @@ def test_the_tag_of_consume_ok_is_the_one_to_cancel_with(session: Session) -> No
 
 
 @pytest.mark.rule("0-10/stream.cancel/shortly")
-def test_nothing_comes_once_a_cancel_is_done(session: Session) -> None:
+def test_no_stream_message_is_delivered_after_stream_cancel(session: Session) -> None:
     session.declare("q")
     consume_stream(session)
     publish_packet(session, b"1")
@@ -98,11 +102,11 @@ def test_nothing_comes_once_a_cancel_is_done(session: Session) -> None:
     assert bodies(session) == [b"1"]
 
 
-def test_a_consumer_that_is_not_there_cannot_be_cancelled(session: Session) -> None:
+def test_stream_cancel_of_unknown_consumer_fails_with_not_found(session: Session) -> None:
     session.fails(x.StreamCancel(consumer_tag="t"), 404)
 
 
-def test_the_end_of_its_queue_ends_a_consumer_and_its_session(client: Client) -> None:
+def test_deletion_of_queue_ends_session_of_stream_consumer_with_408(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q")
     consume_stream(one)

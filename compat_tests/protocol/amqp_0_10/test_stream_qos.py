@@ -23,7 +23,7 @@ def qos(session: Session, **arguments: int | bool) -> None:
 
 
 @pytest.mark.rule("0-10/stream.qos-ok/confirm")
-def test_qos_ok_is_a_command_of_the_broker(session: Session) -> None:
+def test_stream_qos_ok_is_numbered_as_command_of_broker(session: Session) -> None:
     session.send(x.StreamQos(prefetch_count=1))
     _, got = next_command(session, x.StreamQosOk)
     assert got.what.encode()[:2] == b"\x0a\x02"
@@ -31,7 +31,7 @@ def test_qos_ok_is_a_command_of_the_broker(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/stream.qos/consume-rate-ignore-prefetch")
-def test_no_more_messages_than_the_window_are_ahead_of_what_is_completed(session: Session) -> None:
+def test_stream_prefetch_count_limits_uncompleted_messages(session: Session) -> None:
     session.declare("q")
     qos(session, prefetch_count=2)
     for n in range(5):
@@ -46,7 +46,7 @@ def test_no_more_messages_than_the_window_are_ahead_of_what_is_completed(session
 
 
 @pytest.mark.rule("0-10/stream.qos/consume-rate-ignore-prefetch")
-def test_a_window_of_octets_limits_what_is_ahead(session: Session) -> None:
+def test_stream_prefetch_size_limits_octets_of_uncompleted_messages(session: Session) -> None:
     session.declare("q")
     qos(session, prefetch_size=100)
     for n in b"12":
@@ -58,7 +58,7 @@ def test_a_window_of_octets_limits_what_is_ahead(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/stream.qos/consume-rate#limit", "0-10/stream.qos/consume-rate-ignore-prefetch")
-def test_a_rate_spreads_deliveries_over_time(session: Session) -> None:
+def test_stream_consume_rate_spreads_deliveries_over_time(session: Session) -> None:
     server = session.client.server
     session.declare("q")
     qos(session, consume_rate=1000)
@@ -78,7 +78,7 @@ def test_a_rate_spreads_deliveries_over_time(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/stream.qos/consume-rate#zero")
-def test_no_rate_is_no_limit(session: Session) -> None:
+def test_stream_consume_rate_zero_removes_rate_limit(session: Session) -> None:
     session.declare("q")
     qos(session, consume_rate=1)
     publish_packet(session, b"1" * 1000)
@@ -90,7 +90,7 @@ def test_no_rate_is_no_limit(session: Session) -> None:
 
 
 @pytest.mark.rule("0-10/stream.qos/consume-rate-drop-by-priority")
-def test_nothing_is_dropped_because_a_consumer_is_slow(spec: Server) -> None:
+def test_stream_consume_rate_delays_messages_without_loss(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
     qos(session, consume_rate=1)
@@ -102,7 +102,7 @@ def test_nothing_is_dropped_because_a_consumer_is_slow(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-10/stream.qos/global")
-def test_a_global_window_holds_for_all_sessions_of_the_connection(client: Client) -> None:
+def test_global_stream_prefetch_applies_to_all_sessions_of_connection(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q1")
     one.declare("q2")
@@ -118,7 +118,7 @@ def test_a_global_window_holds_for_all_sessions_of_the_connection(client: Client
 
 
 @pytest.mark.rule("0-10/stream.qos/global")
-def test_a_session_that_ends_gives_back_what_it_had_of_a_global_window(client: Client) -> None:
+def test_ended_session_releases_its_share_of_global_stream_prefetch(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q1")
     one.declare("q2")
@@ -135,7 +135,7 @@ def test_a_session_that_ends_gives_back_what_it_had_of_a_global_window(client: C
 
 
 @pytest.mark.rule("0-10/stream.qos/global")
-def test_a_global_rate_holds_for_all_sessions_of_the_connection(client: Client) -> None:
+def test_global_stream_consume_rate_applies_to_all_sessions_of_connection(client: Client) -> None:
     one, two = client.session(b"one", 1), client.session(b"two", 2)
     one.declare("q1")
     one.declare("q2")
@@ -150,7 +150,7 @@ def test_a_global_rate_holds_for_all_sessions_of_the_connection(client: Client) 
     assert bodies(two) == [b"2"]
 
 
-def test_nothing_is_left_to_do_when_a_session_with_a_rate_has_ended(session: Session) -> None:
+def test_timers_of_stream_consume_rate_are_removed_when_session_ends(session: Session) -> None:
     session.declare("q")
     qos(session, consume_rate=1)
     qos(session, consume_rate=1, global_=True)
@@ -163,7 +163,9 @@ def test_nothing_is_left_to_do_when_a_session_with_a_rate_has_ended(session: Ses
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_whoever_watches_is_told_whether_consumers_share_a_window(session: Session, shared: bool) -> None:
+def test_tap_event_of_stream_consumer_tells_whether_prefetch_is_shared(
+    session: Session, shared: bool
+) -> None:
     session.declare("q")
     tap = session.client.server.state.tap = Notes()
     if shared:

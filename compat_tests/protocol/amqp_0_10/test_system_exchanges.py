@@ -7,7 +7,7 @@ from compat_tests.protocol.services import add_service, bodies
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
-def test_transfers_go_to_services(server: Server) -> None:
+def test_transfer_to_system_exchange_reaches_service(server: Server) -> None:
     got = add_service(server, "s")
     session = server.session()
     session.publish(b"body", exchange="amq.system", key="s")
@@ -16,7 +16,7 @@ def test_transfers_go_to_services(server: Server) -> None:
     assert bodies(got) == [b"body"]
 
 
-def test_a_service_may_refuse_transfers(server: Server) -> None:
+def test_transfer_refused_by_service_ends_session_with_540(server: Server) -> None:
     got = add_service(server, "s", "file")
     session = server.session()
     session.publish(b"body", exchange="amq.system", key="s")

@@ -41,12 +41,12 @@ def other(server: Server) -> Session:
 
 
 @pytest.mark.rule("0-10/tx/optional")
-def test_there_are_transactions(session: Session) -> None:
+def test_tx_select_is_accepted(session: Session) -> None:
     assert session.call(SELECT) is None
 
 
 @pytest.mark.rule("0-10/tx.select/required-before")
-def test_a_selected_session_commits_and_rolls_back(session: Session) -> None:
+def test_commit_and_rollback_succeed_after_tx_select(session: Session) -> None:
     select(session)
     assert session.call(COMMIT) is None
     assert session.call(ROLLBACK) is None
@@ -56,7 +56,7 @@ def test_a_selected_session_commits_and_rolls_back(session: Session) -> None:
 @pytest.mark.rule("0-10/tx.commit/select-required#code")
 @pytest.mark.deviates("0-10/tx.commit/select-required#code")
 @pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 503), ("spec", 409)])
-def test_nothing_is_committed_without_select(personality: str, code: int) -> None:
+def test_tx_commit_without_select_fails(personality: str, code: int) -> None:
     Server(personality).session().fails(COMMIT, code)
 
 
@@ -64,12 +64,12 @@ def test_nothing_is_committed_without_select(personality: str, code: int) -> Non
 @pytest.mark.rule("0-10/tx.rollback/select-required#code")
 @pytest.mark.deviates("0-10/tx.rollback/select-required#code")
 @pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 503), ("spec", 409)])
-def test_nothing_is_rolled_back_without_select(personality: str, code: int) -> None:
+def test_tx_rollback_without_select_fails(personality: str, code: int) -> None:
     Server(personality).session().fails(ROLLBACK, code)
 
 
 @pytest.mark.rule("0-10/tx.select/exactly-once")
-def test_a_session_is_selected_once(spec: Server) -> None:
+def test_spec_personality_refuses_second_tx_select_with_illegal_state(spec: Server) -> None:
     session = spec.session()
     select(session)
     exception = session.fails(SELECT, 409)
@@ -77,7 +77,7 @@ def test_a_session_is_selected_once(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-10/tx.select/exactly-once")
-def test_brokers_in_the_field_let_it_be_selected_again_and_keep_the_work(lenient: Server) -> None:
+def test_default_personality_allows_second_tx_select_and_keeps_pending_work(lenient: Server) -> None:
     session = lenient.session()
     session.declare()
     select(session)
@@ -89,7 +89,7 @@ def test_brokers_in_the_field_let_it_be_selected_again_and_keep_the_work(lenient
 
 
 @pytest.mark.rule("0-10/tx.select/no-dtx")
-def test_distributed_transactions_leave_no_room_for_local_ones(spec: Server) -> None:
+def test_spec_personality_refuses_tx_select_in_distributed_transaction(spec: Server) -> None:
     session = spec.session()
     session.call(x.DtxSelect())
     session.call(x.DtxStart(xid=structs.Xid(0, b"g", b"b")))
@@ -97,7 +97,9 @@ def test_distributed_transactions_leave_no_room_for_local_ones(spec: Server) -> 
 
 
 @pytest.mark.deviates("0-10/tx.select/no-dtx")
-def test_brokers_in_the_field_have_room_for_both(lenient: Server) -> None:
+def test_default_personality_allows_local_and_distributed_transactions_in_same_session(
+    lenient: Server,
+) -> None:
     session = lenient.session()
     session.declare()
     session.call(x.DtxSelect())
@@ -113,7 +115,7 @@ def test_brokers_in_the_field_have_room_for_both(lenient: Server) -> None:
 
 @pytest.mark.rule("0-10/tx.select/explicit-accepts#subscribe")
 @pytest.mark.rule("0-10/tx.select/explicit-accepts#select")
-def test_transactional_subscriptions_expect_accepts(spec: Server) -> None:
+def test_spec_personality_requires_explicit_accept_mode_in_transactional_session(spec: Server) -> None:
     one = spec.session(b"1")
     one.declare()
     select(one)
@@ -130,7 +132,9 @@ def test_transactional_subscriptions_expect_accepts(spec: Server) -> None:
 @pytest.mark.deviates("0-10/tx.select/explicit-accepts#subscribe")
 @pytest.mark.deviates("0-10/tx.select/explicit-accepts#select")
 @pytest.mark.parametrize("selected", ["before", "after"])
-def test_brokers_in_the_field_do_not_mind_what_a_subscription_expects(lenient: Server, selected: str) -> None:
+def test_default_personality_allows_subscription_without_explicit_accept_mode_in_transaction(
+    lenient: Server, selected: str
+) -> None:
     session = lenient.session()
     session.declare()
     if selected == "before":
@@ -148,7 +152,7 @@ def test_brokers_in_the_field_do_not_mind_what_a_subscription_expects(lenient: S
 
 @pytest.mark.rule("0-10/tx.commit/scope#transfers")
 @pytest.mark.rule("0-10/tx.commit/scope#accepts")
-def test_a_commit_covers_transfers_and_accepts(server: Server, session: Session, other: Session) -> None:
+def test_commit_applies_transfers_and_accepts(server: Server, session: Session, other: Session) -> None:
     session.declare()
     session.publish(b"old")
     select(session)
@@ -164,7 +168,7 @@ def test_a_commit_covers_transfers_and_accepts(server: Server, session: Session,
 
 
 @pytest.mark.rule("0-10/tx.commit/new-transaction")
-def test_the_next_transaction_begins_with_the_commit(server: Server, session: Session) -> None:
+def test_next_transaction_starts_after_commit(server: Server, session: Session) -> None:
     session.declare()
     select(session)
     session.publish(b"one")
@@ -176,7 +180,7 @@ def test_the_next_transaction_begins_with_the_commit(server: Server, session: Se
 
 
 @pytest.mark.rule("0-10/tx.commit/after-predecessors")
-def test_a_commit_is_completed_after_what_it_commits(client: Client) -> None:
+def test_commit_is_not_completed_before_its_transfers(client: Client) -> None:
     session = client.session()
     session.declare()
     select(session)
@@ -211,7 +215,7 @@ def test_transfers_of_any_accept_mode_are_committed(server: Server, session: Ses
     assert ready(server) == [b"NONE", b"EXPLICIT"]
 
 
-def test_publishers_that_expect_accepts_get_them_with_the_commit(spec: Server) -> None:
+def test_spec_personality_sends_accept_and_reject_to_publisher_at_commit(spec: Server) -> None:
     session = spec.session()
     session.declare()
     select(session)
@@ -230,7 +234,7 @@ def test_publishers_that_expect_accepts_get_them_with_the_commit(spec: Server) -
     ]
 
 
-def test_where_a_message_goes_is_decided_when_it_comes(server: Server, session: Session) -> None:
+def test_message_in_transaction_is_routed_at_publish_not_at_commit(server: Server, session: Session) -> None:
     session.declare_exchange("e", "fanout")
     for queue in ("bound", "late", "gone"):
         session.declare(queue)
@@ -245,7 +249,9 @@ def test_where_a_message_goes_is_decided_when_it_comes(server: Server, session: 
     assert ready(server, "late") == []
 
 
-def test_a_commit_that_finds_no_room_does_nothing(server: Server, session: Session, other: Session) -> None:
+def test_commit_of_publish_to_full_queue_fails_and_has_no_effect(
+    server: Server, session: Session, other: Session
+) -> None:
     for queue, arguments in (("full", {"x-max-length": 0, "x-overflow": "reject-publish"}), ("q", {})):
         server.vhost.queues.declare(queue, QueueDeclaration(durable=True, arguments=arguments))
     other.publish(b"old")
@@ -264,7 +270,7 @@ def test_a_commit_that_finds_no_room_does_nothing(server: Server, session: Sessi
 
 @pytest.mark.rule("0-10/tx.rollback/discards#transfers")
 @pytest.mark.rule("0-10/tx.rollback/discards#accepts")
-def test_a_rollback_undoes_transfers_and_accepts(server: Server, session: Session) -> None:
+def test_rollback_discards_transfers_and_accepts(server: Server, session: Session) -> None:
     session.declare()
     session.publish(b"old")
     select(session)
@@ -279,7 +285,7 @@ def test_a_rollback_undoes_transfers_and_accepts(server: Server, session: Sessio
 
 @pytest.mark.rule("0-10/tx.rollback/completes-all#transfers")
 @pytest.mark.rule("0-10/tx.rollback/completes-all#accepts")
-def test_all_that_is_rolled_back_is_completed_by_then(session: Session) -> None:
+def test_rolled_back_commands_are_completed_no_later_than_rollback(session: Session) -> None:
     session.declare()
     session.publish(b"old")
     select(session)
@@ -299,7 +305,7 @@ def test_all_that_is_rolled_back_is_completed_by_then(session: Session) -> None:
 @pytest.mark.rule("0-10/tx.rollback/stay-acquired#acquired")
 @pytest.mark.rule("0-10/tx.rollback/stay-acquired#accept")
 @pytest.mark.rule("0-10/tx.rollback/stay-acquired#release")
-def test_what_was_accepted_stays_acquired_and_can_be_accepted_again(
+def test_accepted_message_stays_acquired_after_rollback_and_can_be_settled_again(
     server: Server, session: Session, other: Session
 ) -> None:
     session.declare()
@@ -321,7 +327,7 @@ def test_what_was_accepted_stays_acquired_and_can_be_accepted_again(
 
 
 @pytest.mark.rule("0-10/tx.rollback/new-transaction")
-def test_the_next_transaction_begins_with_the_rollback(server: Server, session: Session) -> None:
+def test_next_transaction_starts_after_rollback(server: Server, session: Session) -> None:
     session.declare()
     select(session)
     session.publish(b"one")
@@ -334,7 +340,9 @@ def test_the_next_transaction_begins_with_the_rollback(server: Server, session: 
 @pytest.mark.rule("0-10/tx.rollback/discards#transfers")
 @pytest.mark.rule("0-10/tx.rollback/discards#accepts")
 @pytest.mark.parametrize("end", ["detach", "drop", "exception"])
-def test_the_end_of_a_session_rolls_back(server: Server, session: Session, other: Session, end: str) -> None:
+def test_end_of_session_rolls_back_transaction(
+    server: Server, session: Session, other: Session, end: str
+) -> None:
     other.declare()
     other.publish(b"old")
     select(session)
@@ -352,7 +360,7 @@ def test_the_end_of_a_session_rolls_back(server: Server, session: Session, other
 
 @pytest.mark.rule("0-10/tx.rollback/stay-acquired#acquired")
 @pytest.mark.parametrize("end", [ROLLBACK, COMMIT])
-def test_what_was_accepted_may_be_released_before_the_end(
+def test_accepted_message_may_be_released_before_commit_or_rollback(
     lenient: Server, end: x.TxCommit | x.TxRollback
 ) -> None:
     """As qpid.messaging does, which then rolls back."""
@@ -373,7 +381,7 @@ def test_what_was_accepted_may_be_released_before_the_end(
 # --- what is no part of it ----------------------------------------------------------------------------------
 
 
-def test_release_and_reject_are_done_at_once(server: Server, session: Session) -> None:
+def test_release_and_reject_in_transaction_take_effect_at_once(server: Server, session: Session) -> None:
     session.declare()
     for body in (b"1", b"2"):
         session.publish(body)
@@ -395,7 +403,9 @@ def persistent(session: Session, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("crash", [False, True])
-def test_restarts_know_what_was_committed_and_nothing_else(server: Server, crash: bool) -> None:
+def test_restart_keeps_committed_messages_and_rolls_back_pending_transaction(
+    server: Server, crash: bool
+) -> None:
     session = server.session()
     session.declare(durable=True)
     persistent(session, b"old")

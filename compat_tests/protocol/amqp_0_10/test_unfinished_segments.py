@@ -10,7 +10,7 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, str
 from fakeamqp.protocols.amqp_0_10.command_streams import LARGEST_HEAD
 
 
-def test_a_message_that_is_too_large_is_refused_before_its_last_frame(lenient: Server) -> None:
+def test_transfer_above_largest_message_size_is_refused_before_its_last_frame(lenient: Server) -> None:
     session = Server(replace(lenient.state.personality, largest_message=100_000)).session()
     client, channel = session.client, session.channel
     transfer = x.MessageTransfer(destination="", accept_mode=1).encode()
@@ -27,7 +27,7 @@ def test_a_message_that_is_too_large_is_refused_before_its_last_frame(lenient: S
     assert failure.error_code == 506 and failure.command_id == 0
 
 
-def test_controls_that_never_end_are_refused_on_all_channels_together(server: Server) -> None:
+def test_unfinished_controls_on_all_channels_are_limited_together(server: Server) -> None:
     client = server.dial()
     client.send_bytes(b"AMQP\x01\x01\0\x0a")
     assert isinstance(client.take().what, c.ConnectionStart)
@@ -39,7 +39,7 @@ def test_controls_that_never_end_are_refused_on_all_channels_together(server: Se
     client.expect_close(501)
 
 
-def test_controls_in_frames_may_follow_each_other_for_ever(
+def test_finished_controls_in_several_frames_are_not_limited_in_number(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fakeamqp.protocols.amqp_0_10.server_connection._LARGEST_CONTROLS", 100)
@@ -51,7 +51,7 @@ def test_controls_in_frames_may_follow_each_other_for_ever(
 
 
 @pytest.mark.parametrize("piece", [b"", b"ab"])
-def test_tiny_frames_of_a_segment_are_joined_as_they_come(session: Session, piece: bytes) -> None:
+def test_tiny_frames_of_segment_are_joined_with_little_memory(session: Session, piece: bytes) -> None:
     session.declare("q")
     client, channel = session.client, session.channel
     transfer = x.MessageTransfer(destination="", accept_mode=1).encode()
