@@ -91,7 +91,9 @@ def content(body: bytes, listed: dict[str, Any], limit: int) -> bytes:
 @pytest.mark.parametrize("personality", ["rabbitmq-4.3", "rabbitmq-3.10", "spec"])
 @pytest.mark.parametrize("listed", [PROPERTIES, {}], ids=["properties", "none"])
 @pytest.mark.parametrize("size", [0, 20, 20_000])
-def test_messages_to_clients(protocol: str, personality: str, listed: dict[str, Any], size: int) -> None:
+def test_messages_to_clients_of_0_9_1_and_0_9_follow_golden_layouts(
+    protocol: str, personality: str, listed: dict[str, Any], size: int
+) -> None:
     server = Server(personality, protocol=protocol, tickets=False)
     client = server.client(frame_max=8192)
     limit = 8192 - 8
@@ -190,7 +192,7 @@ def assembly(first: bytes, header: bytes, body: bytes, channel: int) -> bytes:
 
 
 @pytest.mark.parametrize("listed", [MESSAGE, None], ids=["properties", "none"])
-def test_transfers_to_clients_of_0_10(listed: dict[str, Any] | None) -> None:
+def test_transfers_to_clients_of_0_10_follow_golden_layouts(listed: dict[str, Any] | None) -> None:
     server = Server010()
     session = server.session()
     session.declare("q")

@@ -26,7 +26,7 @@ each_protocol = pytest.mark.parametrize("protocol", make.PROTOCOLS)
 
 
 @each_protocol
-def test_the_codec_makes_and_reads_the_golden_bytes(protocol: str) -> None:
+def test_codec_makes_and_reads_golden_bytes(protocol: str) -> None:
     with cases() as case:
         for number, row in enumerate(tables.rows(protocol)):
             with case(number, row.get("name", tables.kind_of(row))):
@@ -34,7 +34,7 @@ def test_the_codec_makes_and_reads_the_golden_bytes(protocol: str) -> None:
 
 
 @each_protocol
-def test_there_is_a_row_for_everything_that_the_codec_declares(protocol: str) -> None:
+def test_golden_tables_have_row_for_every_record_of_codec(protocol: str) -> None:
     rows = tables.rows(protocol)
     records = {tables.record(protocol, row) for row in _records(protocol)}
     if protocol == "0-10":
@@ -47,7 +47,7 @@ def test_there_is_a_row_for_everything_that_the_codec_declares(protocol: str) ->
 
 
 @each_protocol
-def test_fields_of_one_type_have_values_of_their_own(protocol: str) -> None:
+def test_fields_of_same_type_in_record_have_different_values(protocol: str) -> None:
     with cases() as case:
         for row in _records(protocol):
             with case(row["name"]):
@@ -63,7 +63,7 @@ def _records(protocol: str) -> list[tables.Row]:
     return [row for row in tables.rows(protocol) if tables.kind_of(row) == "record"]
 
 
-def test_the_protocol_headers() -> None:
+def test_protocol_headers_of_tables_and_codecs_are_equal() -> None:
     headers = {protocol: bytes.fromhex(tables.head(protocol)["header"]) for protocol in make.PROTOCOLS}
     assert headers == {
         "0-8": PROTOCOL_HEADERS[0],
@@ -77,13 +77,13 @@ def test_the_protocol_headers() -> None:
     not SPECS.is_dir(), reason="amqp-specs is not installed (Debian: apt-get install amqp-specs)"
 )
 @each_protocol
-def test_the_tables_are_what_the_published_definitions_say(protocol: str) -> None:
+def test_golden_tables_equal_output_from_published_definitions(protocol: str) -> None:
     path = make.FOLDER / f"amqp-{protocol}.jsonl"
     made = make.text_of(protocol)
     assert path.read_text(encoding="utf-8") == made, "run python -m compat_tests.golden.make"
 
 
-def test_what_makes_the_tables_imports_nothing_of_the_broker() -> None:
+def test_table_maker_does_not_import_fakeamqp() -> None:
     code = "import sys, compat_tests.golden.make; print(*sys.modules)"
     root = make.FOLDER.parents[1]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
@@ -98,33 +98,33 @@ SAMPLE = 150
 
 
 @pytest.mark.parametrize("protocol", mutants.PROTOCOLS)
-def test_a_sample_of_mutants_dies(protocol: str) -> None:
+def test_sample_of_codec_mutants_is_killed(protocol: str) -> None:
     drawn = random.Random(protocol).sample(list(mutants.all_mutants(protocol)), SAMPLE)
     assert [str(mutant) for mutant in drawn if not mutants.is_killed(mutant)] == []
 
 
 @pytest.mark.long
-def test_the_page_has_the_counts() -> None:
+def test_documentation_page_has_current_counts_of_tables() -> None:
     text = page.PAGE.read_text(encoding="utf-8")
     assert text == page.with_tables(text), "run python -m compat_tests.golden.page"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("protocol", mutants.PROTOCOLS)
-def test_every_mutant_dies(protocol: str) -> None:
+def test_every_codec_mutant_is_killed(protocol: str) -> None:
     every = list(mutants.all_mutants(protocol))
     assert len(every) == {"0-9-1": 685, "0-9": 1348, "0-10": 968}[protocol]
     assert [str(mutant) for mutant in every if not mutants.is_killed(mutant)] == []
 
 
-def test_every_exchange_of_two_types_dies() -> None:
+def test_every_mutant_with_two_exchanged_types_is_killed() -> None:
     every = list(mutants.type_mutants())
     assert [str(mutant) for mutant in every if not mutants.is_type_killed(mutant)] == []
     assert len(every) == 71
 
 
 @pytest.mark.parametrize("protocol", mutants.PROTOCOLS)
-def test_a_declaration_that_is_compiled_anew_without_a_change_lives(protocol: str) -> None:
+def test_recompiled_declaration_without_change_is_not_killed(protocol: str) -> None:
     """Mutants die of the change, not of the way in which it is made."""
     with cases() as case:
         for row in _records(protocol):
@@ -135,7 +135,7 @@ def test_a_declaration_that_is_compiled_anew_without_a_change_lives(protocol: st
 
 
 @pytest.mark.parametrize("protocol", mutants.PROTOCOLS)
-def test_mutants_leave_nothing_behind(protocol: str) -> None:
+def test_killed_mutants_leave_records_unchanged(protocol: str) -> None:
     records = [tables.record(protocol, row) for row in _records(protocol)]
     before = {record: (record.FIELDS, dict(vars(record))) for record in records}
     for mutant in random.Random(1).sample(list(mutants.all_mutants(protocol)), 30):

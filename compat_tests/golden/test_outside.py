@@ -48,12 +48,12 @@ RECOVERING = {"basic.recover-sync", "basic.recover-sync-ok"}
 UNBINDING = {"queue.unbind", "queue.unbind-ok"}
 
 
-def test_pamqp_agrees() -> None:
+def test_pamqp_makes_golden_bytes_of_records() -> None:
     rows = records("0-9-1")
     assert agree(rows, outside.by_pamqp(rows), OLD_ACCESS) == 127
 
 
-def test_pamqp_reads_the_tables() -> None:
+def test_pamqp_reads_golden_field_tables() -> None:
     """It knows every tag that RabbitMQ has, and takes the mantissa of a decimal for a signed one."""
     count = 0
     with cases() as case:
@@ -68,7 +68,7 @@ def test_pamqp_reads_the_tables() -> None:
     assert count == 25
 
 
-def test_pamqp_makes_the_frames() -> None:
+def test_pamqp_makes_golden_bytes_of_frames() -> None:
     rows = [row for row in tables.rows("0-9-1") if "content" in row or row.get("frame") in (3, 8)]
     (basic,) = [row for row in records("0-9-1") if row["record"] == "properties"]
     made = [outside.frames_by_pamqp(row, basic) for row in rows]
@@ -87,7 +87,7 @@ def test_pamqp_makes_the_frames() -> None:
         ("0-9-1", {*OLD_ACCESS, *BLOCKING, *SECRETS}, 123),
     ],
 )
-def test_txamqp_agrees(protocol: str, unknown: set[str], count: int) -> None:
+def test_txamqp_makes_golden_bytes_of_records(protocol: str, unknown: set[str], count: int) -> None:
     rows = records(protocol)
     assert agree(rows, outside.by_txamqp(protocol, rows), unknown) == count
 
@@ -112,13 +112,15 @@ def apache() -> Python27:
         ("0-10", {"session.expected", "session.confirmed", "session.command-fragment"}, 459),
     ],
 )
-def test_apaches_client_agrees(apache: Python27, protocol: str, unknown: set[str], count: int) -> None:
+def test_apache_client_makes_golden_bytes_of_records(
+    apache: Python27, protocol: str, unknown: set[str], count: int
+) -> None:
     rows = records(protocol)
     assert agree(rows, outside.by_qpid(apache, protocol, rows), unknown) == count
 
 
 @pytest.mark.long
-def test_apaches_client_makes_the_frames_of_0_10(apache: Python27) -> None:
+def test_apache_client_makes_golden_bytes_of_0_10_frames(apache: Python27) -> None:
     rows = [row for row in tables.rows("0-10") if tables.kind_of(row) == "frames"]
     assert [found.hex() for found in outside.assemblies_by_qpid(apache, rows)] == [
         row["octets"] for row in rows
@@ -127,7 +129,7 @@ def test_apaches_client_makes_the_frames_of_0_10(apache: Python27) -> None:
 
 
 @pytest.mark.long
-def test_apaches_client_makes_the_types_of_0_10(apache: Python27) -> None:
+def test_apache_client_makes_golden_bytes_of_0_10_types(apache: Python27) -> None:
     rows = [row for row in tables.rows("0-10") if tables.kind_of(row) == "type"]
     made = outside.types_by_qpid(apache, rows)
     with cases() as case:
@@ -183,7 +185,7 @@ LEAST = {"0-8": 190, "0-9": 230, "0-9-1": 160, "0-10": 215}
 
 @pytest.mark.skipif(TSHARK is None, reason="tshark is not installed (Debian: apt-get install tshark)")
 @pytest.mark.parametrize("protocol", make.PROTOCOLS)
-def test_tshark_reads_the_names_and_values(protocol: str, tmp_path: Path) -> None:
+def test_tshark_reads_names_and_values_of_golden_bytes(protocol: str, tmp_path: Path) -> None:
     assert TSHARK is not None
     rows = [
         row

@@ -81,14 +81,14 @@ def test_no_rule_has_both_a_test_and_an_exception(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_exception_has_a_reason_in_one_sentence(protocol: str) -> None:
+def test_reason_of_every_exception_is_a_sentence(protocol: str) -> None:
     for id_, reason in read_catalogue(protocol).exceptions.items():
         assert len(reason) > 20, id_
         assert reason.endswith("."), id_
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_id_begins_with_its_protocol(protocol: str) -> None:
+def test_every_rule_id_begins_with_its_protocol(protocol: str) -> None:
     rules = read_catalogue(protocol).rules
     assert rules and all(rule.startswith(f"{protocol}/") for rule in rules)
 
@@ -96,7 +96,7 @@ def test_every_id_begins_with_its_protocol(protocol: str) -> None:
 # --- reading -------------------------------------------------------------------------------------------
 
 
-def test_marks_are_found_wherever_they_stand() -> None:
+def test_rule_marks_are_found_in_decorators_parameters_classes_and_modules() -> None:
     source = """
     import pytest
     rule = pytest.mark.rule
@@ -111,7 +111,7 @@ def test_marks_are_found_wherever_they_stand() -> None:
     assert sorted(id_ for id_, _ in marks_in(dedent(source))) == ["a", "b", "c", "d", "g"]
 
 
-def test_an_id_put_together_is_found_where_it_can_be_a_rule() -> None:
+def test_rule_id_in_f_string_is_found_only_for_known_rules() -> None:
     source = """
     @pytest.mark.parametrize("x", [pytest.param(x, marks=rule(f"0-9-1/{x}/b")) for x in ("a", "nothing")])
     def test(x): ...
@@ -119,7 +119,7 @@ def test_an_id_put_together_is_found_where_it_can_be_a_rule() -> None:
     assert list(marks_in(dedent(source), ["0-9-1/a/b", "0-9-1/other/b"])) == [("0-9-1/a/b", ())]
 
 
-def test_an_id_put_together_may_have_a_clause_behind_it() -> None:
+def test_rule_id_in_f_string_may_include_clause() -> None:
     source = """
     @pytest.mark.parametrize("x", [pytest.param(x, marks=rule(f"0-9-1/a/{x}")) for x in ("b#one", "no#one")])
     def test(x): ...
@@ -127,7 +127,7 @@ def test_an_id_put_together_may_have_a_clause_behind_it() -> None:
     assert list(marks_in(dedent(source), ["0-9-1/a/b"])) == [("0-9-1/a/b#one", ())]
 
 
-def test_a_mark_comes_with_the_protocols_that_its_test_or_the_module_names() -> None:
+def test_rule_mark_carries_protocols_of_its_test_or_module() -> None:
     source = """
     pytestmark = [pytest.mark.slow, pytest.mark.protocols("0-9-1", "0-9")]
     @rule("a")
@@ -142,7 +142,7 @@ def test_a_mark_comes_with_the_protocols_that_its_test_or_the_module_names() -> 
     assert list(marks_in(dedent(source))) == [("a", both), ("b", ("0-9-1",)), ("c", both)]
 
 
-def test_an_unknown_id_is_answered_with_the_nearest_one(folder: Path) -> None:
+def test_unknown_rule_id_is_reported_with_nearest_id(folder: Path) -> None:
     catalogue = read_catalogue(folder=folder)
     assert catalogue.unknown(["0-9-1/queue.declare/first", "0-9-1/queue.declare/frist", "x"]) == [
         "no rule '0-9-1/queue.declare/frist'; did you mean '0-9-1/queue.declare/first'?",
@@ -150,7 +150,7 @@ def test_an_unknown_id_is_answered_with_the_nearest_one(folder: Path) -> None:
     ]
 
 
-def test_an_id_is_looked_up_in_the_catalogue_of_its_protocol() -> None:
+def test_rule_id_is_looked_up_in_catalogue_of_its_protocol() -> None:
     catalogues = read_catalogues()
     assert list(catalogues) == list(PROTOCOLS)
     assert unknown(catalogues, ["0-10/frame/layout", "0-9-1/frame/layout"]) == []
@@ -160,14 +160,14 @@ def test_an_id_is_looked_up_in_the_catalogue_of_its_protocol() -> None:
     ]
 
 
-def test_an_exception_for_no_rule_is_refused(folder: Path) -> None:
+def test_exception_for_unknown_rule_is_refused(folder: Path) -> None:
     (folder / "exceptions-0-9-1.toml").write_text(EXCEPTIONS.replace("third", "thrid"))
     with pytest.raises(ValueError, match="did you mean '0-9-1/queue/third'"):
         read_catalogue(folder=folder)
 
 
 @pytest.mark.parametrize("name", ["amqp", "exceptions"])
-def test_an_id_that_is_there_twice_is_refused(folder: Path, name: str) -> None:
+def test_duplicate_rule_or_exception_id_is_refused(folder: Path, name: str) -> None:
     path = folder / f"{name}-0-9-1.toml"
     path.write_text(path.read_text() * 2)
     with pytest.raises(ValueError, match="is there twice"):
@@ -204,13 +204,13 @@ def shared(folder: Path) -> Catalogue:
     return read_catalogue("0-9", folder)
 
 
-def test_a_rule_is_known_by_that_of_the_other_protocol_which_is_the_same(shared: Catalogue) -> None:
+def test_rule_is_found_by_id_of_same_rule_in_another_protocol(shared: Catalogue) -> None:
     assert shared.same("0-9-1/queue.declare/first") == ["0-9/queue.declare/first"]
     assert shared.same("0-9/queue.declare/first") == ["0-9/queue.declare/first"]
     assert shared.same("0-9-1/queue.declare/second") == []
 
 
-def test_an_exception_counts_for_the_rule_that_is_the_same(shared: Catalogue) -> None:
+def test_exception_counts_for_same_rule_of_another_protocol(shared: Catalogue) -> None:
     assert shared.exceptions == {"0-9/queue/third": "Nobody sees it."}
 
 
@@ -223,7 +223,7 @@ def test_an_exception_counts_for_the_rule_that_is_the_same(shared: Catalogue) ->
         ("unit/test_a.py", '@pytest.mark.protocols("0-9-1", "0-9")\n', True),
     ],
 )
-def test_a_mark_counts_for_the_protocols_that_its_test_runs_over(
+def test_rule_mark_counts_for_protocols_of_its_test(
     shared: Catalogue, tmp_path: Path, place: str, decorator: str, counts: bool
 ) -> None:
     (tmp_path / place).parent.mkdir()
@@ -233,7 +233,7 @@ def test_a_mark_counts_for_the_protocols_that_its_test_runs_over(
     assert marked_rules(tmp_path, own) == {"0-9-1/queue.declare/first": {place}}
 
 
-def test_work_in_progress_is_marked_and_counted_once_more(shared: Catalogue) -> None:
+def test_rule_in_progress_is_marked_and_counted_in_separate_line(shared: Catalogue) -> None:
     results = Results()
     results.add("0-9/queue/own", "test_a.py::test", "passed")
     text = report(shared, results)
@@ -242,14 +242,14 @@ def test_work_in_progress_is_marked_and_counted_once_more(shared: Catalogue) -> 
     assert "| **all** | 3 | 1 | 1 | 0 | 0 | 0 | 0 | 1 | 1 |" in text
 
 
-def test_other_documents_have_no_work_in_progress(folder: Path) -> None:
+def test_report_without_rules_in_progress_does_not_mention_them(folder: Path) -> None:
     assert "in progress" not in report(read_catalogue(folder=folder), Results())
 
 
 # --- writing -------------------------------------------------------------------------------------------
 
 
-def test_the_report_counts_rules_by_section_and_lists_what_is_missing(folder: Path) -> None:
+def test_report_counts_rules_by_section_and_lists_uncovered_rules(folder: Path) -> None:
     results = Results()
     results.add("0-9-1/queue.declare/first", "test_a.py::test", "passed")
     text = report(read_catalogue(folder=folder), results)
@@ -262,7 +262,7 @@ def test_the_report_counts_rules_by_section_and_lists_what_is_missing(folder: Pa
     assert "| `first` | MUST | passing | both | test_a.py::test |" in text
 
 
-def test_the_page_has_a_report_for_each_protocol() -> None:
+def test_conformance_page_has_report_for_each_protocol() -> None:
     catalogues = read_catalogues()
     text = page(catalogues.values(), Results())
     heads = [line for line in text.splitlines() if line.startswith("# ")]
@@ -270,7 +270,7 @@ def test_the_page_has_a_report_for_each_protocol() -> None:
     assert text.startswith(report(catalogues[PROTOCOL_0_9_1], Results()))
 
 
-def test_a_rule_fails_when_one_of_its_tests_does(folder: Path) -> None:
+def test_rule_fails_when_one_of_its_tests_fails(folder: Path) -> None:
     results = Results()
     for test, outcome in (("a", "passed"), ("b", "passed"), ("b", "failed"), ("b", "passed")):
         results.add("0-9-1/queue.declare/first", test, outcome)
@@ -279,7 +279,7 @@ def test_a_rule_fails_when_one_of_its_tests_does(folder: Path) -> None:
     assert "## Failing\n\n- `0-9-1/queue.declare/first`: One.\n  - b\n" in report(catalogue, results)
 
 
-def test_a_rule_whose_tests_are_all_skipped_is_not_covered(folder: Path) -> None:
+def test_rule_with_only_skipped_tests_is_not_covered(folder: Path) -> None:
     results = Results()
     results.add("0-9-1/queue.declare/first", "a", "skipped")
     catalogue = read_catalogue(folder=folder)
@@ -329,7 +329,9 @@ def run(pytester: pytest.Pytester, source: str, *arguments: str) -> pytest.RunRe
 
 
 @pytest.mark.parametrize("spread", [(), ("-p", "xdist", "-n", "2")], ids=["alone", "xdist"])
-def test_a_run_writes_the_report(pytester: pytest.Pytester, spread: tuple[str, ...]) -> None:
+def test_run_with_option_writes_conformance_report(
+    pytester: pytest.Pytester, spread: tuple[str, ...]
+) -> None:
     result = run(pytester, INNER, "--conformance", "docs/report.md", *spread)
     result.assert_outcomes(passed=2, failed=1, errors=1, skipped=1)
     text = (pytester.path / "docs/report.md").read_text()
@@ -369,7 +371,7 @@ def test_for_the_other(): assert client()
 """
 
 
-def test_a_test_shows_the_rules_of_the_protocol_that_it_runs_over(pytester: pytest.Pytester) -> None:
+def test_result_counts_only_for_rules_of_protocol_the_test_runs_over(pytester: pytest.Pytester) -> None:
     run(pytester, TWICE, "--conformance", "report.md")
     states: dict[str, dict[str, str]] = {}
     for line in (pytester.path / "report.md").read_text().splitlines():
@@ -452,7 +454,7 @@ def rows_of(pytester: pytest.Pytester) -> dict[str, tuple[str, str, str]]:
     return {name: (state, holds, note.rstrip(")")) for (state, holds), (name, _, note) in tests}
 
 
-def test_the_report_tells_what_tests_show_and_where(pytester: pytest.Pytester) -> None:
+def test_report_has_state_and_personalities_shown_by_each_test(pytester: pytest.Pytester) -> None:
     run(pytester, SHOWING, "--conformance", "report.md")
     assert rows_of(pytester) == {
         "test_fixtures_alone": ("**not yet**", "", "shows nothing"),
@@ -474,7 +476,7 @@ def test_the_report_tells_what_tests_show_and_where(pytester: pytest.Pytester) -
     )
 
 
-def test_without_its_body_no_test_shows_anything(pytester: pytest.Pytester) -> None:
+def test_blank_option_makes_every_test_show_no_evidence(pytester: pytest.Pytester) -> None:
     result = run(pytester, SHOWING, "--conformance", "report.md", "--blank")
     result.assert_outcomes(passed=13)
     assert {(state, note) for state, _, note in rows_of(pytester).values()} == {
@@ -508,7 +510,7 @@ def test_has_no_rule(): assert not got(1)
 """
 
 
-def test_on_a_mute_broker_only_tests_of_rules_run_and_fail_that_look_at_deliveries(
+def test_mute_option_runs_only_rule_tests_and_fails_those_checking_deliveries(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makepyfile(test_inner=LOOKING_AWAY)
@@ -520,7 +522,7 @@ def test_on_a_mute_broker_only_tests_of_rules_run_and_fail_that_look_at_deliveri
     result.stdout.fnmatch_lines("FAILED test_inner.py::test_looks - *")
 
 
-def test_tests_of_rules_about_deliveries_that_pass_without_any_are_found() -> None:
+def test_delivery_rule_tests_that_pass_without_deliveries_are_listed() -> None:
     results = Results()
     (first, *_) = excused = sorted(excused_tests())
     deliveries, others = "0-9-1/basic/08", "0-9-1/frame/layout"
@@ -534,7 +536,7 @@ def test_tests_of_rules_about_deliveries_that_pass_without_any_are_found() -> No
     assert passing_without_deliveries(results) == [f"{deliveries}: a", f"excused without need: {excused[1]}"]
 
 
-def test_finalizers_that_the_collector_runs_are_no_evidence() -> None:
+def test_codec_use_by_garbage_collected_finalizer_is_not_evidence() -> None:
     class Left:
         def __init__(self) -> None:
             self.myself = self
@@ -566,7 +568,7 @@ def divided(folder: Path) -> Catalogue:
     return read_catalogue(folder=folder)
 
 
-def test_a_rule_with_clauses_is_covered_in_part_until_each_has_a_test(divided: Catalogue) -> None:
+def test_rule_with_clauses_is_covered_in_part_until_each_clause_has_test(divided: Catalogue) -> None:
     results = Results()
     rule = "0-9-1/queue.declare/first"
     results.add(f"{rule}#one", "a", "passed")
@@ -582,7 +584,7 @@ def test_a_rule_with_clauses_is_covered_in_part_until_each_has_a_test(divided: C
     assert "| both | a (one)<br>b (other; shows nothing)<br>c (other) |" in report(divided, results)
 
 
-def test_rule_that_no_personality_holds_has_a_state_of_its_own(divided: Catalogue) -> None:
+def test_rule_held_by_no_personality_has_separate_state(divided: Catalogue) -> None:
     results = Results()
     rule = "0-9-1/queue.declare/second"
     results.add(rule, "a", "passed", deviates=True, personalities=["rabbitmq-4.3"])
@@ -597,7 +599,7 @@ def test_rule_that_no_personality_holds_has_a_state_of_its_own(divided: Catalogu
     assert results.state(divided, rule) == "deviating"
 
 
-def test_rule_with_a_clause_that_no_personality_holds_is_held_by_none(divided: Catalogue) -> None:
+def test_rule_with_clause_held_by_no_personality_is_held_by_no_personality(divided: Catalogue) -> None:
     results = Results()
     rule = "0-9-1/queue.declare/first"
     results.add(f"{rule}#one", "a", "passed")
@@ -608,7 +610,7 @@ def test_rule_with_a_clause_that_no_personality_holds_is_held_by_none(divided: C
     assert results.state(divided, rule) == "deviating"
 
 
-def test_a_mark_names_the_clause(divided: Catalogue) -> None:
+def test_mark_without_or_with_unknown_clause_is_reported(divided: Catalogue) -> None:
     rule = "0-9-1/queue.declare/first"
     assert divided.unknown([rule, f"{rule}#one", f"{rule}#two", "0-9-1/queue.declare/second#x"]) == [
         f"rule '{rule}' says several things; name one: {rule}#one|other",
@@ -617,7 +619,7 @@ def test_a_mark_names_the_clause(divided: Catalogue) -> None:
     ]
 
 
-def test_a_rule_that_is_the_same_has_the_same_clauses(divided: Catalogue, folder: Path) -> None:
+def test_same_rule_of_another_protocol_has_same_clauses(divided: Catalogue, folder: Path) -> None:
     (folder / "amqp-0-9.toml").write_text(SHARED)
     other = read_catalogue("0-9", folder)
     assert other.clauses == {"0-9/queue.declare/first": {"one": "One thing.", "other": "Another."}}
@@ -638,7 +640,7 @@ def test_every_clause_has_a_test(protocol: str) -> None:
     assert not [clause for clause in clauses if clause not in named]
 
 
-def test_the_same_run_writes_the_same_report(pytester: pytest.Pytester) -> None:
+def test_report_does_not_depend_on_order_of_tests(pytester: pytest.Pytester) -> None:
     texts = []
     for order in ("test_a", "test_b"), ("test_b", "test_a"):
         source = "import pytest\nmark = pytest.mark.rule('0-9-1/frame/layout')\n"
@@ -648,12 +650,12 @@ def test_the_same_run_writes_the_same_report(pytester: pytest.Pytester) -> None:
     assert texts[0] == texts[1]
 
 
-def test_without_the_option_nothing_is_written(pytester: pytest.Pytester) -> None:
+def test_run_without_conformance_option_writes_no_report(pytester: pytest.Pytester) -> None:
     run(pytester, INNER)
     assert not list(pytester.path.rglob("*.md"))
 
 
-def test_a_mark_with_an_unknown_id_stops_the_run(pytester: pytest.Pytester) -> None:
+def test_mark_with_unknown_rule_id_stops_run(pytester: pytest.Pytester) -> None:
     result = run(pytester, "import pytest\n@pytest.mark.rule('0-9-1/frame/lay-out')\ndef test(): pass")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(

@@ -52,6 +52,6 @@ def test_every_rule_of_a_set_has_a_test_or_an_exception(name: str) -> None:
     assert not missing, f"{len(missing)} of {len(members)}:\n" + "\n".join(missing)
 
 
-def test_the_sets_of_the_wire_share_no_rule() -> None:
+def test_valid_and_invalid_wire_sets_share_no_rule() -> None:
     valid, invalid = SETS["set-wire-valid"], SETS["set-wire-invalid"]
     assert not [each.id for each in catalogue().rules.values() if valid(each) and invalid(each)]

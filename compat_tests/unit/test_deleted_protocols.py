@@ -1,7 +1,8 @@
 """A protocol is one package and its registry rows: without them everything else works.
 
-The whole check, with all tests of the protocols that stay, is `test_the_others_keep_their_tests`; it takes
-minutes and runs in `make test-all`.
+The whole check, with all tests of the protocols that stay, is
+`test_remaining_protocols_pass_their_tests_without_deleted_protocol`; it takes minutes and runs in
+`make test-all`.
 """
 
 from __future__ import annotations
@@ -80,17 +81,17 @@ def run(folder: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
 
-def test_the_rest_is_imported_and_runs(copy: Path) -> None:
+def test_package_without_deleted_protocol_imports_and_runs(copy: Path) -> None:
     run(copy, "-c", IMPORT_ALL)
 
 
-def test_the_import_contracts_hold(copy: Path) -> None:
+def test_import_contracts_hold_without_deleted_protocol(copy: Path) -> None:
     run(copy, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()")
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_the_others_keep_their_tests(copy: Path, deleted: str) -> None:
+def test_remaining_protocols_pass_their_tests_without_deleted_protocol(copy: Path, deleted: str) -> None:
     folders = [folder for name, folder in TESTS.items() if name != deleted]
     ignored = [f"--ignore={path}" for path in (TESTS[deleted], *_tests_across(copy, PACKAGES[deleted]))]
     run(copy, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *folders, *ignored)
@@ -110,7 +111,7 @@ def _tests_across(copy: Path, package: str) -> list[str]:
         needed |= modules
 
 
-def test_a_rest_that_needs_the_package_fails(copy: Path) -> None:
+def test_import_check_fails_for_module_that_needs_deleted_package(copy: Path) -> None:
     """The check can fail: a module that imports what is deleted does not load."""
     package = next(name for name in PACKAGES.values() if not (copy / "fakeamqp/protocols" / name).exists())
     (copy / "fakeamqp" / "needy.py").write_text(f"import fakeamqp.protocols.{package}\n")

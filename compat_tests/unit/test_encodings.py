@@ -29,7 +29,7 @@ def without_encoding(source: str) -> Iterator[int]:
             yield node.lineno
 
 
-def test_the_search_finds_text_without_encoding() -> None:
+def test_search_finds_text_calls_without_encoding() -> None:
     found = "open(p)|open(p, 'w')|p.open('w')|p.read_text()|p.write_text(t)|run(c, text=True)"
     assert all(list(without_encoding(each)) == [1] for each in found.split("|"))
     fine = (

@@ -51,6 +51,6 @@ def test_at_most_four_modules_of_faults_import_each_other_in_a_circle() -> None:
     assert not large, "\n".join(" ".join(circle) for circle in large)
 
 
-def test_a_circle_of_imports_is_found() -> None:
+def test_search_finds_circle_of_imports() -> None:
     imports = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"a"}}
     assert _circles(imports) == [["a", "b", "c"]]

@@ -17,7 +17,7 @@ JUNIT = """<testsuites><testsuite>
 </testsuite></testsuites>"""
 
 
-def test_reading_a_report(tmp_path: Path) -> None:
+def test_junit_report_is_read_as_counts_and_failed_names(tmp_path: Path) -> None:
     (tmp_path / "report.xml").write_text(JUNIT)
     found = flake_hunt.read(tmp_path / "report.xml")
     assert found == {"passed": 1, "skipped": 1, "failed": ["a.bad", "a.worse"]}
@@ -36,7 +36,7 @@ def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return bad
 
 
-def test_half_of_the_seeds_are_fixed(
+def test_half_of_the_seeds_are_fixed_and_runs_are_recorded(
     outcomes: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "HERE", tmp_path)
@@ -51,13 +51,15 @@ def test_half_of_the_seeds_are_fixed(
     assert "| 2 | c | 2 | 0 | 0 | 1 |" in page.PAGE.read_text()
 
 
-def test_the_runs_that_are_left() -> None:
+def test_left_returns_seeds_of_runs_still_missing() -> None:
     seeds = flake_hunt.left(6, [1, 3, 2_000_000])
     assert seeds[0] == 2 and len(seeds) == 3 and min(seeds[1:]) >= 6
     assert flake_hunt.left(6, [1, 2, 3, 4, 5, 6]) == []
 
 
-def test_a_failure_is_told_and_counted(outcomes: list[int], capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_run_is_printed_and_makes_hunt_fail(
+    outcomes: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
     outcomes.append(2)
     assert flake_hunt.main(["--seed", "1", "--seed", "2", "--hogs", "1"]) == 1
     told = capsys.readouterr().out

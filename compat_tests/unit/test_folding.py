@@ -31,13 +31,13 @@ def run(pytester: pytest.Pytester, source: str, *args: str) -> pytest.RunResult:
     return pytester.runpytest_inprocess("-p", "compat_tests.folding", "-p", "no:cacheprovider", *args)
 
 
-def test_all_cases_are_one_test(pytester: pytest.Pytester) -> None:
+def test_all_cases_of_function_run_as_one_test(pytester: pytest.Pytester) -> None:
     result = run(pytester, SOME_FAIL.replace("range(5)", "[0, 2, 4]"), "-v", "-s")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*::test_even ran 0", "ran 2", "ran 4"])
 
 
-def test_every_case_that_fails_is_listed(pytester: pytest.Pytester) -> None:
+def test_every_failed_case_is_listed(pytester: pytest.Pytester) -> None:
     result = run(pytester, SOME_FAIL)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
@@ -54,29 +54,29 @@ def test_every_case_that_fails_is_listed(pytester: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("--- case [[]2] ---")
 
 
-def test_after_a_few_tracebacks_there_are_lines_only(pytester: pytest.Pytester) -> None:
+def test_failed_cases_after_first_tracebacks_are_single_lines(pytester: pytest.Pytester) -> None:
     result = run(pytester, SOME_FAIL.replace("range(5)", "range(1, 100, 2)"), "-rN")
     result.stdout.fnmatch_lines(["50 of 50 cases failed:", "[[]99] AssertionError: *"])
     assert str(result.stdout).count("--- case") == folding.SHOWN
 
 
-def test_each_case_is_a_test_where_that_is_asked_for(pytester: pytest.Pytester) -> None:
+def test_each_case_option_runs_each_case_as_test(pytester: pytest.Pytester) -> None:
     run(pytester, SOME_FAIL, "--each-case").assert_outcomes(passed=3, failed=2)
 
 
-def test_a_marked_function_is_not_folded(pytester: pytest.Pytester) -> None:
+def test_function_marked_each_case_is_not_folded(pytester: pytest.Pytester) -> None:
     marked = SOME_FAIL.replace("def test", "@pytest.mark.each_case\n    def test")
     run(pytester, marked).assert_outcomes(passed=3, failed=2)
 
 
-def test_other_folders_are_not_folded(
+def test_function_in_other_folder_is_not_folded(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(folding, "FOLDED", (tmp_path / "elsewhere",))
     run(pytester, SOME_FAIL).assert_outcomes(passed=3, failed=2)
 
 
-def test_one_case_runs_by_its_id(pytester: pytest.Pytester) -> None:
+def test_single_case_can_be_run_by_its_id(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it=SOME_FAIL)
     result = pytester.runpytest_inprocess("-p", "compat_tests.folding", "-s", "test_it.py::test_even[2]")
     result.assert_outcomes(passed=1)
@@ -84,7 +84,7 @@ def test_one_case_runs_by_its_id(pytester: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*ran 4*")
 
 
-def test_cases_are_selected_by_a_word(pytester: pytest.Pytester) -> None:
+def test_cases_can_be_selected_by_keyword(pytester: pytest.Pytester) -> None:
     run(pytester, SOME_FAIL, "-k", "2 or 4").assert_outcomes(passed=2, deselected=3)
 
 
@@ -116,12 +116,12 @@ FIXTURES = """
 """
 
 
-def test_each_case_has_fixtures_and_an_instance_of_its_own(pytester: pytest.Pytester) -> None:
+def test_each_case_has_its_own_fixtures_and_instance(pytester: pytest.Pytester) -> None:
     run(pytester, FIXTURES).assert_outcomes(passed=2)
 
 
 @pytest.mark.parametrize("place", ["1 / 0; yield", "yield; 1 / 0"])
-def test_a_fixture_that_fails_fails_its_case(pytester: pytest.Pytester, place: str) -> None:
+def test_failing_fixture_fails_only_its_case(pytester: pytest.Pytester, place: str) -> None:
     source = f"""
         import pytest
 
@@ -143,35 +143,35 @@ def test_a_fixture_that_fails_fails_its_case(pytester: pytest.Pytester, place: s
     result.stdout.fnmatch_lines(["1 of 3 cases failed:", "[[]2] ZeroDivisionError: division by zero"])
 
 
-def test_a_case_that_is_skipped_shows(pytester: pytest.Pytester) -> None:
+def test_skipped_case_is_reported_with_reason(pytester: pytest.Pytester) -> None:
     skips = SOME_FAIL.replace("assert number % 2 == 0", "number or pytest.skip('no tool')")
     result = run(pytester, skips, "-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["SKIPPED * 1 of 5 cases: no tool"])
 
 
-def test_a_failure_counts_more_than_a_skip(pytester: pytest.Pytester) -> None:
+def test_folded_test_with_failed_and_skipped_cases_fails(pytester: pytest.Pytester) -> None:
     run(pytester, SOME_FAIL.replace("print", "number or pytest.skip('no tool'); print")).assert_outcomes(
         failed=1
     )
 
 
 @pytest.mark.parametrize("mark", ["skip('no tool')", "skipif(True, reason='no tool')"])
-def test_a_function_may_be_skipped(pytester: pytest.Pytester, mark: str) -> None:
+def test_function_marked_skip_is_skipped_as_one_test(pytester: pytest.Pytester, mark: str) -> None:
     marked = SOME_FAIL.replace("def test", f"@pytest.mark.{mark}\n    def test")
     result = run(pytester, marked, "-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["SKIPPED * no tool"])
 
 
-def test_a_case_with_a_mark_that_pytest_acts_on_must_stay_apart(pytester: pytest.Pytester) -> None:
+def test_case_with_xfail_mark_requires_each_case_mark_of_function(pytester: pytest.Pytester) -> None:
     source = SOME_FAIL.replace("range(5)", "[0, pytest.param(1, marks=pytest.mark.xfail), 2]")
     result = run(pytester, source)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*test_even[[]1] wants the function to be marked with each_case*"])
 
 
-def test_marks_of_the_function_stay_and_those_of_a_case_do_not_become_marks_of_all(
+def test_folded_test_has_marks_of_function_but_not_of_single_cases(
     pytester: pytest.Pytester,
 ) -> None:
     source = SOME_FAIL.replace("range(5)", "[0, pytest.param(2, marks=pytest.mark.rule('b')), 4]")
@@ -200,26 +200,26 @@ def test_fixtures_of_pytest_are_made_for_each_case(pytester: pytest.Pytester) ->
     run(pytester, FIXTURES_OF_PYTEST).assert_outcomes(passed=1)
 
 
-def test_asynchronous_functions_are_folded(pytester: pytest.Pytester) -> None:
+def test_asynchronous_function_is_folded(pytester: pytest.Pytester) -> None:
     source = SOME_FAIL.replace("def test", "@pytest.mark.asyncio\n    async def test")
     result = run(pytester, source)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["2 of 5 cases failed:"])
 
 
-def test_a_function_without_parameters_fails_as_ever(pytester: pytest.Pytester) -> None:
+def test_function_without_parameters_fails_with_usual_report(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test_it():\n    assert 1 == 2")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([">   *assert 1 == 2", "E   *assert 1 == 2", "*.py:2: AssertionError"])
     result.stdout.no_fnmatch_line("*cases failed*")
 
 
-def test_others_may_leave_out_cases(pytester: pytest.Pytester) -> None:
+def test_pytest_cases_hook_can_remove_cases(pytester: pytest.Pytester) -> None:
     pytester.makeconftest("def pytest_cases(items):\n    items[:] = items[::2]")
     run(pytester, SOME_FAIL).assert_outcomes(passed=1)
 
 
-def test_a_test_that_draws_examples_is_left_to_hypothesis(pytester: pytest.Pytester) -> None:
+def test_hypothesis_function_is_not_folded(pytester: pytest.Pytester) -> None:
     source = """
         import pytest
         from hypothesis import given, strategies as st
@@ -232,7 +232,7 @@ def test_a_test_that_draws_examples_is_left_to_hypothesis(pytester: pytest.Pytes
     run(pytester, source).assert_outcomes(passed=2)
 
 
-def test_each_case_tells_its_rules_with_its_outcome(pytester: pytest.Pytester) -> None:
+def test_report_has_outcome_and_rules_of_each_case(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(
         """
         def pytest_cases(items):
@@ -250,7 +250,7 @@ def test_each_case_tells_its_rules_with_its_outcome(pytester: pytest.Pytester) -
     assert len(report.user_properties) == 5
 
 
-def test_a_case_that_fails_makes_only_its_own_rules_fail(
+def test_failed_case_fails_only_its_own_rules(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown, broken = list(catalogue_of("0-9-1").rules)[:2]

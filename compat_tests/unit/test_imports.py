@@ -33,7 +33,7 @@ LATER = {
 PACKAGES = ["fakeamqp", "fakeamqp.inspect", "fakeamqp.spark", "fakeamqp.trace"]
 
 
-def test_importing_a_broker_loads_nothing_that_can_wait() -> None:
+def test_importing_broker_does_not_load_deferred_modules() -> None:
     program = "import sys; from fakeamqp import Broker; print(*sys.modules)"
     # Without `site`, which loads modules for editable installations.
     done = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True)
@@ -60,7 +60,7 @@ print(lines)
 """
 
 
-def test_importing_a_broker_compiles_no_costly_pattern() -> None:
+def test_importing_broker_compiles_no_costly_regular_expression() -> None:
     done = subprocess.run([sys.executable, "-S", "-c", COMPILER_OF_PATTERNS], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     # A class of characters beyond Latin-1 takes 128 000 lines, the small patterns together 3 500.
@@ -84,7 +84,7 @@ with Broker() as broker:
 """
 
 
-def test_the_first_client_waits_for_no_import() -> None:
+def test_first_client_triggers_no_import_of_fakeamqp_modules() -> None:
     done = subprocess.run([sys.executable, "-c", FIRST_DELIVERY], capture_output=True, text=True, check=True)
     late, loaded = (set(line.split()) for line in done.stdout.split("\n")[:2])
     assert sorted(each for each in late if each.startswith("fakeamqp")) == []
@@ -92,7 +92,7 @@ def test_the_first_client_waits_for_no_import() -> None:
     assert not any(each.startswith("fakeamqp.protocols.amqp_0_10") for each in loaded)
 
 
-def test_a_login_with_a_password_loads_no_openssl() -> None:
+def test_password_login_does_not_load_openssl() -> None:
     program = """
 import sys
 from fakeamqp import Broker
@@ -105,7 +105,7 @@ with Broker() as broker:
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_names_on_first_use_are_those_that_type_checkers_see(name: str) -> None:
+def test_lazily_imported_names_equal_names_seen_by_type_checkers(name: str) -> None:
     if name.startswith("fakeamqp.spark"):
         import compat_tests.needs_pyspark  # noqa: F401
 
@@ -133,6 +133,6 @@ def check_names(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_an_unknown_name_is_an_attribute_error(name: str) -> None:
+def test_unknown_name_in_package_raises_attribute_error(name: str) -> None:
     with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'Brocker'"):
         import_module(name).Brocker  # noqa: B018

@@ -38,7 +38,7 @@ def unpacked(cache: Path, suite: str, version: str) -> Path:
     return home
 
 
-def test_an_unpacked_one_is_found_by_its_series(machine: Path) -> None:
+def test_unpacked_rabbitmq_is_found_by_its_series(machine: Path) -> None:
     home = unpacked(machine, "forky", "4.3.6")
     found = installations.find("4.3")
     assert (found.home, found.version, found.series) == (home, "4.3.6", "4.3")
@@ -46,7 +46,9 @@ def test_an_unpacked_one_is_found_by_its_series(machine: Path) -> None:
     assert installations.obstacle("4.3") is None
 
 
-def test_an_installed_one_of_the_series_is_preferred(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_rabbitmq_is_preferred_to_unpacked_rabbitmq(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     unpacked(machine, "trixie", "4.0.5")
     installed = Installation(unpacked(machine, "installed", "4.0.9"))
     monkeypatch.setattr(installations, "_installed", lambda: iter((installed,)))
@@ -55,46 +57,48 @@ def test_an_installed_one_of_the_series_is_preferred(machine: Path, monkeypatch:
     assert installed.seen(machine) == machine
 
 
-def test_a_release_that_has_moved_on(machine: Path) -> None:
+def test_series_replaced_by_newer_series_in_release_is_reported(machine: Path) -> None:
     unpacked(machine, "forky", "4.4.1")
     assert "forky has RabbitMQ 4.4.1: it has moved on from 4.3" in str(installations.obstacle("4.3"))
 
 
-def test_the_series_that_a_release_has_moved_on_to(machine: Path) -> None:
+def test_newer_series_of_release_is_found(machine: Path) -> None:
     home = unpacked(machine, "forky", "4.4.1")
     assert installations.find("4.4").home == home
 
 
-def test_a_series_that_no_release_is_known_to_have() -> None:
+def test_series_of_no_known_release_is_reported() -> None:
     assert "is known to have RabbitMQ 4.2; known are 3.10 (bookworm)" in str(installations.obstacle("4.2"))
 
 
-def test_without_a_package() -> None:
+def test_missing_rabbitmq_package_is_reported() -> None:
     assert installations.obstacle() == "rabbitmq-server is not installed"
     with pytest.raises(Unavailable, match="is not installed"):
         installations.find()
 
 
-def test_without_root(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unpacked_rabbitmq_without_root_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installations.os, "geteuid", lambda: 1000)
     assert "RabbitMQ 4.0 of Debian trixie is unpacked and run by root only" in str(
         installations.obstacle("4.0")
     )
 
 
-def test_without_mmdebstrap(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_mmdebstrap_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         installations.shutil, "which", lambda program: None if program == "mmdebstrap" else "/x"
     )
     assert "needs mmdebstrap, which is not installed" in str(installations.obstacle("4.3"))
 
 
-def test_without_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_namespaces_are_reported_with_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installations, "_failed", lambda *_: "unshare failed: Operation not permitted")
     assert "not to be had here: unshare failed: Operation not permitted" in str(installations.obstacle("4.3"))
 
 
-def test_without_the_archive(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unavailable_archive_is_reported_and_tried_only_once(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tried = []
 
     def failed(command: list[str], *_: object) -> str:

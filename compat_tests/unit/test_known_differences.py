@@ -21,29 +21,29 @@ def updated(outcomes: dict[str, dict[str, Outcome]], *entries: Difference) -> li
     return list(lists(*entries).updated(outcomes).entries)
 
 
-def test_what_still_fits_stays_as_it_is() -> None:
+def test_known_difference_still_measured_is_kept_unchanged() -> None:
     outcomes = dict.fromkeys(FAMILY, DIFFERENT)
     assert updated({"4.0": outcomes, "4.3": outcomes}, ENTRY) == [ENTRY]
     assert updated({"4.0": {FAMILY[0]: DIFFERENT}}, ENTRY) == [ENTRY]
 
 
-def test_what_no_longer_differs_in_any_series_goes() -> None:
+def test_difference_gone_in_every_series_is_removed() -> None:
     outcomes = dict.fromkeys(FAMILY, EQUAL)
     assert updated({"4.0": outcomes, "4.3": outcomes}, ENTRY) == []
 
 
-def test_what_no_longer_differs_in_one_series_stays_for_the_other() -> None:
+def test_difference_gone_in_one_series_is_kept_for_remaining_series() -> None:
     [entry] = updated({"4.0": dict.fromkeys(FAMILY, EQUAL)}, ENTRY)
     assert (entry.versions, entry.cases, entry.file) == (("4.3",), ("tx/*",), "4.3")
 
 
-def test_cases_that_still_differ_are_named() -> None:
+def test_partly_resolved_difference_lists_remaining_cases() -> None:
     outcomes = {**dict.fromkeys(FAMILY, DIFFERENT), FAMILY[0]: EQUAL}
     found = updated({"4.0": outcomes, "4.3": outcomes}, ENTRY)
     assert [(entry.versions, entry.cases) for entry in found] == [(("4.0", "4.3"), tuple(FAMILY[1:]))]
 
 
-def test_what_differs_in_another_way_wants_a_new_reason() -> None:
+def test_case_with_changed_difference_becomes_new_unexplained_defect() -> None:
     other = Outcome("elsewhere", "here")
     outcomes = {**dict.fromkeys(FAMILY, DIFFERENT), FAMILY[0]: other}
     kept, *new = updated({"4.0": outcomes, "4.3": outcomes}, ENTRY)
@@ -51,7 +51,7 @@ def test_what_differs_in_another_way_wants_a_new_reason() -> None:
     assert new == [Difference((FAMILY[0],), "defect", "elsewhere", "here", UNEXPLAINED, ("4.0", "4.3"))]
 
 
-def test_new_differences_that_are_alike_are_one_entry() -> None:
+def test_equal_new_differences_are_grouped_into_one_entry() -> None:
     outcomes = dict.fromkeys(FAMILY[:2], DIFFERENT)
     found = updated({"4.0": outcomes, "4.3": {**outcomes, FAMILY[2]: DIFFERENT}, "3.10": {FAMILY[0]: EQUAL}})
     assert [(entry.versions, entry.cases, entry.file) for entry in found] == [
@@ -60,7 +60,7 @@ def test_new_differences_that_are_alike_are_one_entry() -> None:
     ]
 
 
-def test_entries_that_were_not_measured_stay() -> None:
+def test_difference_not_measured_is_kept() -> None:
     assert updated({"3.10": dict.fromkeys(FAMILY, EQUAL)}, ENTRY) == [ENTRY]
 
 
@@ -73,19 +73,21 @@ def test_entries_that_were_not_measured_stay() -> None:
         (Outcome("there", "the case stumbled: LookupError()"), "cannot tell what happened"),
     ],
 )
-def test_problems_of_a_listed_case(outcome: Outcome, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listed_case_is_a_problem_unless_it_differs_as_listed(
+    outcome: Outcome, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(differences.Lists, "read", lambda: lists(ENTRY))
     assert (told in differences.problem("4.0", FAMILY[0], outcome)) is bool(told) or not told
     assert bool(differences.problem("4.0", FAMILY[0], outcome)) is bool(told)
 
 
-def test_problems_of_a_case_that_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unlisted_case_is_a_problem_only_if_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(differences.Lists, "read", lambda: lists(ENTRY))
     assert differences.problem("3.10", FAMILY[0], EQUAL) == ""
     assert "the outcomes differ" in differences.problem("3.10", FAMILY[0], DIFFERENT)
 
 
-def test_texts_are_read_back_as_they_were(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_written_differences_are_read_back_unchanged(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     hard = Difference(tuple(FAMILY), "defect", 'it\'s "so" \\x0a é', "a\tb", "why", ("4.3",))
     monkeypatch.setattr(differences, "FOLDER", tmp_path)
     lists(ENTRY, hard).write()

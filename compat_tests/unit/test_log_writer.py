@@ -31,7 +31,7 @@ def logger_to(writer: LogWriter) -> logging.Logger:
     return logger
 
 
-def test_what_does_not_fit_is_counted_and_the_caller_never_waits() -> None:
+def test_log_records_beyond_capacity_are_counted_without_blocking_caller() -> None:
     target = Stuck()
     writer = LogWriter(target, capacity=2)
     logger = logger_to(writer)
@@ -51,7 +51,7 @@ def test_what_does_not_fit_is_counted_and_the_caller_never_waits() -> None:
     ]
 
 
-def test_exceptions_are_written_with_their_traceback() -> None:
+def test_logged_exception_is_written_with_one_traceback() -> None:
     target = Stuck()
     target.may_go_on.set()
     writer = LogWriter(target)

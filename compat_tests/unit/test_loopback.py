@@ -28,7 +28,7 @@ def test_free_ports_are_not_ephemeral(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("text", ["1024\t65535\n", None], ids=["almost-all", "not-known"])
-def test_where_the_ephemeral_ports_leave_no_others(
+def test_free_port_falls_back_when_ephemeral_range_is_wide_or_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None
 ) -> None:
     file = tmp_path / "range"
@@ -40,7 +40,9 @@ def test_where_the_ephemeral_ports_leave_no_others(
 
 @needs_ipv6
 @pytest.mark.parametrize("address", LOOPBACK)
-def test_a_port_in_use_on_one_address_is_not_free(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_port_in_use_on_one_loopback_address_is_not_free(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
     taken, free = free_ports(2)
     drawn = iter([taken, free])
     monkeypatch.setattr(loopback._random, "randrange", lambda *_: next(drawn))

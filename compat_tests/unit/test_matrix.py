@@ -7,7 +7,7 @@ import pytest
 from compat_tests.matrix import cases
 
 
-def test_every_case_that_fails_is_listed() -> None:
+def test_every_failed_case_of_matrix_is_listed() -> None:
     with pytest.raises(AssertionError) as raised, cases() as case:
         for number in range(6):
             with case(number, "odd" if number % 2 else "even"):
@@ -21,7 +21,7 @@ def test_every_case_that_fails_is_listed() -> None:
     ]
 
 
-def test_errors_of_any_type_count() -> None:
+def test_error_of_any_type_fails_its_case() -> None:
     with pytest.raises(AssertionError) as raised, cases() as case:
         with case("division"):
             _ = 1 / 0
@@ -39,7 +39,7 @@ def test_errors_of_any_type_count() -> None:
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
-def test_cases_that_pass_raise_nothing() -> None:
+def test_matrix_of_passed_cases_raises_no_error() -> None:
     seen = []
     with cases() as case:
         for number in range(3):
@@ -53,13 +53,13 @@ def test_a_matrix_without_cases_fails() -> None:
         pass
 
 
-def test_an_error_outside_of_the_cases_is_raised_as_it_is() -> None:
+def test_error_outside_of_cases_is_raised_unchanged() -> None:
     with pytest.raises(KeyError), cases() as case:
         with case("first"):
             raise ValueError
         raise KeyError
 
 
-def test_an_interrupt_ends_the_matrix() -> None:
+def test_keyboard_interrupt_ends_matrix() -> None:
     with pytest.raises(KeyboardInterrupt), cases() as case, case("first"):
         raise KeyboardInterrupt

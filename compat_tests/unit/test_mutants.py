@@ -49,7 +49,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_each_part_has_its_own_files() -> None:
+def test_each_part_of_mutants_has_its_own_files() -> None:
     root = Path(__file__).parents[2]
     names = {part: {path.relative_to(root).as_posix() for path in files(root, part)} for part in PARTS}
     assert "fakeamqp/model/queues/classic.py" in names["model"]
@@ -59,7 +59,7 @@ def test_each_part_has_its_own_files() -> None:
     assert sum(map(len, names.values())) == len(set().union(*names.values()))
 
 
-def test_coroutines_are_changed_too(root: Path) -> None:
+def test_mutants_include_changes_in_coroutines(root: Path) -> None:
     folder = root / "fakeamqp" / "management"
     folder.mkdir()
     (folder / "app.py").write_text("async def answer(asked):\n    return asked + 1\n")
@@ -80,7 +80,7 @@ def _one(root: Path, kind: str, new: str) -> Mutant:
     return found
 
 
-def test_what_is_changed(root: Path) -> None:
+def test_mutants_of_module_are_exactly_the_expected_changes(root: Path) -> None:
     found = {(each.function, each.kind, each.new.strip()) for each in mutants(root)}
     assert found == {
         ("Box.__init__", "removed statement", "pass"),
@@ -108,7 +108,7 @@ def test_what_is_changed(root: Path) -> None:
     }
 
 
-def test_a_larger_sample_contains_the_smaller_one(root: Path) -> None:
+def test_larger_sample_of_mutants_contains_smaller_sample(root: Path) -> None:
     all_of_them = mutants(root)
     small, large = chosen(all_of_them, 5, seed=1), chosen(all_of_them, 9, seed=1)
     assert large[:5] == small
@@ -118,7 +118,7 @@ def test_a_larger_sample_contains_the_smaller_one(root: Path) -> None:
     assert {each.id for each in all_of_them} < {each.id for each in mutants(root)}
 
 
-def test_a_change_gets_into_functions_that_exist(root: Path) -> None:
+def test_mutant_changes_existing_functions_and_objects(root: Path) -> None:
     module = _loaded(root)
     functions = Functions(root)
     box, checked = module.Box(2), module.checked
@@ -132,7 +132,7 @@ def test_a_change_gets_into_functions_that_exist(root: Path) -> None:
     assert box.is_full and checked(1) == -9
 
 
-def test_a_removed_super_keeps_the_closure(root: Path) -> None:
+def test_mutant_without_super_call_keeps_closure(root: Path) -> None:
     module = _loaded(root)
     functions = Functions(root)
     without_super = min(

@@ -12,18 +12,18 @@ from fakeamqp.model.personality.keywords import PersonalityChoices
 from fakeamqp.settings import BrokerArguments
 
 
-def test_the_types_of_choices_are_generated_from_the_rows():
+def test_keyword_types_of_choices_are_generated_from_rows():
     written = KEYWORDS.read_text()
     assert written == keywords(written), "run: python -m compat_tests.personalities"
 
 
-def test_the_arguments_are_those_of_broker():
+def test_broker_arguments_type_equals_parameters_of_broker():
     taken = inspect.signature(Broker).parameters
     arguments = {name: _plain(each.annotation) for name, each in taken.items() if name != "settings"}
     assert _types(BrokerArguments) == arguments | _types(PersonalityChoices)
 
 
-def test_the_properties_are_those_of_a_message():
+def test_message_properties_type_equals_plain_properties_without_headers():
     properties = {
         field.name: _plain(field.type) for field in fields(PlainProperties) if field.name != "headers"
     }

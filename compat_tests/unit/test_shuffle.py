@@ -27,24 +27,24 @@ def order(suite: pytest.Pytester, *args: str) -> list[str]:
     return [each.nodeid for each in recorder.getreports("pytest_runtest_logreport") if each.when == "call"]
 
 
-def test_without_the_option_the_order_is_that_of_the_files(suite: pytest.Pytester) -> None:
+def test_without_shuffle_option_tests_run_in_file_order(suite: pytest.Pytester) -> None:
     assert order(suite) == sorted(order(suite))
 
 
-def test_a_seed_repeats_its_order(suite: pytest.Pytester) -> None:
+def test_same_shuffle_seed_repeats_order(suite: pytest.Pytester) -> None:
     first = order(suite, "--shuffle", "1")
     assert order(suite, "--shuffle", "1") == first
     assert order(suite, "--shuffle", "2") != first
     assert sorted(first) == order(suite)
 
 
-def test_tests_of_all_files_are_mixed(suite: pytest.Pytester) -> None:
+def test_shuffle_mixes_tests_of_all_files(suite: pytest.Pytester) -> None:
     files = [each.partition("::")[0] for each in order(suite, "--shuffle", "1")]
     changes = sum(here != there for here, there in pairwise(files))
     assert changes > 1
 
 
-def test_cases_of_a_folded_test_are_mixed(
+def test_shuffle_mixes_cases_of_folded_test(
     suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(folding, "FOLDED", (suite.path,))
@@ -63,14 +63,14 @@ def test_cases_of_a_folded_test_are_mixed(
     assert sorted(ran) == list("012345678") != ran
 
 
-def test_the_collector_runs_often(suite: pytest.Pytester) -> None:
+def test_shuffle_lowers_garbage_collection_thresholds_during_run(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_a=f"import gc\ndef test_it():\n    assert gc.get_threshold() == {THRESHOLDS}\n")
     before = gc.get_threshold()
     order(suite, "--shuffle", "1")
     assert gc.get_threshold() == before
 
 
-def test_only_simulated_loops_are_out_of_debug_mode(
+def test_asyncio_debug_mode_is_off_only_in_simulated_loops(
     suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONASYNCIODEBUG", "1")

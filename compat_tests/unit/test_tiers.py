@@ -48,19 +48,21 @@ def both(file: str) -> set[str]:
     return {f"{file}.py::test_plain", f"{file}.py::test_drawing"}
 
 
-def test_quick_tests(tests: pytest.Pytester) -> None:
+def test_quick_tier_runs_quick_core_and_drawing_tests(tests: pytest.Pytester) -> None:
     quick = both("slow/test_core") | both("other/test_quick") | both("fuzz/test_fuzz")
     assert ran(tests, "--tier", "quick") == quick
 
 
-def test_long_tests_and_those_that_draw(tests: pytest.Pytester) -> None:
+def test_long_tier_runs_long_and_drawing_tests(tests: pytest.Pytester) -> None:
     drawing = {"slow/test_core.py::test_drawing", "other/test_quick.py::test_drawing"} | both(
         "fuzz/test_fuzz"
     )
     assert ran(tests, "--tier", "long") == both("slow/test_a") | both("other/test_slow") | drawing
 
 
-def test_an_example_may_be_long(tests: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_listed_as_long_runs_only_in_long_tier(
+    tests: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tiers, "EXAMPLES", tests.path / "fuzz")
     monkeypatch.setattr(tiers, "LONG_EXAMPLES", ("test_fuzz.py",))
     assert not both("fuzz/test_fuzz") & ran(tests, "--tier", "quick")
@@ -68,23 +70,25 @@ def test_an_example_may_be_long(tests: pytest.Pytester, monkeypatch: pytest.Monk
     assert both("fuzz/test_fuzz") <= ran(tests, "--tier", "long")
 
 
-def test_a_single_test_may_be_long(tests: pytest.Pytester) -> None:
+def test_single_test_marked_long_runs_only_in_long_tier(tests: pytest.Pytester) -> None:
     marked = "import pytest\n@pytest.mark.long\ndef test_it():\n    pass\n"
     (tests.path / "fuzz" / "test_fuzz.py").write_text(marked)
     assert "fuzz/test_fuzz.py::test_it" not in ran(tests, "--tier", "quick")
     assert "fuzz/test_fuzz.py::test_it" in ran(tests, "--tier", "long")
 
 
-def test_without_a_tier_everything_runs(tests: pytest.Pytester) -> None:
+def test_all_tests_run_without_tier_option(tests: pytest.Pytester) -> None:
     assert len(ran(tests)) == 10
 
 
-def test_long_tests_are_not_imported_with_the_quick_ones(tests: pytest.Pytester) -> None:
+def test_quick_tier_does_not_import_long_test_files(tests: pytest.Pytester) -> None:
     (tests.path / "slow" / "test_a.py").write_text("raise RuntimeError")
     assert len(ran(tests, "--tier", "quick")) == 6
 
 
-def test_some_of_the_long_tests_are_drawn(tests: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_in_option_draws_sample_of_long_tests_by_seed(
+    tests: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tiers, "COSTLY", re.compile("costly/"))
     cases = "import pytest\n@pytest.mark.parametrize('n', range(150))\ndef test_it(n):\n    pass\n"
     for folder in ("costly", "slow"):
@@ -102,20 +106,20 @@ def test_some_of_the_long_tests_are_drawn(tests: pytest.Pytester, monkeypatch: p
     assert drawn == ran(tests, *chosen, "--one-in", "3", "--hypothesis-seed=1")
 
 
-def test_some_of_the_quick_tests_are_drawn(tests: pytest.Pytester) -> None:
+def test_one_in_option_draws_sample_of_quick_tests(tests: pytest.Pytester) -> None:
     cases = "import pytest\n@pytest.mark.parametrize('n', range(150))\ndef test_it(n):\n    pass\n"
     (tests.path / "other" / "test_many.py").write_text(cases)
     drawn = ran(tests, "other", "--tier", "quick", "--one-in", "3", "--hypothesis-seed=1")
     assert 40 <= len(drawn) <= 60
 
 
-def test_drawing_needs_a_seed(tests: pytest.Pytester) -> None:
+def test_one_in_option_without_seed_is_refused(tests: pytest.Pytester) -> None:
     """Processes that share the tests would draw different ones."""
     done = tests.runpytest("-p", "compat_tests.tiers", "--tier", "long", "--one-in", "3")
     done.stderr.fnmatch_lines(["*--one-in draws tests with a seed: --hypothesis-seed=NUMBER is missing*"])
 
 
-def test_the_costly_tests_are_long_and_there() -> None:
+def test_costly_tests_exist_and_are_long() -> None:
     files = [path.relative_to(ROOT).as_posix() for path in HERE.rglob("test_*.py")]
     costly = [file for file in files if COSTLY.match(f"{file}::test[3.10-")]
     assert len(costly) > 10
@@ -129,7 +133,7 @@ def test_the_costly_tests_are_long_and_there() -> None:
     ] == []
 
 
-def test_what_the_lists_name_is_there() -> None:
+def test_files_named_in_tier_lists_exist() -> None:
     for part in (*LONG, *CORE_OF_SPARK, *DRAWING):
         assert (HERE / part).exists(), part
     for part in LONG_EXAMPLES:
@@ -142,7 +146,7 @@ def _is_in(part: str, parts: tuple[str, ...]) -> bool:
     return any(Path(part).is_relative_to(other) for other in parts)
 
 
-def test_tests_that_start_a_rabbitmq_are_long() -> None:
+def test_tests_that_start_rabbitmq_are_long() -> None:
     """It takes ten seconds to start, and most machines have none."""
     users = [
         path
@@ -153,7 +157,7 @@ def test_tests_that_start_a_rabbitmq_are_long() -> None:
     assert [path.relative_to(HERE).as_posix() for path in users if not in_long(path)] == []
 
 
-def test_make_test_and_make_test_all_run_a_tier_each() -> None:
+def test_make_test_and_make_test_all_run_one_tier_each() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert "--tier quick" in makefile and "--tier long" in makefile
     assert re.search(r"^test-all: test ", makefile, re.MULTILINE)

@@ -32,7 +32,7 @@ def timers(clock: ManualClock) -> Timers:
     return Timers(clock)
 
 
-def test_due_timers_run_in_order_of_instant_then_of_asking(clock: ManualClock, timers: Timers) -> None:
+def test_due_timers_run_in_order_of_instant_then_of_creation(clock: ManualClock, timers: Timers) -> None:
     ran: list[str] = []
     for due, name in [(103, "d"), (101, "a"), (102, "b"), (102, "c"), (101, "a2")]:
         timers.call_at(due, lambda name=name: ran.append(name), name)
@@ -41,7 +41,7 @@ def test_due_timers_run_in_order_of_instant_then_of_asking(clock: ManualClock, t
     assert ran == ["a", "a2", "b", "c", "d"]
 
 
-def test_a_timer_runs_at_its_instant_and_not_before(clock: ManualClock, timers: Timers) -> None:
+def test_timer_runs_at_its_instant_and_not_before(clock: ManualClock, timers: Timers) -> None:
     ran: list[float] = []
     timers.call_at(101, lambda: ran.append(clock.now()))
     clock.instant = 100.999
@@ -52,7 +52,7 @@ def test_a_timer_runs_at_its_instant_and_not_before(clock: ManualClock, timers: 
     assert ran == [101]
 
 
-def test_a_timer_in_the_past_runs_at_the_next_opportunity(timers: Timers) -> None:
+def test_timer_in_the_past_runs_at_next_run_due(timers: Timers) -> None:
     ran: list[int] = []
     timers.call_at(1, lambda: ran.append(1))
     assert ran == []
@@ -60,7 +60,7 @@ def test_a_timer_in_the_past_runs_at_the_next_opportunity(timers: Timers) -> Non
     assert ran == [1]
 
 
-def test_timers_set_by_timers_run_too_if_due(clock: ManualClock, timers: Timers) -> None:
+def test_due_timer_created_by_timer_runs_in_same_pass(clock: ManualClock, timers: Timers) -> None:
     ran: list[str] = []
 
     def first() -> None:
@@ -74,7 +74,7 @@ def test_timers_set_by_timers_run_too_if_due(clock: ManualClock, timers: Timers)
     assert timers.next_due() == 101
 
 
-def test_a_timer_that_moves_the_clock_makes_others_due(clock: ManualClock, timers: Timers) -> None:
+def test_timer_that_moves_clock_makes_later_timer_due(clock: ManualClock, timers: Timers) -> None:
     ran: list[str] = []
     timers.call_at(100, lambda: setattr(clock, "instant", 200.0))
     timers.call_at(150, lambda: ran.append("150"))
@@ -91,12 +91,12 @@ def test_next_due_skips_cancelled_timers(timers: Timers) -> None:
     assert len(timers) == 1
 
 
-def test_nothing_due_without_timers(timers: Timers) -> None:
+def test_no_timer_is_due_without_timers(timers: Timers) -> None:
     assert timers.next_due() is None
     assert timers.run_due() == 0
 
 
-def test_a_cancelled_timer_does_not_run(clock: ManualClock, timers: Timers) -> None:
+def test_cancelled_timer_does_not_run(clock: ManualClock, timers: Timers) -> None:
     ran: list[str] = []
     timer = timers.call_at(101, lambda: ran.append("cancelled"))
     timers.call_at(101, lambda: ran.append("kept"))
@@ -110,7 +110,7 @@ def test_a_cancelled_timer_does_not_run(clock: ManualClock, timers: Timers) -> N
     assert len(timers) == 0
 
 
-def test_a_timer_may_cancel_one_that_is_due_at_the_same_instant(timers: Timers) -> None:
+def test_timer_can_cancel_timer_due_at_same_instant(timers: Timers) -> None:
     ran: list[str] = []
     timers.call_at(100, lambda: second.cancel())
     second = timers.call_at(100, lambda: ran.append("second"))
@@ -118,14 +118,14 @@ def test_a_timer_may_cancel_one_that_is_due_at_the_same_instant(timers: Timers) 
     assert ran == []
 
 
-def test_a_timer_may_cancel_itself_while_it_runs(timers: Timers) -> None:
+def test_timer_can_cancel_itself_while_running(timers: Timers) -> None:
     timer = timers.call_at(100, lambda: timer.cancel())
     assert timers.run_due() == 1
     assert len(timers) == 0
     assert timers.next_due() is None
 
 
-def test_cancelling_after_the_run_changes_nothing(timers: Timers) -> None:
+def test_cancelling_timer_after_its_run_has_no_effect(timers: Timers) -> None:
     timer = timers.call_at(100, lambda: None)
     timers.call_at(101, lambda: None)
     timers.run_due()
@@ -137,7 +137,7 @@ class Thing:
     def act(self) -> None: ...
 
 
-def test_a_cancelled_timer_lets_go_of_its_callback(timers: Timers) -> None:
+def test_cancelled_timer_releases_its_callback(timers: Timers) -> None:
     thing = Thing()
     timers.call_at(50_000, lambda: None)
     timer = timers.call_at(60_000, thing.act)
@@ -149,7 +149,7 @@ def test_a_cancelled_timer_lets_go_of_its_callback(timers: Timers) -> None:
     assert gone() is None
 
 
-def test_a_timer_that_ran_lets_go_of_its_callback(timers: Timers) -> None:
+def test_finished_timer_releases_its_callback(timers: Timers) -> None:
     thing = Thing()
     timer = timers.call_at(100, thing.act)
     gone = weakref.ref(thing)
@@ -160,7 +160,7 @@ def test_a_timer_that_ran_lets_go_of_its_callback(timers: Timers) -> None:
     assert not timer.active
 
 
-def test_the_heap_does_not_grow_with_cancelled_timers(timers: Timers) -> None:
+def test_timer_heap_does_not_grow_with_cancelled_timers(timers: Timers) -> None:
     timers.call_at(999_999, lambda: None)
     for number in range(10_000):
         timers.call_at(1000 + number, lambda: None).cancel()
@@ -169,7 +169,7 @@ def test_the_heap_does_not_grow_with_cancelled_timers(timers: Timers) -> None:
     assert timers.next_due() == 999_999
 
 
-def test_compaction_keeps_order(clock: ManualClock, timers: Timers) -> None:
+def test_compaction_of_timer_heap_keeps_order(clock: ManualClock, timers: Timers) -> None:
     ran: list[int] = []
     handles = [timers.call_at(1000, lambda n=n: ran.append(n)) for n in range(1000)]
     for number, handle in enumerate(handles):
@@ -180,7 +180,7 @@ def test_compaction_keeps_order(clock: ManualClock, timers: Timers) -> None:
     assert ran == list(range(0, 1000, 7))
 
 
-def test_compaction_while_running(clock: ManualClock, timers: Timers) -> None:
+def test_timer_heap_can_be_compacted_while_timers_run(clock: ManualClock, timers: Timers) -> None:
     ran: list[str] = []
     handles = [timers.call_at(200 + n, lambda: ran.append("cancelled")) for n in range(500)]
 
@@ -195,7 +195,9 @@ def test_compaction_while_running(clock: ManualClock, timers: Timers) -> None:
     assert ran == ["last"]
 
 
-def test_an_exception_passes_and_the_others_still_run(clock: ManualClock, timers: Timers) -> None:
+def test_exception_of_timer_propagates_and_remaining_timers_still_run(
+    clock: ManualClock, timers: Timers
+) -> None:
     ran: list[str] = []
 
     def broken() -> None:
@@ -209,7 +211,7 @@ def test_an_exception_passes_and_the_others_still_run(clock: ManualClock, timers
     assert ran == ["other"]
 
 
-def test_repr_names_the_timer(timers: Timers) -> None:
+def test_repr_of_timer_has_name_due_time_and_state(timers: Timers) -> None:
     timer = timers.call_at(101.5, lambda: None, "queue expiry")
     assert repr(timer) == "<Timer queue expiry due=101.500 active>"
     timer.cancel()
@@ -217,7 +219,7 @@ def test_repr_names_the_timer(timers: Timers) -> None:
     assert repr(timers.call_at(101.5, lambda: None)) == "<Timer unnamed due=101.500 active>"
 
 
-def test_words_may_be_made_when_somebody_asks(timers: Timers) -> None:
+def test_callable_words_of_timer_are_evaluated_at_each_access(timers: Timers) -> None:
     asked: list[int] = []
 
     def words() -> str:
@@ -231,13 +233,15 @@ def test_words_may_be_made_when_somebody_asks(timers: Timers) -> None:
     assert timer.words == "asked 2 times"
 
 
-def test_timers_are_no_chores_unless_said(timers: Timers) -> None:
+def test_timer_is_not_housekeeping_by_default(timers: Timers) -> None:
     assert not timers.call_at(101, lambda: None).housekeeping
     assert timers.call_at(101, lambda: None, housekeeping=True).housekeeping
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 100])
-def test_pending_is_the_order_in_which_they_will_run(clock: ManualClock, timers: Timers, count: int) -> None:
+def test_pending_timers_are_listed_in_order_of_running(
+    clock: ManualClock, timers: Timers, count: int
+) -> None:
     randomness = random.Random(count)
     ran: list[str] = []
     made = []
@@ -253,7 +257,7 @@ def test_pending_is_the_order_in_which_they_will_run(clock: ManualClock, timers:
     assert ran == announced
 
 
-def test_looking_at_what_is_pending_changes_nothing(clock: ManualClock, timers: Timers) -> None:
+def test_listing_pending_timers_has_no_side_effect(clock: ManualClock, timers: Timers) -> None:
     timers.call_at(103, lambda: None)
     timers.call_at(102, lambda: None).cancel()
     timers.call_at(101, lambda: None)
@@ -265,7 +269,7 @@ def test_looking_at_what_is_pending_changes_nothing(clock: ManualClock, timers: 
     assert list(timers.pending()) == []
 
 
-def test_the_first_of_many_is_found_without_looking_at_all(timers: Timers) -> None:
+def test_first_pending_timer_is_found_without_comparing_all_timers(timers: Timers) -> None:
     looked: list[object] = []
 
     class Looked(float):
@@ -280,7 +284,7 @@ def test_the_first_of_many_is_found_without_looking_at_all(timers: Timers) -> No
     assert len(looked) < 10
 
 
-def test_a_clock_that_says_no_more_than_the_time_runs_by_itself(clock: ManualClock, timers: Timers) -> None:
+def test_time_source_defaults_hold_peers_and_give_no_hint(clock: ManualClock, timers: Timers) -> None:
     assert clock.holds_peers
     assert clock.heading() == clock.now()
     assert clock.hint() == ""
@@ -289,7 +293,7 @@ def test_a_clock_that_says_no_more_than_the_time_runs_by_itself(clock: ManualClo
 # --- timers that are not moved when they are needed later ------------------------------------------------
 
 
-def test_pending_timers_are_in_the_order_in_which_they_are_needed(timers: Timers) -> None:
+def test_pending_timers_are_ordered_by_revised_instant(timers: Timers) -> None:
     needed: dict[str, float | None] = {"a": 101, "b": 105, "c": None, "d": 103.5}
     for due, name in [(101, "a"), (102, "b"), (103, "c"), (103, "d")]:
         timers.call_at(due, lambda: None, name, revise=lambda name=name: needed[name])
@@ -304,12 +308,14 @@ def test_pending_timers_are_in_the_order_in_which_they_are_needed(timers: Timers
     assert [each.words for each in timers.pending()] == ["a", "b", "c", "d", "e"]
 
 
-def test_a_timer_is_not_needed_before_it_runs(timers: Timers) -> None:
+def test_revised_instant_earlier_than_due_time_is_ignored(timers: Timers) -> None:
     timers.call_at(102, lambda: None, revise=lambda: 101)
     assert [each.due for each in timers.pending()] == [102]
 
 
-def test_a_timer_that_is_not_needed_runs_all_the_same(clock: ManualClock, timers: Timers) -> None:
+def test_timer_revised_to_not_needed_still_runs_but_is_not_pending(
+    clock: ManualClock, timers: Timers
+) -> None:
     ran: list[float] = []
     timers.call_at(101, lambda: ran.append(clock.now()), revise=lambda: None)
     assert (list(timers.pending()), timers.next_due()) == ([], 101)

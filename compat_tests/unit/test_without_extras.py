@@ -23,7 +23,7 @@ importlib.util.find_spec = lambda name, package=None: None if name == "pyspark" 
 """
 
 
-def test_the_tests_about_spark_are_collected_without_pyspark(tmp_path: Path) -> None:
+def test_spark_tests_are_collected_without_pyspark(tmp_path: Path) -> None:
     tmp_path.joinpath("no_pyspark.py").write_text(NO_PYSPARK, "utf-8")
     options = ["-p", "no_pyspark", "-p", "no:cacheprovider", "--collect-only", "-q"]
     folders = ["compat_tests/unit/spark", "compat_tests/spark", "compat_tests/crashes"]
@@ -46,13 +46,13 @@ importlib.util.find_spec = lambda name, *rest: None if name == "fcntl" else foun
 """
 
 
-def test_spark_on_a_system_without_fcntl_says_what_to_do() -> None:
+def test_importing_spark_without_fcntl_is_refused_with_explanation() -> None:
     program = NO_FCNTL + "import fakeamqp, pytest_fakeamqp\nimport fakeamqp.spark"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False)
     assert done.stderr.splitlines()[-1].startswith("ImportError: fakeamqp.spark locks its spool with fcntl")
 
 
-def test_doctor_runs_on_a_system_without_fcntl() -> None:
+def test_doctor_without_fcntl_runs_and_reports_spark_requirement() -> None:
     program = NO_FCNTL + "from fakeamqp.cli import main\nmain(['doctor'])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
     assert "fakeamqp.spark locks its spool with fcntl" in " ".join(done.stdout.split())

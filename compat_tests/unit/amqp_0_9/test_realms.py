@@ -27,7 +27,7 @@ def grant(realms: Realms, holder: object, name: str = FIRST_REALM, exclusive: bo
     return realms.grant(holder, GUEST, name, ["read"], exclusive=exclusive)
 
 
-def test_numbers_go_round_and_pass_over_those_in_use(realms: Realms) -> None:
+def test_ticket_numbers_wrap_around_and_skip_numbers_in_use(realms: Realms) -> None:
     realms.add("/kept")
     kept = grant(realms, "a", "/kept")
     assert kept.number == 1
@@ -36,14 +36,14 @@ def test_numbers_go_round_and_pass_over_those_in_use(realms: Realms) -> None:
     assert numbers[-2:] == [0xFFFF, 2]
 
 
-def test_tickets_expire_when_realms_change(realms: Realms) -> None:
+def test_ticket_expires_when_any_realm_changes(realms: Realms) -> None:
     realms.add("/admin")
     ticket = grant(realms, "a")
     realms.add("/admin", ["somebody"])
     assert not realms.is_valid(ticket)
 
 
-def test_a_ticket_that_has_expired_is_in_nobodys_way(state: BrokerState, realms: Realms) -> None:
+def test_expired_exclusive_ticket_does_not_block_other_sessions(state: BrokerState, realms: Realms) -> None:
     grant(realms, "a", exclusive=True)
     with pytest.raises(AccessRefused, match="exclusive use"):
         grant(realms, "b")
@@ -51,14 +51,14 @@ def test_a_ticket_that_has_expired_is_in_nobodys_way(state: BrokerState, realms:
     grant(realms, "b")
 
 
-def test_the_holder_of_an_exclusive_ticket_can_have_another(realms: Realms) -> None:
+def test_new_exclusive_ticket_replaces_first_ticket_of_same_holder(realms: Realms) -> None:
     first = grant(realms, "a", exclusive=True)
     second = grant(realms, "a", exclusive=True)
     assert not realms.is_valid(first)
     assert realms.is_valid(second)
 
 
-def test_a_refused_request_leaves_the_ticket_there_is(realms: Realms) -> None:
+def test_refused_exclusive_request_keeps_existing_ticket_valid(realms: Realms) -> None:
     mine = grant(realms, "a")
     grant(realms, "b")
     with pytest.raises(AccessRefused, match="others have tickets"):
@@ -66,7 +66,7 @@ def test_a_refused_request_leaves_the_ticket_there_is(realms: Realms) -> None:
     assert realms.is_valid(mine)
 
 
-def test_a_realm_of_others_is_answered_like_none(realms: Realms) -> None:
+def test_realm_of_other_users_is_refused_like_unknown_realm(realms: Realms) -> None:
     realms.add("/theirs", ["somebody"])
     texts = []
     for name in ("/theirs", "/nobodys"):
@@ -79,7 +79,7 @@ def test_a_realm_of_others_is_answered_like_none(realms: Realms) -> None:
     assert grant(realms, "a", "/theirs").realm.name == "/theirs"
 
 
-def test_a_right_that_can_be_used_on_nothing_is_none(realms: Realms) -> None:
+def test_ticket_for_right_without_any_permission_is_refused(realms: Realms) -> None:
     reader = User("reader", "", permissions={"/": Permission("", "", ".*")})
     realms.grant("a", reader, FIRST_REALM, ["passive", "read"], exclusive=False)
     for right in ("active", "write"):
@@ -88,9 +88,7 @@ def test_a_right_that_can_be_used_on_nothing_is_none(realms: Realms) -> None:
         assert refused.value.ends_connection
 
 
-def test_realms_end_with_their_virtual_host_and_not_with_a_restart(
-    state: BrokerState, realms: Realms
-) -> None:
+def test_realms_survive_restart_but_not_removal_of_virtual_host(state: BrokerState, realms: Realms) -> None:
     realms.add("/admin")
     state.restart()
     assert grant(state.virtual_hosts["/"].extensions[Realms], "a", "/admin")

@@ -14,7 +14,7 @@ def request(proxy_name: str, *, broadcast: bool = False) -> TunnelRequest:
     return TunnelRequest({}, {}, proxy_name, "", False, broadcast, b"", "c", 1, "/", "guest")
 
 
-def test_the_first_that_fits_gets_a_request() -> None:
+def test_first_matching_tunnel_receives_request() -> None:
     registrations = Registrations(BrokerState(ManualClock()))
     got: list[str] = []
     for name in ("orders.*", "orders.eu", "?"):
@@ -26,7 +26,7 @@ def test_the_first_that_fits_gets_a_request() -> None:
         registrations.tunnel(request("Orders.eu"))
 
 
-def test_all_get_what_is_broadcast_also_when_one_fails() -> None:
+def test_broadcast_request_reaches_all_tunnels_although_one_fails() -> None:
     registrations = Registrations(BrokerState(ManualClock()))
     got = []
 
@@ -45,7 +45,7 @@ def test_all_get_what_is_broadcast_also_when_one_fails() -> None:
         registrations.tunnel(request("", broadcast=True))
 
 
-def test_a_memory_transport_keeps_the_directions_apart_and_the_order() -> None:
+def test_memory_transport_separates_directions_and_keeps_order() -> None:
     transport = MemoryTransport()
     assert transport.take() is None
     transport.send(b"1")

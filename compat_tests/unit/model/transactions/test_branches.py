@@ -42,7 +42,9 @@ def states(bench: Bench) -> dict[Xid, str]:
 
 
 @pytest.mark.parametrize(("state", "event"), list(product(BranchState, BranchEvent)))
-def test_what_is_not_in_the_table_is_an_illegal_state(state: BranchState, event: BranchEvent) -> None:
+def test_transition_missing_in_table_is_refused_as_illegal_state(
+    state: BranchState, event: BranchEvent
+) -> None:
     branch = Branch(Bench().host, X, 60)
     branch.state = state
     if (state, event) in TRANSITIONS:
@@ -54,14 +56,14 @@ def test_what_is_not_in_the_table_is_an_illegal_state(state: BranchState, event:
         assert branch.state is state
 
 
-def test_every_state_can_be_reached_and_left() -> None:
+def test_every_branch_state_but_finished_can_be_reached_and_left() -> None:
     reached = {BranchState.ACTIVE, *TRANSITIONS.values()}
     left = {state for (state, _), after in TRANSITIONS.items() if after is not state}
     assert reached == set(BranchState)
     assert left == set(BranchState) - {BranchState.FINISHED}
 
 
-def test_words_for_people() -> None:
+def test_text_of_xid_and_repr_of_branch_are_readable() -> None:
     assert str(Xid(3, b"plain text", b"\x00\xff")) == "3:plain text:00ff"
     assert repr(Branch(Bench().host, X, 60)) == "<Branch 0:global:1 active>"
 
@@ -69,7 +71,7 @@ def test_words_for_people() -> None:
 # --- demarcation --------------------------------------------------------------------------------------------
 
 
-def test_work_belongs_to_the_branch_between_start_and_end(bench: Bench) -> None:
+def test_session_works_on_branch_between_start_and_end(bench: Bench) -> None:
     assert bench.branches.working("a") is None
     begin(bench)
     assert bench.branches.working("a") is not None
@@ -79,7 +81,7 @@ def test_work_belongs_to_the_branch_between_start_and_end(bench: Bench) -> None:
     assert bench.ready("q") == []
 
 
-def test_a_known_branch_is_not_started_again(bench: Bench) -> None:
+def test_starting_known_branch_is_refused(bench: Bench) -> None:
     begin(bench)
     with pytest.raises(NotAllowed, match="branch 0:global:1 is known already"):
         bench.branches.start("b", X)
@@ -88,7 +90,7 @@ def test_a_known_branch_is_not_started_again(bench: Bench) -> None:
         bench.branches.start("a", X)
 
 
-def test_branches_differ_in_every_part_of_their_xids(bench: Bench) -> None:
+def test_xids_that_differ_in_one_part_are_different_branches(bench: Bench) -> None:
     for number, which in enumerate(
         [Xid(0, b"g", b"b"), Xid(1, b"g", b"b"), Xid(0, b"h", b"b"), Xid(0, b"g", b"c"), Xid(0, b"gb", b"")]
     ):
@@ -96,14 +98,14 @@ def test_branches_differ_in_every_part_of_their_xids(bench: Bench) -> None:
     assert len(bench.branches) == 5
 
 
-def test_a_session_works_on_one_branch_at_a_time(bench: Bench) -> None:
+def test_starting_second_branch_in_working_session_is_refused(bench: Bench) -> None:
     begin(bench)
     for flags in ({}, {"join": True}, {"resume": True}):
         with pytest.raises(IllegalState, match="works on branch 0:global:1 already"):
             bench.branches.start("a", xid(2), **flags)
 
 
-def test_who_joins_shares_the_work(bench: Bench) -> None:
+def test_joined_session_shares_transaction_and_blocks_prepare_until_its_end(bench: Bench) -> None:
     begin(bench)
     assert bench.branches.start("b", X, join=True) is OK
     assert bench.work("b") is bench.work("a")
@@ -114,7 +116,7 @@ def test_who_joins_shares_the_work(bench: Bench) -> None:
     assert bench.branches.prepare(X) is OK
 
 
-def test_what_all_have_left_can_be_joined_again(bench: Bench) -> None:
+def test_idle_branch_can_be_joined_and_committed(bench: Bench) -> None:
     begin(bench)
     bench.branches.end("a", X)
     assert bench.branches.start("b", X, join=True) is OK
@@ -124,28 +126,28 @@ def test_what_all_have_left_can_be_joined_again(bench: Bench) -> None:
     assert bench.ready("q") == [b"new", b"more"]
 
 
-def test_what_is_prepared_cannot_be_joined(bench: Bench) -> None:
+def test_joining_prepared_branch_is_refused(bench: Bench) -> None:
     bench.prepared(1, publish="q")
     with pytest.raises(IllegalState, match="is prepared: it cannot be joined"):
         bench.branches.start("b", X, join=True)
     assert bench.branches.working("b") is None
 
 
-def test_unknown_branches_are_neither_joined_nor_resumed(bench: Bench) -> None:
+def test_joining_or_resuming_unknown_branch_is_refused(bench: Bench) -> None:
     for flags in ({"join": True}, {"resume": True}):
         with pytest.raises(NotFound, match="no branch 0:global:1 in vhost '/'"):
             bench.branches.start("a", X, **flags)
     assert len(bench.branches) == 0
 
 
-def test_join_and_resume_contradict_each_other(bench: Bench) -> None:
+def test_start_with_both_join_and_resume_is_refused(bench: Bench) -> None:
     with pytest.raises(CommandInvalid, match="join and resume cannot be set together"):
         bench.branches.start("a", X, join=True, resume=True)
     with pytest.raises(NotAllowed):
         Bench(PERSONALITIES["spec"]).branches.start("a", X, join=True, resume=True)
 
 
-def test_suspend_and_fail_contradict_each_other_and_the_work_has_failed(bench: Bench) -> None:
+def test_end_with_both_suspend_and_fail_is_refused_and_dooms_branch(bench: Bench) -> None:
     begin(bench)
     with pytest.raises(CommandInvalid, match="suspend and fail cannot be set together"):
         bench.branches.end("a", X, suspend=True, fail=True)
@@ -154,7 +156,7 @@ def test_suspend_and_fail_contradict_each_other_and_the_work_has_failed(bench: B
     assert bench.branches.rollback(X) is OK
 
 
-def test_a_suspended_branch_waits_to_be_resumed(bench: Bench) -> None:
+def test_suspended_branch_cannot_be_completed_until_resumed_and_ended(bench: Bench) -> None:
     begin(bench)
     assert bench.branches.end("a", X, suspend=True) is OK
     assert bench.branches.working("a") is None
@@ -168,7 +170,7 @@ def test_a_suspended_branch_waits_to_be_resumed(bench: Bench) -> None:
     assert bench.ready("q") == [b"new", b"more"]
 
 
-def test_other_work_is_done_while_a_branch_is_suspended(bench: Bench) -> None:
+def test_session_can_work_on_second_branch_while_first_is_suspended(bench: Bench) -> None:
     begin(bench)
     bench.branches.end("a", X, suspend=True)
     begin(bench, "a", xid(2))
@@ -177,7 +179,7 @@ def test_other_work_is_done_while_a_branch_is_suspended(bench: Bench) -> None:
     assert [view.working for view in bench.branches.views()] == [1, 0]
 
 
-def test_only_who_has_suspended_resumes(bench: Bench) -> None:
+def test_only_session_that_suspended_branch_can_resume_and_not_join(bench: Bench) -> None:
     begin(bench)
     bench.branches.end("a", X, suspend=True)
     with pytest.raises(IllegalState, match="the session has not suspended branch 0:global:1"):
@@ -186,7 +188,7 @@ def test_only_who_has_suspended_resumes(bench: Bench) -> None:
         bench.branches.start("a", X, join=True)
 
 
-def test_what_is_suspended_is_not_suspended_again_but_may_end(bench: Bench) -> None:
+def test_suspended_branch_cannot_be_suspended_again_but_can_end(bench: Bench) -> None:
     begin(bench)
     bench.branches.end("a", X, suspend=True)
     with pytest.raises(IllegalState, match="has suspended branch 0:global:1 already"):
@@ -195,7 +197,7 @@ def test_what_is_suspended_is_not_suspended_again_but_may_end(bench: Bench) -> N
     assert bench.branches.commit(X, one_phase=True) is OK
 
 
-def test_only_who_is_associated_ends(bench: Bench) -> None:
+def test_end_by_session_not_associated_with_branch_is_refused(bench: Bench) -> None:
     begin(bench)
     for session, which in (("b", X), ("a", xid(2))):
         with pytest.raises(IllegalState, match="the session is not associated with branch"):
@@ -208,7 +210,7 @@ def test_only_who_is_associated_ends(bench: Bench) -> None:
 # --- outcomes -----------------------------------------------------------------------------------------------
 
 
-def test_one_phase_and_two_phases(bench: Bench) -> None:
+def test_idle_branch_needs_one_phase_commit_and_prepared_branch_two_phase_commit(bench: Bench) -> None:
     begin(bench)
     bench.branches.end("a", X)
     with pytest.raises(IllegalState, match="is idle: it cannot be committed in two phases"):
@@ -221,7 +223,7 @@ def test_one_phase_and_two_phases(bench: Bench) -> None:
     assert bench.ready("q") == [b"new"]
 
 
-def test_a_completed_branch_is_unknown_and_its_xid_free(bench: Bench) -> None:
+def test_completed_branch_is_unknown_and_its_xid_can_be_reused(bench: Bench) -> None:
     for complete in (
         lambda: bench.branches.commit(X, one_phase=True),
         lambda: bench.branches.rollback(X),
@@ -236,13 +238,13 @@ def test_a_completed_branch_is_unknown_and_its_xid_free(bench: Bench) -> None:
     assert bench.ready("q") == [b"new", b"new"]
 
 
-def test_what_is_prepared_is_not_prepared_again(bench: Bench) -> None:
+def test_preparing_prepared_branch_is_refused(bench: Bench) -> None:
     bench.prepared(1, publish="q")
     with pytest.raises(IllegalState, match="is prepared: it cannot be prepared"):
         bench.branches.prepare(X)
 
 
-def test_unknown_branches_come_to_nothing(bench: Bench) -> None:
+def test_every_operation_on_unknown_branch_is_refused(bench: Bench) -> None:
     for act in (
         bench.branches.prepare,
         bench.branches.commit,
@@ -256,7 +258,7 @@ def test_unknown_branches_come_to_nothing(bench: Bench) -> None:
             act(X)
 
 
-def test_a_branch_without_work_is_over_once_it_is_prepared(bench: Bench) -> None:
+def test_preparing_branch_without_work_is_read_only_and_finishes_branch(bench: Bench) -> None:
     bench.branches.start("a", X)
     bench.branches.end("a", X)
     assert bench.branches.prepare(X) is XaOutcome.READ_ONLY
@@ -264,14 +266,14 @@ def test_a_branch_without_work_is_over_once_it_is_prepared(bench: Bench) -> None
     assert len(bench.state.timers) == 0
 
 
-def test_a_branch_without_work_is_committed_in_one_phase(bench: Bench) -> None:
+def test_one_phase_commit_of_branch_without_work_succeeds(bench: Bench) -> None:
     bench.branches.start("a", X)
     bench.branches.end("a", X)
     assert bench.branches.commit(X, one_phase=True) is OK
 
 
 @pytest.mark.parametrize("one_phase", [True, False])
-def test_failed_work_is_rolled_back_whatever_is_asked(bench: Bench, one_phase: bool) -> None:
+def test_failed_branch_is_rolled_back_at_commit(bench: Bench, one_phase: bool) -> None:
     begin(bench)
     assert bench.branches.end("a", X, fail=True) is XaOutcome.ROLLED_BACK
     assert bench.branches.prepare(X) is XaOutcome.ROLLED_BACK
@@ -280,7 +282,7 @@ def test_failed_work_is_rolled_back_whatever_is_asked(bench: Bench, one_phase: b
     assert len(bench.branches) == 0
 
 
-def test_one_failure_dooms_what_all_do(bench: Bench) -> None:
+def test_failure_in_one_session_dooms_branch_for_all_sessions(bench: Bench) -> None:
     begin(bench)
     bench.branches.start("b", X, join=True)
     bench.branches.end("b", X, fail=True)
@@ -291,7 +293,7 @@ def test_one_failure_dooms_what_all_do(bench: Bench) -> None:
     assert bench.branches.rollback(X) is OK
 
 
-def test_nobody_waits_to_resume_what_is_doomed(bench: Bench) -> None:
+def test_resuming_doomed_branch_is_answered_with_rolled_back(bench: Bench) -> None:
     begin(bench)
     bench.branches.start("b", X, join=True)
     bench.branches.end("a", X, suspend=True)
@@ -300,7 +302,7 @@ def test_nobody_waits_to_resume_what_is_doomed(bench: Bench) -> None:
     assert bench.branches.rollback(X) is OK
 
 
-def test_the_session_that_would_suspend_learns_that_it_is_doomed(bench: Bench) -> None:
+def test_suspending_doomed_branch_is_answered_with_rolled_back(bench: Bench) -> None:
     begin(bench)
     bench.branches.start("b", X, join=True)
     bench.branches.end("b", X, fail=True)
@@ -308,7 +310,7 @@ def test_the_session_that_would_suspend_learns_that_it_is_doomed(bench: Bench) -
     assert bench.branches.rollback(X) is OK
 
 
-def test_the_end_of_a_session_dooms_its_branches(bench: Bench) -> None:
+def test_session_that_leaves_dooms_its_active_and_suspended_branches(bench: Bench) -> None:
     begin(bench)
     bench.branches.end("a", X, suspend=True)
     begin(bench, "a", xid(2))
@@ -321,14 +323,14 @@ def test_the_end_of_a_session_dooms_its_branches(bench: Bench) -> None:
     assert bench.branches.commit(xid(2), one_phase=True) is XaOutcome.ROLLED_BACK
 
 
-def test_what_a_session_has_ended_outlives_it(bench: Bench) -> None:
+def test_ended_branch_survives_its_session_and_can_be_committed(bench: Bench) -> None:
     begin(bench)
     bench.branches.end("a", X)
     bench.branches.leave("a")
     assert bench.branches.commit(X, one_phase=True) is OK
 
 
-def test_prepared_branches_are_in_doubt(bench: Bench) -> None:
+def test_recover_lists_only_prepared_branches(bench: Bench) -> None:
     begin(bench)
     begin(bench, "b", xid(2))
     bench.branches.end("b", xid(2))
@@ -350,7 +352,7 @@ def test_prepared_branches_are_in_doubt(bench: Bench) -> None:
         ("hazard", XaOutcome.HEURISTIC_HAZARD, [b"old"]),
     ],
 )
-def test_what_the_broker_decides_by_itself(
+def test_heuristic_outcome_takes_effect_and_is_reported_until_forgotten(
     bench: Bench, how: str, outcome: XaOutcome, ready: list[bytes]
 ) -> None:
     bench.publish("q", b"old")
@@ -370,7 +372,7 @@ def test_what_the_broker_decides_by_itself(
     assert bench.ready("q") == ready
 
 
-def test_only_what_is_prepared_is_decided_about(bench: Bench) -> None:
+def test_heuristic_completion_of_branch_not_prepared_is_refused(bench: Bench) -> None:
     begin(bench)
     for _ in range(2):
         with pytest.raises(IllegalState):
@@ -379,7 +381,7 @@ def test_only_what_is_prepared_is_decided_about(bench: Bench) -> None:
             bench.branches.end("a", X)
 
 
-def test_only_what_was_decided_about_is_forgotten(bench: Bench) -> None:
+def test_forgetting_branch_not_heuristically_completed_is_refused(bench: Bench) -> None:
     begin(bench)
     with pytest.raises(IllegalState, match="still associated"):
         bench.branches.forget(X)
@@ -394,7 +396,7 @@ def test_only_what_was_decided_about_is_forgotten(bench: Bench) -> None:
 # --- time ---------------------------------------------------------------------------------------------------
 
 
-def test_timeouts_are_read_set_and_reset(bench: Bench) -> None:
+def test_branch_timeout_can_be_set_within_limit_and_reset_by_zero(bench: Bench) -> None:
     begin(bench)
     assert bench.branches.timeout(X) == 60
     bench.branches.set_timeout(X, 200)
@@ -407,14 +409,14 @@ def test_timeouts_are_read_set_and_reset(bench: Bench) -> None:
     assert bench.branches.timeout(X) == 3600
 
 
-def test_the_text_knows_no_longest_timeout() -> None:
+def test_spec_personality_has_no_limit_of_branch_timeout() -> None:
     bench = Bench(PERSONALITIES["spec"])
     bench.branches.start("a", X)
     bench.branches.set_timeout(X, 2**32 - 1)
     assert bench.branches.timeout(X) == 2**32 - 1
 
 
-def test_what_takes_too_long_is_rolled_back_at_once(bench: Bench) -> None:
+def test_timed_out_branch_is_rolled_back_at_once(bench: Bench) -> None:
     bench.publish("q", b"old")
     begin(bench)
     bench.accept(bench.work("a"), bench.take("q"))
@@ -431,7 +433,7 @@ def test_what_takes_too_long_is_rolled_back_at_once(bench: Bench) -> None:
     assert len(bench.branches) == 0
 
 
-def test_what_is_done_after_the_timeout_is_undone_with_the_end(bench: Bench) -> None:
+def test_work_after_branch_timeout_is_rolled_back_at_end(bench: Bench) -> None:
     bench.publish("q", b"old")
     begin(bench)
     bench.advance(60)
@@ -443,7 +445,7 @@ def test_what_is_done_after_the_timeout_is_undone_with_the_end(bench: Bench) -> 
     assert bench.ready("q") == [b"old"]
 
 
-def test_a_timeout_counts_from_when_it_is_set(bench: Bench) -> None:
+def test_branch_timeout_counts_from_instant_of_setting(bench: Bench) -> None:
     begin(bench)
     bench.advance(50)
     bench.branches.set_timeout(X, 20)
@@ -453,7 +455,7 @@ def test_a_timeout_counts_from_when_it_is_set(bench: Bench) -> None:
     assert bench.branches.views()[0].outcome is XaOutcome.TIMED_OUT
 
 
-def test_idle_branches_time_out_and_prepared_ones_do_not(bench: Bench) -> None:
+def test_idle_branch_times_out_and_prepared_branch_does_not(bench: Bench) -> None:
     begin(bench)
     bench.branches.end("a", X)
     bench.prepared(2, publish="q")
@@ -464,7 +466,7 @@ def test_idle_branches_time_out_and_prepared_ones_do_not(bench: Bench) -> None:
     assert bench.branches.commit(xid(2)) is OK
 
 
-def test_the_tap_hears_what_a_branch_did_and_what_it_answered(bench: Bench) -> None:
+def test_tap_receives_events_of_branch_commit_and_timeout_answer(bench: Bench) -> None:
     heard: list[tuple[str, object]] = []
 
     class Tap(QuietTap):
@@ -485,7 +487,7 @@ def test_the_tap_hears_what_a_branch_did_and_what_it_answered(bench: Bench) -> N
     assert ("branch committed", None) in heard
 
 
-def test_a_timer_says_what_will_happen_and_goes_with_its_branch(bench: Bench) -> None:
+def test_branch_timer_has_readable_text_and_ends_with_its_branch(bench: Bench) -> None:
     begin(bench)
     assert [timer.words for timer in bench.state.timers.pending()] == [
         "branch 0:global:1 times out and is rolled back"
@@ -502,7 +504,7 @@ def test_a_timer_says_what_will_happen_and_goes_with_its_branch(bench: Bench) ->
 # --- inspection ---------------------------------------------------------------------------------------------
 
 
-def test_what_there_is_to_see(bench: Bench) -> None:
+def test_view_of_branch_shows_sessions_work_and_timeout(bench: Bench) -> None:
     bench.publish("q", b"old")
     begin(bench)
     bench.accept(bench.work("a"), bench.take("q"))

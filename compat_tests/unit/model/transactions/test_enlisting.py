@@ -27,7 +27,7 @@ def told(bench: Bench) -> list[str]:
     return told
 
 
-def test_a_decision_ends_the_work(bench: Bench, told: list[str]) -> None:
+def test_prepare_ends_work_of_enlisted_session_and_notifies_it_once(bench: Bench, told: list[str]) -> None:
     assert bench.branches.prepare(X) is XaOutcome.OK
     assert told == ["over"]
     assert bench.branches.working("session") is None
@@ -37,7 +37,9 @@ def test_a_decision_ends_the_work(bench: Bench, told: list[str]) -> None:
 
 
 @pytest.mark.parametrize("committed", [False, True])
-def test_each_decision_does(bench: Bench, told: list[str], committed: bool) -> None:
+def test_commit_and_rollback_end_work_of_enlisted_session_and_notify_it(
+    bench: Bench, told: list[str], committed: bool
+) -> None:
     if committed:
         bench.branches.commit(X, one_phase=True)
     else:
@@ -47,7 +49,7 @@ def test_each_decision_does(bench: Bench, told: list[str], committed: bool) -> N
     assert not len(bench.branches)
 
 
-def test_who_retires_has_done_its_work(bench: Bench, told: list[str]) -> None:
+def test_delisted_session_is_not_notified_and_its_work_is_committed(bench: Bench, told: list[str]) -> None:
     bench.branches.delist("session")
     bench.branches.delist("session")
     assert told == []
@@ -56,14 +58,16 @@ def test_who_retires_has_done_its_work(bench: Bench, told: list[str]) -> None:
     assert bench.ready("q") == [b"new"]
 
 
-def test_who_leaves_has_not(bench: Bench, told: list[str]) -> None:
+def test_enlisted_session_that_leaves_dooms_branch(bench: Bench, told: list[str]) -> None:
     bench.branches.leave("session")
     bench.branches.delist("session")
     assert bench.branches.prepare(X) is XaOutcome.ROLLED_BACK
     assert told == []
 
 
-def test_others_have_to_say_themselves_that_they_are_done(bench: Bench, told: list[str]) -> None:
+def test_commit_of_enlisted_branch_is_refused_while_joined_session_works(
+    bench: Bench, told: list[str]
+) -> None:
     bench.branches.start("other", X, join=True)
     with pytest.raises(IllegalState, match="still associated"):
         bench.branches.commit(X, one_phase=True)
@@ -71,7 +75,7 @@ def test_others_have_to_say_themselves_that_they_are_done(bench: Bench, told: li
     assert bench.branches.commit(X, one_phase=True) is XaOutcome.OK
 
 
-def test_a_branch_that_is_known_is_nobody_elses(bench: Bench, told: list[str]) -> None:
+def test_enlisting_second_session_in_known_branch_is_refused(bench: Bench, told: list[str]) -> None:
     with pytest.raises(NotAllowed):
         bench.branches.enlist("other", X, lambda: None)
     assert bench.branches.working("other") is None

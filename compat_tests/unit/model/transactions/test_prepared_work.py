@@ -53,7 +53,7 @@ def subscribe(bench: Bench, name: str) -> Reader:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_prepared_is_nowhere_to_be_had(bench: Bench, kind: str) -> None:
+def test_messages_of_prepared_branch_are_not_delivered(bench: Bench, kind: str) -> None:
     bench.queue("from", kind)
     bench.queue("to", kind)
     bench.publish("from", b"old")
@@ -64,7 +64,7 @@ def test_what_is_prepared_is_nowhere_to_be_had(bench: Bench, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_commit_moves_and_a_rollback_does_not(bench: Bench, kind: str) -> None:
+def test_commit_of_prepared_branch_moves_message_and_rollback_does_not(bench: Bench, kind: str) -> None:
     bench.queue("from", kind)
     bench.queue("to", kind)
     for body in (b"1", b"2", b"3"):
@@ -80,7 +80,7 @@ def test_a_commit_moves_and_a_rollback_does_not(bench: Bench, kind: str) -> None
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_rolled_back_is_marked_redelivered(bench: Bench, kind: str) -> None:
+def test_message_of_rolled_back_branch_is_redelivered(bench: Bench, kind: str) -> None:
     bench.queue("q", kind)
     bench.publish("q", b"old")
     bench.prepared(1, accept="q")
@@ -89,7 +89,9 @@ def test_what_is_rolled_back_is_marked_redelivered(bench: Bench, kind: str) -> N
 
 
 @pytest.mark.parametrize("limits", [{"max_length": 1}, {"max_length_bytes": 5}], ids=["messages", "octets"])
-def test_a_branch_that_finds_no_room_is_not_prepared(bench: Bench, limits: dict[str, int]) -> None:
+def test_preparing_publishes_beyond_queue_limit_rolls_branch_back(
+    bench: Bench, limits: dict[str, int]
+) -> None:
     bench.queue("q", overflow="reject-publish", **limits)
     bench.queue("from")
     bench.publish("from", b"old")
@@ -104,7 +106,7 @@ def test_a_branch_that_finds_no_room_is_not_prepared(bench: Bench, limits: dict[
     assert bench.branches.rollback(X) is OK
 
 
-def test_one_that_finds_no_room_is_not_committed_in_one_phase_either(bench: Bench) -> None:
+def test_one_phase_commit_with_publish_to_full_queue_rolls_branch_back(bench: Bench) -> None:
     bench.queue("full", overflow="reject-publish", max_length=0)
     bench.queue("free")
     bench.branches.start("a", X)
@@ -116,7 +118,7 @@ def test_one_that_finds_no_room_is_not_committed_in_one_phase_either(bench: Benc
     assert len(bench.branches) == 0
 
 
-def test_limits_that_refuse_nothing_refuse_no_branch(bench: Bench) -> None:
+def test_max_length_with_drop_head_does_not_refuse_branch(bench: Bench) -> None:
     bench.queue("q", max_length=1)
     bench.prepared(1, publish="q")
     bench.publish("q", b"old")
@@ -125,7 +127,7 @@ def test_limits_that_refuse_nothing_refuse_no_branch(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_promised_fits_whatever_has_come_meanwhile(bench: Bench, kind: str) -> None:
+def test_prepared_publish_is_committed_even_if_queue_is_full_meanwhile(bench: Bench, kind: str) -> None:
     bench.queue("q", kind, overflow="reject-publish", max_length=1)
     bench.prepared(1, publish="q")
     for body in (b"1", b"2", b"3"):
@@ -138,7 +140,7 @@ def test_what_was_promised_fits_whatever_has_come_meanwhile(bench: Bench, kind: 
     assert bench.ready("q") == [*refused, b"new"]
 
 
-def test_a_stream_that_cannot_store_a_message_has_no_room_for_it(bench: Bench) -> None:
+def test_preparing_stream_message_with_too_long_filter_value_rolls_branch_back(bench: Bench) -> None:
     bench.queue("s", "stream")
     for number, value in ((1, "x" * 4096), (2, "x" * 4097)):
         bench.branches.start("a", xid(number))
@@ -150,7 +152,7 @@ def test_a_stream_that_cannot_store_a_message_has_no_room_for_it(bench: Bench) -
     assert bench.branches.prepare(xid(2)) is XaOutcome.ROLLED_BACK
 
 
-def test_what_the_queue_has_taken_back_cannot_be_settled(bench: Bench) -> None:
+def test_preparing_settlement_of_released_delivery_is_refused(bench: Bench) -> None:
     bench.queue("q")
     bench.publish("q", b"old")
     transaction = Transaction()
@@ -161,7 +163,7 @@ def test_what_the_queue_has_taken_back_cannot_be_settled(bench: Bench) -> None:
         transaction.prepare()
 
 
-def test_a_transaction_says_where_there_is_no_room(bench: Bench) -> None:
+def test_preparing_publish_to_full_queue_is_refused_with_queue_name(bench: Bench) -> None:
     bench.queue("q", overflow="reject-publish", max_length=0)
     transaction = Transaction()
     bench.plan(transaction, "q", b"new")
@@ -170,7 +172,7 @@ def test_a_transaction_says_where_there_is_no_room(bench: Bench) -> None:
     assert transaction.publishes == 1
 
 
-def test_whoever_asked_is_told_what_became_of_a_message(bench: Bench) -> None:
+def test_outcome_of_planned_publish_is_reported_at_commit(bench: Bench) -> None:
     bench.queue("q")
     told: list[Outcome] = []
     message = Message("", "q", PlainProperties(), b"new")
@@ -181,7 +183,7 @@ def test_whoever_asked_is_told_what_became_of_a_message(bench: Bench) -> None:
     assert [queue.name for queue in told[0].queues] == ["q"]
 
 
-def test_queues_that_have_gone_are_left_out(bench: Bench) -> None:
+def test_commit_ignores_queues_deleted_after_prepare(bench: Bench) -> None:
     for name in ("gone", "from"):
         bench.queue(name)
     bench.publish("from", b"old")
@@ -192,7 +194,7 @@ def test_queues_that_have_gone_are_left_out(bench: Bench) -> None:
     assert bench.host.queues == {}
 
 
-def test_what_a_deleted_queue_had_is_dropped_when_it_comes_back(bench: Bench) -> None:
+def test_rollback_drops_message_of_queue_deleted_after_prepare(bench: Bench) -> None:
     bench.queue("q")
     bench.publish("q", b"old")
     bench.prepared(1, accept="q")
@@ -206,7 +208,7 @@ def test_what_a_deleted_queue_had_is_dropped_when_it_comes_back(bench: Bench) ->
 
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_prepared_branch_survives(bench: Bench, kind: str, crash: bool) -> None:
+def test_prepared_branch_survives_restart_and_crash(bench: Bench, kind: str, crash: bool) -> None:
     bench.queue("from", kind)
     bench.queue("to", kind)
     # The publisher of the messages was never told that the broker has them; whoever prepared was.
@@ -238,7 +240,7 @@ def test_a_prepared_branch_survives(bench: Bench, kind: str, crash: bool) -> Non
 
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_not_prepared_never_happened(bench: Bench, kind: str, crash: bool) -> None:
+def test_restart_discards_branches_not_prepared(bench: Bench, kind: str, crash: bool) -> None:
     bench.queue("q", kind)
     bench.publish("q", b"old")
     bench.branches.start("a", X)
@@ -254,7 +256,7 @@ def test_what_is_not_prepared_never_happened(bench: Bench, kind: str, crash: boo
 
 
 @pytest.mark.parametrize("crash", [False, True])
-def test_what_is_not_persistent_is_lost(bench: Bench, crash: bool) -> None:
+def test_restart_loses_transient_messages_of_prepared_branch(bench: Bench, crash: bool) -> None:
     reason = "crash" if crash else "restart"
     bench.queue("q")
     bench.queue("quorum", "quorum")
@@ -274,7 +276,7 @@ def test_what_is_not_persistent_is_lost(bench: Bench, crash: bool) -> None:
     assert bench.ready("quorum") == [b"new"]
 
 
-def test_what_is_lost_does_not_come_back_with_a_rollback(bench: Bench) -> None:
+def test_rollback_does_not_return_transient_message_lost_at_restart(bench: Bench) -> None:
     bench.queue("q")
     bench.publish("q", b"old", TRANSIENT)
     bench.prepared(1, accept="q")
@@ -283,7 +285,7 @@ def test_what_is_lost_does_not_come_back_with_a_rollback(bench: Bench) -> None:
     assert bench.ready("q") == []
 
 
-def test_queues_that_a_restart_loses_take_their_part_with_them(bench: Bench) -> None:
+def test_prepared_work_on_transient_queue_is_lost_at_restart(bench: Bench) -> None:
     bench.queue("brief", durable=False)
     bench.queue("lasting")
     bench.publish("brief", b"old")
@@ -296,7 +298,7 @@ def test_queues_that_a_restart_loses_take_their_part_with_them(bench: Bench) -> 
     assert bench.ready("lasting") == [b"new"]
 
 
-def test_a_stream_keeps_what_was_prepared_for_it(bench: Bench) -> None:
+def test_transient_message_prepared_for_stream_survives_crash(bench: Bench) -> None:
     bench.queue("s", "stream")
     bench.prepared(1, publish="s", mode=TRANSIENT)
     bench.state.restart(crash=True)
@@ -305,7 +307,7 @@ def test_a_stream_keeps_what_was_prepared_for_it(bench: Bench) -> None:
     assert bench.ready("s") == [b"new"]
 
 
-def test_nobody_is_told_after_a_restart(bench: Bench) -> None:
+def test_outcome_of_prepared_publish_is_not_reported_after_restart(bench: Bench) -> None:
     bench.queue("q")
     told: list[Outcome] = []
     message = Message("", "q", PlainProperties(delivery_mode=2), b"new")
@@ -320,7 +322,7 @@ def test_nobody_is_told_after_a_restart(bench: Bench) -> None:
     assert bench.ready("q") == [b"new"]
 
 
-def test_a_broker_that_loses_its_disk_knows_no_branches(bench: Bench) -> None:
+def test_broker_that_loses_its_disk_loses_all_branches(bench: Bench) -> None:
     bench.queue("q")
     bench.publish("q", b"old")
     bench.prepared(1, publish="q", accept="q")
@@ -332,7 +334,7 @@ def test_a_broker_that_loses_its_disk_knows_no_branches(bench: Bench) -> None:
     assert bench.dropped() == [(b"old", "q", "crash")]
 
 
-def test_what_expires_meanwhile_expires_when_it_comes_back(bench: Bench) -> None:
+def test_message_past_its_ttl_in_prepared_branch_expires_at_rollback(bench: Bench) -> None:
     bench.queue("q", message_ttl=10_000)
     bench.publish("q", b"old")
     bench.prepared(1, publish="q", accept="q")
@@ -344,7 +346,7 @@ def test_what_expires_meanwhile_expires_when_it_comes_back(bench: Bench) -> None
     assert bench.dropped() == [(b"old", "q", "expired")]
 
 
-def test_the_life_of_what_is_published_begins_with_the_commit(bench: Bench) -> None:
+def test_ttl_of_prepared_publish_begins_at_commit(bench: Bench) -> None:
     bench.queue("q", message_ttl=10_000)
     bench.prepared(1, publish="q")
     bench.advance(20)
@@ -355,7 +357,7 @@ def test_the_life_of_what_is_published_begins_with_the_commit(bench: Bench) -> N
     assert bench.ready("q") == []
 
 
-def test_what_is_committed_without_having_been_prepared_survives_a_crash(bench: Bench) -> None:
+def test_message_committed_without_prepare_survives_crash(bench: Bench) -> None:
     bench.queue("q")
     transaction = Transaction()
     bench.plan(transaction, "q", b"new")
@@ -364,7 +366,7 @@ def test_what_is_committed_without_having_been_prepared_survives_a_crash(bench: 
     assert bench.ready("q") == [b"new"]
 
 
-def test_each_queue_keeps_what_it_would_have_kept(bench: Bench) -> None:
+def test_transient_prepared_publish_survives_restart_only_in_quorum_queue(bench: Bench) -> None:
     for name, kind in (("lasting", "quorum"), ("losing", "classic")):
         bench.host.bindings.bind("amq.fanout", bench.queue(name, kind), "")
     bench.branches.start("a", X)
@@ -379,7 +381,7 @@ def test_each_queue_keeps_what_it_would_have_kept(bench: Bench) -> None:
     assert bench.dropped() == [(b"new", "losing", "restart")]
 
 
-def test_what_is_lost_is_in_doubt_no_longer(bench: Bench) -> None:
+def test_transient_message_lost_at_restart_is_no_longer_in_doubt(bench: Bench) -> None:
     bench.queue("q")
     bench.publish("q", b"old", TRANSIENT)
     bench.prepared(1, accept="q")
@@ -390,7 +392,7 @@ def test_what_is_lost_is_in_doubt_no_longer(bench: Bench) -> None:
 # --- quorum queues ------------------------------------------------------------------------------------------
 
 
-def test_a_prepared_branch_may_wait_for_longer_than_any_consumer() -> None:
+def test_consumer_timeout_does_not_return_message_of_prepared_branch() -> None:
     bench = Bench(PERSONALITIES["rabbitmq-4.3"])
     bench.queue("q", "quorum", consumer_timeout=60_000)
     for body in (b"1", b"2"):
@@ -409,7 +411,7 @@ def test_a_prepared_branch_may_wait_for_longer_than_any_consumer() -> None:
     assert bench.unacked("q") == []
 
 
-def test_what_was_taken_back_meanwhile_is_not_released_again() -> None:
+def test_rollback_does_not_release_delivery_already_released() -> None:
     bench = Bench()
     bench.queue("q")
     bench.publish("q", b"old")
@@ -422,7 +424,7 @@ def test_what_was_taken_back_meanwhile_is_not_released_again() -> None:
     assert bench.ready("q") == [b"old"]
 
 
-def test_who_has_left_a_message_to_a_branch_is_no_consumer_any_more(bench: Bench) -> None:
+def test_unsubscribed_consumer_of_quorum_queue_counts_until_its_delivery_is_prepared(bench: Bench) -> None:
     bench.queue("q", "quorum")
     bench.publish("q", b"old")
     bench.branches.start("a", X)
@@ -436,7 +438,7 @@ def test_who_has_left_a_message_to_a_branch_is_no_consumer_any_more(bench: Bench
     assert queue.consumer_count == 0
 
 
-def test_a_restart_leaves_nothing_of_whoever_consumed(bench: Bench) -> None:
+def test_restart_clears_consumer_of_delivery_in_doubt(bench: Bench) -> None:
     bench.queue("q")
     bench.publish("q", b"old")
     bench.prepared(1, accept="q")

@@ -23,7 +23,7 @@ def deliveries(*names: str) -> Any:
     return cast(Any, list(names))
 
 
-def test_nothing_happens_before_the_commit() -> None:
+def test_transaction_performs_no_work_before_commit() -> None:
     log: list[str] = []
     transaction = Transaction()
     transaction.publish(publish(log, "one"))
@@ -31,7 +31,7 @@ def test_nothing_happens_before_the_commit() -> None:
     assert log == []
 
 
-def test_publishes_come_first_and_each_kind_keeps_its_order() -> None:
+def test_commit_performs_publishes_before_settlements_in_order() -> None:
     log: list[str] = []
     transaction = Transaction()
     transaction.settle(settle(log, "reject"), deliveries("a", "b"))
@@ -42,7 +42,7 @@ def test_publishes_come_first_and_each_kind_keeps_its_order() -> None:
     assert log == ["one", "two", "reject a,b", "accept c"]
 
 
-def test_a_commit_does_its_work_once() -> None:
+def test_commit_performs_work_only_once() -> None:
     log: list[str] = []
     transaction = Transaction()
     transaction.publish(publish(log, "one"))
@@ -54,7 +54,7 @@ def test_a_commit_does_its_work_once() -> None:
     assert transaction.rollback() == []
 
 
-def test_one_refused_publish_is_told_and_the_others_are_made() -> None:
+def test_commit_with_refused_publish_returns_false_and_performs_remaining_work() -> None:
     log: list[str] = []
     transaction = Transaction()
     transaction.publish(publish(log, "one", accepted=False))
@@ -64,7 +64,7 @@ def test_one_refused_publish_is_told_and_the_others_are_made() -> None:
     assert log == ["one", "two", "accept a"]
 
 
-def test_a_rollback_gives_the_deliveries_back_and_forgets_the_rest() -> None:
+def test_rollback_returns_deliveries_and_discards_all_work() -> None:
     log: list[str] = []
     transaction = Transaction()
     transaction.publish(publish(log, "one"))
@@ -75,7 +75,7 @@ def test_a_rollback_gives_the_deliveries_back_and_forgets_the_rest() -> None:
     assert log == []
 
 
-def test_what_is_withdrawn_is_not_settled() -> None:
+def test_withdrawn_delivery_is_not_settled_at_commit() -> None:
     log: list[str] = []
     transaction = Transaction()
     transaction.settle(settle(log, "accept"), deliveries("a", "b"))
