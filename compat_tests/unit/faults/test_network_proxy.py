@@ -263,7 +263,7 @@ INSTALLS: dict[str, Callable[[Network, Any], Any]] = {
 
 
 @given(data=st.data())
-def test_whatever_is_bent_octets_arrive_unchanged_and_in_order(data: st.DataObject) -> None:
+def test_bytes_arrive_unchanged_and_in_order_with_any_network_faults(data: st.DataObject) -> None:
     context = Context()
     inner, transport = context.plug()
     said = heard = b""
@@ -300,9 +300,7 @@ def test_whatever_is_bent_octets_arrive_unchanged_and_in_order(data: st.DataObje
     sizes=st.lists(st.integers(1, 50), min_size=1),
     n=st.integers(1, 60),
 )
-def test_slices_are_writes_of_their_own_and_as_long_as_they_may_be(
-    octets: bytes, sizes: list[int], n: int
-) -> None:
+def test_slices_are_separate_writes_of_the_given_size(octets: bytes, sizes: list[int], n: int) -> None:
     context = Context()
     inner, transport = context.plug()
     context.network.slice(n)
@@ -319,7 +317,7 @@ def test_slices_are_writes_of_their_own_and_as_long_as_they_may_be(
 # --- slow ------------------------------------------------------------------------------------------
 
 
-def test_latency_holds_octets_until_their_time(context: Context) -> None:
+def test_latency_delays_bytes_by_its_seconds(context: Context) -> None:
     inner, transport = context.plug()
     fault = context.network.latency(2.0)
     inner.say(b"down")
@@ -339,7 +337,7 @@ def test_latency_holds_octets_until_their_time(context: Context) -> None:
     assert fault.hits == 23
 
 
-def test_a_proxy_has_one_timer_for_what_is_due_first(context: Context) -> None:
+def test_proxy_has_one_timer_for_the_earliest_due_bytes(context: Context) -> None:
     inner, transport = context.plug()
     context.network.latency(5, direction="received")
     context.network.latency(1, direction="sent")
@@ -350,7 +348,7 @@ def test_a_proxy_has_one_timer_for_what_is_due_first(context: Context) -> None:
 
 
 @pytest.mark.parametrize(("direction", "expected"), [("sent", (b"", b"up")), ("received", (b"down", b""))])
-def test_latency_in_one_direction_leaves_the_other_alone(
+def test_latency_in_one_direction_does_not_delay_the_opposite_direction(
     context: Context, direction: str, expected: tuple[bytes, bytes]
 ) -> None:
     inner, transport = context.plug()
@@ -360,7 +358,7 @@ def test_latency_in_one_direction_leaves_the_other_alone(
     assert (transport.written, inner.received) == expected
 
 
-def test_an_answer_given_amid_a_leap_of_time_takes_its_time_from_there(context: Context) -> None:
+def test_latency_of_an_answer_counts_from_its_own_time_within_a_clock_advance(context: Context) -> None:
     inner, transport = context.plug()
     context.network.latency(1.0)
     context.timers.call_at(5.0, lambda: inner.say(b"at five"))
@@ -392,7 +390,7 @@ def test_jitter_is_drawn_by_the_seed() -> None:
     assert len(set(arrivals(1))) == 5
 
 
-def test_bandwidth_lets_so_many_octets_pass_in_a_second(context: Context) -> None:
+def test_bandwidth_limits_the_bytes_per_second(context: Context) -> None:
     inner, transport = context.plug()
     fault = context.network.bandwidth(100)
     inner.say(b"x" * 250)
@@ -414,7 +412,7 @@ def test_bandwidth_lets_so_many_octets_pass_in_a_second(context: Context) -> Non
     assert len(transport.written) == 400
 
 
-def test_bandwidth_below_an_octet_a_second(context: Context) -> None:
+def test_bandwidth_of_half_a_byte_per_second_passes_a_byte_every_two_seconds(context: Context) -> None:
     inner, transport = context.plug()
     context.network.bandwidth(0.5, direction="received")
     context.send(transport, b"ab")
@@ -426,7 +424,7 @@ def test_bandwidth_below_an_octet_a_second(context: Context) -> None:
     assert inner.received == b"ab"
 
 
-def test_pauses_between_slices(context: Context) -> None:
+def test_slices_are_sent_with_the_given_pause_between_them(context: Context) -> None:
     inner, transport = context.plug()
     fault = context.network.slice(2, pause=1.0)
     inner.say(b"abcde")
@@ -439,7 +437,7 @@ def test_pauses_between_slices(context: Context) -> None:
     assert fault.hits == 5
 
 
-def test_a_pause_ends_with_the_last_fault_that_makes_slices(context: Context) -> None:
+def test_pause_between_slices_ends_with_the_last_slice_fault(context: Context) -> None:
     inner, transport = context.plug()
     faults = [context.network.slice(2, pause=10.0), context.network.slice(3, pause=10.0)]
     inner.say(b"abcde")
@@ -451,7 +449,7 @@ def test_a_pause_ends_with_the_last_fault_that_makes_slices(context: Context) ->
 
 
 @pytest.mark.parametrize("step", [0.00003, 0.0001, 0.0004])
-def test_nothing_is_missed_while_time_passes(context: Context, step: float) -> None:
+def test_no_byte_is_lost_while_the_clock_moves_during_calls(context: Context, step: float) -> None:
     inner, transport = context.plug()
     context.clock.step = step
     context.network.slice(3, pause=0.0002)
@@ -465,7 +463,7 @@ def test_nothing_is_missed_while_time_passes(context: Context, step: float) -> N
     assert (transport.written, inner.received) == (b"abcdefghijklmnopqrst", b"ABCDEFGHIJKLMNOPQRST")
 
 
-def test_faults_work_together(context: Context) -> None:
+def test_latency_bandwidth_slices_and_a_cut_work_together(context: Context) -> None:
     inner, transport = context.plug()
     context.network.latency(10)
     context.network.bandwidth(1)
@@ -479,7 +477,7 @@ def test_faults_work_together(context: Context) -> None:
     assert (transport.written, transport.state, inner.eofs) == (b"abcde", "fin", 1)
 
 
-def test_removing_a_fault_lets_go_of_what_it_holds_in_order(context: Context) -> None:
+def test_removed_latency_passes_its_bytes_in_order(context: Context) -> None:
     inner, transport = context.plug()
     slow = context.network.latency(5)
     inner.say(b"first ")
@@ -496,7 +494,7 @@ def test_removing_a_fault_lets_go_of_what_it_holds_in_order(context: Context) ->
 # --- back-pressure -----------------------------------------------------------------------------------
 
 
-def test_what_is_on_the_way_at_several_places_arrives_in_order_at_the_end(context: Context) -> None:
+def test_bytes_held_by_several_faults_arrive_in_order_before_eof(context: Context) -> None:
     inner, transport = context.plug()
     context.network.latency(5)
     context.network.bandwidth(1)
@@ -508,7 +506,7 @@ def test_what_is_on_the_way_at_several_places_arrives_in_order_at_the_end(contex
     assert (inner.received, inner.eofs) == (b"abcde", 1)
 
 
-def test_a_proxy_that_holds_octets_does_not_come_off(context: Context) -> None:
+def test_proxy_with_held_bytes_is_not_removed(context: Context) -> None:
     inner, transport = context.plug()
     fault = context.network.latency(5)
     inner.say(b"down")
@@ -519,7 +517,7 @@ def test_a_proxy_that_holds_octets_does_not_come_off(context: Context) -> None:
     assert (transport.written, transport.proxy) == (b"down", inner)
 
 
-def test_a_connection_at_work_is_not_given_more(context: Context) -> None:
+def test_connection_gets_no_more_bytes_within_its_receive_call(context: Context) -> None:
     inner, transport = context.plug()
     fault = context.network.slice(1)
     busy = False
@@ -537,7 +535,7 @@ def test_a_connection_at_work_is_not_given_more(context: Context) -> None:
     assert inner.pieces == [b"a", b"bc"]
 
 
-def test_octets_on_the_way_count_as_unsent(context: Context) -> None:
+def test_delayed_bytes_count_as_unsent(context: Context) -> None:
     inner, _ = context.plug()
     context.network.latency(1)
     inner.say(b"x" * 1000)
@@ -560,7 +558,7 @@ def test_reading_stops_when_a_mebibyte_is_held(context: Context) -> None:
     assert len(inner.received) == MIB
 
 
-def test_a_connection_that_does_not_read_is_not_read_for(context: Context) -> None:
+def test_proxy_of_a_connection_that_does_not_read_does_not_read(context: Context) -> None:
     inner, transport = context.plug()
     context.network.slice(1)
     inner.reading = False
@@ -573,7 +571,7 @@ def test_a_connection_that_does_not_read_is_not_read_for(context: Context) -> No
 @pytest.mark.parametrize("how", ["fin", "reset"])
 @pytest.mark.parametrize("count", range(12))
 @pytest.mark.parametrize("pieces", [[b"abcde", b"fghij"], [b"a"] * 10, [b"abcdefghij"]])
-def test_a_cut_lets_exactly_so_many_octets_pass(
+def test_cut_passes_exactly_the_given_number_of_bytes(
     context: Context, how: str, count: int, pieces: list[bytes]
 ) -> None:
     inner, transport = context.plug()
@@ -589,7 +587,7 @@ def test_a_cut_lets_exactly_so_many_octets_pass(
 
 
 @pytest.mark.parametrize("count", range(6))
-def test_a_cut_of_what_is_received(context: Context, count: int) -> None:
+def test_cut_of_received_bytes_passes_the_given_number_and_no_answer(context: Context, count: int) -> None:
     inner, transport = context.plug()
     fault = context.network.cut_after(bytes=count, direction="received")
     transport.proxy.receive(b"abcde")
@@ -622,7 +620,7 @@ def test_a_cut_counts_on_each_connection_from_installation_or_its_start(context:
     header=st.booleans(),
     rest=st.sampled_from([b"", b"\x00rest of a frame\xce", b"\xce"]),
 )
-def test_frames_are_counted_however_they_come(
+def test_cut_counts_frames_in_pieces_of_any_size(
     frames: list[bytes], count: int, cuts: list[int], header: bool, rest: bytes
 ) -> None:
     context = Context()
@@ -643,7 +641,7 @@ def test_frames_are_counted_however_they_come(
         assert (fault.hits, inner.received) == (0, stream)
 
 
-def test_bytes_between_frames_that_begin_no_frame_are_not_counted_as_one(context: Context) -> None:
+def test_cut_does_not_count_bytes_between_frames_as_a_frame(context: Context) -> None:
     inner, transport = context.plug()
     context.network.cut_after(frames=2, direction="received")
     passed = a_frame(b"1") + b"\x00no frame\xce" + a_frame(b"2")
@@ -651,7 +649,7 @@ def test_bytes_between_frames_that_begin_no_frame_are_not_counted_as_one(context
     assert inner.received == passed
 
 
-def test_a_reset_waits_for_the_octets_that_still_pass(context: Context) -> None:
+def test_reset_after_a_cut_waits_for_the_bytes_that_pass(context: Context) -> None:
     inner, transport = context.plug()
     context.network.cut_after(bytes=3, how="reset")
     inner.say(b"abcdef")
@@ -661,7 +659,7 @@ def test_a_reset_waits_for_the_octets_that_still_pass(context: Context) -> None:
     assert proxy.reading, "so that the end of the client is noticed"
 
 
-def test_a_silent_cut_holds_the_rest_until_it_is_removed(context: Context) -> None:
+def test_silent_cut_holds_the_remaining_bytes_until_removed(context: Context) -> None:
     inner, transport = context.plug()
     fault = context.network.cut_after(bytes=3, how="silence")
     inner.say(b"abcdef")
@@ -677,7 +675,9 @@ def test_a_silent_cut_holds_the_rest_until_it_is_removed(context: Context) -> No
 
 
 @pytest.mark.parametrize(("call", "state"), [("reset", "reset"), ("disconnect", "fin")])
-def test_ends_at_once(context: Context, call: str, state: str) -> None:
+def test_reset_and_disconnect_end_the_named_connection_at_once(
+    context: Context, call: str, state: str
+) -> None:
     inner, transport = context.plug("one", "billing")
     _, other = context.plug("two")
     fault = getattr(context.network.on("billing"), call)()
@@ -690,7 +690,7 @@ def test_ends_at_once(context: Context, call: str, state: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["fin", "reset"])
-def test_the_connection_learns_of_its_end_when_its_work_is_done(context: Context, how: Any) -> None:
+def test_connection_gets_eof_after_its_receive_call_returns(context: Context, how: Any) -> None:
     inner, transport = context.plug()
     context.network.slice(2)
     eofs = []
@@ -704,7 +704,7 @@ def test_the_connection_learns_of_its_end_when_its_work_is_done(context: Context
     assert (eofs, inner.eofs, transport.state) == ([0], 1, how)
 
 
-def test_what_was_on_the_way_to_the_broker_arrives_before_the_end(context: Context) -> None:
+def test_delayed_bytes_to_the_broker_arrive_before_eof(context: Context) -> None:
     inner, transport = context.plug()
     context.network.latency(5)
     context.send(transport, b"last words")
@@ -715,7 +715,7 @@ def test_what_was_on_the_way_to_the_broker_arrives_before_the_end(context: Conte
 
 
 @pytest.mark.parametrize("end", ["finished", "aborted"])
-def test_last_words_on_the_way_are_said_before_the_end(context: Context, end: str) -> None:
+def test_delayed_bytes_to_the_client_are_sent_before_the_end(context: Context, end: str) -> None:
     inner, transport = context.plug()
     context.network.latency(5)
     inner.say(b"goodbye")
@@ -730,9 +730,7 @@ def test_last_words_on_the_way_are_said_before_the_end(context: Context, end: st
 
 
 @pytest.mark.parametrize("direction", ["sent", "received"])
-def test_a_proxy_is_not_finished_before_it_has_passed_on_the_last_output(
-    context: Context, direction: str
-) -> None:
+def test_proxy_is_not_finished_before_its_last_output_has_passed(context: Context, direction: str) -> None:
     inner, transport = context.plug()
     context.network.latency(5, direction=direction)
     inner.output, inner.finished = [b"goodbye"], True
@@ -745,7 +743,7 @@ def test_a_proxy_is_not_finished_before_it_has_passed_on_the_last_output(
 
 
 @pytest.mark.parametrize("call", ["silence", "hang"])
-def test_nothing_passes_and_all_of_it_flows_afterwards(context: Context, call: str) -> None:
+def test_silence_and_hang_hold_all_bytes_until_removed(context: Context, call: str) -> None:
     inner, transport = context.plug()
     fault = getattr(context.network, call)()
     inner.say(b"down")
@@ -757,7 +755,7 @@ def test_nothing_passes_and_all_of_it_flows_afterwards(context: Context, call: s
 
 
 @pytest.mark.parametrize("end", ["finished", "aborted"])
-def test_the_client_is_not_told_that_it_was_given_up(context: Context, end: str) -> None:
+def test_silenced_client_does_not_see_the_end_of_its_connection(context: Context, end: str) -> None:
     inner, transport = context.plug()
     fault = context.network.silence()
     inner.say(b"connection.close")
@@ -773,7 +771,7 @@ def test_the_client_is_not_told_that_it_was_given_up(context: Context, end: str)
     assert transport.written == (b"connection.close" if end == "finished" else b"")
 
 
-def test_what_was_said_before_is_still_heard(context: Context) -> None:
+def test_bytes_from_before_a_silence_are_sent(context: Context) -> None:
     inner, transport = context.plug()
     with context:
         inner.say(b"before")
@@ -784,7 +782,7 @@ def test_what_was_said_before_is_still_heard(context: Context) -> None:
     assert transport.written == b"before after"
 
 
-def test_a_silence_that_is_over_at_once_loses_nothing(context: Context) -> None:
+def test_silence_removed_at_once_loses_no_bytes(context: Context) -> None:
     inner, transport = context.plug()
     with context:
         inner.say(b"before")
@@ -793,7 +791,7 @@ def test_a_silence_that_is_over_at_once_loses_nothing(context: Context) -> None:
     assert (transport.written, transport.proxy) == (b"before after", inner)
 
 
-def test_output_from_before_a_silence_passes_the_faults_that_came_meanwhile(context: Context) -> None:
+def test_output_from_before_a_silence_is_delayed_by_a_later_latency(context: Context) -> None:
     inner, transport = context.plug()
     with context:
         inner.say(b"before")
@@ -805,7 +803,7 @@ def test_output_from_before_a_silence_passes_the_faults_that_came_meanwhile(cont
     assert transport.written == b"before"
 
 
-def test_silence_holds_to_heartbeats_and_a_hanging_broker_does_not(context: Context) -> None:
+def test_silence_enforces_heartbeats_and_hang_does_not(context: Context) -> None:
     context.plug("one", "billing")
     context.plug("two", "shipping")
     context.network.on("shipping").hang()
@@ -813,7 +811,7 @@ def test_silence_holds_to_heartbeats_and_a_hanging_broker_does_not(context: Cont
     assert [each.fault_port.held_to_heartbeats for each in context.connected] == [True, False]
 
 
-def test_two_silences_end_with_the_second(context: Context) -> None:
+def test_bytes_pass_after_both_of_two_silences_are_removed(context: Context) -> None:
     inner, transport = context.plug()
     first, second = context.network.silence(), context.network.hang()
     inner.say(b"x")
@@ -823,7 +821,7 @@ def test_two_silences_end_with_the_second(context: Context) -> None:
     assert transport.written == b"x"
 
 
-def test_what_was_on_the_way_stays_there_while_nothing_passes(context: Context) -> None:
+def test_delayed_bytes_are_held_during_a_silence(context: Context) -> None:
     inner, transport = context.plug()
     context.network.latency(1)
     inner.say(b"down")
@@ -839,7 +837,7 @@ def test_what_was_on_the_way_stays_there_while_nothing_passes(context: Context) 
 
 
 @pytest.mark.parametrize("said", ["two", "c2", "billing", Connected("two", Port("two"))])
-def test_a_connection_is_named_in_many_ways(context: Context, said: object) -> None:
+def test_network_fault_finds_a_connection_by_each_of_its_names(context: Context, said: object) -> None:
     first, on_first = context.plug("one", "shipping")
     second, on_second = context.plug("two", "billing")
     context.network.on(said).silence()
@@ -849,7 +847,7 @@ def test_a_connection_is_named_in_many_ways(context: Context, said: object) -> N
     assert (on_first.written, on_second.written) == (b"x", b"")
 
 
-def test_a_client_that_says_its_name_late_is_bent_from_then_on(context: Context) -> None:
+def test_network_fault_applies_after_a_client_has_told_its_name(context: Context) -> None:
     inner, transport = context.plug("one")
     fault = context.network.on("billing").latency(1)
     inner.say(b"at once ")
@@ -865,7 +863,7 @@ def test_a_client_that_says_its_name_late_is_bent_from_then_on(context: Context)
 # --- handles -------------------------------------------------------------------------------------------
 
 
-def test_refusals_of_the_port_are_counted(context: Context) -> None:
+def test_port_is_refused_until_the_last_refusal_is_removed(context: Context) -> None:
     first, second = context.network.refuse(), context.network.refuse("port")
     assert context.refusing
     first.remove()
@@ -878,7 +876,9 @@ def test_refusals_of_the_port_are_counted(context: Context) -> None:
 
 
 @pytest.mark.parametrize(("how", "state"), [("close", "fin"), ("reset", "reset")])
-def test_who_is_there_stays_and_who_comes_is_shown_out(context: Context, how: str, state: str) -> None:
+def test_refusal_ends_new_connections_and_keeps_existing_connections(
+    context: Context, how: str, state: str
+) -> None:
     inner, transport = context.plug("one")
     with context.network.refuse(how) as fault:
         refused, on_refused = context.plug("two")
@@ -887,7 +887,7 @@ def test_who_is_there_stays_and_who_comes_is_shown_out(context: Context, how: st
     assert context.plug("three")[1].state == "open"
 
 
-def test_the_trace_is_told_once_of_each_connection(context: Context) -> None:
+def test_trace_notes_a_network_fault_once_per_connection(context: Context) -> None:
     inner, transport = context.plug("one")
     fault = context.network.latency(1)
     for _ in range(3):
@@ -897,7 +897,7 @@ def test_the_trace_is_told_once_of_each_connection(context: Context) -> None:
     assert context.notes == [("one", "fault", str(fault))]
 
 
-def test_the_trace_is_told_when_it_knows_the_connection(context: Context) -> None:
+def test_trace_notes_a_network_fault_when_the_connection_is_known(context: Context) -> None:
     context.network.latency(1)
     _, transport = context.plug("one")
     lines, context.connected = context.connected, []
@@ -909,13 +909,13 @@ def test_the_trace_is_told_when_it_knows_the_connection(context: Context) -> Non
     assert [name for name, *_ in context.notes] == ["one"]
 
 
-def test_the_trace_is_told_of_those_who_never_got_in(context: Context) -> None:
+def test_trace_notes_a_refused_connection(context: Context) -> None:
     fault = context.network.refuse("close")
     context.plug("one", connected=False)
     assert context.notes == [("one", "fault", str(fault))]
 
 
-def test_without_a_fault_there_is_no_proxy(context: Context) -> None:
+def test_proxy_is_removed_with_the_last_network_fault(context: Context) -> None:
     inner, transport = context.plug()
     fault = context.network.slice(1)
     assert isinstance(transport.proxy, NetworkProxy)
@@ -924,7 +924,7 @@ def test_without_a_fault_there_is_no_proxy(context: Context) -> None:
     assert context.network._registry.proxies == ()
 
 
-def test_restore_of_one_connection_leaves_the_rest(context: Context) -> None:
+def test_restore_of_one_connection_keeps_general_network_faults(context: Context) -> None:
     context.plug("one", "billing")
     general = context.network.latency(1)
     context.network.on("billing").slice(1)
@@ -937,7 +937,7 @@ def test_restore_of_one_connection_leaves_the_rest(context: Context) -> None:
     assert context.network.faults == ()
 
 
-def test_what_never_happened_is_complained_of_with_what_almost_did(context: Context) -> None:
+def test_verify_reports_unused_network_faults_with_their_near_misses(context: Context) -> None:
     inner, _ = context.plug("one", "biling")
     context.network.on("billing").reset()
     context.network.on("shipping").latency(1).optional()
@@ -984,7 +984,9 @@ def test_what_never_happened_is_complained_of_with_what_almost_did(context: Cont
         (lambda n: n.refuse(), "connections are refused by the operating system"),
     ],
 )
-def test_faults_are_sentences(context: Context, call: Callable[[Network], object], sentence: str) -> None:
+def test_network_fault_is_described_by_a_sentence(
+    context: Context, call: Callable[[Network], object], sentence: str
+) -> None:
     assert str(call(context.network)) == sentence
 
 
@@ -1014,12 +1016,14 @@ def test_faults_are_sentences(context: Context, call: Callable[[Network], object
         (lambda n: n.silence().wait(0), "at least one"),
     ],
 )
-def test_mistakes_are_explained(context: Context, call: Callable[[Network], object], text: str) -> None:
+def test_invalid_argument_of_a_network_fault_is_an_error_that_explains_it(
+    context: Context, call: Callable[[Network], object], text: str
+) -> None:
     with pytest.raises(FaultError, match=text):
         call(context.network)
 
 
-def test_a_throttled_stream_moves_in_steps_or_byte_by_byte_if_it_is_slower() -> None:
+def test_throttled_stream_moves_in_steps_or_in_single_bytes_at_low_rates() -> None:
     """Each row: what goes at this instant, and when the next bytes are due."""
     with cases() as case:
         for rate, steps in (

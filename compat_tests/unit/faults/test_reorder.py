@@ -26,7 +26,7 @@ def unsettled(server: FaultServer) -> dict[int, bytes]:
     return {tag: delivery.queued.message.body for tag, delivery in ledger.outstanding.items()}
 
 
-def test_a_delivery_comes_behind_the_next_one_and_tags_stay_ascending(
+def test_reordered_delivery_follows_the_next_delivery_and_tags_stay_ascending(
     server: FaultServer, faults: Faults
 ) -> None:
     rule = faults.on("basic.deliver", body=b"1").reorder()
@@ -67,7 +67,7 @@ def test_a_rejected_delivery_returns_to_its_place(server: FaultServer, faults: F
     assert unsettled(server) == {1: b"2"}
 
 
-def test_every_two_deliveries_change_places(server: FaultServer, faults: Faults) -> None:
+def test_reorder_swaps_deliveries_in_pairs(server: FaultServer, faults: Faults) -> None:
     rule = faults.on("basic.deliver").reorder()
     client = consumer(server, b"1", b"2", b"3", b"4", no_ack=True)
     assert bodies_and_tags(client) == [(b"2", 1), (b"1", 2), (b"4", 3), (b"3", 4)]
@@ -120,7 +120,7 @@ def test_a_duplicate_is_overtaken_with_its_delivery(server: FaultServer, faults:
     assert not unsettled(server)
 
 
-def test_a_transfer_of_0_10_keeps_its_id_when_it_is_overtaken() -> None:
+def test_overtaken_transfer_of_0_10_keeps_its_id() -> None:
     server = server_0_10.FaultServer()
     session: Session = server.session(b"consumer")
     session.declare("q")
@@ -133,7 +133,7 @@ def test_a_transfer_of_0_10_keeps_its_id_when_it_is_overtaken() -> None:
     assert list(session.end.ledger.outstanding) == [0, 2]
 
 
-def test_a_delivery_of_0_9_comes_behind_the_next_one() -> None:
+def test_reordered_delivery_of_0_9_follows_the_next_delivery() -> None:
     server = server_0_9.FaultServer()
     server.faults.on("basic.deliver", body=b"1").reorder()
     client = consumer(server, b"1", b"2")  # type: ignore[arg-type]
@@ -163,7 +163,9 @@ def test_reorder_of_a_method_without_an_order_is_an_error(
         faults.on(*methods, **how).reorder()
 
 
-def test_the_client_sees_no_difference_after_a_rule_is_gone(server: FaultServer, faults: Faults) -> None:
+def test_deliveries_keep_their_order_after_the_reorder_rule_is_removed(
+    server: FaultServer, faults: Faults
+) -> None:
     client: Client = consumer(server, b"1", b"2")
     with faults.on("basic.deliver").reorder():
         client.publish(b"3", routing_key="q")

@@ -41,6 +41,6 @@ def test_the_form_has_the_arguments_and_the_help_of_the_method_of_rule() -> None
     assert when == {"name": "when", "kind": "choice", "choices": ["instead", "before", "after"]}
 
 
-def test_the_form_offers_what_has_a_label() -> None:
+def test_form_offers_the_actions_that_have_a_label_and_count() -> None:
     offered = [action["name"] for action in offers()["actions"]]
     assert offered == [*(name for name, action in ACTIONS.items() if action.label), "count"]

@@ -30,7 +30,9 @@ def bodies_and_tags(client: Client) -> list[tuple[bytes, int]]:
 
 
 class TestDrop:
-    def test_a_delivery_keeps_its_tag(self, server: FaultServer, faults: Faults) -> None:
+    def test_dropped_delivery_uses_its_delivery_tag_and_stays_unacked(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.deliver", body=b"2").drop()
         client = consumer(server, b"1", b"2", b"3")
         assert bodies_and_tags(client) == [(b"1", 1), (b"3", 3)]
@@ -39,7 +41,9 @@ class TestDrop:
         assert [queued.redelivered for queued in server.vhost.queues["q"].ready] == [True] * 3
 
     @pytest.mark.parametrize("mandatory", [False, True])
-    def test_a_confirm_is_lost(self, server: FaultServer, faults: Faults, mandatory: bool) -> None:
+    def test_dropped_confirm_is_not_covered_by_later_confirms(
+        self, server: FaultServer, faults: Faults, mandatory: bool
+    ) -> None:
         rule = faults.on("confirm", body=b"2").drop()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3", mandatory=mandatory)
@@ -52,14 +56,14 @@ class TestDrop:
         # Later ones are single, so that they do not cover the lost one.
         assert publisher.confirms == ["ack 4", "ack 5", "ack 6"]
 
-    def test_an_answer_is_lost(self, server: FaultServer, faults: Faults) -> None:
+    def test_dropped_declare_ok_leaves_the_queue_declared(self, server: FaultServer, faults: Faults) -> None:
         faults.on("queue.declare-ok").drop()
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
         client.expect_nothing()
         assert "q" in server.vhost.queues
 
-    def test_a_cancel_of_the_broker(self, server: FaultServer, faults: Faults) -> None:
+    def test_consumer_cancel_of_the_broker_is_dropped(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("basic.cancel", direction="sent").drop()
         client = server.client(client_properties={"capabilities": {"consumer_cancel_notify": True}})
         client.declare("q")
@@ -73,7 +77,9 @@ HEADER = b"\0\x3c\0\0" + bytes(8) + b"\0\0"
 
 
 class TestNack:
-    def test_though_the_message_is_there(self, server: FaultServer, faults: Faults) -> None:
+    def test_nacked_confirm_leaves_its_message_in_the_queue(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("confirm").nack().once()
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
@@ -82,7 +88,9 @@ class TestNack:
 
 
 class TestWaiting:
-    def test_a_delivery_comes_late_and_others_overtake_it(self, server: FaultServer, faults: Faults) -> None:
+    def test_delayed_delivery_is_overtaken_and_keeps_its_tag(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.deliver", body=b"1").delay(3)
         client = consumer(server, b"1", b"2")
         assert bodies_and_tags(client) == [(b"2", 2)]
@@ -91,7 +99,9 @@ class TestWaiting:
         client.ack(2, multiple=True)
         client.expect_nothing()
 
-    def test_order_as_the_test_wants_it(self, server: FaultServer, faults: Faults) -> None:
+    def test_held_deliveries_are_sent_in_the_order_of_their_release(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("basic.deliver").hold()
         client = consumer(server, b"1", b"2", b"3", b"4")
         assert (rule.held, bodies_and_tags(client)) == (4, [])
@@ -100,14 +110,14 @@ class TestWaiting:
         assert rule.release() == 1
         assert bodies_and_tags(client) == [(b"1", 1), (b"4", 4), (b"3", 3), (b"2", 2)]
 
-    def test_confirms_in_another_order(self, server: FaultServer, faults: Faults) -> None:
+    def test_held_confirms_are_sent_in_reverse_order(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("confirm").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3")
         rule.release(reverse=True)
         assert publisher.confirms == ["ack 3", "ack 2", "ack 1"]
 
-    def test_an_answer(self, server: FaultServer, faults: Faults) -> None:
+    def test_delayed_declare_ok_follows_a_later_answer(self, server: FaultServer, faults: Faults) -> None:
         faults.on("queue.declare-ok").delay(1)
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
@@ -117,8 +127,9 @@ class TestWaiting:
         client.expect(m.QueueDeclareOk)
 
     @pytest.mark.parametrize("name", ["channel.close-ok", "connection.close-ok"])
-    def test_the_last_word(self, server: FaultServer, faults: Faults, name: str) -> None:
-        """The channel or connection is over when it comes to be said; it is said all the same."""
+    def test_delayed_close_ok_is_sent_after_its_channel_or_connection_has_ended(
+        self, server: FaultServer, faults: Faults, name: str
+    ) -> None:
         faults.on(name, direction="sent").delay(0.5)
         client = server.client()
         if name == "channel.close-ok":
@@ -133,7 +144,7 @@ class TestWaiting:
         else:
             client.expect(m.ConnectionCloseOk, 0)
 
-    def test_a_close_of_the_broker(self, server: FaultServer, faults: Faults) -> None:
+    def test_channel_close_of_the_broker_is_delayed(self, server: FaultServer, faults: Faults) -> None:
         faults.on("channel.close", direction="sent").delay(1)
         client = server.client()
         client.send(m.QueueDeclare(queue="no such queue", passive=True))
@@ -144,12 +155,14 @@ class TestWaiting:
 
 
 class TestDuplicate:
-    def test_a_delivery_has_a_tag_of_its_own(self, server: FaultServer, faults: Faults) -> None:
+    def test_duplicate_of_a_delivery_has_a_tag_of_its_own(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.deliver", body=b"1").duplicate(2)
         client = consumer(server, b"1", b"2")
         assert bodies_and_tags(client) == [(b"1", 1), (b"1", 2), (b"1", 3), (b"2", 4)]
 
-    def test_with_the_flag(self, server: FaultServer, faults: Faults) -> None:
+    def test_duplicated_delivery_has_the_replaced_redelivered_flag(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.deliver").duplicate().replace(redelivered=True)
         client = consumer(server, b"1")
         flags = [client.delivery().method.redelivered for _ in range(2)]
@@ -157,7 +170,9 @@ class TestDuplicate:
 
     @pytest.mark.parametrize("settle", ["ack", "nack", "reject"])
     @pytest.mark.parametrize("first", [1, 2])
-    def test_both_can_be_settled(self, server: FaultServer, faults: Faults, settle: str, first: int) -> None:
+    def test_delivery_and_its_duplicate_can_both_be_settled(
+        self, server: FaultServer, faults: Faults, settle: str, first: int
+    ) -> None:
         """Only the one that is no copy counts."""
         faults.on("basic.deliver").duplicate().once()
         client = consumer(server, b"1")
@@ -167,7 +182,7 @@ class TestDuplicate:
         client.expect_nothing() if settle != "nack" else client.delivery()
         client.close_channel()
 
-    def test_a_spare_tag_is_settled_once(self, server: FaultServer, faults: Faults) -> None:
+    def test_tag_of_a_duplicate_cannot_be_acked_twice(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.deliver").duplicate()
         client = consumer(server, b"1")
         client.bodies()
@@ -176,7 +191,9 @@ class TestDuplicate:
         client.expect_channel_close(406)
 
     @pytest.mark.parametrize("tag", [0, 2, 4])
-    def test_many_at_once(self, server: FaultServer, faults: Faults, tag: int) -> None:
+    def test_multiple_ack_covers_the_tags_of_duplicates(
+        self, server: FaultServer, faults: Faults, tag: int
+    ) -> None:
         faults.on("basic.deliver").duplicate()
         client = consumer(server, b"1", b"2")
         assert bodies_and_tags(client) == [(b"1", 1), (b"1", 2), (b"2", 3), (b"2", 4)]
@@ -185,8 +202,8 @@ class TestDuplicate:
         client.open_channel()
         assert client.empty("q") == ([b"2"] if tag == 2 else [])
 
-    def test_spare_tags_are_forgotten(self, server: FaultServer, faults: Faults) -> None:
-        """By who settles many at once, so that a long test does not gather them."""
+    def test_multiple_ack_frees_the_tags_of_duplicates(self, server: FaultServer, faults: Faults) -> None:
+        """So that a long test does not gather them."""
         faults.on("basic.deliver").duplicate()
         client = consumer(server, *[b"x"] * 10)
         channel = server.state.connections.copy().popitem()[0].open_channels[0]
@@ -196,7 +213,7 @@ class TestDuplicate:
         client.ack(0, multiple=True)
         assert len(channel.ledger.spares) == 0
 
-    def test_of_what_was_fetched(self, server: FaultServer, faults: Faults) -> None:
+    def test_duplicated_get_ok_has_a_tag_of_its_own(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.get-ok").duplicate()
         client = server.client()
         client.declare("q")
@@ -207,12 +224,14 @@ class TestDuplicate:
 
 
 class TestReplace:
-    def test_the_flag_alone(self, server: FaultServer, faults: Faults) -> None:
+    def test_redelivered_flag_of_a_delivery_is_replaced(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.deliver").replace(redelivered=True).once()
         client = consumer(server, b"1", b"2")
         assert [client.delivery().method.redelivered for _ in range(2)] == [True, False]
 
-    def test_what_a_consumer_gets(self, server: FaultServer, faults: Faults) -> None:
+    def test_consumer_gets_the_replaced_body_headers_and_channel(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.deliver").replace(body=b"?" * 9000, headers={"x": 1}, channel=7)
         client = server.client(frame_max=8192)
         client.declare("q")
@@ -225,8 +244,9 @@ class TestReplace:
 class TestEnds:
     @pytest.mark.parametrize("when", ["instead", "before", "after"])
     @pytest.mark.parametrize("end", ["channel", "connection", "fin", "reset"])
-    def test_a_delivery(self, server: FaultServer, faults: Faults, end: str, when: Any) -> None:
-        """Nothing is said between it and the end, though more is to be delivered."""
+    def test_end_on_a_delivery_comes_before_later_deliveries_and_messages_are_requeued(
+        self, server: FaultServer, faults: Faults, end: str, when: Any
+    ) -> None:
         rule = faults.on("basic.deliver", body=b"2")
         if end == "channel":
             rule.close_channel(406, when=when)
@@ -249,7 +269,9 @@ class TestEnds:
             client.expect_silent_end()
         assert sorted(server.client().empty("q")) == [b"1", b"2", b"3"]
 
-    def test_a_confirm_and_then_a_crash(self, server: FaultServer, faults: Faults) -> None:
+    def test_message_survives_a_crash_that_replaces_its_confirm(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         """What was confirmed survives; whether the publisher got to know is another question."""
         faults.on("confirm").crash(when="instead")
         client = server.client()
@@ -261,8 +283,9 @@ class TestEnds:
         assert server.restarts == [(True, True)]
         assert server.client().empty("q") == [b"1"]
 
-    def test_start(self, server: FaultServer, faults: Faults) -> None:
-        """The first thing that a broker says."""
+    def test_disconnect_on_connection_start_ends_the_connection_silently(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("connection.start").disconnect()
         client = server.connect()
         client.send_bytes(b"AMQP\0\0\x09\x01")
@@ -275,14 +298,16 @@ class TestCut:
         ("after", "frames"),
         [("method", 1), ("header", 2)],
     )
-    def test_between_frames(self, server: FaultServer, faults: Faults, after: str, frames: int) -> None:
+    def test_delivery_is_cut_after_its_method_or_header(
+        self, server: FaultServer, faults: Faults, after: str, frames: int
+    ) -> None:
         faults.on("basic.deliver").cut(after=after)
         client = consumer(server, b"body")
         assert [frame.type for frame in client.inbox] == [1, 2, 3][:frames]
         server.settle()
         assert client.closed
 
-    def test_within_a_frame(self, server: FaultServer, faults: Faults) -> None:
+    def test_answer_is_cut_within_a_frame(self, server: FaultServer, faults: Faults) -> None:
         faults.on("queue.declare-ok").cut(after=9, how="reset")
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
@@ -290,7 +315,7 @@ class TestCut:
         server.settle()
         assert client.closed
 
-    def test_nothing_follows(self, server: FaultServer, faults: Faults) -> None:
+    def test_no_bytes_follow_a_cut_delivery(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.deliver", body=b"1").cut(after=3)
         client = consumer(server, b"1", b"2")
         client.expect_nothing()
@@ -299,7 +324,9 @@ class TestCut:
 
 class TestMalform:
     @pytest.mark.parametrize("how", sorted(MALFORMATIONS))
-    def test_every_way_changes_the_octets(self, server: FaultServer, faults: Faults, how: Any) -> None:
+    def test_every_malformation_changes_the_bytes_of_a_delivery(
+        self, server: FaultServer, faults: Faults, how: Any
+    ) -> None:
         """And the broker stays as it was: the message is out, its tag is used."""
         client = server.client()
         client.declare("q")
@@ -320,7 +347,7 @@ class TestMalform:
         assert list(server.vhost.queues["q"].ready) == []
         assert server.said[-1].startswith(f"sent malformed ({how}): ")
 
-    def test_a_method_without_content(self, server: FaultServer, faults: Faults) -> None:
+    def test_answer_is_malformed_with_an_unknown_method(self, server: FaultServer, faults: Faults) -> None:
         faults.on("queue.declare-ok").malform("unknown-method")
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
@@ -328,34 +355,44 @@ class TestMalform:
 
 
 class TestAtOnce:
-    def test_a_method(self, server: FaultServer, faults: Faults) -> None:
+    def test_method_sent_by_the_test_is_received_and_traced(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         client = server.client()
         assert faults.send(m.BasicAck(7), channel=1) == 1
         assert client.expect(m.BasicAck) == m.BasicAck(7)
         assert server.recorder is not None
         assert any(getattr(event, "name", "") == "basic.ack" for event in server.recorder.trace().events)
 
-    def test_a_content(self, server: FaultServer, faults: Faults) -> None:
+    def test_content_sent_by_the_test_is_received_with_its_properties(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         client = server.client()
         faults.send(m.BasicDeliver("nobody", 1), channel=1, body=b"1", message_id="m")
         content = client.delivery()
         assert (content.body, content.properties.message_id) == (b"1", "m")
 
-    def test_octets_on_one_connection(self, server: FaultServer, faults: Faults) -> None:
+    def test_bytes_sent_by_the_test_go_to_the_named_connection_or_all(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         one = server.client(client_properties={"connection_name": "one"})
         two = server.client()
         assert faults.send(b"\1\2", connection="one") == 1
         assert (one.take_bytes(), two.take_bytes()) == (b"\1\2", b"")
         assert faults.send(b"\3") == 2
 
-    def test_no_rule_looks_at_it(self, server: FaultServer, faults: Faults) -> None:
+    def test_rule_does_not_fire_on_a_method_sent_by_the_test(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("basic.ack", direction="sent").drop()
         client = server.client()
         faults.send(m.BasicAck(7), channel=1)
         client.expect(m.BasicAck)
         assert rule.hits == 0
 
-    def test_flow(self, server: FaultServer, faults: Faults) -> None:
+    def test_channel_flow_fault_sends_flow_off_and_flow_on_when_removed(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         client = server.client(channels=2)
         flow = faults.channel_flow(channel=2)
         assert client.expect(m.ChannelFlow, 2) == m.ChannelFlow(active=False)
@@ -366,7 +403,9 @@ class TestAtOnce:
         client.expect_nothing()
         assert str(flow) == "clients are told to stop publishing on 1 channel"
 
-    def test_alarms(self, server: FaultServer, faults: Faults) -> None:
+    def test_publisher_is_unblocked_after_the_last_alarm_is_removed(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         client = server.client(client_properties={"capabilities": {"connection.blocked": True}})
         memory = faults.memory_alarm()
         disk = faults.disk_alarm("no disk left")
@@ -398,7 +437,9 @@ class TestAtOnce:
         assert client.expect(m.ConnectionBlocked, 0).reason == "low on disk"
         again.remove()
 
-    def test_consumers_are_cancelled(self, server: FaultServer, faults: Faults) -> None:
+    def test_cancel_consumers_cancels_the_consumers_of_a_queue(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         client = server.client(client_properties={"capabilities": {"consumer_cancel_notify": True}})
         client.declare("q")
         client.consume("q", "tag")

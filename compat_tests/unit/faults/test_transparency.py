@@ -116,23 +116,29 @@ def _is_transparent(make: Callable[[Faults], Any], conversation: list[tuple[int,
 
 @settings(deadline=None)
 @given(_CONVERSATIONS)
-def test_who_only_looks_on(conversation: list[tuple[int, list[bytes]]]) -> None:
+def test_rules_without_actions_leave_all_bytes_unchanged(conversation: list[tuple[int, list[bytes]]]) -> None:
     _is_transparent(_spies, conversation)
 
 
 @settings(deadline=None)
 @given(_CONVERSATIONS)
-def test_who_only_calls(conversation: list[tuple[int, list[bytes]]]) -> None:
+def test_rules_that_only_call_functions_leave_all_bytes_unchanged(
+    conversation: list[tuple[int, list[bytes]]],
+) -> None:
     _is_transparent(_calls, conversation)
 
 
 @settings(deadline=None)
 @given(_CONVERSATIONS)
-def test_who_delays_by_nothing(conversation: list[tuple[int, list[bytes]]]) -> None:
+def test_delays_of_zero_seconds_leave_all_bytes_unchanged(
+    conversation: list[tuple[int, list[bytes]]],
+) -> None:
     _is_transparent(_delays, conversation)
 
 
 @settings(deadline=None)
 @given(_CONVERSATIONS)
-def test_who_replaces_like_with_like(conversation: list[tuple[int, list[bytes]]]) -> None:
+def test_replacements_by_equal_values_leave_all_bytes_unchanged(
+    conversation: list[tuple[int, list[bytes]]],
+) -> None:
     _is_transparent(_replacements, conversation)

@@ -36,11 +36,13 @@ def nacked(server: FaultServer, trigger: Callable[[Rule], Any], count: int = 8) 
         (lambda rule: rule.with_probability(1).times(2), [1, 2]),
     ],
 )
-def test_triggers(server: FaultServer, trigger: Callable[[Rule], Any], expected: list[int]) -> None:
+def test_rule_fires_on_the_calls_that_its_trigger_selects(
+    server: FaultServer, trigger: Callable[[Rule], Any], expected: list[int]
+) -> None:
     assert nacked(server, trigger) == expected
 
 
-def test_triggers_may_come_behind_actions(server: FaultServer, faults: Faults) -> None:
+def test_trigger_may_be_given_after_an_action(server: FaultServer, faults: Faults) -> None:
     faults.on("basic.publish").nack().after(1).once()
     publisher = server.publisher()
     publisher.publish(b"1", b"2", b"3")
@@ -48,7 +50,7 @@ def test_triggers_may_come_behind_actions(server: FaultServer, faults: Faults) -
 
 
 class TestProbability:
-    def test_the_seed_decides(self) -> None:
+    def test_seed_decides_on_which_calls_a_probability_fires(self) -> None:
         def drawn(seed: object) -> list[int]:
             server = FaultServer()
             server.state.seed = seed  # type: ignore[assignment]
@@ -59,7 +61,7 @@ class TestProbability:
         assert drawn(1)[:5] == [3, 6, 7, 11, 12], "the same in every release"
         assert 5 < len(drawn(1)) < 35
 
-    def test_rules_draw_for_themselves(self, server: FaultServer, faults: Faults) -> None:
+    def test_rules_with_a_probability_draw_independently(self, server: FaultServer, faults: Faults) -> None:
         """Another rule in front changes nothing about what one draws, only how many were made before."""
         one = faults.on("basic.publish").with_probability(0.5)
         other = faults.on("basic.publish").with_probability(0.5)
@@ -70,7 +72,7 @@ class TestProbability:
             drawn.append((one.hits, other.hits))
         assert len({first == second for first, second in drawn}) == 2
 
-    def test_after_clear_the_same_is_drawn_again(self, server: FaultServer, faults: Faults) -> None:
+    def test_probability_draws_the_same_again_after_clear(self, server: FaultServer, faults: Faults) -> None:
         def hits() -> int:
             faults.clear()
             rule = faults.on("basic.publish").with_probability(0.5)
@@ -85,7 +87,9 @@ class TestProbability:
 
 
 class TestSeveral:
-    def test_the_first_that_fires_has_it(self, server: FaultServer, faults: Faults) -> None:
+    def test_only_the_first_rule_that_fires_acts_on_a_publish(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         first = faults.on("basic.publish", body=b"1").nack()
         second = faults.on("basic.publish").drop()
         publisher = server.publisher()
@@ -93,7 +97,9 @@ class TestSeveral:
         assert (first.hits, second.hits) == (1, 1)
         assert publisher.confirms == ["nack 1"]
 
-    def test_one_that_is_used_up_leaves_it_to_the_next(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_goes_to_the_next_rule_after_the_first_is_used_up(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish").nack().once()
         faults.on("basic.publish").duplicate()
         publisher = server.publisher()
@@ -101,7 +107,9 @@ class TestSeveral:
         assert publisher.confirms == ["nack 1", "ack 2"]
         assert publisher.stored == [b"2", b"2"]
 
-    def test_one_without_an_action_only_looks_on(self, server: FaultServer, faults: Faults) -> None:
+    def test_rule_without_action_leaves_the_publish_to_the_next_rule(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         spy = faults.on("basic.publish")
         rule = faults.on("basic.publish").nack()
         publisher = server.publisher()
@@ -109,7 +117,7 @@ class TestSeveral:
         assert (spy.hits, rule.hits) == (2, 2)
         assert publisher.confirms == ["nack 1", "nack 2"]
 
-    def test_what_went_to_an_earlier_one_is_no_call_of_the_later(
+    def test_publish_taken_by_an_earlier_rule_is_no_call_of_a_later_rule(
         self, server: FaultServer, faults: Faults
     ) -> None:
         faults.on("basic.publish").nack().times(2)
@@ -135,7 +143,9 @@ class TestSeveral:
         (lambda rule: rule.wait(0), "wait for at least one hit: wait(1), not wait(0)"),
     ],
 )
-def test_what_makes_no_sense(faults: Faults, ask: Callable[[Rule], Any], text: str) -> None:
+def test_invalid_number_of_a_trigger_or_action_is_an_error(
+    faults: Faults, ask: Callable[[Rule], Any], text: str
+) -> None:
     with pytest.raises(FaultError) as caught:
         ask(faults.on("basic.publish"))
     assert str(caught.value) == text

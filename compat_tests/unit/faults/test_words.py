@@ -103,11 +103,13 @@ SENTENCES: list[tuple[Callable[[Faults], Any], str]] = [
 
 
 @pytest.mark.parametrize(("make", "sentence"), SENTENCES, ids=[text for _, text in SENTENCES])
-def test_sentences(faults: Faults, make: Callable[[Faults], Any], sentence: str) -> None:
+def test_rule_is_described_by_a_sentence(
+    faults: Faults, make: Callable[[Faults], Any], sentence: str
+) -> None:
     assert str(make(faults)) == sentence
 
 
-def test_the_room_says_them_all(faults: Faults) -> None:
+def test_str_of_faults_lists_the_sentences_of_all_rules(faults: Faults) -> None:
     assert (str(faults), repr(faults)) == ("no faults", "<Faults: 0 in force>")
     rule = faults.on("basic.get").drop()
     faults.on("basic.publish").nack()
@@ -484,7 +486,9 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
 
 
 @pytest.mark.parametrize(("ask", "text"), NONSENSE, ids=[text[:70] for _, text in NONSENSE])
-def test_nonsense(faults: Faults, ask: Callable[[Faults], Any], text: str) -> None:
+def test_invalid_argument_of_a_fault_is_an_error_that_explains_the_mistake(
+    faults: Faults, ask: Callable[[Faults], Any], text: str
+) -> None:
     with pytest.raises(FaultError) as caught:
         ask(faults)
     if text.endswith(": "):
@@ -494,20 +498,22 @@ def test_nonsense(faults: Faults, ask: Callable[[Faults], Any], text: str) -> No
     assert isinstance(caught.value, FakeAMQPError)
 
 
-def test_the_reason_of_an_alarm_has_as_many_bytes_as_a_short_string(faults: Faults) -> None:
+def test_reason_of_an_alarm_has_at_most_255_bytes(faults: Faults) -> None:
     assert faults.disk_alarm("x" * 255).reason == "x" * 255
     with pytest.raises(FaultError, match="1 to 255 bytes"):
         faults.disk_alarm("x" * 256)
 
 
-def test_a_rule_that_could_not_be_made_is_not_in_force(faults: Faults) -> None:
+def test_rule_with_an_invalid_condition_is_not_in_force(faults: Faults) -> None:
     with pytest.raises(FaultError):
         faults.on("basic.publish", routingkey="x")
     assert faults.rules == ()
 
 
 class TestMisses:
-    def test_what_almost_fitted(self, server: FaultServer, faults: Faults) -> None:
+    def test_verify_reports_the_near_misses_of_an_unused_rule(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish", routing_key="orders.#", exchange="").nack()
         publisher = server.publisher("invoices")
         publisher.publish(b"1", b"2")
@@ -523,7 +529,9 @@ class TestMisses:
             "'invoices', not 'orders.#'"
         )
 
-    def test_only_the_first_few(self, server: FaultServer, faults: Faults) -> None:
+    def test_complaint_lists_three_near_misses_and_counts_the_rest(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("basic.publish", body=b"x").nack()
         publisher = server.publisher()
         for number in range(5):
@@ -535,7 +543,7 @@ class TestMisses:
             "    ... and 2 more",
         ]
 
-    def test_another_connection(self, server: FaultServer, faults: Faults) -> None:
+    def test_near_miss_names_the_connection_that_differs(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("queue.declare", connection="biling").drop()
         client = server.client(client_properties={"connection_name": "billing"})
         client.declare("q")
@@ -544,14 +552,16 @@ class TestMisses:
             "('billing', 'c1'), not 'biling'"
         ]
 
-    def test_nothing_to_look_at(self, server: FaultServer, faults: Faults) -> None:
+    def test_near_miss_of_an_unroutable_publish_names_no_queue(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("basic.publish", queue="q").drop()
         server.client().publish(b"", routing_key="nowhere")
         assert rule.complaint().splitlines()[1:] == [
             "    near miss: basic.publish exchange='' routing_key='nowhere': queue is nothing, not 'q'"
         ]
 
-    def test_several_values(self, server: FaultServer, faults: Faults) -> None:
+    def test_near_miss_names_all_queues_of_a_publish(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("basic.publish", queue="q").drop()
         client = server.client()
         for name in ("a", "b"):
@@ -560,14 +570,16 @@ class TestMisses:
         client.publish(exchange="amq.fanout")
         assert "queue is 'a' and 'b', not 'q'" in rule.complaint()
 
-    def test_a_trigger_that_was_not_reached(self, server: FaultServer, faults: Faults) -> None:
+    def test_complaint_tells_of_matches_before_an_unreached_trigger(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("basic.publish").nack().on_call(3)
         server.publisher().publish(b"1", b"2")
         assert rule.complaint().splitlines()[1:] == [
             "    near miss: 2 matched, but the rule was not to fire (only number 3)"
         ]
 
-    def test_what_fitted_and_fired_is_no_near_miss(self, server: FaultServer, faults: Faults) -> None:
+    def test_fired_call_is_no_near_miss_of_its_rule(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("basic.publish").nack().once()
         publisher = server.publisher()
         publisher.publish(b"1")
@@ -577,7 +589,7 @@ class TestMisses:
             "    near miss: 3 matched, but the rule was not to fire each time (once at most)"
         ]
 
-    def test_several_faults(self, faults: Faults) -> None:
+    def test_verify_reports_all_unused_faults_except_optional_faults(self, faults: Faults) -> None:
         faults.on("basic.publish").nack()
         faults.on("basic.get").drop().remove()
         faults.on("basic.ack").drop().optional()
@@ -592,7 +604,9 @@ class TestMisses:
         faults.clear()
         faults.verify()
 
-    def test_waiting_in_vain(self, server: FaultServer, faults: Faults) -> None:
+    def test_wait_without_enough_hits_raises_fault_not_seen(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         rule = faults.on("basic.publish", body=b"2").nack()
         with pytest.raises(FaultNotSeen) as caught:
             rule.wait(timeout=0.5)
@@ -608,14 +622,18 @@ class TestMisses:
 
 
 class TestTrace:
-    def test_what_a_fault_did(self, server: FaultServer, faults: Faults) -> None:
+    def test_trace_notes_the_rule_and_the_publish_on_which_it_fired(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish").nack().once()
         server.publisher().publish(b"1", b"2")
         assert server.said == [
             "when a basic.publish comes: nack it (once at most): basic.publish exchange='' routing_key='q'"
         ]
 
-    def test_a_nack_of_which_nobody_hears(self, server: FaultServer, faults: Faults) -> None:
+    def test_trace_notes_that_a_nacked_publish_without_confirms_is_lost(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("basic.publish").nack()
         client = server.client()
         client.declare("q")
@@ -623,7 +641,9 @@ class TestTrace:
         assert server.said[-1] == "no confirms on this channel: the message is lost without an answer"
         assert client.count("q") == 0
 
-    def test_the_record_has_what_really_went_over_the_wire(self, server: FaultServer, faults: Faults) -> None:
+    def test_trace_has_the_replaced_answer_and_no_dropped_answer(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
         faults.on("queue.declare-ok").drop().once()
         faults.on("queue.declare-ok").replace(message_count=7)
         client = server.client()
