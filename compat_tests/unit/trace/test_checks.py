@@ -51,7 +51,7 @@ def broken(server: FaultServer) -> list[tuple[str, str]]:
     return [(row["rule"], row["broken_by"]) for row in checks.conformance(recorded(server))]
 
 
-def test_rules_of_the_documents_are_there(request: pytest.FixtureRequest):
+def test_rules_cited_by_checks_exist_in_the_rules_of_0_9_1(request: pytest.FixtureRequest):
     known = (request.config.rootpath / "spec" / "rules" / "amqp-0-9-1.toml").read_text()
     for rule in checks.RULES.values():
         assert rule.spec is None or f'id = "{rule.spec}"' in known
@@ -60,7 +60,7 @@ def test_rules_of_the_documents_are_there(request: pytest.FixtureRequest):
             assert f'id = "{cited}"' in known
 
 
-def test_events_and_lines_are_taken_alike(server: FaultServer, client: Client):
+def test_checks_of_events_and_of_recorded_lines_agree(server: FaultServer, client: Client):
     client.publish(routing_key="q")
     client.ack(7)
     assert server.recorder is not None
@@ -87,14 +87,16 @@ def test_a_check_finds_a_violation_at_its_row(server: FaultServer, client: Clien
     ("tags", "rule"),
     [((1, 1), "settled-twice"), ((9,), "settles-nothing"), ((0,), "settles-nothing")],
 )
-def test_settlements_of_nothing(server: FaultServer, client: Client, tags: tuple[int, ...], rule: str):
+def test_ack_of_an_undelivered_or_settled_tag_is_a_finding(
+    server: FaultServer, client: Client, tags: tuple[int, ...], rule: str
+):
     client.publish(routing_key="q")
     for tag in tags:
         client.ack(tag)
     assert broken(server) == [(rule, "client")]
 
 
-def test_what_is_settled_with_others_is_settled(server: FaultServer, client: Client):
+def test_ack_of_a_tag_covered_by_a_multiple_ack_is_a_finding(server: FaultServer, client: Client):
     client.fill("q", b"1", b"2")
     client.ack(2, multiple=True)
     client.ack(1)
@@ -102,7 +104,7 @@ def test_what_is_settled_with_others_is_settled(server: FaultServer, client: Cli
 
 
 @pytest.mark.parametrize("get", [True, False])
-def test_settlement_of_what_needs_none(server: FaultServer, client: Client, get: bool):
+def test_ack_of_a_no_ack_delivery_is_a_finding(server: FaultServer, client: Client, get: bool):
     client.declare("r")
     if get:
         client.publish(routing_key="r")
@@ -114,7 +116,7 @@ def test_settlement_of_what_needs_none(server: FaultServer, client: Client, get:
     assert broken(server) == [("settles-no-ack", "client")]
 
 
-def test_what_is_under_way_when_the_broker_closes_is_no_fault(server: FaultServer, client: Client):
+def test_acks_sent_behind_a_channel_error_are_no_findings(server: FaultServer, client: Client):
     client.publish(routing_key="q")
     client.ack(9)
     client.ack(9)
@@ -122,7 +124,7 @@ def test_what_is_under_way_when_the_broker_closes_is_no_fault(server: FaultServe
     assert broken(server) == [("settles-nothing", "client")]
 
 
-def test_a_rollback_gives_back_what_was_settled(server: FaultServer, client: Client):
+def test_message_acked_in_a_rolled_back_transaction_can_be_acked_again(server: FaultServer, client: Client):
     client.call(m.TxSelect(), m.TxSelectOk)
     client.publish(routing_key="q", channel=2)
     client.delivery()
@@ -133,20 +135,20 @@ def test_a_rollback_gives_back_what_was_settled(server: FaultServer, client: Cli
     assert broken(server) == []
 
 
-def test_a_channel_that_was_not_opened(server: FaultServer, client: Client):
+def test_method_on_an_unopened_channel_is_a_finding(server: FaultServer, client: Client):
     client.send(m.QueueDeclare(queue="r"), 7)
     client.send(m.QueueDeclare(queue="r"), 7)
     assert broken(server) == [("channel-not-open", "client")]
 
 
-def test_frames_after_a_close(server: FaultServer, client: Client):
+def test_method_after_a_channel_close_is_a_finding(server: FaultServer, client: Client):
     client.close_channel()
     client.send(m.ChannelFlow(active=True))
     assert ("after-channel-close", "client") in broken(server)
 
 
 @pytest.mark.parametrize("octets", [CONTENT_HEADER.pack(60, 0, 1) + b"\0\0", b"x"])
-def test_contents_that_no_method_announces(server: FaultServer, client: Client, octets: bytes):
+def test_content_frame_without_a_method_is_a_finding(server: FaultServer, client: Client, octets: bytes):
     client.declare("r")
     client.send_frame(2 if len(octets) > 1 else 3, 1, octets)
     assert ("content-unannounced", "client") in broken(server)
@@ -154,7 +156,7 @@ def test_contents_that_no_method_announces(server: FaultServer, client: Client, 
     assert checks.conformance(first) == [], "what came before may be missing"
 
 
-def test_frames_after_the_end_of_a_connection(server: FaultServer, client: Client):
+def test_method_after_the_end_of_its_connection_is_a_finding(server: FaultServer, client: Client):
     client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
     rows = recorded(server)
     (declare,) = [row for row in rows if row["name"] == "queue.declare"]
@@ -180,7 +182,7 @@ def test_rows_number_the_sessions_of_their_channel(server: FaultServer, client: 
     ]
 
 
-def test_contents_that_are_none(server: FaultServer, client: Client):
+def test_publish_without_its_content_is_a_finding(server: FaultServer, client: Client):
     client.send(m.BasicPublish(routing_key="q"))
     client.send(m.QueueDeclare(queue="r"))
     assert ("content-incomplete", "client") in broken(server)
@@ -189,19 +191,19 @@ def test_contents_that_are_none(server: FaultServer, client: Client):
 # --- what a broker does wrong, because a fault makes it -----------------------------------------------------
 
 
-def test_a_delivery_that_is_sent_twice(server: FaultServer, client: Client):
+def test_duplicated_delivery_is_a_finding(server: FaultServer, client: Client):
     server.faults.on("basic.deliver", direction="sent").duplicate().once()
     client.fill("q", b"1", b"2")
     assert broken(server) == [("delivery-made-up", "broker")]
 
 
-def test_a_delivery_that_is_lost(server: FaultServer, client: Client):
+def test_dropped_delivery_is_a_finding(server: FaultServer, client: Client):
     server.faults.on("basic.deliver", direction="sent").drop().once()
     client.fill("q", b"1", b"2")
     assert broken(server) == [("delivery-not-sent", "broker")]
 
 
-def test_a_consumer_that_was_not_confirmed(server: FaultServer, client: Client):
+def test_delivery_to_a_consumer_without_consume_ok_is_a_finding(server: FaultServer, client: Client):
     server.faults.on("basic.consume-ok", direction="sent").drop()
     client.declare("r")
     client.send(m.BasicConsume(queue="r", consumer_tag="other"))
@@ -209,7 +211,7 @@ def test_a_consumer_that_was_not_confirmed(server: FaultServer, client: Client):
     assert broken(server) == [("delivery-without-consumer", "broker")]
 
 
-def test_a_publish_that_is_not_confirmed(server: FaultServer):
+def test_publish_without_its_confirm_is_a_finding(server: FaultServer):
     publisher = server.publisher()
     server.faults.on("basic.ack", direction="sent").drop().once()
     publisher.publish(b"1", b"2")
@@ -219,7 +221,7 @@ def test_a_publish_that_is_not_confirmed(server: FaultServer):
     ]
 
 
-def test_a_confirm_that_comes_twice(server: FaultServer):
+def test_duplicated_confirm_is_a_finding(server: FaultServer):
     publisher = server.publisher()
     server.faults.on("basic.ack", direction="sent").duplicate().once()
     publisher.publish(b"1", b"2")
@@ -233,7 +235,7 @@ def without(records: list[Record], name: str) -> list[Record]:
     return [record for record in records if record["name"] != name]
 
 
-def test_a_delivery_to_a_consumer_that_is_gone(server: FaultServer, client: Client):
+def test_delivery_after_cancel_ok_is_a_finding(server: FaultServer, client: Client):
     client.publish(routing_key="q")
     client.delivery()
     client.call(m.BasicCancel(consumer_tag="tag"), m.BasicCancelOk)
@@ -246,7 +248,7 @@ def test_a_delivery_to_a_consumer_that_is_gone(server: FaultServer, client: Clie
     }
 
 
-def test_more_than_the_prefetch(server: FaultServer, client: Client):
+def test_high_water_counts_deliveries_beyond_the_prefetch(server: FaultServer, client: Client):
     client.fill("q", b"1", b"2", b"3")
     records = recorded(server)
     of_consumer = [row for row in checks.unacked_high_water(records) if row["scope"] == "consumer"]
@@ -260,7 +262,7 @@ def test_more_than_the_prefetch(server: FaultServer, client: Client):
     assert row["first_exceedance"] == second["number"]
 
 
-def test_a_limit_of_the_channel(server: FaultServer):
+def test_high_water_of_a_channel_is_compared_with_its_global_prefetch(server: FaultServer):
     client = server.client()
     client.declare("q")
     client.qos(3, global_=True)
@@ -283,7 +285,7 @@ def out_of_order(server: FaultServer) -> list[tuple[Any, Any]]:
     return [(row["message"], row["overtaken_by"]) for row in checks.fifo_violations(records)]
 
 
-def test_message_that_was_overtaken_is_told_of_with_its_place(server: FaultServer):
+def test_fifo_violation_has_the_place_of_the_overtaken_message(server: FaultServer):
     client = server.client()
     client.declare("q")
     client.fill("q", b"1", b"2")
@@ -300,7 +302,9 @@ def test_message_that_was_overtaken_is_told_of_with_its_place(server: FaultServe
 
 
 @pytest.mark.parametrize("reader", ["one", "several", "priorities", "dead letters"])
-def test_when_order_is_promised(server: FaultServer, reader: str):
+def test_fifo_violation_needs_one_reader_equal_priorities_and_no_dead_letters(
+    server: FaultServer, reader: str
+):
     client = server.client(channels=2)
     client.declare("dead")
     arguments: dict[str, Any] = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}
@@ -321,7 +325,7 @@ def test_when_order_is_promised(server: FaultServer, reader: str):
     assert out_of_order(server) == ([(2, 1)] if reader == "one" else [])
 
 
-def test_what_comes_again_may_come_later(server: FaultServer):
+def test_requeued_message_may_be_delivered_later(server: FaultServer):
     client = server.client()
     client.declare("q")
     client.fill("q", b"1", b"2")
@@ -334,7 +338,7 @@ def test_what_comes_again_may_come_later(server: FaultServer):
     assert names[-4:] == ["delivered", "delivered", "requeued", "delivered"]
 
 
-def test_other_protocols_have_other_rules(server: FaultServer, client: Client):
+def test_rules_of_0_9_1_do_not_apply_to_0_9_connections(server: FaultServer, client: Client):
     server.protocol = "0-9"
     other = Client09(server, PeerAddress(port=40_009))
     other.handshake()
@@ -345,7 +349,7 @@ def test_other_protocols_have_other_rules(server: FaultServer, client: Client):
     assert "stream.publish" in names and "content body" in names
 
 
-def test_they_need_no_spark():
+def test_checks_import_no_spark_or_pyarrow():
     program = "import sys\nimport fakeamqp.spark.traces, fakeamqp.trace.checks\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     modules = {name.partition(".")[0] for name in done.stdout.split()}
@@ -491,7 +495,7 @@ def test_findings_of_all_checks_are_in_the_order_of_events(server: FaultServer, 
     assert found[0].number < found[1].number
 
 
-def test_every_rule_of_the_findings_is_in_the_documents(request: pytest.FixtureRequest):
+def test_rules_cited_by_fifo_and_prefetch_findings_exist(request: pytest.FixtureRequest):
     known = (request.config.rootpath / "spec" / "rules" / "amqp-0-9-1.toml").read_text()
     for spec in (checked._ORDER, checked._PREFETCH):
         assert f'id = "{spec}"' in known

@@ -100,18 +100,18 @@ class Broken:
         ("dropped", {}, "message None dropped from queue None because of None"),
     ],
 )
-def test_events_in_words(event: str, facts: dict[str, object], text: str):
+def test_model_event_is_described_in_words(event: str, facts: dict[str, object], text: str):
     assert model_text(event, facts) == text
 
 
-def test_the_publisher_of_the_message_an_event_is_about():
+def test_publisher_name_of_an_event_is_the_publisher_of_its_message():
     assert publisher_name({"message": MESSAGE}) == "a -> b"
     assert publisher_name({"message": SimpleNamespace(publisher=None)}) is None
     assert publisher_name({"message": SimpleNamespace(publisher=SimpleNamespace(name=7))}) is None
     assert publisher_name({}) is None
 
 
-def test_connections_in_words():
+def test_connection_event_is_described_in_words():
     def text(event: str, detail: str) -> str:
         return ConnectionEvent(0.0, "a -> b", "c1", event, detail).text
 

@@ -62,7 +62,7 @@ def header(body_size: int, octets: bytes, class_id: int = 60) -> bytes:
         ),
     ],
 )
-def test_methods(method: Method, words: str):
+def test_method_is_described_by_its_name_and_fields(method: Method, words: str):
     assert DIALECT.describe(1, method.encode()) == words
     assert DIALECT.decode_method(method.encode()) == method
     assert DIALECT.frame_name(1, method.encode()) == words.split()[0]
@@ -92,7 +92,7 @@ def test_every_method_has_its_name_first(kind: type[Method]):
     assert DIALECT.describe(1, payload).split()[0] == kind.NAME == DIALECT.frame_name(1, payload)
 
 
-def test_content_headers():
+def test_content_header_is_described_by_size_and_properties():
     octets = BasicProperties(delivery_mode=2, headers={"shop": "north"}, message_id="m").encode()
     payload = header(10, octets)
     assert DIALECT.describe(2, payload) == (
@@ -116,7 +116,7 @@ def test_a_table_of_the_published_grammar_can_be_read():
     assert DIALECT.describe(2, payload) == "content header body_size=0 headers={'a': 'abc'}"
 
 
-def test_bodies_and_heartbeats():
+def test_body_and_heartbeat_frames_are_described_in_words():
     assert DIALECT.describe(3, b"two apples") == "content body b'two apples'"
     assert DIALECT.describe(3, b"x" * 100) == f"content body b'{'x' * 60}'... (100 bytes)"
     assert (
@@ -145,7 +145,7 @@ def test_bodies_and_heartbeats():
         ),
     ],
 )
-def test_malformed_frames_have_a_line_too(frame_type: int, payload: bytes, start: str):
+def test_malformed_frame_is_described_in_a_printable_line(frame_type: int, payload: bytes, start: str):
     line = DIALECT.describe(frame_type, payload)
     assert line.startswith(start)
     assert line.isprintable()
@@ -168,11 +168,11 @@ def test_the_reason_of_a_malformed_frame_names_the_field():
         st.builds(lambda rest: header(1, rest), st.binary(max_size=60)),
     ),
 )
-def test_any_octets_have_one_printable_line(frame_type: int, payload: bytes):
+def test_any_bytes_of_a_frame_have_a_printable_line(frame_type: int, payload: bytes):
     assert DIALECT.describe(frame_type, payload).isprintable()
 
 
-def test_which_methods_begin_a_content() -> None:
+def test_only_methods_with_a_content_begin_a_content() -> None:
     begins = dialect_named("0-9-1").begins_content
     assert begins(1, m.BasicPublish().encode())
     assert not begins(1, m.QueuePurge().encode())

@@ -80,18 +80,20 @@ def header(*entries: Any) -> FrameEvent:
         (c.ConnectionHeartbeat(), "connection.heartbeat"),
     ],
 )
-def test_controls_and_commands(method: Command | Control, words: str) -> None:
+def test_control_or_command_is_described_by_its_name_and_fields(
+    method: Command | Control, words: str
+) -> None:
     seen = of(method)
     assert seen.text == words
     assert seen.name == words.split()[0]
     assert seen.method == method
 
 
-def test_that_somebody_waits_for_it_is_said() -> None:
+def test_sync_flag_is_shown_in_the_description_of_a_command() -> None:
     assert of(x.ExecutionSync(), sync=True).text == "execution.sync sync"
 
 
-def test_header_and_body() -> None:
+def test_header_and_body_of_0_10_are_described_in_words() -> None:
     seen = header(
         structs.DeliveryProperties(routing_key="q", ttl=500),
         structs.MessageProperties(content_type="text/plain", application_headers={"a": 1}),
@@ -129,7 +131,7 @@ def test_header_and_body() -> None:
         ),
     ],
 )
-def test_what_cannot_be_read(kind: int, payload: bytes, words: str) -> None:
+def test_unreadable_frame_is_described_and_has_no_method(kind: int, payload: bytes, words: str) -> None:
     seen = event(kind, payload)
     assert seen.text.startswith(words)
     assert (seen.method, seen.properties) == (None, None)
@@ -145,7 +147,7 @@ def test_what_cannot_be_read(kind: int, payload: bytes, words: str) -> None:
         ),
     ),
 )
-def test_there_is_a_line_for_any_octets(kind: int, payload: bytes) -> None:
+def test_any_bytes_of_a_0_10_frame_have_a_printable_line(kind: int, payload: bytes) -> None:
     seen = event(kind, payload)
     assert seen.text.startswith(seen.name) and seen.text.isprintable()
     assert len(seen.redacted.payload) == len(payload)
@@ -155,13 +157,13 @@ def test_there_is_a_line_for_any_octets(kind: int, payload: bytes) -> None:
 # --- values -------------------------------------------------------------------------------------------
 
 
-def test_a_command_as_values() -> None:
+def test_json_form_of_a_command_has_its_fields_and_sync_flag() -> None:
     said = event_to_json(of(x.MessageReject(transfers=SequenceSet.of(1, 2, 9), code=1, text="no"), sync=True))
     assert said["protocol"] == "0-10" and said["part"] == "method" and said["sync"] is True
     assert said["fields"] == {"transfers": "1-2,9", "code": 1, "text": "no"}
 
 
-def test_a_header_as_values() -> None:
+def test_json_form_of_a_header_has_its_structs() -> None:
     said = event_to_json(
         header(
             structs.DeliveryProperties(routing_key="q", priority=4),
@@ -205,7 +207,7 @@ URL = "amqp://guest:swordfish@host/"
         c.ConnectionSecureOk(response=PASSWORD),
     ],
 )
-def test_passwords_are_hidden_and_nothing_else(control: Control) -> None:
+def test_passwords_are_redacted_and_other_fields_are_kept(control: Control) -> None:
     seen = of(control)
     hidden = seen.redacted
     assert PASSWORD not in hidden.payload and len(hidden.payload) == len(seen.payload)
@@ -223,13 +225,13 @@ def test_the_user_of_a_plain_login_is_shown() -> None:
 
 
 @pytest.mark.parametrize("kind", [0x0E00, WHOLE_COMMAND])
-def test_of_half_a_login_nothing_is_left(kind: int) -> None:
+def test_partial_login_is_redacted_after_its_class_and_code(kind: int) -> None:
     payload = c.ConnectionStartOk({}, "PLAIN", b"\0guest\0" + PASSWORD).encode()
     assert event(kind, payload).redacted.payload == payload[:2] + b"*" * (len(payload) - 2)
     assert event(0x0D00, PASSWORD).redacted.payload == b"*" * len(PASSWORD)
 
 
-def test_a_message_may_begin_like_a_login() -> None:
+def test_body_that_begins_like_a_login_is_not_redacted() -> None:
     body = b"\x01\x02" + PASSWORD
     assert event(BODY, body).redacted.payload == body
 
@@ -237,7 +239,7 @@ def test_a_message_may_begin_like_a_login() -> None:
 # --- bytes -------------------------------------------------------------------------------------------
 
 
-def test_frames_are_cut_and_put_together_again() -> None:
+def test_bytes_are_cut_into_frames_and_joined_again_unchanged() -> None:
     octets = control_frame(0, c.SessionAttach(name=b"s").encode()) + encode_frames(
         7, ((1, x.MessageTransfer(destination="").encode()), (2, b""), (3, b"b" * 100)), 60
     )
@@ -255,7 +257,7 @@ def test_frames_are_cut_and_put_together_again() -> None:
     assert len(payload) == size - 1
 
 
-def test_a_frame_on_the_wrong_track_stays_there() -> None:
+def test_frame_on_the_wrong_track_keeps_its_track() -> None:
     for octets in (
         FRAME_HEADER.pack(15, 0, 16, 0, 1, 3, 0) + c.ConnectionHeartbeat().encode(),
         FRAME_HEADER.pack(15, 1, 18, 0, 0, 3, 0) + x.TxSelect().encode(),
@@ -267,18 +269,18 @@ def test_a_frame_on_the_wrong_track_stays_there() -> None:
 
 @given(st.binary(max_size=40))
 @pytest.mark.parametrize("protocol", protocol_names())
-def test_any_octets_can_be_cut(protocol: str, octets: bytes) -> None:
+def test_any_bytes_can_be_cut_into_frames(protocol: str, octets: bytes) -> None:
     assert sum(len(payload) for _, _, payload, _ in dialect_named(protocol).cut(octets)) <= len(octets)
 
 
-def test_protocols_are_known_by_their_headers() -> None:
+def test_protocol_is_known_by_its_protocol_header() -> None:
     assert [protocol_of(dialect_named(each).protocol_header) for each in protocol_names()] == list(
         protocol_names()
     )
     assert protocol_of(b"AMQP\0\1\0\0") is None
 
 
-def test_a_recording_is_read_back(tmp_path: Any) -> None:
+def test_recording_of_0_10_frames_is_read_back_unchanged(tmp_path: Any) -> None:
     events = (
         of(x.TxSelect(), sync=True),
         event(BODY, Truncated(b"b" * 5000, 4096)),
@@ -299,7 +301,7 @@ def test_a_recording_is_read_back(tmp_path: Any) -> None:
     assert isinstance(old, FrameEvent) and (old.protocol, old.name) == ("0-9-1", "heartbeat")
 
 
-def test_whether_a_frame_is_whole_is_in_its_json_form() -> None:
+def test_json_form_of_a_truncated_body_is_not_readable() -> None:
     assert event_to_json(event(BODY, b"abc"))["readable"] is True
     assert event_to_json(event(BODY, Truncated.of(b"ab", 3)))["readable"] is False
 
@@ -313,7 +315,7 @@ def test_a_command_begins_a_content_if_another_segment_follows() -> None:
     assert not begins(BODY & ~0x0400, b"body")
 
 
-def test_columns_name_what_a_command_is_about() -> None:
+def test_columns_of_a_command_name_its_queue_exchange_or_consumer() -> None:
     columns = dialect_named("0-10").columns
     assert columns(x.ExchangeBind(queue="q", exchange="e", binding_key="k"), "received") == {
         "exchange": "e",

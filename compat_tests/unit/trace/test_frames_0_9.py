@@ -89,7 +89,7 @@ def response(method: Method, offset: int = 0) -> FrameEvent:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_line(event: FrameEvent, words: str) -> None:
+def test_frame_of_0_9_is_described_in_words(event: FrameEvent, words: str) -> None:
     assert event.text.startswith(words)
     if "malformed" not in words and "unknown" not in words:
         assert event.text == words
@@ -97,7 +97,7 @@ def test_a_line(event: FrameEvent, words: str) -> None:
 
 
 @pytest.mark.parametrize("kind", METHODS.values(), ids=lambda kind: kind.NAME)
-def test_every_method_is_read_wherever_it_is(kind: type[Method]) -> None:
+def test_method_is_decoded_in_a_frame_a_request_and_a_response(kind: type[Method]) -> None:
     method = kind()
     for event in (frame(1, method.encode()), request(method), response(method)):
         assert event.method == method
@@ -106,7 +106,7 @@ def test_every_method_is_read_wherever_it_is(kind: type[Method]) -> None:
         assert event.text.startswith(kind.NAME)
 
 
-def test_the_parts_of_frames() -> None:
+def test_frame_type_decides_the_part_of_a_0_9_frame() -> None:
     assert [frame(kind, b"").part for kind in range(12)] == [
         "",
         "method",
@@ -126,7 +126,7 @@ def test_the_parts_of_frames() -> None:
     assert [kind for kind in range(256) if dialect_named("0-8").may_begin(kind)] == list(range(1, 9))
 
 
-def test_as_values() -> None:
+def test_json_form_of_0_9_frames_has_their_fields() -> None:
     said = event_to_json(request(TRANSFER))
     assert said["request"] == {"id": 7, "response_mark": 6}
     assert said["fields"]["body"] == "two apples"
@@ -171,7 +171,7 @@ def test_as_values() -> None:
     ],
     ids=lambda value: getattr(value, "NAME", ""),
 )
-def test_secrets_are_hidden_and_all_else_is_left(make: object, method: Method, left: Method) -> None:
+def test_secrets_are_redacted_and_other_fields_are_kept(make: object, method: Method, left: Method) -> None:
     event = make(method)  # type: ignore[operator]
     assert event.redacted.method == left
     assert len(event.redacted.payload) == len(event.payload)
@@ -179,7 +179,7 @@ def test_secrets_are_hidden_and_all_else_is_left(make: object, method: Method, l
     assert "swordfish" not in str(event_to_json(event))
 
 
-def test_what_cannot_be_read_hides_everything() -> None:
+def test_unreadable_request_is_redacted_after_its_header() -> None:
     payload = encode_request(Request(1, 0, TRANSFER.encode() + b"x"))
     event = frame(9, payload)
     assert PASSWORD not in event.redacted.payload
@@ -187,7 +187,7 @@ def test_what_cannot_be_read_hides_everything() -> None:
     assert "swordfish" not in event.text
 
 
-def test_a_method_without_secrets_is_left_alone() -> None:
+def test_method_without_secrets_is_not_redacted() -> None:
     event = request(m.MessageConsume(queue="q"))
     assert event.redacted is event
 
@@ -195,7 +195,7 @@ def test_a_method_without_secrets_is_left_alone() -> None:
 # --- what was cut -------------------------------------------------------------------------------------
 
 
-def test_a_transfer_of_which_the_end_is_missing() -> None:
+def test_truncated_transfer_is_redacted_and_filled_without_its_fields() -> None:
     transfer = m.MessageTransfer(destination="e", security_token=PASSWORD, body=Body(b"x" * 100_000))
     whole = encode_request(Request(7, 6, transfer.encode()))
     event = frame(9, Truncated(whole, 4096))
@@ -213,7 +213,7 @@ def test_a_transfer_of_which_the_end_is_missing() -> None:
     assert filled.method == m.MessageTransfer().encode()
 
 
-def test_a_response_of_which_the_end_is_missing() -> None:
+def test_truncated_response_is_filled_without_its_fields() -> None:
     whole = encode_response(Response(3, 7, 2, TRANSFER.encode()))
     payload, remark = dialect_named("0-9").filled(10, Truncated(whole, 40))
     assert remark == "its fields are not shown"
@@ -222,7 +222,7 @@ def test_a_response_of_which_the_end_is_missing() -> None:
     assert filled.method == m.MessageTransfer().encode()
 
 
-def test_a_malformed_header_is_read_as_one_of_its_class() -> None:
+def test_malformed_content_header_is_read_by_its_class() -> None:
     fourth_property = 1 << 12  # The priority of a file, the delivery mode of a basic message.
     payload = encode_header(ContentHeader(70, 0, 1, FileProperties(priority=4).encode()))
     assert payload.endswith(fourth_property.to_bytes(2, "big") + b"\x04")
@@ -230,7 +230,9 @@ def test_a_malformed_header_is_read_as_one_of_its_class() -> None:
 
 
 @given(st.sampled_from(["0-9", "0-8"]), st.integers(0, 255), st.binary(max_size=60), st.integers(0, 70))
-def test_any_frame_has_a_line(protocol: str, kind: int, payload: bytes, more: int) -> None:
+def test_any_bytes_of_a_0_9_frame_have_a_printable_line(
+    protocol: str, kind: int, payload: bytes, more: int
+) -> None:
     for event in (
         frame(kind, payload, protocol=protocol),
         frame(kind, Truncated.of(payload, len(payload) + more + 1), channel=0, protocol=protocol),
@@ -246,14 +248,14 @@ def test_any_frame_has_a_line(protocol: str, kind: int, payload: bytes, more: in
             assert octets is not None and remark
 
 
-def test_protocols_are_known_by_their_headers() -> None:
+def test_protocol_is_known_by_its_protocol_header() -> None:
     assert [protocol_of(dialect_named(each).protocol_header) for each in protocol_names()] == list(
         protocol_names()
     )
     assert {protocol_of(header) for header in version_0_8.PROTOCOL_HEADERS} == {"0-8"}
 
 
-def test_columns_of_messages_and_their_answers() -> None:
+def test_columns_of_a_0_9_transfer_depend_on_its_direction() -> None:
     columns = dialect_named("0-9").columns
     transfer = m.MessageTransfer(destination="d", routing_key="k", message_id="m1", body=Body(b"abc"))
     assert (

@@ -57,7 +57,7 @@ PUBLISH = m.BasicPublish(exchange="events", routing_key="order.placed")
 
 
 class TestRows:
-    def test_a_method_with_its_content_is_one_row(self):
+    def test_publish_with_its_content_is_a_single_row(self):
         [row] = rows(frame(PUBLISH), header(10, message_id="m1"), body(b"two "), body(b"apples"))
         assert (row.kind, row.name, row.direction, row.channel) == ("method", "basic.publish", 0, 1)
         assert row.events == [0, 1, 2, 3]
@@ -77,16 +77,16 @@ class TestRows:
         assert (first.events, first.body) == ([0, 3, 4], "one")
         assert (second.events, second.body) == ([1, 2, 5], "two")
 
-    def test_what_happens_meanwhile_has_its_own_row(self):
+    def test_event_between_the_frames_of_a_content_has_its_own_row(self):
         published = ModelEvent(0.5, None, "", "alarm", {"reason": "memory"})
         names = [row.name for row in rows(frame(PUBLISH), header(1), published, body(b"x"))]
         assert names == ["basic.publish", "alarm"]
 
-    def test_an_empty_body(self):
+    def test_publish_with_an_empty_body_has_size_zero(self):
         [row] = rows(frame(PUBLISH), header(0))
         assert (row.events, row.body, row.size) == ([0, 1], None, 0)
 
-    def test_a_content_that_never_came_whole(self):
+    def test_incomplete_content_shows_the_received_part_of_its_body(self):
         [row] = rows(frame(PUBLISH), header(10), body(b"two"))
         assert (row.body, row.size) == ("two", 10)
 
@@ -103,27 +103,27 @@ class TestRows:
             [FrameEvent(0, "a", "c1", "received", 77, 1, b"x")],
         ],
     )
-    def test_frames_that_belong_to_nothing_have_their_own_row(self, events: list[Event]):
+    def test_unexpected_frame_has_its_own_row_marked_as_a_problem(self, events: list[Event]):
         last = rows(*events)[-1]
         assert (last.kind, last.problem, last.events) == ("frame", True, [len(events) - 1])
 
-    def test_binary_bodies_come_back_octet_by_octet(self):
+    def test_binary_body_is_kept_byte_by_byte(self):
         octets = bytes(range(256))
         [row] = rows(frame(PUBLISH), header(256), body(octets))
         assert row.body == octets
 
-    def test_of_a_body_that_is_not_kept_whole_only_the_beginning_is_shown(self):
+    def test_truncated_body_shows_only_its_beginning(self):
         cut = Truncated("grün".encode() * 3000, 4098)  # in the middle of a character
         [row] = rows(frame(PUBLISH), header(20_000), body(cut), body(b"the end " * 625))
         assert row.body == ("grün" * 820)[: len(row.body or "")]
         assert len(str(row.body).encode()) == 4097
         assert row.size == 20_000
 
-    def test_long_bodies_are_cut(self):
+    def test_body_is_cut_after_16384_bytes(self):
         [row] = rows(frame(PUBLISH), header(40_000), *(body(b"x" * 4000) for _ in range(10)))
         assert (len(row.body or ""), row.size, len(row.events)) == (16_384, 40_000, 12)
 
-    def test_fields_lie_open_down_to_the_last_value(self):
+    def test_nested_tables_are_shown_down_to_the_last_value(self):
         table = {"a": [1, {"b": True}], "x": b"\xff\x00", "when": Timestamp(0), "none": None, "utf": b"abc"}
         [row] = rows(frame(m.QueueDeclare(queue="q", arguments=table)))
         arguments = row.fields[[field[1] for field in row.fields].index("arguments") :]
@@ -139,11 +139,11 @@ class TestRows:
             (1, "utf", "abc", "s"),
         ]
 
-    def test_a_table_without_end_is_cut(self):
+    def test_table_is_cut_after_500_entries(self):
         [row] = rows(frame(m.QueueDeclare(queue="q", arguments={str(n): n for n in range(2000)})))
         assert row.fields[-1] == (0, "...", "only the first 500 are shown", "h")
 
-    def test_kinds(self):
+    def test_rows_have_the_kind_of_their_event(self):
         found = rows(
             ConnectionEvent(0, "a", "c1", "connected", ""),
             ConnectionEvent(0, "a", "c1", "fault", "the confirm was lost"),
@@ -154,7 +154,7 @@ class TestRows:
         assert [row.problem for row in found] == [False, True, False, False]
         assert found[1].text == "the confirm was lost"
 
-    def test_heartbeats_in_a_row_are_one_row_to_which_links_of_each_lead(self):
+    def test_successive_heartbeats_of_a_connection_share_a_row(self):
         def heartbeat(time: float, client: str, direction: str) -> FrameEvent:
             return FrameEvent(time, client, client, direction, 8, 0, b"")  # type: ignore[arg-type]
 
@@ -176,13 +176,13 @@ class TestRows:
         ]
         assert found[0].events == [3 * number for number in range(17)]
 
-    def test_rows_have_real_time_if_the_clock_has_another_one(self):
+    def test_rows_of_a_virtual_clock_have_real_time(self):
         heartbeat = FrameEvent(60.0, "a", "c1", "sent", 8, 0, b"", real_time=0.25)
         opened = ConnectionEvent(0, "a", "c1", "connected", "")
         data = data_of(Trace.of([opened, heartbeat]).html())
         assert [row[14] for row in data["rows"]] == [None, 0.25]
 
-    def test_notes_say_first_what_became_of_it(self):
+    def test_text_of_a_message_event_begins_with_its_outcome_or_queue(self):
         message = SimpleNamespace(body=b"two apples", exchange="e", routing_key="k", publisher=None)
         outcome = "routed to orders"
         published, dropped, noticed = rows(
@@ -202,7 +202,7 @@ class TestRows:
 
 
 class TestQueues:
-    def test_of_a_delivery_and_of_what_settles_it(self):
+    def test_rows_of_deliveries_and_settlements_have_their_queue(self):
         deliveries = [
             frame(m.BasicDeliver(consumer_tag=tag, delivery_tag=number), "sent")
             for number, tag in enumerate(("t", "t", "u"), 1)
@@ -232,7 +232,7 @@ class TestQueues:
             ["bills"],
         ]
 
-    def test_of_a_get_and_of_an_empty_name(self):
+    def test_rows_with_an_empty_queue_name_have_the_last_declared_queue(self):
         found = rows(
             frame(m.QueueDeclare()),
             frame(m.QueueDeclareOk(queue="generated"), "sent"),
@@ -242,7 +242,7 @@ class TestQueues:
         )
         assert [row.queues for row in found] == [[], *[["generated"]] * 4]
 
-    def test_of_a_publish_come_from_its_outcome(self, server: Server, recorder: Recorder):
+    def test_rows_of_a_publish_have_the_queues_of_its_outcome(self, server: Server, recorder: Recorder):
         client = server.client()
         client.declare("orders")
         client.bind("orders", "amq.topic", "order.*")
@@ -265,7 +265,7 @@ class TestProblems:
             ModelEvent(0, None, "", "published", {"outcome": SimpleNamespace(queues=("q",), refused=("q",))}),
         ],
     )
-    def test_are_marked(self, event: Event):
+    def test_refusals_and_losses_are_marked_as_problems(self, event: Event):
         [row] = rows(event)
         assert row.problem
 
@@ -281,13 +281,13 @@ class TestProblems:
             ),
         ],
     )
-    def test_are_not_seen_where_there_are_none(self, event: Event):
+    def test_ordinary_events_are_not_marked_as_problems(self, event: Event):
         [row] = rows(event)
         assert not row.problem
 
 
 class TestHeader:
-    def test_says_what_it_is(self):
+    def test_data_of_a_page_has_counts_clock_and_connections(self):
         data = data_of(
             page(
                 ConnectionEvent(1.0, "a", "c1", "connected", ""),
@@ -313,25 +313,25 @@ class TestHeader:
             }
         ]
 
-    def test_connections_are_in_the_order_they_came_in(self):
+    def test_connections_are_in_the_order_of_their_short_names(self):
         events = [frame(m.ChannelOpen(), alias=alias) for alias in ("c10", "c2", "c1")]
         text = page(*events)
         assert [one["alias"] for one in data_of(text)["connections"]] == ["c1", "c2", "c10"]
         assert [row.connection for row in rows_of(text)] == ["c10", "c2", "c1"]
 
-    def test_has_a_title(self):
+    def test_title_of_a_page_is_escaped(self):
         text = Trace.of(()).html(title="test_<b>&")
         assert "<title>test_&lt;b&gt;&amp;</title>" in text
         assert data_of(text)["title"] == "test_<b>&"
 
-    def test_of_nothing(self):
+    def test_page_of_an_empty_trace_has_no_rows(self):
         data = data_of(page())
         assert (data["events"], data["rows"], data["connections"]) == (0, [], [])
 
 
 class TestSafety:
     @pytest.mark.parametrize("text", HOSTILE)
-    def test_nothing_a_peer_sends_becomes_markup(self, text: str):
+    def test_text_of_a_peer_does_not_become_markup(self, text: str):
         plain, hostile = (
             page(
                 ConnectionEvent(0, said, "c1", said, said),
@@ -348,13 +348,13 @@ class TestSafety:
         assert elements_of(hostile).found == elements_of(plain).found
         assert not elements_of(hostile).comments
 
-    def test_what_is_hostile_is_still_told(self):
+    def test_hostile_text_is_kept_in_the_data_of_the_page(self):
         text = HOSTILE[0]
         [row] = rows(frame(m.QueueDeclare(queue=text)))
         assert row.field("queue") == text
         assert row.queues == [text]
 
-    def test_the_policy_allows_its_own_script_and_style_alone(self):
+    def test_content_security_policy_allows_only_the_script_and_style_of_the_page(self):
         elements = elements_of(page(frame(PUBLISH)))
         [policy] = [
             attributes["content"] or ""
@@ -370,7 +370,7 @@ class TestSafety:
                 == f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
             )
 
-    def test_it_loads_nothing(self):
+    def test_page_loads_no_external_resource(self):
         text = page()
         assert not re.search(
             r"https?://|@import|url\(|\b(?:src|srcset|action)=|fetch\(|XMLHttp|innerHTML", text
@@ -387,7 +387,7 @@ class TestSafety:
         ],
     )
     @pytest.mark.parametrize("extra", [b"", b"\0"], ids=["readable", "malformed"])
-    def test_passwords_are_not_in_it(self, method: Method, extra: bytes):
+    def test_page_contains_no_password_of_a_login(self, method: Method, extra: bytes):
         event = FrameEvent(0, "a", "c1", "received", 1, 0, method.encode() + extra)
         text = page(event)
         assert method.NAME in text
@@ -395,7 +395,9 @@ class TestSafety:
             for written in (part.decode(), part.hex(), base64.b64encode(part).decode().rstrip("=")):
                 assert written not in text
 
-    def test_a_password_is_not_in_a_recording_of_a_broker(self, server: Server, recorder: Recorder):
+    def test_page_of_a_broker_trace_does_not_show_the_login_response(
+        self, server: Server, recorder: Recorder
+    ):
         server.client()
         [row] = [row for row in rows_of(recorder.trace().html()) if row.name == "connection.start-ok"]
         assert row.field("response") == "12 bytes, not shown"
@@ -404,7 +406,7 @@ class TestSafety:
 
 class TestEverything:
     @given(EVENTS)
-    def test_any_trace_has_a_page_with_every_event_in_one_row(self, events: list[Event]):
+    def test_each_event_is_in_exactly_one_row(self, events: list[Event]):
         text = page(*events)
         text.encode()
         found = rows_of(text)
@@ -413,7 +415,7 @@ class TestEverything:
             first = events[row.events[0]]
             assert (row.time, row.connection) == (round(first.time, 6), first.alias or first.connection or "")
 
-    def test_what_a_search_may_look_for_is_in_the_rows(self, server: Server, recorder: Recorder):
+    def test_row_of_a_publish_has_its_body_and_nested_headers(self, server: Server, recorder: Recorder):
         client = server.client()
         client.declare("orders")
         client.publish(b'{"fruit": "apple"}', routing_key="orders", headers={"shop": {"town": "Ulm"}})
@@ -421,7 +423,7 @@ class TestEverything:
         assert publish.body == '{"fruit": "apple"}'
         assert (2, "town", "Ulm", "s") in (publish.properties or [])
 
-    def test_what_is_said_often_is_written_once(self):
+    def test_repeated_bodies_are_written_once(self):
         events: list[Event] = []
         for number in range(2500):
             events += [
@@ -444,13 +446,13 @@ class TestEverything:
         trace.jsonl(tmp_path / "trace.jsonl")
         assert Trace.load(tmp_path / "trace.jsonl").html() == trace.html()
 
-    def test_it_is_written_where_asked(self, tmp_path: Path):
+    def test_page_is_written_to_the_given_path(self, tmp_path: Path):
         path = tmp_path / "trace.html"
         text = Trace.of([frame(m.QueueDeclare(queue="grün"))]).html(path, title="grün")
         assert path.read_bytes().decode() == text
 
 
-def test_events_of_the_model_have_a_kind_of_their_own():
+def test_model_events_have_the_kind_model():
     event = ModelEvent(0.0, None, "", "queue declared", {})
     assert KINDS[kind_of(event)] == "model"
 
@@ -476,7 +478,7 @@ def test_problems_are_refusals_of_the_broker_and_closes_with_an_error(event: Eve
     assert is_problem(event) is is_one
 
 
-def test_outcomes_of_two_publishes_to_one_address_are_those_of_two_rows():
+def test_outcomes_of_publishes_to_the_same_address_go_to_their_rows_in_order():
     queues = Queues()
     first, second = [1], [2]
     publish = m.BasicPublish(exchange="x", routing_key="k")

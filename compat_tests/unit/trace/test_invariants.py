@@ -83,14 +83,14 @@ def repeated(trace: Trace, *numbers: int) -> Trace:
 # --- lost -------------------------------------------------------------------------------------------------
 
 
-def test_a_message_that_was_confirmed_and_acked_is_not_lost(server: FaultServer, client: Client):
+def test_confirmed_and_acked_message_is_not_lost(server: FaultServer, client: Client):
     publish(client)
     client.get("q")
     client.ack(1)
     assert found(trace_of(server)) == []
 
 
-def test_a_confirmed_message_that_no_queue_took_is_lost(server: FaultServer, client: Client):
+def test_confirmed_unroutable_message_is_lost(server: FaultServer, client: Client):
     publish(client, "nowhere")
     trace = trace_of(server)
     (finding,) = trace.check("lost")
@@ -110,7 +110,7 @@ def test_a_confirmed_message_that_no_queue_took_is_lost(server: FaultServer, cli
     )
 
 
-def test_a_message_that_was_returned_is_not_lost(server: FaultServer, client: Client):
+def test_returned_message_is_not_lost(server: FaultServer, client: Client):
     client.publish(b"1", routing_key="nowhere", channel=2, mandatory=True)
     assert found(trace_of(server)) == []
 
@@ -125,14 +125,14 @@ def test_a_delayed_message_is_not_lost(server: FaultServer, client: Client):
     assert found(trace_of(server)) == []
 
 
-def test_a_message_that_was_not_confirmed_may_be_lost(server: FaultServer, client: Client):
+def test_unconfirmed_message_may_be_lost(server: FaultServer, client: Client):
     client.publish(b"1", routing_key="nowhere")
     server.faults.on("basic.ack", direction="sent").drop().once()
     publish(client, "nowhere")
     assert found(trace_of(server), "lost") == []
 
 
-def test_a_publish_that_was_refused_may_be_lost(server: FaultServer, client: Client):
+def test_refused_publish_may_be_lost(server: FaultServer, client: Client):
     client.declare("full", arguments={"x-max-length": 0, "x-overflow": "reject-publish"})
     publish(client, "full")
     assert "basic.nack" in [event.name for event in trace_of(server).events]
@@ -140,7 +140,7 @@ def test_a_publish_that_was_refused_may_be_lost(server: FaultServer, client: Cli
 
 
 @pytest.mark.parametrize("crash", [True, False])
-def test_a_confirmed_message_that_does_not_survive_the_broker_is_lost(
+def test_confirmed_message_that_does_not_survive_a_restart_or_crash_is_lost(
     server: FaultServer, client: Client, crash: bool
 ):
     client.declare("durable", durable=True)
@@ -161,7 +161,7 @@ def test_messages_of_a_commit_are_confirmed_by_it(server: FaultServer, client: C
     assert found(trace_of(server)) == [("message-lost", "unroutable")]
 
 
-def test_a_message_that_was_acked_without_a_delivery_is_lost(server: FaultServer, client: Client):
+def test_message_acked_without_a_delivery_is_lost(server: FaultServer, client: Client):
     publish(client)
     client.get("q")
     client.ack(1)
@@ -173,7 +173,7 @@ def test_a_message_that_was_acked_without_a_delivery_is_lost(server: FaultServer
     assert trace.events[finding.number].name == "acked"
 
 
-def test_several_publishes_are_confirmed_at_once(server: FaultServer, client: Client):
+def test_each_publish_covered_by_a_multiple_ack_counts_as_confirmed(server: FaultServer, client: Client):
     # Frames of one turn are confirmed by one basic.ack.
     client.send_bytes(b"".join(publish_bytes(b"%d" % number, "q", channel=2) for number in range(3)))
     server.restart()
@@ -194,7 +194,7 @@ def test_expiry_and_length_limits_lose_messages_unless_they_dead_letter(server: 
     assert found(trace_of(server)) == [("message-lost", "maxlen"), ("message-lost", "expired")]
 
 
-def test_what_clients_do_away_with_is_not_lost(server: FaultServer, client: Client):
+def test_rejected_purged_or_deleted_message_is_not_lost(server: FaultServer, client: Client):
     for _ in range(3):
         publish(client)
     client.get("q")
@@ -205,7 +205,7 @@ def test_what_clients_do_away_with_is_not_lost(server: FaultServer, client: Clie
     assert found(trace_of(server)) == []
 
 
-def test_a_confirm_of_a_message_that_was_never_taken(server: FaultServer, client: Client):
+def test_confirmed_message_without_an_enqueued_event_is_lost(server: FaultServer, client: Client):
     publish(client)
     trace = trace_of(server)
     taken = number_of(trace, "published"), number_of(trace, "enqueued")
@@ -215,7 +215,9 @@ def test_a_confirm_of_a_message_that_was_never_taken(server: FaultServer, client
 
 
 @pytest.mark.parametrize("no_ack", [True, False])
-def test_a_delivery_that_never_left_the_broker(server: FaultServer, client: Client, no_ack: bool):
+def test_message_of_a_dropped_delivery_is_lost_unless_requeued(
+    server: FaultServer, client: Client, no_ack: bool
+):
     client.consume("q", "tag", no_ack=no_ack)
     server.faults.on("basic.deliver", direction="sent").drop().once()
     publish(client)
@@ -242,7 +244,9 @@ def test_a_delivery_that_never_left_the_broker(server: FaultServer, client: Clie
         ({"expired": ()}, 2),
     ],
 )
-def test_what_is_allowed(server: FaultServer, client: Client, allow: Any, left: int):
+def test_allowed_reasons_rules_and_queues_give_no_findings(
+    server: FaultServer, client: Client, allow: Any, left: int
+):
     for queue in ("cache.a", "brief"):
         client.declare(queue, arguments={"x-message-ttl": 0})
         publish(client, queue)
@@ -266,7 +270,7 @@ def test_every_reason_of_a_drop_is_known():
 # --- duplicates -------------------------------------------------------------------------------------------
 
 
-def test_a_message_may_come_again_as_redelivered(server: FaultServer, client: Client):
+def test_second_delivery_is_a_duplicate_unless_marked_as_redelivered(server: FaultServer, client: Client):
     publish(client)
     client.get("q")
     client.reject(1, requeue=True)
@@ -284,7 +288,7 @@ def test_a_message_may_come_again_as_redelivered(server: FaultServer, client: Cl
     assert [event.name for _, event in finding.story][-2:] == ["delivered", "delivered"]
 
 
-def test_one_message_in_two_queues_is_delivered_by_each(server: FaultServer, client: Client):
+def test_message_delivered_from_two_queues_is_no_duplicate(server: FaultServer, client: Client):
     client.declare("r")
     for queue in "qr":
         client.bind(queue, "amq.fanout")
@@ -294,7 +298,7 @@ def test_one_message_in_two_queues_is_delivered_by_each(server: FaultServer, cli
     assert found(trace_of(server), "duplicates") == []
 
 
-def test_a_dead_letter_that_comes_back_is_delivered_anew(server: FaultServer, client: Client):
+def test_dead_letter_back_in_its_queue_is_no_duplicate(server: FaultServer, client: Client):
     client.declare("again", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "again"})
     client.consume("again", "tag")
     publish(client, "again")
@@ -304,7 +308,7 @@ def test_a_dead_letter_that_comes_back_is_delivered_anew(server: FaultServer, cl
     assert found(trace, "duplicates") == []
 
 
-def test_every_reader_of_a_stream_gets_all(server: FaultServer, client: Client):
+def test_deliveries_of_a_stream_to_two_consumers_are_no_duplicates(server: FaultServer, client: Client):
     client.declare("s", durable=True, arguments={"x-queue-type": "stream"})
     client.qos(10)
     for tag in "ab":
@@ -323,7 +327,7 @@ def test_every_reader_of_a_stream_gets_all(server: FaultServer, client: Client):
     )
 
 
-def test_a_delivery_that_is_sent_twice(server: FaultServer, client: Client):
+def test_delivery_sent_twice_is_a_duplicate(server: FaultServer, client: Client):
     server.faults.on("basic.deliver", direction="sent").duplicate().once()
     client.consume("q", "tag")
     publish(client)
@@ -335,7 +339,7 @@ def test_a_delivery_that_is_sent_twice(server: FaultServer, client: Client):
     )
 
 
-def test_a_delivery_with_a_used_tag(server: FaultServer, client: Client):
+def test_delivery_with_a_used_tag_is_a_duplicate(server: FaultServer, client: Client):
     client.consume("q", "tag")
     publish(client)
     trace = trace_of(server)
@@ -346,7 +350,7 @@ def test_a_delivery_with_a_used_tag(server: FaultServer, client: Client):
 # --- unacked ----------------------------------------------------------------------------------------------
 
 
-def test_a_message_that_a_client_holds_is_left_over_at_the_end_only(server: FaultServer, client: Client):
+def test_unacked_message_is_a_finding_at_the_end_only(server: FaultServer, client: Client):
     publish(client, message_id="m1")
     client.consume("q", "tag")
     trace = trace_of(server)
@@ -369,9 +373,7 @@ def test_a_message_that_a_client_holds_is_left_over_at_the_end_only(server: Faul
 
 @pytest.mark.parametrize("how", ["get", "consume"])
 @pytest.mark.parametrize("no_ack", [True, False])
-def test_deliveries_without_acknowledgement_are_not_left_over(
-    server: FaultServer, client: Client, how: str, no_ack: bool
-):
+def test_no_ack_deliveries_are_not_left_unacked(server: FaultServer, client: Client, how: str, no_ack: bool):
     publish(client)
     if how == "get":
         client.get("q", no_ack=no_ack)
@@ -381,7 +383,7 @@ def test_deliveries_without_acknowledgement_are_not_left_over(
 
 
 @pytest.mark.parametrize("end", ["channel", "connection", "nack", "recover", "restart"])
-def test_what_goes_back_to_its_queue_is_not_left_over(server: FaultServer, client: Client, end: str):
+def test_requeued_message_is_not_left_unacked(server: FaultServer, client: Client, end: str):
     client.publish(routing_key="q")
     client.get("q")
     if end == "channel":
@@ -400,7 +402,7 @@ def test_what_goes_back_to_its_queue_is_not_left_over(server: FaultServer, clien
 # --- answers ----------------------------------------------------------------------------------------------
 
 
-def test_a_method_without_its_answer(server: FaultServer, client: Client):
+def test_method_without_an_answer_is_a_finding_at_the_end(server: FaultServer, client: Client):
     server.faults.on("queue.declare-ok", direction="sent").drop().once()
     client.send(m.QueueDeclare(queue="r"))
     trace = trace_of(server)
@@ -412,7 +414,7 @@ def test_a_method_without_its_answer(server: FaultServer, client: Client):
     assert found(trace_of(server)) == []
 
 
-def test_a_method_with_two_answers(server: FaultServer, client: Client):
+def test_method_with_two_answers_is_a_finding(server: FaultServer, client: Client):
     server.faults.on("queue.declare-ok", direction="sent").duplicate().once()
     client.declare("r")
     (finding,) = trace_of(server).check("answers")
@@ -420,34 +422,34 @@ def test_a_method_with_two_answers(server: FaultServer, client: Client):
     assert [event.name for _, event in finding.story] == ["queue.declare", *["queue.declare-ok"] * 2]
 
 
-def test_an_answer_to_nothing(server: FaultServer, client: Client):
+def test_answer_without_a_request_is_a_finding(server: FaultServer, client: Client):
     client.send(m.ChannelFlowOk(active=True))
     trace = trace_of(server)
     (finding,) = trace.check("answers")
     assert (finding.rule, finding.broken_by) == ("answers-nothing", "client")
 
 
-def test_methods_that_ask_for_no_answer(server: FaultServer, client: Client):
+def test_no_wait_methods_need_no_answer(server: FaultServer, client: Client):
     client.send(m.QueueDeclare(queue="r", no_wait=True))
     client.send(m.BasicConsume(queue="r", consumer_tag="t", no_wait=True))
     client.send(m.BasicCancel(consumer_tag="t", no_wait=True))
     assert found(trace_of(server)) == []
 
 
-def test_an_error_answers_what_is_open(server: FaultServer, client: Client):
+def test_channel_error_answers_all_open_requests(server: FaultServer, client: Client):
     client.send(m.QueueDeclare(queue="missing", passive=True))
     client.send(m.QueueDeclare(queue="r"))
     client.send(m.ChannelCloseOk())
     assert found(trace_of(server)) == []
 
 
-def test_a_publish_without_its_confirm(server: FaultServer, client: Client):
+def test_unconfirmed_publish_is_unanswered(server: FaultServer, client: Client):
     server.faults.on("basic.ack", direction="sent").drop().once()
     publish(client)
     assert found(trace_of(server)) == [("unanswered", None)]
 
 
-def test_a_publish_with_two_confirms(server: FaultServer, client: Client):
+def test_publish_with_two_confirms_is_answered_twice(server: FaultServer, client: Client):
     server.faults.on("basic.ack", direction="sent").duplicate().once()
     publish(client)
     assert found(trace_of(server)) == [("answered-twice", None)]
@@ -466,14 +468,16 @@ def reply(client: Client, times: int = 1, **how: Any) -> None:
 @pytest.mark.parametrize(
     ("times", "rule"), [(0, ["unanswered"]), (1, []), (2, ["answered-twice"]), (3, ["answered-twice"] * 2)]
 )
-def test_a_message_that_wants_an_answer(server: FaultServer, client: Client, times: int, rule: list[str]):
+def test_request_message_needs_exactly_one_reply(
+    server: FaultServer, client: Client, times: int, rule: list[str]
+):
     client.declare("replies")
     publish(client, reply_to="replies", correlation_id="1")
     reply(client, times)
     assert found(trace_of(server)) == [(each, None) for each in rule]
 
 
-def test_requests_with_one_correlation_id_are_answered_one_by_one(server: FaultServer, client: Client):
+def test_requests_with_the_same_correlation_id_are_answered_separately(server: FaultServer, client: Client):
     client.declare("replies")
     for _ in range(2):
         publish(client, reply_to="replies", correlation_id="1")
@@ -481,7 +485,7 @@ def test_requests_with_one_correlation_id_are_answered_one_by_one(server: FaultS
     assert found(trace_of(server)) == []
 
 
-def test_an_answer_that_reaches_nobody_is_none(server: FaultServer, client: Client):
+def test_unroutable_reply_is_no_answer(server: FaultServer, client: Client):
     client.declare("replies")
     publish(client, reply_to="replies", correlation_id="1")
     client.call(m.QueueDelete(queue="replies"), m.QueueDeleteOk)
@@ -490,14 +494,16 @@ def test_an_answer_that_reaches_nobody_is_none(server: FaultServer, client: Clie
     assert finding.text.endswith("has no answer at 'replies'; an answer came into no queue")
 
 
-def test_a_reply_address_that_was_never_there_asks_for_nothing(server: FaultServer, client: Client):
+def test_request_with_an_unknown_reply_queue_needs_no_reply(server: FaultServer, client: Client):
     publish(client, reply_to="results of nobody", correlation_id="1")
     publish(client, correlation_id="1")
     assert found(trace_of(server)) == []
 
 
 @pytest.mark.parametrize(("times", "rule"), [(0, ["unanswered"]), (1, []), (2, ["answered-twice"])])
-def test_direct_reply_to(server: FaultServer, client: Client, times: int, rule: list[str]):
+def test_request_by_direct_reply_to_needs_exactly_one_reply(
+    server: FaultServer, client: Client, times: int, rule: list[str]
+):
     client.consume("amq.rabbitmq.reply-to", "tag", no_ack=True)
     client.publish(routing_key="q", reply_to="amq.rabbitmq.reply-to", correlation_id="1")
     reply(server.client(), times)
@@ -521,7 +527,7 @@ def of(session: Session) -> Trace:
     return trace_of(session.client.server)
 
 
-def test_0_10_messages_and_commands(session: Session):
+def test_settled_0_10_session_has_no_findings(session: Session):
     session.publish(b"1")
     session.subscribe("q", credit=5)
     assert found(of(session)) == [("left-unacked", None)]
@@ -536,7 +542,7 @@ def test_0_10_messages_and_commands(session: Session):
     assert found(of(session)) == []
 
 
-def test_0_10_completion_confirms_a_transfer(session: Session):
+def test_completion_confirms_a_0_10_transfer(session: Session):
     session.publish(b"1", key="nowhere")
     (finding,) = of(session).check("lost")
     assert (finding.reason, [event.name for _, event in finding.story][-1]) == (
@@ -545,7 +551,7 @@ def test_0_10_completion_confirms_a_transfer(session: Session):
     )
 
 
-def test_0_10_released_messages_come_as_new(session: Session):
+def test_released_0_10_message_is_no_duplicate_without_set_redelivered(session: Session):
     session.publish(b"1")
     session.subscribe("q", credit=1)
     session.release(session.transfer().id)
@@ -565,14 +571,14 @@ def test_0_10_released_messages_come_as_new(session: Session):
     assert found(Trace.of(released), "duplicates") == [("delivered-twice", None)]
 
 
-def test_0_10_browsers_see_what_others_get(session: Session):
+def test_0_10_message_seen_by_a_browser_and_a_consumer_is_no_duplicate(session: Session):
     session.publish(b"1")
     session.subscribe("q", "browser", credit=5, acquire_mode=1)
     session.subscribe("q", "taker", credit=5, accept_mode=1)
     assert found(of(session)) == []
 
 
-def test_0_10_a_transfer_that_is_sent_twice_or_not_at_all(session: Session):
+def test_0_10_transfer_sent_twice_or_never_is_a_finding(session: Session):
     session.publish(b"1")
     session.subscribe("q", credit=5, accept_mode=1)
     trace = of(session)
@@ -586,7 +592,7 @@ def test_0_10_a_transfer_that_is_sent_twice_or_not_at_all(session: Session):
     assert found(without(of(session), sent, sent + 1, sent + 2)) == [], "it may have been on its way"
 
 
-def test_0_10_results(session: Session):
+def test_0_10_query_needs_exactly_one_result(session: Session):
     session.query("q")
     trace = of(session)
     result = number_of(trace, "execution.result")
@@ -594,7 +600,7 @@ def test_0_10_results(session: Session):
     assert found(repeated(trace, result)) != []
 
 
-def test_0_10_controls(session: Session):
+def test_0_10_attach_and_detach_need_an_answer(session: Session):
     trace = of(session)
     attached = number_of(trace, "session.attached")
     assert found(without(trace, attached)) == [("unanswered", None)]
@@ -616,7 +622,7 @@ def requester() -> Requester:
     return Requester(client)
 
 
-def test_0_9_messages(requester: Requester):
+def test_answered_0_9_transfer_is_not_left_unacked(requester: Requester):
     requester.publish("q", b"1")
     requester.consume("q")
     trace = trace_of(requester.client.server)
@@ -625,7 +631,7 @@ def test_0_9_messages(requester: Requester):
     assert found(trace_of(requester.client.server)) == []
 
 
-def test_0_9_responses_confirm_transfers(requester: Requester):
+def test_response_confirms_a_0_9_transfer(requester: Requester):
     requester.ask(m09.MessageTransfer(routing_key="nowhere"))
     assert isinstance(requester.response().method, m09.MessageReject)
     requester.publish("q", b"1")
@@ -638,7 +644,7 @@ def test_0_9_responses_confirm_transfers(requester: Requester):
     assert ("answered-twice", None) in found(repeated(trace, told))
 
 
-def test_0_9_requests_that_are_repeated_confirm_nothing_new(requester: Requester):
+def test_repeated_0_9_request_loses_no_message(requester: Requester):
     requester.publish("q", b"1")
     requester.repeat(m09.MessageTransfer(routing_key="q"), 1)
     assert found(trace_of(requester.client.server), "lost") == []
@@ -647,7 +653,7 @@ def test_0_9_requests_that_are_repeated_confirm_nothing_new(requester: Requester
 # --- traces that are not whole ----------------------------------------------------------------------------
 
 
-def test_channels_whose_opening_is_missing_are_not_checked(server: FaultServer, client: Client):
+def test_channels_with_a_missing_opening_are_not_checked(server: FaultServer, client: Client):
     publish(client, "nowhere")
     publish(client)
     client.get("q")
@@ -678,7 +684,7 @@ def test_a_loaded_recording_has_the_same_findings(server: FaultServer, client: C
     assert {finding.rule for finding in again} == {"message-lost", "left-unacked", "unanswered"}
 
 
-def test_the_report_shows_what_led_to_a_finding(server: FaultServer, client: Client):
+def test_report_shows_the_events_that_led_to_a_finding(server: FaultServer, client: Client):
     publish(client, "nowhere")
     findings = trace_of(server).check()
     number = findings[0].number
@@ -701,7 +707,7 @@ def test_the_report_shows_what_led_to_a_finding(server: FaultServer, client: Cli
     ]
 
 
-def test_a_long_report_is_cut(server: FaultServer, client: Client):
+def test_report_shows_at_most_ten_findings(server: FaultServer, client: Client):
     for _ in range(12):
         publish(client, "nowhere")
     lines = str(trace_of(server).check()).splitlines()
@@ -717,21 +723,21 @@ def assert_same_rows(trace: Trace) -> None:
         assert row_of(number, event) == of_line
 
 
-def test_rows_of_events_0_10(session: Session):
-    test_0_10_messages_and_commands(session)
+def test_rows_of_0_10_events_equal_the_rows_of_their_recorded_lines(session: Session):
+    test_settled_0_10_session_has_no_findings(session)
     assert_same_rows(of(session))
 
 
-def test_rows_of_events_0_9(requester: Requester):
+def test_rows_of_0_9_events_equal_the_rows_of_their_recorded_lines(requester: Requester):
     requester.client.qos(7, global_=True)
-    test_0_9_messages(requester)
+    test_answered_0_9_transfer_is_not_left_unacked(requester)
     requester.client.publish(b"1", routing_key="q", priority=3)
     assert_same_rows(trace_of(requester.client.server))
 
 
 @given(programs())
 @examples(50)
-def test_rows_of_events_0_9_1(program: p.Program):
+def test_rows_of_0_9_1_events_equal_the_rows_of_their_recorded_lines(program: p.Program):
     trace = traced(program, "rabbitmq-4.2")
     if trace is not None:
         assert_same_rows(trace)
@@ -804,7 +810,7 @@ def delivers_once(trace: Trace, number: int) -> bool:
 @pytest.mark.parametrize("what", MUTATIONS)
 @given(programs(), st.integers(0, 99))
 @examples(120)
-def test_mutated_traces_are_found(what: str, program: p.Program, chance: int):
+def test_violation_in_a_mutated_trace_is_found(what: str, program: p.Program, chance: int):
     name, mutate, rules = MUTATIONS[what]
     trace = traced([p.Publish("a", confirm=True), *program], "rabbitmq-4.2")
     if trace is None:
@@ -846,5 +852,5 @@ def confirmed(trace: Trace, number: int) -> bool:
     )
 
 
-def test_checks_of_the_end_are_those_that_do_not_hold_before(server: FaultServer):
+def test_checks_at_the_end_are_all_checks_not_valid_at_any_moment(server: FaultServer):
     assert set(checks.CHECKS) - set(checks.AT_ANY_MOMENT) == set(AT_END)

@@ -27,7 +27,7 @@ def frame(frame_type: int, payload: bytes, direction: str = "received") -> Frame
     return FrameEvent(1.5, "a -> b", "c1", direction, frame_type, 1, payload)
 
 
-def test_a_method():
+def test_json_form_of_a_method_has_its_fields_and_text():
     event = frame(1, m.BasicPublish(exchange="e", routing_key="k", mandatory=True).encode())
     assert event_to_json(event) == {
         "time": 1.5,
@@ -48,7 +48,7 @@ def test_a_method():
     }
 
 
-def test_fields_bear_the_names_that_amqp_gives_them():
+def test_json_form_uses_the_field_names_of_amqp():
     assert event_to_json(frame(1, m.BasicQos(prefetch_count=3, global_=True).encode()))["fields"] == {
         "prefetch_size": 0,
         "prefetch_count": 3,
@@ -56,7 +56,7 @@ def test_fields_bear_the_names_that_amqp_gives_them():
     }
 
 
-def test_a_content_header():
+def test_json_form_of_a_content_header_has_its_properties():
     properties = BasicProperties(message_id="m1", headers={"n": 1, "at": Timestamp(7), "x": b"a"}).encode()
     said = event_to_json(frame(2, CONTENT_HEADER.pack(60, 0, 3) + properties))
     assert (said["class_id"], said["body_size"], said["readable"]) == (60, 3, True)
@@ -78,7 +78,7 @@ def test_a_content_header():
         (Truncated(b"\xff\xffabcdef", 4), {"base64": "//9hYg=="}),
     ],
 )
-def test_a_body(octets: bytes, body: object):
+def test_json_form_of_a_body_is_text_or_base64(octets: bytes, body: object):
     said = event_to_json(frame(3, octets))
     assert said["body"] == body
     assert said["cut"] is isinstance(octets, Truncated)
@@ -95,13 +95,13 @@ def test_a_body(octets: bytes, body: object):
         (2, b"\0", False),
     ],
 )
-def test_frames_without_content_and_frames_that_cannot_be_read(frame_type, payload, readable):
+def test_json_form_tells_whether_a_frame_is_readable(frame_type, payload, readable):
     said = event_to_json(frame(frame_type, payload))
     assert said["readable"] is readable
     assert said.get("fields") is None and said.get("properties") is None
 
 
-def test_connections():
+def test_json_form_of_a_connection_event_has_its_name_and_detail():
     said = event_to_json(ConnectionEvent(0.0, "a -> b", "c1", "closed", "by the client"))
     assert (said["kind"], said["name"], said["event"], said["detail"]) == (
         "connection",
@@ -111,7 +111,7 @@ def test_connections():
     )
 
 
-def test_what_became_of_a_message():
+def test_json_form_of_a_published_event_has_message_and_outcome():
     message = SimpleNamespace(
         exchange="",
         routing_key="orders",
@@ -160,7 +160,7 @@ class Broken:
         (range(2), {"object": "range(0, 2)"}),
     ],
 )
-def test_values(value: object, said: object):
+def test_values_of_every_type_have_a_json_form(value: object, said: object):
     assert value_to_json(value) == said
 
 
@@ -218,7 +218,7 @@ def test_no_password_is_shown_of_a_login_that_cannot_be_read(method, frame_type,
 
 
 @pytest.mark.parametrize("method", [SECRETS[0], SECRETS[6], SECRETS[8]], ids=lambda method: method.NAME)
-def test_a_message_may_begin_like_a_login(method):
+def test_body_that_equals_a_login_is_not_redacted(method):
     assert replace(frame(3, method.encode()), channel=1).redacted.payload == method.encode()
 
 
@@ -241,12 +241,12 @@ def test_passwords_in_urls_that_a_client_tells_are_hidden(told, shown):
     assert shown in event.text
 
 
-def test_user_names_stay():
+def test_user_name_of_a_login_is_not_redacted():
     for method in SECRETS[:2]:
         assert b"guest" in DIALECT.redacted(1, method.encode(), 0)
 
 
 @given(st.sampled_from([1, 2, 3, 8, 9]), st.binary(max_size=64))
-def test_any_octets_make_json(frame_type, payload):
+def test_any_bytes_of_a_frame_have_a_json_form(frame_type, payload):
     json.dumps(event_to_json(frame(frame_type, payload)), allow_nan=False).encode("utf-8")
     assert len(DIALECT.redacted(frame_type, payload, 0)) == len(payload)

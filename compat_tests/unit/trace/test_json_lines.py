@@ -19,7 +19,7 @@ ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], dead
 
 @ANY
 @given(EVENTS, st.integers(0, 5), st.none() | st.floats(0, 2e9), st.sampled_from(["real", "virtual"]))
-def test_what_is_written_is_read_back(tmp_path, events, dropped, wall_time, clock):
+def test_recording_is_read_back_unchanged(tmp_path, events, dropped, wall_time, clock):
     path = tmp_path / "trace.jsonl"
     Trace.of(events, dropped, wall_time=wall_time, clock=clock).jsonl(path, redact=False)
     again = load(path)
@@ -30,7 +30,7 @@ def test_what_is_written_is_read_back(tmp_path, events, dropped, wall_time, cloc
 
 @ANY
 @given(EVENTS)
-def test_every_line_is_an_object_and_the_first_tells_what_it_is(tmp_path, events):
+def test_recording_has_a_header_line_and_an_object_per_event(tmp_path, events):
     path = tmp_path / "trace.jsonl"
     Trace.of(events).jsonl(path)
     header, *lines = [json.loads(line) for line in path.read_text("ascii").splitlines()]
@@ -63,7 +63,7 @@ def busy(server: Server, recorder: Recorder) -> Trace:
     return recorder.trace()
 
 
-def test_a_recording_says_the_same_as_the_trace(busy: Trace, tmp_path: Path):
+def test_recording_has_the_timeline_of_its_trace(busy: Trace, tmp_path: Path):
     busy.jsonl(tmp_path / "trace.jsonl")
     again = load(tmp_path / "trace.jsonl")
     assert again.timeline() == busy.timeline()
@@ -73,7 +73,7 @@ def test_a_recording_says_the_same_as_the_trace(busy: Trace, tmp_path: Path):
     assert (tmp_path / "again.jsonl").read_text() == (tmp_path / "trace.jsonl").read_text()
 
 
-def test_passwords_are_left_out_unless_they_are_asked_for(busy: Trace, tmp_path: Path):
+def test_passwords_are_redacted_unless_redact_is_false(busy: Trace, tmp_path: Path):
     busy.jsonl(tmp_path / "redacted.jsonl")
     busy.jsonl(tmp_path / "whole.jsonl", redact=False)
     redacted, whole = load(tmp_path / "redacted.jsonl"), load(tmp_path / "whole.jsonl")
@@ -126,7 +126,7 @@ FRAME = {
         ),
     ],
 )
-def test_what_cannot_be_read_is_refused(tmp_path, text, words):
+def test_unreadable_recording_is_an_error_that_explains_the_problem(tmp_path, text, words):
     header = {"format": "fakeamqp trace", "version": 1, "clock": "real", "began": None}
     header |= {"dropped": 0, "events": 1, "redacted": True}
     path = tmp_path / "trace.jsonl"

@@ -67,7 +67,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
 
 
 @pytest.mark.parametrize("server", ["rabbitmq-4.2"], indirect=True)
-def test_each_field_with_each_other_value_is_read_or_named(
+def test_recording_with_a_changed_field_is_read_or_refused_with_the_field_name(
     lines: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     refused = 0

@@ -36,7 +36,7 @@ def busy(server: Server) -> Trace:
     return recorder.trace()
 
 
-def test_one_row_tells_of_one_message(busy: Trace, tmp_path: Path):
+def test_parquet_rows_have_the_values_of_their_messages(busy: Trace, tmp_path: Path):
     table = rows(busy, tmp_path / "trace.parquet")
     assert [row["number"] for row in table] == list(range(len(busy)))
     (publish,) = [row for row in table if row["name"] == "basic.publish"]
@@ -70,7 +70,7 @@ def test_one_row_tells_of_one_message(busy: Trace, tmp_path: Path):
 
 @ANY
 @given(EVENTS)
-def test_any_trace_is_a_table(tmp_path, events):
+def test_any_trace_is_written_as_a_parquet_table(tmp_path, events):
     table = rows(Trace.of(events), tmp_path / "trace.parquet")
     assert [(row["time"], row["name"], row["wall_time"]) for row in table] == [
         (event.time, event.name, None) for event in events
@@ -91,7 +91,7 @@ def test_each_column_has_the_fact_of_its_name(tmp_path):
     assert {columns.get(name, name): row[name] for name in (*names, "reply_code")} == facts
 
 
-def test_facts_of_other_kinds_than_expected_do_no_harm(tmp_path):
+def test_facts_of_unexpected_types_are_text_or_null_in_parquet(tmp_path):
     facts = {"queue": 7, "channel": "one", "redelivered": 1, "code": None, "message": "m", "exchange": ["e"]}
     table = {"message": {"message": {"a": 1}, "other": 1}}
     events = [ModelEvent(0.0, None, "", "odd", each) for each in (facts, table)]
@@ -101,7 +101,7 @@ def test_facts_of_other_kinds_than_expected_do_no_harm(tmp_path):
     assert (row["channel"], row["redelivered"], row["reply_code"]) == (None, None, None)
 
 
-def test_without_pyarrow_it_says_what_to_install(busy, tmp_path, monkeypatch):
+def test_parquet_without_pyarrow_is_an_error_that_names_the_package(busy, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(PyarrowMissing, match=r"pip install 'fakeamqp\[trace\]'"):
         busy.parquet(tmp_path / "trace.parquet")

@@ -140,7 +140,7 @@ CLIENT, SERVER = ("127.0.0.1", 50000), ("127.0.0.1", 5672)
 PUBLISH = m.BasicPublish(routing_key="q").encode()
 
 
-def test_a_connection_from_beginning_to_end(tmp_path):
+def test_connection_is_written_as_a_tcp_stream_from_syn_to_fin(tmp_path):
     events = [
         happened("connected"),
         received(1, PUBLISH, time=1.25),
@@ -172,29 +172,29 @@ def test_a_connection_from_beginning_to_end(tmp_path):
     ]
 
 
-def test_the_client_ends_first_where_its_transport_was_lost(tmp_path):
+def test_client_ends_the_stream_first_if_its_transport_was_lost(tmp_path):
     file = written(tmp_path, [happened("connected"), happened("lost")])
     assert [each.source for each in file.segments[-3:]] == [CLIENT, SERVER, CLIENT]
 
 
-def test_the_protocol_header_is_that_which_the_client_sent(tmp_path):
+def test_stream_begins_with_the_protocol_header_of_the_client(tmp_path):
     file = written(tmp_path, [happened("connected", "AMQP 1-1-0-9")])
     assert file.sent_by(CLIENT) == b"AMQP\x01\x01\x00\x09"
 
 
-def test_who_was_refused_has_sent_no_protocol_header(tmp_path):
+def test_stream_of_a_refused_connection_has_no_protocol_header(tmp_path):
     file = written(tmp_path, [happened("refused", "it sent b'GET / HT' instead of a protocol header")])
     assert file.sent_by(CLIENT, SERVER) == b""
     assert [each.flags for each in file.segments] == [SYN, SYN | ACK, ACK, FIN | ACK, FIN | ACK, ACK]
     assert any("GET" in comment for each in file.segments for comment in each.comments)
 
 
-def test_a_connection_that_is_open_has_no_end(tmp_path):
+def test_stream_of_an_open_connection_has_no_fin(tmp_path):
     file = written(tmp_path, [happened("connected"), received(1, PUBLISH)])
     assert not any(each.flags & FIN for each in file.segments)
 
 
-def test_ipv6(tmp_path):
+def test_ipv6_connection_keeps_its_addresses(tmp_path):
     name = "::1:50000 -> ::1:5672"
     file = written(tmp_path, [received(1, PUBLISH, name=name)])
     assert file.sent_by(("::1", 50000)) == PROTOCOL_HEADER + frame(1, 1, PUBLISH)
@@ -204,7 +204,7 @@ def test_ipv6(tmp_path):
 @pytest.mark.parametrize(
     "name", ["", "nobody", "a -> b", "a:1 -> b:2", "1.1.1.1:1 -> 1.1.1.1:70000", "x -> y -> z"]
 )
-def test_what_has_no_address_gets_one(tmp_path, name):
+def test_connection_without_an_address_gets_a_loopback_address(tmp_path, name):
     file = written(tmp_path, [received(1, PUBLISH, name=name), received(1, PUBLISH, "c2", name)])
     clients = {each.source for each in file.segments} - {SERVER}
     assert len(clients) == 2 and {host for host, _ in clients} == {"127.0.0.1"}
@@ -212,14 +212,14 @@ def test_what_has_no_address_gets_one(tmp_path, name):
     assert all(port > 5672 for _, port in clients)
 
 
-def test_a_name_that_comes_again_is_another_stream(tmp_path):
+def test_connection_with_a_reused_name_is_a_new_stream(tmp_path):
     events = [happened("connected"), happened("lost"), happened("connected", alias="c2")]
     file = written(tmp_path, events)
     starts = [each.sequence for each in file.segments if each.flags == SYN]
     assert len(set(starts)) == 2
 
 
-def test_what_is_long_goes_in_segments_and_is_acknowledged(tmp_path):
+def test_long_frame_is_split_into_acknowledged_segments(tmp_path):
     body = bytes(range(256)) * 10_000
     file = written(tmp_path, [happened("connected"), received(3, body)])
     assert file.sent_by(CLIENT) == PROTOCOL_HEADER + frame(3, 1, body)
@@ -227,14 +227,14 @@ def test_what_is_long_goes_in_segments_and_is_acknowledged(tmp_path):
     assert any(each.source == SERVER and each.flags == ACK for each in file.segments)
 
 
-def test_a_trace_that_begins_with_a_long_frame_has_a_whole_one_before_it(tmp_path):
+def test_heartbeat_is_written_before_a_long_first_frame(tmp_path):
     file = written(tmp_path, [received(3, bytes(100_000))], dropped=3)
     assert file.comments == ["3 earlier events are not in this file"]
     assert [each.data for each in file.segments if each.data][:2] == [PROTOCOL_HEADER, HEARTBEAT_FRAME]
     assert file.sent_by(CLIENT) == PROTOCOL_HEADER + frame(3, 1, bytes(100_000))
 
 
-def test_what_was_cut_does_not_put_the_stream_out_of_step(tmp_path):
+def test_truncated_frames_are_written_as_complete_frames(tmp_path):
     method = m.QueueDeclare(queue="q", arguments={"x": "y" * 70_000}).encode()
     header = CONTENT_HEADER.pack(60, 0, 7) + b"\x20\x00" + bytes(70_000)
     events = [
@@ -264,7 +264,7 @@ def test_what_was_cut_does_not_put_the_stream_out_of_step(tmp_path):
     assert sum("the trace has 4096" in comment for comment in said) == 4
 
 
-def test_passwords_are_left_out_unless_they_are_asked_for(tmp_path):
+def test_passwords_are_redacted_unless_redact_is_false(tmp_path):
     login = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0swordfish").encode()
     trace = Trace.of([received(1, login)])
     trace.pcapng(tmp_path / "redacted.pcapng")
@@ -274,14 +274,14 @@ def test_passwords_are_left_out_unless_they_are_asked_for(tmp_path):
     assert b"swordfish" in (tmp_path / "whole.pcapng").read_bytes()
 
 
-def test_without_packets_what_happened_is_said_of_the_whole(tmp_path):
+def test_events_without_packets_are_comments_of_the_file(tmp_path):
     file = written(
         tmp_path, [ModelEvent(0.0, None, "", "odd", {}), ModelEvent(0.0, None, "", "long", {"x": "é" * 9})]
     )
     assert file.comments[0] == "odd" and file.segments == []
 
 
-def test_comments_are_cut_where_they_are_long(tmp_path):
+def test_comment_is_cut_after_4096_bytes(tmp_path):
     file = written(tmp_path, [happened("connected"), happened("fault", "é" * 100_000)])
     (comment,) = [each for each in file.segments[-1].comments if each.startswith("fault")]
     assert comment.endswith("é...") and len(comment.encode()) <= 4096

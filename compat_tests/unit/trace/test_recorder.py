@@ -34,7 +34,7 @@ def clock() -> Clock:
 # --- real traffic -------------------------------------------------------------------------------------
 
 
-def test_everything_that_happens_is_recorded_in_order(server: Server, recorder: Recorder):
+def test_frames_and_events_are_recorded_in_order(server: Server, recorder: Recorder):
     client = server.client()
     client.declare("orders")
     recorder.clear()
@@ -79,7 +79,7 @@ def test_frames_are_typed_and_decoded_when_asked(server: Server, recorder: Recor
     assert str(published.facts["outcome"]) == "unroutable"
 
 
-def test_connection_events(server: Server, recorder: Recorder):
+def test_connection_events_are_recorded_with_their_details(server: Server, recorder: Recorder):
     client = server.client()
     client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
     events = [event for event in recorder.trace().events if isinstance(event, ConnectionEvent)]
@@ -103,7 +103,7 @@ def test_only_the_latest_events_are_kept(clock: Clock):
     assert repr(trace) == "<Trace of 3 events and 2 that are no longer kept>"
 
 
-def test_no_more_events_than_asked_for_however_many_an_entry_stands_for(server: Server):
+def test_trace_has_at_most_capacity_events_from_entries_of_several_events(server: Server):
     recorder = server.state.tap = Recorder(server.clock.now, capacity=4)
     client = server.client()
     client.declare("q")
@@ -117,7 +117,7 @@ def test_no_more_events_than_asked_for_however_many_an_entry_stands_for(server: 
     assert trace.dropped == recorder.count - 4 + 3
 
 
-def test_deliveries_that_end_together_are_no_more_than_is_kept(clock: Clock):
+def test_deliveries_settled_together_are_limited_by_the_capacity(clock: Clock):
     recorder = Recorder(clock, capacity=3)
     queue = SimpleNamespace(name="q")
     queued = SimpleNamespace(message=SimpleNamespace(body=b""))
@@ -154,7 +154,7 @@ def test_memory_stays_bounded_with_large_bodies(server: Server):
     assert size < 200 * 8192
 
 
-def test_a_trace_does_not_change(clock: Clock):
+def test_trace_does_not_change_with_later_events(clock: Clock):
     recorder = Recorder(clock, capacity=2)
     recorder.frame("a", "sent", 8, 1, b"")
     trace = recorder.trace()
@@ -164,7 +164,7 @@ def test_a_trace_does_not_change(clock: Clock):
     assert repr(trace) == "<Trace of 1 events>"
 
 
-def test_time_does_not_run_back_where_frames_came_together(clock: Clock):
+def test_times_of_frames_received_together_do_not_decrease(clock: Clock):
     recorder = Recorder(clock)
     peer = SimpleNamespace(name="a", heard_at=clock())
     for _ in range(2):
@@ -174,7 +174,7 @@ def test_time_does_not_run_back_where_frames_came_together(clock: Clock):
     assert [event.time for event in recorder.trace().events] == [0, 1, 1, 2]
 
 
-def test_of_a_long_body_only_the_beginning_is_kept(clock: Clock):
+def test_only_the_first_4096_bytes_of_a_body_are_kept(clock: Clock):
     recorder = Recorder(clock)
     recorder.frame("a", "sent", 3, 1, b"x" * 100_000)
     recorder.frame("a", "sent", 3, 1, b"x" * 4096)
@@ -184,7 +184,7 @@ def test_of_a_long_body_only_the_beginning_is_kept(clock: Clock):
     assert "(100000 bytes)" in long.text
 
 
-def test_long_methods_and_headers_are_kept_whole_unless_they_are_very_long(clock: Clock):
+def test_method_is_kept_whole_up_to_a_size_limit(clock: Clock):
     recorder = Recorder(clock)
     for size in (10_000, 100_000):
         method = m.QueueDeclare(queue="q", arguments={"x": "y" * size})
@@ -196,7 +196,7 @@ def test_long_methods_and_headers_are_kept_whole_unless_they_are_very_long(clock
     assert "too long to be kept whole" in very_long.text
 
 
-def test_a_long_message_is_not_kept_alive(clock: Clock):
+def test_recorder_does_not_keep_a_long_message_alive(clock: Clock):
     class Message(SimpleNamespace):
         pass
 
@@ -227,7 +227,7 @@ def test_a_long_message_is_not_kept_alive(clock: Clock):
     assert (published.connection, published.alias) == ("a", "c1")
 
 
-def test_how_messages_end_is_told_by_names(clock: Clock):
+def test_facts_of_expired_dead_lettered_and_dropped_events_have_names(clock: Clock):
     recorder = Recorder(clock)
     message = SimpleNamespace(body=b"m", publisher=SimpleNamespace(name="a"))
     queue = SimpleNamespace(name="d")
@@ -256,7 +256,7 @@ def test_how_messages_end_is_told_by_names(clock: Clock):
     assert [event.name for event in (expired, dead_lettered, enqueued, dropped)] == names
 
 
-def test_messages_that_are_dropped_together_are_events_of_their_own(clock: Clock):
+def test_messages_dropped_together_are_separate_events(clock: Clock):
     recorder = Recorder(clock, capacity=3)
     lost = [SimpleNamespace(body=b"%d" % number) for number in range(5)]
     recorder.event("dropped", None, lost, "q", "purged", "the queue was purged", "/")
@@ -266,7 +266,7 @@ def test_messages_that_are_dropped_together_are_events_of_their_own(clock: Clock
     assert trace.events[0].text == "message b'2' dropped from queue 'q' because the queue was purged"
 
 
-def test_clearing_forgets_everything_and_time_begins_anew(clock: Clock):
+def test_clear_removes_all_events_and_restarts_time_and_short_names(clock: Clock):
     recorder = Recorder(clock, capacity=1)
     recorder.connection("a", "connected")
     recorder.connection("b", "connected")
@@ -291,7 +291,7 @@ def test_connections_get_short_names_in_order_and_keep_them(clock: Clock):
     assert [event.alias for event in recorder.trace().events] == ["c1", "c2", "c2", "c1"]
 
 
-def test_a_connection_that_reuses_a_name_has_a_short_name_of_its_own(clock: Clock):
+def test_connection_that_reuses_a_name_has_a_new_short_name(clock: Clock):
     recorder = Recorder(clock)
     for _ in range(2):
         recorder.connection("a", "connected")
@@ -302,7 +302,7 @@ def test_a_connection_that_reuses_a_name_has_a_short_name_of_its_own(clock: Cloc
     assert [event.alias for event in recorder.trace().events] == ["c1"] * 4 + ["c2"] * 4
 
 
-def test_a_closed_connection_leaves_its_protocol_to_no_other_of_its_name(clock: Clock):
+def test_connection_with_a_reused_name_does_not_get_the_protocol_of_the_closed_connection(clock: Clock):
     peers = Peers()
     known = peers.add("a", "AMQP 1-1-0-10")
     assert known == ("a", "c1", "0-10")
@@ -321,7 +321,7 @@ def test_shrinking_drops_events_until_the_rest_fits(clock: Clock):
     assert not recorder.trace().events
 
 
-def test_size_has_payloads_and_each_message_once_unless_it_is_charged(clock: Clock):
+def test_size_counts_payloads_and_each_uncharged_message_once(clock: Clock):
     recorder = Recorder(clock)
     kept = SimpleNamespace(body=b"x" * 100, properties_bytes=b"p" * 10, charge=None)
     charged = SimpleNamespace(body=b"x" * 100, properties_bytes=b"", charge=object())
@@ -343,7 +343,7 @@ def test_size_has_payloads_and_each_message_once_unless_it_is_charged(clock: Clo
     assert recorder.size() == 102 * 160
 
 
-def test_shrinking_counts_messages_that_are_charged(clock: Clock):
+def test_shrink_counts_charged_messages(clock: Clock):
     recorder = Recorder(clock)
     charged = SimpleNamespace(body=b"x" * 100, properties_bytes=b"", charge=object())
     for _ in range(2):
@@ -354,7 +354,7 @@ def test_shrinking_counts_messages_that_are_charged(clock: Clock):
     assert len(recorder.trace().events) == 1
 
 
-def test_a_late_word_about_a_closed_connection_goes_under_its_name(clock: Clock):
+def test_late_event_of_a_closed_connection_has_its_short_name(clock: Clock):
     recorder = Recorder(clock)
     recorder.connection("a", "connected")
     recorder.connection("a", "closed")
@@ -362,7 +362,7 @@ def test_a_late_word_about_a_closed_connection_goes_under_its_name(clock: Clock)
     assert {event.alias for event in recorder.trace().events} == {"c1"}
 
 
-def test_a_short_name_is_known_where_only_events_of_the_model_are_left(clock: Clock):
+def test_model_event_has_the_short_name_of_its_connection(clock: Clock):
     recorder = Recorder(clock, capacity=1)
     recorder.connection("a", "connected")
     recorder.event("consumer added", None, None, "q", "tag", "a", 1)
@@ -370,14 +370,14 @@ def test_a_short_name_is_known_where_only_events_of_the_model_are_left(clock: Cl
     assert (event.connection, event.alias) == ("a", "c1")
 
 
-def test_a_connection_older_than_the_recorder_gets_a_name_too(clock: Clock):
+def test_connection_older_than_the_recorder_gets_a_short_name(clock: Clock):
     recorder = Recorder(clock)
     recorder.frame("a", "sent", 8, 0, b"")
     recorder.connection("b", "closed")
     assert [event.alias for event in recorder.trace().events] == ["c1", "c2"]
 
 
-def test_short_names_of_connections_long_gone_take_no_memory(clock: Clock):
+def test_short_names_of_closed_connections_are_freed_from_memory(clock: Clock):
     recorder = Recorder(clock, capacity=10)
     recorder.connection("alive", "connected")
     for number in range(5000):
@@ -392,14 +392,14 @@ def test_short_names_of_connections_long_gone_take_no_memory(clock: Clock):
 # --- off ----------------------------------------------------------------------------------------------
 
 
-def test_without_a_recorder_nothing_is_recorded(server: Server, recorder: Recorder):
+def test_recorder_removed_from_the_broker_records_no_events(server: Server, recorder: Recorder):
     server.state.tap = None
     client = server.client()
     client.publish(routing_key="x")
     assert len(recorder.trace()) == 0
 
 
-def test_a_trace_knows_what_time_it_was_when_it_began():
+def test_trace_has_the_wall_time_of_its_beginning():
     instants = iter([10.0, 20.0])
     recorder = Recorder(lambda: 0.0, time=lambda: next(instants), clock="virtual")
     assert (recorder.trace().wall_time, recorder.trace().clock) == (10.0, "virtual")
@@ -411,7 +411,7 @@ def test_a_trace_knows_what_time_it_was_when_it_began():
 # --- since a mark -------------------------------------------------------------------------------------
 
 
-def test_a_trace_since_a_mark_has_what_came_later(clock: Clock) -> None:
+def test_trace_since_a_mark_has_only_later_events(clock: Clock) -> None:
     recorder = Recorder(clock, 3)
     recorder.event("expired", None, None)
     clock.now += 2
@@ -433,7 +433,7 @@ def test_a_trace_since_a_mark_has_what_came_later(clock: Clock) -> None:
 # --- from outside a test --------------------------------------------------------------------------------
 
 
-def test_entries_are_read_on_from_a_serial_number(clock: Clock):
+def test_entries_are_read_from_a_serial_number(clock: Clock):
     recorder = Recorder(clock, capacity=5)
     for number in range(8):
         recorder.event("queue deleted", None, None, f"{number}")

@@ -39,17 +39,17 @@ class Chatty:
         (Silent(), "<Silent, whose repr raised RuntimeError>"),
     ],
 )
-def test_short(value: object, shown: str):
+def test_short_form_of_a_value_is_limited_in_length_and_depth(value: object, shown: str):
     assert short(value) == shown
 
 
-def test_whatever_it_is_it_stays_on_one_line():
+def test_short_form_of_any_value_is_a_single_line():
     assert "\n" not in short(Chatty())
     assert len(short(Chatty())) < 250
     assert short({"\n": "\r", "x" * 1000: Silent()}).isprintable()
 
 
-def test_one_line_leaves_text_as_it_is_where_it_can():
+def test_one_line_escapes_unprintable_characters_only():
     assert one_line("it's the client's café") == "it's the client's café"
     assert one_line("a\nb\x1b[31m\udcff") == r"a\nb\x1b[31m\udcff"
     assert one_line("x" * 20, 10) == "xxxxxxx..."

@@ -18,7 +18,7 @@ def publish_frames(channel: int, body: bytes, limit: int = 4096) -> list[bytes]:
     return [method_frame(channel, publish), *content_frames(channel, 60, properties, body, limit)]
 
 
-def test_the_whole_text(server: Server, recorder: Recorder):
+def test_timeline_shows_each_method_and_event_in_its_own_line(server: Server, recorder: Recorder):
     client = server.client(client_properties={"product": "raw"})
     client.declare("orders")
     client.publish(b"two apples", routing_key="orders", delivery_mode=2)
@@ -96,7 +96,7 @@ def test_the_line_of_a_method_says_that_its_content_is_not_complete(server: Serv
     assert seen == [f" {rest}", f" body_size=10 {rest}", " body_size=10 body=b'two apples'"]
 
 
-def test_heartbeats_are_one_line_until_their_connection_carries_something_else(
+def test_successive_heartbeats_share_a_line_until_another_frame_of_their_connection(
     server: Server, recorder: Recorder
 ):
     north, south = server.connect(port=1), server.connect(port=2)
@@ -193,7 +193,7 @@ def test_real_time_is_in_a_second_column_where_it_differs():
     assert recorder.trace().events[0].real_time == 0.0
 
 
-def test_real_times_belong_to_the_entries_that_are_kept():
+def test_real_times_are_dropped_with_their_entries():
     real = [0.0]
     recorder = Recorder(lambda: 7.0, capacity=3, clock="virtual", real_time=lambda: real[0])
     for number in range(5):
@@ -214,7 +214,7 @@ def test_an_empty_timeline_is_empty():
     assert Recorder(lambda: 0.0).trace().timeline() == ""
 
 
-def test_a_limit_shows_the_latest_and_says_what_is_missing(server: Server, recorder: Recorder):
+def test_limit_shows_the_latest_lines_and_counts_the_omitted_events(server: Server, recorder: Recorder):
     client = server.client()
     for number in range(3):
         client.declare(f"queue-{number}")
@@ -230,7 +230,7 @@ def test_a_limit_shows_the_latest_and_says_what_is_missing(server: Server, recor
     assert trace.timeline(limit=0) == f"({len(trace)} earlier events left out)"
 
 
-def test_events_that_are_no_longer_kept_are_counted():
+def test_timeline_counts_dropped_events():
     recorder = Recorder(lambda: 0.0, capacity=1)
     recorder.connection("a", "connected")
     recorder.frame("a", "sent", 8, 0, b"")
@@ -242,7 +242,9 @@ def test_events_that_are_no_longer_kept_are_counted():
 
 
 @pytest.mark.parametrize("by", ["name", "alias"])
-def test_one_connection_alone_with_what_became_of_its_messages(server: Server, recorder: Recorder, by: str):
+def test_timeline_of_a_connection_has_the_outcomes_of_its_messages(
+    server: Server, recorder: Recorder, by: str
+):
     north, south = server.connect(port=1), server.connect(port=2)
     for client in (north, south):
         client.handshake()
@@ -259,7 +261,7 @@ def test_one_connection_alone_with_what_became_of_its_messages(server: Server, r
     assert recorder.trace().timeline(connection="nobody") == ""
 
 
-def test_times_and_short_names_line_up():
+def test_times_and_short_names_are_aligned():
     recorder = Recorder(lambda: 0.0)
     for number in range(12):
         recorder.connection(f"peer {number}", "connected")
@@ -270,7 +272,7 @@ def test_times_and_short_names_line_up():
     assert lines[12] == "    0.000      ==      memory alarm over octets=100"
 
 
-def test_malformed_frames_have_their_line(server: Server, recorder: Recorder):
+def test_malformed_frame_has_a_line_in_the_timeline(server: Server, recorder: Recorder):
     client = server.client()
     client.send_frame(1, 1, b"\0\x3c\0\x28\0")
     assert "-> 1    basic.publish: malformed: " in recorder.trace().timeline()

@@ -46,7 +46,7 @@ def delivered_tag(client: Client, queue: str = "q", body: bytes = b"one", **publ
 # --- messages -----------------------------------------------------------------------------------------
 
 
-def test_from_publish_to_ack_in_the_order_in_which_it_happens(server: Server, recorder: Recorder):
+def test_frames_and_events_from_publish_to_ack_are_in_order(server: Server, recorder: Recorder):
     publisher, consumer = server.client(), server.client()
     publisher.declare("q")
     consumer.consume("q", "tag")
@@ -77,7 +77,7 @@ def test_from_publish_to_ack_in_the_order_in_which_it_happens(server: Server, re
     ]
 
 
-def test_a_delivery_as_an_event(client: Client, recorder: Recorder):
+def test_delivered_event_has_queue_consumer_channel_and_tag(client: Client, recorder: Recorder):
     client.declare("q")
     client.consume("q", "tag", channel=2)
     client.publish(b"one", routing_key="q")
@@ -98,7 +98,7 @@ def test_a_delivery_as_an_event(client: Client, recorder: Recorder):
 
 
 @pytest.mark.parametrize("no_ack", [True, False])
-def test_a_message_that_is_got(client: Client, recorder: Recorder, no_ack: bool):
+def test_get_is_a_delivered_event_without_a_consumer(client: Client, recorder: Recorder, no_ack: bool):
     client.declare("q")
     client.publish(b"one", routing_key="q")
     recorder.clear()
@@ -107,7 +107,7 @@ def test_a_message_that_is_got(client: Client, recorder: Recorder, no_ack: bool)
     assert latest(recorder, "delivered").consumer is None
 
 
-def test_a_message_that_goes_back_and_comes_again(client: Client, recorder: Recorder):
+def test_rejected_message_is_requeued_and_then_redelivered(client: Client, recorder: Recorder):
     client.declare("q")
     tag = delivered_tag(client)
     client.send(m.BasicReject(delivery_tag=tag, requeue=True))
@@ -130,7 +130,9 @@ def test_a_message_that_goes_back_and_comes_again(client: Client, recorder: Reco
         (m.ChannelClose(reply_code=200), "requeued"),
     ],
 )
-def test_each_of_many_that_end_at_once(client: Client, recorder: Recorder, method: m.Method, event: str):
+def test_each_message_settled_at_once_has_its_own_event(
+    client: Client, recorder: Recorder, method: m.Method, event: str
+):
     client.declare("q")
     tags = [delivered_tag(client) for _ in range(3)]
     client.send(method)
@@ -140,14 +142,14 @@ def test_each_of_many_that_end_at_once(client: Client, recorder: Recorder, metho
     ]
 
 
-def test_what_a_lost_connection_held(client: Client, recorder: Recorder):
+def test_unacked_message_of_a_lost_connection_is_requeued(client: Client, recorder: Recorder):
     client.declare("q")
     delivered_tag(client)
     client.drop()
     assert said(recorder)[-1] == "message b'one' of queue 'q' requeued on c1 channel 1"
 
 
-def test_a_transaction_settles_when_it_is_committed(client: Client, recorder: Recorder):
+def test_ack_in_a_transaction_is_an_event_at_commit(client: Client, recorder: Recorder):
     client.declare("q")
     client.call(m.TxSelect(), m.TxSelectOk)
     client.publish(b"one", routing_key="q", channel=2)
@@ -159,7 +161,7 @@ def test_a_transaction_settles_when_it_is_committed(client: Client, recorder: Re
     assert said(recorder)[-1] == "message b'one' of queue 'q' acked on c1 channel 1"
 
 
-def test_a_message_in_several_queues(client: Client, recorder: Recorder):
+def test_message_refused_by_a_full_queue_is_dropped_from_that_queue_only(client: Client, recorder: Recorder):
     client.declare("a")
     client.declare("b", arguments={"x-max-length": 0, "x-overflow": "reject-publish"})
     client.bind("a", "amq.fanout")
@@ -173,7 +175,7 @@ def test_a_message_in_several_queues(client: Client, recorder: Recorder):
     ]
 
 
-def test_an_immediate_message_without_a_taker_is_in_no_queue(recorder: Recorder):
+def test_immediate_message_without_a_consumer_is_returned_and_not_enqueued(recorder: Recorder):
     server = Server("spec")
     server.state.tap = recorder
     client = server.client()
@@ -187,9 +189,7 @@ def test_an_immediate_message_without_a_taker_is_in_no_queue(recorder: Recorder)
     assert said(recorder)[1] == "message b'one' returned to its publisher: 313 NO_CONSUMERS"
 
 
-def test_a_message_keeps_its_number_when_it_dies_and_comes_back_and_is_long(
-    client: Client, recorder: Recorder
-):
+def test_long_message_keeps_its_number_when_requeued_and_dead_lettered(client: Client, recorder: Recorder):
     client.declare("dead")
     client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
     client.publish(b"other", routing_key="dead")
@@ -219,7 +219,9 @@ def test_a_message_keeps_its_number_when_it_dies_and_comes_back_and_is_long(
         (m.BasicQos(prefetch_count=3, global_=True), False, (False, 0, True)),
     ],
 )
-def test_what_a_consumer_may_be_sent_in_advance(qos: m.Method, no_ack: bool, facts: tuple[bool, int, bool]):
+def test_consumer_added_event_has_no_ack_and_prefetch(
+    qos: m.Method, no_ack: bool, facts: tuple[bool, int, bool]
+):
     server = Server("rabbitmq-4.2")  # The last version with limits for a channel.
     server.state.tap = recorder = Recorder(server.clock.now)
     client = server.client()
@@ -230,7 +232,9 @@ def test_what_a_consumer_may_be_sent_in_advance(qos: m.Method, no_ack: bool, fac
     assert (added["no_ack"], added["prefetch"], added["shares_prefetch"]) == facts
 
 
-def test_a_dead_letter(server: Server, client: Client, recorder: Recorder):
+def test_rejected_message_is_dead_lettered_and_then_expires(
+    server: Server, client: Client, recorder: Recorder
+):
     client.declare("brief", arguments={"x-message-ttl": 1000})
     client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "brief"})
     recorder.clear()
@@ -250,7 +254,7 @@ def test_a_dead_letter(server: Server, client: Client, recorder: Recorder):
     assert {alias for alias, _ in happened(recorder)} == {"c1"}
 
 
-def test_what_a_quorum_queue_takes_back(recorder: Recorder):
+def test_quorum_queue_requeues_a_message_after_the_consumer_timeout(recorder: Recorder):
     server = Server("rabbitmq-4.3")
     server.state.tap = recorder
     client = server.client(client_properties={"capabilities": {"consumer_cancel_notify": True}})
@@ -263,7 +267,7 @@ def test_what_a_quorum_queue_takes_back(recorder: Recorder):
     assert requeued.text == f"message b'one' of queue 'q' requeued by consumer 'tag' on c1 {why}"
 
 
-def test_direct_replies(client: Client, recorder: Recorder):
+def test_reply_by_direct_reply_to_is_a_delivered_event(client: Client, recorder: Recorder):
     client.consume("amq.rabbitmq.reply-to", "tag", no_ack=True)
     client.declare("q")
     client.publish(b"ask", routing_key="q", reply_to="amq.rabbitmq.reply-to")
@@ -279,7 +283,7 @@ def test_direct_replies(client: Client, recorder: Recorder):
 # --- all else -----------------------------------------------------------------------------------------
 
 
-def test_queues_exchanges_and_bindings(client: Client, recorder: Recorder):
+def test_declarations_bindings_and_deletions_are_events(client: Client, recorder: Recorder):
     recorder.clear()
     client.declare("q")
     client.declare("q")
@@ -308,13 +312,13 @@ def test_queues_exchanges_and_bindings(client: Client, recorder: Recorder):
     ]
 
 
-def test_why_a_queue_has_gone(server: Server, client: Client, recorder: Recorder):
+def test_deletion_of_an_expired_queue_has_its_reason(server: Server, client: Client, recorder: Recorder):
     client.declare("q", arguments={"x-expires": 1000})
     server.advance(2)
     assert said(recorder)[-1] == "queue 'q' deleted: the queue expired unused"
 
 
-def test_an_exchange_that_goes_with_its_last_binding(client: Client, recorder: Recorder):
+def test_auto_delete_exchange_is_deleted_after_its_last_bound_queue(client: Client, recorder: Recorder):
     client.declare("q")
     client.call(m.ExchangeDeclare(exchange="e", type="direct", auto_delete=True), m.ExchangeDeclareOk)
     client.bind("q", "e")
@@ -322,7 +326,7 @@ def test_an_exchange_that_goes_with_its_last_binding(client: Client, recorder: R
     assert said(recorder)[-2:] == ["queue 'q' deleted", "exchange 'e' deleted"]
 
 
-def test_consumers_come_and_go(client: Client, recorder: Recorder):
+def test_each_consumer_has_an_added_and_an_ended_event(client: Client, recorder: Recorder):
     client.declare("q")
     for tag in ("cancelled", "closed", "deleted"):
         client.consume("q", tag, channel=2 if tag == "closed" else 1)
@@ -340,7 +344,7 @@ def test_consumers_come_and_go(client: Client, recorder: Recorder):
     ]
 
 
-def test_a_consumer_that_may_no_longer_read_ends_once(server: Server, client: Client, recorder: Recorder):
+def test_consumer_without_read_permission_ends_once(server: Server, client: Client, recorder: Recorder):
     client.declare("q")
     client.consume("q", "tag")
     endpoint = client.connection
@@ -351,7 +355,7 @@ def test_a_consumer_that_may_no_longer_read_ends_once(server: Server, client: Cl
     assert ended == ["consumer 'tag' of queue 'q' ended on c1 channel 1"]
 
 
-def test_other_virtual_hosts_are_named(server: Server, recorder: Recorder):
+def test_event_of_another_virtual_host_names_the_virtual_host(server: Server, recorder: Recorder):
     vhost = server.state.add_virtual_host("other")
     vhost.queues.declare("q")
     assert happened(recorder) == [("", "queue 'q' of type classic declared in virtual host 'other'")]
@@ -360,7 +364,7 @@ def test_other_virtual_hosts_are_named(server: Server, recorder: Recorder):
 # --- connections --------------------------------------------------------------------------------------
 
 
-def test_the_protocol_header_is_part_of_the_record(client: Client, recorder: Recorder):
+def test_connected_event_has_the_protocol_header(client: Client, recorder: Recorder):
     connected = recorder.trace().events[0]
     assert isinstance(connected, ConnectionEvent)
     assert (connected.event, connected.detail) == ("connected", "AMQP 0-0-9-1")
@@ -370,7 +374,7 @@ def test_the_protocol_header_is_part_of_the_record(client: Client, recorder: Rec
     assert opened.protocol_header == b""
 
 
-def test_who_sends_no_protocol_header_is_refused(server: Server, recorder: Recorder):
+def test_connection_without_a_protocol_header_is_refused(server: Server, recorder: Recorder):
     server.connect().send_bytes(b"GET / HTTP/1.1\r\n")
     server.connect()
     server.advance(11)
@@ -384,7 +388,7 @@ def test_who_sends_no_protocol_header_is_refused(server: Server, recorder: Recor
 # --- frames in one piece ------------------------------------------------------------------------------
 
 
-def test_frames_that_were_sent_in_one_piece_are_events_of_their_own(client: Client, recorder: Recorder):
+def test_frames_written_in_one_piece_are_separate_events(client: Client, recorder: Recorder):
     client.declare("q")
     client.consume("q", "tag", no_ack=True)
     recorder.clear()
@@ -409,7 +413,7 @@ def test_frames_that_were_sent_in_one_piece_are_events_of_their_own(client: Clie
     ]
 
 
-def test_octets_that_are_no_whole_frames_can_be_told_of():
+def test_incomplete_frame_is_read_with_its_full_size():
     whole = method_frame(1, m.BasicQosOk().encode())
     assert list(frames_in(whole + HEARTBEAT_FRAME)) == [(1, 1, m.BasicQosOk().encode()), (8, 0, b"")]
     assert list(frames_in(b"")) == []
