@@ -7,7 +7,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 PROPERTIES = {"product": "pika", "version": "1.3", "connection_name": "worker 7", "capabilities": {"x": True}}
 
 
-def test_a_connection_says_who_it_is(server: Server):
+def test_connection_view_shows_user_virtual_host_and_client_properties(server: Server):
     client = server.client(heartbeat=30, client_properties=PROPERTIES)
     [view] = connection_views(server.state)
     assert (view.name, view.user, view.virtual_host) == (client.connection.name, "guest", "/")
@@ -20,7 +20,7 @@ def test_a_connection_says_who_it_is(server: Server):
     )
 
 
-def test_connections_come_oldest_first_and_go(server: Server):
+def test_connection_views_are_oldest_first_without_closed_connections(server: Server):
     clients = [server.connect(port=port) for port in (3, 1, 2)]
     for client in clients:
         client.handshake()
@@ -30,7 +30,7 @@ def test_connections_come_oldest_first_and_go(server: Server):
     assert [view.name for view in connection_views(server.state)] == [names[0], names[2]]
 
 
-def test_before_the_login_nobody_is_known(server: Server):
+def test_connection_view_has_no_user_before_login(server: Server):
     client = server.connect()
     client.send_bytes(b"AMQP\x00\x00\x09\x01")
     [view] = connection_views(server.state)
@@ -38,7 +38,7 @@ def test_before_the_login_nobody_is_known(server: Server):
     assert repr(view) == f"<connection {view.name!r} user=None virtual_host=None channels=0>"
 
 
-def test_channels_with_consumers_prefetch_and_mode(server: Server):
+def test_channel_views_show_consumers_prefetch_and_mode(server: Server):
     client = server.client(channels=3)
     client.declare("orders")
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk, 1)
@@ -64,7 +64,7 @@ def test_closed_channels_are_not_shown(server: Server):
     assert connection_views(server.state)[0].channels == ()
 
 
-def test_a_blocked_connection_says_why(server: Server):
+def test_blocked_connection_view_shows_the_reason(server: Server):
     server.client()
     server.state.block("low on memory")
     [view] = connection_views(server.state)

@@ -15,18 +15,18 @@ from fakeamqp.inspect.errors import BadExpectation, CountRange
         ((2, 2), [2], "exactly 2"),
     ],
 )
-def test_what_holds_and_what_it_is_called(count, holding, words):
+def test_count_range_accepts_its_numbers_and_is_described_in_words(count, holding, words):
     wanted = CountRange.of(count)
     assert [number for number in range(5) if wanted.holds(number)] == holding
     assert str(wanted) == words
 
 
-def test_more_cannot_help_where_there_is_an_upper_end():
+def test_count_range_is_passed_only_beyond_its_upper_limit():
     assert [number for number in range(5) if CountRange.of((1, 2)).passed_by(number)] == [3, 4]
     assert not CountRange.of((1, None)).passed_by(1000)
 
 
 @pytest.mark.parametrize("count", [-1, True, "2", 1.5, (1,), (None, 1), (3, 2), (1, 2, 3), [1, 2]])
-def test_what_is_no_count_is_refused_at_once(count):
+def test_invalid_count_is_refused(count):
     with pytest.raises(BadExpectation, match="unacked="):
         CountRange.of(count, "unacked")

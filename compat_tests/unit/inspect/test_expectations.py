@@ -92,17 +92,19 @@ def misses(server: Server, **wanted: object) -> str:
         ({"exchange": None, "body": None, "headers": None, "count": None}, [0, 1, 2, 3, 4]),
     ],
 )
-def test_what_fits(shop: Server, wanted: dict[str, object], positions: list[int]):
+def test_expectation_finds_messages_by_fields_patterns_and_predicates(
+    shop: Server, wanted: dict[str, object], positions: list[int]
+):
     assert found(shop, **wanted) == positions
 
 
-def test_a_json_list(server: Server, client: Client):
+def test_expected_list_is_compared_with_a_json_body(server: Server, client: Client):
     client.publish(b"[1, 2]", routing_key="x")
     assert found(server, body=[1, 2]) == [0]
     assert found(server, body=[2, 1]) == []
 
 
-def test_anything_that_equals_the_value_fits(shop: Server):
+def test_expected_value_matches_by_its_own_equality(shop: Server):
     class Anything:
         def __eq__(self, other: object) -> bool:
             return other is not None
@@ -112,7 +114,7 @@ def test_anything_that_equals_the_value_fits(shop: Server):
     assert found(shop, message_id=Anything()) == [2]
 
 
-def test_a_class_is_compared_with_and_not_called(shop: Server):
+def test_expected_class_is_compared_and_not_called(shop: Server):
     class Meta(type):
         def __eq__(cls, other: object) -> bool:
             return isinstance(other, int)
@@ -125,13 +127,13 @@ def test_a_class_is_compared_with_and_not_called(shop: Server):
     assert found(shop, priority=AnyNumber) == [0]
 
 
-def test_a_predicate_that_fails_on_a_message_of_another_kind_does_not_fit(shop: Server):
+def test_predicate_that_raises_on_a_message_counts_as_a_mismatch(shop: Server):
     import json
 
     assert found(shop, body=lambda body: json.loads(body)["id"] == 2) == [1]
 
 
-def test_other_virtual_hosts(server: Server, client: Client):
+def test_expectation_covers_all_virtual_hosts_or_a_given_virtual_host(server: Server, client: Client):
     server.state.add_virtual_host("other")
     users = server.state.access.users
     users["guest"].permissions["other"] = users["guest"].permissions["/"]
@@ -145,24 +147,24 @@ def test_other_virtual_hosts(server: Server, client: Client):
 
 
 @pytest.mark.parametrize("count", [2, (1, 2), (2, None), (0, 5)])
-def test_as_many_as_expected(shop: Server, count: object):
+def test_expected_count_of_matching_messages_is_found(shop: Server, count: object):
     assert found(shop, routing_key="order.placed", count=count) == [0, 1]
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, (3, None), (0, 1)])
-def test_not_as_many_as_expected(shop: Server, count: object):
+def test_wrong_count_of_matching_messages_fails(shop: Server, count: object):
     text = misses(shop, routing_key="order.placed", count=count)
     assert 'but 2 of 5 published fit:\n    <published b\'{"id": 1' in text
 
 
-def test_none_is_expected_and_none_was_published(shop: Server):
+def test_count_0_is_satisfied_when_no_message_matches(shop: Server):
     assert Expectation(routing_key="order.lost", count=0).check_now(shop.state) == ()
 
 
 # --- what is said where nothing fits --------------------------------------------------------------------
 
 
-def test_the_whole_text(server: Server, client: Client):
+def test_not_published_error_shows_expected_fields_and_nearest_misses(server: Server, client: Client):
     client.publish(b"two apples", exchange="amq.topic", routing_key="order.placed", headers={"shop": "south"})
     client.publish(b"x", routing_key="jobs")
     assert misses(server, exchange="amq.topic", routing_key="order.paid", headers={"shop": "north"}) == (
@@ -184,41 +186,41 @@ def test_the_whole_text(server: Server, client: Client):
     )
 
 
-def test_it_is_an_assertion_error_and_one_of_ours(shop: Server):
+def test_not_published_is_an_assertion_error_and_a_fakeamqp_error(shop: Server):
     with pytest.raises(AssertionError):
         Expectation(routing_key="order.lost").check_now(shop.state)
     with pytest.raises(FakeAMQPError):
         Expectation(routing_key="order.lost").check_now(shop.state)
 
 
-def test_nothing_was_published(server: Server):
+def test_not_published_error_mentions_an_empty_history(server: Server):
     text = misses(server, routing_key="x", count=2)
     assert (
         text == "expected exactly 2 published messages with\n    routing_key  'x'\nbut nothing was published"
     )
 
 
-def test_the_only_message_does_not_fit(server: Server, client: Client):
+def test_error_for_a_single_mismatch_shows_the_message_as_nearest_miss(server: Server, client: Client):
     client.publish(routing_key="x")
     text = misses(server, routing_key="y")
     assert "but the only one published does not fit\n\nThe nearest miss:\n" in text
 
 
-def test_fewer_wrong_fields_are_nearer(shop: Server):
+def test_messages_with_fewer_wrong_fields_are_nearer_misses(shop: Server):
     text = misses(shop, exchange="amq.topic", routing_key="order.placed", headers={"shop": "west"})
     first, second, third = re.findall(r"<published (b'.*?') exchange", text)
     assert {first, second} == {'b\'{"id": 1, "fruit": "apple"}\'', "b'{\"id\": 2}'"}
     assert "pfel" in third
 
 
-def test_of_equally_many_the_likest_is_nearest(server: Server, client: Client):
+def test_among_equally_many_wrong_fields_the_most_similar_message_is_nearest(server: Server, client: Client):
     for key in ("zzz", "order.payd", "yyy"):
         client.publish(routing_key=key)
     keys = re.findall(r"routing_key='(.*?)'", misses(server, routing_key="order.paid"))
     assert keys[0] == "order.payd"
 
 
-def test_of_equally_like_ones_the_latest_is_nearest(server: Server, client: Client):
+def test_among_equally_similar_messages_the_latest_is_nearest(server: Server, client: Client):
     for body in (b"1", b"2", b"3", b"4", b"5"):
         client.publish(body, routing_key="same")
     text = misses(server, routing_key="other")
@@ -226,14 +228,14 @@ def test_of_equally_like_ones_the_latest_is_nearest(server: Server, client: Clie
     assert "... and 2 more that are further off or older" in text
 
 
-def test_near_misses_are_shown_where_too_few_fit_and_not_where_too_many_do(shop: Server):
+def test_near_misses_are_shown_for_too_few_matches_but_not_too_many(shop: Server):
     few = misses(shop, routing_key="order.placed", count=3)
     many = misses(shop, routing_key="order.placed", count=1)
     assert "expected 'order.placed', was 'order.paid.eu'" in few
     assert "nearest" not in many
 
 
-def test_why_a_body_does_not_fit(server: Server, client: Client):
+def test_error_for_a_json_body_shows_expected_and_actual_body(server: Server, client: Client):
     client.publish(b"not json", routing_key="x")
     assert "expected JSON {'id': 1}, was b'not json', which is not JSON" in misses(server, body={"id": 1})
     client.publish(b'{"id": 2}', routing_key="x")
@@ -255,7 +257,7 @@ ORDER = b'{"id": 7, "paid": true, "note": null, "items": [{"sku": "apple", "n": 
         lambda order: len(order["items"]) == 2,
     ],
 )
-def test_a_part_of_the_json_fits(server: Server, client: Client, wanted: object):
+def test_json_expectation_matches_parts_of_the_body(server: Server, client: Client, wanted: object):
     client.publish(ORDER, routing_key="x")
     assert found(server, json=wanted) == [0]
 
@@ -278,7 +280,7 @@ def test_a_part_of_the_json_fits(server: Server, client: Client, wanted: object)
     ],
     ids=lambda value: "" if isinstance(value, str) else None,
 )
-def test_where_json_differs(server: Server, client: Client, wanted: object, said: str):
+def test_error_names_the_place_where_json_differs(server: Server, client: Client, wanted: object, said: str):
     client.publish(ORDER, routing_key="x")
     assert f"\n    {said}" in misses(server, json=wanted)
 
@@ -293,7 +295,7 @@ def test_all_places_where_json_differs_are_listed_up_to_a_limit(server: Server, 
     assert "    json    ... and 2 more places" in text
 
 
-def test_what_is_not_json_is_said_to_be_none(server: Server, client: Client):
+def test_body_without_valid_json_never_matches_a_json_expectation(server: Server, client: Client):
     client.publish(b"two apples", routing_key="x")
     assert "json  expected {'id': 7}, was not JSON: b'two apples'" in misses(server, json={"id": 7})
     assert found(server, json=lambda value: True) == []
@@ -307,13 +309,13 @@ def test_the_json_with_the_fewest_differences_is_nearest(server: Server, client:
     assert re.findall(r"<published b'(.*?)'", text)[0] == '{"a": 1, "b": 1}'
 
 
-def test_a_value_of_another_type_is_pointed_out(server: Server, client: Client):
+def test_error_points_out_a_value_of_another_type(server: Server, client: Client):
     client.publish(routing_key="x", headers={"id": "1"}, expiration="60000")
     assert "expected 1, was '1' (str, not int)" in misses(server, headers={"id": 1})
     assert "expected 60000, was '60000' (str, not int)" in misses(server, expiration=60000)
 
 
-def test_predicates_and_patterns_are_named(shop: Server):
+def test_error_names_predicates_and_patterns(shop: Server):
     def long_enough(body: bytes) -> bool:
         return len(body) > 1000
 
@@ -322,17 +324,17 @@ def test_predicates_and_patterns_are_named(shop: Server):
     assert "routing_key  something with /^order/" in text
 
 
-def test_what_a_predicate_raised_is_told(shop: Server):
+def test_error_shows_the_exception_of_a_predicate(shop: Server):
     text = misses(shop, headers={"count": lambda count: count["x"]})
     assert "raised TypeError(\"'int' object is not subscriptable\")" in text
 
 
-def test_long_values_are_cut(server: Server, client: Client):
+def test_error_text_cuts_long_values(server: Server, client: Client):
     client.publish(b"x" * 100_000, routing_key="x", headers={"long": "y" * 100_000})
     assert len(misses(server, body=b"z" * 100_000, headers={"long": "w" * 100_000})) < 3000
 
 
-def test_the_older_ones_that_are_gone_are_mentioned():
+def test_error_mentions_older_messages_dropped_from_the_history():
     server = Server(history=1)
     client = server.client()
     client.publish(b"1", routing_key="x")
@@ -340,7 +342,7 @@ def test_the_older_ones_that_are_gone_are_mentioned():
     assert "(1 older ones are no longer kept" in misses(server, body=b"1")
 
 
-def test_the_text_can_be_printed_whatever_was_published(server: Server, client: Client):
+def test_error_text_is_ascii_for_messages_of_any_octets(server: Server, client: Client):
     client.publish(b"\xff\x00\n", routing_key="\udcff\n", headers={"\udcfe\n": "\udcfd"})
     text = misses(server, routing_key="\udcfc", headers={"\udcfe\n": "x"})
     text.encode("ascii")
@@ -360,7 +362,7 @@ def test_the_text_can_be_printed_whatever_was_published(server: Server, client: 
         ({"count": (2, 1)}, "nothing is at least 2 and at most 1"),
     ],
 )
-def test_a_bad_expectation_fails_when_it_is_made(wanted: dict[str, object], text: str):
+def test_invalid_expectation_is_an_error_on_construction(wanted: dict[str, object], text: str):
     with pytest.raises(BadExpectation, match=re.escape(text)):
         Expectation(**wanted)
 
@@ -368,7 +370,7 @@ def test_a_bad_expectation_fails_when_it_is_made(wanted: dict[str, object], text
 # --- following the history ------------------------------------------------------------------------------
 
 
-def test_following_decides_when_enough_have_come(server: Server, client: Client):
+def test_following_decides_when_enough_messages_have_matched(server: Server, client: Client):
     expectation = Expectation(routing_key="x", count=2)
     decided = expectation.follow()
     assert not decided(server.state)
@@ -380,7 +382,7 @@ def test_following_decides_when_enough_have_come(server: Server, client: Client)
     assert [view.body for view in expectation.check_now(server.state)] == [b"1", b"3"]
 
 
-def test_following_decides_when_too_many_have_come(server: Server, client: Client):
+def test_following_decides_when_too_many_messages_have_matched(server: Server, client: Client):
     decided = Expectation(routing_key="x", count=1).follow()
     client.publish(routing_key="x")
     client.publish(routing_key="x")
@@ -402,7 +404,7 @@ def test_following_looks_at_each_publish_once(server: Server, client: Client):
     assert looked_at == [b"1", b"2", b"3"]
 
 
-def test_following_counts_what_the_history_dropped_in_between():
+def test_following_counts_messages_dropped_from_the_history_meanwhile():
     server = Server(history=2)
     client = server.client()
     decided = Expectation(routing_key="x", count=(3, None)).follow()
@@ -425,7 +427,7 @@ def test_following_begins_anew_when_the_history_is_cleared(server: Server, clien
     assert decided(server.state)
 
 
-def test_following_nothing_is_an_error():
+def test_following_without_a_history_raises_no_history():
     with pytest.raises(NoHistory):
         Expectation().follow()(Server().state)
 

@@ -50,7 +50,7 @@ def lose_one(client: Client, **arguments: Any) -> None:
     client.reject(got.method.delivery_tag)
 
 
-def test_what_is_returned_can_be_expected(server: Server, client: Client):
+def test_expect_returned_finds_a_returned_message(server: Server, client: Client):
     broker = Inspected(server, lambda: client.publish(b"1", routing_key="lost", mandatory=True))
     [returned] = broker.expect_returned(routing_key="lost", reply_code=312, reply_text="NO_ROUTE", count=1)
     assert returned.body == b"1"
@@ -58,7 +58,7 @@ def test_what_is_returned_can_be_expected(server: Server, client: Client):
         broker.expect_returned(reply_code=313)
 
 
-def test_what_is_dead_lettered_can_be_expected(server: Server, client: Client):
+def test_expect_dead_lettered_finds_a_dead_lettered_message(server: Server, client: Client):
     client.declare("grave")
     arguments = {"x_dead_letter_exchange": "", "x_dead_letter_routing_key": "grave"}
     broker = Inspected(server, lambda: lose_one(client, **arguments))
@@ -77,7 +77,7 @@ def test_what_is_dead_lettered_can_be_expected(server: Server, client: Client):
     assert "reason  expected 'expired', was 'rejected'" in str(failure.value)
 
 
-def test_what_is_dropped_can_be_expected(server: Server, client: Client):
+def test_expect_dropped_finds_a_dropped_message(server: Server, client: Client):
     broker = Inspected(server, lambda: lose_one(client))
     [dropped] = broker.expect_dropped(
         queue="q", reason="rejected", detail="the queue has no dead-letter exchange"
@@ -87,7 +87,7 @@ def test_what_is_dropped_can_be_expected(server: Server, client: Client):
         broker.expect_dropped(count=2)
 
 
-def test_what_became_of_the_message_instead_is_said(server: Server, client: Client):
+def test_expect_dead_lettered_error_mentions_a_drop_of_the_message(server: Server, client: Client):
     lose_one(client, x_dead_letter_exchange="missing")
     with pytest.raises(NotDeadLettered) as failure:
         Inspected(server).expect_dead_lettered(queue="q", message_id="m1")
@@ -99,7 +99,7 @@ def test_what_became_of_the_message_instead_is_said(server: Server, client: Clie
     assert "such a message" not in str(failure.value)
 
 
-def test_all_errors_are_of_one_kind():
+def test_all_expectation_errors_are_assertion_errors():
     for each in (NotPublished, NotReturned, NotDeadLettered, NotDropped):
         assert issubclass(each, NotAsExpected)
         assert issubclass(each, AssertionError)
@@ -128,7 +128,7 @@ def test_a_misspelled_keyword_is_an_error(server: Server, expect: str, wanted: d
         getattr(Inspected(server), expect)(**wanted)
 
 
-def test_nothing_published_is_known_once_the_broker_is_idle(server: Server, client: Client):
+def test_expectation_of_no_publish_is_decided_once_the_broker_is_idle(server: Server, client: Client):
     Inspected(server).expect_nothing_published()
     broker = Inspected(server, lambda: client.publish(b"1", routing_key="order.paid"))
     with pytest.raises(NotPublished) as failure:
@@ -138,7 +138,7 @@ def test_nothing_published_is_known_once_the_broker_is_idle(server: Server, clie
     Inspected(server).expect_nothing_published(routing_key="invoice.*")
 
 
-def test_coroutines_have_the_same(server: Server, client: Client):
+def test_async_expectations_have_the_results_of_the_blocking_calls(server: Server, client: Client):
     async def body() -> None:
         client.publish(b"1", routing_key="lost", mandatory=True)
         client.expect_content(m.BasicReturn)
@@ -158,7 +158,7 @@ def test_coroutines_have_the_same(server: Server, client: Client):
     asyncio.run(body())
 
 
-def test_everything_there_is_can_be_seen(server: Server, client: Client):
+def test_inspection_lists_virtual_hosts_entities_channels_and_outcomes(server: Server, client: Client):
     server.state.add_virtual_host("other")
     client.declare("q")
     client.consume("q", "tag")
@@ -181,7 +181,7 @@ def test_everything_there_is_can_be_seen(server: Server, client: Client):
 # --- what a test does to a queue ------------------------------------------------------------------------
 
 
-def test_deleting_a_queue_under_its_consumers_tells_them(server: Server):
+def test_deleting_a_queue_cancels_its_consumers_and_drops_ready_messages(server: Server):
     client = capable(server)
     client.declare("q", exclusive=True)
     client.fill("q", b"1", b"2")
@@ -195,7 +195,7 @@ def test_deleting_a_queue_under_its_consumers_tells_them(server: Server):
     assert [(each.body, each.reason) for each in broker.dropped] == [(b"2", "deleted")]
 
 
-def test_purging_drops_what_waits_and_not_what_is_held(server: Server, client: Client):
+def test_queue_purge_removes_ready_but_not_unacked_messages(server: Server, client: Client):
     client.declare("q")
     client.fill("q", b"1", b"2", b"3")
     assert client.get("q") is not None
@@ -204,7 +204,7 @@ def test_purging_drops_what_waits_and_not_what_is_held(server: Server, client: C
     assert (queue.ready, queue.unacked) == (0, 1)
 
 
-def test_cancelling_the_consumers_leaves_the_messages_where_they_are(server: Server):
+def test_cancel_consumers_keeps_ready_and_unacked_messages(server: Server):
     client = capable(server)
     client.declare("q", arguments={"x-single-active-consumer": True})
     client.qos(1)
@@ -223,7 +223,7 @@ def test_cancelling_the_consumers_leaves_the_messages_where_they_are(server: Ser
     assert [each.body for each in queue.messages] == [b"2"]
 
 
-def test_a_message_that_was_got_says_on_which_channel_and_since_when(server: Server):
+def test_message_fetched_with_get_shows_its_channel_and_holding_time(server: Server):
     client = server.client(channels=2)
     client.declare("q")
     client.fill("q", b"1")

@@ -46,7 +46,9 @@ def bound(
 # --- exchanges ------------------------------------------------------------------------------------------
 
 
-def test_a_topic_exchange_says_what_matched_and_what_did_not(server: Server, host: VirtualHost):
+def test_topic_explanation_lists_matching_and_mismatching_bindings_with_reasons(
+    server: Server, host: VirtualHost
+):
     bound(
         host, "topic", ("a", "order.*", {}), ("b", "#.eu", {}), ("c", "order.us", {}), ("d", "order.*.*", {})
     )
@@ -65,7 +67,7 @@ def test_a_topic_exchange_says_what_matched_and_what_did_not(server: Server, hos
     ]
 
 
-def test_the_nearest_miss_is_named_where_nothing_matches(server: Server, host: VirtualHost):
+def test_explanation_of_an_unroutable_message_names_the_nearest_binding(server: Server, host: VirtualHost):
     bound(host, "topic", ("far", "invoice.paid.#", {}), ("a", "order.*", {}))
     explanation = ask(server, "x", "orders.eu")
     assert explanation.unroutable
@@ -80,7 +82,7 @@ def test_the_nearest_miss_is_named_where_nothing_matches(server: Server, host: V
     assert lines(back)[-1] == "so it is unroutable: returned to its publisher (312 NO_ROUTE)"
 
 
-def test_a_direct_exchange(server: Server, host: VirtualHost):
+def test_direct_explanation_compares_binding_keys_with_the_routing_key(server: Server, host: VirtualHost):
     bound(host, "direct", ("a", "red", {}), ("b", "blue", {}))
     assert lines(ask(server, "x", "red"))[1:4] == [
         "exchange 'x' (direct): 1 of 2 bindings matches",
@@ -89,7 +91,7 @@ def test_a_direct_exchange(server: Server, host: VirtualHost):
     ]
 
 
-def test_a_headers_exchange_names_the_header_that_differs(server: Server, host: VirtualHost):
+def test_headers_explanation_names_the_differing_and_missing_headers(server: Server, host: VirtualHost):
     bound(
         host,
         "headers",
@@ -111,13 +113,13 @@ def test_a_headers_exchange_names_the_header_that_differs(server: Server, host: 
     )
 
 
-def test_a_fanout_exchange_and_one_with_nothing_bound(server: Server, host: VirtualHost):
+def test_fanout_explanation_lists_bindings_or_mentions_their_absence(server: Server, host: VirtualHost):
     bound(host, "fanout", ("a", "", {}))
     assert "-> queue 'a': a fanout exchange routes to every binding" in lines(ask(server, "x", "whatever"))
     assert "exchange 'amq.fanout' (fanout): nothing is bound to it" in lines(ask(server, "amq.fanout"))
 
 
-def test_hashing_and_chance(server: Server, host: VirtualHost):
+def test_hash_and_random_explanations_name_the_chosen_or_possible_queues(server: Server, host: VirtualHost):
     bound(host, "x-consistent-hash", ("a", "3", {}), ("b", "7", {}))
     explanation = ask(server, "x", "k")
     [name] = explanation.queues
@@ -138,7 +140,7 @@ def test_hashing_and_chance(server: Server, host: VirtualHost):
     assert "the hash of its routing key chooses queue 'a' from 1 bindings" in str(ask(server, "m"))
 
 
-def test_chance_may_lead_nowhere(server: Server, host: VirtualHost):
+def test_random_explanation_mentions_a_possible_choice_without_a_queue(server: Server, host: VirtualHost):
     bound(host, "x-random", ("a", "", {}))
     host.bindings.bind("x", host.exchanges["amq.topic"], "")
     assert lines(ask(server, "x"))[-1] == "so it is routed to one or more of 'a', or to none"
@@ -146,7 +148,9 @@ def test_chance_may_lead_nowhere(server: Server, host: VirtualHost):
     assert "none" not in lines(ask(server, "x"))[-1]
 
 
-def test_an_alternate_exchange_and_exchanges_bound_to_each_other(server: Server, host: VirtualHost):
+def test_explanation_follows_alternate_exchanges_and_bindings_between_exchanges(
+    server: Server, host: VirtualHost
+):
     bound(host, "direct", ("a", "k", {}), alternate_exchange="amq.fanout")
     host.bindings.bind("amq.fanout", host.exchanges["amq.topic"], "")
     host.bindings.bind("amq.topic", host.queues.declare("b"), "#")
@@ -159,7 +163,7 @@ def test_an_alternate_exchange_and_exchanges_bound_to_each_other(server: Server,
     assert "so it goes to the alternate exchange 'gone', which does not exist" in lines(ask(server, "y"))
 
 
-def test_an_alternate_exchange_that_leads_one_step_only(server: Server, host: VirtualHost):
+def test_alternate_exchange_of_an_alternate_exchange_is_not_tried(server: Server, host: VirtualHost):
     host.exchanges.declare("third", "fanout")
     host.exchanges.declare("second", "direct", alternate_exchange="third")
     host.exchanges.declare("first", "direct", alternate_exchange="second")
@@ -180,7 +184,7 @@ def test_the_alternate_exchange_comes_after_the_near_misses(server: Server, host
     ]
 
 
-def test_the_default_exchange(server: Server, host: VirtualHost):
+def test_default_exchange_explanation_names_the_queue_or_a_near_match(server: Server, host: VirtualHost):
     host.queues.declare("orders")
     assert "exchange '' (direct): routing key 'orders' is the name of a queue" in lines(
         ask(server, "", "orders")
@@ -190,13 +194,13 @@ def test_the_default_exchange(server: Server, host: VirtualHost):
     assert missing.unroutable
 
 
-def test_further_keys(server: Server, host: VirtualHost):
+def test_cc_and_bcc_headers_add_queues_to_the_explanation(server: Server, host: VirtualHost):
     bound(host, "direct", ("a", "one", {}), ("b", "two", {}), ("c", "three", {}))
     explanation = ask(server, "x", "one", {"CC": ["two"], "BCC": ["three"]})
     assert explanation.queues == ("a", "b", "c")
 
 
-def test_a_delayed_message(server: Server, host: VirtualHost):
+def test_explanation_of_a_delayed_message_names_delay_and_later_queues(server: Server, host: VirtualHost):
     bound(host, "x-delayed-message", ("a", "k", {}), x_delayed_type="direct")
     explanation = ask(server, "x", "k", {"x-delay": 5000}, mandatory=True)
     assert (explanation.queues, explanation.later_queues) == ((), ("a",))
@@ -218,7 +222,9 @@ def test_a_delayed_message(server: Server, host: VirtualHost):
         ("events", {"expiration": "soon"}, "PRECONDITION_FAILED: invalid expiration 'soon'"),
     ],
 )
-def test_what_cannot_be_published(server: Server, host: VirtualHost, exchange: str, more: Any, text: str):
+def test_explanation_of_an_invalid_publish_shows_the_error(
+    server: Server, host: VirtualHost, exchange: str, more: Any, text: str
+):
     host.exchanges.declare("events", "fanout")
     host.exchanges.declare("inner", "fanout", internal=True)
     explanation = ask(server, exchange, "", **more)
@@ -247,7 +253,7 @@ def declare(client: Client, name: str = "q", **arguments: Any) -> None:
     )
 
 
-def test_who_would_get_it_at_once(server: Server, client: Client):
+def test_explanation_names_the_consumer_of_the_next_delivery(server: Server, client: Client):
     declare(client)
     client.qos(1)
     client.consume("q", "first")
@@ -264,7 +270,7 @@ def test_who_would_get_it_at_once(server: Server, client: Client):
     assert said(server) == "waits first; its 2 consumers have no credit left"
 
 
-def test_what_a_full_queue_does(server: Server, client: Client):
+def test_explanation_of_a_full_queue_depends_on_its_overflow_argument(server: Server, client: Client):
     declare(client, x_max_length=1)
     client.fill("q", b"1")
     assert said(server) == (
@@ -285,7 +291,7 @@ def test_what_a_full_queue_does(server: Server, client: Client):
         )
 
 
-def test_a_quorum_queue_above_its_limit_blocks_each_publisher_by_itself(server: Server, client: Client):
+def test_explanation_refuses_a_publish_to_a_quorum_queue_above_its_limit(server: Server, client: Client):
     declare(client, x_queue_type="quorum", x_max_length=1, x_overflow="reject-publish")
     assert ask(server, "", "q").routes[0].does != "refuse"
     client.fill("q", b"1", b"2")
@@ -300,7 +306,7 @@ def test_a_quorum_queue_above_its_limit_blocks_each_publisher_by_itself(server: 
     assert ask(server, "", "q").routes[0].does != "refuse"
 
 
-def test_what_becomes_of_it_in_the_end(server: Server, client: Client):
+def test_explanation_names_dead_lettering_after_expiry_or_rejection(server: Server, client: Client):
     declare(client, x_message_ttl=60_000, x_dead_letter_exchange="amq.fanout", x_dead_letter_routing_key="k")
     way = "it is dead-lettered through exchange 'amq.fanout' with routing key 'k'"
     assert said(server, expiration="90000") == (
@@ -311,7 +317,7 @@ def test_what_becomes_of_it_in_the_end(server: Server, client: Client):
     assert route.says[-1] == "if rejected it is dropped, because dead-letter exchange 'gone' does not exist"
 
 
-def test_a_stream_and_an_answer(server: Server, client: Client):
+def test_explanation_names_appending_to_a_stream_and_direct_reply_consumer(server: Server, client: Client):
     declare(client, x_queue_type="stream")
     assert said(server) == "appended to the stream; consumers that read it: 0"
     client.consume("amq.rabbitmq.reply-to", "tag", no_ack=True)
@@ -366,7 +372,7 @@ def publishes(draw: st.DrawFn) -> tuple[str, str, dict[str, Any], bool]:
 
 @examples(100)
 @given(st.data())
-def test_a_publish_does_what_was_explained(data: st.DataObject):
+def test_any_publish_agrees_with_its_explanation(data: st.DataObject):
     server = Server(history=10)
     client = server.client()
     host: VirtualHost = server.vhost

@@ -11,13 +11,13 @@ from fakeamqp.inspect.frozen import FrozenDict, FrozenList, frozen
 VALUE = {"shop": "north", "tags": ["a", {"deep": [1, 2]}], "none": None}
 
 
-def test_it_equals_what_it_was_made_from():
+def test_frozen_value_equals_its_source():
     assert frozen(VALUE) == VALUE
     assert repr(frozen(VALUE)) == repr(VALUE)
     assert json.loads(json.dumps(frozen(VALUE))) == VALUE
 
 
-def test_it_is_another_object_all_the_way_down():
+def test_frozen_value_does_not_follow_changes_of_its_source():
     original = {"tags": ["a", {"deep": [1]}]}
     picture = frozen(original)
     original["tags"][1]["deep"].append(2)
@@ -50,14 +50,14 @@ def test_it_is_another_object_all_the_way_down():
         lambda it: it["tags"][1]["deep"].append(3),
     ],
 )
-def test_it_cannot_be_changed(change):
+def test_frozen_value_cannot_be_changed(change):
     picture = frozen(VALUE)
     with pytest.raises(TypeError, match="cannot be changed"):
         change(picture)
     assert picture == VALUE
 
 
-def test_every_way_to_change_the_base_class_is_refused():
+def test_every_changing_method_of_dict_and_list_is_overridden():
     reading = {
         dict: {"copy", "fromkeys", "get", "items", "keys", "values"},
         list: {"copy", "count", "index"},
@@ -67,7 +67,7 @@ def test_every_way_to_change_the_base_class_is_refused():
         assert {name for name in changing if getattr(kind, name) is getattr(base, name)} == set()
 
 
-def test_equal_ones_have_equal_hashes():
+def test_equal_frozen_values_have_equal_hashes():
     one, other = frozen(VALUE), frozen(dict(reversed(VALUE.items())))
     assert one == other
     assert hash(one) == hash(other)
@@ -75,7 +75,7 @@ def test_equal_ones_have_equal_hashes():
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
-def test_it_can_be_copied_and_stays_frozen(again):
+def test_copy_of_a_frozen_value_stays_frozen(again):
     copied = again(frozen(VALUE))
     assert copied == VALUE
     assert (type(copied), type(copied["tags"])) == (FrozenDict, FrozenList)

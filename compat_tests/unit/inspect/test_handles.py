@@ -14,7 +14,7 @@ from fakeamqp.inspect.topology import queue_view
 Outside = Callable[..., "object"]
 
 
-def test_every_attribute_is_asked_for_anew(server: Server, client: Client, outside: Outside):
+def test_queue_inspector_attributes_show_the_current_state(server: Server, client: Client, outside: Outside):
     queue = QueueInspector(outside(), "orders")
     assert not queue.exists
     client.declare("orders")
@@ -32,7 +32,9 @@ def test_every_attribute_is_asked_for_anew(server: Server, client: Client, outsi
     assert queue.view() == queue_view(server.state, "orders")
 
 
-def test_a_queue_that_does_not_exist(server: Server, client: Client, outside: Outside):
+def test_inspecting_a_missing_queue_is_an_error_with_the_near_match(
+    server: Server, client: Client, outside: Outside
+):
     client.declare("orders")
     queue = QueueInspector(outside(), "order")
     assert repr(queue) == "<queue 'order' does not exist>"
@@ -49,7 +51,7 @@ def test_a_queue_that_does_not_exist(server: Server, client: Client, outside: Ou
     assert not QueueInspector(outside(), "orders", "no such host").exists
 
 
-def test_the_representation_has_the_counts_of_now(client: Client, outside: Outside):
+def test_queue_inspector_repr_has_the_current_counts(client: Client, outside: Outside):
     queue = QueueInspector(outside(), "orders")
     client.declare("orders")
     client.publish(routing_key="orders")
@@ -83,13 +85,13 @@ def test_the_representation_has_the_counts_of_now(client: Client, outside: Outsi
         ),
     ],
 )
-def test_a_number_without_its_name_is_told_the_names(outside: Outside, call: Any, text: str):
+def test_wait_for_with_an_unnamed_or_unknown_number_is_an_error(outside: Outside, call: Any, text: str):
     with pytest.raises(BadExpectation) as problem:
         call(QueueInspector(outside(), "orders"))
     assert str(problem.value) == text
 
 
-def test_a_message_that_a_worker_holds_counts_in_total(client: Client, outside: Outside):
+def test_unacked_message_counts_in_total_and_is_not_consumed(client: Client, outside: Outside):
     client.declare("orders")
     client.publish(routing_key="orders")
     client.publish(routing_key="orders")
@@ -111,7 +113,7 @@ def test_a_message_that_a_worker_holds_counts_in_total(client: Client, outside: 
     assert asyncio.run(queue.wait_until_consumed_async()) == queue.view()
 
 
-def test_a_message_that_is_set_aside_is_not_consumed(outside: Outside, client: Client):
+def test_message_set_aside_for_a_retry_does_not_count_as_consumed(outside: Outside, client: Client):
     arguments = {"x-queue-type": "quorum", "x-delayed-retry-type": "all", "x-delayed-retry-min": 60_000}
     client.declare("orders", durable=True, arguments=arguments)
     client.publish(routing_key="orders")
@@ -122,7 +124,7 @@ def test_a_message_that_is_set_aside_is_not_consumed(outside: Outside, client: C
         queue.wait_until_consumed(timeout=0.01)
 
 
-def test_waiting_ends_when_it_is_so(client: Client, outside: Outside):
+def test_wait_for_ends_as_soon_as_the_condition_holds(client: Client, outside: Outside):
     look = outside(
         lambda: client.declare("orders"),
         lambda: client.publish(b"1", routing_key="orders"),
@@ -135,17 +137,17 @@ def test_waiting_ends_when_it_is_so(client: Client, outside: Outside):
     assert len(look.steps) == 1
 
 
-def test_what_is_so_already_is_not_waited_for(client: Client, outside: Outside):
+def test_wait_for_returns_at_once_if_the_condition_already_holds(client: Client, outside: Outside):
     client.declare("orders")
     assert QueueInspector(outside(), "orders").wait_for(ready=0, unacked=0, consumers=0).name == "orders"
 
 
-def test_without_a_condition_the_queue_is_waited_for(client: Client, outside: Outside):
+def test_wait_for_without_a_condition_waits_until_the_queue_exists(client: Client, outside: Outside):
     look = outside(lambda: client.declare("other"), lambda: client.declare("orders"))
     assert QueueInspector(look, "orders").wait_for().name == "orders"
 
 
-def test_all_conditions_must_hold_at_once(client: Client, outside: Outside):
+def test_wait_for_needs_all_conditions_at_once(client: Client, outside: Outside):
     client.declare("orders")
     look = outside(
         lambda: client.publish(routing_key="orders"),
@@ -158,13 +160,13 @@ def test_all_conditions_must_hold_at_once(client: Client, outside: Outside):
     assert len(look.steps) == 1
 
 
-def test_a_range_is_enough(client: Client, outside: Outside):
+def test_wait_for_accepts_a_range_of_counts(client: Client, outside: Outside):
     client.declare("orders")
     look = outside(*[lambda: client.publish(routing_key="orders")] * 5)
     assert QueueInspector(look, "orders").wait_for(ready=(3, None)).ready == 3
 
 
-def test_a_wait_in_vain_says_what_there_was_instead(client: Client, outside: Outside):
+def test_wait_for_timeout_shows_actual_counts_messages_and_consumers(client: Client, outside: Outside):
     client.declare("orders")
     client.publish(b"two apples", routing_key="orders")
     client.consume("orders", "worker")
@@ -183,7 +185,7 @@ def test_a_wait_in_vain_says_what_there_was_instead(client: Client, outside: Out
     assert rest[3].startswith("    <consumer 'worker' ")
 
 
-def test_a_long_queue_is_not_shown_whole(client: Client, outside: Outside):
+def test_wait_for_timeout_shows_only_ten_messages_of_a_long_queue(client: Client, outside: Outside):
     client.declare("orders")
     for _ in range(25):
         client.publish(b"apple", routing_key="orders")
@@ -193,19 +195,19 @@ def test_a_long_queue_is_not_shown_whole(client: Client, outside: Outside):
     assert "... and 15 more" in str(failure.value)
 
 
-def test_a_wait_for_a_queue_that_never_comes(client: Client, outside: Outside):
+def test_wait_for_a_missing_queue_times_out_with_the_near_match(client: Client, outside: Outside):
     client.declare("order")
     with pytest.raises(WaitTimeout, match=r"5 s for queue 'orders' to exist, but .* did you mean 'order'"):
         QueueInspector(outside(), "orders").wait_for()
 
 
-def test_a_count_that_is_none_is_refused_before_waiting(outside: Outside):
+def test_wait_for_refuses_an_invalid_count_before_waiting(outside: Outside):
     look = outside(lambda: pytest.fail("there is nothing to wait for"))
     with pytest.raises(BadExpectation, match="consumers='two'"):
         QueueInspector(look, "orders").wait_for(consumers="two")
 
 
-def test_waiting_in_a_coroutine(client: Client, outside: Outside):
+def test_wait_for_async_returns_the_view_or_times_out(client: Client, outside: Outside):
     look = outside(lambda: client.declare("orders"))
 
     async def both() -> str:

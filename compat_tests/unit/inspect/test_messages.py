@@ -39,7 +39,9 @@ def messages(server: Server, queue: str = "orders"):
 # --- in a queue ---------------------------------------------------------------------------------------
 
 
-def test_a_message_has_all_it_was_published_with(server: Server, client: Client, orders: str):
+def test_message_view_has_the_body_routing_and_properties_of_its_publish(
+    server: Server, client: Client, orders: str
+):
     client.bind("orders", "amq.topic", "order.*")
     client.publish(b"two apples", exchange="amq.topic", routing_key="order.placed", **PROPERTIES)
     [message] = messages(server)
@@ -53,7 +55,9 @@ def test_a_message_has_all_it_was_published_with(server: Server, client: Client,
     assert (message.state, message.redelivered, message.persistent) == ("ready", False, True)
 
 
-def test_absent_properties_are_none_and_absent_headers_are_empty(server: Server, client: Client, orders: str):
+def test_absent_properties_have_no_value_and_absent_headers_are_empty(
+    server: Server, client: Client, orders: str
+):
     client.publish(b"", routing_key="orders")
     [message] = messages(server)
     assert message.headers == {}
@@ -63,7 +67,7 @@ def test_absent_properties_are_none_and_absent_headers_are_empty(server: Server,
     assert (message.consumer_tag, message.connection, message.channel, message.held_for) == (None,) * 4
 
 
-def test_a_message_cannot_be_changed_and_does_not_change(server: Server, client: Client, orders: str):
+def test_message_view_cannot_be_changed_and_does_not_change(server: Server, client: Client, orders: str):
     client.publish(b"one", routing_key="orders", headers={"n": 1})
     [message] = messages(server)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -76,7 +80,7 @@ def test_a_message_cannot_be_changed_and_does_not_change(server: Server, client:
     assert hash(message) == hash(dataclasses.replace(message))
 
 
-def test_the_body_as_text_and_as_json(server: Server, client: Client, orders: str):
+def test_message_body_can_be_read_as_text_and_json_if_valid(server: Server, client: Client, orders: str):
     client.publish('{"café": [1, null]}'.encode(), routing_key="orders")
     client.publish(b"\xff", routing_key="orders")
     good, bad = messages(server)
@@ -88,7 +92,7 @@ def test_the_body_as_text_and_as_json(server: Server, client: Client, orders: st
         bad.json()
 
 
-def test_an_unacked_message_tells_which_consumer_holds_it_and_how_long(server: Server, orders: str):
+def test_unacked_message_view_shows_its_consumer_and_holding_time(server: Server, orders: str):
     client = server.client(channels=3)
     client.publish(b"one", routing_key="orders")
     client.consume("orders", "worker", channel=3)
@@ -103,7 +107,9 @@ def test_an_unacked_message_tells_which_consumer_holds_it_and_how_long(server: S
     )
 
 
-def test_a_message_that_was_got_has_a_connection_and_no_consumer(server: Server, client: Client, orders: str):
+def test_message_fetched_with_get_has_a_connection_but_no_consumer(
+    server: Server, client: Client, orders: str
+):
     client.publish(b"one", routing_key="orders")
     client.get("orders")
     [message] = messages(server)
@@ -115,7 +121,7 @@ def test_a_message_that_was_got_has_a_connection_and_no_consumer(server: Server,
     assert "unacked by a get on" in repr(message)
 
 
-def test_what_waits_comes_first_in_the_order_of_delivery_then_what_is_held(
+def test_ready_messages_in_delivery_order_come_before_unacked_messages(
     server: Server, client: Client, orders: str
 ):
     for body in (b"1", b"2", b"3", b"4"):
@@ -138,7 +144,7 @@ def test_higher_priorities_are_delivered_and_shown_first(server: Server, client:
     assert [message.body for message in messages(server, "ranked")] == [b"high", b"low", b"none"]
 
 
-def test_the_time_to_live_that_is_left(server: Server, client: Client):
+def test_expires_in_is_the_remaining_ttl_of_a_message(server: Server, client: Client):
     client.declare("brief", arguments={"x-message-ttl": 5000})
     client.publish(b"short", routing_key="brief", expiration="1500")
     client.publish(b"long", routing_key="brief")
@@ -159,7 +165,7 @@ def test_long_bodies_are_shortened_in_representations_only(server: Server, clien
     assert "xxx..." in repr(message)
 
 
-def test_names_of_any_octets_can_be_shown(server: Server, client: Client):
+def test_repr_of_a_message_with_any_octets_is_ascii_on_a_single_line(server: Server, client: Client):
     server.vhost.queues.declare("\udcff")
     client.publish(b"\xff\n", routing_key="\udcff", headers={"\udcfe\n": "\udcfd"})
     [message] = messages(server, "\udcff")
@@ -170,7 +176,7 @@ def test_names_of_any_octets_can_be_shown(server: Server, client: Client):
 # --- published ----------------------------------------------------------------------------------------
 
 
-def test_published_is_in_order_and_tells_where_each_message_went(server: Server, client: Client, orders: str):
+def test_published_messages_are_in_order_and_name_their_queues(server: Server, client: Client, orders: str):
     client.declare("more")
     client.bind("orders", "amq.fanout")
     client.bind("more", "amq.fanout")
@@ -191,7 +197,7 @@ def test_published_is_in_order_and_tells_where_each_message_went(server: Server,
     assert (one.virtual_host, one.connection) == ("/", client.connection.name)
 
 
-def test_a_publish_that_a_full_queue_refuses(server: Server, client: Client):
+def test_publish_refused_by_a_full_queue_names_the_queue(server: Server, client: Client):
     client.declare("full", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
     client.publish(b"1", routing_key="full")
     client.publish(b"2", routing_key="full")
@@ -201,13 +207,13 @@ def test_a_publish_that_a_full_queue_refuses(server: Server, client: Client):
     assert "refused by full queue 'full'" in repr(two)
 
 
-def test_a_publish_that_fails_is_not_there(server: Server, client: Client):
+def test_failed_publish_is_not_in_the_history(server: Server, client: Client):
     client.publish(b"1", exchange="missing")
     client.expect_channel_close(404)
     assert len(published_views(server.state)) == 0
 
 
-def test_another_virtual_host_is_named(server: Server):
+def test_repr_of_a_published_message_names_another_virtual_host(server: Server):
     server.state.add_virtual_host("other")
     server.state.access.users["guest"].permissions["other"] = server.state.access.users["guest"].permissions[
         "/"
@@ -234,7 +240,7 @@ def test_published_is_a_sequence_that_does_not_change(server: Server, client: Cl
         published[2]
 
 
-def test_the_history_is_bounded_and_says_what_it_dropped():
+def test_published_history_is_bounded_and_counts_dropped_messages():
     server = Server(history=2)
     client = server.client()
     for body in (b"1", b"2", b"3"):
@@ -248,7 +254,7 @@ def test_the_history_is_bounded_and_says_what_it_dropped():
     assert repr(published_views(server.state)) == "<nothing published>"
 
 
-def test_a_long_history_shows_its_end(server: Server, client: Client):
+def test_repr_of_a_long_history_shows_the_last_20_messages(server: Server, client: Client):
     for number in range(25):
         client.publish(b"%02d" % number, routing_key="x")
     lines = repr(published_views(server.state)).splitlines()
@@ -256,7 +262,7 @@ def test_a_long_history_shows_its_end(server: Server, client: Client):
     assert [line[15:17] for line in lines[2:-1]] == [f"{number:02d}" for number in range(5, 25)]
 
 
-def test_a_broker_that_keeps_no_history_says_so():
+def test_published_without_a_history_raises_no_history():
     server = Server()
     server.client().publish(b"1", routing_key="x")
     with pytest.raises(NoHistory, match="history="):

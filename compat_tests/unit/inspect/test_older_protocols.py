@@ -9,7 +9,7 @@ from fakeamqp.inspect.topology import connection_views
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 
-def test_a_connection_and_its_channels() -> None:
+def test_0_9_connection_view_shows_protocol_and_channels() -> None:
     server = Server("rabbitmq-4.2")
     client = server.client(channels=2)
     client.call(m.TxSelect(), m.TxSelectOk, 2)
@@ -20,7 +20,7 @@ def test_a_connection_and_its_channels() -> None:
 
 
 @pytest.mark.parametrize("header", [b"AMQP\1\1\x08\0", b"AMQP\1\1\x09\1"])
-def test_0_8_is_called_so(header: bytes) -> None:
+def test_connection_with_a_0_8_header_is_shown_with_protocol_0_8(header: bytes) -> None:
     server = Server("rabbitmq-4.2")
     server.connect().send_bytes(header)
     (view,) = connection_views(server.state)

@@ -314,7 +314,7 @@ DROPPED: list[tuple[Callable[[Server, Client], None], str | None, str, str]] = [
 @pytest.mark.parametrize(
     ("happens", "name", "reason", "detail"), DROPPED, ids=[each[0].__name__[1:] for each in DROPPED]
 )
-def test_what_is_dropped_has_a_reason(
+def test_dropped_message_is_recorded_with_queue_reason_and_detail(
     server: Server,
     client: Client,
     happens: Callable[[Server, Client], None],
@@ -329,7 +329,7 @@ def test_what_is_dropped_has_a_reason(
     assert dropped.when >= START
 
 
-def test_a_drop_says_when_and_reads_well(server: Server, client: Client):
+def test_dropped_message_has_time_connection_and_readable_repr(server: Server, client: Client):
     _expired(server, client)
     [dropped] = views(Dropped, server.state)
     assert dropped.when == START + timedelta(seconds=1)
@@ -343,7 +343,7 @@ def test_a_drop_says_when_and_reads_well(server: Server, client: Client):
 # --- dead-lettered ------------------------------------------------------------------------------------
 
 
-def test_what_is_dead_lettered_says_where_it_went(server: Server, client: Client):
+def test_dead_lettered_message_names_reason_exchange_and_target_queue(server: Server, client: Client):
     queue(client, "grave")
     queue(client, **TO_GRAVE)
     client.publish(b"1", routing_key="q", headers={"shop": "north"})
@@ -358,7 +358,7 @@ def test_what_is_dead_lettered_says_where_it_went(server: Server, client: Client
     assert repr(dead).endswith("rejected in queue 'q', passed on by exchange '' to queue 'grave'>")
 
 
-def test_what_a_full_queue_does_not_take_is_dead_lettered_by_it_where_it_says_so(
+def test_message_refused_by_a_full_queue_with_reject_publish_dlx_is_dead_lettered(
     server: Server, client: Client
 ):
     queue(client, "grave")
@@ -368,7 +368,7 @@ def test_what_a_full_queue_does_not_take_is_dead_lettered_by_it_where_it_says_so
     assert drops(server) == []
 
 
-def test_each_queue_that_does_not_take_a_dead_letter_is_told_of(server: Server, client: Client):
+def test_dead_letter_refused_by_a_full_queue_is_recorded_as_dropped_there(server: Server, client: Client):
     exchange(client, "x", "fanout")
     queue(client, "full", x_max_length=0, x_overflow="reject-publish")
     queue(client, "free")
@@ -381,7 +381,7 @@ def test_each_queue_that_does_not_take_a_dead_letter_is_told_of(server: Server, 
     assert dead_letters(server) == [(b"1", "q", "rejected", ("free",))]
 
 
-def test_a_held_dead_letter_is_one_once_it_has_arrived(server: Server, client: Client):
+def test_at_least_once_dead_letter_is_recorded_after_its_arrival(server: Server, client: Client):
     queue(client, **AT_LEAST_ONCE, **TO_GRAVE)
     client.publish(b"1", routing_key="q")
     reject(client)
@@ -394,7 +394,7 @@ def test_a_held_dead_letter_is_one_once_it_has_arrived(server: Server, client: C
     assert queue_view(server.state, "q").messages == ()
 
 
-def test_a_purge_drops_held_dead_letters_where_it_drops_them_at_all():
+def test_purge_in_rabbitmq_4_3_drops_undelivered_dead_letters():
     server = Server("rabbitmq-4.3", history=100)
     client = server.client()
     queue(client, **AT_LEAST_ONCE, **TO_GRAVE)
@@ -405,7 +405,7 @@ def test_a_purge_drops_held_dead_letters_where_it_drops_them_at_all():
     assert (dead_letters(server), drops(server)) == ([], [(b"1", "q", "purged")])
 
 
-def test_a_dead_letter_an_exchange_keeps_for_later_is_not_lost(server: Server, client: Client):
+def test_dead_letter_delayed_by_an_exchange_is_recorded_as_dead_lettered(server: Server, client: Client):
     exchange(client, "x", "x-delayed-message", arguments={"x-delayed-type": "fanout"})
     queue(client, **TO_X)
     client.publish(b"1", routing_key="q", headers={"x-delay": 5000})
@@ -415,7 +415,7 @@ def test_a_dead_letter_an_exchange_keeps_for_later_is_not_lost(server: Server, c
     assert drops(server) == [(b"1", None, "unroutable")]
 
 
-def test_messages_an_exchange_keeps_for_later_are_seen(server: Server, client: Client):
+def test_exchange_view_shows_delayed_messages_in_order_of_due_time(server: Server, client: Client):
     exchange(client, "later", "x-delayed-message", {"x-delayed-type": "fanout"})
     for body, delay in ((b"1", 5000), (b"2", 2000)):
         client.publish(body, exchange="later", headers={"x-delay": delay})
@@ -429,7 +429,7 @@ def test_messages_an_exchange_keeps_for_later_are_seen(server: Server, client: C
     assert repr(view.messages[0]).endswith("due_in=1.000 delayed>")
 
 
-def test_messages_that_wait_for_a_retry_are_seen(client: Client, server: Server):
+def test_queue_view_shows_messages_set_aside_for_a_delayed_retry(client: Client, server: Server):
     server = Server("rabbitmq-4.3", history=100)
     client = server.client()
     queue(client, **QUORUM, x_delayed_retry_type="all", x_delayed_retry_min=5000)
@@ -444,7 +444,7 @@ def test_messages_that_wait_for_a_retry_are_seen(client: Client, server: Server)
 # --- returned -----------------------------------------------------------------------------------------
 
 
-def test_what_is_returned_is_not_dropped(server: Server, client: Client):
+def test_returned_message_is_recorded_as_returned_and_not_dropped(server: Server, client: Client):
     client.publish(b"1", routing_key="nowhere", mandatory=True)
     [returned] = views(Returned, server.state)
     assert (returned.body, returned.routing_key) == (b"1", "nowhere")
@@ -455,7 +455,7 @@ def test_what_is_returned_is_not_dropped(server: Server, client: Client):
     assert repr(returned) == "<returned b'1' exchange='' routing_key='nowhere': 312 NO_ROUTE>"
 
 
-def test_what_nobody_takes_at_once_is_returned():
+def test_immediate_message_to_a_queue_without_consumers_is_returned():
     server = Server("spec", history=100)
     client = server.client()
     client.declare("q")
@@ -465,7 +465,7 @@ def test_what_nobody_takes_at_once_is_returned():
     assert drops(server) == [(b"2", None, "unroutable")]
 
 
-def test_deleting_dead_letters_where_the_personality_says_so():
+def test_queue_deletion_under_the_spec_personality_dead_letters_messages():
     server = Server("spec", history=100)
     client = server.client()
     client.declare("grave")
@@ -478,7 +478,7 @@ def test_deleting_dead_letters_where_the_personality_says_so():
 # --- the history --------------------------------------------------------------------------------------
 
 
-def test_nothing_is_noted_of_what_a_client_deals_with(server: Server, client: Client):
+def test_acknowledged_message_is_neither_dropped_nor_dead_lettered(server: Server, client: Client):
     queue(client)
     client.publish(b"1", routing_key="q")
     got = client.get("q")
@@ -487,7 +487,7 @@ def test_nothing_is_noted_of_what_a_client_deals_with(server: Server, client: Cl
     assert (len(published_views(server.state)), dead_letters(server), drops(server)) == (1, [], [])
 
 
-def test_the_history_is_bounded_and_says_what_is_missing():
+def test_history_of_drops_is_bounded_and_counts_missing_entries():
     server = Server(history=2)
     client = server.client()
     for body in (b"1", b"2", b"3"):
@@ -501,12 +501,12 @@ def test_the_history_is_bounded_and_says_what_is_missing():
 
 
 @pytest.mark.parametrize("kind", [Returned, DeadLettered, Dropped])
-def test_a_broker_without_a_history_says_so(kind: type[Any]):
+def test_outcomes_without_a_history_raise_no_history(kind: type[Any]):
     with pytest.raises(NoHistory, match="history="):
         views(kind, Server().state)
 
 
-def test_streams_are_no_place_to_look_for_ends_of_what_is_read(server: Server, client: Client):
+def test_message_stored_in_a_stream_is_not_dropped(server: Server, client: Client):
     queue(client, "s", x_queue_type="stream")
     client.publish(b"1", routing_key="s")
     assert drops(server) == []

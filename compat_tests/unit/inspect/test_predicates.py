@@ -47,7 +47,7 @@ def test_source_and_values_of_a_lambda_are_shown() -> None:
     ]
 
 
-def test_values_come_from_one_call_that_ends_where_python_ends_it() -> None:
+def test_shown_values_come_from_one_call_with_short_circuit() -> None:
     called: list[str] = []
 
     def call(name: str) -> bool:
@@ -61,7 +61,7 @@ def test_values_come_from_one_call_that_ends_where_python_ends_it() -> None:
     assert called == ["no", "no"]
 
 
-def test_lambdas_of_one_line_are_told_apart() -> None:
+def test_lambdas_on_the_same_line_are_distinguished() -> None:
     first, second = (lambda: len(app.shipped) == 2), (lambda: app.shipped == [8])
     outer = lambda: (lambda: app.shipped == [9])() and 1  # noqa: E731
     assert shown(first)[0] == "lambda: len(app.shipped) == 2: False"
@@ -69,7 +69,7 @@ def test_lambdas_of_one_line_are_told_apart() -> None:
     assert shown(outer)[0] == "lambda: (lambda: app.shipped == [9])() and 1: False"
 
 
-def test_a_lambda_over_several_lines_is_shown_in_one() -> None:
+def test_multiline_lambda_is_shown_on_a_single_line() -> None:
     [function] = [
         lambda: (
             app.shipped  # Not yet.
@@ -113,7 +113,7 @@ def test_results_of_a_predicate_are_shown_in_order_without_repetitions() -> None
     assert predicate.results == "None, then [], then 0, then False"
 
 
-def test_a_value_whose_text_fails_does_not_hide_the_others() -> None:
+def test_value_with_a_failing_repr_does_not_hide_other_values() -> None:
     class Silent:
         def __repr__(self) -> str:
             raise ValueError
@@ -138,12 +138,14 @@ async def soon() -> bool:
         (lambda: QueueInspector(None, "orders"), "a handle, which is always true; ask for .*"),  # type: ignore[arg-type]
     ],
 )
-def test_a_result_that_is_always_true_is_an_error(function: Callable[[], object], mistake: str) -> None:
+def test_predicate_with_an_always_true_result_is_an_error(
+    function: Callable[[], object], mistake: str
+) -> None:
     with pytest.raises(BadExpectation, match=mistake):
         Predicate(function)()
 
 
-def test_a_predicate_that_is_no_function_is_an_error() -> None:
+def test_predicate_without_a_function_is_an_error() -> None:
     with pytest.raises(BadExpectation, match=r"wait_for\(False\): give a function"):
         Predicate(app.done())  # type: ignore[arg-type]
     assert asyncio.run(soon()) is False

@@ -14,7 +14,7 @@ def server() -> Server:
     return Server()
 
 
-def test_a_connection_and_its_sessions(server: Server) -> None:
+def test_0_10_connection_view_shows_protocol_and_sessions(server: Server) -> None:
     client = server.open(heartbeat=30)
     session = client.session(b"orders", 3)
     client.session(b"other", 1, timeout=60)
@@ -40,7 +40,7 @@ def test_a_connection_and_its_sessions(server: Server) -> None:
     )
 
 
-def test_a_subscription_and_its_credit(server: Server) -> None:
+def test_subscription_view_shows_credit_and_browsing(server: Server) -> None:
     session = server.session(b"s")
     session.declare("q")
     session.subscribe("q", "d", credit=3, octets=100)
@@ -60,7 +60,7 @@ def test_a_subscription_and_its_credit(server: Server) -> None:
     assert "credit=unlimited (window) browses" in repr(browser)
 
 
-def test_a_detached_session_is_still_there(server: Server) -> None:
+def test_detached_session_is_shown_until_its_timeout(server: Server) -> None:
     client = server.open()
     session = client.session(b"s", timeout=60)
     session.call(x.TxSelect())
@@ -75,7 +75,7 @@ def test_a_detached_session_is_still_there(server: Server) -> None:
     assert session_views(server.state) == ()
 
 
-def test_one_that_is_kept_for_ever(server: Server) -> None:
+def test_detached_session_without_a_timeout_is_kept_for_ever(server: Server) -> None:
     client = server.open()
     client.session(b"\xff\x00", timeout=None)
     client.drop()
@@ -84,7 +84,7 @@ def test_one_that_is_kept_for_ever(server: Server) -> None:
     assert "detached, kept for ever" in repr(view)
 
 
-def test_one_that_has_failed(server: Server) -> None:
+def test_failed_session_is_shown_until_detached(server: Server) -> None:
     session = server.session(b"s")
     session.send(x.QueuePurge(queue="nowhere"))
     (view,) = session_views(server.state)
@@ -94,7 +94,9 @@ def test_one_that_has_failed(server: Server) -> None:
 
 
 @pytest.mark.parametrize(("code", "told"), [(320, 320), (501, 501), (404, 320)])
-def test_a_connection_closed_by_the_operator(server: Server, code: int, told: int) -> None:
+def test_connection_closed_by_the_operator_gets_a_valid_code_and_the_text(
+    server: Server, code: int, told: int
+) -> None:
     client = server.open()
     (connection,) = server.state.connections
     connection.close_by_operator(code, "enough")

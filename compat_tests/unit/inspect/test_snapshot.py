@@ -113,13 +113,13 @@ virtual host "/"
   policy "ttl" "^aud" -> {expires: 9, max-length: 5}"""
 
 
-def test_the_text_says_everything_once_and_in_order(server: Server):
+def test_topology_text_lists_each_entity_once_in_order(server: Server):
     shop(server)
     assert text(server) == EXPECTED
 
 
 @given(st.integers())
-def test_the_order_of_declarations_does_not_matter(seed: int):
+def test_topology_does_not_depend_on_the_order_of_declarations(seed: int):
     server = Server()
     shop(server, Random(seed).shuffle)
     assert text(server) == EXPECTED
@@ -130,7 +130,7 @@ def test_the_order_of_declarations_does_not_matter(seed: int):
     assert topology(server.state).graphviz() == topology(straight.state).graphviz()
 
 
-def test_another_topology_is_not_equal(server: Server):
+def test_topology_with_another_queue_is_not_equal(server: Server):
     shop(server)
     before = topology(server.state)
     server.vhost.queues.declare("one more")
@@ -140,7 +140,7 @@ def test_another_topology_is_not_equal(server: Server):
     )
 
 
-def test_counts_and_consumers_are_said_where_they_are_asked_for(server: Server):
+def test_topology_text_shows_counts_and_consumers_only_on_request(server: Server):
     client = server.client()
     client.declare("q")
     client.qos(1)
@@ -157,7 +157,7 @@ def test_counts_and_consumers_are_said_where_they_are_asked_for(server: Server):
     ]
 
 
-def test_one_virtual_host_or_all(server: Server):
+def test_topology_text_covers_all_virtual_hosts_or_a_given_virtual_host(server: Server):
     server.state.add_virtual_host("b").queues.declare("q")
     assert text(server) == 'virtual host "/"\nvirtual host "b"\n  queue "q" classic'
     assert text(server, virtual_host="b") == 'virtual host "b"\n  queue "q" classic'
@@ -166,7 +166,7 @@ def test_one_virtual_host_or_all(server: Server):
         text(server, virtual_host="bb")
 
 
-def test_a_dead_letter_key_that_names_a_queue_is_called_as_the_queue_is(server: Server):
+def test_dead_letter_key_of_a_generated_queue_name_is_shown_as_that_queue(server: Server):
     client = server.client()
     name = client.declare("", exclusive=True).queue
     client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": name})
@@ -177,7 +177,7 @@ def test_a_dead_letter_key_that_names_a_queue_is_called_as_the_queue_is(server: 
 # --- pictures -----------------------------------------------------------------------------------------------
 
 
-def test_the_picture_in_mermaid(server: Server):
+def test_mermaid_picture_has_nodes_and_edges_of_the_topology(server: Server):
     shop(server)
     lines = topology(server.state).mermaid().splitlines()
     assert lines[:2] == ["flowchart LR", '  subgraph h0["virtual host /"]']
@@ -197,7 +197,7 @@ def nasty(server: Server) -> None:
     server.vhost.bindings.bind(NASTY, server.vhost.queues[NASTY], NASTY, {NASTY: NASTY})
 
 
-def test_nothing_in_a_name_is_taken_for_mermaid(server: Server):
+def test_special_characters_in_names_are_escaped_in_mermaid(server: Server):
     nasty(server)
     node = re.compile(r'    [eqx]\d+(\{\{"[^"]*"\}\}|\[\("[^"]*"\)\]|\("[^"]*"\))')
     edge = re.compile(r'    [eqx]\d+ -\.?->(\|"[^"]*"\|)? [eqx]\d+')
@@ -210,7 +210,7 @@ def test_nothing_in_a_name_is_taken_for_mermaid(server: Server):
             assert text.fullmatch(label), label
 
 
-def test_the_picture_for_graphviz(server: Server):
+def test_graphviz_picture_has_nodes_and_edges_of_the_topology(server: Server):
     shop(server)
     lines = topology(server.state).graphviz().splitlines()
     assert lines[0] == "digraph topology {"
@@ -221,7 +221,7 @@ def test_the_picture_for_graphviz(server: Server):
     assert lines[-1] == "}"
 
 
-def test_nothing_in_a_name_is_taken_for_dot(server: Server):
+def test_special_characters_in_names_are_escaped_in_graphviz(server: Server):
     nasty(server)
     picture = topology(server.state).graphviz()
     text = r'"(\\.|[^"\\])*"'
@@ -236,7 +236,7 @@ def test_nothing_in_a_name_is_taken_for_dot(server: Server):
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
-def test_graphviz_takes_the_picture(server: Server):
+def test_graphviz_accepts_the_picture_without_errors(server: Server):
     shop(server)
     nasty(server)
     server.state.add_virtual_host(NASTY).queues.declare("q")
@@ -254,7 +254,7 @@ def test_two_virtual_hosts_in_one_picture_have_nodes_of_their_own(server: Server
     assert 'q1_0[("q")]' in picture
 
 
-def test_a_message_says_nothing_about_the_topology(server: Server):
+def test_messages_and_consumers_do_not_change_the_topology_text(server: Server):
     client = shop(server)
     client.publish(b"1", exchange="events", routing_key="order.placed")
     client.call(m.BasicConsume(queue="orders"), m.BasicConsumeOk)

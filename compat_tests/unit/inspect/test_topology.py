@@ -18,7 +18,7 @@ from fakeamqp.model.operations import carry_out
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
-def test_a_queue_as_it_was_declared(server: Server, client: Client):
+def test_queue_view_has_the_declared_options_and_arguments(server: Server, client: Client):
     client.declare("orders", durable=True, auto_delete=True, arguments={"x-max-length": 5})
     queue = queue_view(server.state, "orders")
     assert (queue.name, queue.virtual_host) == ("orders", "/")
@@ -29,13 +29,13 @@ def test_a_queue_as_it_was_declared(server: Server, client: Client):
         queue.ready = 1
 
 
-def test_an_exclusive_queue_tells_whose_it_is(server: Server, client: Client):
+def test_exclusive_queue_view_names_the_owning_connection(server: Server, client: Client):
     client.declare("mine", exclusive=True)
     queue = queue_view(server.state, "mine")
     assert (queue.exclusive, queue.owner) == (True, client.connection.name)
 
 
-def test_counts_and_representation(server: Server, client: Client):
+def test_queue_view_repr_has_counts_of_ready_and_unacked_messages(server: Server, client: Client):
     client.declare("orders")
     for _ in range(4):
         client.publish(routing_key="orders")
@@ -43,7 +43,7 @@ def test_counts_and_representation(server: Server, client: Client):
     assert repr(queue_view(server.state, "orders")) == "<queue 'orders' ready=3 unacked=1 consumers=0>"
 
 
-def test_consumers_in_the_order_they_came(server: Server):
+def test_consumer_views_are_in_order_of_subscription(server: Server):
     client = server.client(channels=2)
     client.declare("orders")
     client.call(m.BasicQos(prefetch_count=2), m.BasicQosOk, 1)
@@ -74,7 +74,7 @@ def test_consumers_in_the_order_they_came(server: Server):
     assert repr(second) == f"<consumer 'second' of queue 'orders' on {where} channel 2 no_ack>"
 
 
-def test_the_narrowest_window_of_a_consumer_is_its_prefetch(server: Server, client: Client):
+def test_consumer_view_shows_the_lowest_applicable_prefetch(server: Server, client: Client):
     client.declare("orders")
     client.call(m.BasicQos(prefetch_count=10), m.BasicQosOk)
     client.call(m.BasicQos(prefetch_count=4, global_=True), m.BasicQosOk)
@@ -84,7 +84,7 @@ def test_the_narrowest_window_of_a_consumer_is_its_prefetch(server: Server, clie
     assert repr(consumer).endswith("unacked=0 prefetch=4 exclusive>")
 
 
-def test_bindings_of_queue_and_exchange(server: Server, client: Client):
+def test_binding_views_are_shown_for_queues_and_exchanges(server: Server, client: Client):
     client.declare("orders")
     client.call(m.ExchangeDeclare(exchange="events", type="topic", durable=True), m.ExchangeDeclareOk)
     client.call(m.ExchangeBind(destination="events", source="amq.fanout"), m.ExchangeBindOk)
@@ -108,7 +108,7 @@ def test_bindings_of_queue_and_exchange(server: Server, client: Client):
     assert repr(between) == "<binding 'amq.fanout' -> exchange 'events' by ''>"
 
 
-def test_names_in_the_order_of_declaration(server: Server, client: Client):
+def test_queue_and_exchange_views_are_in_declaration_order(server: Server, client: Client):
     for name in ("b", "a"):
         client.declare(name)
         client.call(m.ExchangeDeclare(exchange=name, type="direct"), m.ExchangeDeclareOk)
@@ -118,7 +118,7 @@ def test_names_in_the_order_of_declaration(server: Server, client: Client):
     assert "amq.topic" in exchanges
 
 
-def test_entities_of_one_virtual_host_or_of_all(server: Server, client: Client):
+def test_views_cover_all_virtual_hosts_or_a_given_virtual_host(server: Server, client: Client):
     shop = server.state.add_virtual_host("shop")
     shop.queues.declare("orders")
     client.declare("q")
@@ -155,7 +155,7 @@ def test_a_missing_exchange_or_virtual_host_names_the_near_match(server: Server)
             views(server.state, "tenant1")
 
 
-def test_virtual_hosts_are_apart_and_named_in_representations(server: Server, client: Client):
+def test_virtual_hosts_are_separate_and_named_in_view_reprs(server: Server, client: Client):
     server.state.add_virtual_host("other").queues.declare("there")
     assert queue_views(server.state, "/") == ()
     assert [each.name for each in queue_views(server.state, "other")] == ["there"]
@@ -164,7 +164,7 @@ def test_virtual_hosts_are_apart_and_named_in_representations(server: Server, cl
     assert "in virtual host 'other' type=direct" in repr(exchange_view(server.state, "", "other"))
 
 
-def test_what_a_quorum_queue_sets_aside_is_counted() -> None:
+def test_undelivered_dead_letters_of_a_quorum_queue_are_counted_as_set_aside() -> None:
     server = Server("rabbitmq-4.3")
     client = server.client()
     held = {
@@ -181,7 +181,7 @@ def test_what_a_quorum_queue_sets_aside_is_counted() -> None:
     assert repr(queue) == "<queue 'held' ready=0 unacked=0 consumers=0 set_aside=1>"
 
 
-def test_no_other_queue_sets_anything_aside(server: Server) -> None:
+def test_classic_queue_sets_no_message_aside(server: Server) -> None:
     client = server.client()
     client.declare("plain")
     client.publish(routing_key="plain")
