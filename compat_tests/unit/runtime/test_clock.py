@@ -52,7 +52,7 @@ def run(code: str) -> None:
 
 
 @pytest.mark.parametrize("tick", [False, True])
-def test_imported_before_freezegun(tick: bool) -> None:
+def test_clock_imported_before_freezegun_shows_real_time(tick: bool) -> None:
     run(f"""
         from fakeamqp.runtime.clock import RealClock
         from freezegun import freeze_time
@@ -65,7 +65,7 @@ def test_imported_before_freezegun(tick: bool) -> None:
     """)
 
 
-def test_first_imported_inside_freeze_time() -> None:
+def test_clock_imported_inside_freeze_time_shows_real_time() -> None:
     run("""
         from freezegun import freeze_time
         with freeze_time("2001-01-01"):
@@ -81,7 +81,7 @@ def test_first_imported_inside_freeze_time() -> None:
     """)
 
 
-def test_first_imported_inside_nested_freezes_by_a_thread() -> None:
+def test_clock_imported_by_a_thread_inside_nested_freezes_shows_real_time() -> None:
     run("""
         from freezegun import freeze_time
         clocks = []
@@ -98,7 +98,7 @@ def test_first_imported_inside_nested_freezes_by_a_thread() -> None:
 
 
 @pytest.mark.parametrize("tick", [False, True])
-def test_time_machine(tick: bool) -> None:
+def test_clock_shows_real_time_inside_time_machine(tick: bool) -> None:
     pytest.importorskip("time_machine")
     run(f"""
         import time_machine
@@ -112,7 +112,7 @@ def test_time_machine(tick: bool) -> None:
     """)
 
 
-def test_first_imported_inside_time_machine() -> None:
+def test_clock_imported_inside_time_machine_shows_real_time() -> None:
     pytest.importorskip("time_machine")
     run("""
         import time_machine

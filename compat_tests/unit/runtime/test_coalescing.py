@@ -89,24 +89,24 @@ def reads_until_alone(turns: Turns, driver: Driver) -> int:
     return count
 
 
-def test_a_client_is_left_alone_after_some_reads_without_an_answer(turns: Turns) -> None:
+def test_client_is_coalesced_after_three_reads_without_an_answer(turns: Turns) -> None:
     driver = Driver()
     assert [turns.turn(driver, 20) for _ in range(3)] == [False, False, True]
 
 
-def test_a_client_that_gets_answers_never_is(turns: Turns) -> None:
+def test_client_with_answers_is_never_coalesced(turns: Turns) -> None:
     driver = Driver()
     assert not any(turns.turn(driver, 20, answered=number % 3 == 2) for number in range(300))
 
 
-def test_a_client_that_goes_on_stays_alone(turns: Turns) -> None:
+def test_client_with_further_input_stays_coalesced(turns: Turns) -> None:
     driver = streaming(turns)
     for _ in range(100):
         turns.over()
         assert turns.turn(driver, 400)
 
 
-def test_turns_before_the_moment_is_over_read_and_decide_nothing(turns: Turns) -> None:
+def test_turns_during_the_coalescing_moment_read_input_and_keep_the_client_coalesced(turns: Turns) -> None:
     driver = streaming(turns)
     for _ in range(100):
         assert turns.turn(driver, 1)
@@ -116,7 +116,7 @@ def test_turns_before_the_moment_is_over_read_and_decide_nothing(turns: Turns) -
 
 
 @pytest.mark.parametrize(("octets", "answered"), [(20, False), (400, True)], ids=["no more", "an answer"])
-def test_a_client_that_was_waiting_needs_twice_as_many_reads(
+def test_client_found_waiting_is_coalesced_after_twice_as_many_reads(
     turns: Turns, octets: int, answered: bool
 ) -> None:
     driver = streaming(turns)
@@ -133,20 +133,20 @@ def test_a_client_that_was_waiting_needs_twice_as_many_reads(
     assert reads_until_alone(turns, driver) == 3
 
 
-def test_a_client_that_sends_nothing_is_watched_again_and_not_blamed(turns: Turns) -> None:
+def test_coalesced_client_without_input_is_released_without_a_penalty(turns: Turns) -> None:
     driver = streaming(turns)
     turns.over()
     assert not turns.turn(driver)
     assert reads_until_alone(turns, driver) == 3
 
 
-def test_a_client_that_is_ahead_of_the_broker_is_read_at_once(turns: Turns) -> None:
+def test_client_with_large_input_is_not_coalesced(turns: Turns) -> None:
     driver = streaming(turns)
     turns.over()
     assert not any(turns.turn(driver, 100_000) for _ in range(10))
 
 
-def test_nobody_is_left_alone_while_someone_waits(turns: Turns) -> None:
+def test_no_client_is_coalesced_while_coalescing_is_not_allowed(turns: Turns) -> None:
     driver = streaming(turns)
     assert not turns.turn(driver, 400, allowed=False)
     assert not any(turns.turn(driver, 20, allowed=False) for _ in range(10))
@@ -195,13 +195,13 @@ def left_for_ever(broker: Broker) -> None:
         assert time.monotonic() < ends
 
 
-def test_a_call_of_the_test_sees_all_that_was_sent(broker: Broker, alone: Any) -> None:
+def test_call_of_a_test_sees_all_input_of_a_coalesced_client(broker: Broker, alone: Any) -> None:
     for number in range(1, 20):
         alone.basic_publish("", "q", b"x")
         assert broker.queue("q").ready == number
 
 
-def test_a_call_of_the_test_sees_all_that_was_sent_although_it_was_expensive(
+def test_call_of_a_test_sees_expensive_input_of_a_coalesced_client(
     broker: Broker, alone: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -212,7 +212,7 @@ def test_a_call_of_the_test_sees_all_that_was_sent_although_it_was_expensive(
         assert broker.queue("q").ready == number
 
 
-def test_a_wait_sees_what_is_sent_meanwhile(broker: Broker, alone: Any) -> None:
+def test_wait_for_sees_input_of_a_coalesced_client_during_the_wait(broker: Broker, alone: Any) -> None:
     engine: Any = broker._engine
     with ThreadPoolExecutor() as pool:
         waits = pool.submit(broker.queue("q").wait_for, ready=1, timeout=SECONDS)
@@ -222,7 +222,7 @@ def test_a_wait_sees_what_is_sent_meanwhile(broker: Broker, alone: Any) -> None:
         waits.result(SECONDS)
 
 
-def test_another_client_sees_all_that_was_sent_before(broker: Broker, alone: Any) -> None:
+def test_another_client_sees_earlier_input_of_a_coalesced_client(broker: Broker, alone: Any) -> None:
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         channel = connection.channel()
         for number in range(1, 20):
@@ -230,22 +230,20 @@ def test_another_client_sees_all_that_was_sent_before(broker: Broker, alone: Any
             assert channel.queue_declare("q", passive=True).method.message_count == number
 
 
-def test_time_moves_after_what_was_sent(broker: Broker, alone: Any) -> None:
+def test_clock_advances_only_after_input_of_a_coalesced_client(broker: Broker, alone: Any) -> None:
     alone.basic_publish("", "q", b"x", pika.BasicProperties(expiration="1000"))
     broker.clock.advance(2)
     assert broker.queue("q").ready == 0
 
 
-def test_all_of_a_large_input_counts_before_time_moves(broker: Broker, alone: Any) -> None:
+def test_clock_advances_only_after_large_input_of_a_coalesced_client(broker: Broker, alone: Any) -> None:
     for _ in range(8):
         alone.basic_publish("", "q", bytes(100_000), pika.BasicProperties(expiration="1000"))
     broker.clock.advance(2)
     assert [queue.ready for queue in (broker.queue("q"), broker.queue("r"))] == [0, 1]
 
 
-def test_a_client_that_is_left_alone_does_not_keep_the_broker_from_being_idle(
-    broker: Broker, alone: Any
-) -> None:
+def test_broker_with_a_coalesced_client_becomes_idle(broker: Broker, alone: Any) -> None:
     alone.basic_publish("", "q", b"x")
     broker.wait_until_idle(timeout=SECONDS)
     assert broker.queue("q").ready == 1

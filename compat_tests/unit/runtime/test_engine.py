@@ -89,7 +89,7 @@ def test_megabytes_both_ways_arrive_in_order(engine: PortEngine) -> None:
         sender.join()
 
 
-def test_what_one_read_causes_leaves_in_one_write() -> None:
+def test_output_caused_by_one_read_is_sent_in_one_write() -> None:
     class ManyPieces(EchoConnection):
         def on_data(self, data: bytes) -> None:
             for _ in range(3000):
@@ -107,7 +107,7 @@ def test_what_one_read_causes_leaves_in_one_write() -> None:
     assert accept.accepted[0].sent_bytes == 15_000
 
 
-def test_a_connection_with_expensive_input_lets_the_others_have_their_turns(
+def test_connection_with_expensive_input_does_not_delay_other_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(turns, "_TURN_SECONDS", 0.0)  # Each slice uses up a turn.
@@ -132,7 +132,7 @@ def test_a_connection_with_expensive_input_lets_the_others_have_their_turns(
     assert bytes(accept.accepted[0].received) == bytes(100_000)
 
 
-def test_a_turn_processes_expensive_input_of_one_connection_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_turn_processes_expensive_input_of_a_single_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_TURN_SECONDS", 0.0)  # Each slice uses up a turn,
     monkeypatch.setattr(turns, "_COSTLY_SECONDS", 0.0)  # and the share of all connections.
     accept = Echoes()
@@ -195,7 +195,7 @@ class _SlowLock:
         pass
 
 
-def test_a_timer_that_falls_due_in_a_busy_turn_runs_after_input_that_has_come_meanwhile() -> None:
+def test_timer_due_in_a_busy_turn_runs_after_input_received_meanwhile() -> None:
     clock = StandingClock()
     timers = Timers(clock)
     operations = Operations()
@@ -217,7 +217,7 @@ def test_a_timer_that_falls_due_in_a_busy_turn_runs_after_input_that_has_come_me
         each.peer.close()
 
 
-def test_a_turn_that_leaves_work_counts_as_busy_however_short_it_was() -> None:
+def test_turn_with_remaining_work_counts_as_busy_time() -> None:
     clock = StandingClock()
     timers = Timers(clock)
     operations = Operations()
@@ -239,7 +239,7 @@ def test_a_turn_that_leaves_work_counts_as_busy_however_short_it_was() -> None:
     loop.close()
 
 
-def test_expensive_input_of_one_small_read_is_cut_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expensive_input_of_a_small_read_is_cut_into_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_TURN_SECONDS", 0.0)
     accept = Echoes()
     engine = real_engine(accept)
@@ -298,7 +298,7 @@ def test_output_with_views_is_joined_part_by_part(engine: PortEngine, echoes: Ec
         assert engine.wait_until(lambda: connection.sent_bytes == size + 3, SECONDS)
 
 
-def test_no_more_is_taken_from_a_connection_while_its_peer_does_not_read(
+def test_output_stays_in_the_connection_while_the_peer_does_not_read(
     engine: PortEngine, echoes: Echoes
 ) -> None:
     with engine.connect_socketpair() as client:
@@ -313,7 +313,7 @@ def test_no_more_is_taken_from_a_connection_while_its_peer_does_not_read(
         assert read(client, 1) == b"b"
 
 
-def test_reading_false_stops_reads_until_true_again(engine: PortEngine, echoes: Echoes) -> None:
+def test_connection_is_not_read_while_its_reading_is_false(engine: PortEngine, echoes: Echoes) -> None:
     with engine.connect_socketpair() as client:
         client.settimeout(SECONDS)
         connection = echoes.accepted[0]
@@ -327,7 +327,9 @@ def test_reading_false_stops_reads_until_true_again(engine: PortEngine, echoes: 
         assert read(client, 9) == b"held back"
 
 
-def test_a_peer_that_is_not_read_is_stopped_by_its_own_socket(engine: PortEngine, echoes: Echoes) -> None:
+def test_peer_of_an_unread_connection_is_blocked_by_its_full_socket(
+    engine: PortEngine, echoes: Echoes
+) -> None:
     with engine.connect_socketpair() as client:
         connection = echoes.accepted[0]
         with engine:
@@ -339,7 +341,7 @@ def test_a_peer_that_is_not_read_is_stopped_by_its_own_socket(engine: PortEngine
         assert connection.received == b""
 
 
-def test_one_read_per_peer_and_turn_is_bounded(engine: PortEngine, echoes: Echoes) -> None:
+def test_single_read_of_a_peer_is_at_most_256_kib(engine: PortEngine, echoes: Echoes) -> None:
     with dial(engine) as client:
         sender = threading.Thread(target=client.sendall, args=(b"x" * 3_000_000,))
         sender.start()
@@ -349,13 +351,13 @@ def test_one_read_per_peer_and_turn_is_bounded(engine: PortEngine, echoes: Echoe
 
 
 class TestTheEndOfAConnection:
-    def test_peer_closes(self, engine: PortEngine, echoes: Echoes) -> None:
+    def test_connection_ends_when_the_peer_closes(self, engine: PortEngine, echoes: Echoes) -> None:
         dial(engine).close()
         assert engine.wait_until(lambda: echoes.accepted and echoes.accepted[0].eofs, SECONDS)
         assert engine.wait_until(lambda: not engine.connections, SECONDS)
         assert echoes.accepted[0].eofs == 1
 
-    def test_peer_vanishes_with_a_reset(self, engine: PortEngine, echoes: Echoes) -> None:
+    def test_connection_ends_when_the_peer_resets(self, engine: PortEngine, echoes: Echoes) -> None:
         client = dial(engine)
         client.sendall(b"half a fra")
         assert read(client, 10) == b"half a fra"
@@ -370,7 +372,7 @@ class TestTheEndOfAConnection:
             client.shutdown(socket.SHUT_WR)
             assert read_to_end(client) == b"question"
 
-    def test_what_the_connection_says_at_eof_is_sent(self) -> None:
+    def test_output_written_at_eof_is_sent(self) -> None:
         class LastWord(EchoConnection):
             def receive_eof(self) -> None:
                 super().receive_eof()
@@ -386,7 +388,9 @@ class TestTheEndOfAConnection:
         engine.stop()
         assert accept.accepted[0].eofs == 1
 
-    def test_finished_flushes_and_then_ends(self, engine: PortEngine, echoes: Echoes) -> None:
+    def test_finished_connection_sends_its_output_and_then_ends(
+        self, engine: PortEngine, echoes: Echoes
+    ) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             connection = echoes.accepted[0]
@@ -396,7 +400,7 @@ class TestTheEndOfAConnection:
             assert read_to_end(client) == b"last words " * 1_000_000
         assert engine.wait_until(lambda: connection.eofs == 1, SECONDS)
 
-    def test_last_octets_arrive_although_input_was_never_read(
+    def test_output_of_a_finished_connection_arrives_despite_unread_input(
         self, engine: PortEngine, echoes: Echoes
     ) -> None:
         with dial(engine) as client:
@@ -414,7 +418,9 @@ class TestTheEndOfAConnection:
             assert read_to_end(client) == b"why it ends"
             assert connection.received == b""
 
-    def test_a_peer_that_never_closes_is_let_go_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_finished_connection_ends_although_the_peer_never_closes(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("fakeamqp.runtime.connection_driver.LINGER_SECONDS", 0.01)
         accept = Echoes()
         engine = real_engine(accept)
@@ -427,7 +433,7 @@ class TestTheEndOfAConnection:
             assert engine.wait_until(lambda: accept.accepted[0].eofs == 1, SECONDS)
         engine.stop()
 
-    def test_aborted_ends_at_once_and_sends_nothing(self, engine: PortEngine, echoes: Echoes) -> None:
+    def test_aborted_connection_ends_at_once_without_output(self, engine: PortEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             connection = echoes.accepted[0]
@@ -438,7 +444,7 @@ class TestTheEndOfAConnection:
             assert client.recv(100) == b""
         assert connection.sent_bytes == 0
 
-    def test_connections_lists_the_open_ones(self, engine: PortEngine, echoes: Echoes) -> None:
+    def test_connections_lists_only_open_connections(self, engine: PortEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair(), engine.connect_socketpair():
             assert engine.connections == echoes.accepted
             engine.disconnect_all()
@@ -456,7 +462,9 @@ class Broken(EchoConnection):
 
 
 @pytest.mark.parametrize("through", ["tcp", "socketpair"])
-def test_a_bug_ends_one_connection_and_is_kept(through: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_exception_on_input_ends_only_its_connection_and_is_recorded(
+    through: str, caplog: pytest.LogCaptureFixture
+) -> None:
     accept = Echoes(Broken)
     engine = real_engine(accept)
     engine.start()
@@ -477,7 +485,7 @@ def test_a_bug_ends_one_connection_and_is_kept(through: str, caplog: pytest.LogC
 
 
 @pytest.mark.parametrize("method", ["pending", "sent", "receive_eof"])
-def test_bugs_elsewhere_do_not_end_the_loop(method: str) -> None:
+def test_exceptions_in_other_connection_methods_do_not_end_the_loop(method: str) -> None:
     def broken(self: Any, *_: Any) -> Any:
         raise LookupError(method)
 
@@ -500,7 +508,7 @@ def test_bugs_elsewhere_do_not_end_the_loop(method: str) -> None:
     assert method in {str(failure.error) for failure in engine.failures}
 
 
-def test_a_bug_while_accepting_ends_that_peer_only(echoes: Echoes) -> None:
+def test_exception_on_accept_ends_only_that_peer(echoes: Echoes) -> None:
     failing = [True]
 
     def accept(peer: Any, notify: Any) -> EchoConnection:
@@ -528,7 +536,7 @@ class TestTimers:
             engine.timers.call_at(engine.clock.now() + 0.01, ran.set, "soon")
         assert ran.wait(SECONDS)
 
-    def test_a_timer_may_be_years_away(self, engine: PortEngine) -> None:
+    def test_timer_ten_years_away_does_not_disturb_the_loop(self, engine: PortEngine) -> None:
         ran = threading.Event()
         with engine:
             engine.timers.call_at(engine.clock.now() + 315_360_000, lambda: None, "in ten years")
@@ -538,14 +546,14 @@ class TestTimers:
             engine.timers.call_at(engine.clock.now() + 0.01, ran.set, "soon")
         assert ran.wait(SECONDS)
 
-    def test_what_a_timer_writes_is_sent(self, engine: PortEngine, echoes: Echoes) -> None:
+    def test_output_written_by_a_timer_is_sent(self, engine: PortEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             with engine:
                 engine.timers.call_at(engine.clock.now(), lambda: echoes.accepted[0].write(b"tick"))
             assert read(client, 4) == b"tick"
 
-    def test_a_bug_in_a_timer_is_kept_and_the_next_timer_runs(self) -> None:
+    def test_exception_in_a_timer_is_recorded_and_the_next_timer_runs(self) -> None:
         engine = real_engine(Echoes())
         engine.start()
         ran = threading.Event()
@@ -562,7 +570,9 @@ class TestTimers:
 
 
 class TestVirtualTime:
-    def test_timers_wait_for_the_clock_and_transports_do_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_timers_use_virtual_time_and_transports_use_real_time(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("fakeamqp.runtime.connection_driver.LINGER_SECONDS", 0.01)
         clock = VirtualClock(0.0)
         accept = Echoes()
@@ -589,7 +599,7 @@ class TestVirtualTime:
         engine.stop()
         assert engine.failures == []
 
-    def test_moving_the_clock_cuts_nobody_off(self) -> None:
+    def test_advancing_the_clock_does_not_cut_pending_output(self) -> None:
         clock = VirtualClock(0.0)
         accept = Echoes()
         engine = PortEngine(
@@ -609,7 +619,9 @@ class TestVirtualTime:
 
 
 class TestTheLock:
-    def test_nothing_moves_while_a_test_holds_it(self, engine: PortEngine, echoes: Echoes) -> None:
+    def test_no_input_is_processed_while_a_test_holds_the_lock(
+        self, engine: PortEngine, echoes: Echoes
+    ) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             with engine:
@@ -620,7 +632,9 @@ class TestTheLock:
                 assert echoes.accepted[0].received == b""
             assert read(client, 4) == b"wait"
 
-    def test_only_the_outermost_level_flushes(self, engine: PortEngine, echoes: Echoes) -> None:
+    def test_output_is_sent_only_when_the_outermost_lock_level_is_released(
+        self, engine: PortEngine, echoes: Echoes
+    ) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             connection = echoes.accepted[0]
@@ -633,7 +647,7 @@ class TestTheLock:
             assert connection.sent_bytes == 6
             assert read(client, 6) == b"onetwo"
 
-    def test_what_was_done_before_an_exception_is_sent(self, engine: PortEngine, echoes: Echoes) -> None:
+    def test_output_written_before_an_exception_is_sent(self, engine: PortEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             with pytest.raises(LookupError), engine:
@@ -641,19 +655,19 @@ class TestTheLock:
                 raise LookupError
             assert read(client, 4) == b"done"
 
-    def test_releasing_what_is_not_held_is_an_error(self, engine: PortEngine) -> None:
+    def test_releasing_the_lock_without_holding_the_lock_is_an_error(self, engine: PortEngine) -> None:
         with pytest.raises(RuntimeError, match="does not hold"):
             engine.__exit__(None, None, None)
 
 
 class TestWaiting:
-    def test_true_at_once(self, engine: PortEngine) -> None:
+    def test_wait_until_returns_true_at_once_for_a_true_predicate(self, engine: PortEngine) -> None:
         assert engine.wait_until(lambda: True, 0)
 
-    def test_gives_up(self, engine: PortEngine) -> None:
+    def test_wait_until_returns_false_after_the_timeout(self, engine: PortEngine) -> None:
         assert engine.wait_until(lambda: False, 0.001) is False
 
-    def test_sees_what_another_thread_does(self, engine: PortEngine) -> None:
+    def test_wait_until_sees_changes_of_another_thread(self, engine: PortEngine) -> None:
         seen: list[int] = []
 
         def act() -> None:
@@ -666,7 +680,7 @@ class TestWaiting:
             assert engine.wait_until(lambda: seen, SECONDS)  # gives the lock up meanwhile
         other.join()
 
-    def test_passes_on_what_the_predicate_raises(self, engine: PortEngine) -> None:
+    def test_wait_until_raises_the_exception_of_the_predicate(self, engine: PortEngine) -> None:
         calls: list[int] = []
 
         def predicate() -> bool:
@@ -680,14 +694,14 @@ class TestWaiting:
             engine.wait_until(predicate, SECONDS)
         assert len(calls) == 2
 
-    def test_ends_when_the_engine_stops(self, engine: PortEngine) -> None:
+    def test_wait_until_returns_false_when_the_engine_stops(self, engine: PortEngine) -> None:
         stopper = threading.Thread(target=engine.stop)
         with engine:
             stopper.start()
             assert engine.wait_until(lambda: False, SECONDS) is False
         stopper.join()
 
-    def test_on_the_loop_thread_it_is_refused(self, engine: PortEngine) -> None:
+    def test_wait_until_on_the_loop_thread_is_refused(self, engine: PortEngine) -> None:
         caught: list[EngineError] = []
 
         def wait() -> None:
@@ -702,7 +716,9 @@ class TestWaiting:
 
 
 class TestQuiet:
-    def test_unread_input_and_unsent_output_are_not_quiet(self, engine: PortEngine, echoes: Echoes) -> None:
+    def test_engine_with_unread_input_or_unsent_output_is_not_quiet(
+        self, engine: PortEngine, echoes: Echoes
+    ) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             assert engine.wait_until(engine.quiet, SECONDS)
@@ -716,7 +732,7 @@ class TestQuiet:
             read(client, 30_000_000)
             assert engine.wait_until(engine.quiet, SECONDS)
 
-    def test_a_due_timer_is_not_quiet(self, engine: PortEngine) -> None:
+    def test_engine_with_a_due_timer_is_not_quiet(self, engine: PortEngine) -> None:
         with engine:
             engine.timers.call_at(engine.clock.now(), lambda: None)
             assert not engine.quiet()
@@ -741,7 +757,7 @@ def test_function_posted_while_a_turn_begins_is_called_in_the_next_turn(
     assert called.wait(10)
 
 
-def test_idle_means_asleep(engine: PortEngine, echoes: Echoes) -> None:
+def test_idle_loop_takes_no_turns_without_a_wake_up(engine: PortEngine, echoes: Echoes) -> None:
     """A forced wake-up costs one turn; nothing else ever turns the loop, whatever state the peers are in."""
     with (
         dial(engine) as idle,

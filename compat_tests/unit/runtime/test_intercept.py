@@ -100,7 +100,9 @@ def py_amqp(host: str) -> None:
 
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("client", [pika_blocking, pika_select, aio_pika, py_amqp])
-def test_clients(stub: PortEngine, visitors: Echoes, client: Callable[[str], None], host: str) -> None:
+def test_intercepted_clients_reach_the_broker(
+    stub: PortEngine, visitors: Echoes, client: Callable[[str], None], host: str
+) -> None:
     if client is aio_pika and ":" in host:
         host = "rabbit.other.invalid"  # its URLs do not carry a bare IPv6 address
     with intercepting(stub, target(host)):
@@ -132,7 +134,7 @@ def test_unix_sockets_are_untouched(stub: PortEngine, tmp_path: Any) -> None:
             assert client.getpeername() == path
 
 
-def test_connect_with_a_name(stub: PortEngine, visitors: Echoes) -> None:
+def test_connect_with_a_host_name_is_intercepted(stub: PortEngine, visitors: Echoes) -> None:
     with intercepting(stub, "Rabbit.Prod.invalid.:5672"), socket.socket() as client:
         client.settimeout(SECONDS)
         client.connect(("rabbit.PROD.invalid", 5672))
@@ -141,7 +143,7 @@ def test_connect_with_a_name(stub: PortEngine, visitors: Echoes) -> None:
     assert visitors.accepted[0].received == b"12345678"
 
 
-def test_connect_ex_on_a_non_blocking_socket(stub: PortEngine) -> None:
+def test_connect_ex_on_a_non_blocking_socket_is_intercepted(stub: PortEngine) -> None:
     with intercepting(stub, "192.0.2.5:5672"), socket.socket() as client:
         client.setblocking(False)
         assert client.connect_ex(("192.0.2.5", 5672)) in (0, errno.EINPROGRESS, errno.EWOULDBLOCK)
@@ -152,7 +154,9 @@ def test_connect_ex_on_a_non_blocking_socket(stub: PortEngine) -> None:
 
 @pytest.mark.parametrize("port", [5672, "5672", b"5672"])
 @pytest.mark.parametrize("host", ["rabbit.prod.invalid", b"rabbit.prod.invalid"])
-def test_getaddrinfo_in_all_spellings(stub: PortEngine, host: Any, port: Any) -> None:
+def test_getaddrinfo_with_host_and_port_of_any_type_is_intercepted(
+    stub: PortEngine, host: Any, port: Any
+) -> None:
     with intercepting(stub, "rabbit.prod.invalid:5672"):
         infos = socket.getaddrinfo(host=host, port=port, type=socket.SOCK_STREAM)
         assert [info[4] for info in infos] == [stub.listeners[0].address]
@@ -163,19 +167,19 @@ def test_getaddrinfo_in_all_spellings(stub: PortEngine, host: Any, port: Any) ->
             client.connect(info[4])  # an IPv4 listener is reached through IPv6 as well
 
 
-def test_those_who_listen_are_not_intercepted(stub: PortEngine) -> None:
+def test_getaddrinfo_for_a_listening_socket_is_not_intercepted(stub: PortEngine) -> None:
     with intercepting(stub, "localhost:5672"):
         infos = socket.getaddrinfo("localhost", 5672, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         assert {info[4][1] for info in infos} == {5672}
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1"])
-def test_localhost_in_all_its_forms(stub: PortEngine, host: str) -> None:
+def test_localhost_interception_covers_the_loopback_addresses(stub: PortEngine, host: str) -> None:
     with intercepting(stub, "localhost:5672"), socket.create_connection((host, 5672), SECONDS) as client:
         assert client.getpeername()[1] == stub.listeners[0].port
 
 
-def test_nesting_the_last_one_wins_and_each_ends_on_its_own(stub: PortEngine) -> None:
+def test_last_of_nested_interceptions_wins_and_each_ends_independently(stub: PortEngine) -> None:
     other = stub.listen()
     outer = intercepting(stub, "a.invalid:5672", "b.invalid:5672")
     inner = Intercept("b.invalid:5672", other.address)
@@ -200,14 +204,14 @@ def test_nesting_the_last_one_wins_and_each_ends_on_its_own(stub: PortEngine) ->
     inner.__exit__(None, None, None)
 
 
-def test_restored_after_an_error(stub: PortEngine) -> None:
+def test_socket_functions_are_restored_after_an_error(stub: PortEngine) -> None:
     with pytest.raises(LookupError), intercepting(stub, "a.invalid:5672"):
         assert socket.getaddrinfo is not ORIGINALS[0]
         raise LookupError
     assert socket.getaddrinfo is ORIGINALS[0]
 
 
-def test_somebody_else_s_patch_on_top_of_ours_survives(stub: PortEngine) -> None:
+def test_later_patch_of_getaddrinfo_survives_the_end_of_the_interception(stub: PortEngine) -> None:
     try:
         with intercepting(stub, "a.invalid:5672"):
             ours = socket.getaddrinfo
@@ -222,7 +226,9 @@ def test_somebody_else_s_patch_on_top_of_ours_survives(stub: PortEngine) -> None
         socket.getaddrinfo = ORIGINALS[0]
 
 
-def test_a_subclass_in_the_place_of_socket_socket(stub: PortEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connect_of_a_subclass_replacing_socket_socket_is_intercepted(
+    stub: PortEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Guarded(socket.socket):
         pass
 
@@ -234,7 +240,7 @@ def test_a_subclass_in_the_place_of_socket_socket(stub: PortEngine, monkeypatch:
     monkeypatch.undo()
 
 
-def test_many_threads(stub: PortEngine) -> None:
+def test_interceptions_work_in_several_threads_at_once(stub: PortEngine) -> None:
     failures: list[BaseException] = []
     address = stub.listeners[0].address
 
@@ -289,12 +295,12 @@ def test_tls_keeps_the_client_s_server_name(stub: PortEngine, visitors: Echoes, 
     "text",
     ["", "rabbit", "rabbit:", ":5672", "rabbit:amqp", "rabbit:0", "rabbit:99999", "amqp://rabbit:5672"],
 )
-def test_a_malformed_target_is_told(text: str) -> None:
+def test_malformed_intercept_target_is_refused(text: str) -> None:
     with pytest.raises(InterceptError, match="host:port"):
         Intercept(text, ("127.0.0.1", 1))
 
 
-def test_a_broker_address_that_is_a_name_is_told() -> None:
+def test_host_name_as_broker_address_is_refused() -> None:
     with pytest.raises(InterceptError, match="numeric"):
         Intercept("rabbit:5672", ("localhost", 1))
 

@@ -87,7 +87,7 @@ def on_loop(request: pytest.FixtureRequest) -> OnLoop:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_aio_pika_on_a_loop_in_c(intercepted: Broker, on_loop: OnLoop, host: str) -> None:
+def test_aio_pika_on_a_loop_in_c_is_intercepted(intercepted: Broker, on_loop: OnLoop, host: str) -> None:
     aio_pika = pytest.importorskip("aio_pika")
 
     async def main() -> None:
@@ -99,7 +99,9 @@ def test_aio_pika_on_a_loop_in_c(intercepted: Broker, on_loop: OnLoop, host: str
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_every_way_to_connect_on_a_loop_in_c(intercepted: Broker, on_loop: OnLoop, host: str) -> None:
+def test_every_way_to_connect_on_a_loop_in_c_is_intercepted(
+    intercepted: Broker, on_loop: OnLoop, host: str
+) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         _, writer = await asyncio.open_connection(host, 5672)
@@ -164,7 +166,7 @@ def test_other_addresses_are_untouched_on_a_loop_in_c(intercepted: Broker, on_lo
     on_loop(main)
 
 
-def test_loops_are_as_they_were_afterwards(broker: Broker) -> None:
+def test_event_loop_classes_are_restored_after_the_interception(broker: Broker) -> None:
     uvloop = pytest.importorskip("uvloop")
     loops = (uvloop.Loop, asyncio.BaseEventLoop, BaseProactorEventLoop, ProactorLoop)
     before = [dict(vars(each)) for each in loops]
@@ -182,7 +184,7 @@ def test_loops_are_as_they_were_afterwards(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_trio(intercepted: Broker, host: str) -> None:
+def test_trio_clients_are_intercepted(intercepted: Broker, host: str) -> None:
     trio = pytest.importorskip("trio")
 
     async def main() -> None:
@@ -200,7 +202,7 @@ def test_trio(intercepted: Broker, host: str) -> None:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_twisted_whose_resolver_is_a_saved_reference(intercepted: Broker, host: str) -> None:
+def test_twisted_with_a_saved_resolver_reference_is_intercepted(intercepted: Broker, host: str) -> None:
     pytest.importorskip("twisted")
     # A reactor cannot be run twice, and other tests may need this process's.
     program = f"""
@@ -253,13 +255,13 @@ GEVENT = f"""
 
 
 @pytest.mark.parametrize("patch", ["", "\n    from gevent import monkey; monkey.patch_all()"])
-def test_gevent(patch: str) -> None:
+def test_gevent_clients_are_intercepted(patch: str) -> None:
     if importlib.util.find_spec("gevent") is None:
         pytest.skip("needs gevent")
     assert run(patch + GEVENT) == "done\n"
 
 
-def test_gevent_that_is_imported_too_late_is_refused() -> None:
+def test_gevent_imported_after_the_interception_is_refused() -> None:
     if importlib.util.find_spec("gevent") is None:
         pytest.skip("needs gevent")
     program = f"""
@@ -296,14 +298,14 @@ def run(program: str) -> str:
 # --- resolvers ------------------------------------------------------------------------------------------
 
 
-def test_a_saved_reference_to_getaddrinfo(intercepted: Broker) -> None:
+def test_saved_reference_to_getaddrinfo_is_intercepted(intercepted: Broker) -> None:
     infos = getaddrinfo(NAME, 5672, type=socket.SOCK_STREAM)
     assert [info[4] for info in infos] == [(intercepted.host, intercepted.port)]
     with pytest.raises(socket.gaierror):
         getaddrinfo(NAME, 5673)
 
 
-def test_a_cached_address_is_refused_whatever_connects(intercepted: Broker) -> None:
+def test_cached_address_of_an_intercepted_name_is_refused(intercepted: Broker) -> None:
     @lru_cache
     def resolve(host: str) -> str:
         return OTHER
@@ -346,7 +348,7 @@ def test_a_saved_reference_to_connect_is_refused(broker: Broker, host: str) -> N
 
 
 @pytest.mark.parametrize("lookup", ["getaddrinfo", "gethostbyname", "gethostbyname_ex"])
-def test_an_address_that_another_name_leads_to_is_not_refused(
+def test_address_resolved_from_another_name_is_not_refused(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, lookup: str
 ) -> None:
     answers = {
@@ -395,7 +397,7 @@ def test_other_ports_and_this_machine_are_left_alone(intercepted: Broker) -> Non
 
 
 @pytest.mark.parametrize("host", ["192.0.517", "0xC0000205", "3221225989", "::ffff:192.0.2.5"])
-def test_numeric_addresses_in_all_spellings(intercepted: Broker, host: str) -> None:
+def test_numeric_address_in_any_notation_is_intercepted(intercepted: Broker, host: str) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as client:
         client.settimeout(SECONDS)

@@ -38,7 +38,7 @@ def test_start_and_stop_are_idempotent() -> None:
     assert threads() <= before
 
 
-def test_it_can_start_again() -> None:
+def test_stopped_engine_can_start_again() -> None:
     engine = real_engine(Echoes())
     for _ in range(3):
         engine.start()
@@ -71,7 +71,7 @@ def test_stop_leaves_no_thread_and_no_descriptor() -> None:
     assert descriptors() == descriptors_before
 
 
-def test_stop_sends_what_is_ready_and_tells_connections() -> None:
+def test_stop_sends_pending_output_and_signals_eof_to_connections() -> None:
     accept = Echoes()
     engine = real_engine(accept)
     engine.start()
@@ -99,7 +99,7 @@ def test_stop_while_holding_the_lock_does_not_hang() -> None:
     assert not engine._lock.held()
 
 
-def test_stop_on_the_loop_thread() -> None:
+def test_engine_can_be_stopped_on_the_loop_thread() -> None:
     engine = real_engine(Echoes())
     engine.start()
     client = engine.connect_socketpair()
@@ -113,7 +113,7 @@ def test_stop_on_the_loop_thread() -> None:
     assert engine.failures == []
 
 
-def test_start_right_after_a_stop_on_the_loop_thread() -> None:
+def test_engine_can_start_right_after_a_stop_on_the_loop_thread() -> None:
     engine = real_engine(Echoes())
     engine.start()
     stopping = threading.Event()
@@ -133,7 +133,7 @@ def test_start_right_after_a_stop_on_the_loop_thread() -> None:
     engine.stop()
 
 
-def test_stop_from_many_threads_at_once() -> None:
+def test_engine_can_be_stopped_from_several_threads_at_once() -> None:
     engine = real_engine(Echoes())
     engine.start()
     stoppers = [threading.Thread(target=engine.stop) for _ in range(8)]
@@ -158,7 +158,7 @@ def test_a_stopped_engine_can_still_be_entered() -> None:
     assert engine.wait_until(lambda: False, SECONDS) is False
 
 
-def test_a_connection_may_talk_after_the_end(engine: PortEngine, echoes: Echoes) -> None:
+def test_connection_may_write_after_the_engine_has_stopped(engine: PortEngine, echoes: Echoes) -> None:
     with engine.connect_socketpair():
         engine.stop()
         with engine:
@@ -178,7 +178,7 @@ def run(code: str) -> str:
     return result.stdout
 
 
-def test_a_process_that_forgets_to_stop_ends_all_the_same() -> None:
+def test_process_with_a_running_engine_can_exit() -> None:
     run("""
         from compat_tests.unit.runtime.fakes import Echoes, real_engine
         engine = real_engine(Echoes())
@@ -187,7 +187,7 @@ def test_a_process_that_forgets_to_stop_ends_all_the_same() -> None:
     """)
 
 
-def test_no_resource_warning_in_a_whole_life() -> None:
+def test_engine_and_connections_cause_no_resource_warning() -> None:
     run("""
         import gc, socket
         from compat_tests.unit.runtime.fakes import Echoes, real_engine
@@ -243,7 +243,7 @@ def parent_still_serves():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 class TestFork:
-    def test_the_child_is_stopped_and_the_parent_serves_on(self) -> None:
+    def test_fork_stops_the_engine_in_the_child_but_not_in_the_parent(self) -> None:
         run(
             FORK
             + textwrap.dedent("""
@@ -264,7 +264,7 @@ class TestFork:
             """)
         )
 
-    def test_a_fork_inside_the_engine(self) -> None:
+    def test_fork_while_holding_the_lock_stops_the_engine_in_the_child_only(self) -> None:
         run(
             FORK
             + textwrap.dedent("""
@@ -282,7 +282,7 @@ class TestFork:
             """)
         )
 
-    def test_the_child_can_dial_the_parent_and_start_its_own(self) -> None:
+    def test_forked_child_can_connect_to_the_parent_and_start_its_own_engine(self) -> None:
         run(
             FORK
             + textwrap.dedent("""
@@ -305,7 +305,7 @@ class TestFork:
             """)
         )
 
-    def test_the_parent_can_stop_while_a_child_lives_on(self) -> None:
+    def test_connections_end_when_the_parent_stops_before_its_forked_child(self) -> None:
         """The child keeps no copy of a socket, or the peer would never see the end."""
         run(
             FORK
@@ -336,7 +336,7 @@ class TestFork:
             """)
         )
 
-    def test_while_the_loop_is_busy(self) -> None:
+    def test_fork_while_the_loop_is_busy_leaves_the_parent_serving(self) -> None:
         run(
             FORK
             + textwrap.dedent("""

@@ -24,14 +24,14 @@ def echo(address: tuple[str, int]) -> bytes:
         return client.recv(1)
 
 
-def test_by_default_a_free_port_on_loopback_only(engine: PortEngine) -> None:
+def test_listen_without_a_port_chooses_a_free_loopback_port(engine: PortEngine) -> None:
     one, two = engine.listen(), engine.listen()
     assert one.address[0] == two.address[0] == "127.0.0.1"
     assert one.port != two.port and one.port > 0
     assert echo(one.address) == echo(two.address) == b"x"
 
 
-def test_a_given_port(engine: PortEngine) -> None:
+def test_listen_uses_the_given_port(engine: PortEngine) -> None:
     port = (first := engine.listen()).port
     first.close()
     assert engine.listen(port=port).port == port
@@ -43,7 +43,7 @@ def test_localhost_is_ipv4_loopback(engine: PortEngine) -> None:
 
 
 @needs_ipv6
-def test_ipv6(engine: PortEngine, echoes: Echoes) -> None:
+def test_ipv6_and_ipv4_listeners_can_have_the_same_port(engine: PortEngine, echoes: Echoes) -> None:
     port = free_port()
     listener = engine.listen("::1", port)
     assert echo(listener.address) == b"x"
@@ -53,7 +53,7 @@ def test_ipv6(engine: PortEngine, echoes: Echoes) -> None:
     assert echo(beside.address) == b"x"
 
 
-def test_a_port_in_use_is_told_at_once(engine: PortEngine) -> None:
+def test_listen_on_a_port_in_use_raises_port_in_use(engine: PortEngine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(PortInUse, match=f"port {port} on 127.0.0.1 is in use; .*port=0") as caught:
@@ -62,13 +62,13 @@ def test_a_port_in_use_is_told_at_once(engine: PortEngine) -> None:
     assert (caught.value.host, caught.value.port) == ("127.0.0.1", port)
 
 
-def test_a_port_of_our_own_is_in_use_too(engine: PortEngine) -> None:
+def test_port_of_another_listener_of_the_engine_is_in_use(engine: PortEngine) -> None:
     with pytest.raises(PortInUse):
         engine.listen(port=engine.listen().port)
 
 
 @pytest.mark.parametrize("host", ["", "192.0.2.1", "no.such.host.invalid"])
-def test_an_address_that_is_not_ours(engine: PortEngine, host: str) -> None:
+def test_listen_on_an_unavailable_address_is_refused(engine: PortEngine, host: str) -> None:
     with pytest.raises(CannotListen):
         engine.listen(host)
 
@@ -79,7 +79,9 @@ def test_an_engine_that_does_not_run_cannot_listen(engine: PortEngine) -> None:
         engine.listen()
 
 
-def test_a_port_refuses_and_accepts_again(engine: PortEngine, echoes: Echoes) -> None:
+def test_refusing_listener_keeps_connections_and_accepts_again_later(
+    engine: PortEngine, echoes: Echoes
+) -> None:
     listener = engine.listen()
     port = listener.port
     with socket.create_connection(listener.address, timeout=SECONDS) as old:
@@ -99,7 +101,7 @@ def test_a_port_refuses_and_accepts_again(engine: PortEngine, echoes: Echoes) ->
         assert echo(listener.address) == b"x"
 
 
-def test_a_port_that_refuses_is_kept(engine: PortEngine) -> None:
+def test_port_of_a_refusing_listener_stays_reserved(engine: PortEngine) -> None:
     listener = engine.listen()
     listener.refuse(True)
     with socket.socket() as stranger, pytest.raises(OSError) as caught:
@@ -107,7 +109,9 @@ def test_a_port_that_refuses_is_kept(engine: PortEngine) -> None:
     assert caught.value.errno == errno.EADDRINUSE
 
 
-def test_a_port_that_was_taken_meanwhile_is_told(engine: PortEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listener_cannot_reopen_a_port_taken_by_another_socket(
+    engine: PortEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     listener = engine.listen()
     listener.refuse(True)
     listener._socket.close()  # as if somebody had snatched the port in the moment it was free
@@ -119,7 +123,7 @@ def test_a_port_that_was_taken_meanwhile_is_told(engine: PortEngine, monkeypatch
     assert echo(listener.address) == b"x"
 
 
-def test_peers_that_wait_are_dropped(engine: PortEngine, echoes: Echoes) -> None:
+def test_drop_waiting_resets_peers_in_the_backlog(engine: PortEngine, echoes: Echoes) -> None:
     listener = engine.listen()
     with engine:
         waiting = [socket.create_connection(listener.address, timeout=SECONDS) for _ in range(3)]
@@ -142,7 +146,7 @@ def test_a_closed_listener_stays_closed(engine: PortEngine) -> None:
         socket.create_connection(listener.address, timeout=SECONDS)
 
 
-def test_everyone_who_waits_is_accepted_in_one_turn(engine: PortEngine, echoes: Echoes) -> None:
+def test_all_waiting_peers_are_accepted_in_one_turn(engine: PortEngine, echoes: Echoes) -> None:
     listener = engine.listen()
     with engine:
         clients = [socket.create_connection(listener.address, timeout=SECONDS) for _ in range(100)]
@@ -178,7 +182,7 @@ class Exhausted:
         return getattr(self.sock, name)
 
 
-def test_out_of_descriptors_does_not_spin(
+def test_listener_without_file_descriptors_retries_without_spinning(
     engine: PortEngine, echoes: Echoes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("fakeamqp.runtime.listener._EXHAUSTED_SECONDS", 0.02)
@@ -198,7 +202,7 @@ def test_out_of_descriptors_does_not_spin(
     assert "cannot accept a connection for now" in caplog.text
 
 
-def test_listening_from_many_threads(engine: PortEngine) -> None:
+def test_listeners_can_be_opened_from_several_threads(engine: PortEngine) -> None:
     answers: list[bytes] = []
 
     def work() -> None:
@@ -215,7 +219,7 @@ def test_listening_from_many_threads(engine: PortEngine) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_listening_on_every_network_is_warned_of(host: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_listening_on_all_interfaces_logs_a_warning(host: str, caplog: pytest.LogCaptureFixture) -> None:
     try:
         socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:
@@ -226,13 +230,13 @@ def test_listening_on_every_network_is_warned_of(host: str, caplog: pytest.LogCa
         assert f"listening on {host}:{broker.port}" in record.getMessage()
 
 
-def test_listening_for_this_machine_only_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_listening_on_loopback_logs_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     with Broker(), Broker(host="localhost"):
         assert not [each for each in caplog.records if "every machine" in each.getMessage()]
 
 
 @pytest.mark.parametrize(("host", "other"), [("127.0.0.1", "0.0.0.0"), ("0.0.0.0", "127.0.0.1")])
-def test_a_port_that_is_served_on_other_addresses_is_in_use_on_macos(
+def test_port_served_on_another_address_is_in_use_on_macos(
     host: str, other: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """macOS is simulated: there SO_REUSEADDR does here what SO_REUSEPORT does on Linux."""
@@ -259,7 +263,7 @@ def test_a_port_is_bound_exclusively_where_ports_can_be_shared(
     sock.close()
 
 
-def test_a_port_that_windows_denies_is_in_use() -> None:
+def test_port_denied_by_windows_is_in_use() -> None:
     """Windows answers with WSAEACCES if another socket has the port exclusively."""
     denied = OSError(errno.EACCES, "An attempt was made to access a socket in a way forbidden")
     assert not isinstance(cannot_listen(denied, ("127.0.0.1", 80)), PortInUse)

@@ -42,7 +42,7 @@ def test_any_other_host_has_one_listener(engine: PortEngine) -> None:
 
 @needs_ipv6
 @pytest.mark.parametrize("address", LOOPBACK)
-def test_a_port_in_use_on_either_address_is_told_and_nothing_stays_open(
+def test_localhost_port_in_use_on_either_address_leaves_no_listener_open(
     engine: PortEngine, address: str
 ) -> None:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET

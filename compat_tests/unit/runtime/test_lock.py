@@ -18,7 +18,7 @@ from fakeamqp.runtime.thread.lock import FairLock
 SECONDS = 20
 
 
-def test_reentrant_and_owned_by_one_thread() -> None:
+def test_lock_is_reentrant_and_owned_by_one_thread() -> None:
     lock = FairLock()
     held_elsewhere: list[bool] = []
     lock.acquire()
@@ -34,7 +34,7 @@ def test_reentrant_and_owned_by_one_thread() -> None:
     assert not lock.held() and lock.depth == 0
 
 
-def test_who_waits_comes_before_who_comes_back() -> None:
+def test_waiting_thread_gets_the_lock_before_the_releasing_thread_gets_back() -> None:
     """A thread that releases and takes again at once, as a busy loop does, lets a waiting one through."""
     lock = FairLock()
     clock = RealClock()
@@ -61,7 +61,7 @@ def test_who_waits_comes_before_who_comes_back() -> None:
         assert order == ["waited", "came back"]
 
 
-def test_released_and_back() -> None:
+def test_released_context_gives_up_the_lock_and_restores_its_depth() -> None:
     lock = FairLock()
     with lock.released():
         pass
@@ -73,7 +73,7 @@ def test_released_and_back() -> None:
     assert lock.held() and lock.depth == 2
 
 
-def test_an_interrupted_release_is_not_undone() -> None:
+def test_interrupted_release_of_the_lock_is_not_undone() -> None:
     class Interrupting:
         def __init__(self, lock: threading.RLock) -> None:  # type: ignore[valid-type]
             self.lock = lock
@@ -96,7 +96,7 @@ def test_an_interrupted_release_is_not_undone() -> None:
     assert not lock.held()
 
 
-def test_only_the_holder_releases() -> None:
+def test_lock_can_be_released_only_by_its_holder() -> None:
     lock = FairLock()
     with pytest.raises(RuntimeError, match="does not hold"):
         lock.release()
@@ -143,7 +143,9 @@ def wanted(lock: FairLock) -> threading.Thread:
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["another thread", "the same"])
-def test_a_lock_whose_holder_has_left_is_taken_over(again: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_is_taken_over_after_its_holder_returned_without_release(
+    again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lock_module, "_PATIENCE", 0.001)
     lock = FairLock()
 
@@ -160,7 +162,9 @@ def test_a_lock_whose_holder_has_left_is_taken_over(again: bool, monkeypatch: py
     assert not thread.is_alive()
 
 
-def test_a_holder_that_runs_on_while_it_is_looked_at_keeps_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_holder_keeps_the_lock_while_its_frames_are_inspected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A generator that has yielded has no callers: that must not be taken for a holder that has left."""
     monkeypatch.setattr(lock_module, "_PATIENCE", 0.001)
     lock = FairLock()

@@ -82,7 +82,9 @@ def test_other_peers_are_served_between_slices(world: tuple[ThreadEngine, Operat
     assert engine.turns > STEPS // 2
 
 
-def test_a_test_sees_an_operation_whole(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
+def test_thread_of_a_test_never_sees_a_part_of_an_operation(
+    world: tuple[ThreadEngine, Operations, Echoes],
+) -> None:
     engine, operations, accept = world
     with dial(engine) as requester:
         requester.sendall(b"o")
@@ -94,7 +96,7 @@ def test_a_test_sees_an_operation_whole(world: tuple[ThreadEngine, Operations, E
         assert requester.recv(1) == b"!"
 
 
-def test_a_waiter_sees_an_operation_whole(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
+def test_wait_until_never_sees_a_part_of_an_operation(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
     engine, _, accept = world
     seen = []
     with dial(engine) as requester:
@@ -109,7 +111,7 @@ def test_a_waiter_sees_an_operation_whole(world: tuple[ThreadEngine, Operations,
     assert set(seen) == {0, STEPS}
 
 
-def test_stop_ends_operations(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
+def test_stop_completes_running_operations(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
     engine, operations, accept = world
     with dial(engine) as requester:
         requester.sendall(b"o")
@@ -121,7 +123,9 @@ def test_stop_ends_operations(world: tuple[ThreadEngine, Operations, Echoes]) ->
         assert requester.recv(1) == b"!"
 
 
-def test_an_exception_ends_one_operation_only(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
+def test_exception_in_an_operation_does_not_end_other_operations(
+    world: tuple[ThreadEngine, Operations, Echoes],
+) -> None:
     engine, _, accept = world
     with dial(engine) as first, dial(engine) as second:
         accept.accepted[0].breaks_at = 100
@@ -134,7 +138,7 @@ def test_an_exception_ends_one_operation_only(world: tuple[ThreadEngine, Operati
     assert accept.accepted[1].done == STEPS
 
 
-def test_timers_of_one_instant_are_cut(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
+def test_timers_due_at_the_same_instant_run_in_slices(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
     engine, _, _ = world
     ran: list[int] = []
     with engine:
@@ -147,7 +151,9 @@ def test_timers_of_one_instant_are_cut(world: tuple[ThreadEngine, Operations, Ec
     assert engine.turns - turns > STEPS // 2
 
 
-def test_time_that_a_test_moves_runs_timers_and_operations_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_advancing_the_clock_completes_timers_and_operations_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(turns, "_SLICE_SECONDS", 0.0)
     operations = Operations()
     clock = VirtualClock()

@@ -55,7 +55,9 @@ def read(sock: socket.socket, count: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
-def test_blocking_client(listener: ThreadListener, tls: ServerTLS, echoes: Echoes, name: str) -> None:
+def test_blocking_client_exchanges_data_over_tls(
+    listener: ThreadListener, tls: ServerTLS, echoes: Echoes, name: str
+) -> None:
     with dial(listener, tls.client_context, name) as client:
         client.sendall(b"hello")
         assert read(client, 5) == b"hello"
@@ -66,7 +68,9 @@ def test_blocking_client(listener: ThreadListener, tls: ServerTLS, echoes: Echoe
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_each_version(listener: ThreadListener, tls: ServerTLS, version: ssl.TLSVersion) -> None:
+def test_tls_1_2_and_tls_1_3_clients_exchange_data(
+    listener: ThreadListener, tls: ServerTLS, version: ssl.TLSVersion
+) -> None:
     context = ssl.create_default_context(cafile=tls.ca_file)
     context.minimum_version = context.maximum_version = version
     with dial(listener, context) as client:
@@ -75,7 +79,7 @@ def test_each_version(listener: ThreadListener, tls: ServerTLS, version: ssl.TLS
         assert client.version() == version.name.replace("_", ".")
 
 
-def test_asyncio_client(listener: ThreadListener, tls: ServerTLS) -> None:
+def test_asyncio_client_exchanges_megabytes_over_tls(listener: ThreadListener, tls: ServerTLS) -> None:
     data = os.urandom(3_000_000)
 
     async def talk() -> bytes:
@@ -95,7 +99,7 @@ def test_asyncio_client(listener: ThreadListener, tls: ServerTLS) -> None:
     assert asyncio.run(asyncio.wait_for(talk(), 60)) == data
 
 
-def test_back_pressure_bounds_what_is_encrypted_ahead(
+def test_back_pressure_bounds_encrypted_output_ahead_of_the_client(
     engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     size = 30_000_000
@@ -113,7 +117,7 @@ def test_back_pressure_bounds_what_is_encrypted_ahead(
         assert engine.wait_until(lambda: connection.sent_bytes == size, SECONDS)
 
 
-def test_finish_says_goodbye_properly(
+def test_finished_tls_connection_sends_close_notify_after_its_output(
     engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     with dial(listener, tls.client_context) as client:
@@ -127,7 +131,7 @@ def test_finish_says_goodbye_properly(
     assert engine.wait_until(lambda: echoes.accepted[0].eofs == 1, SECONDS)
 
 
-def test_a_client_may_say_goodbye_and_wait_for_ours(
+def test_close_notify_of_a_client_is_answered(
     engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     client = dial(listener, tls.client_context)
@@ -138,7 +142,7 @@ def test_a_client_may_say_goodbye_and_wait_for_ours(
     assert echoes.accepted[0].received == b"x"
 
 
-def test_data_and_goodbye_in_one_read(
+def test_data_before_close_notify_in_the_same_read_is_processed(
     engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     class Silent(EchoConnection):
@@ -157,7 +161,7 @@ def test_data_and_goodbye_in_one_read(
 
 
 @pytest.mark.parametrize("octets", [b"AMQP\x00\x00\x09\x01", b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 3000])
-def test_plain_octets_end_that_connection_only(
+def test_plain_octets_on_a_tls_port_end_only_that_connection(
     engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes, octets: bytes
 ) -> None:
     with socket.create_connection(listener.address, timeout=SECONDS) as plain:
@@ -172,7 +176,7 @@ def test_plain_octets_end_that_connection_only(
     assert len(echoes.accepted) == 1
 
 
-def test_garbage_in_the_middle_ends_that_connection(
+def test_invalid_tls_record_after_the_handshake_ends_the_connection(
     engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     client = dial(listener, tls.client_context)
@@ -183,7 +187,7 @@ def test_garbage_in_the_middle_ends_that_connection(
         assert engine.wait_until(lambda: echoes.accepted[0].eofs == 1, SECONDS)
 
 
-def test_a_peer_that_vanishes_in_the_handshake(
+def test_peer_lost_during_the_tls_handshake_is_removed(
     engine: PortEngine, listener: ThreadListener, echoes: Echoes
 ) -> None:
     with socket.create_connection(listener.address, timeout=SECONDS) as plain:
@@ -192,7 +196,7 @@ def test_a_peer_that_vanishes_in_the_handshake(
     assert echoes.accepted == []
 
 
-def test_a_slow_handshake_blocks_nobody_and_times_out(
+def test_slow_tls_handshake_does_not_block_other_clients_and_times_out(
     engine: PortEngine, tls: ServerTLS, echoes: Echoes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listener = engine.listen(tls=tls)
@@ -208,7 +212,9 @@ def test_a_slow_handshake_blocks_nobody_and_times_out(
     assert len(echoes.accepted) == 1
 
 
-def test_certificate_subject_of_a_client(listener: ThreadListener, tls: ServerTLS, echoes: Echoes) -> None:
+def test_peer_has_the_subject_of_the_client_certificate(
+    listener: ThreadListener, tls: ServerTLS, echoes: Echoes
+) -> None:
     alice = tls.client_certificate("alice")
     bob = tls.client_certificate("bob")
     with dial(listener, alice.context) as client:
@@ -222,7 +228,7 @@ def test_certificate_subject_of_a_client(listener: ThreadListener, tls: ServerTL
     assert [each.peer.certificate_subject for each in echoes.accepted] == ["alice", "bob"]
 
 
-def test_a_stranger_s_certificate_is_refused(
+def test_client_certificate_of_an_unknown_authority_is_refused(
     listener: ThreadListener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     context = ssl.create_default_context(cafile=tls.ca_file)
@@ -250,20 +256,22 @@ def test_client_certificates_can_be_required(engine: PortEngine, echoes: Echoes)
     tls.close()
 
 
-def test_a_client_that_does_not_trust_us(listener: ThreadListener, echoes: Echoes) -> None:
+def test_client_without_trust_in_the_authority_cannot_connect(
+    listener: ThreadListener, echoes: Echoes
+) -> None:
     with pytest.raises(ssl.SSLCertVerificationError):
         dial(listener, ssl.create_default_context())
     assert echoes.accepted == []
 
 
-def test_any_name_a_client_asks_for_gets_a_certificate(listener: ThreadListener, tls: ServerTLS) -> None:
+def test_any_requested_server_name_gets_a_certificate(listener: ThreadListener, tls: ServerTLS) -> None:
     for _ in range(2):
         with dial(listener, tls.client_context, "rabbit.prod.example") as client:
             client.sendall(b"x")
             assert read(client, 1) == b"x"
 
 
-def test_temporary_files_go_when_closed() -> None:
+def test_temporary_files_are_removed_on_close() -> None:
     tls = ServerTLS.throwaway()
     ca_file = tls.ca_file
     client = tls.client_certificate("alice")
@@ -274,7 +282,7 @@ def test_temporary_files_go_when_closed() -> None:
     assert not os.path.exists(os.path.dirname(ca_file))
 
 
-def test_temporary_files_go_with_the_process_but_not_with_a_child() -> None:
+def test_temporary_files_are_removed_by_the_process_but_not_by_its_child() -> None:
     code = (
         "import os\n"
         "from fakeamqp.runtime.tls import ServerTLS\n"
@@ -306,7 +314,7 @@ class TestFromFiles:
             blob.write_to_path(paths["certificate"], append=True)
         return paths
 
-    def test_round_trip(self, engine: PortEngine, files: dict[str, Path]) -> None:
+    def test_certificate_from_files_serves_a_client(self, engine: PortEngine, files: dict[str, Path]) -> None:
         tls = ServerTLS.from_files(files["certificate"], files["key"], ca=files["ca"])
         listener = engine.listen(tls=tls)
         with dial(listener, tls.client_context) as client:
@@ -316,7 +324,9 @@ class TestFromFiles:
         tls.close()
         assert files["ca"].exists()
 
-    def test_client_authority(self, engine: PortEngine, echoes: Echoes, files: dict[str, Path]) -> None:
+    def test_client_ca_file_verifies_client_certificates(
+        self, engine: PortEngine, echoes: Echoes, files: dict[str, Path]
+    ) -> None:
         clients = trustme.CA()
         clients.cert_pem.write_to_path(files["ca"].with_name("clients.pem"))
         tls = ServerTLS.from_files(
@@ -335,23 +345,23 @@ class TestFromFiles:
         with pytest.raises(TLSUnavailable, match="your own authority"):
             tls.client_certificate("erin")
 
-    def test_missing_file(self, files: dict[str, Path], tmp_path: Path) -> None:
+    def test_missing_certificate_file_is_an_error(self, files: dict[str, Path], tmp_path: Path) -> None:
         with pytest.raises(BadCertificate, match="absent"):
             ServerTLS.from_files(tmp_path / "absent.pem", files["key"])
 
-    def test_key_of_another(self, files: dict[str, Path]) -> None:
+    def test_key_of_another_certificate_is_an_error(self, files: dict[str, Path]) -> None:
         other = files["key"].with_name("other.pem")
         trustme.CA().issue_cert("localhost").private_key_pem.write_to_path(other)
         with pytest.raises(BadCertificate, match="PEM files that match"):
             ServerTLS.from_files(files["certificate"], other)
 
-    def test_requiring_without_an_authority(self, files: dict[str, Path]) -> None:
+    def test_required_client_certificate_without_client_ca_is_an_error(self, files: dict[str, Path]) -> None:
         with pytest.raises(BadCertificate, match="client_ca"):
             ServerTLS.from_files(files["certificate"], files["key"], require_client_certificate=True)
 
 
 @pytest.mark.parametrize("how", ["finished", "aborted"])
-def test_a_reset_is_one_of_tcp(
+def test_reset_of_a_tls_connection_is_a_tcp_reset(
     engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes, how: str
 ) -> None:
     with dial(listener, tls.client_context) as client:
@@ -369,7 +379,7 @@ def test_a_reset_is_one_of_tcp(
                 pass
 
 
-def test_without_trustme_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_trustme_error_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trustme", None)
     with pytest.raises(TLSUnavailable, match=r"pip install 'fakeamqp\[tls\]'"):
         ServerTLS.throwaway()

@@ -53,9 +53,7 @@ def test_time_machine_of_every_version_is_read(
 
 
 @pytest.mark.parametrize("module", ["freezegun.api", "time_machine"])
-def test_a_module_that_is_still_being_imported_says_nothing(
-    monkeypatch: pytest.MonkeyPatch, module: str
-) -> None:
+def test_partly_imported_time_library_is_ignored(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     monkeypatch.setitem(sys.modules, module, SimpleNamespace())
     assert read().controller is None
 
@@ -63,7 +61,7 @@ def test_a_module_that_is_still_being_imported_says_nothing(
 @pytest.mark.parametrize(
     ("module", "stack"), [("freezegun.api", "freeze_factories"), ("time_machine", "traveller_stack")]
 )
-def test_a_world_that_ends_while_it_is_read_is_none(
+def test_time_travel_ended_during_the_reading_is_ignored(
     monkeypatch: pytest.MonkeyPatch, module: str, stack: str
 ) -> None:
     class Emptied(list[object]):
@@ -74,7 +72,7 @@ def test_a_world_that_ends_while_it_is_read_is_none(
     assert read().controller is None
 
 
-def test_nobody_tampers() -> None:
+def test_reading_without_time_travel_is_the_real_time() -> None:
     before = RealClock().time()
     reading = read()
     assert (reading.controller, reading.runs) == (None, True)
@@ -109,29 +107,33 @@ class TestSleeping:
         for name in ("freezegun.api", "time_machine"):
             monkeypatch.delitem(sys.modules, name, raising=False)
 
-    def test_without_timers_nothing_is_awaited(self, clock: WallClock, timers: Timers) -> None:
+    def test_sleep_without_timers_has_no_time_limit(self, clock: WallClock, timers: Timers) -> None:
         assert clock.sleep() is None
 
-    def test_nobody_who_could_tamper_is_there(
+    def test_sleep_without_time_libraries_lasts_until_the_next_timer(
         self, clock: WallClock, timers: Timers, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.forget_libraries(monkeypatch)
         timers.call_at(clock.now() + 100, refuse)
         assert clock.sleep() == 100
 
-    def test_somebody_might_tamper(self, clock: WallClock, timers: Timers) -> None:
+    def test_sleep_with_a_time_library_is_limited_to_15_milliseconds(
+        self, clock: WallClock, timers: Timers
+    ) -> None:
         timers.call_at(clock.now() + 100, refuse)
         assert clock.sleep() == pytest.approx(0.015)
         timers.call_at(clock.now() + 0.01, refuse)
         assert clock.sleep() == pytest.approx(0.01)
 
-    def test_for_a_chore_nobody_looks_more_often(self, clock: WallClock, timers: Timers) -> None:
+    def test_sleep_until_a_housekeeping_timer_is_not_shortened(
+        self, clock: WallClock, timers: Timers
+    ) -> None:
         timers.call_at(clock.now() + 100, refuse, housekeeping=True)
         assert clock.sleep() == 100
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_is_not_held_up_by_the_hooks() -> None:
+def test_time_library_hooks_do_not_block_a_forked_child() -> None:
     clock = WallClock()
     engine = PortEngine(
         clock, Timers(clock), Echoes(), operations=Operations(), transport_timers=Timers(RealClock())
@@ -153,7 +155,7 @@ def test_a_forked_child_is_not_held_up_by_the_hooks() -> None:
     assert wall._listeners == []
 
 
-def test_a_library_that_is_loaded_later_gets_its_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_freezegun_loaded_after_the_engine_start_gets_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
     class Factory:
         time_to_freeze = None
 
@@ -177,7 +179,7 @@ def test_a_library_that_is_loaded_later_gets_its_hooks(monkeypatch: pytest.Monke
     assert Factory.__dict__["tick"] is original
 
 
-def test_a_jump_waits_until_the_broker_is_idle() -> None:
+def test_autojump_of_the_clock_waits_until_the_broker_is_idle() -> None:
     clock = VirtualClock(0.0)
     timers = Timers(clock)
     engine = PortEngine(
