@@ -54,7 +54,7 @@ def test_pamqp_makes_golden_bytes_of_records() -> None:
 
 
 def test_pamqp_reads_golden_field_tables() -> None:
-    """It knows every tag that RabbitMQ has, and takes the mantissa of a decimal for a signed one."""
+    """pamqp knows every tag that RabbitMQ has, and takes the mantissa of a decimal for a signed one."""
     count = 0
     with cases() as case:
         for row in tables.rows("0-9-1"):

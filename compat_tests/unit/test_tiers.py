@@ -147,7 +147,7 @@ def _is_in(part: str, parts: tuple[str, ...]) -> bool:
 
 
 def test_tests_that_start_rabbitmq_are_long() -> None:
-    """It takes ten seconds to start, and most machines have none."""
+    """A RabbitMQ takes ten seconds to start, and most machines have none."""
     users = [
         path
         for path in sorted(HERE.rglob("test_*.py"))

@@ -313,7 +313,7 @@ def test_messages_parked_for_delayed_retry_go_to_alternate_of_deleted_queue() ->
 def test_message_of_deleted_queue_stays_with_prepared_branch_until_rollback(
     bench: Bench, dead: Queue
 ) -> None:
-    """What it accepts is gone once it is committed; what it gives back comes too late, and goes there."""
+    """A message that the branch accepts is gone after the commit; one it gives back goes to the alternate."""
     from compat_tests.unit.model.transactions.bench import xid
 
     queue = with_alternate(bench)

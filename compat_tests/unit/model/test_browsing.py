@@ -484,7 +484,7 @@ ACTIONS = ("publish", "look", "take", "get", "release", "accept", "allow", "acqu
 def test_browser_sees_every_ready_message_at_most_once_in_random_programs(
     arguments: dict[str, int], personality: object, actions: list[tuple[str, int]]
 ) -> None:
-    """Those who look see no message twice; what waits at the end they have all seen, or it came back."""
+    """Each browser has seen every message that is ready at the end, except requeued ones."""
     bench = Bench() if personality is None else Bench(PERSONALITIES["spec"])
     queue = bench.queue("q", **arguments)
     lookers: list[Reader] = []

@@ -188,7 +188,7 @@ def test_definitions_exceeding_existing_queue_limit_are_refused_as_a_whole() -> 
     [{"name": "\ud800"}, {"name": "q", "arguments": {"x-dead-letter-exchange": ["a", {"\udfff": 1}]}}],
 )
 def test_text_with_unpaired_surrogate_is_refused(entry: dict[str, Any]) -> None:
-    """RabbitMQ 4.3 refuses them as well (measured)."""
+    """RabbitMQ 4.3 refuses such text as well (measured)."""
     with pytest.raises(DefinitionsError, match="unpaired surrogate"):
         load_definitions(fresh().state, {"queues": [{"vhost": "/", **entry}]})
 
