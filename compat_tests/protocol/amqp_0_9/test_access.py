@@ -66,7 +66,7 @@ def test_any_ticket_will_do_for_most_clients(lenient: Server, number: int) -> No
     assert client.delivery().body == b"m"
 
 
-def test_whoever_asks_gets_a_ticket_where_nobody_looks(lenient: Server) -> None:
+def test_lenient_broker_grants_tickets_for_unknown_and_exclusive_realms(lenient: Server) -> None:
     client = lenient.client(channels=2)
     assert ticket(client, realm="nobody knows this", exclusive=True) != 0
     assert ticket(client, realm="nobody knows this", exclusive=True, channel=2) != 0
@@ -190,7 +190,7 @@ def test_a_ticket_ends_when_the_access_rules_change(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9/access/do-not-trust")
-def test_permissions_hold_whatever_the_ticket(spec: Server) -> None:
+def test_declare_with_valid_ticket_is_refused_without_permission_on_the_name(spec: Server) -> None:
     spec.state.access.add(User("limited", "secret", permissions={"/": Permission("^mine", ".*", ".*")}))
     client = spec.client(user="limited", password="secret")
     number = ticket(client)
@@ -240,7 +240,9 @@ def test_write_is_for_publishing_and_read_for_consuming(strict: Client) -> None:
     ],
     ids=["queue", "exchange"],
 )
-def test_what_is_declared_belongs_to_the_realm_of_the_ticket(strict: Client, again: Any) -> None:
+def test_declared_queue_or_exchange_is_refused_to_a_ticket_of_another_realm(
+    strict: Client, again: Any
+) -> None:
     strict.send(again(ticket(strict, realm="/admin")))
     strict.take_frame()
     strict.send(again(ticket(strict)))
@@ -248,7 +250,7 @@ def test_what_is_declared_belongs_to_the_realm_of_the_ticket(strict: Client, aga
     assert "'/admin'" in close.reply_text and "'/data'" in close.reply_text
 
 
-def test_what_the_broker_and_others_declare_belongs_to_the_first_realm(strict: Client, spec: Server) -> None:
+def test_entities_declared_without_a_ticket_belong_to_the_first_realm(strict: Client, spec: Server) -> None:
     spec.vhost.queues.declare("elsewhere")
     number = ticket(strict)
     strict.call(m.QueueDeclare(ticket=number, queue="elsewhere"), shared.QueueDeclareOk)

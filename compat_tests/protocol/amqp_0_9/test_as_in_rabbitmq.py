@@ -51,7 +51,7 @@ def test_start_is_the_same_to_the_byte(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["0", "unknown"])
-def test_an_out_of_band_transport_that_is_not_there_is_ignored(client: Client, name: str) -> None:
+def test_channel_open_ignores_an_unknown_out_of_band_transport(client: Client, name: str) -> None:
     client.call(m.ChannelOpen(out_of_band=name), m.ChannelOpenOk, 3)
     client.publish(b"in band", routing_key="q", channel=3)
     client.expect_nothing()
@@ -102,7 +102,7 @@ def test_a_client_learns_that_its_queue_is_deleted(client: Client, server: Serve
     assert client.expect(m.BasicCancel).consumer_tag == "tag"
 
 
-def test_a_client_learns_that_it_is_blocked(client: Client, server: Server) -> None:
+def test_blocked_client_gets_connection_blocked_with_the_reason(client: Client, server: Server) -> None:
     client.connection.set_blocked("low on memory")  # type: ignore[union-attr]
     client.publish(b"x")
     assert client.expect(shared.ConnectionBlocked, 0).reason == "low on memory"
@@ -195,7 +195,7 @@ def test_methods_that_0_9_does_not_have_go_in_requests_too(client: Client) -> No
     Requester(client).call(shared.ConfirmSelect(), shared.ConfirmSelectOk)
 
 
-def test_a_content_with_child_contents_is_one_of_0_9(client: Client) -> None:
+def test_message_with_child_contents_is_returned_whole_by_get(client: Client) -> None:
     client.declare("q")
     child = Child(60, b"\0\0", b"inner")
     client.send_content(m.BasicPublish(routing_key="q"), BasicProperties(), b"outer", children=[child])
@@ -218,7 +218,9 @@ def test_a_confirmed_content_has_no_children(client: Client) -> None:
         (shared.ConfirmSelect(), m.DtxSelect(), "the channel is in confirm mode"),
     ],
 )
-def test_a_channel_has_one_mode(client: Client, first: Any, then: Any, text: str) -> None:
+def test_channel_refuses_a_second_transaction_or_confirm_mode(
+    client: Client, first: Any, then: Any, text: str
+) -> None:
     client.send(first)
     client.take_bytes()
     client.send(then)
@@ -294,7 +296,7 @@ def test_messages_go_back_and_forth_between_both_headers(server: Server) -> None
 
 
 @pytest.mark.parametrize("how", ["got", "delivered"])
-def test_a_header_is_sent_whatever_frame_max_the_client_has(server: Server, how: str) -> None:
+def test_content_header_larger_than_the_clients_frame_max_is_sent(server: Server, how: str) -> None:
     publisher, reader = server.client(), server.client(frame_max=8192)
     publisher.declare("q")
     publisher.publish(routing_key="q", headers={"long": "x" * 20_000})

@@ -80,7 +80,9 @@ def test_all_properties_arrive_in_their_order(client: Client) -> None:
 
 @rule("0-9/basic.consume/filter")
 @pytest.mark.parametrize("filter_", [{}, {"anything": 1}])
-def test_a_filter_that_nobody_knows_filters_nothing(client: Client, filter_: dict[str, object]) -> None:
+def test_consumer_with_an_unknown_filter_gets_every_message(
+    client: Client, filter_: dict[str, object]
+) -> None:
     client.declare("q")
     client.fill("q", b"1")
     client.call(m.BasicConsume(queue="q", filter=filter_), m.BasicConsumeOk)
@@ -100,7 +102,7 @@ def test_get_says_how_many_are_left(client: Client) -> None:
 
 @pytest.mark.parametrize("no_ack", [False, True])
 @pytest.mark.letter
-def test_a_consumer_does_not_get_what_its_own_connection_publishes_if_it_says_so(
+def test_consumer_with_no_local_gets_no_message_published_by_its_own_connection(
     server: Server, no_ack: bool
 ) -> None:
     """basic.consume/no-local."""
@@ -115,7 +117,7 @@ def test_a_consumer_does_not_get_what_its_own_connection_publishes_if_it_says_so
 
 
 @pytest.mark.letter
-def test_an_immediate_message_that_nobody_waits_for_comes_back(client: Client) -> None:
+def test_immediate_message_without_a_consumer_is_returned_with_code_313(client: Client) -> None:
     """basic.publish/immediate."""
     client.declare("q")
     client.publish(b"now", routing_key="q", immediate=True)
@@ -173,7 +175,7 @@ def test_a_window_in_octets_applies_to_consumers_that_there_are(client: Client) 
 
 
 @pytest.mark.letter
-def test_a_global_window_is_one_for_the_whole_connection(client: Client) -> None:
+def test_global_prefetch_counts_deliveries_of_all_channels_of_the_connection(client: Client) -> None:
     """basic.qos/global."""
     client.open_channel(2)
     client.declare("q")
@@ -189,13 +191,13 @@ def test_a_global_window_is_one_for_the_whole_connection(client: Client) -> None
 
 @rule("0-9/basic.ack/multiple-01")
 @pytest.mark.parametrize("multiple", [False, True])
-def test_a_tag_that_was_never_delivered_is_not_acknowledged(client: Client, multiple: bool) -> None:
+def test_ack_of_an_unknown_delivery_tag_closes_the_channel_with_406(client: Client, multiple: bool) -> None:
     client.ack(99, multiple=multiple)
     client.expect_channel_close(406)
 
 
 @rule("0-9/basic.reject/requeue-false")
-def test_what_is_rejected_without_requeue_does_not_come_back(client: Client) -> None:
+def test_message_rejected_without_requeue_is_not_redelivered_by_recover(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"1", b"2")
     client.consume("q")
@@ -220,7 +222,7 @@ def test_recover_gives_again_to_the_consumer_that_had_it(server: Server) -> None
     client.expect_nothing()
 
 
-def test_recover_with_requeue_gives_to_anybody(server: Server) -> None:
+def test_recover_with_requeue_redelivers_to_a_consumer_of_another_channel(server: Server) -> None:
     """basic.recover/requeue."""
     client = server.client(channels=2)
     client.declare("q")
@@ -250,7 +252,7 @@ def test_there_is_no_recover_in_a_transaction_to_the_letter(spec: Server) -> Non
     ],
 )
 @pytest.mark.letter
-def test_properties_that_mean_something_are_checked(
+def test_publish_with_invalid_user_id_expiration_or_cc_header_closes_the_channel(
     lenient: Server, properties: dict[str, object], text: str
 ) -> None:
     client = lenient.client()

@@ -22,7 +22,7 @@ def test_a_channel_is_opened_used_and_closed(server: Server) -> None:
 
 @rule("0-9/channel/grammar#only-between")
 @pytest.mark.parametrize("opened", [False, True], ids=["before-open", "after-close"])
-def test_a_channel_that_is_not_open_takes_no_methods(server: Server, opened: bool) -> None:
+def test_method_on_a_closed_channel_closes_the_connection_with_504(server: Server, opened: bool) -> None:
     client = server.client(channels=0)
     if opened:
         client.open_channel()
@@ -44,7 +44,7 @@ def test_every_channel_has_an_id_of_its_own(server: Server) -> None:
 
 
 @rule("0-9/channels/multiple#many", "0-9/channels/multiple#one")
-def test_a_connection_has_many_channels_or_as_few_as_one(server: Server) -> None:
+def test_connection_opens_as_many_channels_as_channel_max_allows(server: Server) -> None:
     many = server.client(channels=100)
     for number in range(1, 101):
         assert many.declare(f"q{number}", channel=number).queue == f"q{number}"
@@ -72,7 +72,7 @@ def test_a_delivery_that_has_begun_is_finished_and_then_there_is_a_pause(server:
 
 @rule("0-9/channel.flow/stops-deliveries#stops", "0-9/channel.flow/stops-deliveries#resumes")
 @pytest.mark.letter
-def test_what_is_recovered_during_a_pause_comes_after_it(server: Server) -> None:
+def test_messages_recovered_while_flow_is_off_are_redelivered_when_flow_is_on(server: Server) -> None:
     client = server.client()
     client.declare("q")
     client.consume("q")
@@ -128,7 +128,7 @@ def test_requests_that_wait_for_no_reply_are_answered_in_their_order(server: Ser
 
 
 @rule("0-9/server-model/wait-for-reply")
-def test_what_follows_a_request_that_fails_is_not_carried_out(server: Server) -> None:
+def test_declare_sent_behind_a_failing_declare_is_discarded(server: Server) -> None:
     client = server.client()
     requests = [m.QueueDeclare(queue="missing", passive=True), m.QueueDeclare(queue="after")]
     client.send_bytes(b"".join(client.method_frame(each) for each in requests))
@@ -138,7 +138,7 @@ def test_what_follows_a_request_that_fails_is_not_carried_out(server: Server) ->
 
 
 @rule("0-9/server-model/distinct-replies")
-def test_what_comes_meanwhile_is_told_from_the_reply(client: Client) -> None:
+def test_delivery_and_declare_ok_both_arrive_after_a_declare(client: Client) -> None:
     client.declare("q")
     client.consume("q")
     client.publish(b"first", routing_key="q")
@@ -150,7 +150,7 @@ def test_what_comes_meanwhile_is_told_from_the_reply(client: Client) -> None:
 @rule("0-9/server-model/optional-classes", "0-9/errors/code-second-digit")
 @pytest.mark.parametrize("class_id", [85, 130, 9999])
 @pytest.mark.letter
-def test_a_class_that_is_not_there_is_refused(client: Client, class_id: int) -> None:
+def test_method_of_an_unknown_class_closes_the_connection_with_540(client: Client, class_id: int) -> None:
     client.send_frame(1, 1, class_id.to_bytes(2, "big") + b"\x00\x0a\x00")
     close = client.expect_connection_close(540)
     assert (close.class_id, close.method_id) == (class_id, 10)

@@ -47,7 +47,7 @@ def test_no_step_comes_before_its_time(server: Server, method: m.ConnectionOpen)
 
 
 @pytest.mark.letter
-def test_the_server_says_who_it_is_in_types_that_every_client_can_read(server: Server) -> None:
+def test_server_properties_name_another_product_than_rabbitmq_in_simple_types(server: Server) -> None:
     """Tests of clients go by the name of the product: what is spoken here is not what RabbitMQ speaks."""
     client = server.connect()
     client.send_bytes(PROTOCOL_HEADER)
@@ -81,13 +81,13 @@ def test_no_frame_is_longer_than_frame_max(server: Server, limit: int) -> None:
 
 
 @rule("0-9/connection.open/capabilities")
-def test_capabilities_that_nobody_knows_change_nothing(server: Server) -> None:
+def test_connection_open_with_unknown_capabilities_succeeds(server: Server) -> None:
     client = tuned(server)
     client.call(m.ConnectionOpen(virtual_host="/", capabilities="foo bar"), m.ConnectionOpenOk, 0)
 
 
 @pytest.mark.letter
-def test_a_wrong_password_ends_the_socket_whatever_the_client_says_it_knows(server: Server) -> None:
+def test_wrong_password_ends_the_socket_without_connection_close(server: Server) -> None:
     """Where the text has no code for it, a close would be RabbitMQ's in 0-9-1."""
     client = server.connect()
     client.send_bytes(PROTOCOL_HEADER)
@@ -100,7 +100,7 @@ def test_a_wrong_password_ends_the_socket_whatever_the_client_says_it_knows(serv
 
 
 @rule("0-9/heartbeat/negotiated")
-def test_heartbeats_come_at_the_interval_that_was_agreed(server: Server) -> None:
+def test_broker_sends_heartbeats_at_the_negotiated_interval_only_if_it_is_not_zero(server: Server) -> None:
     client = server.client(heartbeat=1)
     server.advance(1.1)
     assert {(frame.type, frame.channel) for frame in client.inbox} == {(8, 0)}

@@ -16,7 +16,7 @@ rule = pytest.mark.rule
 @rule("0-9/basic.consume/consumer-tag-01")
 @pytest.mark.parametrize("channel", [1, 2])
 @pytest.mark.letter
-def test_a_connection_has_one_consumer_of_a_name(server: Server, channel: int) -> None:
+def test_duplicate_consumer_tag_on_a_connection_closes_it_with_530(server: Server, channel: int) -> None:
     client = server.client(channels=2)
     client.declare("q")
     client.consume("q", "t")
@@ -72,7 +72,9 @@ def test_names_of_queues_have_digits_letters_and_underscores(client: Client, nam
 @rule("0-9/domain.no-ack/auto-ack")
 @rule("0-9/basic/09")
 @rule("0-9/server-model/ack-removes#delivery")
-def test_without_acknowledgements_what_was_delivered_is_gone(connect: Callable[..., Client]) -> None:
+def test_messages_delivered_with_no_ack_are_not_requeued_after_connection_loss(
+    connect: Callable[..., Client],
+) -> None:
     client = connect()
     client.declare("q")
     client.fill("q", b"1", b"2")
@@ -84,7 +86,7 @@ def test_without_acknowledgements_what_was_delivered_is_gone(connect: Callable[.
 
 @rule("0-9/basic/10")
 @rule("0-9/server-model/ack-removes#acknowledgement")
-def test_with_acknowledgements_what_was_not_acknowledged_comes_again(connect: Callable[..., Client]) -> None:
+def test_unacknowledged_messages_are_requeued_after_connection_loss(connect: Callable[..., Client]) -> None:
     client = connect()
     client.declare("q")
     client.fill("q", b"1", b"2", b"3", b"4")

@@ -57,7 +57,7 @@ def test_an_identifier_is_any_bytes(server: Server) -> None:
 
 
 @rule("0-9/dtx.start/starts")
-def test_a_rollback_drops_publishes_and_gives_back_what_was_acked(server: Server) -> None:
+def test_branch_rollback_drops_publishes_and_requeues_acked_messages(server: Server) -> None:
     setup = server.client()
     setup.declare("q")
     setup.fill("q", b"basic")
@@ -153,7 +153,7 @@ def test_a_channel_that_ends_otherwise_has_failed(server: Server, end: Callable[
     assert server.client().count("q") == 0
 
 
-def test_what_is_prepared_survives_a_restart(server: Server) -> None:
+def test_persistent_publishes_of_a_prepared_branch_survive_a_crash(server: Server) -> None:
     client = server.client()
     client.declare("q", durable=True)
     begin(client)
@@ -189,7 +189,7 @@ def test_several_channels_have_branches_of_their_own(server: Server) -> None:
     assert client.empty("q") == [b"2"]
 
 
-def test_who_has_gone_gets_nothing_back(server: Server) -> None:
+def test_unroutable_file_committed_after_channel_close_is_not_returned(server: Server) -> None:
     client = started(server)
     stage_file(client, b"1")
     client.send(m.FilePublish(routing_key="nobody", identifier="f", mandatory=True))
@@ -266,7 +266,7 @@ def test_an_identifier_in_use(server: Server) -> None:
     begin(other)
 
 
-def test_a_channel_has_one_kind_of_transactions(server: Server) -> None:
+def test_channel_refuses_tx_and_dtx_together(server: Server) -> None:
     client = server.client(channels=2)
     client.call(m.TxSelect(), shared.TxSelectOk)
     client.send(m.DtxSelect())
@@ -278,7 +278,7 @@ def test_a_channel_has_one_kind_of_transactions(server: Server) -> None:
         client.open_channel(2)
 
 
-def test_a_broken_off_branch_is_known_until_somebody_decides(server: Server) -> None:
+def test_branch_of_a_lost_connection_is_known_until_rollback(server: Server) -> None:
     started(server).drop()
     branches = server.vhost.branches
     assert len(branches) == 1

@@ -32,7 +32,7 @@ def test_close_is_answered_with_close_ok(client: Client) -> None:
 
 
 @rule("0-9/errors/close-ok-answer")
-def test_a_close_that_says_nothing_is_one_too(client: Client) -> None:
+def test_close_with_blank_fields_is_answered_with_close_ok(client: Client) -> None:
     """Clients in the field leave all its fields blank."""
     client.call(m.ChannelClose(), m.ChannelCloseOk)
     client.call(m.ConnectionClose(), m.ConnectionCloseOk, 0)
@@ -40,7 +40,7 @@ def test_a_close_that_says_nothing_is_one_too(client: Client) -> None:
 
 @rule("0-9/errors/fail-fast#channel", "0-9/errors/fail-fast#connection")
 @pytest.mark.letter
-def test_nothing_goes_on_where_an_error_has_been(client: Client) -> None:
+def test_methods_behind_a_channel_or_connection_error_are_discarded(client: Client) -> None:
     client.send(CHANNEL_ERROR)
     client.send(m.QueueDeclare(queue="never"))
     client.publish(routing_key="never")
@@ -58,7 +58,7 @@ def test_nothing_goes_on_where_an_error_has_been(client: Client) -> None:
 @rule("0-9/connection.close/stability")
 @pytest.mark.parametrize("close", [m.ConnectionClose(reply_code=200), m.ConnectionCloseOk()])
 @pytest.mark.letter
-def test_a_connection_that_closes_hears_nothing_but_the_answer(
+def test_closing_connection_discards_all_methods_except_close_and_close_ok(
     client: Client, close: m.ConnectionClose
 ) -> None:
     client.send(CONNECTION_ERROR)
@@ -75,7 +75,7 @@ def test_a_connection_that_closes_hears_nothing_but_the_answer(
 
 @rule("0-9/channel.close/stability")
 @pytest.mark.parametrize("close", [m.ChannelClose(reply_code=200), None], ids=["crossed", "answered"])
-def test_a_channel_that_closes_hears_nothing_but_the_answer(
+def test_closing_channel_discards_all_methods_except_close_and_close_ok(
     client: Client, close: m.ChannelClose | None
 ) -> None:
     client.send(CHANNEL_ERROR)
@@ -116,7 +116,7 @@ def test_there_is_no_code_for_unexpected_frames() -> None:
     ],
     ids=["declare", "consume", "open", "type"],
 )
-def test_the_first_digit_tells_what_may_succeed_later(
+def test_channel_error_has_a_4xx_code_and_connection_error_a_5xx_code(
     spec: Server, method: m.Method, code: int, channel: int
 ) -> None:
     """4 ends a channel, and the same may succeed when somebody else has done something; 5 needs a person."""

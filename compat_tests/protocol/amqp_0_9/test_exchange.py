@@ -148,14 +148,14 @@ def test_an_exchange_that_no_queue_uses_any_more_is_deleted(client: Client) -> N
 
 @rule("0-9/exchange.declare/internal")
 @rule("0-9/basic.publish/exchange-02")
-def test_an_internal_exchange_takes_nothing_from_publishers(client: Client) -> None:
+def test_publish_to_an_internal_exchange_closes_the_channel_with_403(client: Client) -> None:
     declare(client, internal=True)
     client.publish(exchange="x")
     client.expect_channel_close(403)
 
 
 @rule("0-9/exchange.declare/passive")
-def test_a_passive_declare_creates_nothing(client: Client) -> None:
+def test_passive_declare_of_a_missing_exchange_does_not_create_it(client: Client) -> None:
     for _ in range(2):
         client.send(m.ExchangeDeclare(exchange="x", type="direct", passive=True))
         client.expect_channel_close(404)
@@ -181,7 +181,7 @@ def test_an_exchange_in_use_is_kept_where_the_client_says_so(client: Client) -> 
 
 
 @rule("0-9/basic.publish/missing-exchange")
-def test_nothing_is_published_to_an_exchange_that_is_not_there(client: Client) -> None:
+def test_publish_to_a_missing_exchange_closes_the_channel_with_404(client: Client) -> None:
     client.publish(exchange="missing")
     client.expect_channel_close(404)
 
@@ -216,7 +216,7 @@ def test_an_unknown_type_ends_the_connection(server: Server, kind: str) -> None:
 @rule("0-9/exchange.delete/exchange-exists")
 @pytest.mark.parametrize("if_unused", [False, True])
 @pytest.mark.letter
-def test_an_exchange_that_is_not_there_is_not_deleted(client: Client, if_unused: bool) -> None:
+def test_delete_of_a_missing_exchange_closes_the_channel_with_404(client: Client, if_unused: bool) -> None:
     client.send(m.ExchangeDelete(exchange="missing", if_unused=if_unused))
     client.expect_channel_close(404)
 
@@ -248,7 +248,9 @@ def test_an_exchange_that_is_not_there_is_not_deleted(client: Client, if_unused:
         ({"exchange": "", "routing_key": "other"}, 5),
     ],
 )
-def test_bound_says_what_lacks(client: Client, asked: dict[str, str], code: int) -> None:
+def test_exchange_bound_answers_with_the_code_for_the_missing_part(
+    client: Client, asked: dict[str, str], code: int
+) -> None:
     declare(client)
     declare(client, "empty")
     client.declare("q")

@@ -36,7 +36,9 @@ PROPERTIES: dict[str, Any] = {
 
 
 @rule("0-9/file/grammar", "0-9/file/properties")
-def test_a_file_goes_from_one_client_to_another(client: Client, server: Server) -> None:
+def test_published_file_is_delivered_with_body_and_properties_and_is_acked(
+    client: Client, server: Server
+) -> None:
     client.declare("q")
     client.call(m.FileQos(prefetch_count=10), m.FileQosOk)
     assert open_file(client, 4) == 0
@@ -56,7 +58,7 @@ def test_a_file_goes_from_one_client_to_another(client: Client, server: Server) 
 
 
 @rule("0-9/file.open/identifier-unique")
-def test_an_identifier_belongs_to_one_message(server: Server) -> None:
+def test_each_file_keeps_its_own_unique_identifier(server: Server) -> None:
     client = server.client()
     for queue in ("q", "other"):
         client.declare(queue)
@@ -162,7 +164,7 @@ def test_an_empty_tag_is_replaced_and_told(client: Client) -> None:
 
 
 @rule("0-9/file.consume/queue-01")
-def test_a_blank_queue_is_the_one_declared_last(server: Server) -> None:
+def test_file_consume_with_blank_queue_uses_the_last_declared_queue(server: Server) -> None:
     client = server.client()
     client.declare("q")
     consume(client, "")
@@ -212,7 +214,7 @@ def test_a_queue_that_there_is_not(client: Client) -> None:
 
 
 @rule("0-9/file.consume/no-local")
-def test_no_local_keeps_out_what_the_connection_published(server: Server) -> None:
+def test_file_consumer_with_no_local_gets_no_files_of_its_own_connection(server: Server) -> None:
     client, other = server.client(channels=2), server.client()
     client.declare("q")
     consume(client, no_local=True)
@@ -245,7 +247,7 @@ def test_many_consumers_take_turns(server: Server) -> None:
 
 
 @rule("0-9/file.cancel/stops#stops", "0-9/file.cancel/stops#delivered", "0-9/file.cancel-ok/tag")
-def test_cancel_ends_deliveries_and_leaves_what_was_delivered(client: Client) -> None:
+def test_file_cancel_stops_deliveries_and_delivered_files_can_still_be_acked(client: Client) -> None:
     client.declare("q")
     publish_file(client, b"1")
     consume(client)
@@ -261,7 +263,7 @@ def test_cancel_ends_deliveries_and_leaves_what_was_delivered(client: Client) ->
 
 
 @rule("0-9/file.cancel/stops#stops")
-def test_what_is_under_way_to_a_cancelled_consumer_goes_back(client: Client) -> None:
+def test_file_in_staging_is_requeued_when_its_consumer_is_cancelled(client: Client) -> None:
     client.declare("q")
     for body in (b"1", b"2"):
         publish_file(client, body)
@@ -278,7 +280,7 @@ def test_what_is_under_way_to_a_cancelled_consumer_goes_back(client: Client) -> 
     assert (file.body, file.deliver.redelivered, file.opened.identifier) == (b"1", False, opened.identifier)
 
 
-def test_a_tag_that_is_none_of_the_class_is_confirmed_and_nothing_else(client: Client) -> None:
+def test_file_cancel_of_a_tag_of_another_class_is_confirmed_without_effect(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
     client.call(m.StreamConsume(queue="q", consumer_tag="s"), m.StreamConsumeOk)
@@ -323,7 +325,7 @@ def test_no_more_files_are_sent_than_the_window_allows(client: Client) -> None:
 
 
 @rule("0-9/file.qos-ok/confirm#confirms", "0-9/file.qos-ok/confirm#holds")
-def test_a_new_window_holds_for_consumers_that_are_there_and_counts_what_they_have(client: Client) -> None:
+def test_new_file_prefetch_applies_to_existing_consumers_and_their_unacked_files(client: Client) -> None:
     client.declare("q")
     consume(client)
     for body in (b"1", b"2"):
@@ -347,7 +349,7 @@ def test_a_new_window_holds_for_consumers_that_are_there_and_counts_what_they_ha
 
 
 @rule("0-9/file.qos/prefetch-size#fits")
-def test_the_window_limits_octets_unless_nothing_is_there(client: Client) -> None:
+def test_file_prefetch_size_limits_octets_except_for_a_first_large_file(client: Client) -> None:
     client.declare("q")
     client.call(m.FileQos(prefetch_size=5), m.FileQosOk)
     consume(client)
@@ -431,7 +433,7 @@ def test_a_global_window_stands_beside_that_of_a_channel(server: Server) -> None
 
 
 @rule("0-9/file.qos/global")
-def test_a_channel_that_closes_gives_back_what_it_had_of_a_global_window(server: Server) -> None:
+def test_closed_channel_frees_its_share_of_the_global_file_prefetch(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")
     client.declare("r")
@@ -454,7 +456,7 @@ def test_a_channel_that_closes_gives_back_what_it_had_of_a_global_window(server:
 
 
 @pytest.mark.letter
-def test_a_client_that_wants_nothing_for_now_is_sent_nothing(client: Client) -> None:
+def test_files_are_not_delivered_while_channel_flow_is_off(client: Client) -> None:
     client.declare("q")
     consume(client)
     client.call(shared.ChannelFlow(active=False), shared.ChannelFlowOk)
@@ -474,7 +476,7 @@ def test_a_window_of_a_channel_is_no_other_channels(server: Server) -> None:
     assert bodies(client, channel=2) == [b"1", b"2"]
 
 
-def test_a_window_of_another_class_is_none_for_files(client: Client) -> None:
+def test_prefetch_of_basic_or_stream_class_does_not_limit_files(client: Client) -> None:
     client.declare("q")
     client.call(m.BasicQos(prefetch_count=1), m.BasicQosOk)
     client.call(m.StreamQos(prefetch_count=1), m.StreamQosOk)
@@ -485,7 +487,7 @@ def test_a_window_of_another_class_is_none_for_files(client: Client) -> None:
 
 
 @rule("0-9/file.deliver/fields")
-def test_what_deliver_says(client: Client) -> None:
+def test_file_deliver_has_consumer_tag_delivery_tag_source_and_redelivered_flag(client: Client) -> None:
     client.declare("q")
     client.bind("q", "amq.direct", "k")
     for body in (b"1", b"2"):

@@ -34,7 +34,7 @@ def three(client: Client) -> list[int]:
 
 
 @rule("0-9/file.ack/semantics#single", "0-9/file/04#explicit")
-def test_a_single_ack_covers_one_file(client: Client, three: list[int]) -> None:
+def test_file_ack_without_multiple_removes_exactly_one_file(client: Client, three: list[int]) -> None:
     client.send(m.FileAck(delivery_tag=three[1]))
     assert left(client) == 2
 
@@ -55,7 +55,9 @@ def test_tag_0_covers_all(client: Client, three: list[int]) -> None:
 
 @rule("0-9/file.ack/multiple-01")
 @pytest.mark.parametrize("multiple", [False, True])
-def test_only_what_was_delivered_can_be_acked(client: Client, three: list[int], multiple: bool) -> None:
+def test_file_ack_of_an_unknown_delivery_tag_closes_the_channel_with_406(
+    client: Client, three: list[int], multiple: bool
+) -> None:
     client.send(m.FileAck(delivery_tag=99, multiple=multiple))
     client.expect_channel_close(406)
     client.open_channel()
@@ -64,13 +66,15 @@ def test_only_what_was_delivered_can_be_acked(client: Client, three: list[int], 
 
 @rule("0-9/file.ack/multiple-01")
 @pytest.mark.parametrize("method", [m.FileAck(delivery_tag=0), m.FileReject(delivery_tag=0)])
-def test_tag_0_alone_is_none(client: Client, three: list[int], method: m.FileAck) -> None:
+def test_file_ack_or_reject_of_tag_0_without_multiple_is_refused_with_406(
+    client: Client, three: list[int], method: m.FileAck
+) -> None:
     client.send(method)
     client.expect_channel_close(406)
 
 
 @rule("0-9/file.deliver/staged-first", "0-9/file.ack/multiple-01")
-def test_what_is_still_being_staged_has_no_tag(client: Client) -> None:
+def test_multiple_ack_does_not_cover_a_file_in_staging(client: Client) -> None:
     client.declare("q")
     for body in (b"1", b"2"):
         publish_file(client, body)
@@ -86,7 +90,7 @@ def test_what_is_still_being_staged_has_no_tag(client: Client) -> None:
     client.expect_nothing()
 
 
-def test_no_class_settles_what_is_anothers(client: Client) -> None:
+def test_basic_ack_does_not_acknowledge_deliveries_of_class_file(client: Client) -> None:
     client.declare("q")
     publish_file(client, b"file")
     client.fill("q", b"basic")
@@ -103,7 +107,9 @@ def test_no_class_settles_what_is_anothers(client: Client) -> None:
     client.expect_channel_close(406)
 
 
-def test_who_looks_at_a_file_sees_that_it_is_one(client: Client, three: list[int]) -> None:
+def test_views_of_queued_and_unacked_messages_show_content_class_file(
+    client: Client, three: list[int]
+) -> None:
     client.fill("q", b"basic")
     virtual_host = client.server.vhost
     (waiting,) = [queued_view(each, 0) for each in virtual_host.queues["q"].ready]
@@ -114,7 +120,7 @@ def test_who_looks_at_a_file_sees_that_it_is_one(client: Client, three: list[int
     assert "content_class='file'" in repr(held[0])
 
 
-def test_who_looks_at_the_channel_sees_what_it_holds(client: Client, three: list[int]) -> None:
+def test_channel_view_counts_unacked_files_and_messages(client: Client, three: list[int]) -> None:
     client.fill("q", b"basic")
     client.consume("q", "b")
 
@@ -128,7 +134,7 @@ def test_who_looks_at_the_channel_sees_what_it_holds(client: Client, three: list
 
 
 @rule("0-9/file.reject/01", "0-9/file.reject/02#dead-lettered")
-def test_what_is_rejected_is_gone_or_dead_lettered(client: Client) -> None:
+def test_rejected_file_is_dead_lettered_with_its_properties(client: Client) -> None:
     client.declare("dead")
     client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
     publish_file(client, b"body", filename="f")
@@ -143,7 +149,7 @@ def test_what_is_rejected_is_gone_or_dead_lettered(client: Client) -> None:
 
 
 @rule("0-9/file.reject/02#discarded")
-def test_what_is_rejected_is_discarded_where_the_queue_says_nothing(client: Client) -> None:
+def test_rejected_file_is_discarded_without_a_dead_letter_exchange(client: Client) -> None:
     client.declare("q")
     publish_file(client, b"body")
     consume(client)
@@ -154,7 +160,7 @@ def test_what_is_rejected_is_discarded_where_the_queue_says_nothing(client: Clie
 
 
 @rule("0-9/file.reject/requeue-01")
-def test_the_channel_does_not_get_again_what_it_has_rejected(server: Server) -> None:
+def test_file_rejected_with_requeue_is_redelivered_to_another_channel_only(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")
     publish_file(client, b"body")
@@ -182,7 +188,7 @@ def test_a_file_that_comes_back_too_often_dies(spec: Server) -> None:
     assert client.count("q") == 0
 
 
-def test_what_was_not_acked_goes_back_with_its_channel(server: Server) -> None:
+def test_unacked_files_are_requeued_in_order_when_their_channel_closes(server: Server) -> None:
     client = server.client()
     client.declare("q")
     for body in (b"1", b"2"):
@@ -200,7 +206,7 @@ def test_what_was_not_acked_goes_back_with_its_channel(server: Server) -> None:
     ]
 
 
-def test_a_channel_that_closes_gets_nothing_back(client: Client) -> None:
+def test_requeued_files_are_not_redelivered_to_the_closing_channel(client: Client) -> None:
     client.declare("q")
     for body in (b"1", b"2"):
         publish_file(client, body)
@@ -216,7 +222,9 @@ def test_a_channel_that_closes_gets_nothing_back(client: Client) -> None:
     assert bodies(client) == [b"1", b"2"]
 
 
-def test_whoever_watches_is_told_that_files_go_back(server: Server, client: Client, three: list[int]) -> None:
+def test_tap_reports_each_file_requeued_by_channel_close(
+    server: Server, client: Client, three: list[int]
+) -> None:
     told: list[tuple[str, int]] = []
 
     class Onlooker(QuietTap):

@@ -25,7 +25,7 @@ rule = pytest.mark.rule
 
 
 @rule("0-9/file.publish/staged", "0-9/file.publish/exchange-01")
-def test_publish_names_what_was_staged(client: Client) -> None:
+def test_file_publish_sends_the_staged_content_of_its_identifier(client: Client) -> None:
     client.declare("q")
     stage_file(client, b"1", "a")
     stage_file(client, b"2", "b")
@@ -35,7 +35,7 @@ def test_publish_names_what_was_staged(client: Client) -> None:
     assert bodies(client) == [b"2"]
 
 
-def test_what_was_published_is_staged_no_longer(client: Client) -> None:
+def test_second_publish_of_a_published_file_identifier_closes_the_channel_with_404(client: Client) -> None:
     client.declare("q")
     publish_file(client, b"1")
     publish(client, identifier="published")
@@ -57,7 +57,7 @@ def test_publish_may_come_before_the_content(client: Client) -> None:
 
 
 @rule("0-9/file.publish/asynchronous")
-def test_a_publish_whose_content_never_came_never_happens(server: Server) -> None:
+def test_file_publish_is_dropped_when_its_channel_closes_before_the_content(server: Server) -> None:
     client = server.client()
     client.declare("q")
     open_file(client, 4)
@@ -70,7 +70,7 @@ def test_a_publish_whose_content_never_came_never_happens(server: Server) -> Non
 
 
 @rule("0-9/file.publish/unknown-identifier")
-def test_an_identifier_that_was_never_opened(client: Client) -> None:
+def test_file_publish_of_an_unknown_identifier_closes_the_channel_with_404(client: Client) -> None:
     client.declare("q")
     publish(client)
     client.expect_channel_close(404)
@@ -83,7 +83,7 @@ def test_an_exchange_that_there_is_not(client: Client) -> None:
     client.expect_channel_close(404)
 
 
-def test_an_exchange_that_has_gone_since_takes_nothing(client: Client) -> None:
+def test_mandatory_file_is_returned_when_its_exchange_was_deleted_before_the_content(client: Client) -> None:
     client.call(shared.ExchangeDeclare(exchange="x", type="fanout"), shared.ExchangeDeclareOk)
     open_file(client, 4)
     publish(client, exchange="x", mandatory=True)
@@ -112,7 +112,7 @@ def test_every_exchange_takes_files(client: Client, kind: str) -> None:
     assert bodies(client) == ([b"body", b"other"] if kind == "fanout" else [b"body"])
 
 
-def test_who_may_not_write_there(lenient: Server) -> None:
+def test_file_publish_without_write_permission_closes_the_channel_with_403(lenient: Server) -> None:
     lenient.state.access.add(User("ann", "pw", (), {"/": Permission("", "mine", "")}))
     client = lenient.client(user="ann", password="pw")
     stage_file(client, b"body")
@@ -128,7 +128,9 @@ def test_who_may_not_write_there(lenient: Server) -> None:
     "0-9/file.return/content#content",
 )
 @pytest.mark.parametrize(("key", "flag", "code"), [("nobody", "mandatory", 312), ("q", "immediate", 313)])
-def test_what_comes_back(client: Client, key: str, flag: str, code: int) -> None:
+def test_undeliverable_mandatory_or_immediate_file_is_returned_whole(
+    client: Client, key: str, flag: str, code: int
+) -> None:
     client.declare("q")
     stage_file(client, b"body", filename="f", headers={"n": 5})
     publish(client, key, **{flag: True})
@@ -142,7 +144,7 @@ def test_what_comes_back(client: Client, key: str, flag: str, code: int) -> None
 
 
 @rule("0-9/file.publish/immediate-01")
-def test_an_immediate_file_goes_to_who_is_ready_for_files(client: Client) -> None:
+def test_immediate_file_is_delivered_only_to_a_file_consumer(client: Client) -> None:
     client.declare("q")
     client.consume("q", "basic")
     stage_file(client, b"1")

@@ -74,7 +74,7 @@ def test_a_content_of_another_size_than_announced(client: Client, body: bytes) -
 
 
 @rule("0-9/file.open/size-hint")
-def test_a_content_that_is_too_large_is_refused_at_once(client: Client) -> None:
+def test_file_open_with_a_size_over_the_limit_closes_the_channel_with_311(client: Client) -> None:
     largest = client.server.state.personality.largest_message
     if not largest:
         pytest.skip("this personality takes contents of any size")
@@ -86,7 +86,9 @@ def test_a_content_that_is_too_large_is_refused_at_once(client: Client) -> None:
 
 @rule("0-9/file.open-ok/expects-stage")
 @pytest.mark.parametrize("method", [m.FileStage(), m.FileOpenOk()], ids=["stage", "open-ok"])
-def test_what_answers_nothing_ends_the_connection(client: Client, method: m.FileStage | m.FileOpenOk) -> None:
+def test_stage_or_open_ok_without_an_open_closes_the_connection_with_503(
+    client: Client, method: m.FileStage | m.FileOpenOk
+) -> None:
     if isinstance(method, m.FileStage):
         client.send_content(method, FileProperties(), b"")
     else:
@@ -94,7 +96,7 @@ def test_what_answers_nothing_ends_the_connection(client: Client, method: m.File
     client.expect_connection_close(503)
 
 
-def test_too_many_contents_that_nobody_publishes(client: Client) -> None:
+def test_file_open_beyond_1000_unpublished_contents_closes_the_connection_with_506(client: Client) -> None:
     for number in range(1000):
         open_file(client, 1, str(number))
     open_file(client, 1, "999")
@@ -104,7 +106,7 @@ def test_too_many_contents_that_nobody_publishes(client: Client) -> None:
 
 @rule("0-9/file.open-ok/staged-size#held")
 @rule("0-9/file.open/restart", "0-9/file.open-ok/staged-size-01")
-def test_an_identifier_that_is_opened_again_goes_on(client: Client) -> None:
+def test_file_open_of_a_staged_identifier_answers_the_size_already_staged(client: Client) -> None:
     client.declare("q")
     stage_file(client, b"body", filename="old")
     assert open_file(client, 4) == 4
@@ -148,7 +150,7 @@ def test_a_stage_that_breaks_off_is_gone_on_with(server: Server, how: str) -> No
 
 
 @rule("0-9/file.open/restart")
-def test_what_one_channel_has_staged_another_goes_on_with_once_it_has_closed(server: Server) -> None:
+def test_staged_content_of_a_closed_channel_can_be_published_on_another_channel(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")
     stage_file(client, b"body")
@@ -163,7 +165,7 @@ def test_what_one_channel_has_staged_another_goes_on_with_once_it_has_closed(ser
 
 
 @rule("0-9/file.open/restart")
-def test_what_was_staged_whole_can_be_published_later(server: Server) -> None:
+def test_fully_staged_file_can_be_published_after_reconnect(server: Server) -> None:
     client = server.client()
     stage_file(client, b"body")
     client.drop()
@@ -182,7 +184,7 @@ def test_identifiers_are_each_users_own(server: Server) -> None:
     assert open_file(other, 4) == 0
 
 
-def test_a_restart_forgets_what_was_half_staged(server: Server) -> None:
+def test_restart_drops_staged_unpublished_files(server: Server) -> None:
     client = server.client()
     stage_file(client, b"body")
     server.restart()
@@ -190,7 +192,7 @@ def test_a_restart_forgets_what_was_half_staged(server: Server) -> None:
 
 
 @rule("0-9/content/child-contents")
-def test_what_a_content_holds_is_staged_with_it(client: Client) -> None:
+def test_child_contents_of_a_staged_file_are_delivered_with_it(client: Client) -> None:
     inner = Child(60, b"\0\0", b"inner", (Child(70, b"\0\0", b"innermost"),))
     client.declare("q")
     open_file(client, 4)
@@ -219,7 +221,7 @@ def test_a_header_of_another_class_ends_the_connection(client: Client) -> None:
     "0-9/file.open-ok/expects-stage",
 )
 @rule("0-9/file.deliver/asynchronous")
-def test_the_broker_opens_one_file_after_the_other(client: Client) -> None:
+def test_broker_opens_the_next_file_only_after_the_first_is_delivered(client: Client) -> None:
     client.declare("q")
     for body in (b"1", b"22"):
         publish_file(client, body)
@@ -235,7 +237,7 @@ def test_the_broker_opens_one_file_after_the_other(client: Client) -> None:
 
 
 @rule("0-9/file.open-ok/staged-size-01")
-def test_the_broker_sends_what_the_client_has_not(client: Client) -> None:
+def test_broker_stages_only_the_octets_that_the_client_does_not_hold(client: Client) -> None:
     client.declare("q")
     publish_file(client, b"0123456789")
     consume(client)
@@ -254,7 +256,7 @@ def test_the_client_cannot_have_more_of_a_file_than_there_is(client: Client) -> 
 
 
 @rule("0-9/file.open/restart")
-def test_a_file_that_is_staged_again_has_the_same_identifier(server: Server) -> None:
+def test_redelivered_file_is_staged_again_under_the_same_identifier(server: Server) -> None:
     client = server.client()
     client.declare("q")
     publish_file(client, b"0123456789")
@@ -308,7 +310,7 @@ def test_files_go_to_clients_of_0_10_and_come_from_them(server: Server) -> None:
     assert (back.body, back.properties.filename, back.properties.reply_to) == (b"back", "back.txt", "answers")
 
 
-def test_what_is_half_staged_over_one_protocol_is_gone_on_with_over_the_other(server: Server) -> None:
+def test_file_partly_staged_over_0_9_is_completed_over_0_10(server: Server) -> None:
     client = server.client()
     open_file(client, 10)
     begin_stage(client, b"0123", 10)

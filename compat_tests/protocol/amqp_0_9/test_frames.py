@@ -14,7 +14,7 @@ rule = pytest.mark.rule
 
 @rule("0-9/frame/channel-global#connection", "0-9/frame/channel-global#others")
 @pytest.mark.letter
-def test_what_concerns_the_connection_comes_on_channel_0_and_the_rest_on_its_channel(server: Server) -> None:
+def test_connection_methods_come_on_channel_0_and_other_frames_on_their_own_channel(server: Server) -> None:
     client = server.connect()
     client.send_bytes(PROTOCOL_HEADER)
     client.login()
@@ -43,7 +43,7 @@ def test_the_context_of_a_method_is_looked_at_before_its_arguments(client: Clien
 
 
 @rule("0-9/frame/method-processing#arguments")
-def test_the_arguments_of_a_method_are_looked_at_before_it_is_carried_out(client: Client) -> None:
+def test_queue_declare_with_an_invalid_argument_creates_no_queue(client: Client) -> None:
     client.send(m.QueueDeclare(queue="q", arguments={"x-expires": -1}))
     client.expect_channel_close(406)
     client.open_channel()
@@ -52,14 +52,14 @@ def test_the_arguments_of_a_method_are_looked_at_before_it_is_carried_out(client
 
 
 @rule("0-9/frame/method-processing#unpacked")
-def test_a_method_is_unpacked_before_it_is_carried_out(client: Client) -> None:
+def test_method_with_truncated_arguments_closes_the_connection_with_501(client: Client) -> None:
     client.send_frame(1, 1, arguments(50, 10, b"\0\0", b"\x05q"))
     client.expect_connection_close(501)
 
 
 @rule("0-9/frame/undeliverable-size", "0-9/frame/oversized-send#header")
 @pytest.mark.letter
-def test_who_cannot_be_sent_a_header_loses_the_connection_and_is_told_why(server: Server) -> None:
+def test_consumer_is_closed_with_501_when_a_content_header_exceeds_its_frame_max(server: Server) -> None:
     publisher, reader = server.client(), server.client(frame_max=4096)
     publisher.declare("q")
     publisher.publish(routing_key="q", headers={"long": "x" * 8000})
@@ -74,7 +74,9 @@ def test_who_cannot_be_sent_a_header_loses_the_connection_and_is_told_why(server
 @rule("0-9/frame/undeliverable-size", "0-9/frame/oversized-send#header")
 @pytest.mark.parametrize("how", ["got", "returned"])
 @pytest.mark.letter
-def test_what_is_asked_for_or_returned_has_to_fit_too(server: Server, how: str) -> None:
+def test_got_message_with_too_large_header_closes_with_501_and_returned_one_fits(
+    server: Server, how: str
+) -> None:
     publisher, reader = server.client(), server.client(frame_max=4096)
     publisher.declare("q")
     if how == "got":
@@ -94,7 +96,7 @@ def test_what_is_asked_for_or_returned_has_to_fit_too(server: Server, how: str) 
 
 @rule("0-9/frame/undeliverable-size")
 @pytest.mark.letter
-def test_others_get_what_does_not_fit(server: Server) -> None:
+def test_message_too_large_for_one_consumers_frame_max_goes_to_another_consumer(server: Server) -> None:
     publisher, small, large = server.client(), server.client(frame_max=4096), server.client()
     publisher.declare("q")
     small.consume("q")

@@ -25,7 +25,7 @@ def test_a_message_does_not_keep_the_channel_that_would_not_have_it(server: Serv
     assert server.client().get("q") is not None
 
 
-def test_what_is_kept_of_an_interrupted_channel_does_not_keep_it(server: Server) -> None:
+def test_record_of_an_interrupted_channel_does_not_keep_the_channel_object_alive(server: Server) -> None:
     ignore_older_objects()
     client = server.client()
     client.declare("q")

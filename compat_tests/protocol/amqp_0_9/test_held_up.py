@@ -23,7 +23,9 @@ def client(server: Server) -> Client:
 
 @pytest.mark.parametrize("arguments", [{"x-max-length": 1}, {"x-max-length-bytes": 100}], ids=str)
 @pytest.mark.letter
-def test_what_is_behind_it_goes_at_once(client: Client, arguments: dict[str, int]) -> None:
+def test_small_message_is_delivered_when_it_pushes_a_too_large_message_out_of_the_queue(
+    client: Client, arguments: dict[str, int]
+) -> None:
     client.declare("q", arguments=arguments)
     client.consume("q")
     client.publish(LARGE, routing_key="q")

@@ -51,7 +51,7 @@ def transfer(routing_key: str = "q", body: bytes = b"body", **fields: Any) -> m.
 @rule("0-9/message/request-frames")
 @rule("0-9/message/symmetric")
 @rule("0-9/message.transfer/routing")
-def test_what_is_published_by_transfer_comes_by_transfer(requester: Requester) -> None:
+def test_message_published_by_transfer_is_delivered_by_transfer(requester: Requester) -> None:
     requester.consume("q", "d")
     requester.ask(transfer())
     got = requester.transfer().method
@@ -96,7 +96,7 @@ def test_replies_do_not_come_in_requests(requester: Requester, reply: Any) -> No
 
 
 @rule("0-9/message/grammar")
-def test_each_method_is_answered_by_what_the_grammar_says(requester: Requester) -> None:
+def test_each_request_of_class_message_gets_the_response_method_of_the_grammar(requester: Requester) -> None:
     requester.call(m.MessageQos(prefetch_count=5), m.MessageOk)
     requester.call(m.MessageGet(queue="q", destination="g"), m.MessageEmpty)
     requester.call(transfer(), m.MessageOk)
@@ -149,7 +149,7 @@ def test_ok_and_empty_have_no_fields(requester: Requester) -> None:
 
 @rule("0-9/message.transfer/fields")
 @rule("0-9/message.transfer/headers-kept")
-def test_a_message_keeps_what_its_publisher_says_of_it(requester: Requester) -> None:
+def test_transfer_keeps_all_fields_set_by_its_publisher(requester: Requester) -> None:
     requester.publish("q", b"body", **FULL)
     asked = requester.get("q")
     assert asked is not None
@@ -170,7 +170,7 @@ def test_headers_keep_their_types(lenient: Server) -> None:
     assert client.take_bytes().count(table) == 1
 
 
-def test_a_message_of_nothing_arrives(requester: Requester) -> None:
+def test_message_with_empty_body_and_no_headers_is_delivered(requester: Requester) -> None:
     requester.publish("q", b"")
     asked = requester.get("q")
     assert asked is not None
@@ -267,7 +267,7 @@ def test_a_destination_that_the_user_may_not_write_to_closes_the_channel(lenient
     requester.client.expect_channel_close(403)
 
 
-def test_the_routing_key_for_a_topic_exchange_must_be_one_that_the_user_may_use(lenient: Server) -> None:
+def test_transfer_to_a_topic_exchange_is_refused_without_topic_permission(lenient: Server) -> None:
     allowed = {("/", "amq.topic"): TopicPermission(write="^mine$")}
     lenient.state.access.add(User("u", "p", (), {"/": Permission()}, allowed))
     requester = Requester(lenient.client(user="u", password="p"))
@@ -353,7 +353,9 @@ def test_a_message_that_an_exchange_keeps_for_later_is_not_rejected(lenient: Ser
     assert asked is not None and asked.method.body.octets == b"m"
 
 
-def test_what_is_rejected_is_told_to_who_looks(server: Server, requester: Requester) -> None:
+def test_rejected_transfer_is_recorded_in_the_history_of_returned_messages(
+    server: Server, requester: Requester
+) -> None:
     server.state.outcome_histories = OutcomeHistories(10)
     requester.call(transfer("nowhere", b"m"), m.MessageReject)
     (returned,) = server.state.outcome_histories.returned

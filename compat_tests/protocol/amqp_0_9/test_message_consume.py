@@ -44,7 +44,7 @@ def fill(requester: Requester, *bodies: bytes, queue: str = "q") -> None:
 
 @rule("0-9/message.transfer/ack-by-response")
 @rule("0-9/message/10")
-def test_what_was_answered_ok_is_gone(server: Server, requester: Requester) -> None:
+def test_transfer_answered_with_ok_is_acknowledged(server: Server, requester: Requester) -> None:
     fill(requester, b"1", b"2", b"3")
     requester.consume("q", "d")
     taken = take(requester, 3)
@@ -67,7 +67,9 @@ def test_one_response_may_acknowledge_many(server: Server, requester: Requester)
 
 @rule("0-9/message.reject/rejects")
 @rule("0-9/message.transfer/ack-by-response")
-def test_what_was_rejected_is_discarded(server: Server, requester: Requester) -> None:
+def test_rejected_transfer_is_discarded_without_a_dead_letter_exchange(
+    server: Server, requester: Requester
+) -> None:
     fill(requester, b"1")
     requester.consume("q", "d")
     requester.answer(take(requester, 1)[0].number, m.MessageReject(code=0, text="no good"))
@@ -76,7 +78,7 @@ def test_what_was_rejected_is_discarded(server: Server, requester: Requester) ->
 
 
 @rule("0-9/message.reject/rejects")
-def test_what_was_rejected_is_dead_lettered(requester: Requester) -> None:
+def test_rejected_transfer_is_dead_lettered(requester: Requester) -> None:
     client = requester.client
     client.declare("dead")
     table = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
@@ -89,7 +91,7 @@ def test_what_was_rejected_is_dead_lettered(requester: Requester) -> None:
 
 @rule("0-9/message/09")
 @rule("0-9/domain.no-ack/auto-ack")
-def test_without_acknowledgement_a_message_is_gone_when_it_is_sent(
+def test_message_sent_with_no_ack_is_removed_even_if_it_is_rejected(
     server: Server, requester: Requester
 ) -> None:
     fill(requester, b"1", b"2")
@@ -101,7 +103,7 @@ def test_without_acknowledgement_a_message_is_gone_when_it_is_sent(
     assert server.client().empty("q") == []
 
 
-def test_what_was_not_answered_comes_back_when_the_channel_closes(requester: Requester) -> None:
+def test_unanswered_transfers_are_requeued_when_the_channel_closes(requester: Requester) -> None:
     client = requester.client
     fill(requester, b"1", b"2")
     requester.consume("q", "d")
@@ -113,7 +115,7 @@ def test_what_was_not_answered_comes_back_when_the_channel_closes(requester: Req
     assert content.body == b"1"
 
 
-def test_what_goes_back_goes_to_nobody_on_the_channel_that_closes(requester: Requester) -> None:
+def test_requeued_transfer_is_not_delivered_on_the_closing_channel(requester: Requester) -> None:
     client = requester.client
     fill(requester, b"1")
     requester.consume("q", "d")
@@ -164,7 +166,7 @@ def test_an_unknown_queue_closes_the_channel(requester: Requester) -> None:
 
 @rule("0-9/message.consume/destination-01")
 @pytest.mark.parametrize("channel", [1, 2])
-def test_a_destination_is_one_consumers_of_the_connection(server: Server, channel: int) -> None:
+def test_duplicate_destination_on_a_connection_closes_it_with_530(server: Server, channel: int) -> None:
     client = server.client(channels=2)
     client.declare("q")
     Requester(client).consume("q", "d")
@@ -204,7 +206,9 @@ def test_exclusive_access_is_refused_while_there_are_others(server: Server, requ
     second.client.expect_channel_close(403)
 
 
-def test_a_local_consumer_gets_what_others_publish(server: Server, requester: Requester) -> None:
+def test_message_consumer_with_no_local_gets_only_messages_of_other_connections(
+    server: Server, requester: Requester
+) -> None:
     requester.consume("q", "d", no_local=True)
     requester.publish("q", b"own")
     requester.client.expect_nothing()
@@ -222,7 +226,7 @@ def test_a_filter_is_for_the_queue_to_read(lenient: Server) -> None:
 
 
 @rule("0-9/message.cancel/stops")
-def test_nothing_comes_after_a_cancel(requester: Requester) -> None:
+def test_message_cancel_stops_transfers_to_the_destination(requester: Requester) -> None:
     requester.consume("q", "d")
     fill(requester, b"1")
     (asked,) = take(requester, 1)
@@ -241,7 +245,7 @@ def test_a_cancel_after_the_queue_has_gone_is_confirmed(server: Server, requeste
     requester.call(m.MessageCancel(destination="d"), m.MessageOk)
 
 
-def test_a_cancel_of_what_is_no_destination_is_confirmed_and_does_nothing(requester: Requester) -> None:
+def test_message_cancel_of_an_unknown_destination_is_confirmed(requester: Requester) -> None:
     requester.call(m.MessageCancel(destination="none"), m.MessageOk)
 
 
@@ -280,7 +284,9 @@ def test_a_get_from_an_empty_queue_is_told(requester: Requester) -> None:
     requester.client.expect_nothing()
 
 
-def test_what_was_got_and_not_answered_comes_back(server: Server, requester: Requester) -> None:
+def test_message_from_get_is_requeued_when_unanswered_unless_no_ack(
+    server: Server, requester: Requester
+) -> None:
     fill(requester, b"1", b"2")
     requester.get("q")
     requester.get("q", no_ack=True)
@@ -297,7 +303,9 @@ def test_a_get_says_whether_a_message_was_delivered_before(server: Server, reque
     assert again is not None and again.method.redelivered
 
 
-def test_who_looks_is_told_what_is_for_a_consumer(server: Server, requester: Requester) -> None:
+def test_tap_reports_the_consumer_of_a_delivery_but_not_of_a_get(
+    server: Server, requester: Requester
+) -> None:
     told: list[object] = []
 
     class Onlooker(QuietTap):
@@ -326,7 +334,9 @@ def test_an_exclusive_consumer_shuts_out_a_get(spec: Server) -> None:
 
 @rule("0-9/message.recover/01")
 @rule("0-9/message.recover/requeue#recipient")
-def test_a_recover_sends_again_to_where_it_was_sent(server: Server, requester: Requester) -> None:
+def test_recover_without_requeue_redelivers_to_the_same_consumer(
+    server: Server, requester: Requester
+) -> None:
     requester.consume("q", "d")
     fill(requester, b"1", b"2", b"3", b"4")
     taken = take(requester, 4)
@@ -342,7 +352,9 @@ def test_a_recover_sends_again_to_where_it_was_sent(server: Server, requester: R
 
 
 @rule("0-9/message.recover/requeue#queue")
-def test_a_recover_may_give_messages_to_anybody(server: Server, requester: Requester) -> None:
+def test_recover_with_requeue_redelivers_to_any_consumer_of_the_queue(
+    server: Server, requester: Requester
+) -> None:
     requester.consume("q", "d")
     fill(requester, b"1", b"2")
     take(requester, 2)
@@ -354,7 +366,9 @@ def test_a_recover_may_give_messages_to_anybody(server: Server, requester: Reque
     assert all(asked.method.redelivered for asked in taken)
 
 
-def test_a_late_answer_to_what_was_sent_again_settles_nothing(server: Server, requester: Requester) -> None:
+def test_late_answer_to_a_recovered_transfer_does_not_acknowledge_its_redelivery(
+    server: Server, requester: Requester
+) -> None:
     requester.consume("q", "d")
     fill(requester, b"1")
     (first,) = take(requester, 1)
@@ -367,7 +381,9 @@ def test_a_late_answer_to_what_was_sent_again_settles_nothing(server: Server, re
 
 @rule("0-9/message.recover/02")
 @pytest.mark.parametrize("select", [(m.TxSelect(), m.TxSelectOk), (m.DtxSelect(), m.DtxSelectOk)])
-def test_a_transacted_channel_recovers_nothing(requester: Requester, select: Any) -> None:
+def test_message_recover_on_a_transacted_channel_is_refused_with_406(
+    requester: Requester, select: Any
+) -> None:
     requester.client.call(*select)
     requester.ask(m.MessageRecover())
     requester.client.expect_channel_close(406)
@@ -407,7 +423,7 @@ def test_a_single_message_is_never_held_back(requester: Requester) -> None:
     take(requester, 1)
 
 
-def test_the_window_holds_for_consumers_that_are_there(requester: Requester) -> None:
+def test_new_prefetch_applies_to_existing_message_consumers(requester: Requester) -> None:
     requester.consume("q", "d")
     fill(requester, b"1", b"2")
     taken = take(requester, 2)
@@ -432,7 +448,7 @@ def test_without_acknowledgement_there_is_no_window(requester: Requester) -> Non
     assert {asked.method.destination for asked in take(requester, 3)} == {"e"}
 
 
-def test_a_new_window_is_not_for_those_who_do_not_acknowledge(requester: Requester) -> None:
+def test_new_prefetch_does_not_limit_message_consumers_with_no_ack(requester: Requester) -> None:
     requester.consume("q", "d")
     fill(requester, b"0")
     take(requester, 1)
@@ -442,7 +458,7 @@ def test_a_new_window_is_not_for_those_who_do_not_acknowledge(requester: Request
     assert {asked.method.destination for asked in take(requester, 3)} == {"e"}
 
 
-def test_what_was_got_does_not_count(requester: Requester) -> None:
+def test_messages_from_get_do_not_count_towards_prefetch(requester: Requester) -> None:
     fill(requester, b"1", b"2")
     assert requester.get("q") is not None
     requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)

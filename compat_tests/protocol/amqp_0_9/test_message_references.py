@@ -91,7 +91,7 @@ def test_a_reference_may_be_transferred_more_than_once(requester: Requester) -> 
 
 
 @rule("0-9/message.open/scope")
-def test_a_reference_is_not_there_after_it_was_closed(requester: Requester) -> None:
+def test_reference_reopened_after_close_starts_with_an_empty_body(requester: Requester) -> None:
     begin(requester, b"a")
     close(requester, m.MessageOk)
     requester.call(m.MessageOpen(reference=R), m.MessageOk)
@@ -147,7 +147,7 @@ def test_a_reference_must_be_open(requester: Requester, method: Any) -> None:
     ("code", "fields"),
     [(404, {"destination": "missing"}), (403, {"destination": "inner"}), (406, {"user_id": "nobody"})],
 )
-def test_what_is_wrong_with_a_transfer_is_found_when_it_comes(
+def test_invalid_transfer_by_reference_is_refused_before_the_reference_is_closed(
     lenient: Server, code: int, fields: Any
 ) -> None:
     lenient.vhost.exchanges.create("inner", "fanout", internal=True)
@@ -175,7 +175,7 @@ def test_an_exchange_that_has_gone_by_then_is_missing(requester: Requester) -> N
     client.expect_channel_close(404)
 
 
-def test_what_is_appended_is_bounded(lenient: Server) -> None:
+def test_append_beyond_the_largest_message_closes_the_channel_with_311(lenient: Server) -> None:
     server = Server(replace(lenient.state.personality, largest_message=4))
     requester = Requester(server.client())
     begin(requester, b"12", name=b"1")
@@ -202,7 +202,7 @@ def test_how_many_are_open_is_bounded(lenient: Server) -> None:
 @rule("0-9/message.resume/offset")
 @rule("0-9/message.offset/value")
 @pytest.mark.parametrize("lost", ["channel", "connection"])
-def test_a_body_goes_on_where_it_was_at_its_checkpoint(
+def test_resume_after_channel_or_connection_loss_continues_at_the_checkpoint_offset(
     server: Server, requester: Requester, lost: str
 ) -> None:
     begin(requester, b"0123")
@@ -225,7 +225,7 @@ def test_a_body_goes_on_where_it_was_at_its_checkpoint(
 
 @rule("0-9/message.open/channel-close")
 @rule("0-9/message.resume/offset")
-def test_what_has_no_checkpoint_begins_anew(server: Server, requester: Requester) -> None:
+def test_resume_without_a_checkpoint_starts_at_offset_0(server: Server, requester: Requester) -> None:
     begin(requester, b"0123")
     requester.client.drop()
     again = Requester(server.client())
@@ -392,7 +392,7 @@ def test_every_reference_of_the_broker_has_another_name(server: Server) -> None:
 
 
 @pytest.mark.letter
-def test_what_was_got_may_go_by_reference(server: Server) -> None:
+def test_large_message_from_get_is_sent_by_reference(server: Server) -> None:
     requester = small(server)
     fill(server, BODY)
     requester.call(m.MessageGet(queue="q", destination="g"), m.MessageOk)
@@ -402,7 +402,9 @@ def test_what_was_got_may_go_by_reference(server: Server) -> None:
 
 @pytest.mark.parametrize("reply", [m.MessageReject(), m.MessageEmpty()])
 @pytest.mark.letter
-def test_only_ok_answers_what_is_no_transfer(server: Server, reply: Any) -> None:
+def test_answer_other_than_ok_to_a_reference_open_closes_the_connection_with_503(
+    server: Server, reply: Any
+) -> None:
     requester = small(server)
     requester.consume("q", "d")
     fill(server, BODY)

@@ -52,7 +52,9 @@ def test_a_publisher_is_answered_before_the_commit(requester: Requester) -> None
     assert requester.get("q") is None
 
 
-def test_what_no_queue_would_get_is_rejected_at_once(server: Server, requester: Requester) -> None:
+def test_undeliverable_transfer_in_a_transaction_is_rejected_before_the_commit(
+    server: Server, requester: Requester
+) -> None:
     assert requester.call(m.MessageTransfer(routing_key="nowhere"), m.MessageReject).code == 0
     immediate = m.MessageTransfer(routing_key="q", immediate=True)
     assert requester.call(immediate, m.MessageReject).code == 1
@@ -60,7 +62,9 @@ def test_what_no_queue_would_get_is_rejected_at_once(server: Server, requester: 
     assert waiting(server) == []
 
 
-def test_an_immediate_message_that_was_accepted_is_not_lost(server: Server, requester: Requester) -> None:
+def test_accepted_immediate_message_is_queued_at_commit_although_its_consumer_has_left(
+    server: Server, requester: Requester
+) -> None:
     second = Requester(server.client())
     second.consume("q", "d")
     requester.publish("q", b"1", immediate=True)
@@ -69,7 +73,9 @@ def test_an_immediate_message_that_was_accepted_is_not_lost(server: Server, requ
     assert waiting(server) == [b"1"]
 
 
-def test_a_reference_that_is_closed_is_part_of_the_transaction(server: Server, requester: Requester) -> None:
+def test_transfer_by_reference_is_published_at_the_commit_after_the_reference_is_closed(
+    server: Server, requester: Requester
+) -> None:
     requester.call(m.MessageOpen(reference=b"r"), m.MessageOk)
     requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"r", by_reference=True)))
     commit(requester)
@@ -93,7 +99,9 @@ def test_an_answer_counts_at_commit(server: Server, requester: Requester, reply:
     assert waiting(server) == []
 
 
-def test_what_was_answered_comes_again_after_a_rollback(server: Server, requester: Requester) -> None:
+def test_transfer_answered_in_a_transaction_is_redelivered_after_rollback(
+    server: Server, requester: Requester
+) -> None:
     server.client().fill("q", b"1", b"2")
     requester.consume("q", "d")
     first, second = requester.transfer(), requester.transfer()
@@ -109,7 +117,9 @@ def test_what_was_answered_comes_again_after_a_rollback(server: Server, requeste
     assert waiting(server) == []
 
 
-def test_what_was_got_is_back_in_its_queue_after_a_rollback(server: Server, requester: Requester) -> None:
+def test_message_from_get_answered_in_a_transaction_is_requeued_after_rollback(
+    server: Server, requester: Requester
+) -> None:
     server.client().fill("q", b"1")
     asked = requester.get("q")
     assert asked is not None

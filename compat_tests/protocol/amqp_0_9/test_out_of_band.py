@@ -64,7 +64,9 @@ def test_without_a_transport_there_are_no_such_frames(
 @pytest.mark.rule("0-9/oob/configured-by-open")
 @pytest.mark.parametrize("name", ["unknown", "Memory"])
 @pytest.mark.letter
-def test_a_channel_cannot_be_opened_with_a_transport_that_is_not_there(client: Client, name: str) -> None:
+def test_channel_open_with_an_unknown_transport_closes_the_connection_with_540(
+    client: Client, name: str
+) -> None:
     client.send(m.ChannelOpen(out_of_band=name), 3)
     close = client.expect_connection_close(540)
     assert (close.class_id, close.method_id) == (20, 10)
@@ -116,7 +118,9 @@ def test_a_payload_may_be_larger_than_frames_are(client: Client, transport: Memo
     assert got is not None and got.body == body
 
 
-def test_a_frame_with_a_payload_is_none_of_these(client: Client, transport: MemoryTransport) -> None:
+def test_method_frame_with_inline_payload_closes_the_connection_with_501(
+    client: Client, transport: MemoryTransport
+) -> None:
     transport.send(m.QueueDeclare(queue="new").encode())
     client.send_frame(METHOD, 2, b"x")
     client.expect_connection_close(501)
@@ -152,7 +156,7 @@ def test_other_channels_are_not_affected(client: Client, transport: MemoryTransp
         transport.receive()
 
 
-def test_what_is_got_and_what_is_returned_go_out_of_band_too(
+def test_messages_from_get_and_returned_messages_are_sent_out_of_band(
     client: Client, transport: MemoryTransport
 ) -> None:
     client.fill("q", b"m")

@@ -56,7 +56,7 @@ def test_each_of_the_eight_octets_counts(server: Server, position: int) -> None:
         b"AMQQ\x01\x01\x00\x09",
     ],
 )
-def test_an_unknown_header_is_answered_with_a_valid_one_and_no_method(server: Server, octets: bytes) -> None:
+def test_unknown_protocol_header_is_answered_with_a_valid_header_only(server: Server, octets: bytes) -> None:
     assert refused(server, octets) in HEADERS
 
 
@@ -79,7 +79,7 @@ def test_versions_are_the_octets_themselves_not_tens_and_ones(server: Server) ->
 
 @rule("0-9/protocol-header/client-downgrade")
 @rule("0-9/connection.start/server-support")
-def test_a_client_that_asks_for_too_much_comes_back_with_what_it_was_offered(spec: Server) -> None:
+def test_header_offered_to_a_client_of_a_newer_version_is_accepted_from_it(spec: Server) -> None:
     offered = refused(spec, b"AMQP\x01\x01\x09\x00")
     client = spec.connect()
     client.send_bytes(offered)

@@ -103,7 +103,7 @@ def test_the_owner_may_declare_its_exclusive_queue_without_the_flag(client: Clie
 
 
 @rule("0-9/queue.declare/passive#creates-nothing", "0-9/queue.declare/passive#arguments")
-def test_a_passive_declare_creates_nothing_and_knows_no_arguments(client: Client) -> None:
+def test_passive_declare_creates_no_queue_and_ignores_arguments(client: Client) -> None:
     for _ in range(2):
         client.send(m.QueueDeclare(queue="q", passive=True))
         client.expect_channel_close(404)
@@ -162,7 +162,7 @@ def test_a_durable_queue_is_not_bound_to_a_transient_exchange_to_the_letter(spec
 
 @rule("0-9/queue.bind/internal-exchange")
 @pytest.mark.letter
-def test_nothing_is_bound_to_an_internal_exchange(client: Client) -> None:
+def test_bind_to_an_internal_exchange_closes_the_connection_with_530(client: Client) -> None:
     client.call(m.ExchangeDeclare(exchange="x", type="direct", internal=True), m.ExchangeDeclareOk)
     client.declare("q")
     client.send(m.QueueBind(queue="q", exchange="x"))
@@ -194,7 +194,7 @@ def test_the_default_exchange_may_be_bound_to(client: Client) -> None:
 
 
 @rule("0-9/queue.bind/once-per-queue")
-def test_a_queue_gets_one_copy_however_many_bindings_match(client: Client) -> None:
+def test_queue_with_several_matching_bindings_gets_a_single_copy(client: Client) -> None:
     client.declare("q")
     for pattern in ("a.*", "*.b", "#"):
         client.bind("q", "amq.topic", pattern)
@@ -210,7 +210,9 @@ def test_a_queue_gets_one_copy_however_many_bindings_match(client: Client) -> No
     ],
 )
 @pytest.mark.letter
-def test_nothing_is_unbound_where_there_is_nothing(client: Client, queue: str, exchange: str) -> None:
+def test_unbind_of_a_missing_queue_or_exchange_closes_the_channel_with_404(
+    client: Client, queue: str, exchange: str
+) -> None:
     client.declare("q")
     client.send(m.QueueUnbind(queue=queue, exchange=exchange))
     client.expect_channel_close(404)
@@ -234,7 +236,7 @@ def test_nothing_is_unbound_where_there_is_nothing(client: Client, queue: str, e
     ids=lambda method: method.NAME,
 )
 @pytest.mark.letter
-def test_a_blank_name_wants_a_queue_that_was_declared_on_the_channel(
+def test_blank_queue_name_without_a_declare_on_the_channel_closes_the_connection_with_530(
     server: Server, method: m.QueuePurge
 ) -> None:
     client = server.client(channels=2)
@@ -248,7 +250,7 @@ def test_a_blank_name_wants_a_queue_that_was_declared_on_the_channel(
 
 @rule("0-9/queue.purge/01")
 @rule("0-9/queue.purge/no-undo")
-def test_what_was_purged_is_gone_for_good(server: Server, client: Client) -> None:
+def test_purged_durable_messages_are_absent_after_restart(server: Server, client: Client) -> None:
     client.declare("q", durable=True)
     client.fill("q", b"1", b"2", delivery_mode=2)
     assert client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk).message_count == 2
@@ -258,7 +260,7 @@ def test_what_was_purged_is_gone_for_good(server: Server, client: Client) -> Non
 
 
 @rule("0-9/queue.purge/02")
-def test_what_is_not_acknowledged_in_a_transaction_is_not_purged(server: Server, client: Client) -> None:
+def test_purge_leaves_unacknowledged_messages_of_a_transaction(server: Server, client: Client) -> None:
     client.declare("q")
     client.call(m.TxSelect(), m.TxSelectOk)
     client.fill("q", b"1")
@@ -280,7 +282,9 @@ def test_what_is_not_acknowledged_in_a_transaction_is_not_purged(server: Server,
     ids=["purge", "delete", "if-empty"],
 )
 @pytest.mark.letter
-def test_a_queue_that_is_not_there_is_a_404(client: Client, method: m.QueueDelete) -> None:
+def test_purge_or_delete_of_a_missing_queue_closes_the_channel_with_404(
+    client: Client, method: m.QueueDelete
+) -> None:
     client.send(method)
     client.expect_channel_close(404)
 
@@ -310,7 +314,7 @@ def test_a_queue_with_messages_is_kept_where_the_client_says_so(client: Client) 
 
 
 @rule("0-9/queue.unbind/01")
-def test_undoing_what_is_not_bound_ends_the_connection_to_the_letter(spec: Server) -> None:
+def test_spec_unbind_of_a_missing_binding_closes_the_connection_with_404(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.send(m.QueueUnbind(queue="q", exchange="amq.direct", routing_key="k"))
@@ -318,7 +322,7 @@ def test_undoing_what_is_not_bound_ends_the_connection_to_the_letter(spec: Serve
 
 
 @rule("0-9/queue.bind/exchange-exchange-existence")
-def test_nothing_is_bound_to_an_exchange_that_is_not_there(server: Server) -> None:
+def test_bind_to_a_missing_exchange_is_refused_with_404(server: Server) -> None:
     client = server.client()
     client.declare("q")
     client.send(m.QueueBind(queue="q", exchange="missing"))
@@ -403,7 +407,7 @@ def test_windows_of_other_classes_do_too(client: Client) -> None:
     ],
     ids=lambda each: getattr(each, "NAME", None),
 )
-def test_a_refusal_names_what_the_user_may_not_touch(
+def test_refusal_for_missing_permission_names_the_queue_or_exchange(
     server: Server, method: m.Method, needed: str, kind: str, name: str
 ) -> None:
     guest = server.client()

@@ -66,7 +66,7 @@ def test_a_redirected_client_that_stays_is_let_go(server: Server) -> None:
     client.expect_silent_end()
 
 
-def test_a_redirected_client_can_do_nothing_here(server: Server) -> None:
+def test_method_from_a_redirected_client_closes_the_connection(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere")
     for method, number in ((m.ChannelOpen(), 1), (m.ConnectionOpen(virtual_host="/"), 0)):
         client, _ = redirected(server)
@@ -76,7 +76,7 @@ def test_a_redirected_client_can_do_nothing_here(server: Server) -> None:
 
 @pytest.mark.rule("0-9/connection.open/insist-behaviour#opens")
 @pytest.mark.rule("0-9/connection.open-ok/known-hosts")
-def test_who_insists_is_served_and_told_of_the_others(server: Server) -> None:
+def test_client_with_insist_is_served_and_gets_the_known_hosts(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere", ("third.example",))
     client = tuned(server)
     assert opened(client, insist=True).known_hosts == "elsewhere,third.example"
@@ -84,7 +84,7 @@ def test_who_insists_is_served_and_told_of_the_others(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9/connection.open/insist-behaviour#closes")
-def test_who_insists_on_a_virtual_host_that_is_not_there_is_refused(server: Server) -> None:
+def test_client_with_insist_is_refused_for_an_unknown_virtual_host(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere")
     client = tuned(server)
     client.send(m.ConnectionOpen(virtual_host="/unknown", insist=True), 0)
@@ -98,7 +98,7 @@ def test_a_broker_alone_knows_no_other_hosts(server: Server, insist: bool) -> No
     assert opened(tuned(server), insist=insist).known_hosts == ""
 
 
-def test_each_client_that_is_sent_away_is_counted(server: Server) -> None:
+def test_on_redirect_is_called_for_each_redirected_client_only(server: Server) -> None:
     notes: list[None] = []
     server.state.redirect = Redirect("elsewhere", on_redirect=lambda: notes.append(None))
     redirected(server)
@@ -153,7 +153,7 @@ def test_the_name_of_a_virtual_host_is_a_path(server: Server, path: str) -> None
     "0-9/domain.path/syntax#slash", "0-9/domain.path/syntax#characters", "0-9/domain.path/syntax#length"
 )
 @pytest.mark.parametrize("path", ["/", "/data", "/a/b.c-d_e+f!g=h:i", "/" + "a" * 126])
-def test_paths_that_are_right_are_opened(server: Server, path: str) -> None:
+def test_connection_open_accepts_every_valid_virtual_host_path(server: Server, path: str) -> None:
     server.state.add_virtual_host(path)
     permissions = server.state.access.users["guest"].permissions
     permissions[path] = permissions["/"]

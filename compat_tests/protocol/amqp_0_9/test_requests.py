@@ -60,7 +60,9 @@ def test_a_frame_too_short_for_its_numbers_ends_the_connection(client: Client, f
 
 @pytest.mark.parametrize("frame_type", [FRAME_REQUEST, FRAME_RESPONSE])
 @pytest.mark.parametrize("method", [QOS, m.ChannelOpen()], ids=lambda each: each.NAME)
-def test_there_are_none_on_channel_0(client: Client, frame_type: int, method: Any) -> None:
+def test_request_or_response_frame_on_channel_0_closes_the_connection_with_504(
+    client: Client, frame_type: int, method: Any
+) -> None:
     client.send_frame(frame_type, 0, bytes(7) + b"\x01" + bytes(12) + method.encode())
     client.expect_connection_close(504)
 
@@ -81,7 +83,7 @@ def test_every_request_is_answered(requester: Requester) -> None:
 
 @pytest.mark.rule("0-9/request/request-id-increments")
 @pytest.mark.parametrize("number", [0, 3, 1 << 63])
-def test_a_number_that_is_not_the_next_ends_the_connection(
+def test_request_with_an_unexpected_number_closes_the_connection_with_503(
     server: Server, requester: Requester, number: int
 ) -> None:
     other = Requester(server.client())
@@ -101,7 +103,7 @@ def test_each_channel_counts_on_its_own(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9/request/per-channel-sequences#channel")
-def test_a_channel_that_is_opened_again_counts_anew(requester: Requester) -> None:
+def test_request_numbers_start_again_on_a_reopened_channel(requester: Requester) -> None:
     requester.call(QOS, m.MessageOk)
     requester.client.close_channel()
     requester.client.open_channel()
@@ -186,7 +188,7 @@ def test_contents_that_come_together_are_answered_each(spec: Server) -> None:
     assert requester.response(m.MessageOk)[:3] == (1, 1, 2)
 
 
-def test_clients_in_the_field_get_no_answer_to_what_has_none(lenient: Server) -> None:
+def test_lenient_broker_sends_no_response_to_a_request_without_a_reply_method(lenient: Server) -> None:
     requester = Requester(lenient.client())
     requester.ask(m.BasicRecover(requeue=True))
     requester.client.expect_nothing()
@@ -209,22 +211,22 @@ def test_a_channel_opened_afterwards_has_no_request_of_another(server: Server) -
     assert Requester(client, 2).call(QOS, m.MessageOk)
 
 
-def test_a_request_on_a_channel_that_is_not_open_can_do_nothing_else(server: Server) -> None:
+def test_request_other_than_open_on_a_closed_channel_closes_the_connection_with_504(server: Server) -> None:
     Requester(client := server.client(channels=0)).ask(QOS)
     client.expect_connection_close(504)
 
 
-def test_a_first_request_that_is_not_the_first_does_not_open_the_channel(server: Server) -> None:
+def test_channel_open_request_with_number_2_closes_the_connection_with_503(server: Server) -> None:
     Requester(client := server.client(channels=0)).repeat(m.ChannelOpen(), 2)
     client.expect_connection_close(503)
 
 
-def test_a_response_on_a_channel_that_is_not_open_ends_the_connection(server: Server) -> None:
+def test_response_on_a_closed_channel_closes_the_connection_with_504(server: Server) -> None:
     Requester(client := server.client(channels=0)).answer(1)
     client.expect_connection_close(504)
 
 
-def test_what_comes_while_the_channel_closes_is_discarded(requester: Requester) -> None:
+def test_requests_and_responses_for_a_closing_channel_are_discarded(requester: Requester) -> None:
     client = requester.client
     requester.ask(m.MessageConsume(queue="none"), QOS)
     requester.answer(7)
@@ -279,7 +281,7 @@ def test_a_failure_is_in_no_range(server: Server) -> None:
     requester.client.expect_channel_close(404)
 
 
-def test_what_is_no_mere_ok_waits_for_nothing(server: Server) -> None:
+def test_response_other_than_ok_is_not_held_back_for_batching(server: Server) -> None:
     requester = Requester(batching(server).client())
     client = requester.client
     client.declare("q")
@@ -290,7 +292,7 @@ def test_what_is_no_mere_ok_waits_for_nothing(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9/response/range")
-def test_what_follows_an_answer_comes_behind_it(server: Server) -> None:
+def test_transfer_is_sent_after_the_response_to_its_consume_request(server: Server) -> None:
     requester = Requester(batching(server).client())
     client = requester.client
     client.declare("q")
@@ -327,7 +329,7 @@ def test_one_of_a_batch_is_answered_by_that_batch_again(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9/request/duplicate-detection")
-def test_a_request_that_comes_again_before_it_is_answered_is_answered_once(requester: Requester) -> None:
+def test_transfer_repeated_before_its_response_is_published_once(requester: Requester) -> None:
     client = requester.client
     client.declare("q")
     requester.call(m.MessageOpen(reference=b"r"), m.MessageOk)
@@ -357,7 +359,7 @@ def test_responses_up_to_the_mark_are_forgotten(requester: Requester) -> None:
 
 
 @pytest.mark.rule("0-9/request/response-mark")
-def test_a_mark_that_goes_back_changes_nothing(requester: Requester) -> None:
+def test_response_mark_that_decreases_is_ignored(requester: Requester) -> None:
     requester.call(QOS, m.MessageOk)
     requester.mark = 1
     requester.call(QOS, m.MessageOk)
@@ -372,7 +374,7 @@ def test_a_mark_beyond_the_last_response_ends_the_connection(requester: Requeste
     requester.client.expect_connection_close(503)
 
 
-def test_what_is_remembered_is_bounded(lenient: Server) -> None:
+def test_broker_remembers_at_most_1000_responses(lenient: Server) -> None:
     requester = Requester(lenient.client())
     for _ in range(1001):
         requester.call(QOS, m.MessageOk)
@@ -382,7 +384,7 @@ def test_what_is_remembered_is_bounded(lenient: Server) -> None:
     requester.client.expect_connection_close(503)
 
 
-def test_of_what_has_no_answer_the_latest_is_remembered(lenient: Server) -> None:
+def test_broker_remembers_at_most_1000_requests_without_a_response(lenient: Server) -> None:
     requester = Requester(lenient.client())
     recover = m.BasicRecover(requeue=True)
     for _ in range(1001):
@@ -442,7 +444,7 @@ def pings(requester: Requester, count: int) -> None:
 
 @pytest.mark.rule("0-9/request/per-channel-sequences#direction")
 @pytest.mark.rule("0-9/request/response-mark")
-def test_requests_of_the_broker_count_and_say_what_it_has_processed(requester: Requester) -> None:
+def test_broker_requests_have_consecutive_numbers_and_the_last_response_as_mark(requester: Requester) -> None:
     requester.call(m.ChannelPing(), m.ChannelOk)
     assert requester.request()[:2] == (1, 0)
     requester.answer(1, m.ChannelOk())
@@ -459,7 +461,7 @@ def test_a_response_may_answer_several_requests_of_the_broker(requester: Request
 
 
 @pytest.mark.rule("0-9/response/range")
-def test_a_range_may_include_what_was_answered_before(requester: Requester) -> None:
+def test_response_range_may_include_an_already_answered_request(requester: Requester) -> None:
     pings(requester, 3)
     requester.answer(2, m.ChannelOk())
     requester.answer(1, m.ChannelOk(), offset=2)
@@ -468,13 +470,15 @@ def test_a_range_may_include_what_was_answered_before(requester: Requester) -> N
 
 @pytest.mark.rule("0-9/response/response-id-increments")
 @pytest.mark.parametrize("number", [0, 2])
-def test_a_response_that_is_not_the_next_ends_the_connection(requester: Requester, number: int) -> None:
+def test_response_with_an_unexpected_number_closes_the_connection_with_503(
+    requester: Requester, number: int
+) -> None:
     pings(requester, 1)
     requester.answer(1, m.ChannelOk(), number=number)
     requester.client.expect_connection_close(503)
 
 
-def test_a_response_that_comes_again_changes_nothing(requester: Requester) -> None:
+def test_response_with_a_repeated_number_is_ignored(requester: Requester) -> None:
     pings(requester, 2)
     requester.answer(1, m.ChannelOk())
     requester.answer(2, m.ChannelOk(), number=1)
@@ -534,7 +538,7 @@ def channel_id(losing: Client) -> bytes:
 
 
 @pytest.mark.rule("0-9/request/failover-reissue")
-def test_what_was_answered_on_a_lost_connection_is_not_carried_out_again(
+def test_request_answered_before_connection_loss_is_not_executed_again_after_resume(
     trusting: Server, losing: Client, channel_id: bytes
 ) -> None:
     losing.declare("q", durable=True)
@@ -551,7 +555,9 @@ def test_what_was_answered_on_a_lost_connection_is_not_carried_out_again(
 
 
 @pytest.mark.rule("0-9/request/failover-reissue")
-def test_a_request_that_was_lost_is_carried_out(trusting: Server, losing: Client, channel_id: bytes) -> None:
+def test_lost_request_is_executed_when_sent_after_resume(
+    trusting: Server, losing: Client, channel_id: bytes
+) -> None:
     losing.declare("q", durable=True)
     requester = resumed(trusting, Requester(losing, 2), channel_id)
     requester.publish("q", b"late")
@@ -574,7 +580,7 @@ def test_numbers_of_the_broker_have_no_gap(trusting: Server, losing: Client, cha
 
 
 @pytest.mark.rule("0-9/request/failover-reissue")
-def test_what_was_half_done_on_a_lost_connection_is_carried_out_when_it_comes_again(
+def test_transfer_unanswered_at_connection_loss_is_executed_once_when_repeated_after_resume(
     trusting: Server, losing: Client, channel_id: bytes
 ) -> None:
     losing.declare("q", durable=True)
@@ -599,7 +605,7 @@ def test_what_was_half_done_on_a_lost_connection_is_carried_out_when_it_comes_ag
 
 
 @pytest.mark.rule("0-9/request/failover-reissue")
-def test_what_the_client_may_have_missed_comes_before_new_requests(
+def test_resumed_channel_sends_pongs_for_lost_request_numbers_before_redelivery(
     trusting: Server, losing: Client, channel_id: bytes
 ) -> None:
     losing.declare("q", durable=True)
@@ -615,7 +621,7 @@ def test_what_the_client_may_have_missed_comes_before_new_requests(
     assert len(trusting.vhost.queues["q"].unacked) == 1
 
 
-def test_a_response_that_was_not_sent_is_remembered() -> None:
+def test_batched_response_not_sent_before_interruption_is_repeated_on_demand() -> None:
     incoming = IncomingRequests()
     assert incoming.receive(1, 0)
     assert incoming.answer(1, b"ok", batches=True) == []

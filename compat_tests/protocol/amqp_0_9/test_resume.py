@@ -116,7 +116,7 @@ def test_its_windows_and_its_flow_are_as_they_were(server: Server) -> None:
     assert client.bodies() == [b"2"]
 
 
-def test_it_is_transactional_as_before(server: Server) -> None:
+def test_resumed_channel_is_still_transactional(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client)
     client.declare("q")
@@ -167,7 +167,7 @@ def test_work_before_an_interruption_counts(server: Server) -> None:
     client.expect_channel_close(406)
 
 
-def test_its_out_of_band_transport_is_as_it_was(server: Server) -> None:
+def test_resumed_channel_keeps_its_out_of_band_transport(server: Server) -> None:
     transport = server.state.extensions[Registrations].transports["memory"] = MemoryTransport()
     client = server.client(channels=0)
     client.send(m.ChannelOpen(out_of_band="memory"))
@@ -182,7 +182,7 @@ def test_its_out_of_band_transport_is_as_it_was(server: Server) -> None:
 
 
 @pytest.mark.letter
-def test_consumers_are_what_they_were(server: Server) -> None:
+def test_consumers_of_a_resumed_channel_keep_no_local_and_priority(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client)
     client.declare("q")
@@ -318,7 +318,7 @@ def test_a_consumer_without_its_queue_does_not_come_back(server: Server) -> None
     client.consume("gone", "g")
 
 
-def test_a_consumer_on_what_may_not_be_read_any_more_does_not_come_back(server: Server) -> None:
+def test_consumer_without_read_permission_is_not_resumed(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client)
     client.declare("q")
@@ -369,7 +369,7 @@ def test_an_unknown_id_is_not_found(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9/channel.resume/unknown-id")
-def test_a_channel_that_is_not_interrupted_cannot_be_resumed(server: Server) -> None:
+def test_resume_of_an_open_closed_or_already_resumed_channel_is_refused(server: Server) -> None:
     client, other = server.client(channels=0), server.client(channels=0)
     running, closed = open_channel(client), open_channel(client, 2)
     client.close_channel(2)
@@ -380,7 +380,7 @@ def test_a_channel_that_is_not_interrupted_cannot_be_resumed(server: Server) -> 
     refused(other, running, 2)
 
 
-def test_what_is_closed_in_order_is_not_interrupted(server: Server) -> None:
+def test_channel_ended_by_close_or_error_cannot_be_resumed(server: Server) -> None:
     client = server.client(channels=0)
     by_client = open_channel(client)
     client.call(shared.ConnectionClose(reply_code=200), shared.ConnectionCloseOk, 0)
@@ -429,7 +429,7 @@ def test_a_connection_that_a_fault_breaks_off_is_interrupted(server: Server, res
     resume(server.client(channels=0), channel_id)
 
 
-def test_no_more_than_a_hundred_are_kept_and_none_over_a_restart(server: Server) -> None:
+def test_broker_keeps_the_last_100_interrupted_channels_until_restart(server: Server) -> None:
     client = server.client(channels=0)
     ids = [open_channel(client, number) for number in range(1, 102)]
     client.drop()
@@ -456,7 +456,7 @@ def test_channels_of_0_8_are_not_kept(server: Server) -> None:
     assert len(server.vhost.extensions[InterruptedChannels]) == 0
 
 
-def test_a_channel_that_is_open_cannot_be_resumed_over(server: Server) -> None:
+def test_resume_on_an_open_channel_closes_the_connection_with_504(server: Server) -> None:
     client = server.client()
     client.send(m.ChannelResume(b"1"))
     client.expect_connection_close(504)

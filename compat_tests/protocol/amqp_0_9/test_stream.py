@@ -54,7 +54,9 @@ def bodies(client: Client, channel: int = 1) -> list[bytes]:
 
 
 @rule("0-9/stream/grammar", "0-9/stream/properties", "0-9/stream.publish/exchange-01")
-def test_a_message_goes_from_one_client_to_another(client: Client, server: Server) -> None:
+def test_published_stream_message_is_delivered_with_body_and_properties(
+    client: Client, server: Server
+) -> None:
     client.declare("q")
     client.call(m.StreamQos(prefetch_count=10), m.StreamQosOk)
     other = server.client()
@@ -79,7 +81,7 @@ def test_properties_go_out_in_the_octets_they_came_in(client: Client) -> None:
 
 
 @rule("0-9/stream.deliver/fields")
-def test_what_deliver_says(client: Client) -> None:
+def test_stream_deliver_has_consumer_tag_exchange_queue_and_delivery_tag(client: Client) -> None:
     client.declare("q")
     client.bind("q", "amq.direct", "k")
     consume(client)
@@ -90,7 +92,7 @@ def test_what_deliver_says(client: Client) -> None:
 
 
 @rule("0-9/stream/03", "0-9/stream/unreliable", "0-9/stream.consume/no-no-ack")
-def test_what_was_sent_is_gone(server: Server) -> None:
+def test_delivered_stream_messages_are_not_requeued_after_connection_loss(server: Server) -> None:
     client = server.client()
     client.declare("q")
     publish(client, b"1")
@@ -113,7 +115,7 @@ def test_messages_of_higher_priority_go_first(client: Client) -> None:
 
 @rule("0-9/stream/01")
 @pytest.mark.letter
-def test_a_full_queue_drops_what_is_least_urgent(client: Client) -> None:
+def test_full_queue_drops_the_stream_message_of_lowest_priority(client: Client) -> None:
     client.declare("q", arguments={"x-max-length": 2})
     for body, priority in ((b"high", 7), (b"low", 1), (b"higher", 9)):
         publish(client, body, priority=priority)
@@ -123,7 +125,7 @@ def test_a_full_queue_drops_what_is_least_urgent(client: Client) -> None:
 
 
 @rule("0-9/queue/any-content#independent", "0-9/content/mixed-classes")
-def test_other_classes_get_none_and_are_not_held_up(client: Client) -> None:
+def test_stream_message_is_not_delivered_to_consumers_of_other_classes(client: Client) -> None:
     client.declare("q")
     publish(client, b"stream")
     client.fill("q", b"basic")
@@ -136,7 +138,7 @@ def test_other_classes_get_none_and_are_not_held_up(client: Client) -> None:
 
 
 @rule("0-9/content/child-contents")
-def test_what_a_content_holds_goes_with_it(client: Client) -> None:
+def test_child_contents_of_a_stream_message_are_delivered_and_returned_with_it(client: Client) -> None:
     inner = (Child(60, b"\0\0", b"inner", (Child(70, b"\0\0", b"innermost"),)),)
     client.declare("q")
     consume(client)
@@ -184,7 +186,7 @@ def test_an_empty_tag_is_replaced_and_told(client: Client) -> None:
 
 
 @rule("0-9/stream.consume/queue-01")
-def test_a_blank_queue_is_the_one_declared_last(server: Server) -> None:
+def test_stream_consume_with_blank_queue_uses_the_last_declared_queue(server: Server) -> None:
     client = server.client()
     client.declare("q")
     consume(client, "")
@@ -249,7 +251,7 @@ def test_cancel_ends_deliveries(client: Client) -> None:
     assert client.call(m.StreamCancel(consumer_tag="u"), m.StreamCancelOk).consumer_tag == "u"
 
 
-def test_a_queue_that_keeps_what_was_delivered_has_no_such_consumers(lenient: Server) -> None:
+def test_stream_consume_from_a_stream_queue_is_refused_with_540(lenient: Server) -> None:
     client = lenient.client()
     client.declare("q", durable=True, arguments={"x-queue-type": "stream"})
     client.send(m.StreamConsume(queue="q"))
@@ -268,7 +270,7 @@ def sent(client: Client) -> list[bytes]:
 @rule("0-9/stream.qos/prefetch#count", "0-9/stream.qos/prefetch#size")
 @pytest.mark.parametrize("for_connection", [False, True])
 @pytest.mark.parametrize("limit", [{"prefetch_count": 2}, {"prefetch_size": 20}])
-def test_windows_count_what_the_transport_has_not_taken(
+def test_stream_prefetch_counts_deliveries_not_yet_taken_by_the_transport(
     client: Client, server: Server, limit: dict[str, int], for_connection: bool
 ) -> None:
     client.declare("q")
@@ -347,7 +349,7 @@ def test_a_global_rate_is_for_the_whole_connection(server: Server) -> None:
 
 
 @rule("0-9/stream.qos/consume-rate-01")
-def test_nothing_is_dropped_because_a_consumer_lags(client: Client, server: Server) -> None:
+def test_stream_consumer_with_a_low_rate_gets_all_messages_in_time(client: Client, server: Server) -> None:
     client.declare("q")
     client.call(m.StreamQos(consume_rate=1), m.StreamQosOk)
     consume(client)
@@ -391,7 +393,9 @@ def test_every_exchange_routes_streams(client: Client, kind: str) -> None:
     "0-9/stream.return/content#content",
 )
 @pytest.mark.parametrize(("key", "flag", "code"), [("nobody", "mandatory", 312), ("q", "immediate", 313)])
-def test_what_comes_back(client: Client, key: str, flag: str, code: int) -> None:
+def test_undeliverable_mandatory_or_immediate_stream_message_is_returned(
+    client: Client, key: str, flag: str, code: int
+) -> None:
     client.declare("q")
     publish(client, b"body", key, **{flag: True}, **PROPERTIES)
     returned = client.expect_content(m.StreamReturn)
@@ -423,7 +427,7 @@ def test_a_transaction_does_not_hold_streams_back(client: Client) -> None:
     assert client.count("q") == 1
 
 
-def test_a_message_that_is_too_large(lenient: Server) -> None:
+def test_stream_message_over_the_size_limit_closes_the_channel_with_311(lenient: Server) -> None:
     client = lenient.client()
     client.declare("q")
     publish(client, bytes(lenient.state.personality.largest_message + 1))
@@ -456,7 +460,7 @@ def test_headers_keep_their_types(lenient: Server) -> None:
     assert client.take_frame().payload[12:] == octets
 
 
-def test_what_comes_back_is_recorded_with_its_channel(lenient: Server) -> None:
+def test_returned_stream_message_is_recorded_with_its_channel(lenient: Server) -> None:
     kept = Server(lenient.state.personality, history=10)
     client = kept.client(channels=2)
     publish(client, b"1", key="nowhere", channel=2, mandatory=True)

@@ -41,7 +41,7 @@ def world() -> Iterator[World]:
     yield world
 
 
-def test_each_sees_what_the_others_declare(world: World) -> None:
+def test_queue_exchange_and_binding_are_shared_by_clients_of_three_protocols(world: World) -> None:
     world.old.declare("q")
     assert world.usual.declare("q", passive=True).queue == "q"
     assert world.session.query("q").queue == "q"
@@ -105,7 +105,7 @@ def test_consumers_of_three_protocols_take_turns(world: World) -> None:
     assert world.session.bodies() == [b"2", b"5"]
 
 
-def test_what_one_gives_back_another_gets_marked(world: World) -> None:
+def test_message_requeued_by_one_protocol_is_redelivered_over_another_with_the_flag(world: World) -> None:
     world.usual.declare("q")
     world.session.publish(b"m", key="q")
     got = world.old.get("q")
@@ -120,7 +120,7 @@ def test_what_one_gives_back_another_gets_marked(world: World) -> None:
     assert world.session.transfer().redelivered
 
 
-def test_an_exclusive_queue_shuts_out_the_others(world: World) -> None:
+def test_exclusive_queue_of_0_9_is_locked_for_0_9_1_and_0_10_and_deleted_with_its_owner(world: World) -> None:
     world.old.declare("q", exclusive=True)
     world.usual.send(m.QueueDeclare(queue="q", exclusive=True))
     world.usual.expect_channel_close(405)

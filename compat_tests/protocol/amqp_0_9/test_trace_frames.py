@@ -35,7 +35,7 @@ def test_error_of_a_trace_frame_names_no_method(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9/trace/discard")
-def test_whoever_wants_to_sees_them(server: Server) -> None:
+def test_trace_frame_is_passed_to_every_registered_handler(server: Server) -> None:
     seen: list[TraceFrame] = []
     server.state.extensions[Registrations].trace_handlers += [seen.append, seen.append]
     client = server.client()

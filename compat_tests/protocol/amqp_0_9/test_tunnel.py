@@ -70,7 +70,7 @@ def test_a_request_without_properties_is_for_the_proxy_without_a_name(server: Se
     assert (request.durable, request.broadcast) == (False, False)
 
 
-def test_what_is_broadcast_goes_to_all(server: Server) -> None:
+def test_broadcast_tunnel_request_is_passed_to_all_handlers(server: Server) -> None:
     lists = [register(server, name) for name in ("a", "b")]
     client = server.client()
     send(client, proxy_name="a", broadcast=1)
@@ -85,7 +85,7 @@ def test_without_any_handler_requests_are_not_implemented(client: Client) -> Non
 
 
 @pytest.mark.rule("0-9/tunnel/optional")
-def test_nobody_else_gets_a_request_for_an_unknown_proxy(server: Server) -> None:
+def test_tunnel_request_for_an_unknown_proxy_closes_the_connection_with_540(server: Server) -> None:
     requests = register(server, "a")
     client = server.client()
     send(client, proxy_name="b")

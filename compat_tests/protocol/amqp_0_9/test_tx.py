@@ -26,7 +26,7 @@ def test_there_is_no_end_without_a_beginning(client: Client, method: m.TxCommit)
 @rule("0-9/tx.rollback/undoes-acks#again")
 @pytest.mark.deviates("0-9/tx.rollback/undoes-acks#outstanding")
 @pytest.mark.letter
-def test_what_a_rollback_gives_back_is_delivered_again_at_once(lenient: Server) -> None:
+def test_lenient_rollback_redelivers_acked_messages_at_once(lenient: Server) -> None:
     """Clients in the field wait for it, without basic.recover, which the text forbids there."""
     client = lenient.client()
     client.declare("q")
@@ -47,7 +47,7 @@ def test_what_a_rollback_gives_back_is_delivered_again_at_once(lenient: Server) 
 
 @rule("0-9/tx.rollback/undoes-acks#outstanding", "0-9/tx.rollback/undoes-acks#again")
 @pytest.mark.parametrize("how", [m.BasicAck, m.BasicReject], ids=lambda each: each.NAME)
-def test_what_was_settled_is_outstanding_again_under_its_old_tag(
+def test_spec_rollback_restores_settled_deliveries_under_their_old_tags(
     spec: Server, how: type[m.BasicAck | m.BasicReject]
 ) -> None:
     client = spec.client()
@@ -68,7 +68,7 @@ def test_what_was_settled_is_outstanding_again_under_its_old_tag(
 
 @pytest.mark.deviates("0-9/tx.rollback/undoes-acks#outstanding")
 @pytest.mark.letter
-def test_what_was_got_and_settled_goes_back_to_its_queue(lenient: Server) -> None:
+def test_lenient_rollback_requeues_an_acked_message_from_get(lenient: Server) -> None:
     client = lenient.client()
     client.declare("q")
     client.fill("q", b"1", b"2")
@@ -88,7 +88,7 @@ def test_what_was_got_and_settled_goes_back_to_its_queue(lenient: Server) -> Non
     assert client.count("q") == 0
 
 
-def test_what_nobody_takes_at_once_comes_back_when_it_is_committed(spec: Server) -> None:
+def test_immediate_message_without_a_consumer_is_returned_at_commit(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.call(m.TxSelect(), m.TxSelectOk)
@@ -122,7 +122,7 @@ def test_work_is_not_lost_with_the_confirmation_of_its_commit(server: Server) ->
 
 
 @rule("0-9/tx/one-and-a-half-phase")
-def test_work_whose_commit_never_arrived_has_no_effect(server: Server) -> None:
+def test_transaction_with_an_incomplete_commit_frame_has_no_effect(server: Server) -> None:
     client = server.client()
     client.declare("q")
     client.fill("q", b"to acknowledge")

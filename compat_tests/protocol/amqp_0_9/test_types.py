@@ -41,12 +41,12 @@ def header_that_arrives(client: Client, value: bytes) -> bytes:
     ],
     ids=lambda value: chr(value[0]),
 )
-def test_a_header_of_each_type_arrives_as_it_was_sent(client: Client, value: bytes) -> None:
+def test_header_field_of_each_type_is_delivered_in_the_same_octets(client: Client, value: bytes) -> None:
     assert header_that_arrives(client, value) == value
 
 
 @rule("0-9/types/table-types")
-def test_a_type_that_nobody_knows_is_refused(spec: Server) -> None:
+def test_header_field_of_an_unknown_type_closes_the_connection_with_502(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.publish_bytes(HEADERS_ONLY + table(field("h", b"?\x01")), routing_key="q")

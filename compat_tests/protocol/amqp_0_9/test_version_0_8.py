@@ -25,7 +25,7 @@ def opened(client: Client) -> Client:
     return client
 
 
-def test_start_says_which_version_it_is(older: Client) -> None:
+def test_connection_start_of_0_8_has_version_8_0(older: Client) -> None:
     older.send_bytes(older.protocol_header)
     start = older.expect(old.ConnectionStart, 0)
     assert (start.version_major, start.version_minor) == (8, 0)
@@ -72,7 +72,7 @@ def test_a_client_may_close_too(older: Client) -> None:
 @pytest.mark.parametrize(
     "method", [m.ChannelResume(b"x"), m.ChannelPing(), m.MessageGet(queue="q")], ids=lambda each: each.NAME
 )
-def test_what_0_9_has_added_is_not_there(older: Client, method: m.ChannelPing) -> None:
+def test_method_added_in_0_9_closes_a_0_8_connection_with_540(older: Client, method: m.ChannelPing) -> None:
     client = opened(older)
     client.send(method)
     assert client.expect(old.ConnectionClose, 0).reply_code == 540
