@@ -86,7 +86,7 @@ SAMPLE_OF_QUICK ?= 20
 FLOORS := $(addprefix compat_tests/,broker/test_broker.py broker/test_canary.py broker/test_inspection.py \
 	broker/test_resets.py clients/test_aio_pika.py clients/test_pika_blocking.py plugin/test_asynchronous.py \
 	simulation/test_deadlock.py simulation/test_exploring.py simulation/test_memory.py simulation/test_network.py \
-	time/test_celery_delays.py time/test_intercepted_clients_reach_the_broker.py time/test_consumer_timeout.py time/test_freezegun.py \
+	time/test_celery_delays.py time/test_clients.py time/test_consumer_timeout.py time/test_freezegun.py \
 	time/test_retry_ladder.py)
 # pytest-asyncio before 1.4, which needs a newer pytest, leaves an event loop open at times.
 floors: ## Run tests on Python 3.10 with the lowest versions that pyproject.toml names
@@ -145,7 +145,7 @@ personalities: $(VENV)/.test ## Write the tables of docs/personalities.md
 	$(PY) -m compat_tests.personalities
 
 faults: $(VENV)/.test ## Record what clients do about faults and write docs/faults.md
-	$(PY) -m pytest compat_tests/faults/test_intercepted_clients_reach_the_broker.py --timeout=300 --record-faults $(PYTEST_ARGS)
+	$(PY) -m pytest compat_tests/faults/test_clients.py --timeout=300 --record-faults $(PYTEST_ARGS)
 
 fidelity: $(VENV)/.test ## Compare with every RabbitMQ at hand and write docs/fidelity.md
 	$(PY) -m compat_tests.differential.fidelity

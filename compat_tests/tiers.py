@@ -38,7 +38,7 @@ LONG = (
     "crashes",
     "differential",
     "docs/test_recipes.py",
-    "faults/test_intercepted_clients_reach_the_broker.py",
+    "faults/test_clients.py",
     "faults/test_soak.py",
     "fuzz/test_fuzz_plugin.py",
     "management/test_against_rabbitmq.py",
@@ -70,7 +70,7 @@ COSTLY = re.compile(
     r"|crashes/"
     r"|docs/test_recipes\.py"
     r"|management/test_(against_rabbitmq\.py.*\[4\.0|tools\.py)"
-    r"|faults/test_intercepted_clients_reach_the_broker\.py"
+    r"|faults/test_clients\.py"
     r"|packaging/test_spark_workers\.py"
     r"|fuzz/(amqp_0_10/)?test_mutated_streams\.py"
     r"|simulation/libraries/"
