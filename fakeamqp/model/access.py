@@ -266,7 +266,6 @@ class AccessControl:
         self.changed()
 
     def remove(self, name: str) -> None:
-        """Remove an account; does nothing if it does not exist."""
         self.users.pop(name, None)
         self.changed()
 
@@ -295,7 +294,6 @@ class AccessControl:
         return user
 
     def _why_not(self, name: str, user: User | None, password: str) -> str:
-        """Why a user may not log in with a password."""
         shown = repr(name[:_LONGEST_SHOWN])
         if user is None:
             self._resets.miss("user", "", name)
@@ -399,11 +397,9 @@ class FailedLogins:
             )
 
     def succeeded(self, host: str) -> None:
-        """Forget the failures of an address."""
         self._addresses.pop(host, None)
 
     def clear(self) -> None:
-        """Forget all failures."""
         self._addresses.clear()
 
     def _current(self, host: str) -> tuple[int, float]:

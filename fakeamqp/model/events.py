@@ -44,23 +44,13 @@ class EventDeclaration:
         self._given: frozenset[str] = frozenset(self.fields + self.kept)
 
     def values(self, facts: dict[str, object]) -> tuple[object, ...]:
-        """The values for `Tap.event` after the message, from values by name.
-
-        Raises:
-            TypeError: the event has no field of such a name.
-        """
+        """The values for `Tap.event` after the message, from values by name; TypeError for a wrong name."""
         if unknown := facts.keys() - self._given:
             raise TypeError(f"event {self.name!r} has no field {', '.join(sorted(unknown))}")
         return tuple([facts.get(name, ABSENT) for name in self.fields if name != "message"])
 
     def facts(self, connection: str | None, message: object, values: tuple[object, ...]) -> dict[str, object]:
-        """The values by name, from what `Tap.event` was called with.
-
-        Args:
-            connection: the name of the connection that the tap was called with, if any.
-            message: the message, or None.
-            values: the others.
-        """
+        """The values by name, from what `Tap.event` was called with, and the connection's name."""
         facts: dict[str, object] = {}
         others = iter(values)
         for name in self.fields:

@@ -90,10 +90,7 @@ _TEXTS: dict[RaceKind, str] = {
 
 
 def seeded(seed: int) -> Draw:
-    """Draws from a seed.
-
-    Each draw is independent of all others, so the threads of a test do not change each other's draws.
-    """
+    """Draws from a seed. Each is independent of the others: threads do not change each other's draws."""
 
     def draw(kind: RaceKind, what: str, nth: int) -> float:
         random = Random(f"{seed}:{kind}:{what}:{nth}")
@@ -246,13 +243,7 @@ class _Arrivals:
 
 
 class ChannelRaces:
-    """The late outcomes of the publishes of one channel.
-
-    Args:
-        races: those of the broker.
-        channel: the channel.
-        name: names the channel, such as "channel 1 of c2".
-    """
+    """The late outcomes of the publishes of one channel; `name` names it, such as "channel 1 of c2"."""
 
     def __init__(self, races: Races, channel: PublishingChannel, name: str) -> None:
         self.unconfirmed: int = 0
@@ -457,10 +448,7 @@ class ChannelRaces:
         arrivals.confirm = arrived
 
     def _confirm_after(self, seconds: float, queue: Queue, tag: int, accepted: bool) -> None:
-        """Confirm a publish after some seconds, and after earlier ones to the same queue.
-
-        But a nack does not wait for an ack that is late (measured).
-        """
+        """Confirm after some seconds, behind earlier ones to the queue; nacks pass late acks (measured)."""
         before = self._nacks.get(queue)
         if queue in self._confirms:
             if accepted:

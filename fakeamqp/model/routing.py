@@ -222,10 +222,7 @@ class Router:
             )
 
     def preview(self, message: Message) -> tuple[str, ...]:
-        """The names of the queues a message would reach, at once or after a delay. This changes no state.
-
-        The errors are those of `plan`.
-        """
+        """The names of the queues that `plan` would find, at once or after a delay. This changes no state."""
         headers = message.properties.headers
         if headers and ("CC" in headers or "BCC" in headers) and self._routes_by_cc_headers:
             message.copies = carbon_copies(headers)

@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 class DeliveryTimeouts:
     """Watches the deliveries of one channel or queue. `running` has the timer of each timeout.
 
-    Args:
-        timers: those of the broker.
-        held: the unsettled deliveries with a timeout, oldest first.
-        expired: called with the deliveries whose timeout has passed, and the timeout in seconds.
-        label: describes the timer of a timeout.
+    `held` returns the unsettled deliveries with a timeout, oldest first; `expired` gets those whose timeout
+    has passed, and the timeout in seconds.
     """
 
     __slots__ = ("_expired", "_held", "_label", "_timers", "running")
@@ -61,7 +58,6 @@ class DeliveryTimeouts:
         )
 
     def stop(self) -> None:
-        """Cancel the timers: the channel or queue has ended."""
         for timer in self.running.values():
             timer.cancel()
         self.running.clear()
@@ -152,11 +148,7 @@ class Delivery:
 
 
 def check_returns(deliveries: Iterable[Delivery]) -> None:
-    """Check that a client may reject or return deliveries.
-
-    Raises:
-        NotImplementedHere: one is of a queue that takes none back.
-    """
+    """NotImplementedHere if a client rejects or returns deliveries of a queue that takes none back."""
     for delivery in deliveries:
         queue = delivery.queue
         if queue.refuses_returns:

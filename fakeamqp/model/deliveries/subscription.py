@@ -98,10 +98,7 @@ class Credit(Limit):
         self.octets: int = 0
 
     def admits(self, message: Message) -> bool:
-        """Whether this message fits.
-
-        Without outstanding messages any size fits (basic.qos/prefetch-size-01).
-        """
+        """Without outstanding messages any size fits (basic.qos/prefetch-size-01)."""
         if not self.open:
             return False
         return not self.byte_limit or not self.messages or self.octets + len(message.body) <= self.byte_limit
@@ -200,7 +197,8 @@ class Grant(Limit):
 
     Both balances begin at 0, and both must allow a message (message.set-flow-mode/both-needed); a message
     that costs more bytes than the balance waits (message.set-flow-mode/no-partial). `messages` and `octets`
-    are the balances, None where there is no limit.
+    are the balances, None where there is no limit. `measure` returns the cost of a message in bytes, by
+    default those of its body (message.set-flow-mode/byte-accounting).
 
     The sender of a message calls `take`, and keeps the receipt until the client has completed the transfer.
     In window mode `give_back` then returns what the receipt says (message.set-flow-mode/window-mode). `stop`
@@ -209,11 +207,6 @@ class Grant(Limit):
 
     A grant is one of a subscription's `limits`, not one of its `credits`: queues do not take from it. After
     `grant` and `give_back` the caller calls `resume`, after `stop` it does not.
-
-    Args:
-        measure: the cost of a message in bytes, by default those of its body
-            (message.set-flow-mode/byte-accounting).
-        window: whether completed transfers return what they took.
     """
 
     measures = True
@@ -314,11 +307,7 @@ class Grant(Limit):
         self.open = False
 
     def set_mode(self, window: bool, *, strict: bool = True) -> None:
-        """Choose whether transfers from now on return what they took when they are completed.
-
-        Raises:
-            IllegalState: it is `strict`, and a balance is not 0 (message.set-flow-mode/mode-switching).
-        """
+        """Choose whether completed transfers return what they took (message.set-flow-mode/mode-switching)."""
         if strict and (self.messages != 0 or self.octets != 0):
             raise IllegalState("the flow mode can only be set while there is no credit left")
         if window != self.window:
@@ -372,10 +361,7 @@ class Rate(Limit):
         self._timer: Timer | None = None
 
     def set(self, bytes_per_second: int) -> None:
-        """Set a new rate for the messages sent from now on. Waiting consumers need not wait any more.
-
-        The caller calls `resume`.
-        """
+        """Set a new rate; consumers that wait need not wait any more. The caller calls `resume`."""
         self.bytes_per_second = bytes_per_second
         self.stop()
 
@@ -410,10 +396,7 @@ class Window:
         self.rate: Rate = Rate(timers, f"{class_name} consumers continue at the requested rate")
 
     def resize(self, *, count: int, size: int, rate: int = 0) -> None:
-        """Set new limits: messages, bytes of their bodies, and bytes per second; 0 means no limit.
-
-        Unsettled deliveries count. The caller calls `resume`.
-        """
+        """Set new limits, 0 for none; unsettled deliveries count. The caller calls `resume`."""
         self.credit.resize(count, size)
         self.rate.set(rate)
 
@@ -433,16 +416,10 @@ class Subscriber(Protocol):
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
-        """Send the message; `delivery` is None where no settlement is expected.
-
-        A browsing subscription gets a delivery that is not acquired.
-        """
+        """Send the message. The delivery is None without settlement, and not acquired for a browser."""
 
     def held_too_long(self, subscription: Subscription | None) -> None:
-        """The queue took back messages that were held too long.
-
-        `subscription` held them; None: the client got them with no subscription.
-        """
+        """The queue took back messages that `subscription` held too long; None for those of gets."""
 
     def cancelled(self, subscription: Subscription) -> None:
         """The queue has been deleted: the subscription has ended without the client asking."""
@@ -452,14 +429,9 @@ class Subscriber(Protocol):
 class ConsumerTerms:
     """What a client asks for when it subscribes.
 
-    Args:
-        no_ack: messages need no settlement.
-        no_local: messages published by the subscription's owner are not delivered.
-        exclusive: no other subscription may use the queue.
-        arguments: as the client sent them.
-        options: what the arguments ask for.
-        acquires: False: the subscription browses, which leaves messages in the queue; see `Queue.acquire`.
-        content_class: only messages of this class are delivered; None: those of every class.
+    With `no_local` messages published by the subscription's owner are not delivered, with a `content_class`
+    only those of this class are. If it does not acquire, it browses: messages stay in the queue
+    (`Queue.acquire`).
     """
 
     no_ack: bool = False
@@ -473,12 +445,9 @@ class ConsumerTerms:
 
 @dataclass(frozen=True)
 class DeliveryLimits:
-    """What may hold a subscription's deliveries back; empty means nothing does.
+    """The `limits` of a subscription's deliveries, and the `credits` among them that count what it holds.
 
-    Args:
-        limits: all of it.
-        credits: the limits among them that count what the subscription holds.
-        shared: whether one of them is shared with other subscriptions (basic.qos with global set).
+    `shared` says that others share one of them (basic.qos with global set).
     """
 
     limits: tuple[Limit, ...] = ()

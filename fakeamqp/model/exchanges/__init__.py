@@ -40,11 +40,7 @@ EXCHANGE_TYPES = frozenset((*STANDARD_TYPES, *_ON_DEMAND))
 
 
 def exchange_class(type_name: str) -> type[Exchange]:
-    """The class of an exchange type. Types that few brokers have are imported with their first exchange.
-
-    Raises:
-        KeyError: there is no such type.
-    """
+    """The class of an exchange type. Types that few brokers have are imported with their first exchange."""
     if type_name in STANDARD_TYPES:
         return STANDARD_TYPES[type_name]
     module, name = _ON_DEMAND[type_name]

@@ -61,19 +61,13 @@ class DelayedMessageExchange(Exchange):
         return options
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
-        """The inner type checks."""
         self._inner.validate(routing_key, arguments)
 
     def check_destination(self, destination: Destination) -> None:
-        """The inner type checks."""
         self._inner.check_destination(destination)
 
     def hold_back(self, message: Message) -> float:
-        """Delay a message.
-
-        Raises:
-            InternalError: the header is text but not a number, or of a type that cannot be one.
-        """
+        """Delay a message; InternalError if the header is not a number of milliseconds."""
         delay = _delay(message)
         if not 0 < delay <= _LONGEST:
             return 0.0

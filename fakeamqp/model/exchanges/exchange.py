@@ -166,11 +166,7 @@ class Exchange:
     def check_declaration(
         cls, virtual_host: VirtualHost, name: str, arguments: Mapping[str, Any]
     ) -> ExchangeOptions:
-        """Read the arguments of a declaration of this type.
-
-        Raises:
-            PreconditionFailed, CommandInvalid, InternalError: an exchange cannot be declared with them.
-        """
+        """Read the arguments of a declaration; PreconditionFailed, CommandInvalid or InternalError."""
         return exchange_options(cls.type_name, name, virtual_host, arguments)
 
     def apply(self, options: ExchangeOptions) -> None:
@@ -179,18 +175,10 @@ class Exchange:
         self.alternate_exchange = self.declared_alternate or options.alternate_exchange
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
-        """Check the key and the arguments of a new binding.
-
-        Raises:
-            PreconditionFailed: they are illegal for this type.
-        """
+        """PreconditionFailed if the key or the arguments of a new binding are illegal for this type."""
 
     def check_destination(self, destination: Destination) -> None:
-        """Check the destination of a new binding, after its key and arguments.
-
-        Raises:
-            PreconditionFailed: this type cannot route to it.
-        """
+        """PreconditionFailed if this type cannot route to the destination of a new binding."""
 
     def bind(self, destination: Destination, routing_key: str, arguments: Mapping[str, Any]) -> None:
         """Add a binding; an identical one changes nothing (queue.bind/duplicates)."""
@@ -222,9 +210,8 @@ class Exchange:
         return found if found is not None and found.exact is None else None
 
     def bindings_between(self, destination: Destination, routing_key: str) -> list[Binding]:
-        """All bindings of this destination by this key, whatever their arguments.
-
-        Where the key alone identifies a binding (exchange.bind/binding-key-identity) there is one, or none.
+        """All bindings of this destination by this key; there may be one at most
+        (exchange.bind/binding-key-identity).
         """
         return [*self._by_routing_key.find((destination, routing_key), self.bindings.values())]
 
@@ -262,11 +249,7 @@ class Exchange:
         return 0.0
 
     def hold_back(self, message: Message) -> float:
-        """Delay a message, in types that do so; it is routed again afterwards.
-
-        Returns:
-            The delay in seconds; 0.0 where the message is routed at once.
-        """
+        """Delay a message, in types that do so, for the returned seconds; then it is routed again."""
         return 0.0
 
     def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
@@ -511,17 +494,13 @@ def _numbered_names(names: Iterable[str]) -> list[str]:
 
 
 def _matchable(value: Any, by_value: bool) -> Any:
-    """The comparable form of a header: text and bytes with the same content are equal (measured).
-
-    With `by_value` 1 and 1.0 are equal as well.
-    """
+    """Comparable: text and bytes of the same content are equal (measured), `by_value` 1 and 1.0 as well."""
     if by_value and isinstance(value, float):
         return value
     return freeze(value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value)
 
 
 def _erlang(value: Any) -> str:
-    """A value in the form of RabbitMQ's text."""
     if isinstance(value, (str, bytes)):
         text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
         return f'<<"{text}">>' if text else "<<>>"

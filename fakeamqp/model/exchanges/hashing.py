@@ -317,11 +317,7 @@ class ConsistentHashExchange(Exchange):
         return "routing key" if self._property is None else f"property {self._property}"
 
     def bucket(self, keys: Sequence[str], message: Message) -> int:
-        """The bucket that a message falls into, counted from 0; there must be one.
-
-        Raises:
-            InternalError: the hashed value has no hash.
-        """
+        """The bucket of a message, counted from 0; there must be one. InternalError if nothing is hashed."""
         buckets = self._ring.buckets
         return 0 if buckets == 1 else jump(self._key(keys[0], message), buckets)
 
@@ -398,10 +394,7 @@ class RandomExchange(_OneOfAllExchange):
 
 
 class ModulusHashExchange(_OneOfAllExchange):
-    """Routes a message to one binding, by the hash of its keys modulo the number of bindings.
-
-    The personality decides the order of the bindings.
-    """
+    """Routes a message by the hash of its keys modulo the number of bindings, in the personality's order."""
 
     type_name = "x-modulus-hash"
 
@@ -420,10 +413,7 @@ class ModulusHashExchange(_OneOfAllExchange):
 
 
 class LocalRandomExchange(RandomExchange):
-    """A random exchange for classic queues on the publisher's node; here all queues are on it.
-
-    Source: RabbitMQ, documented, since 4.0.
-    """
+    """A random exchange for classic queues on the publisher's node, as all are (RabbitMQ 4.0: documented)."""
 
     type_name = "x-local-random"
 
@@ -453,11 +443,7 @@ def _octets(text: str) -> bytes:
 
 
 def _header_term(value: Any, hashes_empty: bool) -> Term:
-    """The term that RabbitMQ hashes for a header; integers are not hashed but used as keys.
-
-    Raises:
-        InternalError: the header is empty, in personalities that cannot hash that.
-    """
+    """What RabbitMQ hashes for a header, or an integer key; an empty one is an error, by personality."""
     if isinstance(value, (list, tuple, Mapping)):
         # Only the first item counts.
         items = _term(value)

@@ -61,24 +61,15 @@ class SystemExchange(Exchange):
     by_key_alone = False
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
-        """Refuse every binding.
-
-        Raises:
-            PreconditionFailed: always; the routing keys are the names of services.
-        """
+        """Refuse every binding: the routing keys are the names of services."""
         raise PreconditionFailed(
             f"exchange '{self.name}' in vhost '{self.virtual_host.name}' is of type 'system', which hands "
             "messages to services and takes no bindings"
         )
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
-        """The service, if it takes the content.
-
-        Sources: basic.publish/exchange-03, file.publish/exchange-03, stream.publish/exchange-03,
-        message.transfer/destination-03.
-
-        Raises:
-            ContentRefused: the message was published to this exchange, and the service refuses its class.
+        """The service, if it takes the content (basic.publish/exchange-03, file.publish/exchange-03,
+        stream.publish/exchange-03, message.transfer/destination-03).
         """
         service = self.virtual_host.services.get(routing_key)
         if service is None:

@@ -288,11 +288,7 @@ _INTEGER = re.compile("[+-]?[0-9]+")
 
 
 def time_to_live(expiration: str) -> float:
-    """The time to live in seconds from an `expiration` property in milliseconds.
-
-    Raises:
-        PreconditionFailed: it is not a number, negative or beyond ten years; with RabbitMQ's text.
-    """
+    """The seconds of an `expiration` property; PreconditionFailed, with RabbitMQ's text, if it is illegal."""
     number = _INTEGER.match(expiration)
     if number is None:
         problem: Atom | tuple[Plain, ...] = Atom("no_integer")
@@ -378,11 +374,7 @@ _NAMES = tuple(field.name for field in fields(PlainProperties))
 
 
 def plain_properties(**values: Any) -> PlainProperties:
-    """Properties from keyword arguments.
-
-    Raises:
-        UnknownProperty: a name is not a property; the text names the nearest match.
-    """
+    """Properties from keyword arguments; UnknownProperty names the nearest match."""
     for name in values:
         if name not in _NAMES:
             near = nearest(name, _NAMES)

@@ -97,13 +97,8 @@ class Uploads:
         """The opened contents without a stage, in order."""
 
     def open(self, identifier: str, size: int) -> int:
-        """Start or continue a content of so many bytes.
-
-        Returns:
-            How many bytes were received already: 0 if the size has changed, since it is a new content then.
-
-        Raises:
-            ResourceError: too many contents were opened and not published.
+        """Start or continue a content of so many bytes. Returns how many bytes were received already: 0 if
+        the size has changed, since it is a new content then.
         """
         upload = self._uploads.get(identifier)
         if upload is None:
@@ -124,12 +119,7 @@ class Uploads:
     def stage(self, description: Description, body: bytes) -> None:
         """The rest of a content was received, from the offset that the answer to open gave.
 
-        Source: file.open-ok/staged-size-behavior.
-
-        Raises:
-            IllegalState: no content is open.
-            IllegalArgument: the size is not the announced one. A content that is too short is kept, so that
-                it can be continued.
+        A content that is too short is kept, so that it can be continued (file.open-ok/staged-size-behavior).
         """
         if not self._due:
             raise IllegalState("file.stage has come without file.open")
@@ -152,11 +142,7 @@ class Uploads:
             perform(staged)
 
     def find(self, identifier: str) -> Upload:
-        """The content that was opened under this identifier, complete or not.
-
-        Raises:
-            NotFound: there is none.
-        """
+        """The content that was opened under this identifier, complete or not; else NotFound."""
         upload = self._uploads.get(identifier)
         if upload is None:
             left = self._left_behind(identifier)
@@ -249,13 +235,8 @@ class Downloads:
             self._client.ask(download)
 
     def opened(self, staged_size: int) -> None:
-        """The client has `staged_size` bytes of the open file: stage the rest, and deliver the file.
-
-        Sources: file.open-ok/staged-size-behavior, file.deliver/staged.
-
-        Raises:
-            IllegalState: no file is open.
-            IllegalArgument: the file is smaller than that.
+        """The client has `staged_size` bytes of the open file: stage the rest, and deliver the file
+        (file.open-ok/staged-size-behavior, file.deliver/staged).
         """
         if not self._under_way:
             raise IllegalState("file.open-ok has come without file.open")
@@ -271,12 +252,9 @@ class Downloads:
             self._client.ask(self._under_way[0])
 
     def withdraw(self, subscription: Subscription) -> list[Download]:
-        """Withdraw the files for a consumer that ends (file.cancel/stops).
+        """Withdraw the files for a consumer that ends (file.cancel/stops), and return them to be requeued.
 
         The open file is staged nevertheless, because the client waits for it.
-
-        Returns:
-            The withdrawn files, for the caller to requeue.
         """
         withdrawn = [
             each for each in self._under_way if each.subscription is subscription and not each.withdrawn

@@ -638,11 +638,7 @@ _NUMBER = re.compile(r"(?:rabbitmq)?[- _v]*(\d+(?:\.\d+)*)", re.IGNORECASE)
 
 
 def personality(name: str | Personality) -> Personality:
-    """The personality called `name`; a record is returned as it is.
-
-    Raises:
-        UnknownPersonality: there is none; the text names the nearest match.
-    """
+    """The personality called `name`; a record is itself. UnknownPersonality names the nearest match."""
     if isinstance(name, Personality):
         return name
     found = PERSONALITIES.get(name) if isinstance(name, str) else None

@@ -12,9 +12,6 @@ def queue_class(type_name: str) -> type[Queue]:
 
     Quorum queues and streams are imported with the first of them: that takes a tenth off the time to import
     the broker (measured).
-
-    Raises:
-        KeyError: there is no such type.
     """
     if type_name == "quorum":
         from fakeamqp.model.queues.quorum.queue import QuorumQueue

@@ -209,7 +209,6 @@ class ClassicQueue(Queue):
         return queued
 
     def _count_failure(self, delivery: Delivery) -> None:
-        """Count a delivery that has ended, if its outcome is a failure."""
         if delivery.ending in self._failures:
             queued = delivery.queued
             queued.failures = getattr(queued, "failures", 0) + 1
@@ -247,10 +246,7 @@ class ClassicQueue(Queue):
                 dead_letters.release()
 
     def _drop_overflow(self) -> None:
-        """Drop until the limits hold: from the head, as RabbitMQ documents, or the least urgent message.
-
-        Source: server-model/discard-low-priority-first.
-        """
+        """Drop from the head, as documented, or by priority (server-model/discard-low-priority-first)."""
         options = self.options
         lowest_first = self._drops_lowest
         waiting = len(self.ready)
@@ -312,9 +308,7 @@ class ClassicQueue(Queue):
     def _offer(self, queued: QueuedMessage, blocked: dict[Subscription, None]) -> bool:
         """Hand a message to the next subscription that it suits and that is not blocked.
 
-        Returns:
-            False where none of them can take it now. The message then blocks all of them, so that none of
-            them is sent a message from behind it.
+        Where none can take it now, it blocks all of them, so that none is sent a message from behind it.
         """
         rotation = self.rotation
         rotation.rejoin()
@@ -436,10 +430,7 @@ class ClassicQueue(Queue):
     def taking_back(
         self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> Iterator[None]:
-        """All messages are in their places at the same moment.
-
-        A message that returns without the mark counts as never sent.
-        """
+        """All are in place at the same moment. One that returns without the mark counts as never sent."""
         returned = self.ready.returning()
         octets = latest = 0
         ordered = True
@@ -483,10 +474,7 @@ class ClassicQueue(Queue):
         self._trim(overflow=self._bounded and not self._refuses)
 
     def redeliver(self, delivery: Delivery) -> bool:
-        """A subscription that has ended or is stopped gets nothing.
-
-        Source: channel.flow/stops-deliveries.
-        """
+        """A subscription that has ended or is stopped gets nothing (channel.flow/stops-deliveries)."""
         holder = delivery.holder
         if holder is None or not holder.active or holder.stopped or self.deleted:
             return False

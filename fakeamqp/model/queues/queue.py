@@ -192,11 +192,7 @@ class Queue:
 
     @classmethod
     def check_declaration(cls, name: str, virtual_host: str, declaration: QueueDeclaration) -> None:
-        """Check the flags of a declaration of this type. `name` is empty if the broker makes up a name.
-
-        Raises:
-            PreconditionFailed: the type does not support one of them.
-        """
+        """PreconditionFailed for flags that this type does not support; a generated name is empty here."""
         for wrong, flag in (
             (declaration.auto_delete, "auto-delete"),
             (declaration.exclusive, "exclusive-owner"),
@@ -211,18 +207,10 @@ class Queue:
     def check_arguments(
         cls, name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
     ) -> None:
-        """Check arguments whose errors are reported after those of the flags.
-
-        Raises:
-            PreconditionFailed: one has an illegal value.
-        """
+        """PreconditionFailed for an illegal argument that is reported after wrong flags."""
 
     def check_deletion(self, *, if_unused: bool, if_empty: bool) -> int:
-        """Check the conditions of a deletion. Returns the message count for the reply.
-
-        Raises:
-            PreconditionFailed: a condition is not met.
-        """
+        """The message count for the reply; PreconditionFailed if a condition of the deletion is not met."""
         if if_unused and self.subscriptions:
             raise PreconditionFailed(f"{self.place} in use")
         if if_empty and len(self.ready):
@@ -250,10 +238,8 @@ class Queue:
         return []
 
     def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
-        """Hand the message to a subscription that can take it, or store it.
-
-        Returns:
-            False where the queue is full and refuses (`x-overflow`: reject-publish, reject-publish-dlx).
+        """Hand the message to a subscription that can take it, or store it. Returns False where the queue is
+        full and refuses (`x-overflow`: reject-publish, reject-publish-dlx).
         """
         raise NotImplementedError
 
@@ -281,11 +267,8 @@ class Queue:
     ) -> tuple[QueuedMessage, Delivery | None] | None:
         """Take the next message for one client, whatever its prefetch (basic.qos/get-unaffected).
 
-        `group` is the channel that asks; it does not get messages that it has rejected
-        (basic.reject/requeue-01). With a `content_class` it gets the next message of that class.
-
-        Returns:
-            The message, with a delivery to settle unless `no_ack`; None if no message waits.
+        The channel `group` does not get messages that it has rejected (basic.reject/requeue-01). With a
+        `content_class` it gets the next message of that class. With `no_ack` there is no delivery to settle.
         """
         raise NotImplementedError
 
@@ -294,11 +277,9 @@ class Queue:
         return queued.message
 
     def acquire(self, delivery: Delivery) -> bool:
-        """Take a message out of the queue for the client that it was shown to.
-
-        Returns:
-            False where it is no longer available: taken, expired, dropped, settled, or acquired already
-            (message.acquire/exclusive-winner, message.acquire/not-on-gone).
+        """Take a message out of the queue for the client that it was shown to. Returns False where it is no
+        longer available: taken, expired, dropped, settled, or acquired already
+        (message.acquire/exclusive-winner, message.acquire/not-on-gone).
         """
         return False
 
@@ -352,10 +333,8 @@ class Queue:
         raise NotImplementedError
 
     def redeliver(self, delivery: Delivery) -> bool:
-        """Send a released message to the subscription that had it (basic.recover/requeue-false).
-
-        Returns:
-            False where that is impossible: the caller then returns the message to the queue.
+        """Send a released message to the subscription that had it (basic.recover/requeue-false). If that is
+        impossible, the caller returns the message to the queue.
         """
         return False
 
@@ -401,10 +380,7 @@ class Queue:
         self.virtual_host.message_outcomes.dropped_all(MessagesOf(lost), self.name, reason, detail)
 
     def keep_persistent(self, *, crash: bool = False) -> None:
-        """Keep the persistent messages after a restart, unsettled ones included.
-
-        After a crash the queue keeps only messages that were confirmed to their publishers.
-        """
+        """Keep the persistent messages after a restart, unsettled ones too; after a crash, confirmed ones."""
 
     def keep_in_doubt(self, *, crash: bool = False) -> list[Delivery]:
         """Keep persistent deliveries that prepared branches will settle, after a restart.
@@ -445,20 +421,12 @@ class Queue:
     # --- subscriptions ------------------------------------------------------------------------------
 
     def consumer_options(self, arguments: Mapping[str, Any]) -> ConsumerOptions:
-        """Read the arguments of `basic.consume`.
-
-        Raises:
-            PreconditionFailed: one has an illegal value, or belongs to other queue types.
-        """
+        """Read the arguments of `basic.consume`; PreconditionFailed for illegal ones, or of other types."""
         personality = self.virtual_host.state.personality
         return consumer_options(self.type_name, self.name, self.virtual_host.name, arguments, personality)
 
     def check_subscription(self, subscription: Subscription) -> None:
-        """Check a new subscription.
-
-        Raises:
-            AccessRefused: it conflicts with exclusive access (basic.consume/exclusive-*).
-        """
+        """AccessRefused if a subscription conflicts with exclusive access (basic.consume/exclusive-*)."""
         alone = self.options.single_active_consumer
         if self.exclusive_subscription is not None or (
             subscription.exclusive and (self.subscriptions or alone)
@@ -466,11 +434,7 @@ class Queue:
             raise AccessRefused(f"{self.place} in exclusive use")
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Add a subscription; the caller dispatches once it has replied to the client.
-
-        Raises:
-            AccessRefused: it conflicts with exclusive access (basic.consume/exclusive-*).
-        """
+        """Check and add a subscription; the caller dispatches once it has replied to the client."""
         try:
             self.check_subscription(subscription)
         except BaseException:

@@ -55,12 +55,8 @@ _LONG = 3  # More bytes for the length of a body of more than 255 bytes.
 
 
 def stored_properties(properties: ReadableProperties, *, annotates: bool = True) -> ReadableProperties:
-    """The properties as consumers will see them, with a placeholder for the offset.
-
-    `annotates` says how; see `Personality.streams_annotate`.
-
-    Raises:
-        ChannelCrash: RabbitMQ cannot convert a header.
+    """The properties as consumers will see them, with a placeholder for the offset;
+    `Personality.streams_annotate` says how. ChannelCrash for a header that RabbitMQ cannot convert.
     """
     headers = properties.headers or {}
     if annotates and FILTER_VALUE in headers and not _is_filter_value(headers[FILTER_VALUE]):
@@ -205,8 +201,7 @@ class Log(Generic[T]):
     def append(self, item: T, octets: int, stamp: int, *, noted: bool = False) -> int:
         """Write an item at the end, and return its offset. If that begins a new segment, apply retention.
 
-        `stamp` is the time, in milliseconds since 1970. `noted` says whether the item's publisher is named in
-        the notes of new segments.
+        `stamp` is in milliseconds since 1970. `noted`: notes of new segments name the item's publisher.
         """
         begun = self.begun
         if noted and self._full:
@@ -439,11 +434,7 @@ class StreamQueue(Queue):
         return _Shown(self)
 
     def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
-        """Store a message.
-
-        Raises:
-            ChannelCrash: RabbitMQ cannot store a header. A dead letter is dropped instead.
-        """
+        """ChannelCrash for a header that RabbitMQ cannot store; a dead letter is dropped instead."""
         try:
             properties, size = self._stored(message.properties)
         except ChannelCrash as crash:
@@ -523,19 +514,9 @@ class StreamQueue(Queue):
     def get(
         self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
     ) -> NoReturn:
-        """Streams do not support basic.get.
-
-        Raises:
-            NotImplementedHere: always.
-        """
         raise NotImplementedHere(f"basic.get not supported by stream queues {self.place}")
 
     def purge(self) -> NoReturn:
-        """Streams do not support queue.purge.
-
-        Raises:
-            NotImplementedHere: always.
-        """
         raise NotImplementedHere(f"queue.purge not supported by stream queues {self.place}")
 
     def clear(self) -> list[Message]:
@@ -578,13 +559,7 @@ class StreamQueue(Queue):
     # --- subscriptions ------------------------------------------------------------------------------
 
     def check_subscription(self, subscription: Subscription) -> None:
-        """A stream ignores exclusive access.
-
-        Raises:
-            PreconditionFailed: the subscription has neither a prefetch count nor credit by grants.
-            NotImplementedHere: it does not acknowledge messages, or shares its credit with others.
-            ChannelCrash: its arguments make RabbitMQ fail.
-        """
+        """A stream ignores exclusive access."""
         personality = self.virtual_host.state.personality
         unlimited, automatic = (words.format(self.place) for words in personality.stream_consumer_terms)
         granted = any(isinstance(limit, Grant) for limit in subscription.limits)

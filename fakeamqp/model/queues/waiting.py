@@ -172,12 +172,9 @@ class Fifo:
             heappush(self._returned, (queued.position, queued))
 
     def put_in_front(self, returned: deque[QueuedMessage]) -> bool:
-        """Insert messages, in the order of their positions, before all others. The deque is taken over.
+        """Insert messages, in the order of their positions; False if some that wait stand before them.
 
-        Its cost is that of copying the references to the fewer messages.
-
-        Returns:
-            False if some messages that wait stand before them; nothing has changed then.
+        The deque is taken over. The cost is that of copying the references to the fewer messages.
         """
         items = self._items
         if self._returned or (items and items[0].position < returned[-1].position):
@@ -407,7 +404,6 @@ class Rotation:
         return group is not None and (subscription in group.turns or subscription in group.resting)
 
     def add(self, subscription: Subscription) -> None:
-        """Add a subscription as the last of its equals."""
         group = self._groups.get(subscription.priority)
         if group is None:
             group = self._groups[subscription.priority] = _Group()
@@ -415,7 +411,6 @@ class Rotation:
         group.turns[subscription] = None
 
     def remove(self, subscription: Subscription) -> None:
-        """Remove a subscription; it must be in the rotation or resting."""
         group = self._groups[subscription.priority]
         if subscription in group.resting:
             self._wake_up(group, subscription)
@@ -447,10 +442,7 @@ class Rotation:
             group.turns[subscription] = None
 
     def next_able(self, message: Message) -> Subscription | None:
-        """The next subscription in the rotation that can take a message now, or None.
-
-        The chosen one moves to the end of its group.
-        """
+        """The next subscription that can take a message now; it moves to the end of its group."""
         if self._woken:
             self.rejoin()
         for group in self._groups.values():
@@ -576,7 +568,6 @@ class Browsing:
             self._show(browser)
 
     def _show(self, browser: _Browser) -> None:
-        """Show a browser what is ahead of it, as far as its credit allows."""
         queue = self._queue
         subscription = browser.subscription
         while subscription.active and not subscription.paused:

@@ -143,16 +143,8 @@ _ASSOCIATED = (BranchState.ACTIVE, BranchState.ACTIVE_ROLLBACK_ONLY)
 class BranchView(NamedTuple):
     """A snapshot of a branch.
 
-    Attributes:
-        xid: its identity.
-        state: the value of its `BranchState`.
-        outcome: the outcome that was decided; None before that.
-        working: how many sessions work on it.
-        suspended: how many sessions have suspended their work on it.
-        publishes: how many publishes it has collected.
-        settlements: how many deliveries it will settle.
-        timeout: in seconds.
-        due: the instant of the broker's clock at which it times out, or None.
+    `state` is the value of its `BranchState`, `outcome` None until one was decided. `working` and `suspended`
+    count sessions. `timeout` is in seconds; it is over at the instant `due` of the broker's clock, or never.
     """
 
     xid: Xid
@@ -429,16 +421,8 @@ class Branches:
         """Associate a session's further work with a branch (dtx/transactionality).
 
         The branch is new unless one of the flags is set: `join` for one that another session has started,
-        `resume` for one that the session has suspended.
-
-        Returns:
-            OK, or the reason why the branch is rollback-only; the session is not associated with it then.
-
-        Raises:
-            CommandInvalid, NotAllowed: both flags are set, by personality.
-            IllegalState: the session works on a branch already, or has not suspended this one.
-            NotAllowed: the branch is known, and no flag is set.
-            NotImplementedHere: `join` is set, and the personality cannot join branches.
+        `resume` for one that the session has suspended. Returns OK, or the reason why the branch is
+        rollback-only; the session is not associated with it then.
         """
         if join and resume:
             raise self._contradiction("join and resume")
@@ -471,15 +455,8 @@ class Branches:
     def end(self, session: object, xid: Xid, *, fail: bool = False, suspend: bool = False) -> XaOutcome:
         """End the association of a session with a branch, or suspend it: the session resumes its work later.
 
-        With `fail` the work has failed, and the branch is marked rollback-only.
-
-        Returns:
-            OK, or the reason why the branch is rollback-only; the session is not associated with it then.
-
-        Raises:
-            IllegalState: the session is not associated with the branch (dtx.end/xid-not-associated), or has
-                suspended it already.
-            CommandInvalid, NotAllowed: both flags are set, by personality. The work has failed then.
+        With `fail` the work has failed, and the branch is marked rollback-only. Returns OK, or the reason why
+        it is so; the session is not associated with it then (dtx.end/xid-not-associated).
         """
         branch = self._known.get(xid)
         if branch is None or session not in branch.sessions:
@@ -508,10 +485,7 @@ class Branches:
         return None if branch is None else branch.transaction
 
     def leave(self, session: object) -> None:
-        """The session has ended: mark the branches that it is associated with rollback-only.
-
-        Source: dtx.end/session-closed.
-        """
+        """The session has ended: its branches become rollback-only (dtx.end/session-closed)."""
         self._working.pop(session, None)
         self._enlisted.pop(session, None)
         for branch in [each for each in self._known.values() if session in each.sessions]:
@@ -522,29 +496,19 @@ class Branches:
     # --- coordination -------------------------------------------------------------------------------
 
     def prepare(self, xid: Xid, *, user: User | None = None) -> XaOutcome:
-        """Prepare the branch: promise that it can be committed and rolled back later.
-
-        Returns:
-            OK; READ_ONLY if the branch has no work, and is over; or the reason why it was rolled back.
-        """
+        """Prepare the branch. Returns OK, READ_ONLY if it was empty and is over, or why it failed."""
         return self._settled("prepared", xid, self._finished(xid, user).prepare())
 
     def commit(self, xid: Xid, *, one_phase: bool = False, user: User | None = None) -> XaOutcome:
         """Do the work of the branch. Its xid may be used again then.
 
-        `one_phase` must be set if and only if it is not prepared.
-
-        Returns:
-            OK; the reason why it was rolled back instead; or the heuristic outcome.
+        `one_phase` must be set if and only if it is not prepared. Returns OK, why it was rolled back, or the
+        heuristic outcome.
         """
         return self._settled("committed", xid, self._finished(xid, user).commit(one_phase=one_phase))
 
     def rollback(self, xid: Xid, *, user: User | None = None) -> XaOutcome:
-        """Undo the work of the branch. Its xid may be used again then.
-
-        Returns:
-            OK; TIMED_OUT if its timeout has rolled it back before; or the heuristic outcome.
-        """
+        """Undo the work of the branch. Returns OK, TIMED_OUT if it was undone, or the heuristic outcome."""
         return self._settled("rolled back", xid, self._finished(xid, user).rollback())
 
     def forget(self, xid: Xid, *, user: User | None = None) -> None:
@@ -585,11 +549,7 @@ class Branches:
         return self._branch(xid, user).timeout
 
     def set_timeout(self, xid: Xid, seconds: int, *, user: User | None = None) -> None:
-        """Roll the branch back after so many seconds; 0 means the default timeout (dtx.set-timeout/reset).
-
-        Raises:
-            InvalidArgument: the timeout exceeds the personality's maximum.
-        """
+        """Roll the branch back after so many seconds; 0 means the default timeout (dtx.set-timeout/reset)."""
         branch = self._branch(xid, user)
         longest = self._choices.longest_timeout
         if longest is not None and seconds > longest:

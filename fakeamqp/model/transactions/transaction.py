@@ -149,12 +149,7 @@ class Transaction:
         return withdrawn
 
     def prepare(self) -> None:
-        """Make sure that `commit` will succeed.
-
-        Raises:
-            ResourceError: a queue cannot take all messages that the transaction publishes to it.
-            PreconditionFailed: a queue has taken back a message that the transaction would settle.
-        """
+        """Make sure that `commit` will succeed, or raise ResourceError or PreconditionFailed."""
         planned = [each for each in self._publishes if isinstance(each, PlannedPublish)]
         by_queue: dict[Queue, list[Message]] = {}
         for each in planned:
@@ -173,10 +168,7 @@ class Transaction:
             delivery.queued.message.secured = True
 
     def commit(self) -> bool:
-        """Perform all publishes, then all settlements, each in the order of the requests.
-
-        Returns False if a queue refused one of the messages.
-        """
+        """Perform all publishes, then all settlements, in order. False if a queue refused a message."""
         accepted: bool = carry_out(self.committing(lambda: None))
         return accepted
 
@@ -198,11 +190,7 @@ class Transaction:
         return accepted
 
     def publishing(self) -> Generator[None, None, bool]:
-        """The steps of performing only the publishes; keeps the settlements. Returns as `commit`.
-
-        Raises:
-            NotImplementedHere: the transaction returns a delivery to a queue that does not take any back.
-        """
+        """The steps of the publishes alone; returns as `commit`. NotImplementedHere: see `check_returns`."""
         publishes, self._publishes = self._publishes, []
         returned, self._returned = self._returned, []
         accepted = True
@@ -217,10 +205,7 @@ class Transaction:
         return accepted
 
     def rollback(self) -> list[Delivery]:
-        """Drop everything; the deliveries are outstanding again (tx.rollback/undoes-acks).
-
-        Returns the deliveries, for the caller to return to their ledgers or queues.
-        """
+        """Drop everything; the returned deliveries are outstanding again (tx.rollback/undoes-acks)."""
         self._publishes.clear()
         undone = self.deliveries
         self._settlements.clear()

@@ -161,13 +161,7 @@ class ExchangeRegister(dict[str, Exchange]):
         return exchange
 
     def delete(self, name: str, *, if_unused: bool = False) -> None:
-        """Delete an exchange and its bindings, on a client's behalf.
-
-        Raises:
-            AccessRefused: the exchange is predeclared.
-            PreconditionFailed: it has bindings and `if_unused` is set.
-            NotFound: it does not exist, in personality `spec`.
-        """
+        """Delete an exchange and its bindings, on a client's behalf."""
         virtual_host = self._virtual_host
         if not name:
             raise AccessRefused("operation not permitted on the default exchange")
@@ -194,10 +188,7 @@ class ExchangeRegister(dict[str, Exchange]):
         return any(each.alternate_exchange == name for each in entities)
 
     def remove(self, exchange: Exchange) -> None:
-        """Remove an exchange, the bindings of others to it and its own bindings.
-
-        If these are many, they are removed in steps.
-        """
+        """Remove an exchange and the bindings from and to it, in steps if they are many."""
         virtual_host = self._virtual_host
         if self.pop(exchange.name, None) is None:
             return
@@ -270,13 +261,7 @@ class BindingRegister:
         owner: object = None,
         permits_default: bool = False,
     ) -> None:
-        """Undo `bind`, on behalf of `owner`. A destination that does not exist is given as None.
-
-        Raises:
-            AccessRefused: see `bindable`.
-            NotFound: there is no such exchange or binding, in personality `spec` (queue.unbind/01).
-            ResourceLocked: the queue is exclusive to another owner.
-        """
+        """Undo `bind`, for `owner` (queue.unbind/01). A destination that does not exist is given as None."""
         virtual_host = self._virtual_host
         self._check_bindable(source, permits_default)
         strict = virtual_host.state.personality.unbinding_missing_is_an_error

@@ -170,19 +170,9 @@ class QueueRegister(dict[str, Queue]):
     ) -> None:
         """Delete a queue and its messages, on a client's behalf.
 
-        Args:
-            name: the queue's name.
-            owner: the connection or session that requests it.
-            if_unused: PreconditionFailed if the queue has consumers.
-            if_empty: PreconditionFailed if the queue has ready messages.
-            confirm: called with the number of ready messages, before consumers are notified (RabbitMQ:
-                measured on 4.0.5 and 4.3.6).
-            group: the channel that requests it; consumers of other channels of `owner` are notified before
-                `confirm` is called (RabbitMQ: measured on 4.0.5 and 4.3.6, of classic queues mostly).
-
-        Raises:
-            ResourceLocked: it is exclusive to another owner.
-            NotFound: it does not exist, in personality `spec`.
+        `confirm` is called with the number of ready messages, before consumers are notified (RabbitMQ:
+        measured on 4.0.5 and 4.3.6). Where the channel `group` requests it, consumers of other channels of
+        `owner` are notified before that (RabbitMQ: measured on 4.0.5 and 4.3.6, of classic queues mostly).
         """
         virtual_host = self._virtual_host
         personality = virtual_host.state.personality

@@ -122,11 +122,7 @@ class Incoming:
             self._discarding = offset > 0
 
     def receive_frame(self, flags: int, kind: int, payload: bytes) -> None:
-        """Take a frame, and carry out the command that it completes.
-
-        Raises:
-            FramingError, ConnectionFault: see `count`.
-        """
+        """Take a frame, and carry out the command that it completes; the errors are those of `count`."""
         if self._session.state is not SessionState.ATTACHED:
             return
         assembly = self.count(flags, kind, payload)
@@ -177,9 +173,8 @@ class Incoming:
     def count(self, flags: int, kind: int, payload: bytes) -> Assembly | None:
         """Take a frame. Returns the command that it completes, unless that was carried out before.
 
-        Raises:
-            FramingError: it does not fit those before it.
-            ConnectionFault: it does not fit the command point (session.command-point/*-offset).
+        FramingError: it does not fit those before it. ConnectionFault: it does not fit the command point
+        (session.command-point/*-offset).
         """
         if self._offset is not None:
             begins = flags & BEGINNING == BEGINNING
@@ -292,7 +287,6 @@ class Incoming:
             self._session.fail(problem)
 
     def finish(self, command_id: int) -> None:
-        """Note that the command was carried out."""
         self._done.add(command_id)
         self._news = True
 
@@ -346,7 +340,6 @@ class Incoming:
             session.connection.send(session.channel, self.completed())
 
     def known(self, commands: SequenceSet) -> None:
-        """The client knows that these are completed."""
         self._done.remove(commands)
 
 
@@ -403,13 +396,10 @@ class Outgoing:
         *,
         last: bool = False,
     ) -> int:
-        """Send a command, with a message if it has one; `done` is called when the client has completed it.
+        """Send a command, with a message if it has one, and return its id.
 
-        `done` returns a limit that it has widened, if any. The `last` command of a session does not wait for
-        a replay.
-
-        Returns:
-            Its id.
+        `done` is called when the client has completed it, and returns a limit that it has widened, if any.
+        The `last` command of a session does not wait for a replay.
         """
         command_id = self.next_id
         self.next_id = successor(command_id)
@@ -452,10 +442,7 @@ class Outgoing:
         return session.timeout == 0 and not self._waiting and session.connection is not None
 
     def send_frames(self, frames: bytes, done: Callable[[], Limit | None] | None) -> None:
-        """Send a command as frames for the present transport, where `keeps_nothing`.
-
-        `done` is as in `send`.
-        """
+        """Send a command as frames for the present transport, where `keeps_nothing`; `done` as in `send`."""
         session = self._session
         connection = session.connection
         assert connection is not None
@@ -477,11 +464,7 @@ class Outgoing:
         return command_id
 
     def unsay(self) -> int | None:
-        """Withhold the command that is being written from the client, which does not count it.
-
-        Returns:
-            Its id, or None where none is being written.
-        """
+        """Withhold the command being written, which the client does not count. Returns its id, if any."""
         if self._place is None:
             return None
         self._place = successor(self._place, -1)
@@ -496,7 +479,6 @@ class Outgoing:
     # --- transports -----------------------------------------------------------------------------------
 
     def detached(self) -> None:
-        """The transport has gone."""
         self._place = None
         self._wait_no_more()
 
@@ -570,6 +552,5 @@ class Outgoing:
                 limit.resume()
 
     def clear(self) -> None:
-        """The session has ended."""
         self._wait_no_more()
         self._sent.clear()

@@ -57,12 +57,7 @@ class ContentTarget(NamedTuple):
     def of(
         cls, session: ServerSession, command: commands.FilePublish | commands.StreamPublish
     ) -> ContentTarget:
-        """The fields of a publish; a blank exchange is the default one (file.publish/exchange-default).
-
-        Raises:
-            NotFound: the exchange does not exist.
-            AccessRefused: permissions do not allow it, or the exchange is internal.
-        """
+        """The fields of a publish; a blank exchange is the default one (file.publish/exchange-default)."""
         exchange, key = command.exchange or "", command.routing_key or ""
         host = session.virtual_host
         session.authorise("write", "exchange", exchange)
@@ -108,10 +103,7 @@ def publish(
     message: Message,
     transaction: Transaction | None,
 ) -> None:
-    """Route a message, now or when the transaction is committed, and return it if necessary.
-
-    Source: file/transactions.
-    """
+    """Route a message, now or at commit, and return it if necessary (file/transactions)."""
     message.published_at = session.broker.clock.time()
     message.secured = True  # Completion tells the publisher that the broker has it.
     size, largest = len(message.body), session.personality.largest_message
@@ -182,7 +174,6 @@ class ContentConsumers:
 
     @classmethod
     def of(cls, session: ServerSession) -> Self:
-        """The consumers of a session."""
         found = session.consuming.get(cls.KIND.name)
         if found is None:
             found = session.consuming[cls.KIND.name] = cls(session)
@@ -230,17 +221,7 @@ class ContentConsumers:
 class ServerConsumer:
     """One consumer. It is also its own subscriber, see `model.subscription.Subscriber`.
 
-    Args:
-        consumers: the consumers of its class in its session.
-        command: the consume command.
-        acknowledges: True where messages stay at the queue until they are settled.
-        windowed: True where windows hold for it.
-
-    Raises:
-        SessionFault: the command names no queue, or its tag is empty or in use.
-        AccessRefused: the user may not read there.
-        NotFound: there is no such queue.
-        ResourceLocked: another session has exclusive access.
+    If it `acknowledges`, messages stay at the queue until they are settled; windows hold if it is `windowed`.
     """
 
     def __init__(
@@ -302,7 +283,6 @@ class ServerConsumer:
         raise NotImplementedError
 
     def note_delivered(self, message: Message, tag: int, redelivered: bool) -> None:
-        """Tell the tap of a delivery."""
         session, tap = self.session, self.session.broker.tap
         if tap is not None and session.connection is not None:
             queue = self.subscription.queue.name
@@ -325,7 +305,7 @@ class ServerConsumer:
 
 
 def _consumable(consumers: ContentConsumers, command: commands.FileConsume | commands.StreamConsume) -> Queue:
-    """The queue that a consume command names."""
+    """The queue that a consume command names, unless the command is refused."""
     session, name, tag = consumers.session, command.queue, command.consumer_tag
     if not name:
         raise SessionFault("not-allowed", "a consumer needs the name of a queue", "queue")
@@ -360,11 +340,7 @@ def start(consumer: ServerConsumer, command: commands.FileConsume | commands.Str
 
 
 def cancel(consumers: ContentConsumers, tag: str) -> ServerConsumer:
-    """Remove a consumer; the caller ends it.
-
-    Raises:
-        NotFound: there is none with this tag.
-    """
+    """Remove a consumer, which the caller ends; NotFound if there is none with this tag."""
     consumer = consumers.by_tag.pop(tag, None)
     if consumer is None:
         session = consumers.session

@@ -30,12 +30,7 @@ def select(session: ServerSession, command: commands.DtxSelect) -> None:
 
 
 def start(session: ServerSession, command: commands.DtxStart) -> structs.XaResult:
-    """Put the transfers and accepts that follow into a branch (dtx/transactionality).
-
-    Raises:
-        SessionFault: the session is not selected (dtx.select/required), or no xid is given.
-        IllegalState, NotAllowed, CommandInvalid, NotFound: see `Branches.start`.
-    """
+    """Put the transfers and accepts that follow into a branch (dtx/transactionality, dtx.select/required)."""
     _check_selected(session)
     branches = session.virtual_host.branches
     outcome = branches.start(
@@ -46,12 +41,7 @@ def start(session: ServerSession, command: commands.DtxStart) -> structs.XaResul
 
 
 def end(session: ServerSession, command: commands.DtxEnd) -> structs.XaResult:
-    """End or suspend the session's work for a branch; commands that follow count by themselves.
-
-    Raises:
-        SessionFault: the session is not selected (dtx.select/required), or no xid is given.
-        IllegalState, NotAllowed, CommandInvalid: see `Branches.end`.
-    """
+    """End or suspend the session's work for a branch; commands that follow count by themselves."""
     _check_selected(session)
     branches = session.virtual_host.branches
     outcome = branches.end(session, _xid(command.xid), fail=command.fail, suspend=command.suspend)

@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 
 def find_exchange(session: ServerSession, name: str, field: str = "exchange") -> Exchange:
-    """The exchange of that name; `field` is the field that names it.
-
-    Raises:
-        SessionFault: there is none (not-found).
-    """
+    """The exchange of that name, else not-found; `field` is the field that names it."""
     found = session.virtual_host.exchanges.get(name)
     if found is None:
         raise SessionFault("not-found", f"there is no exchange '{name}'", field)
@@ -32,11 +28,7 @@ def find_exchange(session: ServerSession, name: str, field: str = "exchange") ->
 
 
 def find_queue(session: ServerSession, name: str) -> Queue:
-    """The queue of that name, for any session to inspect.
-
-    Raises:
-        SessionFault: there is none (not-found).
-    """
+    """The queue of that name, for any session to inspect, else not-found."""
     found = session.virtual_host.queues.get(name)
     if found is None:
         raise SessionFault("not-found", f"there is no queue '{name}'", "queue")
@@ -46,13 +38,11 @@ def find_queue(session: ServerSession, name: str) -> Queue:
 def check_alternate(
     session: ServerSession, asked: str | None, existing: Exchange | Queue | None = None
 ) -> None:
-    """Refuse an alternate exchange that does not exist, or differs from that of the existing entity.
+    """Refuse an alternate exchange that differs from that of the existing entity, or does not exist.
 
-    None and the empty name request none (exchange.declare/alternate-exchange-empty-name).
-
-    Raises:
-        SessionFault: it is another one (queue.declare/alternate-exchange-pre-existing-exchange: not-allowed);
-            there is no such exchange (queue.declare/alternate-exchange-unknown-exchange: not-found).
+    None and the empty name request none (exchange.declare/alternate-exchange-empty-name). The errors are
+    not-allowed (queue.declare/alternate-exchange-pre-existing-exchange) and not-found
+    (queue.declare/alternate-exchange-unknown-exchange).
     """
     if not asked:
         return
@@ -69,11 +59,7 @@ def check_alternate(
 
 
 def authorise_asking(session: ServerSession, kind: str, name: str) -> None:
-    """Refuse to tell a user without any permission on the name whether the entity exists.
-
-    Raises:
-        AccessRefused: the user has none, where the personality requires one.
-    """
+    """Refuse, by personality, to tell a user without any permission whether the entity exists."""
     if not session.personality.passive_declare_needs_permission:
         return
     others: tuple[Action, ...] = ("read", "write")
@@ -89,13 +75,7 @@ def authorise_asking(session: ServerSession, kind: str, name: str) -> None:
 def authorise_alternate(
     session: ServerSession, kind: str, name: str, alternate: str | None, argument: object
 ) -> None:
-    """Refuse exchanges that the user may not route the messages of a queue or an exchange to.
-
-    They are named by the field of a command, `alternate`, and by an `argument`.
-
-    Raises:
-        AccessRefused: no.
-    """
+    """Refuse exchanges, a field and an argument, that the user may not route the entity's messages to."""
     for target in (alternate, argument):
         if isinstance(target, str):
             session.authorise("read", kind, name)
@@ -105,11 +85,7 @@ def authorise_alternate(
 def refuse_unknown_arguments(
     session: ServerSession, arguments: Mapping[str, Any], known: Collection[str]
 ) -> None:
-    """Refuse unknown arguments, where the personality does.
-
-    Raises:
-        SessionFault: an argument is unknown (exchange.declare/arguments-unknown-argument: not-implemented).
-    """
+    """Refuse unknown arguments, by personality (exchange.declare/arguments-unknown-argument)."""
     if session.choices.refuses_unknown_arguments:
         unknown = sorted(name for name in arguments if name not in known)
         if unknown:
@@ -118,11 +94,7 @@ def refuse_unknown_arguments(
 
 @contextmanager
 def bad_arguments() -> Iterator[None]:
-    """Turn the model's refusals of arguments into invalid-argument.
-
-    Raises:
-        SessionFault: in place of PreconditionFailed, which in 0-10 is for if-unused and if-empty.
-    """
+    """Turn refusals into invalid-argument: precondition-failed is for if-unused and if-empty in 0-10."""
     try:
         yield
     except (InvalidArgument, PreconditionFailed) as problem:

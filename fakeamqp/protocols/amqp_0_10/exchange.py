@@ -138,12 +138,8 @@ def query(session: ServerSession, command: commands.ExchangeQuery) -> structs.Ex
 def bind(session: ServerSession, command: commands.ExchangeBind) -> None:
     """Bind a queue to an exchange by a key; an existing binding by that key does not change.
 
-    The arguments of the first binding remain (exchange.bind/duplicates).
-
-    Raises:
-        SessionFault: see `_ends`; the exchange cannot work with key and arguments (invalid-argument,
-            not-implemented, internal-error).
-        ResourceLocked: the queue is exclusive to another session (queue.declare/exclusive-in-use).
+    The arguments of the first binding remain (exchange.bind/duplicates). The queue must not be exclusive to
+    another session (queue.declare/exclusive-in-use).
     """
     exchange, queue, key = _ends(session, command)
     arguments = plain(command.arguments)
@@ -158,12 +154,7 @@ def bind(session: ServerSession, command: commands.ExchangeBind) -> None:
 
 
 def unbind(session: ServerSession, command: commands.ExchangeUnbind) -> None:
-    """Remove all bindings of the queue by that key, also those with other arguments.
-
-    Raises:
-        SessionFault: see `_ends`; there is no such binding (not-found, by personality).
-        ResourceLocked: the queue is exclusive to another session.
-    """
+    """Remove all bindings of the queue by that key, also those with other arguments."""
     exchange, queue, key = _ends(session, command)
     bound = exchange.bindings_between(queue, key)
     if not bound and session.choices.unbinding_unknown_key_is_an_error:
@@ -200,9 +191,6 @@ def bound(session: ServerSession, command: commands.ExchangeBound) -> structs.Ex
     Where no binding matches all fields, each field is matched by itself against all bindings; where each one
     matches, key and arguments are matched against the bindings of the queue. So no flag is set if, and only
     if, there is such a binding.
-
-    Raises:
-        AccessRefused: the user may know nothing of the exchange or the queue, by personality.
     """
     name, queue_name = command.exchange or "", command.queue or None
     authorise_asking(session, "exchange", name)

@@ -121,11 +121,7 @@ class Files(ContentConsumers):
     # --- settling -------------------------------------------------------------------------------------
 
     def take(self, tag: int, *, multiple: bool = False) -> list[Delivery]:
-        """Remove the delivery of a tag; with `multiple`, all up to it, and with tag 0 all deliveries.
-
-        Raises:
-            SessionFault: it was not delivered in this session, or is settled (file.ack/multiple-validation).
-        """
+        """Remove the delivery of a tag; with `multiple`, also earlier ones (file.ack/multiple-validation)."""
         outstanding = self.session.ledger.outstanding
         under_way = {each.tag for each in self.downloads}
         if not (multiple and tag == 0) and (_BEHIND_TRANSFERS + tag not in outstanding or tag in under_way):
@@ -172,21 +168,13 @@ def qos(session: ServerSession, command: commands.FileQos) -> None:
 
 
 def consume(session: ServerSession, command: commands.FileConsume) -> None:
-    """Start a consumer. A window is for what can be acknowledged (file.qos/prefetch-size).
-
-    Raises:
-        SessionFault, AccessRefused, NotFound, ResourceLocked: see `ServerConsumer`.
-    """
+    """Start a consumer. A window is for what can be acknowledged (file.qos/prefetch-size)."""
     consumer = FileConsumer(Files.of(session), command, acknowledges=True, windowed=not command.no_ack)
     contents.start(consumer, command)
 
 
 def cancel(session: ServerSession, command: commands.FileCancel) -> None:
-    """End a consumer; its deliveries can still be acknowledged (file.cancel/stops).
-
-    Raises:
-        NotFound: there is none with this tag.
-    """
+    """End a consumer; its deliveries can still be acknowledged (file.cancel/stops)."""
     files = Files.of(session)
     consumer = contents.cancel(files, command.consumer_tag or "")
     assert isinstance(consumer, FileConsumer)
@@ -201,12 +189,7 @@ def cancel(session: ServerSession, command: commands.FileCancel) -> None:
 
 
 def open_(session: ServerSession, command: commands.FileOpen) -> None:
-    """Open a content for staging, and tell the client how much of it the broker has.
-
-    Raises:
-        ResourceError: the content is larger than the broker's limit.
-        SessionFault: see `Uploads.open`.
-    """
+    """Open a content for staging, and tell the client how much of it the broker has."""
     size = command.content_size or 0
     largest = session.personality.largest_message
     if largest and size > largest:
@@ -217,12 +200,7 @@ def open_(session: ServerSession, command: commands.FileOpen) -> None:
 
 
 def open_ok(session: ServerSession, command: commands.FileOpenOk) -> None:
-    """The client is ready for one of the broker's contents.
-
-    Raises:
-        IllegalState: see `Downloads.opened`.
-        SessionFault: the same.
-    """
+    """The client is ready for one of the broker's contents."""
     with _blaming("staged_size", IllegalArgument):
         Files.of(session).downloads.opened(command.staged_size or 0)
 
@@ -239,12 +217,7 @@ def _blaming(field: str, kind: type[ModelError] = ModelError) -> Iterator[None]:
 def stage(
     session: ServerSession, command: commands.FileStage, header: bytes | None, body: bytes | None
 ) -> None:
-    """Stage a content, or the rest of one; its last properties count.
-
-    Raises:
-        SegmentError: there are no file-properties (file.stage/content).
-        IllegalState, IllegalArgument: see `Uploads.stage`.
-    """
+    """Stage a content, or the rest of one; its last properties count (file.stage/content)."""
     _publishing(session)
     properties = ContentProperties.decode(FILE_ENCODING, header)
     Files.of(session).uploads.stage(Description(properties, FILE_ENCODING, header or b""), body or b"")
@@ -259,12 +232,7 @@ def _publishing(session: ServerSession) -> None:
 
 
 def publish(session: ServerSession, command: commands.FilePublish) -> None:
-    """Publish what is staged under an identifier, as soon as it is complete (file.publish/staged).
-
-    Raises:
-        NotFound, AccessRefused: see `ContentTarget.of`.
-        SessionFault: nothing was opened under the identifier.
-    """
+    """Publish what is staged under an identifier, as soon as it is complete (file.publish/staged)."""
     _publishing(session)
     target = ContentTarget.of(session, command)
     uploads = Files.of(session).uploads
@@ -294,21 +262,13 @@ def _commit(session: ServerSession, target: ContentTarget, upload: Upload) -> bo
 
 
 def ack(session: ServerSession, command: commands.FileAck) -> None:
-    """Acknowledge files: the client has processed them (file.ack/semantics).
-
-    Raises:
-        SessionFault: see `Files.take`.
-    """
+    """Acknowledge files: the client has processed them (file.ack/semantics)."""
     deliveries = Files.of(session).take(command.delivery_tag or 0, multiple=bool(command.multiple))
     _settle(session, accept_all, "acked", deliveries)
 
 
 def reject(session: ServerSession, command: commands.FileReject) -> None:
-    """Reject a file: another consumer gets it, or it is dead-lettered or dropped (file.reject/*).
-
-    Raises:
-        SessionFault: see `Files.take`.
-    """
+    """Reject a file: another consumer gets it, or it is dead-lettered or dropped (file.reject/*)."""
     deliveries = Files.of(session).take(command.delivery_tag or 0)
     if command.requeue:
         requeue = partial(release_all, ending="failed", avoid=session)  # file.reject/requeue-requeue-strategy

@@ -89,22 +89,14 @@ def subscription(session: ServerSession, destination: str | None) -> ServerSubsc
 
 
 def flow(session: ServerSession, command: commands.MessageFlow) -> None:
-    """Add to the credit of one unit; no value, or the largest, is credit without end (message.flow/*).
-
-    Raises:
-        ResourceDeleted: its queue is deleted.
-    """
+    """Add to the credit of one unit; no value, or the largest, is credit without end (message.flow/*)."""
     end = subscription(session, command.destination)
     end.grant.grant(_UNITS[command.unit or 0], command.value)
     end.go_on()
 
 
 def set_flow_mode(session: ServerSession, command: commands.MessageSetFlowMode) -> None:
-    """Choose whether completed transfers give their credit back (message.set-flow-mode/*).
-
-    Raises:
-        IllegalState: it has credit left, where the personality refuses that.
-    """
+    """Choose whether completed transfers give their credit back (message.set-flow-mode/*)."""
     grant = subscription(session, command.destination).grant
     window = command.flow_mode == FlowMode.WINDOW
     grant.set_mode(window, strict=session.choices.set_flow_mode_needs_no_credit)
@@ -124,11 +116,8 @@ def flush(session: ServerSession, command: commands.MessageFlush) -> None:
 
 
 def accept(session: ServerSession, command: commands.MessageAccept) -> None:
-    """Accept messages: they leave their queues (message.accept/removes).
-
-    Raises:
-        IllegalState: one is not held (message.accept/final), or was never acquired
-            (message.accept/acquisition), where the personality minds.
+    """Accept messages: they leave their queues (message.accept/removes). By personality one must be held
+    (message.accept/final) and acquired (message.accept/acquisition).
     """
     taken = _take(session, command.transfers)
     deliveries = [each for each in taken if each.acquired]
@@ -147,12 +136,9 @@ def _accept(session: ServerSession, deliveries: Sequence[Delivery]) -> None:
 
 
 def reject(session: ServerSession, command: commands.MessageReject) -> None:
-    """Reject messages: they go to the alternate exchange of their queue.
-
-    Sources: message.reject/alternate-exchange; for what is not acquired message.reject/acquisition.
-
-    Raises:
-        IllegalState: one is not held (message.reject/final), where the personality minds.
+    """Reject messages: they go to their alternate exchange (message.reject/alternate-exchange); by
+    personality one must be held (message.reject/final). What is not acquired stays
+    (message.reject/acquisition).
     """
     deliveries = [each for each in _take(session, command.transfers) if each.acquired]
     session.note_settled("rejected", deliveries)
@@ -163,10 +149,7 @@ def release(session: ServerSession, command: commands.MessageRelease) -> None:
     """Release messages: they are available again, in their old places (message.release/*).
 
     A session may still release what it has accepted in a transaction: the transaction then no longer settles
-    it. qpid.messaging does so before it rolls back.
-
-    Raises:
-        IllegalState: one is not held (message.release/final), where the personality minds.
+    it. qpid.messaging does so before it rolls back. By personality one must be held (message.release/final).
     """
     transfers = command.transfers or SequenceSet()
     accepted = _withdraw(session, transfers)

@@ -68,13 +68,11 @@ class Amqp010FaultPort(ConnectionFaultPort):
     # --- frames ---------------------------------------------------------------------------------------
 
     def flush_confirms(self) -> None:
-        """Send the completions that are due."""
         self._connection.end_turn()
 
     # --- received commands -----------------------------------------------------------------------
 
     def drop(self, number: int, what: bytes) -> None:
-        """Count it without executing it."""
         self._count(number, what)
 
     def receive_unsecured(self, number: int, frames: bytes) -> None:

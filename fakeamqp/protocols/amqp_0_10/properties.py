@@ -523,11 +523,7 @@ class View:
         return changed
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with other values for some properties; None removes one.
-
-        Raises:
-            SegmentError: there is no property of that name.
-        """
+        """A copy with other values for some properties, None for none; SegmentError for an unknown name."""
         changed = copy.copy(self)
         extra: dict[str, Any] = {}
         gone: list[str] = []
@@ -616,12 +612,7 @@ class TransferProperties(View):
 
     @classmethod
     def decode(cls, octets: bytes | None) -> Self:
-        """Read a header segment; None stands for an absent one.
-
-        Raises:
-            SegmentError: it cannot be read.
-            IllegalValue: a value is outside of its domain, or a struct comes twice.
-        """
+        """Read a header segment, None for an absent one; SegmentError or IllegalValue if it is wrong."""
         return cls._read(octets or b"")
 
     @classmethod
@@ -660,11 +651,7 @@ class ContentProperties(View):
 
     @staticmethod
     def decode(encoding: str, octets: bytes | None) -> ContentProperties:
-        """Read a header segment; `encoding` is `FILE_ENCODING` or `STREAM_ENCODING`.
-
-        Raises:
-            SegmentError: it cannot be read, or does not hold the properties of the class.
-        """
+        """Read a header segment of `FILE_ENCODING` or `STREAM_ENCODING`; SegmentError if it is wrong."""
         view = _CONTENTS[encoding]._read(octets or b"")
         if view.content is None:
             raise SegmentError(f"the header of a {encoding} content does not hold its properties")

@@ -133,13 +133,7 @@ def _claim(session: ServerSession, queue: Queue) -> None:
 
 
 def delete(session: ServerSession, command: commands.QueueDelete) -> None:
-    """Delete a queue; its messages go to its alternate exchange, if it has one (queue.delete/orphans).
-
-    Raises:
-        SessionFault: no queue is named, or there is none of that name (not-found).
-        PreconditionFailed: it has subscriptions or messages, and must not.
-        ResourceLocked: it is exclusive to another session.
-    """
+    """Delete a queue; its messages go to its alternate exchange, if it has one (queue.delete/orphans)."""
     name = _named(session, command.queue, "configure", session.choices.deleting_unnamed_queue)
     session.virtual_host.queues.delete(name, session, if_unused=command.if_unused, if_empty=command.if_empty)
 
@@ -154,12 +148,7 @@ def _named(session: ServerSession, name: str | None, action: Action, missing: st
 
 
 def purge(session: ServerSession, command: commands.QueuePurge) -> None:
-    """Drop all ready messages; sessions keep those they hold (queue.purge/pending-messages).
-
-    Raises:
-        SessionFault: no queue is named (by personality), or there is none of that name (not-found).
-        ResourceLocked: it is exclusive to another session.
-    """
+    """Drop all ready messages; sessions keep those they hold (queue.purge/pending-messages)."""
     name = _named(session, command.queue, "read", session.choices.missing_queue_name)
     count = session.virtual_host.queues.require(name, session).purge()
     session.virtual_host.report(

@@ -129,7 +129,6 @@ class Amqp010Connection(ServerConnection):
 
     @cached_property
     def fault_port(self) -> Amqp010FaultPort:
-        """The fault port of this connection."""
         from fakeamqp.protocols.amqp_0_10.port import Amqp010FaultPort
 
         return Amqp010FaultPort(self)
@@ -162,7 +161,6 @@ class Amqp010Connection(ServerConnection):
     # --- bytes out ----------------------------------------------------------------------------------
 
     def send(self, channel: int, control: Control) -> None:
-        """Send a control."""
         octets = control.encode()
         size = HEADER_SIZE + len(octets)
         if size <= self.max_frame_size:
@@ -235,10 +233,8 @@ class Amqp010Connection(ServerConnection):
     ) -> int:
         """Handle the first segment of a command, with its content if that has come and the tap keeps none.
 
-        A transfer is nearly always three frames; one check covers them.
-
-        Returns:
-            The offset behind all that is handled; the frame of the command ends at `position`.
+        A transfer is nearly always three frames; one check covers them. Returns the offset behind all that is
+        handled; the frame of the command ends at `position`.
         """
         session = self.sessions.get(channel)
         content = None
@@ -360,11 +356,7 @@ class Amqp010Connection(ServerConnection):
     # --- state ---------------------------------------------------------------------------------------
 
     def enter(self, control_name: str) -> None:
-        """Change the state for a control of the client.
-
-        Raises:
-            ConnectionFault: the table has no such transition (connection/out-of-order).
-        """
+        """Change the state for a control of the client, if the table allows it (connection/out-of-order)."""
         following = CONNECTION_TRANSITIONS[self.state].get(control_name)
         if following is None:
             raise ConnectionFault(
@@ -398,7 +390,6 @@ class Amqp010Connection(ServerConnection):
     # --- end ------------------------------------------------------------------------------------------
 
     def _release_channels(self) -> None:
-        """The sessions have lost their transport."""
         sessions, self.sessions = self.sessions, {}
         for session in sessions.values():
             session.transport_lost()

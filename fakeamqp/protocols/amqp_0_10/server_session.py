@@ -59,7 +59,6 @@ class DetachedSessions(Extension):
         self._sessions: dict[ServerSession, None] = {}
 
     def add(self, session: ServerSession) -> None:
-        """A session is detached, and kept."""
         self._sessions[session] = None
         if len(self._sessions) > self._most:
             longest = next(iter(self._sessions))
@@ -71,7 +70,6 @@ class DetachedSessions(Extension):
             longest.end()
 
     def remove(self, session: ServerSession) -> None:
-        """The session is attached again, or has ended."""
         self._sessions.pop(session, None)
 
 
@@ -128,7 +126,6 @@ class ServerSession:
 
     @property
     def number(self) -> int:
-        """The channel it is attached to."""
         return self.channel
 
     @property
@@ -153,12 +150,10 @@ class ServerSession:
 
     @property
     def unfinished(self) -> int:
-        """Bytes of the command of which a part has come."""
         return self.incoming.charge.octets
 
     @property
     def ledgers(self) -> tuple[Ledger, ...]:
-        """All deliveries that the client has not settled."""
         return (self.ledger,)
 
     @property
@@ -181,7 +176,6 @@ class ServerSession:
 
     @property
     def consumer_count(self) -> int:
-        """How many subscriptions and consumers it has."""
         return len(self.subscriptions) + sum(len(each.by_tag) for each in self.consuming.values())
 
     # --- transports -----------------------------------------------------------------------------------
@@ -228,17 +222,14 @@ class ServerSession:
             self._follow("KEEP")
 
     def transport_lost(self) -> None:
-        """The connection has gone."""
         if self.connection is not None:
             self._leave()
             self._keep()
 
     def _takers(self) -> list[ServerSubscription | ContentConsumers]:
-        """All that take messages for the session."""
         return [*self.subscriptions.values(), *self.consuming.values()]
 
     def _leave(self) -> None:
-        """Lose the transport."""
         assert self.connection is not None
         self.gate.shut()
         self.connection.sessions.pop(self.channel, None)
@@ -335,11 +326,6 @@ class ServerSession:
     # --- what handlers need ---------------------------------------------------------------------------
 
     def authorise(self, action: Action, kind: str, name: str) -> None:
-        """Refuse what the session's user may not do.
-
-        Raises:
-            AccessRefused: no.
-        """
         self.access.check(self.user, self.virtual_host.name, action, kind, name)
 
     # --- what the tap is told --------------------------------------------------------------------------
@@ -392,10 +378,8 @@ class ServerSession:
         self.release()
 
     def release(self) -> None:
-        """Free everything: subscriptions end, held messages return, exclusive queues are deleted.
-
-        Sources: message.subscribe/lifetime, tx.rollback/discards, dtx.end/session-closed,
-        queue.declare/exclusive-*.
+        """Free everything: subscriptions end, held messages return, exclusive queues are deleted
+        (message.subscribe/lifetime, tx.rollback/discards, dtx.end/session-closed, queue.declare/exclusive-*).
         """
         self.gate.shut()
         if self.ledger.timeouts is not None:

@@ -129,10 +129,8 @@ class ServerSubscription:
         return len(header) + self._extra + len(message.body)
 
     def go_on(self) -> None:
-        """Note that there is more credit than before.
-
-        Raises:
-            ResourceDeleted: the queue is deleted (message.subscribe/queue-deletion).
+        """Note that there is more credit than before; it cannot come from a deleted queue
+        (message.subscribe/queue-deletion).
         """
         if self.grant.open:
             if self._gone is not None:
@@ -310,11 +308,8 @@ def _forwarded(
 def header_of(message: Message, *, redelivered: bool, time: float, stamps: bool) -> bytes:
     """The header segment of a transfer of this message.
 
-    Args:
-        message: the message.
-        redelivered: True for a redelivery.
-        time: seconds since 1970; matters for messages with a time to live.
-        stamps: True where the broker adds the time at which it received the message.
+    `time` is in seconds since 1970, and matters for messages with a time to live. `stamps` adds the time of
+    the message's arrival.
     """
     octets = message.properties_bytes if message.encoding is ENCODING else _encode(message, stamps)
     flags = octets[_FLAGS]
@@ -348,10 +343,7 @@ def _encode(message: Message, stamps: bool) -> bytes:
 
 
 def resumable(header: bytes, resume_id: str, resume_ttl: int | None) -> bytes:
-    """The header segment with the resume fields that a subscription asks for.
-
-    Source: message.subscribe/resume-fields.
-    """
+    """The header segment with the resume fields of a subscription (message.subscribe/resume-fields)."""
     size = 4 + int.from_bytes(header[:4], "big")
     delivery = DeliveryProperties.decode(header[:size])
     delivery.resume_id, delivery.resume_ttl = resume_id, resume_ttl

@@ -75,7 +75,7 @@ class StreamConsumer(ServerConsumer):
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
-        """See `model.subscription.Subscriber` (stream.deliver/fields)."""
+        """Deliver a message (stream.deliver/fields)."""
         tag = self.consumers.next_delivery_tag()
         self.note_delivered(message, tag, redelivered)
         command = commands.StreamDeliver(
@@ -93,21 +93,13 @@ def qos(session: ServerSession, command: commands.StreamQos) -> None:
 
 
 def consume(session: ServerSession, command: commands.StreamConsume) -> None:
-    """Start a consumer.
-
-    Raises:
-        SessionFault, AccessRefused, NotFound, ResourceLocked: see `ServerConsumer`.
-    """
+    """Start a consumer; nothing is acknowledged."""
     consumer = StreamConsumer(Streams.of(session), command, acknowledges=False, windowed=True)
     contents.start(consumer, command)
 
 
 def cancel(session: ServerSession, command: commands.StreamCancel) -> None:
-    """End a consumer (stream.cancel/shortly).
-
-    Raises:
-        NotFound: there is none with this tag.
-    """
+    """End a consumer (stream.cancel/shortly)."""
     contents.cancel(Streams.of(session), command.consumer_tag or "").end()
 
 
@@ -117,12 +109,7 @@ def cancel(session: ServerSession, command: commands.StreamCancel) -> None:
 def publish(
     session: ServerSession, command: commands.StreamPublish, header: bytes | None, body: bytes | None
 ) -> None:
-    """Publish a message.
-
-    Raises:
-        NotFound, AccessRefused: see `ContentTarget.of`.
-        SegmentError: there are no stream-properties.
-    """
+    """Publish a message; SegmentError if it has no stream-properties."""
     if session.connection is not None:
         session.connection.publish_received()
     target = ContentTarget.of(session, command)

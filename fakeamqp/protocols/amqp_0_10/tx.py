@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def select(session: ServerSession, command: commands.TxSelect) -> None:
-    """Make the session transactional; one that is already so keeps its pending work.
-
-    Raises:
-        IllegalState: it is so, or has selected distributed transactions, where the personality refuses that.
-        NotAllowed: one of its subscriptions expects no accepts, where the personality refuses that.
-    """
+    """Make the session transactional; one that is already so keeps its pending work."""
     if session.choices.selects_once and session.mode is not None:
         raise IllegalState(f"the session is selected for {session.mode} already")
     for end in session.subscriptions.values():
@@ -34,22 +29,14 @@ def select(session: ServerSession, command: commands.TxSelect) -> None:
 
 
 def require_accepts(session: ServerSession, accept_mode: AcceptMode) -> None:
-    """Refuse, by personality, a mode that a transactional session may not have (tx.select/explicit-accepts).
-
-    Raises:
-        NotAllowed: the mode is none.
-    """
+    """Refuse, by personality, accept-mode none in a transactional session (tx.select/explicit-accepts)."""
     if session.choices.needs_explicit_accepts and accept_mode is AcceptMode.NONE:
         raise NotAllowed("subscriptions of a transactional session need accept-mode explicit")
 
 
 def commit(session: ServerSession, command: commands.TxCommit) -> None:
-    """Carry out all work since select, the last commit or the last rollback, or none of it.
-
-    Raises:
-        SessionFault: the session is not transactional (tx.commit/select-required).
-        ResourceError: a full queue refuses one of the messages. The session ends, and no work is done.
-        PreconditionFailed: a queue has taken back what was accepted; likewise.
+    """Carry out all work since select, the last commit or the last rollback (tx.commit/select-required). If a
+    queue refuses a message, or has taken one back, no work is done, and the session ends.
     """
     transaction = _own(session)
     transaction.prepare()
@@ -57,10 +44,8 @@ def commit(session: ServerSession, command: commands.TxCommit) -> None:
 
 
 def rollback(session: ServerSession, command: commands.TxRollback) -> None:
-    """Discard that work; the session keeps accepted messages acquired (tx.rollback/stay-acquired).
-
-    Raises:
-        SessionFault: the session is not transactional (tx.rollback/select-required).
+    """Discard that work; accepted messages stay acquired (tx.rollback/stay-acquired,
+    tx.rollback/select-required).
     """
     session.ledger.put_back(_own(session).rollback())
 

@@ -301,10 +301,7 @@ class QuorumConsumers:
             self.elect()
 
     def count(self) -> int:
-        """The consumer count of declare-ok: consumers and, once they have ended, holders of deliveries.
-
-        Consumers that wait to be active do not count.
-        """
+        """The count of declare-ok: consumers that do not wait to be active, ended ones with deliveries."""
         queue, single = self._queue, self.single
         count = len(queue.subscriptions) if single is None else int(single.active is not None)
         count += len(self.getters)
@@ -315,10 +312,7 @@ class QuorumConsumers:
         return count + len({holder for holder in held if not holder.active})
 
     def elect(self, *, returned: bool = False) -> None:
-        """Choose the single active consumer; the caller dispatches.
-
-        `returned` says that messages have just returned.
-        """
+        """Choose the single active consumer; the caller dispatches. `returned`: messages have returned."""
         single = self.single
         if single is None or self._queue.deleted:
             return
@@ -348,7 +342,6 @@ class QuorumConsumers:
         return (each for each in self._queue.unacked if self._limit(each) == timeout)
 
     def watch(self, delivery: Delivery) -> None:
-        """A delivery has begun."""
         if self.timeouts is not None:
             limit = self._limit(delivery)
             if limit is not None and limit not in self.timeouts.running:

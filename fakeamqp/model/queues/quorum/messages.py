@@ -61,7 +61,6 @@ class SingleQueue:
         return iter(self._items)
 
     def append(self, queued: QueuedMessage, priority: int | None) -> None:
-        """Add a message behind all others of this priority."""
         self._items.append(queued)
 
     def head(self) -> QueuedMessage | None:
@@ -201,7 +200,6 @@ class PriorityLevels(SingleQueue):
         self._left(number)
 
     def _left(self, number: int) -> None:
-        """A message has left the level with this number."""
         self._count -= 1
         if not self._levels[number]:
             self._used &= ~(1 << number)
@@ -555,10 +553,7 @@ class ParkedMessages:
         return [queued for _, _, queued in sorted(self._retries)]
 
     def delay(self, queued: QuorumMessage, *, failed: bool) -> bool:
-        """Park a returned message for a retry; False if the options ask for no delay.
-
-        `failed` says whether its return was a failure.
-        """
+        """Park a returned message, `failed` or not, for a retry; False if the options ask for no delay."""
         options = self._queue.options
         shortest, longest = options.delayed_retry_min, options.delayed_retry_max
         if options.delayed_retry_type not in ("all", "failed" if failed else "returned") or shortest is None:
@@ -578,7 +573,6 @@ class ParkedMessages:
         return taken
 
     def stop(self) -> None:
-        """The queue has been deleted: no retry is due any more."""
         self._deadline.stop()
 
     def _watch(self) -> None:

@@ -98,11 +98,7 @@ class QuorumQueue(Queue):
     # --- declaration --------------------------------------------------------------------------------
 
     def check_deletion(self, *, if_unused: bool, if_empty: bool) -> int:
-        """Quorum queues support no conditions.
-
-        Raises:
-            NotImplementedHere: a condition is set.
-        """
+        """Quorum queues support no conditions."""
         for asked, flag in ((if_unused, "if-unused"), (if_empty, "if-empty")):
             if asked:
                 raise NotImplementedHere(
@@ -211,10 +207,9 @@ class QuorumQueue(Queue):
             self._watch_heads()
 
     def _serve_behind_head(self) -> bool:
-        """Hand over the first message behind the head that suits an unblocked consumer.
+        """Hand over the first message behind the head that suits an unblocked consumer; False without one.
 
-        A message blocks the consumers that it suits and that cannot take it now. Returns False if there is
-        none.
+        A message blocks the consumers that it suits and that cannot take it now.
         """
         service_queue = self.consumers.service_queue
         waiting = {each: None for each in service_queue if not each.paused}
@@ -275,11 +270,6 @@ class QuorumQueue(Queue):
     def get(
         self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
     ) -> tuple[QueuedMessage, Delivery | None] | None:
-        """Take the next message.
-
-        Raises:
-            ResourceLocked: the queue has single active consumers.
-        """
         if self.consumers.single is not None:
             kind = self.virtual_host.state.personality.single_active_get_refusal
             raise ResourceLocked(
@@ -471,12 +461,7 @@ class QuorumQueue(Queue):
     # --- consumers ----------------------------------------------------------------------------------
 
     def check_subscription(self, subscription: Subscription) -> None:
-        """There is no exclusive access.
-
-        Raises:
-            NotImplementedHere: the subscription browses, or shares its window with others in a personality
-                that forbids that.
-        """
+        """There is no exclusive access."""
         if not subscription.acquires:
             raise NotImplementedHere(
                 f"{self.place} cannot be browsed: quorum queues deliver only to subscriptions that acquire "

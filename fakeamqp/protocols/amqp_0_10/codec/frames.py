@@ -229,11 +229,7 @@ class Assembler:
         return Assembly(octets[first], octets.get(HEADER), octets.get(BODY), first == COMMAND)
 
     def rewind(self, offset: int) -> None:
-        """Forget all but the first `offset` bytes of the unfinished assembly.
-
-        Raises:
-            ValueError: fewer bytes are received.
-        """
+        """Forget all but the first `offset` bytes of the unfinished assembly, which must have come."""
         if not 0 <= offset <= self.received:
             raise ValueError(f"{self.received} bytes have come, not {offset}")
         if offset == self.received:
