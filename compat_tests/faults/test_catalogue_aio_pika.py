@@ -88,7 +88,9 @@ def broker() -> Any:
 @pytest.mark.parametrize(
     ("make", "error", "stored"), [row[1:] for row in PUBLISHES], ids=[row[0] for row in PUBLISHES]
 )
-async def test_a_publish(broker: Broker, make: Any, error: Any, stored: int) -> None:
+async def test_aio_pika_publish_raises_the_expected_error_under_each_fault(
+    broker: Broker, make: Any, error: Any, stored: int
+) -> None:
     rule = make(broker.faults)
     async with connected(broker) as connection:
         channel, _ = await queue_on(connection, on_return_raises=True)
@@ -108,7 +110,7 @@ async def test_a_publish(broker: Broker, make: Any, error: Any, stored: int) -> 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("how", [{}, {"reverse": True}, {"multiple": True}], ids=str)
-async def test_held_confirms(broker: Broker, how: Any) -> None:
+async def test_aio_pika_publishes_return_when_held_confirms_are_released(broker: Broker, how: Any) -> None:
     rule = broker.faults.on("confirm").hold()
     async with connected(broker) as connection:
         channel, _ = await queue_on(connection)
@@ -119,7 +121,7 @@ async def test_held_confirms(broker: Broker, how: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_logins_and_access(broker: Broker) -> None:
+async def test_refused_login_and_closed_channel_are_errors_of_aio_pika(broker: Broker) -> None:
     refused = broker.faults.on("connection.start-ok").refuse_login().once()
     async with forgotten_sockets_closed():
         with pytest.raises(errors.ProbableAuthenticationError):
@@ -157,7 +159,9 @@ DELIVERIES: list[tuple[str, Callable[[Faults], Rule], list[tuple[bytes, bool]]]]
 @pytest.mark.parametrize(
     ("make", "expected"), [row[1:] for row in DELIVERIES], ids=[row[0] for row in DELIVERIES]
 )
-async def test_deliveries(broker: Broker, make: Any, expected: list[tuple[bytes, bool]]) -> None:
+async def test_aio_pika_consumer_gets_the_deliveries_changed_by_a_fault(
+    broker: Broker, make: Any, expected: list[tuple[bytes, bool]]
+) -> None:
     make(broker.faults)
     async with connected(broker) as connection:
         _, queue = await queue_on(connection)
@@ -179,7 +183,9 @@ async def test_deliveries(broker: Broker, make: Any, expected: list[tuple[bytes,
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("after", ["method", "header", 9])
-async def test_a_delivery_that_breaks_off(broker: Broker, after: Any) -> None:
+async def test_aio_pika_get_of_a_cut_message_is_an_error_and_the_message_is_requeued(
+    broker: Broker, after: Any
+) -> None:
     broker.faults.on("basic.get-ok").cut(after)
     async with connected(broker) as connection:
         _, queue = await queue_on(connection)
@@ -191,7 +197,7 @@ async def test_a_delivery_that_breaks_off(broker: Broker, after: Any) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("how", ["bad-frame-end", "unknown-method", "cut-arguments"])
-async def test_a_malformed_delivery(broker: Broker, how: Any) -> None:
+async def test_malformed_get_ok_is_an_error_or_timeout_of_aio_pika(broker: Broker, how: Any) -> None:
     broker.faults.on("basic.get-ok").malform(how)
     async with connected(broker) as connection:
         _, queue = await queue_on(connection)
@@ -202,7 +208,9 @@ async def test_a_malformed_delivery(broker: Broker, how: Any) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("how", ["cancelled", "deleted"])
-async def test_the_end_of_a_consumer(broker: Broker, how: str) -> None:
+async def test_cancel_is_sent_when_consumers_are_cancelled_or_their_queue_is_deleted(
+    broker: Broker, how: str
+) -> None:
     async with connected(broker) as connection:
         _, queue = await queue_on(connection)
         told = broker.faults.on("basic.cancel", direction="sent")
@@ -217,7 +225,7 @@ async def test_the_end_of_a_consumer(broker: Broker, how: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_alarms_and_flow(broker: Broker) -> None:
+async def test_aio_pika_publish_waits_for_the_end_of_an_alarm(broker: Broker) -> None:
     async with connected(broker) as connection:
         channel, _ = await queue_on(connection)
         alarm = broker.faults.memory_alarm()
@@ -232,7 +240,7 @@ async def test_alarms_and_flow(broker: Broker) -> None:
 
 
 @pytest.mark.asyncio
-async def test_heartbeats(broker: Broker) -> None:
+async def test_aio_pika_connection_with_dropped_heartbeats_ends(broker: Broker) -> None:
     with Broker(clock="virtual") as virtual:
         lost = virtual.faults.on("heartbeat").drop().optional()
         async with connected(virtual, heartbeat=30) as connection:

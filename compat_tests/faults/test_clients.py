@@ -38,7 +38,7 @@ def meet(client: str, scenario: Scenario, patience: float, fault: str | None) ->
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("client", DRIVERS)
-def test_what_a_client_does(
+def test_client_behaves_under_each_fault_as_recorded(
     client: str,
     fault: str,
     request: pytest.FixtureRequest,
@@ -58,9 +58,7 @@ def test_what_a_client_does(
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda each: each.name)
 @pytest.mark.parametrize("client", DRIVERS)
-def test_without_a_fault_nothing_is_to_be_said(
-    client: str, scenario: Scenario, nothing_is_left: None
-) -> None:
+def test_client_carries_on_without_a_fault(client: str, scenario: Scenario, nothing_is_left: None) -> None:
     seen = meet(client, scenario, MORE_PATIENCE, None)
     assert seen.words() == "carries on"
     published = ["one", "two", "three"]
@@ -68,17 +66,17 @@ def test_without_a_fault_nothing_is_to_be_said(
     assert seen.delivered == [*published, "late"] if scenario.waits else published
 
 
-def test_the_page_is_that_of_what_is_known() -> None:
+def test_page_of_clients_under_faults_has_the_recorded_behaviour() -> None:
     page = PAGE.read_text("utf-8")
     assert with_tables(page) == page, "run `make faults`"
 
 
 @pytest.mark.parametrize("client", DRIVERS)
-def test_every_fault_is_known(client: str) -> None:
+def test_every_fault_has_a_recorded_behaviour_of_each_client(client: str) -> None:
     assert set(expected.read(client).cells) == set(FAULTS)
 
 
 @pytest.mark.parametrize("client", DRIVERS)
-def test_alternatives_have_a_reason(client: str) -> None:
+def test_recorded_alternatives_have_a_reason(client: str) -> None:
     known = expected.read(client)
     assert {fault for fault, cells in known.cells.items() if len(cells) > 1} == set(known.reasons)

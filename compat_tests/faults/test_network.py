@@ -111,7 +111,7 @@ def start_frame(broker: Broker) -> bytes:
 # --- who dials -----------------------------------------------------------------------------------------
 
 
-def test_the_operating_system_refuses(broker: Broker) -> None:
+def test_refused_port_gives_connection_refused_until_removed(broker: Broker) -> None:
     with closing(connect(broker)) as connection:
         fault = broker.faults.network.refuse()
         with pytest.raises(ConnectionRefusedError):
@@ -126,13 +126,13 @@ def test_the_operating_system_refuses(broker: Broker) -> None:
     works(broker)
 
 
-def test_a_refusal_ends_with_the_block(broker: Broker) -> None:
+def test_refusal_ends_with_its_with_block(broker: Broker) -> None:
     with broker.faults.network.refuse(), pytest.raises(ConnectionRefusedError):
         dial(broker)
     works(broker)
 
 
-def test_a_refusal_lasts_over_stop_and_start() -> None:
+def test_refusal_stays_in_force_over_stop_and_start() -> None:
     with Broker() as broker:
         port = broker.port
         fault = broker.faults.network.refuse()
@@ -147,7 +147,9 @@ def test_a_refusal_lasts_over_stop_and_start() -> None:
 
 
 @pytest.mark.parametrize(("how", "end"), [("close", "fin"), ("reset", "reset")])
-def test_dials_are_taken_and_ended(broker: Broker, how: str, end: str) -> None:
+def test_refused_connections_are_accepted_and_then_closed_or_reset(
+    broker: Broker, how: str, end: str
+) -> None:
     with closing(connect(broker)) as connection, broker.faults.network.refuse(how) as fault:
         for number in (1, 2):
             if end == "reset":
@@ -161,7 +163,7 @@ def test_dials_are_taken_and_ended(broker: Broker, how: str, end: str) -> None:
     works(broker)
 
 
-def test_a_broker_that_hangs(broker: Broker) -> None:
+def test_hanging_broker_answers_after_the_hang_is_removed(broker: Broker) -> None:
     with dial(broker) as before:
         before.sendall(HEADER[:4])
         with broker.faults.network.hang() as fault, dial(broker) as sock:
@@ -178,7 +180,7 @@ def test_a_broker_that_hangs(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize(("call", "end"), [("reset", "reset"), ("disconnect", "fin")])
-def test_connections_end_at_once(broker: Broker, call: str, end: str) -> None:
+def test_reset_and_disconnect_end_a_connection_at_once(broker: Broker, call: str, end: str) -> None:
     with dial(broker) as sock:
         sock.sendall(HEADER)
         start = sock.recv(65536)
@@ -188,7 +190,7 @@ def test_connections_end_at_once(broker: Broker, call: str, end: str) -> None:
 
 
 @pytest.mark.parametrize("call", ["reset", "disconnect"])
-def test_what_a_client_held_goes_back_to_its_queue(broker: Broker, call: str) -> None:
+def test_unacked_message_of_an_ended_connection_is_requeued(broker: Broker, call: str) -> None:
     connection = connect(broker)
     channel = connection.channel()
     channel.queue_declare("q")
@@ -203,7 +205,9 @@ def test_what_a_client_held_goes_back_to_its_queue(broker: Broker, call: str) ->
 
 @pytest.mark.parametrize("how", ["fin", "reset"])
 @pytest.mark.parametrize("count", [0, 1, 6, 7, 8, 9, 100])
-def test_a_cut_amid_a_frame(broker: Broker, how: str, count: int) -> None:
+def test_cut_passes_the_given_number_of_bytes_and_ends_the_connection(
+    broker: Broker, how: str, count: int
+) -> None:
     start = start_frame(broker)
     with broker.faults.network.cut_after(bytes=count, how=how) as fault, dial(broker) as sock:
         sock.sendall(HEADER)
@@ -211,14 +215,14 @@ def test_a_cut_amid_a_frame(broker: Broker, how: str, count: int) -> None:
         assert fault.hits == 1
 
 
-def test_a_cut_counts_whole_frames(broker: Broker) -> None:
+def test_cut_after_two_frames_ends_the_connection_before_open_ok(broker: Broker) -> None:
     with broker.faults.network.cut_after(frames=2) as fault:
         with pytest.raises(ProbableAccessDeniedError):  # so it calls an end between tune and open-ok
             connect(broker)
         fault.wait(timeout=SECONDS)
 
 
-def test_a_publish_that_is_cut_off_is_none(broker: Broker) -> None:
+def test_publish_cut_before_its_body_is_not_stored(broker: Broker) -> None:
     connection = connect(broker)
     channel = connection.channel()
     channel.queue_declare("q")
@@ -232,7 +236,7 @@ def test_a_publish_that_is_cut_off_is_none(broker: Broker) -> None:
         connection.close()
 
 
-def test_a_publish_arrives_and_its_confirm_does_not(broker: Broker) -> None:
+def test_publish_is_stored_if_its_connection_is_cut_before_the_confirm(broker: Broker) -> None:
     connection = connect(broker)
     channel = connection.channel()
     channel.confirm_delivery()
@@ -243,7 +247,7 @@ def test_a_publish_arrives_and_its_confirm_does_not(broker: Broker) -> None:
     assert [each.body for each in broker.queue("q").messages] == [b"x"]
 
 
-def test_tls_is_cut_by_octets_of_amqp() -> None:
+def test_cut_on_a_tls_connection_counts_bytes_of_amqp() -> None:
     import ssl
 
     with Broker(tls=True) as broker:
@@ -274,7 +278,7 @@ def test_tls_is_cut_by_octets_of_amqp() -> None:
 # --- half-open -------------------------------------------------------------------------------------------
 
 
-def test_half_open_until_heartbeats_are_missed(virtual: Broker) -> None:
+def test_silenced_connection_ends_when_heartbeats_are_missed(virtual: Broker) -> None:
     connection = connect(virtual, heartbeat=10)
     channel = connection.channel()
     channel.queue_declare("q")
@@ -293,7 +297,7 @@ def test_half_open_until_heartbeats_are_missed(virtual: Broker) -> None:
         channel.queue_declare("q")
 
 
-def test_the_broker_does_not_see_that_a_client_has_gone(broker: Broker) -> None:
+def test_broker_does_not_see_the_end_of_a_silenced_client(broker: Broker) -> None:
     connection = connect(broker)
     channel = connection.channel()
     channel.queue_declare("q")
@@ -309,7 +313,7 @@ def test_the_broker_does_not_see_that_a_client_has_gone(broker: Broker) -> None:
         connection.close()
 
 
-def test_what_was_held_flows_when_the_partition_heals(broker: Broker) -> None:
+def test_held_messages_pass_in_both_directions_after_a_silence(broker: Broker) -> None:
     with closing(connect(broker)) as connection:
         channel = connection.channel()
         channel.queue_declare("q")
@@ -325,7 +329,7 @@ def test_what_was_held_flows_when_the_partition_heals(broker: Broker) -> None:
         broker.expect_published(body=b"from the client", timeout=SECONDS)
 
 
-def test_a_silent_cut_stays_silent(broker: Broker) -> None:
+def test_silent_cut_passes_no_more_bytes_until_removed(broker: Broker) -> None:
     with broker.faults.network.cut_after(bytes=100, how="silence") as fault, dial(broker) as sock:
         sock.sendall(HEADER)
         fault.wait(timeout=SECONDS)
@@ -340,7 +344,7 @@ def test_a_silent_cut_stays_silent(broker: Broker) -> None:
 # --- slow ------------------------------------------------------------------------------------------------
 
 
-def test_latency_on_a_virtual_clock(virtual: Broker) -> None:
+def test_latency_delays_bytes_by_the_virtual_clock(virtual: Broker) -> None:
     start = start_frame(virtual)
     with dial(virtual) as sock:
         fault = virtual.faults.network.latency(0.5)
@@ -358,7 +362,7 @@ def test_latency_on_a_virtual_clock(virtual: Broker) -> None:
         assert fault.hits == 8 + len(start)
 
 
-def test_one_leap_of_time_takes_a_message_all_the_way(virtual: Broker) -> None:
+def test_single_clock_advance_delivers_a_message_through_two_latencies(virtual: Broker) -> None:
     publisher, consumer = connect(virtual, "publisher"), connect(virtual, "consumer")
     with closing(publisher), closing(consumer):
         channel = publisher.channel()
@@ -376,7 +380,7 @@ def test_one_leap_of_time_takes_a_message_all_the_way(virtual: Broker) -> None:
         assert got == [b"x" * 100]
 
 
-def test_bandwidth_on_a_virtual_clock(virtual: Broker) -> None:
+def test_bandwidth_limits_bytes_per_second_of_the_virtual_clock(virtual: Broker) -> None:
     start = start_frame(virtual)
     with dial(virtual) as sock, virtual.faults.network.bandwidth(100, direction="sent") as fault:
         sock.sendall(HEADER)
@@ -398,7 +402,7 @@ FAULTS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_clients_work_on_a_slow_network(fault: str) -> None:
+def test_pika_works_with_latency_bandwidth_limit_or_slices(fault: str) -> None:
     with Broker() as broker, FAULTS[fault](broker.faults.network) as handle:
         with closing(connect(broker)) as connection:
             channel = connection.channel()
@@ -415,7 +419,7 @@ def test_clients_work_on_a_slow_network(fault: str) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_aio_pika_works_on_a_slow_network(fault: str) -> None:
+async def test_aio_pika_works_with_latency_bandwidth_limit_or_slices(fault: str) -> None:
     with Broker() as broker, FAULTS[fault](broker.faults.network):
         connection = await aio_pika.connect(broker.url, timeout=SECONDS)
         async with connection:
@@ -429,7 +433,7 @@ async def test_aio_pika_works_on_a_slow_network(fault: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_robust_client_comes_back_after_a_reset() -> None:
+async def test_robust_aio_pika_client_reconnects_after_a_reset() -> None:
     import asyncio
 
     with Broker() as broker:
@@ -446,7 +450,7 @@ async def test_a_robust_client_comes_back_after_a_reset() -> None:
     check(broker)
 
 
-def test_a_slow_network_holds_deliveries_back(virtual: Broker) -> None:
+def test_broker_stops_delivering_when_latency_holds_many_bytes(virtual: Broker) -> None:
     with closing(connect(virtual)) as connection:
         channel = connection.channel()
         channel.queue_declare("q")
@@ -467,7 +471,7 @@ def test_a_slow_network_holds_deliveries_back(virtual: Broker) -> None:
 
 
 @pytest.mark.parametrize("how", ["name", "handle", "connection name", "alias"])
-def test_only_one_connection_is_reset(broker: Broker, how: str) -> None:
+def test_reset_of_a_named_connection_keeps_other_connections(broker: Broker, how: str) -> None:
     with closing(connect(broker, "shipping")) as shipping:
         billing = connect(broker, "billing")
         handle = broker.connections[1]
@@ -478,7 +482,7 @@ def test_only_one_connection_is_reset(broker: Broker, how: str) -> None:
         shipping.channel()
 
 
-def test_a_client_is_known_by_name_when_it_comes(broker: Broker) -> None:
+def test_network_fault_applies_to_a_new_client_with_the_given_connection_name(broker: Broker) -> None:
     with broker.faults.network.on("billing").cut_after(frames=3) as fault:
         with closing(connect(broker, "shipping")) as shipping:
             channel: BlockingChannel = shipping.channel()
@@ -493,7 +497,7 @@ def test_a_client_is_known_by_name_when_it_comes(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("call", ["silence", "hang", "latency", "bandwidth"])
-def test_stops_and_restarts_while_faults_are_installed(virtual: Broker, call: str) -> None:
+def test_network_fault_stays_in_force_after_restart_and_stop(virtual: Broker, call: str) -> None:
     network = virtual.faults.network
     connection = connect(virtual)
     arguments = {"latency": (60,), "bandwidth": (1,)}.get(call, ())
@@ -520,7 +524,7 @@ def test_stops_and_restarts_while_faults_are_installed(virtual: Broker, call: st
         assert untold(sock), "and after a stop"
 
 
-def test_the_last_words_of_a_broker_come_in_slices_as_well() -> None:
+def test_connection_close_of_a_stopping_broker_passes_in_slices() -> None:
     with Broker() as broker:
         connection = connect(broker)
         broker.faults.network.slice(1, direction="sent")
@@ -530,7 +534,7 @@ def test_the_last_words_of_a_broker_come_in_slices_as_well() -> None:
     check(broker)
 
 
-def test_the_cost_is_gone_with_the_last_fault(broker: Broker) -> None:
+def test_connections_are_unwrapped_when_the_last_network_fault_is_removed(broker: Broker) -> None:
     with closing(connect(broker)) as connection:
         fault = broker.faults.network.slice(1)
         connection.channel()

@@ -26,7 +26,7 @@ def management(broker: Broker) -> Management:
     return known
 
 
-def test_guest_may_come_from_this_machine_only():
+def test_guest_may_log_in_from_loopback_addresses_only():
     with Broker(management=True) as broker:
         assert authenticate(management(broker), GUEST, "127.0.0.1").name == "guest"
         with pytest.raises(Refused) as refused:
@@ -38,7 +38,7 @@ def test_guest_may_come_from_this_machine_only():
 
 
 @pytest.mark.parametrize("login", [None, "Bearer token"])
-def test_requests_without_credentials_are_asked_for_them(login):
+def test_request_without_credentials_is_refused_with_a_basic_challenge(login):
     with Broker(management=True) as broker:
         with pytest.raises(Refused) as refused:
             authenticate(management(broker), login, "127.0.0.1")
@@ -50,7 +50,7 @@ def test_requests_without_credentials_are_asked_for_them(login):
         assert refused.value.headers == {"www-authenticate": 'Basic realm="RabbitMQ Management"'}
 
 
-def test_loopback_users_of_the_broker_apply():
+def test_guest_may_log_in_from_any_address_without_loopback_users():
     with Broker(management=True, loopback_users=()) as broker:
         assert authenticate(management(broker), GUEST, ELSEWHERE).name == "guest"
 
@@ -60,7 +60,7 @@ def request_of(host: str, login: str) -> Request:
     return Request({"type": "http", "headers": headers, "client": (host, 49152)})
 
 
-def test_the_login_of_the_inspector_follows_it_and_its_token_does_not():
+def test_loopback_rule_applies_to_inspector_logins_but_not_to_its_token():
     with Broker(management=True) as broker:
         inspector = inspector_of(broker)
         check_login(request_of("127.0.0.1", GUEST), inspector)

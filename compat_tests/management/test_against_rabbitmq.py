@@ -10,7 +10,7 @@ from compat_tests.management.recording import record_node
 
 
 @pytest.mark.parametrize("version", ["4.0", "4.3"])
-def test_recorded_answers_are_those_of_the_node(version):
+def test_recorded_answers_equal_the_answers_of_the_node(version):
     if (obstacle := available(version)) is not None:
         pytest.skip(obstacle)
     before, now = measured(version), record_node(version)

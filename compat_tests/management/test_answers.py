@@ -54,7 +54,7 @@ def counted(prefix: str, **counts: int) -> dict[str, float]:
     return {**{f"{prefix}.{name}": count for name, count in counts.items()}, **rates}
 
 
-def test_views_have_these_numbers(broker: Broker, api: Api, monkeypatch: pytest.MonkeyPatch):
+def test_views_have_the_expected_counts_and_sizes(broker: Broker, api: Api, monkeypatch: pytest.MonkeyPatch):
     broker.clock.advance(1000)
     broker.reset()
     broker.clock.advance(100)
@@ -206,7 +206,7 @@ def test_views_have_these_numbers(broker: Broker, api: Api, monkeypatch: pytest.
     connection.close()
 
 
-def test_octets_and_frames_of_a_connection_are_those_on_the_wire(broker: Broker, api: Api):
+def test_byte_and_frame_counts_of_a_connection_match_the_wire(broker: Broker, api: Api):
     def moved() -> dict[str, int]:
         broker.wait_until_idle()
         (found,) = api.get("connections")
@@ -241,7 +241,7 @@ KEYS = (  # Measured on 4.3.6, of arguments in JSON.
 )
 
 
-def test_the_key_of_a_binding_is_that_of_rabbitmq(api: Api):
+def test_binding_has_the_properties_key_of_rabbitmq(api: Api):
     api.put("queues/%2F/q")
     with cases() as case:
         for arguments, key in KEYS:
@@ -267,7 +267,7 @@ ORDERS = {
 
 
 def test_lists_are_in_the_order_of_their_names(broker: Broker, api: Api):
-    """Whatever the order in which things came: first the virtual hosts, in each the names."""
+    """In whatever order they were created: by virtual host first, and then by name."""
     hosts, names = ("z", "/"), ("c", "b", "a")
     places = [{"vhost": host, "name": name} for host in hosts for name in names]
     permission = {"configure": ".*", "write": ".*", "read": ".*"}

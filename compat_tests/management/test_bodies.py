@@ -68,12 +68,12 @@ def test_json_that_rabbitmq_refuses_is_refused(body: bytes):
     "body",
     [b"[" * 101 + b"]" * 101, LEVELS * 101 + b"1" + b"}" * 101, b"[" * 5_000_000, b'["\\"[", ' + b"[" * 200],
 )
-def test_json_that_is_too_deep_is_refused(body: bytes):
+def test_json_with_too_many_levels_or_values_is_refused(body: bytes):
     with pytest.raises(Refused, match=r"deeper than 100 levels|too many values"):
         decoded(body)
 
 
-def test_brackets_in_texts_are_no_levels_and_no_values():
+def test_brackets_within_json_strings_are_not_counted():
     text = '[{":,\\"' * 200_000
     assert decoded(json.dumps([text, "\\", '"', "é", "\U0001f600"]).encode()) == [
         text,
@@ -99,7 +99,7 @@ def test_the_memory_for_a_body_of_many_values_is_bounded(piece: bytes):
 
 
 @pytest.mark.parametrize("value", ["NaN", "1e999", "[" * 600 + "]" * 600, '{"a":' * 600 + "1" + "}" * 600])
-def test_a_refused_value_changes_nothing_anywhere(broker: Broker, api: Api, value: str):
+def test_refused_value_leaves_the_broker_unchanged(broker: Broker, api: Api, value: str):
     for method, path, body in (
         ("PUT", "queues/%2F/refused", '{"durable":true,"arguments":{"x-foo":@}}'),
         ("PUT", "exchanges/%2F/refused", '{"type":"direct","arguments":{"x-foo":@}}'),
@@ -375,8 +375,8 @@ def test_every_list_is_valid_json_after_hostile_requests(api: Api):
         json.loads(api.request("GET", path).body, parse_constant=pytest.fail)
 
 
-def test_columns_and_sort_take_a_time_that_the_rows_limit(broker: Broker, api: Api):
-    """However many are asked for: the parts of a row that are looked at are counted."""
+def test_time_to_choose_columns_is_limited_by_the_size_of_the_row(broker: Broker, api: Api):
+    """However many columns are requested: the parts of a row that are read are counted."""
     from fakeamqp.management import listing
 
     looked = 0
@@ -406,9 +406,7 @@ def test_columns_and_sort_take_a_time_that_the_rows_limit(broker: Broker, api: A
     assert listing._chosen({"a": {"b": 1}, "b": 2}, listing._columns("a,a.b")) == {"a": {"b": 1}}
 
 
-def test_a_pattern_that_takes_long_for_each_name_is_refused_for_a_list(
-    broker: Broker, api: Api, monkeypatch: pytest.MonkeyPatch
-):
+def test_slow_name_pattern_is_refused_for_a_list(broker: Broker, api: Api, monkeypatch: pytest.MonkeyPatch):
     from fakeamqp.management import listing
 
     monkeypatch.setattr(listing, "_MOST_STEPS", 200)
@@ -466,7 +464,7 @@ def test_ranges_of_samples_are_checked_as_by_rabbitmq(broker: Broker, api: Api, 
 
 
 @pytest.mark.parametrize("depth", [101, 250, 600, 20_000])
-def test_definitions_that_are_too_deep_are_refused_from_python_too(depth: int):
+def test_load_definitions_refuses_values_deeper_than_100_levels(depth: int):
     value: Any = 1
     for number in range(depth):
         value = [value] if number % 2 else {"a": value}

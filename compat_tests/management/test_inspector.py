@@ -60,7 +60,7 @@ def basic(name: str, password: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["", "page.css", "page.js"])
-def test_the_page_is_for_anyone_but_says_nothing(page: Page, broker: Broker, name: str):
+def test_page_needs_no_login_and_contains_no_data(page: Page, broker: Broker, name: str):
     broker.add_user("carla", "secret")
     status, headers, body = page.send("GET", name)
     assert status == 200
@@ -72,7 +72,7 @@ def test_the_page_is_for_anyone_but_says_nothing(page: Page, broker: Broker, nam
     assert headers["cache-control"] == "no-store"
 
 
-def test_the_address_without_a_path_leads_to_the_page(broker: Broker):
+def test_address_without_a_path_redirects_to_the_page(broker: Broker):
     page = Page(broker.inspector_url.replace("/inspector/", "/"))
     assert page.send("GET", "")[1]["location"].endswith("/inspector/")
     assert page.send("GET", "inspector")[1]["location"].endswith("/inspector/")
@@ -91,7 +91,7 @@ def test_the_address_without_a_path_leads_to_the_page(broker: Broker):
         (basic("guest", "guest"), 200),
     ],
 )
-def test_all_else_needs_the_token_or_an_administrator(
+def test_events_questions_and_actions_need_the_token_or_an_administrator(
     page: Page, broker: Broker, headers: dict[str, str], status: int
 ):
     broker.add_user("carla", "secret", tags=["management"])
@@ -125,7 +125,7 @@ def test_all_else_needs_the_token_or_an_administrator(
         ({"host": "app.localhost"}, 200),
     ],
 )
-def test_pages_of_other_sites_are_refused_even_with_the_token(
+def test_requests_of_other_sites_are_refused_even_with_the_token(
     page: Page, headers: dict[str, str], status: int
 ):
     sent = {**page.headers, **headers}
@@ -136,7 +136,7 @@ def test_pages_of_other_sites_are_refused_even_with_the_token(
     assert page.send("GET", "", None, sent)[0] == (421 if status == 421 else 200)
 
 
-def test_the_own_origin_is_taken(page: Page):
+def test_request_of_the_own_origin_is_accepted(page: Page):
     own = {"origin": f"http://127.0.0.1:{page.port}", "sec-fetch-site": "same-origin"}
     assert page.send("POST", "ask/fault-offers", b"{}", {**page.headers, **own})[0] == 200
 
@@ -158,23 +158,25 @@ def test_a_name_of_management_hosts_is_accepted_in_any_case_with_a_port():
         (b"[" * 100_000, {}, 400),
     ],
 )
-def test_what_is_no_json_object_is_refused(page: Page, body: bytes, headers: dict[str, str], status: int):
+def test_body_other_than_a_json_object_is_refused(
+    page: Page, body: bytes, headers: dict[str, str], status: int
+):
     assert page.send("POST", "do/purge", body, {**page.headers, **headers})[0] == status
 
 
-def test_nothing_is_changed_by_a_get(page: Page):
+def test_get_of_an_action_or_question_is_refused_with_405(page: Page):
     assert page.send("GET", "do/purge", None, page.headers)[0] == 405
     assert page.send("GET", "ask/messages", None, page.headers)[0] == 405
 
 
-def test_unknown_names_are_errors(page: Page):
+def test_unknown_action_or_question_is_a_404_error(page: Page):
     with pytest.raises(Refusal, match="404: there is no action 'explode'"):
         page.do("explode")
     with pytest.raises(Refusal, match="404: there is no question 'why'"):
         page.ask("why")
 
 
-def test_an_address_that_others_reach_is_a_warning(caplog: pytest.LogCaptureFixture):
+def test_listening_on_all_addresses_logs_a_warning(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.WARNING)
     with Broker("0.0.0.0", management=True) as broker:
         assert broker.inspector_url.startswith("http://127.0.0.1:")
@@ -196,7 +198,7 @@ def test_each_broker_has_a_token_of_its_own_which_a_restart_keeps(broker: Broker
 # --- the event stream -----------------------------------------------------------------------------------
 
 
-def test_the_stream_begins_with_everything(page: Page, broker: Broker, channel: Any):
+def test_event_stream_begins_with_the_complete_state(page: Page, broker: Broker, channel: Any):
     broker.set_policy("short", "invoices", {"max-length": 9})
     channel.exchange_declare("orders", "topic", arguments={"alternate-exchange": "rest"})
     channel.queue_declare("invoices", arguments={"x-dead-letter-exchange": "dead"})
@@ -271,7 +273,7 @@ def test_the_stream_begins_with_everything(page: Page, broker: Broker, channel: 
     assert not any("guest" in line[8] and "password" in line[8] for line in state["timeline"]["lines"])
 
 
-def test_then_it_tells_what_changes(page: Page, broker: Broker):
+def test_event_stream_sends_each_change_of_the_state(page: Page, broker: Broker):
     with page.events() as events:
         assert events.next()[0] == "state"
         broker.publish(b"lost", routing_key="nowhere")
@@ -296,7 +298,7 @@ def test_then_it_tells_what_changes(page: Page, broker: Broker):
             time = events.next()[1].get("time")
 
 
-def test_lines_go_on_where_they_were_and_begin_again_after_a_reset(page: Page, broker: Broker):
+def test_timeline_lines_continue_and_start_again_after_a_reset(page: Page, broker: Broker):
     broker.publish(b"before", routing_key="q")
     with page.events() as events:
         first = events.next()[1]["timeline"]
@@ -312,7 +314,7 @@ def test_lines_go_on_where_they_were_and_begin_again_after_a_reset(page: Page, b
         assert third["cleared"] and len(third["lines"]) == 18
 
 
-def test_flows_begin_again_after_a_reset(broker: Broker):
+def test_flow_counts_start_again_after_a_reset(broker: Broker):
     inspector = inspector_of(broker)
     for count in (1, 3, 3, 2):
         for _ in range(count):
@@ -327,7 +329,7 @@ def test_flows_begin_again_after_a_reset(broker: Broker):
         broker.reset()
 
 
-def test_of_many_lines_the_latest_are_told(broker: Broker):
+def test_timeline_sends_the_latest_lines_and_counts_the_skipped_lines(broker: Broker):
     for number in range(50):
         broker.publish(str(number), routing_key="q")
     timeline = inspector_of(broker).timeline
@@ -359,7 +361,7 @@ def test_lines_of_the_timeline_are_folded_and_have_real_time_beside_virtual_time
         connection.close()
 
 
-def test_a_broker_without_trace_and_history_has_a_page_as_well():
+def test_page_works_without_trace_and_history():
     with Broker(management=True, trace=0, history=0) as broker:
         page = Page.of(broker)
         with page.events() as events:
@@ -370,7 +372,7 @@ def test_a_broker_without_trace_and_history_has_a_page_as_well():
             page.ask("trace")
 
 
-def test_names_and_bodies_that_are_no_text_come_through(page: Page, broker: Broker, channel: Any):
+def test_names_and_bodies_with_invalid_utf8_are_shown(page: Page, broker: Broker, channel: Any):
     name = "\udcff\u2028"
     channel.queue_declare("q")
     broker._state.virtual_hosts["/"].queues["q"].name = name
@@ -412,7 +414,7 @@ def test_the_broker_is_not_read_while_no_page_is_open(broker: Broker, page: Page
     assert ended.wait(20)
 
 
-def test_looking_does_not_wake_an_idle_clock():
+def test_snapshot_does_not_wake_an_idle_clock():
     with Broker(management=True, clock="virtual") as broker:
         broker.clock.autojump = 3600.0
         inspector = inspector_of(broker)
@@ -423,7 +425,7 @@ def test_looking_does_not_wake_an_idle_clock():
         assert not woken
 
 
-def test_what_differs_between_two_snapshots():
+def test_changes_between_snapshots_list_set_and_removed_objects():
     before = {"broker": {"a": 1}, "queues": {"x": {"ready": 1}, "y": {"ready": 0}, "z": {"ready": 5}}}
     now = {"broker": {"a": 1}, "queues": {"x": {"ready": 2}, "z": {"ready": 5}, "new": {"ready": 0}}}
     assert snapshots.changes(before, now) == {
@@ -436,7 +438,7 @@ def test_what_differs_between_two_snapshots():
 # --- questions ------------------------------------------------------------------------------------------
 
 
-def test_messages_come_in_parts(page: Page, broker: Broker, channel: Any):
+def test_messages_of_a_queue_are_sent_in_parts(page: Page, broker: Broker, channel: Any):
     channel.queue_declare("orders")
     for number in range(500):
         broker.publish(str(number), routing_key="orders", headers={"n": number}, content_type="text/plain")
@@ -466,7 +468,7 @@ def test_messages_come_in_parts(page: Page, broker: Broker, channel: Any):
     assert page.ask("messages", virtual_host="/", queue="orders", start=9999)["messages"] == []
 
 
-def test_a_long_body_is_shown_in_part_and_then_more_of_it(
+def test_long_body_is_cut_in_the_list_and_whole_on_request(
     page: Page, broker: Broker, channel: Any, monkeypatch: pytest.MonkeyPatch
 ):
     channel.queue_declare("orders")
@@ -494,7 +496,7 @@ def test_messages_of_a_stream_have_offsets(page: Page, broker: Broker, channel: 
     assert [(each["offset"], each["key"]) for each in found][1] == (1, "offset 1")
 
 
-def test_everything_about_one_object(page: Page, broker: Broker, channel: Any):
+def test_details_of_a_queue_exchange_or_connection_are_shown(page: Page, broker: Broker, channel: Any):
     channel.exchange_declare("events", "headers", arguments={"alternate-exchange": "rest"})
     channel.queue_declare("orders", arguments={"x-max-length": 7}, exclusive=True)
     channel.queue_bind("orders", "events", "", {"x-match": "any", "kind": "new"})
@@ -553,7 +555,7 @@ def test_an_event_has_its_fields_its_content_and_no_password(page: Page, channel
 # --- actions --------------------------------------------------------------------------------------------
 
 
-def test_publish_and_explain(page: Page, broker: Broker, channel: Any):
+def test_page_publishes_and_explains_a_message(page: Page, broker: Broker, channel: Any):
     channel.queue_declare("orders")
     message = {
         "virtual_host": "/", "exchange": "", "routing_key": "orders", "body": "käse",
@@ -577,7 +579,7 @@ def test_publish_and_explain(page: Page, broker: Broker, channel: Any):
     assert broker.queue("orders").ready == 1
 
 
-def test_purge(page: Page, broker: Broker, channel: Any):
+def test_page_purges_a_queue(page: Page, broker: Broker, channel: Any):
     channel.queue_declare("orders")
     broker.publish(b"", routing_key="orders")
     assert page.do("purge", virtual_host="/", queue="orders") == "Dropped 1 ready message of queue 'orders'."
@@ -586,7 +588,7 @@ def test_purge(page: Page, broker: Broker, channel: Any):
         page.do("purge", virtual_host="/", queue="ordres")
 
 
-def test_close(page: Page, broker: Broker, channel: Any):
+def test_page_closes_a_connection(page: Page, broker: Broker, channel: Any):
     [connection] = broker.connections
     assert "Closed connection" in page.do("close", connection=connection.name)
     with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match=r"320.*closed in the inspector"):
@@ -595,7 +597,7 @@ def test_close(page: Page, broker: Broker, channel: Any):
         page.do("close", connection=connection.name)
 
 
-def test_time(page: Page, broker: Broker, channel: Any):
+def test_page_advances_the_virtual_clock(page: Page, broker: Broker, channel: Any):
     channel.queue_declare("orders", arguments={"x-message-ttl": 90_000})
     broker.publish(b"", routing_key="orders")
     assert page.do("advance", seconds=30) == "Advanced 30 seconds."
@@ -608,12 +610,12 @@ def test_time(page: Page, broker: Broker, channel: Any):
         page.do("advance-to-next")
 
 
-def test_real_time_cannot_be_moved():
+def test_page_cannot_advance_real_time():
     with Broker(management=True) as broker, pytest.raises(Refusal, match="uses real time"):
         Page.of(broker).do("advance", seconds=1)
 
 
-def test_faults(page: Page, broker: Broker, channel: Any):
+def test_page_adds_and_removes_fault_rules(page: Page, broker: Broker, channel: Any):
     channel.queue_declare("orders")
     wanted = {
         "method": "basic.publish", "direction": "", "conditions": {"routing_key": "orders", "queue": ""},
@@ -660,7 +662,7 @@ def test_every_action_of_the_form_makes_a_rule(page: Page, broker: Broker):
     assert len(broker.faults.rules) == len(offers["actions"])
 
 
-def test_what_a_rule_holds_can_be_released(page: Page, broker: Broker, channel: Any):
+def test_page_releases_methods_held_by_a_rule(page: Page, broker: Broker, channel: Any):
     channel.queue_declare("orders")
     rule = broker.faults.on("basic.publish", optional=True).hold()
     channel.basic_publish("", "orders", b"")
@@ -672,7 +674,7 @@ def test_what_a_rule_holds_can_be_released(page: Page, broker: Broker, channel: 
         page.do("release-fault", fault=str(id(alarm)))
 
 
-def test_only_a_held_test_can_be_let_go(page: Page, broker: Broker):
+def test_page_ends_the_hold_of_a_held_test_only(page: Page, broker: Broker):
     with pytest.raises(Refusal, match="no test is held open"):
         page.do("end-hold")
     inspector, held = inspector_of(broker), threading.Event()

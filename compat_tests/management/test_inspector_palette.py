@@ -48,13 +48,13 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def test_the_formula_gives_the_values_that_wcag_names():
+def test_contrast_formula_gives_the_values_of_wcag():
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)
 
 
 @pytest.mark.parametrize("name", palettes())
-def test_every_text_and_mark_can_be_seen(name: str):
+def test_every_text_and_mark_has_enough_contrast(name: str):
     palette = palettes()[name]
     low = {
         f"{text} on {ground}": round(contrast(palette[text], palette[ground]), 2)
@@ -65,7 +65,7 @@ def test_every_text_and_mark_can_be_seen(name: str):
     assert not low
 
 
-def test_a_chosen_theme_has_the_colours_of_the_automatic_one():
+def test_chosen_dark_theme_has_the_colours_of_the_automatic_theme():
     found = palettes()
     assert found["dark"] == found["chosen dark"]
     assert found["dark"].keys() == found["light"].keys()

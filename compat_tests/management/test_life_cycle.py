@@ -36,7 +36,7 @@ def test_the_api_answers_when_start_returns_and_its_port_is_closed_when_stop_ret
         Api(url).get("whoami")
 
 
-def test_a_port_switches_the_api_on():
+def test_management_port_enables_the_api():
     with Broker(management_port=0) as broker:
         assert Api(broker.management_url).get("whoami")["name"] == "guest"
 
@@ -70,7 +70,7 @@ def test_a_port_in_use_is_an_error_at_once_and_stops_the_broker():
         assert Api(broker.management_url).get("whoami")["name"] == "guest"
 
 
-def test_stop_closes_connections_that_are_kept_alive_or_have_sent_half_a_request():
+def test_stop_closes_keep_alive_connections_and_half_sent_requests():
     with Broker(management=True) as broker:
         alive = HTTPConnection("127.0.0.1", broker.management_port)
         alive.request("GET", "/")
@@ -83,14 +83,14 @@ def test_stop_closes_connections_that_are_kept_alive_or_have_sent_half_a_request
     half.close()
 
 
-def test_a_broker_without_the_api_says_how_to_have_it():
+def test_management_url_without_the_api_is_an_error_that_names_the_option():
     with Broker() as broker, pytest.raises(BrokerError, match=r"Broker\(management=True\)"):
         broker.management_url  # noqa: B018
     with pytest.raises(BrokerError, match="the broker is not started"):
         Broker(management=True).management_url  # noqa: B018
 
 
-def test_a_broker_without_the_api_imports_nothing_of_it():
+def test_broker_without_the_api_imports_no_management_module():
     program = (
         "import sys; from fakeamqp import Broker\n"
         "with Broker(): pass\n"
@@ -100,7 +100,7 @@ def test_a_broker_without_the_api_imports_nothing_of_it():
     assert done.stdout == "[]\n"
 
 
-def test_without_its_packages_the_error_names_the_extra(monkeypatch):
+def test_management_without_its_packages_is_an_error_that_names_the_extra(monkeypatch):
     from fakeamqp.management import companion
 
     monkeypatch.setattr(companion, "find_spec", lambda name: None if name == "uvicorn" else object())

@@ -47,7 +47,7 @@ FOREIGN: list[tuple[dict[str, str], int]] = [
 
 
 @pytest.mark.parametrize(("headers", "status"), FOREIGN)
-def test_requests_of_other_sites_are_refused_whatever_their_path_and_login(
+def test_requests_of_other_sites_are_refused_for_any_path_and_login(
     broker: Broker, api: Api, headers: dict[str, str], status: int
 ):
     for asked in (api, api.log_out()):
@@ -81,7 +81,7 @@ def test_requests_of_other_sites_are_refused_whatever_their_path_and_login(
         {"sec-fetch-mode": "cors"},  # Node's fetch
     ],
 )
-def test_requests_of_tools_and_of_the_own_pages_are_taken(api: Api, headers: dict[str, str]):
+def test_requests_of_tools_and_own_pages_are_accepted(api: Api, headers: dict[str, str]):
     assert api.request("GET", "definitions", headers=headers).status == 200
     assert api.request("PUT", "queues/%2F/orders", {"durable": True}, {**FORM, **headers}).status == 204
 
@@ -107,7 +107,7 @@ NAMES = {  # Whether they are taken, asked by the loopback address and by anothe
 }
 
 
-def test_a_name_in_the_host_header_is_taken_if_no_site_can_have_it():
+def test_host_name_is_accepted_if_no_site_can_own_it():
     pages = OwnPages(lambda *_: None, hosts=["Rabbit.Internal:5672"], public=())  # type: ignore[arg-type]
     with cases() as case:
         for name, taken in NAMES.items():
@@ -116,7 +116,7 @@ def test_a_name_in_the_host_header_is_taken_if_no_site_can_have_it():
                     pages._check_host(name, (server, 15672))
 
 
-def test_a_plain_name_is_taken_from_another_machine_only():
+def test_plain_host_name_is_accepted_from_another_machine_only():
     addresses = {found[4][0] for found in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
     outward = [each for each in map(str, addresses) if not each.startswith("127.")]
     if not outward:

@@ -46,7 +46,7 @@ class Engine:
         pass
 
 
-def test_a_long_list_is_read_in_slices_between_which_others_use_the_broker(monkeypatch):
+def test_long_list_is_read_in_slices_that_release_the_broker(monkeypatch):
     monkeypatch.setattr(context, "_SLICE_SECONDS", 0.0)
     management = object.__new__(Management)
     management.engine, management._state = Engine(), None
@@ -71,7 +71,7 @@ def test_a_request_is_answered_while_a_test_thread_waits_inside_the_broker(broke
         waits.join()
 
 
-def test_the_bytes_of_messages_are_those_of_their_bodies(broker, api):
+def test_message_bytes_of_a_queue_are_the_sizes_of_the_bodies(broker, api):
     api.put("queues/%2F/q", {"durable": True})
     broker.publish(b"12345", routing_key="q", delivery_mode=2)
     broker.publish(b"123", routing_key="q")
@@ -91,7 +91,7 @@ def test_a_rate_is_the_mean_of_five_seconds_of_the_brokers_clock(broker, api):
     assert (stats["publish"], stats["publish_details"]) == (10, {"rate": 0.0})
 
 
-def test_samples_go_back_in_time(broker, api):
+def test_rate_samples_cover_the_requested_age(broker, api):
     api.put("queues/%2F/q", {})
     broker.publish(b"", routing_key="q")
     broker.clock.advance(20)
@@ -103,7 +103,7 @@ def test_samples_go_back_in_time(broker, api):
     assert [times[0] - each for each in times] == [0, 10_000, 20_000]
 
 
-def test_counters_forget_what_no_request_can_ask_for():
+def test_counters_drop_samples_older_than_any_request_can_ask_for():
     counter = Counter()
     for second in range(8000):
         counter.add(float(second))
@@ -155,7 +155,7 @@ def test_deliveries_and_acknowledgements_are_counted_by_queue_and_channel(broker
     assert api.get("overview")["message_stats"] == {}
 
 
-def test_views_count_what_clients_do_and_what_goes_over_the_wire(broker, api):
+def test_views_count_gets_returns_and_bytes_of_clients(broker, api):
     connection = pika.BlockingConnection(pika.URLParameters(broker.url))
     channel, transactional = connection.channel(), connection.channel()
     transactional.tx_select()
@@ -218,7 +218,7 @@ def test_churn_counts_the_end_of_every_channel_and_of_every_connection(broker, a
     assert [rates[name] for name in ("queue_created", "queue_declared", "queue_deleted")] == [2, 2, 1]
 
 
-def test_a_new_channel_has_no_counts_and_no_mode_of_the_one_that_had_its_number(broker, api):
+def test_channel_with_a_reused_number_has_no_counts_or_mode_of_the_old_channel(broker, api):
     connection = pika.BlockingConnection(pika.URLParameters(broker.url))
     for confirms in (True, False):
         channel = connection.channel(0x0103)
@@ -237,7 +237,7 @@ def test_a_new_channel_has_no_counts_and_no_mode_of_the_one_that_had_its_number(
     connection.close()
 
 
-def test_views_show_who_consumes_and_which_policy_applies(broker, api):
+def test_views_show_consumers_and_the_applied_policy(broker, api):
     broker.set_policy("all", ".*", {"expires": 60_000})
     parameters = pika.URLParameters(broker.url.replace("guest:guest", "other:p"))
     api.put("users/other", {"password": "p", "tags": "management"})
@@ -271,7 +271,7 @@ def test_views_show_who_consumes_and_which_policy_applies(broker, api):
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_the_single_active_consumer_is_shown_and_the_others_wait(broker, api, kind):
+def test_single_active_consumer_is_shown_and_other_consumers_wait(broker, api, kind):
     """The first one; after its end the waiting one of the highest priority."""
     channel = pika.BlockingConnection(pika.URLParameters(broker.url)).channel()
     channel.queue_declare(
@@ -311,7 +311,7 @@ def test_a_list_has_no_more_samples_than_its_answer_can_hold(broker, api, monkey
     assert reply.json["reason"] == "Too many samples: more than 30 of all rows."
 
 
-def test_a_redeclared_queue_has_no_counts_of_the_deleted_one(broker, api):
+def test_redeclared_queue_has_no_counts_of_the_deleted_queue(broker, api):
     for numbers in (True, False):
         assert api.put("queues/%2F/q", {}).status == 201
         if numbers:
@@ -346,7 +346,7 @@ def test_consumers_have_capacity_while_they_wait_for_messages(broker, api):
     channel.connection.close()
 
 
-def test_faults_and_the_trace_see_what_they_see_without_the_api(broker, api):
+def test_fault_rules_and_the_trace_work_with_the_api(broker, api):
     fault = broker.faults.on("basic.publish").drop().once()
     api.put("queues/%2F/q", {})
     connection = pika.BlockingConnection(pika.URLParameters(broker.url))
@@ -401,7 +401,7 @@ def test_quorum_queue_counts_ready_messages_of_high_and_normal_priority():
         assert (queue["messages_ready_high"], queue["messages_ready_normal"]) == (2, 3)
 
 
-def test_numbers_are_sorted_before_null_and_tables_and_these_before_texts():
+def test_numbers_are_sorted_before_null_and_tables_and_strings_last():
     values = ["b", "a", {"y": 1, "x": 2}, [2], None, 3, -1.5, True]
     in_order = [-1.5, True, 3, None, [2], {"y": 1, "x": 2}, "a", "b"]
     assert sorted(values, key=lambda value: listing._place({"of": {"it": value}}, ["of", "it"])) == in_order
@@ -431,5 +431,5 @@ def test_values_of_every_type_are_shown_as_json(value, shown):
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-def test_bytes_that_are_not_utf8_are_shown_with_replacement_characters(kind):
+def test_invalid_utf8_is_shown_with_replacement_characters(kind):
     assert jsonable({"name": [kind(b"caf\xc3\xa9 \xff")]}) == {"name": ["caf\xe9 \ufffd"]}

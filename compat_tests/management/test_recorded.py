@@ -11,7 +11,7 @@ from fakeamqp import Broker
 
 
 @pytest.mark.parametrize("version", ["4.3", "4.0"])
-def test_status_keys_types_and_values_are_those_of_rabbitmq(version):
+def test_status_keys_types_and_values_equal_those_of_rabbitmq(version):
     real = measured(version)
     assert len(real) == len(requests()) > 400
     with Broker(management=True, personality=f"rabbitmq-{version}") as broker:

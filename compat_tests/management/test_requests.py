@@ -28,7 +28,7 @@ def api(broker):
     return Api(broker.management_url)
 
 
-def test_a_message_published_here_reaches_a_consumer(broker, api):
+def test_message_published_by_http_reaches_a_consumer(broker, api):
     connection = pika.BlockingConnection(pika.URLParameters(broker.url))
     channel = connection.channel()
     channel.queue_declare("q")
@@ -94,7 +94,7 @@ def test_messages_of_requests_are_copied_by_the_firehose(broker, api):
     connection.close()
 
 
-def test_the_client_is_told_why_its_connection_was_closed(broker, api):
+def test_closed_client_gets_the_reason_of_the_request(broker, api):
     connection = pika.BlockingConnection(pika.URLParameters(broker.url))
     name = api.get("connections")[0]["name"].replace(" ", "%20").replace(">", "%3E")
     assert api.request("DELETE", f"connections/{name}", headers={"X-Reason": "enough"}).status == 204
@@ -103,7 +103,7 @@ def test_the_client_is_told_why_its_connection_was_closed(broker, api):
             connection.process_data_events(0.1)
 
 
-def test_the_connections_of_one_user_are_closed_and_no_other(broker, api):
+def test_connections_of_a_user_are_closed_and_no_other_connection(broker, api):
     api.put("users/other", {"password": "p", "tags": ""})
     api.put("permissions/%2F/other", {"configure": ".*", "write": ".*", "read": ".*"})
     mine, others = (
@@ -130,7 +130,7 @@ def test_the_connections_of_one_user_are_closed_and_no_other(broker, api):
         ("application/xml", 406),
     ],
 )
-def test_answers_are_json_or_none(api, accept: str, status: int):
+def test_request_that_does_not_accept_json_is_refused_with_406(api, accept: str, status: int):
     assert api.request("GET", "whoami", headers={"accept": accept}).status == status
 
 
@@ -144,7 +144,7 @@ def test_rejected_messages_are_dead_lettered(broker, api):
     assert broker.queue("dead").ready == 1
 
 
-def test_a_user_sees_and_does_what_its_tags_and_permissions_permit(broker, api):
+def test_user_is_limited_by_its_tags_and_permissions(broker, api):
     api.put("users/reader", {"password": "p", "tags": "management"})
     api.put("permissions/%2F/reader", {"configure": "^mine", "write": "^mine", "read": ".*"})
     reader = api.log_in("reader", "p")
@@ -156,7 +156,7 @@ def test_a_user_sees_and_does_what_its_tags_and_permissions_permit(broker, api):
     assert reader.request("GET", "whoami").status == 401
 
 
-def test_a_body_that_is_too_large_is_refused(api):
+def test_body_above_10_million_bytes_is_refused(api):
     """Measured on RabbitMQ 4.3.6: 10 000 000 bytes, and the answer."""
     body = b'{"arguments": {"x": "%s"}}' % (b"x" * 10_000_000)
     chunks = (body[start : start + 65536] for start in range(0, len(body), 65536))
@@ -167,7 +167,7 @@ def test_a_body_that_is_too_large_is_refused(api):
     assert reply.status == 400, "it is refused before it has come"
 
 
-def test_the_alarm_of_memory_fails_the_check(api):
+def test_memory_alarm_fails_the_local_alarms_check(api):
     with Broker(management=True, memory_limit=1000) as broker:
         broker.publish(b"x" * 2000, routing_key="nowhere")
         api = Api(broker.management_url)
@@ -560,8 +560,8 @@ SCRIPT: list[tuple[str, str, Any, int, Any]] = [
 ]
 
 
-def test_requests_are_answered_one_after_the_other_as_written_here(api):
-    """What they change is seen by those that follow."""
+def test_sequence_of_requests_gets_the_expected_answers(api):
+    """Later requests see what earlier ones have changed."""
     for number, (method, path, body, status, answer) in enumerate(SCRIPT):
         reply = api.request(method, path, body)
         told = reply.json if reply.body else None
@@ -570,14 +570,14 @@ def test_requests_are_answered_one_after_the_other_as_written_here(api):
         assert (reply.status, told) == (status, answer), (number, method, path)
 
 
-def test_the_hash_of_a_password_is_one_to_log_in_with(api):
+def test_user_created_with_a_hash_of_the_api_can_log_in(api):
     first, second = (api.get("auth/hash_password/s%20%C3%A9")["ok"] for _ in range(2))
     assert first != second  # Each has a salt of its own.
     api.put("users/hashed", {"password_hash": second, "tags": "management"})
     assert api.log_in("hashed", "s \xe9").get("whoami")["name"] == "hashed"
 
 
-def test_a_user_logs_in_with_a_password_that_has_a_colon_or_none_at_all(api):
+def test_password_with_a_colon_is_accepted_and_malformed_credentials_are_refused(api):
     api.put("users/odd", {"password": "a:b", "tags": "management"})
     assert api.log_in("odd", "a:b").get("whoami")["tags"] == ["management"]
     for login in ("Basic b2Rk", "Basic", "Basic !", "basic b2RkOmE6Yg=", "Bearer b2RkOmE6Yg=="):
@@ -700,7 +700,7 @@ ACKMODES = {
 }
 
 
-def test_the_ackmode_decides_what_becomes_of_the_messages_taken(broker, api):
+def test_ackmode_decides_whether_taken_messages_are_requeued(broker, api):
     with cases() as case:
         for mode, (left, redelivered, headers, counted) in ACKMODES.items():
             with case(mode):
@@ -722,7 +722,7 @@ def test_the_ackmode_decides_what_becomes_of_the_messages_taken(broker, api):
             api.delete("queues/%2F/q")
 
 
-def test_a_negative_count_takes_all_and_a_payload_is_cut_where_asked(broker, api):
+def test_get_with_negative_count_takes_all_messages_and_truncates_payloads(broker, api):
     api.put("queues/%2F/q", {})
     for body in (b"12345", "h\xe9".encode(), b"\xff\x00"):
         broker.publish(body, routing_key="q")
@@ -737,13 +737,13 @@ def test_a_negative_count_takes_all_and_a_payload_is_cut_where_asked(broker, api
     assert (stats["get"], stats["redeliver"], stats["get_empty"]) == (4, 1, 1)
 
 
-def test_messages_of_a_stream_are_not_taken(api):
+def test_get_from_a_stream_is_refused(api):
     api.put("queues/%2F/q", {"durable": True, "arguments": {"x-queue-type": "stream"}})
     reply = api.post("queues/%2F/q/get", GET)
     assert (reply.status, reply.json["reason"][:4]) == (400, "540 ")
 
 
-def test_a_broker_with_tls_shows_its_listener_as_such():
+def test_broker_with_tls_shows_an_amqp_ssl_listener():
     with Broker(management=True, tls=True) as broker:
         api = Api(broker.management_url)
         amqp, http = api.get("overview")["listeners"]
@@ -765,7 +765,7 @@ def test_a_broker_with_tls_shows_its_listener_as_such():
 JUNK = (None, 5, -1, 1.5, True, "", "x" * 300, "é", [], [1], ["a", None], {}, {"a": 1}, {"a": None}, "*", "(")
 
 
-def test_nonsense_is_refused_and_never_a_bug(api):
+def test_random_changes_of_valid_requests_are_not_answered_with_500(api):
     chance = random.Random(18)
     sent = [each for each in requests() if each.method in ("PUT", "POST") and isinstance(each.body, dict)]
     for _ in range(300):
@@ -779,7 +779,7 @@ def test_nonsense_is_refused_and_never_a_bug(api):
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
-def test_definitions_are_taken_as_json_only(api: Api, kind: str):
+def test_definitions_are_accepted_as_json_only(api: Api, kind: str):
     """Measured on RabbitMQ 4.3.6, which takes any type elsewhere."""
     assert api.request("POST", "definitions", {}, {"content-type": kind}).status == 415
     assert (

@@ -12,7 +12,7 @@ import pytest
 from compat_tests.management.client import Api
 
 
-def test_serve_prints_where_the_api_is_and_stops_it():
+def test_serve_prints_the_api_address_and_stops_the_api_on_sigterm():
     command = [sys.executable, "-m", "fakeamqp", "serve", "--port", "0", "--management-port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serve:
         first, second, third = (serve.stdout.readline() for _ in range(3))

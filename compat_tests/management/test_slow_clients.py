@@ -88,7 +88,9 @@ def test_a_connection_that_rests_between_two_requests_has_no_time_limit(
             sock.sendall(PUT + b"Content-Length: 2\r\n\r\n{}")
 
 
-def test_a_body_that_drips_loses_its_connection(broker: Broker, monkeypatch: pytest.MonkeyPatch):
+def test_body_slower_than_its_time_limit_loses_its_connection(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(server, "_PATIENCE", {"head": 60, "body": 0.2})
     with client(broker, PUT + b"Content-Length: 1000000\r\n\r\n{") as sock, pytest.raises(OSError):
         while True:
@@ -96,7 +98,7 @@ def test_a_body_that_drips_loses_its_connection(broker: Broker, monkeypatch: pyt
             time.sleep(0.001)
 
 
-def test_a_client_that_reads_nothing_loses_its_connection(broker: Broker, monkeypatch: pytest.MonkeyPatch):
+def test_client_that_does_not_read_loses_its_connection(broker: Broker, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(server, "_SEND_SECONDS", 0.2)
     broker.load_definitions({"queues": [{"name": f"q{number}", "durable": True} for number in range(500)]})
     request = b"GET /api/queues HTTP/1.1\r\nHost: localhost\r\n" + LOGIN + b"\r\n"
@@ -109,7 +111,7 @@ def test_a_client_that_reads_nothing_loses_its_connection(broker: Broker, monkey
     assert received < 40 * 500_000
 
 
-def test_without_room_the_connection_that_has_waited_longest_ends(broker: Broker):
+def test_longest_waiting_connection_ends_when_the_server_is_full(broker: Broker):
     with contextlib.ExitStack() as opened:
         halves = [opened.enter_context(client(broker, HALF)) for _ in range(20)]
         assert Api(broker.management_url).get("whoami")["name"] == "guest"
@@ -147,7 +149,7 @@ def test_many_half_requests_leave_descriptors_to_clients_of_amqp(
     assert len(lines) <= 2, lines
 
 
-def test_without_descriptors_the_server_rests_with_one_line(
+def test_server_without_descriptors_recovers_and_logs_at_most_one_line(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     refusals = 0
@@ -169,7 +171,7 @@ def test_without_descriptors_the_server_rests_with_one_line(
     assert "Traceback" not in caplog.text
 
 
-def test_clients_beyond_what_select_takes_are_refused_and_the_others_served(
+def test_clients_beyond_the_limit_of_select_are_refused_and_other_clients_served(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     monkeypatch.setattr(selectors, "DefaultSelector", selectors.SelectSelector)
@@ -246,7 +248,7 @@ def test_a_client_that_goes_away_amid_a_body_leaves_no_traceback(
     assert "Traceback" not in caplog.text
 
 
-def test_stop_ends_everything_and_then_reports_a_request_that_is_stuck(monkeypatch: pytest.MonkeyPatch):
+def test_stop_ends_the_broker_and_then_reports_a_stuck_request(monkeypatch: pytest.MonkeyPatch):
     stuck, released = threading.Event(), threading.Event()
 
     def hang(call: object) -> object:
@@ -280,7 +282,7 @@ def test_stop_ends_everything_and_then_reports_a_request_that_is_stuck(monkeypat
         assert Api(broker.management_url).get("whoami")["name"] == "guest"
 
 
-def test_a_warning_that_repeats_is_logged_once_and_then_with_the_number_of_those_left_out(
+def test_repeated_warning_is_logged_once_and_then_with_the_number_of_omitted_warnings(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     now = 1000.0
@@ -333,7 +335,7 @@ def test_an_abandoned_server_has_closed_every_descriptor_and_does_not_run():
     peers[1].close()
 
 
-def test_a_server_whose_thread_or_loop_does_not_start_leaves_its_port(monkeypatch: pytest.MonkeyPatch):
+def test_server_that_fails_to_start_frees_its_port(monkeypatch: pytest.MonkeyPatch):
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("no more of them")
 

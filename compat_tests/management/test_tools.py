@@ -138,11 +138,11 @@ class Test_rabbitmqadmin_ng:
             "show memory_breakdown_in_bytes --node fakeamqp@localhost", "definitions export --stdout",
         ],
     )  # fmt: skip
-    def test_reads_what_the_broker_shows(self, admin, command):
+    def test_each_read_command_succeeds(self, admin, command):
         assert admin(*command.split())
 
 
-def test_pyrabbit2(broker):
+def test_pyrabbit2_manages_the_broker(broker):
     api = pytest.importorskip("pyrabbit2.api")
     client = api.Client(f"127.0.0.1:{broker.management_port}", "guest", "guest")
     exercise_pyrabbit(client, broker)
@@ -170,7 +170,7 @@ def exercise_pyrabbit(client, broker):
     assert broker.virtual_hosts == ("/",)
 
 
-def test_kombus_manager(broker):
+def test_kombu_manager_lists_and_purges_queues(broker):
     pytest.importorskip("pyrabbit")
     kombu = pytest.importorskip("kombu")
     options = {"manager_port": broker.management_port, "manager_hostname": "127.0.0.1"}
@@ -193,7 +193,7 @@ class Test_amqpstorm:
     #: The name of the author's broker, and an address of another network.
     ELSEWHERE = ("test_api_cluster_name", "test_api_with_inaccessible")
 
-    def test_its_own_tests_pass(self):
+    def test_amqpstorm_management_tests_pass(self):
         amqpstorm = pytest.importorskip("amqpstorm")
         pytest.importorskip("requests", reason="amqpstorm's management client needs requests")
         try:

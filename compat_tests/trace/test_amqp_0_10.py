@@ -111,7 +111,9 @@ def test_frames_and_events_are_in_order(server: Server, recorder: Recorder) -> N
     assert delivered.facts["delivery_tag"] == transfer.id
 
 
-def test_the_name_of_the_handshake_and_of_both_protocols(server: Server, recorder: Recorder) -> None:
+def test_trace_has_the_0_10_handshake_and_the_protocol_of_each_connection(
+    server: Server, recorder: Recorder
+) -> None:
     conversation(server)
     trace = recorder.trace()
     assert tuple(methods(trace)[: len(NAMES)]) == NAMES
@@ -125,7 +127,9 @@ def test_the_name_of_the_handshake_and_of_both_protocols(server: Server, recorde
     assert "session 'orders' failed on c1 channel 0: " in trace.timeline()
 
 
-def test_what_the_recorder_forgot_is_still_read_in_its_protocol(server: Server, recorder: Recorder) -> None:
+def test_frames_after_clear_are_read_in_the_protocol_of_their_connection(
+    server: Server, recorder: Recorder
+) -> None:
     session = server.session(b"s")
     recorder.clear()
     session.declare("q")
@@ -148,7 +152,7 @@ def test_a_recording_is_the_same_when_read_back(server: Server, recorder: Record
     assert b"guest:guest" not in (tmp_path / "trace.jsonl").read_bytes()
 
 
-def test_frames_can_be_written_again_as_they_were(
+def test_frames_of_a_trace_give_the_original_bytes(
     server: Server, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bytes_out = []
@@ -175,7 +179,7 @@ def test_frames_can_be_written_again_as_they_were(
         assert octets == dialect_named("0-10").protocol_header + made
 
 
-def test_the_page_puts_a_command_and_its_content_in_one_row(
+def test_row_of_a_command_on_the_page_includes_its_content(
     server: Server, recorder: Recorder, tmp_path: Path
 ) -> None:
     conversation(server)
@@ -196,7 +200,9 @@ def test_the_page_puts_a_command_and_its_content_in_one_row(
     assert next(row for row in data["rows"] if pool[row[6]] == "execution.exception")[9] == 1
 
 
-def test_parquet(server: Server, recorder: Recorder, tmp_path: Path) -> None:
+def test_parquet_table_has_the_columns_of_0_10_commands(
+    server: Server, recorder: Recorder, tmp_path: Path
+) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
     conversation(server)
     recorder.trace().parquet(tmp_path / "trace.parquet")
@@ -245,7 +251,9 @@ def test_tshark_and_the_trace_agree_on_every_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(TSHARK is None, reason="tshark is not installed (Debian: apt-get install tshark)")
-def test_tshark_dissects_it_as_0_10(server: Server, recorder: Recorder, tmp_path: Path) -> None:
+def test_tshark_dissects_a_0_10_trace_without_errors(
+    server: Server, recorder: Recorder, tmp_path: Path
+) -> None:
     conversation(server)
     trace = recorder.trace()
     path = tmp_path / "trace.pcapng"
@@ -266,7 +274,9 @@ def test_tshark_dissects_it_as_0_10(server: Server, recorder: Recorder, tmp_path
 
 
 @pytest.mark.skipif(TSHARK is None, reason="tshark is not installed (Debian: apt-get install tshark)")
-def test_tshark_needs_no_beginning(server: Server, recorder: Recorder, tmp_path: Path) -> None:
+def test_tshark_dissects_a_0_10_trace_without_its_beginning(
+    server: Server, recorder: Recorder, tmp_path: Path
+) -> None:
     session = server.session(b"s")
     recorder.clear()
     session.declare("q")
@@ -285,7 +295,7 @@ def test_tshark_needs_no_beginning(server: Server, recorder: Recorder, tmp_path:
 # --- replay -------------------------------------------------------------------------------------------
 
 
-def test_replay_leaves_it_out_and_says_so(server: Server, recorder: Recorder) -> None:
+def test_replay_skips_0_10_connections_and_gives_the_reason(server: Server, recorder: Recorder) -> None:
     session = server.session(b"s")
     session.declare("q")
     publisher = server.client()
@@ -299,7 +309,7 @@ def test_replay_leaves_it_out_and_says_so(server: Server, recorder: Recorder) ->
     ]
 
 
-def test_replay_of_nothing_else_is_refused(server: Server, recorder: Recorder) -> None:
+def test_replay_of_only_0_10_connections_is_an_error(server: Server, recorder: Recorder) -> None:
     server.session(b"s")
     with pytest.raises(ReplayError, match="use AMQP 0-10; replay supports only 0-9-1"):
         replay(recorder.trace())

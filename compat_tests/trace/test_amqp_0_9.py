@@ -123,7 +123,7 @@ def test_frames_and_events_are_in_order(server: Server, recorder: Recorder) -> N
     assert (received.protocol, received.type, received.part) == ("0-9", 9, "method")
 
 
-def test_the_lines_of_a_timeline(server: Server, recorder: Recorder) -> None:
+def test_timeline_describes_0_9_methods_contents_and_requests(server: Server, recorder: Recorder) -> None:
     conversation(server)
     said = recorder.trace().timeline()
     for line in (
@@ -146,7 +146,9 @@ def test_the_lines_of_a_timeline(server: Server, recorder: Recorder) -> None:
     assert "swordfish" not in said
 
 
-def test_what_the_recorder_forgot_is_still_read_in_its_protocol(server: Server, recorder: Recorder) -> None:
+def test_frames_after_clear_are_read_in_the_protocol_of_their_connection(
+    server: Server, recorder: Recorder
+) -> None:
     client = server.client()
     recorder.clear()
     Requester(client).call(m.ChannelPing(), m.ChannelOk)
@@ -173,7 +175,7 @@ def test_a_recording_is_the_same_when_read_back(server: Server, recorder: Record
     assert whole == [bytes(event.payload) for event in frames(trace)]
 
 
-def test_frames_can_be_written_again_as_they_were(
+def test_frames_of_a_trace_give_the_original_bytes(
     server: Server, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bytes_out = []
@@ -200,7 +202,7 @@ def rows_of(page: str) -> tuple[list[Any], list[list[Any]], list[str]]:
     return data["pool"], data["rows"], data["kinds"]
 
 
-def test_the_page_puts_a_method_and_its_content_in_one_row(server: Server, recorder: Recorder) -> None:
+def test_row_of_a_method_on_the_page_includes_its_content(server: Server, recorder: Recorder) -> None:
     conversation(server)
     pool, rows, kinds = rows_of(recorder.trace().html())
     publishes = [row for row in rows if pool[row[6]] == "basic.publish"]
@@ -222,7 +224,9 @@ def test_the_page_puts_a_method_and_its_content_in_one_row(server: Server, recor
     assert others == ["trace"]
 
 
-def test_parquet(server: Server, recorder: Recorder, tmp_path: Path) -> None:
+def test_parquet_table_has_the_columns_of_0_9_methods(
+    server: Server, recorder: Recorder, tmp_path: Path
+) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
     conversation(server)
     recorder.trace().parquet(tmp_path / "trace.parquet")
@@ -265,7 +269,7 @@ def old_client(server: Server, header: bytes) -> Client:
 
 
 @pytest.mark.parametrize("header", version_0_8.PROTOCOL_HEADERS, ids=bytes.hex)
-def test_0_8_is_a_protocol_of_its_own(
+def test_frames_of_a_0_8_client_are_traced_as_0_8(
     server: Server, recorder: Recorder, header: bytes, tmp_path: Path
 ) -> None:
     client = old_client(server, header)
@@ -302,7 +306,9 @@ def called_by_tshark(name: str) -> str:
 
 
 @needs_tshark
-def test_tshark_dissects_it(server: Server, recorder: Recorder, tmp_path: Path) -> None:
+def test_tshark_dissects_a_0_9_trace_without_requests(
+    server: Server, recorder: Recorder, tmp_path: Path
+) -> None:
     conversation(server, requests=False)
     trace = recorder.trace()
     path = tmp_path / "trace.pcapng"
@@ -322,7 +328,9 @@ def test_tshark_dissects_it(server: Server, recorder: Recorder, tmp_path: Path) 
 
 
 @needs_tshark
-def test_what_tshark_does_not_know_is_in_comments(server: Server, recorder: Recorder, tmp_path: Path) -> None:
+def test_frames_unknown_to_tshark_are_described_in_comments(
+    server: Server, recorder: Recorder, tmp_path: Path
+) -> None:
     conversation(server)
     trace = recorder.trace()
     path = tmp_path / "trace.pcapng"
@@ -359,7 +367,7 @@ def test_tshark_and_the_trace_agree_on_every_name(tmp_path: Path) -> None:
 # --- replay -------------------------------------------------------------------------------------------
 
 
-def test_replay_leaves_it_out_and_says_so(server: Server, recorder: Recorder) -> None:
+def test_replay_skips_0_9_connections_and_gives_the_reason(server: Server, recorder: Recorder) -> None:
     server.client()
     usual = driver.Server.connect(server)
     usual.protocol_header = driver.PROTOCOL_HEADERS["0-9-1"]
@@ -375,7 +383,7 @@ def test_replay_leaves_it_out_and_says_so(server: Server, recorder: Recorder) ->
     ]
 
 
-def test_replay_of_nothing_else_is_refused(server: Server, recorder: Recorder) -> None:
+def test_replay_of_only_0_9_connections_is_an_error(server: Server, recorder: Recorder) -> None:
     server.client()
     with pytest.raises(ReplayError, match="use AMQP 0-9; replay supports only 0-9-1"):
         replay(recorder.trace())

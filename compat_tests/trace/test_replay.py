@@ -40,14 +40,14 @@ def recorded(broker: Broker, tmp_path: Path) -> Callable[[], Trace]:
     return end
 
 
-def test_pika_does_it_again(broker, recorded):
+def test_replay_of_a_pika_client_gives_the_same_answers(broker, recorded):
     busy(broker)
     outcome = replay(recorded())
     outcome.expect_same()
     assert outcome.connections[0].replies > 20
 
 
-def test_a_broker_at_a_url_answers_the_same(broker, recorded):
+def test_replay_at_a_url_gives_the_same_answers(broker, recorded):
     busy(broker)
     trace = recorded()
     with Broker(users={"bob": "other"}) as other:
@@ -57,14 +57,14 @@ def test_a_broker_at_a_url_answers_the_same(broker, recorded):
         assert not other.failures
 
 
-def test_aio_pika_clients_talk_again_over_a_reply_queue(broker, recorded):
+def test_replay_of_aio_pika_clients_with_a_reply_queue_gives_the_same_answers(broker, recorded):
     calls(broker)
     outcome = replay(recorded())
     outcome.expect_same()
     assert len(outcome.connections) == 2
 
 
-def test_time_passes_as_it_did(broker, recorded):
+def test_replay_waits_for_the_message_ttl_as_recorded(broker, recorded):
     with pika_client(broker) as connection:
         channel = connection.channel()
         dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
@@ -76,8 +76,8 @@ def test_time_passes_as_it_did(broker, recorded):
     outcome.expect_same()
 
 
-def test_it_is_the_time_that_it_was():
-    """A consumer asks a stream for what was published since an instant."""
+def test_replay_uses_the_wall_time_of_the_recording():
+    """A consumer reads a stream from an instant on."""
     began = datetime(2030, 1, 1, tzinfo=timezone.utc)
     with Broker(clock="virtual", now=began) as broker:
         with pika_client(broker) as connection:
@@ -100,7 +100,7 @@ def test_it_is_the_time_that_it_was():
 
 
 @pytest.mark.parametrize("guess", ["guess", "as long!!", ""])
-def test_users_and_virtual_hosts_are_there_and_the_wrong_password_is_still_wrong(broker, recorded, guess):
+def test_replay_knows_users_and_virtual_hosts_and_refuses_the_wrong_password(broker, recorded, guess):
     wrong = pika.ConnectionParameters(
         broker.host, broker.port, "orders", pika.PlainCredentials("ann", guess), connection_attempts=1
     )
@@ -116,7 +116,7 @@ def test_users_and_virtual_hosts_are_there_and_the_wrong_password_is_still_wrong
     assert [each.replies > 0 for each in outcome.connections] == [True, True]
 
 
-def test_a_client_that_is_not_told_is_refused_again(broker, recorded):
+def test_login_refused_without_a_close_is_refused_in_the_replay(broker, recorded):
     properties = {"product": "test", "capabilities": {"authentication_failure_close": False}}
     table = encode_table({"LOGIN": "ann", "PASSWORD": "as long!!"})[4:]
     wrong = m.ConnectionStartOk(client_properties=properties, mechanism="AMQPLAIN", response=table)
@@ -133,7 +133,7 @@ def test_a_client_that_is_not_told_is_refused_again(broker, recorded):
     outcome.expect_same()
 
 
-def test_at_a_url_too_nobody_gets_in_who_was_refused(broker, recorded):
+def test_refused_login_is_refused_in_a_replay_at_a_url(broker, recorded):
     wrong = pika.ConnectionParameters(
         broker.host, broker.port, "/", pika.PlainCredentials("guest", "gUest"), connection_attempts=1
     )
@@ -145,7 +145,7 @@ def test_at_a_url_too_nobody_gets_in_who_was_refused(broker, recorded):
     outcome.expect_same()
 
 
-def test_what_differs_is_told_by_connection(broker, recorded):
+def test_replay_reports_differences_by_connection(broker, recorded):
     with pika_client(broker) as connection:
         channel = connection.channel()
         channel.queue_declare("q")
@@ -175,7 +175,7 @@ def test_what_differs_is_told_by_connection(broker, recorded):
     assert second.count("\n") == 3 and "later answers on channel 1 are not compared" in second
 
 
-def test_bodies_are_compared(broker, recorded):
+def test_replay_reports_different_bodies(broker, recorded):
     with pika_client(broker) as connection:
         channel = connection.channel()
         channel.queue_declare("q")
@@ -189,8 +189,8 @@ def test_bodies_are_compared(broker, recorded):
     assert "the bodies differ: b'yes' and b'now'" in str(outcome)
 
 
-def test_what_does_not_come_and_what_comes_too_much(broker, recorded):
-    """The recording does not say that somebody else published: it shows in what is missing."""
+def test_replay_reports_missing_and_additional_deliveries(broker, recorded):
+    """A replay does not publish what the test itself published through the broker."""
     with pika_client(broker) as connection:
         channel = connection.channel()
         channel.queue_declare("q", durable=True)
@@ -207,7 +207,7 @@ def test_what_does_not_come_and_what_comes_too_much(broker, recorded):
     assert "- (nothing)" in str(outcome) and "delivery_tag=2" in str(outcome)
 
 
-def test_a_connection_that_was_lost_is_lost_again(broker, recorded):
+def test_lost_connection_is_lost_in_the_replay(broker, recorded):
     connection = amqp.Connection(f"{broker.host}:{broker.port}")  # It logs in by AMQPLAIN.
     connection.connect()
     channel = connection.channel()
@@ -237,7 +237,7 @@ def test_a_connection_without_its_beginning_is_not_replayed(broker, recorded):
     assert not outcome.same
 
 
-def test_who_was_refused_is_left_out(broker, recorded):
+def test_replay_leaves_out_a_client_without_a_protocol_header(broker, recorded):
     with socket.create_connection((broker.host, broker.port)) as stranger:
         stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert stranger.recv(8).startswith(b"AMQP")
@@ -247,7 +247,7 @@ def test_who_was_refused_is_left_out(broker, recorded):
     assert outcome.same and len(outcome.connections) == 1
 
 
-def test_nobody_there(broker, recorded):
+def test_replay_without_a_broker_at_the_url_is_an_error(broker, recorded):
     busy(broker)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

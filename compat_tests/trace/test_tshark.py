@@ -78,7 +78,7 @@ def whole(broker: Broker) -> Trace:
     return broker.trace
 
 
-def test_pika(broker: Broker, tmp_path: Path):
+def test_tshark_dissects_a_trace_of_pika_without_errors(broker: Broker, tmp_path: Path):
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         channel = connection.channel()
         channel.confirm_delivery()
@@ -105,7 +105,7 @@ def test_pika(broker: Broker, tmp_path: Path):
     understood(whole(broker), tmp_path / "trace.pcapng")
 
 
-def test_aio_pika(broker: Broker, tmp_path: Path):
+def test_tshark_dissects_a_trace_of_aio_pika_without_errors(broker: Broker, tmp_path: Path):
     async def talk() -> None:
         async with await aio_pika.connect(broker.url) as connection:
             channel = await connection.channel()
@@ -132,7 +132,7 @@ def raw() -> tuple[Server, Recorder]:
     return server, recorder
 
 
-def test_raw_clients_on_both_kinds_of_address(raw: tuple[Server, Recorder], tmp_path: Path):
+def test_tshark_dissects_traces_of_ipv4_and_ipv6_connections(raw: tuple[Server, Recorder], tmp_path: Path):
     server, recorder = raw
     for peer in ({"host": "::1", "server_host": "::1"}, {"host": "127.0.0.2", "server_host": "127.0.0.3"}):
         client = server.connect(**peer)
@@ -150,7 +150,7 @@ def test_raw_clients_on_both_kinds_of_address(raw: tuple[Server, Recorder], tmp_
     assert streams == {("0", True), ("1", False)}
 
 
-def test_what_happened_is_in_comments(raw: tuple[Server, Recorder], tmp_path: Path):
+def test_events_are_packet_comments_in_tshark(raw: tuple[Server, Recorder], tmp_path: Path):
     server, recorder = raw
     client = server.client()
     client.publish(b"lost", routing_key="nowhere")
@@ -161,7 +161,7 @@ def test_what_happened_is_in_comments(raw: tuple[Server, Recorder], tmp_path: Pa
     assert any("unroutable" in text for text in texts)
 
 
-def test_a_trace_that_has_lost_its_beginning(raw: tuple[Server, Recorder], tmp_path: Path):
+def test_tshark_dissects_a_trace_without_its_beginning(raw: tuple[Server, Recorder], tmp_path: Path):
     server, recorder = raw
     client = server.client()
     client.publish(b"x" * 200_000, routing_key="q", frame_size=100_000)
