@@ -38,7 +38,7 @@ def session(broker: Broker) -> Iterator[Session]:
 # --- what is seen -------------------------------------------------------------------------------------
 
 
-def test_connections_and_sessions(broker: Broker) -> None:
+def test_views_show_connections_sessions_and_subscriptions(broker: Broker) -> None:
     with connect(broker) as connection:
         session = connection.session(b"shop", timeout=300)
         session.declare("orders")
@@ -58,7 +58,7 @@ def test_connections_and_sessions(broker: Broker) -> None:
     assert "session 'shop' attached" in broker.trace.timeline()
 
 
-def test_closing_a_connection(broker: Broker) -> None:
+def test_0_10_connection_closed_by_the_test_gets_code_and_text(broker: Broker) -> None:
     connection = connect(broker)
     [client] = broker.connections
     client.close(320, "maintenance")
@@ -68,7 +68,7 @@ def test_closing_a_connection(broker: Broker) -> None:
     broker.wait_for(lambda: not broker.connections)
 
 
-def test_a_blocked_connection(broker: Broker, session: Session) -> None:
+def test_blocked_0_10_connection_is_read_again_after_unblock(broker: Broker, session: Session) -> None:
     [client] = broker.connections
     client.block("low on memory")
     [client] = broker.connections
@@ -85,14 +85,14 @@ def test_a_blocked_connection(broker: Broker, session: Session) -> None:
 # --- what goes wrong ----------------------------------------------------------------------------------
 
 
-def test_an_exception(broker: Broker, session: Session) -> None:
+def test_exception_fault_fails_the_session_with_its_code_and_text(broker: Broker, session: Session) -> None:
     broker.faults.on("queue.declare", queue="new").exception("resource-limit-exceeded", "no more queues")
     with pytest.raises(SessionFailed, match="506: no more queues"):
         session.declare("new")
     assert session.failure is not None and session.failure.command_code == 1
 
 
-def test_no_credit(broker: Broker, session: Session) -> None:
+def test_starve_fault_stops_deliveries_until_removed(broker: Broker, session: Session) -> None:
     session.publish(b"two apples", key="orders")
     starvation = broker.faults.starve("orders")
     session.flow("inbox", 10, 10_000)
@@ -103,7 +103,7 @@ def test_no_credit(broker: Broker, session: Session) -> None:
     assert session.get("inbox").body == b"two apples"
 
 
-def test_a_connection_that_is_lost_in_the_midst_of_a_delivery(broker: Broker) -> None:
+def test_message_cut_during_delivery_is_delivered_after_reattach(broker: Broker) -> None:
     connection = connect(broker)
     session = connection.session(b"shop", timeout=60)
     session.declare("orders")
@@ -120,7 +120,7 @@ def test_a_connection_that_is_lost_in_the_midst_of_a_delivery(broker: Broker) ->
         session.detach()
 
 
-def test_a_lost_answer_and_a_slow_broker(broker: Broker, session: Session) -> None:
+def test_held_transfer_is_processed_in_order_after_its_release(broker: Broker, session: Session) -> None:
     rule = broker.faults.on("message.transfer", body=b"one").hold()
     first = session.publish(b"one", key="orders", wait=False)
     second = session.publish(b"two", key="orders", wait=False)
@@ -134,7 +134,7 @@ def test_a_lost_answer_and_a_slow_broker(broker: Broker, session: Session) -> No
     assert [bytes(each.body) for each in broker.queue("orders").messages] == [b"one", b"two"]
 
 
-def test_the_network(broker: Broker) -> None:
+def test_network_faults_slice_and_cut_0_10_connections(broker: Broker) -> None:
     broker.faults.network.slice(1)
     with connect(broker) as connection:
         session = connection.session(b"shop")
@@ -155,14 +155,14 @@ def test_the_network(broker: Broker) -> None:
     assert frames[:4] == ["connection.start", "connection.tune", "connection.open-ok", "session.attached"]
 
 
-def test_a_refused_login(broker: Broker) -> None:
+def test_refuse_login_fault_refuses_a_single_login(broker: Broker) -> None:
     broker.faults.on("connection.start-ok").once().refuse_login()
     with pytest.raises((LoginFailed, ConnectionClosed)):
         connect(broker)
     connect(broker).close()
 
 
-def test_a_crash(broker: Broker, session: Session) -> None:
+def test_crash_fault_loses_its_transfer_and_keeps_durable_messages(broker: Broker, session: Session) -> None:
     session.declare("kept", durable=True)
     session.publish(b"one", key="kept", delivery_mode=2)
     broker.faults.on("message.transfer", body=b"two").once().crash()
@@ -172,7 +172,7 @@ def test_a_crash(broker: Broker, session: Session) -> None:
         assert connection.session(b"shop").depth("kept") == 1
 
 
-def test_rules_on_both_protocols_at_once(broker: Broker, session: Session) -> None:
+def test_fault_rule_counts_publishes_of_0_9_1_and_0_10_together(broker: Broker, session: Session) -> None:
     pika = pytest.importorskip("pika")
     published = broker.faults.on("basic.publish", "message.transfer").after(1).drop()
     client = pika.BlockingConnection(pika.URLParameters(broker.url))
@@ -184,7 +184,7 @@ def test_rules_on_both_protocols_at_once(broker: Broker, session: Session) -> No
     assert broker.queue("orders").ready == 1
 
 
-def test_silence() -> None:
+def test_silenced_0_10_connection_ends_after_two_heartbeat_intervals() -> None:
     """Nothing passes, and twice the agreed delay without a sign of life is the end."""
     with Broker(clock="virtual") as broker:
         connection = connect(broker, heartbeat=10)

@@ -119,7 +119,7 @@ def test_a_handler_gets_requests_and_can_publish_through_the_broker(broker: Brok
             change()
 
 
-def test_a_handler_that_is_removed_gets_no_more(broker: Broker, client: Client) -> None:
+def test_removed_tunnel_handler_gets_no_more_requests(broker: Broker, client: Client) -> None:
     requests: list[TunnelRequest] = []
     with broker.amqp_0_9.tunnel("proxy", requests.append) as tunnel:
         client.tunnel("proxy")
@@ -131,7 +131,7 @@ def test_a_handler_that_is_removed_gets_no_more(broker: Broker, client: Client) 
     assert len(requests) == 1
 
 
-def test_waiting_in_vain_says_what_for(broker: Broker) -> None:
+def test_tunnel_wait_timeout_names_the_proxy_and_its_call_count(broker: Broker) -> None:
     tunnel = broker.amqp_0_9.tunnel("proxy", print)
     with pytest.raises(WaitTimeout, match="tunnel proxy 'proxy' was called 0 times in 0 s, and not 1"):
         tunnel.wait(timeout=0)
@@ -143,7 +143,7 @@ class Oops(BaseException):
 
 # Types, not instances: a raised instance keeps its traceback, and with it the channel, until pytest ends.
 @pytest.mark.parametrize("kind", [ValueError, Oops])
-def test_what_a_handler_raises_reaches_the_test(
+def test_exception_of_a_tunnel_handler_closes_the_connection_and_reaches_the_test(
     broker: Broker, client: Client, kind: type[BaseException]
 ) -> None:
     error = kind("oops")
@@ -165,7 +165,7 @@ def test_what_a_handler_raises_reaches_the_test(
     assert broker.failures == ()
 
 
-def test_of_several_errors_the_first_is_kept(broker: Broker) -> None:
+def test_first_of_several_tunnel_handler_errors_is_kept(broker: Broker) -> None:
     errors = [ValueError("first"), ValueError("second")]
 
     def fail(_: TunnelRequest) -> None:
@@ -180,7 +180,7 @@ def test_of_several_errors_the_first_is_kept(broker: Broker) -> None:
     assert tunnel.error is errors[0]
 
 
-def test_who_interrupts_the_program_interrupts_it(broker: Broker) -> None:
+def test_keyboard_interrupt_in_a_tunnel_handler_is_not_caught(broker: Broker) -> None:
     def interrupt(_: TunnelRequest) -> None:
         raise KeyboardInterrupt
 
@@ -191,7 +191,7 @@ def test_who_interrupts_the_program_interrupts_it(broker: Broker) -> None:
     assert tunnel.error is None
 
 
-def test_errors_are_raised_for_who_does_not_wait(broker: Broker, client: Client) -> None:
+def test_raise_errors_raises_a_handler_error_once_without_a_wait(broker: Broker, client: Client) -> None:
     broker.amqp_0_9.tunnel("proxy", lambda _: 1 / 0)
     broker.amqp_0_9.raise_errors()
     client.tunnel("proxy")
@@ -204,7 +204,7 @@ def test_errors_are_raised_for_who_does_not_wait(broker: Broker, client: Client)
 # --- trace frames ------------------------------------------------------------------------------------------
 
 
-def test_trace_frames_are_handed_over(broker: Broker, client: Client) -> None:
+def test_trace_frames_reach_the_handler_until_its_removal(broker: Broker, client: Client) -> None:
     frames: list[TraceFrame] = []
     handler = broker.amqp_0_9.on_trace_frame(frames.append)
     client.send_bytes(frame(7, 0, b"anything"))
@@ -219,7 +219,7 @@ def test_trace_frames_are_handed_over(broker: Broker, client: Client) -> None:
 # --- out-of-band -------------------------------------------------------------------------------------------
 
 
-def test_a_message_goes_there_and_back_out_of_band(broker: Broker) -> None:
+def test_message_is_published_and_delivered_over_an_out_of_band_transport(broker: Broker) -> None:
     transport = MemoryTransport()
     registration = broker.amqp_0_9.out_of_band("memory", transport)
     client = Client(broker, out_of_band="memory")
@@ -242,7 +242,7 @@ def test_a_message_goes_there_and_back_out_of_band(broker: Broker) -> None:
     client.close()
 
 
-def test_a_transport_that_fails_reaches_the_test(broker: Broker) -> None:
+def test_exception_of_an_out_of_band_transport_reaches_the_test(broker: Broker) -> None:
     class Broken(MemoryTransport):
         def take(self) -> bytes | None:
             raise ValueError("oops")
@@ -259,7 +259,7 @@ def test_a_transport_that_fails_reaches_the_test(broker: Broker) -> None:
 # --- realms ------------------------------------------------------------------------------------------------
 
 
-def test_realms_can_be_added_where_tickets_are_checked() -> None:
+def test_added_realm_grants_tickets_only_to_its_users() -> None:
     with Broker(personality="spec") as broker:
         client = Client(broker)
         broker.amqp_0_9.add_realm("/admin")
@@ -276,7 +276,7 @@ def test_realms_can_be_added_where_tickets_are_checked() -> None:
 # --- what is refused ---------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_handed_in(broker: Broker) -> None:
+def test_invalid_0_9_registrations_are_refused(broker: Broker) -> None:
     face: Any = broker.amqp_0_9
     face.out_of_band("taken", MemoryTransport())
     for wrong, text in (
@@ -293,7 +293,7 @@ def test_what_cannot_be_handed_in(broker: Broker) -> None:
             wrong()
 
 
-def test_a_reset_forgets_what_was_handed_in(broker: Broker) -> None:
+def test_reset_removes_0_9_registrations(broker: Broker) -> None:
     face = broker.amqp_0_9
     assert face is broker.amqp_0_9
     registrations = [
@@ -310,7 +310,7 @@ def test_a_reset_forgets_what_was_handed_in(broker: Broker) -> None:
     face.out_of_band("memory", MemoryTransport())
 
 
-def test_a_message_that_class_message_got_is_seen_with_its_channel(broker: Broker, client: Client) -> None:
+def test_message_fetched_with_message_get_shows_its_channel(broker: Broker, client: Client) -> None:
     client.call(m.QueueDeclare(queue="q"), m.QueueDeclareOk)
     broker.publish(b"body", routing_key="q")
     request = Request(1, 0, m.MessageGet(queue="q", destination="d").encode())

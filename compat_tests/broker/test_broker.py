@@ -51,7 +51,7 @@ def connect(broker: Broker, **parameters: object) -> pika.BlockingConnection:
 # --- life ------------------------------------------------------------------------------------------------
 
 
-def test_a_broker_is_ready_when_start_returns_and_leaves_nothing_when_it_stops() -> None:
+def test_broker_accepts_connections_after_start_and_leaves_no_thread_after_stop() -> None:
     before = set(threading.enumerate())
     broker = Broker()
     assert not broker.running
@@ -74,12 +74,12 @@ def test_a_broker_can_be_used_in_a_coroutine() -> None:
     assert asyncio.run(use())
 
 
-def test_a_port_in_use_is_an_error_at_once(broker: Broker) -> None:
+def test_start_on_a_port_in_use_is_an_error(broker: Broker) -> None:
     with pytest.raises(PortInUse, match=f"port {broker.port} on 127.0.0.1 is in use"):
         Broker(port=broker.port).start()
 
 
-def test_stopping_tells_the_clients(broker: Broker) -> None:
+def test_stop_closes_client_connections_with_code_320(broker: Broker) -> None:
     connection = connect(broker)
     broker.stop()
     with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as closed:
@@ -88,7 +88,7 @@ def test_stopping_tells_the_clients(broker: Broker) -> None:
     assert "shutdown" in closed.value.reply_text
 
 
-def test_starting_again_keeps_the_port_and_what_is_durable() -> None:
+def test_start_after_stop_keeps_the_port_and_durable_queues() -> None:
     broker = Broker().start()
     port = broker.port
     broker._reader.read(
@@ -101,7 +101,7 @@ def test_starting_again_keeps_the_port_and_what_is_durable() -> None:
         assert [queue.name for queue in broker.queues()] == ["durable"]
 
 
-def test_restart_keeps_the_port_what_is_durable_and_persistent_messages(broker: Broker) -> None:
+def test_restart_keeps_the_port_durable_entities_and_persistent_messages(broker: Broker) -> None:
     port = broker.port
     with connect(broker) as connection:
         channel = connection.channel()
@@ -144,7 +144,7 @@ def test_the_port_stays_open_during_a_restart(broker: Broker) -> None:
     assert broker.failures == ()
 
 
-def test_a_crash_loses_what_nobody_was_told_of(broker: Broker) -> None:
+def test_crash_loses_unconfirmed_and_keeps_confirmed_messages(broker: Broker) -> None:
     persistent = pika.BasicProperties(delivery_mode=2)
     connection = connect(broker)
     told = connection.channel()
@@ -160,7 +160,7 @@ def test_a_crash_loses_what_nobody_was_told_of(broker: Broker) -> None:
     assert not isinstance(lost.value, pika.exceptions.ConnectionClosedByBroker)
 
 
-def test_reset_forgets_everything_and_keeps_the_port() -> None:
+def test_reset_removes_queues_history_and_connections_and_keeps_the_port() -> None:
     with Broker(users={"alice": "secret"}, virtual_hosts=["other"]) as broker:
         port = broker.port
         connection = pika.BlockingConnection(pika.URLParameters(broker.url))
@@ -205,7 +205,7 @@ def test_users_may_be_given_as_objects_and_are_not_shared() -> None:
         )
 
 
-def test_a_new_virtual_host_is_open_to_those_who_may_do_everything(broker: Broker) -> None:
+def test_new_virtual_host_is_open_to_users_with_all_permissions(broker: Broker) -> None:
     broker.add_virtual_host("new")
     with connect(broker, virtual_host="new") as connection:
         connection.channel().queue_declare("q")
@@ -251,7 +251,9 @@ def test_a_new_virtual_host_is_open_to_those_who_may_do_everything(broker: Broke
         ({"personality": replace(PERSONALITIES["spec"], heartbeat="x")}, "heartbeat must be a whole number"),
     ],
 )
-def test_wrong_arguments_are_errors_that_help(arguments: dict[str, object], words: str) -> None:
+def test_invalid_broker_arguments_are_refused_with_a_helpful_message(
+    arguments: dict[str, object], words: str
+) -> None:
     with pytest.raises(FakeAMQPError, match=words):
         Broker(**arguments)  # type: ignore[arg-type]
 
@@ -305,7 +307,7 @@ def test_each_choice_of_a_personality_takes_only_values_of_its_type() -> None:
                 Broker(**{choice.name: value})
 
 
-def test_calls_of_a_broker_refuse_what_its_arguments_refuse() -> None:
+def test_broker_calls_refuse_invalid_arguments_like_the_constructor() -> None:
     broker = Broker()
     for wrong in (None, 5, []):
         with pytest.raises(BrokerError, match="definitions must be the path"):
@@ -344,7 +346,7 @@ def test_waits_refuse_negative_timeouts_and_other_types(broker: Broker) -> None:
     requests.close()
 
 
-def test_choices_take_lists_and_whole_numbers() -> None:
+def test_personality_choices_accept_lists_and_whole_numbers() -> None:
     with Broker(mechanisms=["PLAIN"], not_implemented=["tx"], send_timeout=5) as broker:  # type: ignore[arg-type]
         connect(broker).close()
 
@@ -397,7 +399,7 @@ def test_preparations_before_the_start_take_effect_at_the_start() -> None:
         assert "lost" not in {user["name"] for user in broker.definitions()["users"]}
 
 
-def test_a_stopped_broker_refuses_what_a_start_would_undo() -> None:
+def test_stopped_broker_refuses_connect_restart_publish_and_firehose() -> None:
     calls: list[Callable[[Broker], object]] = [
         lambda stopped: stopped.connect(),
         lambda stopped: stopped.restart(),
@@ -448,7 +450,7 @@ def test_an_intercepted_address_leads_to_the_broker(broker: Broker) -> None:
         )
 
 
-def test_tls_with_a_throw_away_authority() -> None:
+def test_tls_client_connects_with_the_throwaway_authority_also_after_a_restart() -> None:
     with Broker(tls=True) as broker:
         parameters = pika.URLParameters(broker.url)
         parameters.ssl_options = pika.SSLOptions(broker.tls.client_context, broker.host)
@@ -474,7 +476,7 @@ def test_a_client_certificate_logs_in_by_its_name() -> None:
         connection.close()
 
 
-def test_ipv6_loopback() -> None:
+def test_broker_on_ipv6_loopback_accepts_connections() -> None:
     try:
         broker = Broker(host="::1").start()
     except FakeAMQPError as problem:
@@ -487,7 +489,7 @@ def test_ipv6_loopback() -> None:
 # --- looking ---------------------------------------------------------------------------------------------
 
 
-def test_looking_at_a_queue(broker: Broker) -> None:
+def test_queue_inspector_shows_counts_and_messages(broker: Broker) -> None:
     with connect(broker) as connection:
         channel = connection.channel()
         channel.queue_declare("orders")
@@ -503,7 +505,7 @@ def test_looking_at_a_queue(broker: Broker) -> None:
             _ = broker.queue("order").ready
 
 
-def test_a_wait_for_the_app_needs_no_event_of_the_broker(broker: Broker) -> None:
+def test_wait_for_calls_the_predicate_again_without_events_of_the_broker(broker: Broker) -> None:
     asked: list[int] = []
 
     def tenth_time() -> bool:
@@ -513,12 +515,12 @@ def test_a_wait_for_the_app_needs_no_event_of_the_broker(broker: Broker) -> None
     broker.wait_for(tenth_time, timeout=20)
 
 
-def test_a_wait_ends_after_its_timeout_however_often_it_looks(broker: Broker) -> None:
+def test_wait_for_a_false_predicate_ends_after_its_timeout(broker: Broker) -> None:
     with pytest.raises(WaitTimeout, match=r"waited 0\.05 s for lambda: False, which returned False"):
         broker.wait_for(lambda: False, timeout=0.05)
 
 
-def test_a_wait_with_timeout_0_asks_and_returns_what_the_predicate_returns(broker: Broker) -> None:
+def test_wait_for_with_timeout_0_returns_the_result_of_a_single_call(broker: Broker) -> None:
     asked: list[int] = []
 
     def ask() -> list[int]:
@@ -530,13 +532,13 @@ def test_a_wait_with_timeout_0_asks_and_returns_what_the_predicate_returns(broke
     assert broker.wait_for(lambda: broker.port, timeout=0) == broker.port
 
 
-def test_waiting_in_vain_says_what_there_is(broker: Broker) -> None:
+def test_queue_wait_timeout_shows_the_actual_ready_count(broker: Broker) -> None:
     broker._reader.read(lambda state: state.virtual_hosts["/"].queues.declare("q"))
     with pytest.raises(WaitTimeout, match="ready=0"):
         broker.queue("q").wait_for(ready=1, timeout=0.01)
 
 
-def test_what_was_published_can_be_expected(broker: Broker) -> None:
+def test_expect_published_finds_a_message_of_a_client(broker: Broker) -> None:
     with connect(broker) as connection:
         channel = connection.channel()
         channel.exchange_declare("events", "topic")
@@ -558,13 +560,13 @@ def test_what_was_published_can_be_expected(broker: Broker) -> None:
         (array("H", [0x4141]), b"AA"),
     ],
 )
-def test_bodies_are_bytes_or_text(body, stored) -> None:
+def test_publish_accepts_bytes_like_and_text_bodies(body, stored) -> None:
     with Broker() as broker:
         assert broker.publish(body).body == stored
 
 
 @pytest.mark.parametrize("body", [5, 0, True, 1.5, {"a": 1}, [1, 2], (65,), object(), Broker])
-def test_other_bodies_are_refused(body) -> None:
+def test_publish_refuses_bodies_of_other_types(body) -> None:
     with Broker() as broker:
         with pytest.raises(TypeError) as problem:
             broker.publish(body, routing_key="q")
@@ -609,7 +611,7 @@ def test_publishing_without_a_client_reaches_consumers(broker: Broker) -> None:
         broker.publish(b"x", exchange="nope")
 
 
-def test_idle_is_when_all_that_was_sent_is_dealt_with(broker: Broker) -> None:
+def test_wait_until_idle_returns_after_all_sent_messages_are_processed(broker: Broker) -> None:
     with connect(broker) as connection:
         channel = connection.channel()
         channel.queue_declare("q")
@@ -619,7 +621,7 @@ def test_idle_is_when_all_that_was_sent_is_dealt_with(broker: Broker) -> None:
         assert broker.queue("q").ready == 1000
 
 
-def test_a_broker_that_does_not_get_idle_says_who_does_not_read(broker: Broker) -> None:
+def test_wait_until_idle_timeout_names_the_connection_with_unread_output(broker: Broker) -> None:
     with connect(broker) as connection:
         channel = connection.channel()
         channel.queue_declare("q")
@@ -632,7 +634,7 @@ def test_a_broker_that_does_not_get_idle_says_who_does_not_read(broker: Broker) 
             connection.process_data_events(time_limit=1)
 
 
-def test_a_connection_can_be_closed_from_this_side(broker: Broker) -> None:
+def test_connection_closed_by_the_test_gets_code_and_text(broker: Broker) -> None:
     connection = connect(broker, client_properties={"connection_name": "worker"})
     [client] = broker.connections
     assert client.connection_name == "worker"
@@ -662,7 +664,7 @@ def test_removing_a_user_closes_its_connections(broker: Broker) -> None:
     stays.close()
 
 
-def test_removing_a_virtual_host_closes_its_connections_and_loses_what_is_in_it(broker: Broker) -> None:
+def test_removing_a_virtual_host_closes_its_connections_and_drops_its_messages(broker: Broker) -> None:
     broker.add_virtual_host("there")
     stays, goes = connect(broker), connect(broker, virtual_host="there")
     channel = goes.channel()
@@ -685,7 +687,7 @@ def test_removing_a_virtual_host_closes_its_connections_and_loses_what_is_in_it(
         connection.close()
 
 
-def test_permissions_that_were_in_a_removed_virtual_host_do_not_come_back(broker: Broker) -> None:
+def test_permissions_of_a_removed_virtual_host_are_not_restored(broker: Broker) -> None:
     broker.add_virtual_host("there")
     broker.add_user("ann", "p", permissions={"there": (".*", ".*", ".*")})
     broker.remove_virtual_host("there")
@@ -694,7 +696,7 @@ def test_permissions_that_were_in_a_removed_virtual_host_do_not_come_back(broker
         connect(broker, virtual_host="there", credentials=pika.PlainCredentials("ann", "p"))
 
 
-def test_clearing_permissions_leaves_the_connection_open_and_grants_nothing(broker: Broker) -> None:
+def test_cleared_permissions_refuse_operations_on_an_open_connection(broker: Broker) -> None:
     broker.add_user("ann", "p")
     connection = connect(broker, credentials=pika.PlainCredentials("ann", "p"))
     broker.clear_permissions("ann")
@@ -705,14 +707,14 @@ def test_clearing_permissions_leaves_the_connection_open_and_grants_nothing(brok
 
 
 @pytest.mark.parametrize("method", ["remove_user", "clear_permissions", "remove_virtual_host"])
-def test_what_is_not_there_cannot_be_removed(broker: Broker, method: str) -> None:
+def test_removal_for_a_missing_user_or_virtual_host_is_an_error(broker: Broker, method: str) -> None:
     broker.add_user("orders", "p")
     broker.add_virtual_host("orders")
     with pytest.raises(BrokerError, match=r"there is no .* 'order'; did you mean 'orders'"):
         getattr(broker, method)("order")
 
 
-def test_blocking_tells_the_publisher_and_reads_nothing_more_from_it(broker: Broker) -> None:
+def test_memory_alarm_notifies_the_publisher_and_stops_reading_its_connection(broker: Broker) -> None:
     told: list[str] = []
     connection = connect(broker)
     connection.add_on_connection_blocked_callback(lambda _, method: told.append(method.method.reason))
@@ -767,7 +769,7 @@ DEFINITIONS = {
 }
 
 
-def test_definitions_are_in_force_and_come_back(tmp_path: pytest.TempPathFactory) -> None:
+def test_loaded_definitions_take_effect_and_are_exported_again(tmp_path: pytest.TempPathFactory) -> None:
     path = tmp_path / "definitions.json"  # type: ignore[operator]
     path.write_text(json.dumps(DEFINITIONS))
     with Broker(definitions=path) as broker:
@@ -791,13 +793,13 @@ def test_hashed_passwords_are_checked() -> None:
             connect(broker, virtual_host="shop", credentials=pika.PlainCredentials("hashed", "wrong"))
 
 
-def test_definitions_that_contradict_what_is_there_are_refused(broker: Broker) -> None:
+def test_definitions_that_contradict_existing_entities_are_refused(broker: Broker) -> None:
     broker.load_definitions({"queues": [{"name": "q", "durable": True}]})
     with pytest.raises(DefinitionsError, match="inequivalent arg 'durable'"):
         broker.load_definitions({"queues": [{"name": "q", "durable": False}]})
 
 
-def test_asking_for_what_is_not_there_says_what_to_do() -> None:
+def test_unavailable_url_tls_and_trace_are_errors_with_a_remedy() -> None:
     broker = Broker(trace=0)
     with pytest.raises(BrokerError, match="the broker is not started"):
         _ = broker.url
@@ -809,17 +811,17 @@ def test_asking_for_what_is_not_there_says_what_to_do() -> None:
 
 @pytest.mark.parametrize("wrong", ["x", 1.5, -1, None, True])
 @pytest.mark.parametrize("name", ["trace", "history"])
-def test_how_many_to_keep_is_a_number(name: str, wrong: Any) -> None:
+def test_invalid_trace_or_history_size_is_refused(name: str, wrong: Any) -> None:
     with pytest.raises(BrokerError, match=f"{name} must be a number of entries to keep"):
         Broker(**{name: wrong})
 
 
-def test_no_password_is_in_a_representation() -> None:
+def test_broker_repr_contains_no_password() -> None:
     with Broker(users={"bob": "hunter2"}) as broker:
         assert repr(broker) == f"<Broker on 127.0.0.1:{broker.port} connections=0>"
 
 
-def test_real_clients_can_talk_to_the_letter_of_the_documents() -> None:
+def test_pika_works_with_the_spec_personality() -> None:
     with Broker(personality="spec") as broker, connect(broker) as connection:
         channel = connection.channel()
         channel.confirm_delivery()
@@ -828,7 +830,7 @@ def test_real_clients_can_talk_to_the_letter_of_the_documents() -> None:
         assert channel.basic_get("q")[2] == b"x"
 
 
-def test_a_wait_that_times_out_shows_the_predicate_the_broker_and_the_latest_events(broker: Broker) -> None:
+def test_wait_timeout_shows_predicate_broker_state_and_latest_events(broker: Broker) -> None:
     wanted = 2
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         channel = connection.channel()
@@ -872,7 +874,7 @@ def test_every_wait_raises_wait_timeout_with_the_same_report(
     assert "\nthe latest events of the broker:\n" in str(failure.value)
 
 
-def test_the_firehose_copies_what_a_test_publishes(broker: Broker) -> None:
+def test_firehose_copies_messages_published_by_the_test(broker: Broker) -> None:
     broker.set_firehose()
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         channel = connection.channel()

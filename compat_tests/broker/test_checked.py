@@ -57,13 +57,13 @@ def rules(failure: pytest.ExceptionInfo[CheckFailed]) -> list[tuple[str, str | N
     return [(finding.rule, finding.reason) for finding in failure.value.findings]
 
 
-def test_a_test_whose_messages_are_all_handled(broker: Broker, channel: Any):
+def test_acknowledged_message_is_no_finding(broker: Broker, channel: Any):
     publish(channel)
     channel.basic_ack(take(channel))  # May still be in transit.
     broker.expect_no_findings()
 
 
-def test_the_end_waits_for_what_a_client_is_about_to_do(broker: Broker, channel: Any):
+def test_checked_context_waits_for_a_late_ack(broker: Broker, channel: Any):
     publish(channel)
     tag = take(channel)
     looked = threading.Event()
@@ -80,7 +80,7 @@ def test_the_end_waits_for_what_a_client_is_about_to_do(broker: Broker, channel:
     assert broker.queue("q").unacked == 0
 
 
-def test_a_message_that_is_left_over(broker: Broker, channel: Any):
+def test_unacked_message_is_a_left_unacked_finding(broker: Broker, channel: Any):
     publish(channel, b"two apples")
     take(channel)
     with pytest.raises(CheckFailed, match=r"message b'two apples'.* is held by a get") as raised:
@@ -91,7 +91,7 @@ def test_a_message_that_is_left_over(broker: Broker, channel: Any):
     broker.expect_no_findings(allow="left-unacked", timeout=SOON)
 
 
-def test_a_message_that_a_crash_loses(broker: Broker, channel: Any):
+def test_message_lost_in_a_crash_is_a_message_lost_finding(broker: Broker, channel: Any):
     publish(channel, b"kept", delivery_mode=2)
     publish(channel, b"lost")
     broker.restart(crash=True)
@@ -101,7 +101,7 @@ def test_a_message_that_a_crash_loses(broker: Broker, channel: Any):
     broker.expect_no_findings(allow={"crash": "q"})
 
 
-def test_a_connection_that_is_lost_loses_no_message(broker: Broker, channel: Any):
+def test_message_redelivered_after_a_closed_connection_is_no_finding(broker: Broker, channel: Any):
     publish(channel)
     take(channel)
     (client,) = broker.connections
@@ -114,7 +114,7 @@ def test_a_connection_that_is_lost_loses_no_message(broker: Broker, channel: Any
     again.connection.close()
 
 
-def test_a_confirm_that_is_dropped(broker: Broker, channel: Any):
+def test_dropped_confirm_is_an_unanswered_finding(broker: Broker, channel: Any):
     broker.faults.on("basic.ack", direction="sent").drop().once()
     # The call of pika would wait for the confirm.
     channel._impl.basic_publish("", "q", b"1")
@@ -124,7 +124,7 @@ def test_a_confirm_that_is_dropped(broker: Broker, channel: Any):
     assert rules(raised) == [("unanswered", None)]
 
 
-def test_a_delivery_that_is_duplicated(broker: Broker, channel: Any):
+def test_duplicated_delivery_is_a_sent_twice_finding(broker: Broker, channel: Any):
     broker.faults.on("basic.deliver", direction="sent").duplicate().once()
     publish(channel)
     channel.basic_consume("q", lambda *_: None, auto_ack=True)
@@ -133,7 +133,7 @@ def test_a_delivery_that_is_duplicated(broker: Broker, channel: Any):
     assert rules(raised) == [("sent-twice", None)]
 
 
-def test_each_step_is_checked(broker: Broker, channel: Any):
+def test_step_reports_only_findings_inside_the_context(broker: Broker, channel: Any):
     publish(channel, key="lost before")
     with pytest.raises(CheckFailed) as raised, broker.checked() as checked:
         publish(channel)
@@ -147,7 +147,7 @@ def test_each_step_is_checked(broker: Broker, channel: Any):
     assert broker.trace.events[finding.number] == finding.story[-1].event
 
 
-def test_a_step_tells_a_finding_once(broker: Broker, channel: Any):
+def test_step_reports_each_finding_only_once(broker: Broker, channel: Any):
     with broker.checked() as checked:
         publish(channel, key="nowhere")
         with pytest.raises(CheckFailed):
@@ -155,7 +155,7 @@ def test_a_step_tells_a_finding_once(broker: Broker, channel: Any):
         checked.step()
 
 
-def test_channels_and_deliveries_from_before_count(broker: Broker, channel: Any):
+def test_checked_context_includes_deliveries_from_before_its_begin(broker: Broker, channel: Any):
     publish(channel)
     tag = take(channel)
     with pytest.raises(CheckFailed) as raised, broker.checked(timeout=SOON):
@@ -165,7 +165,7 @@ def test_channels_and_deliveries_from_before_count(broker: Broker, channel: Any)
         channel.basic_ack(tag)
 
 
-def test_conformance_is_checked_at_the_end(broker: Broker, channel: Any):
+def test_ack_of_an_unknown_delivery_tag_is_a_conformance_finding(broker: Broker, channel: Any):
     with pytest.raises(CheckFailed) as raised, broker.checked() as checked:
         channel.basic_ack(7)
         broker.wait_until_idle()
@@ -175,20 +175,20 @@ def test_conformance_is_checked_at_the_end(broker: Broker, channel: Any):
     assert broker.trace.events[finding.number].name == "basic.ack"
 
 
-def test_a_failing_body_is_told_and_nothing_else(broker: Broker, channel: Any):
+def test_exception_in_a_checked_context_is_raised_instead_of_findings(broker: Broker, channel: Any):
     with pytest.raises(ZeroDivisionError), broker.checked():
         publish(channel, key="nowhere")
         raise ZeroDivisionError
 
 
-def test_a_reset_within_the_context_begins_anew(broker: Broker, channel: Any):
+def test_reset_in_a_checked_context_forgets_earlier_findings(broker: Broker, channel: Any):
     with broker.checked() as checked:
         publish(channel, key="nowhere")
         broker.reset()
         checked.step()
 
 
-def test_a_trace_that_is_too_short_is_told():
+def test_check_of_a_trace_with_dropped_events_raises_trace_incomplete():
     with Broker(trace=30) as broker:
         connection = pika.BlockingConnection(pika.URLParameters(broker.url))
         channel = connection.channel()
@@ -210,7 +210,7 @@ def test_a_trace_that_is_too_short_is_told():
         connection.close()
 
 
-def test_errors_come_at_once(broker: Broker):
+def test_unknown_check_unknown_rule_and_disabled_trace_are_errors(broker: Broker):
     with pytest.raises(UnknownCheck, match="did you mean 'unacked'"):
         broker.expect_no_findings("unaked")
     with pytest.raises(UnknownRule, match="did you mean 'left-unacked'"):
@@ -219,14 +219,14 @@ def test_errors_come_at_once(broker: Broker):
         silent.expect_no_findings()
 
 
-def test_checks_are_those_of_the_trace(broker: Broker, channel: Any):
+def test_each_check_of_the_trace_can_be_expected_alone(broker: Broker, channel: Any):
     publish(channel)
     for name in CHECKS:
         broker.expect_no_findings(name)
         assert broker.trace.check(name) == ()
 
 
-def test_coroutines(broker: Broker):
+def test_checked_and_expect_no_findings_work_in_coroutines(broker: Broker):
     async def call() -> None:
         async with await aio_pika.connect(broker.url) as connection:
             channel = await connection.channel()
@@ -243,7 +243,7 @@ def test_coroutines(broker: Broker):
 
 
 @pytest.mark.parametrize("answers", [0, 1, 2])
-def test_calls_of_aio_pika(broker: Broker, answers: int):
+def test_request_without_exactly_one_answer_is_a_finding(broker: Broker, answers: int):
     async def call() -> None:
         async with await aio_pika.connect(broker.url) as connection:
             channel = await connection.channel()
@@ -266,7 +266,7 @@ def test_calls_of_aio_pika(broker: Broker, answers: int):
     asyncio.run(call())
 
 
-def test_the_rpc_of_aio_pika(broker: Broker):
+def test_rpc_calls_of_aio_pika_cause_no_findings(broker: Broker):
     async def double(*, number: int) -> int:
         return 2 * number
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.threads_only
 
 
 @pytest.mark.parametrize("management", [False, True])
-def test_starts_stops_and_restarts_of_many_threads_come_one_after_the_other(management: bool):
+def test_starts_stops_and_restarts_of_several_threads_are_serialized(management: bool):
     before = set(threading.enumerate())
     broker = Broker(management=management).start()
     problems: list[BaseException] = []
@@ -45,7 +45,7 @@ def test_starts_stops_and_restarts_of_many_threads_come_one_after_the_other(mana
     socket.create_server(("127.0.0.1", broker.port)).close()
 
 
-def test_a_stop_of_a_thread_inside_the_broker_waits_for_that_of_another():
+def test_stop_while_holding_the_lock_does_not_deadlock_with_another_stop():
     broker = Broker().start()
     with broker._engine:
         other = threading.Thread(target=broker.stop)

@@ -49,7 +49,9 @@ def count(client: Client) -> int:
 
 @pytest.mark.rule("0-9/dtx/model")
 @pytest.mark.parametrize("prepared", [False, True])
-def test_commit(client: Client, coordinator: Coordinator, prepared: bool) -> None:
+def test_commit_by_the_coordinator_publishes_the_messages(
+    client: Client, coordinator: Coordinator, prepared: bool
+) -> None:
     (transaction,) = coordinator.transactions
     assert transaction == ("t", "active", 1, 0)
     if prepared:
@@ -64,14 +66,14 @@ def test_commit(client: Client, coordinator: Coordinator, prepared: bool) -> Non
 
 
 @pytest.mark.rule("0-9/dtx/model")
-def test_rollback(client: Client, coordinator: Coordinator) -> None:
+def test_rollback_by_the_coordinator_discards_the_messages(client: Client, coordinator: Coordinator) -> None:
     coordinator.rollback("t")
     assert count(client) == 0
     assert coordinator.transactions == ()
     assert "0 transactions" in repr(coordinator)
 
 
-def test_what_takes_too_long_cannot_be_committed(
+def test_timed_out_transaction_cannot_be_prepared_or_committed(
     client: Client, coordinator: Coordinator, broker: Broker
 ) -> None:
     broker.clock.advance(61)
@@ -82,7 +84,9 @@ def test_what_takes_too_long_cannot_be_committed(
     assert coordinator.transactions == ()
 
 
-def test_what_is_prepared_outlasts_a_crash(client: Client, coordinator: Coordinator, broker: Broker) -> None:
+def test_prepared_transaction_survives_a_crash(
+    client: Client, coordinator: Coordinator, broker: Broker
+) -> None:
     coordinator.prepare("t")
     broker.restart(crash=True)
     assert [each.identifier for each in coordinator.transactions] == ["t"]
@@ -90,7 +94,7 @@ def test_what_is_prepared_outlasts_a_crash(client: Client, coordinator: Coordina
     assert broker.queue("q").messages[0].body == b"body"
 
 
-def test_transactions_that_there_are_not(coordinator: Coordinator, broker: Broker) -> None:
+def test_decision_on_an_unknown_transaction_is_refused(coordinator: Coordinator, broker: Broker) -> None:
     for decide in (coordinator.prepare, coordinator.commit, coordinator.rollback):
         with pytest.raises(ModelError, match="no branch"):
             decide("unknown")

@@ -51,7 +51,7 @@ def here() -> int:
 
 
 @pytest.mark.parametrize("start", [plain, used, in_a_loop])
-def test_a_broker_that_is_dropped_without_stop_warns_with_the_place_of_its_start(
+def test_broker_dropped_without_stop_warns_with_the_place_of_its_start(
     start: Callable[[], tuple[object, int]],
 ):
     gc.collect()
@@ -66,7 +66,7 @@ def test_a_broker_that_is_dropped_without_stop_warns_with_the_place_of_its_start
     assert f"{__file__}, line {line}" in str(found.message)
 
 
-def test_a_broker_that_was_stopped_gives_no_warning():
+def test_stopped_broker_gives_no_resource_warning():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         broker = Broker().start()
@@ -87,7 +87,7 @@ def test_a_broker_that_was_stopped_gives_no_warning():
         "Broker(management=True).start()",
     ],
 )
-def test_a_broker_that_runs_when_the_process_ends_warns(program: str):
+def test_running_broker_at_process_exit_gives_a_resource_warning(program: str):
     program = f"from fakeamqp import Broker\n{program}\n"
     done = subprocess.run(
         [sys.executable, "-W", "always::ResourceWarning", "-c", program],

@@ -60,7 +60,7 @@ def publish(channel: Any, body: bytes = b"1") -> None:
     channel.basic_publish("", "q", body)
 
 
-def test_one_room_for_every_broker(broker: Broker) -> None:
+def test_each_broker_has_its_own_faults(broker: Broker) -> None:
     assert broker.faults is broker.faults
     with Broker() as other:
         assert other.faults is not broker.faults
@@ -68,7 +68,7 @@ def test_one_room_for_every_broker(broker: Broker) -> None:
         publish(channel_of(broker))
 
 
-def test_waiting(broker: Broker, faults: Faults) -> None:
+def test_wait_for_a_fault_rule_returns_or_reports_missing_hits(broker: Broker, faults: Faults) -> None:
     rule = faults.on("basic.publish").nack().times(2)
     channel = channel_of(broker, confirms=False)
     publish(channel)
@@ -78,7 +78,7 @@ def test_waiting(broker: Broker, faults: Faults) -> None:
         rule.wait(3, timeout=0.01)
 
 
-def test_a_function_that_fails(broker: Broker, faults: Faults) -> None:
+def test_exception_of_a_fault_function_is_raised_by_wait(broker: Broker, faults: Faults) -> None:
     """The client goes on, who waits is told at once, and the broker has no bug."""
 
     def look(group: Any) -> None:
@@ -91,7 +91,7 @@ def test_a_function_that_fails(broker: Broker, faults: Faults) -> None:
     assert broker.failures == ()
 
 
-def test_functions_may_use_the_broker(broker: Broker, faults: Faults) -> None:
+def test_fault_functions_may_use_the_broker(broker: Broker, faults: Faults) -> None:
     faults.on("basic.publish", body=b"1").call(lambda group: broker.publish(b"0", routing_key="q"))
     faults.on("basic.publish", body=b"2").call(lambda group: broker.queue("q").purge())
     channel = channel_of(broker)
@@ -110,7 +110,7 @@ def test_reset_ends_all_faults(broker: Broker, faults: Faults) -> None:
     publish(channel_of(broker))
 
 
-def test_reset_lets_go_of_nobody(broker: Broker, faults: Faults) -> None:
+def test_reset_discards_a_publish_held_by_a_fault(broker: Broker, faults: Faults) -> None:
     """What was held is gone with its connection, and comes up nowhere afterwards."""
     faults.on("basic.publish").hold()
     channel = channel_of(broker, confirms=False)
@@ -122,7 +122,7 @@ def test_reset_lets_go_of_nobody(broker: Broker, faults: Faults) -> None:
 
 
 @pytest.mark.parametrize("crash", [False, True])
-def test_rules_survive_a_restart(broker: Broker, faults: Faults, crash: bool) -> None:
+def test_fault_rules_and_alarms_survive_a_restart(broker: Broker, faults: Faults, crash: bool) -> None:
     rule = faults.on("basic.publish").nack()
     alarm = faults.disk_alarm().optional()
     channel_of(broker)
@@ -138,7 +138,7 @@ def test_rules_survive_a_restart(broker: Broker, faults: Faults, crash: bool) ->
     assert rule.hits == 1
 
 
-def test_stop_and_start(broker: Broker, faults: Faults) -> None:
+def test_stop_discards_held_confirms_and_the_broker_starts_again(broker: Broker, faults: Faults) -> None:
     faults.on("confirm").hold()
     faults.on("basic.get").delay(0.01).optional()
     channel = channel_of(broker, confirms=False)
@@ -154,7 +154,7 @@ def test_stop_and_start(broker: Broker, faults: Faults) -> None:
     publish(channel_of(broker))
 
 
-def test_crash_and_restart_on_the_same_port(broker: Broker, faults: Faults) -> None:
+def test_broker_is_back_on_the_same_port_after_a_crash_fault(broker: Broker, faults: Faults) -> None:
     port = broker.port
     faults.on("basic.publish").crash().once()
     channel = channel_of(broker)
@@ -165,7 +165,7 @@ def test_crash_and_restart_on_the_same_port(broker: Broker, faults: Faults) -> N
 
 
 @pytest.mark.parametrize("crash", [False, True])
-def test_who_dials_when_the_connection_ends_gets_in(broker: Broker, crash: bool) -> None:
+def test_client_can_connect_as_soon_as_a_restart_ends_its_connection(broker: Broker, crash: bool) -> None:
     """There is no moment in which the old connection is known to be gone, and the port is not open again."""
     began = threading.Event()
 
@@ -189,7 +189,7 @@ def test_who_dials_when_the_connection_ends_gets_in(broker: Broker, crash: bool)
 
 
 @pytest.mark.threads_only
-def test_a_crash_of_a_broker_that_has_been_stopped_meanwhile(broker: Broker, faults: Faults) -> None:
+def test_crash_fault_of_a_broker_stopped_meanwhile_is_no_failure(broker: Broker, faults: Faults) -> None:
     rule = faults.on("basic.publish").call(lambda group: threading.Thread(target=broker.stop).start()).crash()
     channel = channel_of(broker)
     with pytest.raises(pika.exceptions.AMQPConnectionError):
@@ -200,7 +200,7 @@ def test_a_crash_of_a_broker_that_has_been_stopped_meanwhile(broker: Broker, fau
     broker.start()
 
 
-def test_without_a_trace() -> None:
+def test_faults_work_without_a_trace() -> None:
     with Broker(trace=0) as broker:
         rule = broker.faults.on("basic.publish", queue="q").nack().once()
         channel = channel_of(broker)
@@ -216,7 +216,7 @@ def test_without_a_trace() -> None:
     ("after", "frames", "rest"),
     [("method", ["basic.get-ok"], 0), ("header", ["basic.get-ok", "content header"], 0), (3, [], 3)],
 )
-def test_the_trace_shows_what_was_sent_of_what_was_cut(after: Any, frames: list[str], rest: int) -> None:
+def test_trace_shows_the_frames_and_bytes_sent_before_a_cut(after: Any, frames: list[str], rest: int) -> None:
     with Broker() as broker:
         rule = broker.faults.on("basic.get-ok").cut(after=after)
         channel = channel_of(broker)
@@ -233,7 +233,7 @@ def test_the_trace_shows_what_was_sent_of_what_was_cut(after: Any, frames: list[
 
 
 @pytest.mark.parametrize("how", ["fin", "reset"])
-def test_over_tls(how: Any) -> None:
+def test_faults_work_over_tls(how: Any) -> None:
     with Broker(tls=True) as broker:
         broker.faults.on("basic.publish").nack().once()
         broker.faults.on("basic.publish").disconnect(how).once()
@@ -247,7 +247,7 @@ def test_over_tls(how: Any) -> None:
 
 
 @pytest.mark.parametrize("personality", ["spec", "rabbitmq-3.13", "rabbitmq-4.3"])
-def test_personalities(personality: str) -> None:
+def test_faults_work_in_several_personalities(personality: str) -> None:
     with Broker(personality=personality) as broker:
         lost = broker.faults.on("basic.publish", queue="q", body=b"1").drop()
         closed = broker.faults.on("basic.publish", body=b"3").close_channel(311)
@@ -264,7 +264,7 @@ def test_personalities(personality: str) -> None:
 
 
 @pytest.mark.parametrize("personality", ["rabbitmq-4.2", "spec"])
-def test_a_late_goodbye_is_said_before_the_transport_ends(personality: str) -> None:
+def test_delayed_close_ok_is_sent_before_the_transport_ends(personality: str) -> None:
     with Broker(personality=personality) as broker:
         late = broker.faults.on("connection.close-ok", direction="sent").delay(0.02)
         with socket.create_connection((broker.host, broker.port), timeout=10) as client:
@@ -284,7 +284,7 @@ def test_a_late_goodbye_is_said_before_the_transport_ends(personality: str) -> N
         assert late.hits == 1
 
 
-def test_heartbeats_count_on_a_virtual_clock_where_a_rule_is_about_them() -> None:
+def test_heartbeats_expire_on_a_virtual_clock_only_with_a_heartbeat_rule() -> None:
     """Clients live by another clock, so that their silence means nothing there, unless a test says so."""
     with Broker(clock="virtual") as broker:
         broker.faults.on("heartbeat").drop().optional()
@@ -298,7 +298,7 @@ def test_heartbeats_count_on_a_virtual_clock_where_a_rule_is_about_them() -> Non
         publish(channel)
 
 
-def test_delays_are_of_the_clock_of_the_broker() -> None:
+def test_delay_faults_use_the_clock_of_the_broker() -> None:
     with Broker(clock="virtual") as broker:
         rule = broker.faults.on("queue.declare-ok", queue="slow").delay(3600)
         channel = channel_of(broker)
@@ -307,14 +307,14 @@ def test_delays_are_of_the_clock_of_the_broker() -> None:
         assert broker.clock.elapsed == 3600
 
 
-def test_unused(broker: Broker, faults: Faults) -> None:
+def test_unused_fault_rule_fails_verify_with_a_near_miss(broker: Broker, faults: Faults) -> None:
     faults.on("basic.publish", routing_key="orders.#").nack()
     publish(channel_of(broker))
     with pytest.raises(UnusedFault, match=r"near miss: .* routing_key='q'"):
         faults.verify()
 
 
-def test_by_connection_handle(broker: Broker, faults: Faults) -> None:
+def test_fault_rule_applies_only_to_the_given_connection(broker: Broker, faults: Faults) -> None:
     one, two = channel_of(broker), channel_of(broker)
     faults.on("basic.publish", connection=broker.connections[0]).nack()
     with pytest.raises(pika.exceptions.NackError):
@@ -322,6 +322,6 @@ def test_by_connection_handle(broker: Broker, faults: Faults) -> None:
     publish(two)
 
 
-def test_misspelt(faults: Faults) -> None:
+def test_misspelled_method_in_a_fault_rule_is_an_error(faults: Faults) -> None:
     with pytest.raises(FaultError, match=r"did you mean 'basic\.publish'"):
         faults.on("basic.pulbish")

@@ -30,7 +30,9 @@ def channel(broker: Broker) -> Iterator[BlockingChannel]:
         connection.close()
 
 
-def test_what_became_of_messages(broker: Broker, channel: BlockingChannel) -> None:
+def test_expectations_find_returned_dropped_and_dead_lettered_messages(
+    broker: Broker, channel: BlockingChannel
+) -> None:
     channel.queue_declare("grave")
     channel.queue_declare("q", arguments={"x-message-ttl": 60_000, **TO_GRAVE})
     channel.basic_publish("", "q", b"late")
@@ -48,7 +50,9 @@ def test_what_became_of_messages(broker: Broker, channel: BlockingChannel) -> No
     assert (len(broker.returned), len(broker.dead_lettered), len(broker.dropped)) == (0, 0, 0)
 
 
-def test_a_restart_says_what_it_lost(broker: Broker, channel: BlockingChannel) -> None:
+def test_transient_message_lost_in_a_restart_is_recorded_as_dropped(
+    broker: Broker, channel: BlockingChannel
+) -> None:
     channel.queue_declare("q", durable=True)
     channel.basic_publish("", "q", b"transient")
     broker.queue("q").wait_for(ready=1)
@@ -57,7 +61,7 @@ def test_a_restart_says_what_it_lost(broker: Broker, channel: BlockingChannel) -
     assert (lost.body, lost.queue, lost.reason) == (b"transient", "q", "restart")
 
 
-def test_coroutines_go_on_while_they_wait(broker: Broker, channel: BlockingChannel) -> None:
+def test_async_waits_let_other_coroutines_run(broker: Broker, channel: BlockingChannel) -> None:
     async def body() -> None:
         waiting = asyncio.gather(
             broker.expect_published_async(routing_key="a"),
@@ -92,7 +96,7 @@ class TestWaitsThatBlockTheLoopOfTheirClient:
             (lambda b: b.expect_dead_lettered(timeout=0.01), "expect_dead_lettered_async"),
         ],
     )
-    def test_the_error_says_so(
+    def test_blocking_wait_in_a_coroutine_names_the_async_form(
         self, broker: Broker, wait: Callable[[Broker], object], awaitable: str
     ) -> None:
         async def body() -> None:
@@ -104,7 +108,9 @@ class TestWaitsThatBlockTheLoopOfTheirClient:
             wait(broker)
         assert "event loop" not in str(failure.value)
 
-    def test_so_does_a_wait_for_peace(self, broker: Broker, channel: BlockingChannel) -> None:
+    def test_wait_until_idle_in_a_coroutine_names_the_async_form(
+        self, broker: Broker, channel: BlockingChannel
+    ) -> None:
         channel.queue_declare("q")
         channel.basic_consume("q", lambda *delivery: None)
         broker.publish(
@@ -117,7 +123,7 @@ class TestWaitsThatBlockTheLoopOfTheirClient:
         with pytest.raises(BrokerError, match=self.HINT.format("wait_until_idle_async")):
             asyncio.run(body())
 
-    def test_a_question_and_the_right_form_do_not(self, broker: Broker) -> None:
+    def test_timeout_0_and_async_waits_mention_no_event_loop(self, broker: Broker) -> None:
         async def body() -> None:
             with pytest.raises(AssertionError) as failure:
                 broker.expect_published(timeout=0)
@@ -129,7 +135,7 @@ class TestWaitsThatBlockTheLoopOfTheirClient:
         asyncio.run(body())
 
 
-def test_what_the_test_publishes_is_left_out_unless_asked_for(
+def test_messages_of_the_test_are_excluded_unless_include_own_is_true(
     broker: Broker, channel: BlockingChannel
 ) -> None:
     broker.publish(b"own", routing_key="a")
@@ -157,7 +163,7 @@ def test_what_the_test_publishes_is_left_out_unless_asked_for(
         broker.expect_nothing_published(routing_key="a", include_own=True)
 
 
-def test_answers_of_a_service_are_the_tests_own(broker: Broker, channel: BlockingChannel) -> None:
+def test_answers_of_a_service_count_as_messages_of_the_test(broker: Broker, channel: BlockingChannel) -> None:
     service = broker.add_service("price", lambda _: b"5")
     channel.basic_publish("amq.system", "price", b"tea", pika.BasicProperties(reply_to="answers"))
     service.wait()
@@ -165,7 +171,7 @@ def test_answers_of_a_service_are_the_tests_own(broker: Broker, channel: Blockin
     assert [each.body for each in broker.all_published] == [b"tea", b"5"]
 
 
-def test_own_messages_are_left_out_in_coroutines_too(broker: Broker) -> None:
+def test_async_expectations_exclude_messages_of_the_test(broker: Broker) -> None:
     async def body() -> None:
         broker.publish(b"own", routing_key="a")
         await broker.expect_nothing_published_async()
@@ -176,19 +182,23 @@ def test_own_messages_are_left_out_in_coroutines_too(broker: Broker) -> None:
     asyncio.run(body())
 
 
-def test_what_happened_to_the_tests_own_messages_is_not_left_out(broker: Broker) -> None:
+def test_drops_of_messages_of_the_test_are_included(broker: Broker) -> None:
     broker.publish(b"own", routing_key="nowhere")
     broker.expect_dropped(body=b"own", reason="unroutable")
 
 
-def test_nothing_published_counts_what_is_still_on_its_way(broker: Broker, channel: BlockingChannel) -> None:
+def test_expectation_of_no_publish_includes_messages_in_transit(
+    broker: Broker, channel: BlockingChannel
+) -> None:
     for number in range(200):
         channel.basic_publish("", "nowhere", str(number).encode())
     with pytest.raises(NotPublished, match="but 1 of 200 published fits"):
         broker.expect_nothing_published(body="199")
 
 
-def test_consumers_are_told_what_was_done_to_their_queue(broker: Broker, channel: BlockingChannel) -> None:
+def test_consumers_are_cancelled_by_cancel_consumers_and_queue_deletion(
+    broker: Broker, channel: BlockingChannel
+) -> None:
     cancelled: list[str] = []
     channel.add_on_cancel_callback(lambda frame: cancelled.append(frame.method.consumer_tag))
     for name in ("q", "r"):
@@ -206,7 +216,7 @@ def test_consumers_are_told_what_was_done_to_their_queue(broker: Broker, channel
     assert broker.queue("q").purge() == 1
 
 
-def test_an_explanation_and_the_topology_of_a_running_broker(
+def test_explanation_and_topology_agree_with_a_running_broker(
     broker: Broker, channel: BlockingChannel
 ) -> None:
     channel.exchange_declare("events", "topic")

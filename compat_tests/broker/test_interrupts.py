@@ -105,7 +105,7 @@ def all_ended() -> bool:
     return not any(thread.is_alive() for thread in threads)
 
 
-def test_the_broker_goes_on_after_an_interrupted_call() -> None:
+def test_broker_works_after_an_interrupted_call() -> None:
     with Broker() as broker:
         for place in places():
             if not interrupted_at(place, lambda: broker.virtual_hosts):
@@ -115,7 +115,7 @@ def test_the_broker_goes_on_after_an_interrupted_call() -> None:
         assert place > 10
 
 
-def test_the_broker_goes_on_after_an_interrupted_wait() -> None:
+def test_broker_works_after_an_interrupted_wait() -> None:
     over: list[None] = []
     with Broker() as broker:
 
@@ -151,7 +151,7 @@ def test_an_address_can_be_intercepted_after_an_interrupted_interception() -> No
         assert place > 50
 
 
-def test_the_wall_clock_is_followed_after_an_interrupted_hook() -> None:
+def test_wall_clock_listener_is_called_after_an_interrupted_hook() -> None:
     told: list[None] = []
 
     def follow() -> None:
@@ -231,7 +231,7 @@ def test_a_broker_starts_after_an_interrupted_start_or_stop(
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize("call", [Broker.restart, Broker.reset], ids=["restart", "reset"])
-def test_a_reset_mends_what_an_interrupted_call_left(
+def test_broker_works_after_a_reset_following_an_interrupted_restart_or_reset(
     call: Callable[[Broker], None],
 ) -> None:
     with Broker() as broker, ThreadPoolExecutor(1) as other:
@@ -249,7 +249,7 @@ def test_a_reset_mends_what_an_interrupted_call_left(
     gc.collect()  # Sockets that were just made.
 
 
-def test_the_broker_goes_on_after_an_interrupted_long_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broker_works_after_an_interrupted_long_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_SLICE_SECONDS", 0.0)
     with Broker(clock="virtual") as broker:
         asking = Talker(Address("broker", broker.host, broker.port))
@@ -279,7 +279,7 @@ def test_the_broker_goes_on_after_an_interrupted_long_call(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_a_function_of_a_fault_cannot_end_the_broker(error: type[BaseException]) -> None:
+def test_exit_exception_in_a_fault_function_does_not_end_the_broker(error: type[BaseException]) -> None:
     def raises(_: object) -> None:
         raise error
 

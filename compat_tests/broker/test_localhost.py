@@ -61,14 +61,14 @@ def test_a_restart_keeps_both_addresses() -> None:
         assert (broker.port, refused(broker)) == (port, [])
 
 
-def test_the_broker_refuses_on_both_addresses() -> None:
+def test_refuse_fault_applies_to_both_loopback_addresses() -> None:
     with Broker(host="localhost") as broker:
         with broker.faults.network.refuse():
             assert refused(broker) == list(LOOPBACK)
         assert refused(broker) == []
 
 
-def test_a_broker_that_is_restarted_while_it_refuses_goes_on_refusing() -> None:
+def test_refusing_broker_still_refuses_after_a_restart() -> None:
     with Broker(host="localhost") as broker:
         refusing = broker.faults.network.refuse()
         broker.restart()
@@ -77,7 +77,7 @@ def test_a_broker_that_is_restarted_while_it_refuses_goes_on_refusing() -> None:
         assert refused(broker) == []
 
 
-def test_a_port_in_use_on_one_address_is_an_error_and_leaves_nothing_open() -> None:
+def test_port_in_use_on_ipv6_is_an_error_and_leaves_ipv4_closed() -> None:
     port = free_port()
     with socket.create_server(("::1", port), family=socket.AF_INET6):
         broker = Broker(host="localhost", port=port)
@@ -88,7 +88,7 @@ def test_a_port_in_use_on_one_address_is_an_error_and_leaves_nothing_open() -> N
             socket.create_connection(("127.0.0.1", port), timeout=20)
 
 
-def test_tls_on_both_addresses() -> None:
+def test_tls_clients_connect_on_both_loopback_addresses() -> None:
     with Broker(host="localhost", tls=True) as broker:
         for host in LOOPBACK:
             options = pika.SSLOptions(broker.tls.client_context, host)

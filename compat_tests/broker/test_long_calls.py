@@ -183,7 +183,7 @@ def during(monkeypatch: pytest.MonkeyPatch, prepare: Callable[[Broker], Call], a
 
 
 @every_call
-def test_a_client_is_answered_while_the_call_is_under_way(
+def test_client_is_answered_during_a_long_call(
     broker: Broker, other: Talker, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[Broker], Call]
 ) -> None:
     call = prepare(broker)
@@ -200,7 +200,7 @@ def test_a_client_is_answered_while_the_call_is_under_way(
 
 
 @every_call
-def test_a_client_may_connect_while_the_call_is_under_way(
+def test_client_can_connect_during_a_long_call(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[Broker], Call]
 ) -> None:
     call = prepare(broker)
@@ -224,7 +224,7 @@ def test_a_client_may_connect_while_the_call_is_under_way(
 
 
 @every_call
-def test_another_thread_sees_the_whole_call(
+def test_other_threads_see_a_long_call_only_after_its_end(
     broker: Broker, other: Talker, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[Broker], Call]
 ) -> None:
     call = prepare(broker)
@@ -258,7 +258,7 @@ def test_another_thread_sees_the_whole_call(
     assert set(seen) == {True}
 
 
-def test_a_predicate_sees_nothing_of_a_call_or_all_of_it(broker: Broker, other: Talker) -> None:
+def test_predicate_of_a_wait_never_sees_a_part_of_a_call(broker: Broker, other: Talker) -> None:
     fired: list[float] = []
     seen: set[int] = set()
 
@@ -284,7 +284,7 @@ def test_a_predicate_sees_nothing_of_a_call_or_all_of_it(broker: Broker, other: 
     assert seen == {0, FEW}
 
 
-def test_a_call_that_breaks_off_keeps_its_error(
+def test_failed_call_raises_its_error_and_keeps_earlier_entities(
     broker: Broker, other: Talker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     during(monkeypatch, load, {0: partial(ask, broker, other), 5: partial(answered, other)})
@@ -295,14 +295,14 @@ def test_a_call_that_breaks_off_keeps_its_error(
     assert not broker._state.operations.pauses
 
 
-def test_definitions_are_checked_before_anything_is_created(broker: Broker, other: Talker) -> None:
+def test_definitions_are_checked_before_any_entity_is_created(broker: Broker, other: Talker) -> None:
     other.say(m.QueueDeclare(queue=PROBED, passive=True))
     with pytest.raises(DefinitionsError, match="nmae"):
         broker.load_definitions({"queues": [*queues(FEW), {"nmae": "x"}]})
     assert not broker.queue("q0").exists
 
 
-def test_a_broker_may_be_stopped_while_a_call_is_under_way(
+def test_broker_can_be_stopped_during_a_long_call(
     broker: Broker, other: Talker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     thread = threading.Thread(target=broker._engine.stop)
@@ -319,7 +319,7 @@ def test_a_broker_may_be_stopped_while_a_call_is_under_way(
     assert len(broker.queues()) == FEW + 1
 
 
-def test_a_call_that_ctrl_c_ends_leaves_a_broker_that_goes_on(broker: Broker, other: Talker) -> None:
+def test_broker_works_after_ctrl_c_interrupts_a_call(broker: Broker, other: Talker) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 
@@ -338,7 +338,7 @@ def test_a_call_that_ctrl_c_ends_leaves_a_broker_that_goes_on(broker: Broker, ot
 # --- calls within calls -------------------------------------------------------------------------------
 
 
-def test_a_call_of_a_function_that_a_call_runs_keeps_the_lock(
+def test_call_inside_another_call_keeps_the_lock(
     broker: Broker, other: Talker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_last: list[list[Any]] = []
@@ -357,7 +357,7 @@ def test_a_call_of_a_function_that_a_call_runs_keeps_the_lock(
 
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("clock", ["real", "virtual"])
-def test_a_restart_within_a_call_or_a_turn_loses_nothing(clock: Any, crash: bool) -> None:
+def test_restart_inside_a_call_or_turn_loses_no_message(clock: Any, crash: bool) -> None:
     with Broker(seed=1, clock=clock) as broker:
         consumer, other = (Talker(Address("broker", broker.host, broker.port)) for _ in range(2))
         other.declare(PROBED)
@@ -389,7 +389,7 @@ def test_a_restart_within_a_call_or_a_turn_loses_nothing(clock: Any, crash: bool
 # --- time ---------------------------------------------------------------------------------------------
 
 
-def test_what_clients_do_between_two_timers_happens_at_the_time_of_the_former(
+def test_client_input_between_two_timers_is_processed_at_the_earlier_time(
     broker: Broker, other: Talker
 ) -> None:
     publish = method_frame(1, m.BasicPublish(routing_key=PROBED).encode()) + b"".join(
@@ -412,7 +412,7 @@ def test_what_clients_do_between_two_timers_happens_at_the_time_of_the_former(
     assert ready == [1, 0]
 
 
-def test_time_does_not_go_back(broker: Broker, other: Talker) -> None:
+def test_trace_times_do_not_decrease_during_a_long_call(broker: Broker, other: Talker) -> None:
     for number in range(1, FEW + 1):
         timers(broker, {number: partial(ask, broker, other), number + 0.5: partial(answered, other)})
     broker.clock.advance(FEW + 1)
@@ -421,7 +421,7 @@ def test_time_does_not_go_back(broker: Broker, other: Talker) -> None:
     assert broker.clock.elapsed == FEW + 1
 
 
-def test_without_peers_a_call_keeps_the_lock(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_call_without_clients_keeps_the_lock(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     handed_over: list[object] = []
     monkeypatch.setattr("fakeamqp.runtime.thread.lock.Slices._hand_over", handed_over.append)
     for prepare in (load, set_policy, remove_virtual_host, advance, expire):

@@ -11,7 +11,7 @@ from fakeamqp.model import memory
 LIMIT = 100_000
 
 
-def test_what_holds_the_memory() -> None:
+def test_memory_view_shows_the_octets_of_queues_messages_and_connections() -> None:
     with Broker(history=0, trace=0) as broker:
         with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
             channel = connection.channel()
@@ -32,7 +32,7 @@ def test_what_holds_the_memory() -> None:
         assert view.limit == memory.default_limit()
 
 
-def test_what_only_histories_keep() -> None:
+def test_message_kept_only_by_the_history_counts_as_history() -> None:
     with Broker() as broker:
         broker.publish(bytes(1000), routing_key="nowhere")
         assert broker.memory.queues == ()
@@ -41,7 +41,7 @@ def test_what_only_histories_keep() -> None:
         assert broker.memory.messages == 0
 
 
-def test_queues_that_share_a_message_add_up() -> None:
+def test_body_of_a_message_shared_by_queues_counts_once() -> None:
     with Broker() as broker, pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         channel = connection.channel()
         for name in ("1", "2", "3"):
@@ -69,7 +69,7 @@ def fill(channel: pika.adapters.blocking_connection.BlockingChannel) -> None:
     channel.connection.process_data_events(0)
 
 
-def test_the_error_of_a_wait_says_that_publishers_are_blocked(full: Broker) -> None:
+def test_wait_timeout_mentions_the_memory_alarm_that_blocks_publishers(full: Broker) -> None:
     with full as broker, pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         fill(connection.channel())
         broker.wait_for(lambda: broker.memory.alarm)
@@ -81,7 +81,9 @@ def test_the_error_of_a_wait_says_that_publishers_are_blocked(full: Broker) -> N
         broker.wait_for(lambda: not broker.memory.alarm)
 
 
-def test_cause_and_end_stand_in_the_trace(full: Broker, caplog: pytest.LogCaptureFixture) -> None:
+def test_trace_shows_cause_and_end_of_the_memory_alarm(
+    full: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
     with full as broker, pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         fill(connection.channel())
         broker.wait_for(lambda: broker.memory.alarm)
@@ -93,7 +95,7 @@ def test_cause_and_end_stand_in_the_trace(full: Broker, caplog: pytest.LogCaptur
     assert "publishers continue" in caplog.text
 
 
-def test_a_purge_from_the_test_lets_publishers_continue(full: Broker) -> None:
+def test_purge_by_the_test_ends_the_memory_alarm_for_publishers(full: Broker) -> None:
     with full as broker, pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         channel = connection.channel()
         channel.confirm_delivery()
@@ -106,7 +108,7 @@ def test_a_purge_from_the_test_lets_publishers_continue(full: Broker) -> None:
         assert broker.queue("q").ready == 1
 
 
-def test_an_alarm_of_faults_stands_beside_it(full: Broker) -> None:
+def test_disk_alarm_of_faults_and_memory_alarm_block_together(full: Broker) -> None:
     with full as broker, pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         alarm = broker.faults.disk_alarm()
         connection.channel().queue_declare("q")
@@ -120,12 +122,12 @@ def test_an_alarm_of_faults_stands_beside_it(full: Broker) -> None:
 
 
 @pytest.mark.parametrize("limit", [0, -1, True, "1GB", 1.5])
-def test_a_limit_is_a_number_of_bytes(limit: object) -> None:
+def test_invalid_memory_limit_is_refused(limit: object) -> None:
     with pytest.raises(BrokerError, match="memory_limit must be a number of bytes above 0"):
         Broker(memory_limit=limit)  # type: ignore[arg-type]
 
 
-def test_the_bounds_are_settings() -> None:
+def test_consumer_above_the_bound_per_channel_closes_the_connection() -> None:
     bounds = Bounds(consumers_per_channel=1)
     with Broker(bounds=bounds) as broker:
         connection = pika.BlockingConnection(pika.URLParameters(broker.url))
@@ -138,5 +140,5 @@ def test_the_bounds_are_settings() -> None:
 
 
 @pytest.mark.amqp(memory_limit=LIMIT, bounds=Bounds(idle_frames=7))
-def test_the_marker_takes_both(amqp_broker: Broker) -> None:
+def test_amqp_marker_accepts_memory_limit_and_bounds(amqp_broker: Broker) -> None:
     assert amqp_broker.memory.limit == LIMIT

@@ -23,7 +23,7 @@ def channel(broker: Broker) -> Iterator[Any]:
         yield connection.channel()
 
 
-def test_messages_expire_by_policy(broker: Broker, channel: Any) -> None:
+def test_messages_expire_after_the_message_ttl_of_a_policy(broker: Broker, channel: Any) -> None:
     channel.queue_declare("orders", durable=True)
     broker.set_policy("ttl", "^orders$", {"message-ttl": 60_000}, apply_to="queues")
     channel.confirm_delivery()
@@ -34,7 +34,7 @@ def test_messages_expire_by_policy(broker: Broker, channel: Any) -> None:
     assert broker.queue("orders").ready == 0
 
 
-def test_a_policy_can_be_looked_at(broker: Broker, channel: Any) -> None:
+def test_views_show_policies_and_operator_policies_until_cleared(broker: Broker, channel: Any) -> None:
     channel.queue_declare("orders", durable=True)
     broker.set_policy("cap", "^o", {"max-length": 9}, priority=1)
     broker.set_policy("cap", "", {"max-length": 5}, operator=True, apply_to="queues")
@@ -62,7 +62,7 @@ def test_an_exchange_shows_its_policy(broker: Broker) -> None:
     assert broker.exchange("amq.topic").policy is None
 
 
-def test_policies_are_of_one_virtual_host(broker: Broker) -> None:
+def test_policy_belongs_to_a_single_virtual_host(broker: Broker) -> None:
     broker.add_virtual_host("shop")
     broker.set_policy("cap", "", {"max-length": 1}, virtual_host="shop")
     assert [policy.virtual_host for policy in broker.policies()] == ["shop"]
@@ -74,7 +74,7 @@ def test_policies_are_of_one_virtual_host(broker: Broker) -> None:
     broker.clear_policy("cap", "shop")
 
 
-def test_a_misspelled_policy_is_an_error_that_helps(broker: Broker) -> None:
+def test_misspelled_policy_is_refused_with_a_near_match(broker: Broker) -> None:
     with pytest.raises(
         PolicyError, match=r"policy 'ttl': \[\{<<\"mesage-ttl\">>,5\}\] .*; did you mean 'message-ttl'"
     ):
@@ -84,7 +84,7 @@ def test_a_misspelled_policy_is_an_error_that_helps(broker: Broker) -> None:
     assert broker.policies() == ()
 
 
-def test_policies_last_until_the_broker_begins_anew(broker: Broker) -> None:
+def test_policies_survive_a_restart_but_not_a_reset(broker: Broker) -> None:
     broker.set_policy("cap", "", {"max-length": 1})
     broker.restart()
     assert broker.policies
@@ -92,7 +92,7 @@ def test_policies_last_until_the_broker_begins_anew(broker: Broker) -> None:
     assert broker.policies() == ()
 
 
-def test_policies_and_limits_come_back_with_definitions(broker: Broker) -> None:
+def test_exported_definitions_restore_policies_and_limits(broker: Broker) -> None:
     broker.add_virtual_host("shop", default_queue_type="classic")
     broker.set_policy("cap", "^o", {"max-length": 9}, virtual_host="shop", priority=3)
     broker.set_policy("ops", "", {"max-length": 5}, operator=True)
@@ -107,7 +107,7 @@ def test_policies_and_limits_come_back_with_definitions(broker: Broker) -> None:
         assert again.definitions() == dumped
 
 
-def test_connections_are_limited(broker: Broker, channel: Any) -> None:
+def test_connection_above_the_virtual_host_limit_is_refused(broker: Broker, channel: Any) -> None:
     broker.set_limits(max_connections=1)
     with pytest.raises(
         pika.exceptions.ProbableAccessDeniedError, match="connection limit \\(1\\) is reached"
@@ -117,13 +117,13 @@ def test_connections_are_limited(broker: Broker, channel: Any) -> None:
     pika.BlockingConnection(pika.URLParameters(broker.url)).close()
 
 
-def test_queues_are_limited(broker: Broker, channel: Any) -> None:
+def test_queue_above_the_virtual_host_limit_is_refused(broker: Broker, channel: Any) -> None:
     broker.set_limits(max_queues=0)
     with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="queue limit in vhost '/' \\(0\\)"):
         channel.queue_declare("orders", durable=True)
 
 
-def test_users_are_limited(broker: Broker, channel: Any) -> None:
+def test_connection_and_channel_above_the_user_limits_are_refused(broker: Broker, channel: Any) -> None:
     broker.add_user("one", "one")
     broker.set_user_limits("one", max_connections=1, max_channels=1)
     url = broker.url.replace("guest:guest", "one:one")
@@ -135,20 +135,20 @@ def test_users_are_limited(broker: Broker, channel: Any) -> None:
             connection.channel()
 
 
-def test_a_limit_that_is_left_out_stays(broker: Broker) -> None:
+def test_set_limits_keeps_limits_without_a_new_value(broker: Broker) -> None:
     broker.set_limits(max_queues=3)
     broker.set_limits(max_connections=5)
     [host] = broker.definitions()["vhosts"]
     assert host["limits"] == {"max-connections": 5, "max-queues": 3}
 
 
-def test_users_can_have_limits_from_the_beginning() -> None:
+def test_limits_of_a_user_can_be_given_to_the_broker() -> None:
     limited = {"password": "u", "limits": {"max-connections": 0}}
     with Broker(users={"u": limited}) as broker, pytest.raises(pika.exceptions.ProbableAccessDeniedError):
         pika.BlockingConnection(pika.URLParameters(broker.url))
 
 
-def test_limits_for_nobody_are_errors_that_help(broker: Broker) -> None:
+def test_unknown_user_invalid_limit_and_unknown_queue_type_are_refused(broker: Broker) -> None:
     with pytest.raises(BrokerError, match="there is no user 'gues'; did you mean 'guest'"):
         broker.set_user_limits("gues", max_channels=1)
     with pytest.raises(LimitsError, match="max-queues should be a number"):

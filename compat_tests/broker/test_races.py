@@ -43,7 +43,7 @@ def counts(seed: int) -> Iterator[int]:
             yield channel.queue_declare(f"orders.{nth}", passive=True).method.message_count
 
 
-def test_a_seed_repeats_the_delays() -> None:
+def test_equal_race_seeds_give_equal_delays() -> None:
     seed, late = late_of(7)
     assert seed == 7
     assert any(text.startswith("confirm ") for text in late)
@@ -52,7 +52,7 @@ def test_a_seed_repeats_the_delays() -> None:
     assert late_of(8)[1] != late
 
 
-def test_races_true_draws_a_seed_and_tells_it() -> None:
+def test_races_true_draws_a_seed_that_repeats_the_delays() -> None:
     seed, late = late_of(True)
     assert seed is not None
     assert late_of(seed) == (seed, late)
@@ -79,7 +79,7 @@ def test_late_outcomes_do_not_wait_for_a_virtual_clock() -> None:
     assert late_of(7, clock="virtual") == late_of(7)
 
 
-def test_a_test_sees_no_message_on_its_way() -> None:
+def test_wait_until_idle_includes_late_messages() -> None:
     with (
         Broker(races=7) as broker,
         pika.BlockingConnection(pika.URLParameters(broker.url)) as connection,
@@ -93,7 +93,7 @@ def test_a_test_sees_no_message_on_its_way() -> None:
         assert broker.late
 
 
-def test_reset_begins_again_with_the_seed() -> None:
+def test_reset_restarts_the_race_seed() -> None:
     with Broker(races=7) as broker:
         publish(broker)
         before = list(map(str, broker.late))
@@ -103,7 +103,7 @@ def test_reset_begins_again_with_the_seed() -> None:
         assert list(map(str, broker.late)) == before
 
 
-def test_all_checks_of_the_trace_hold() -> None:
+def test_trace_checks_report_no_finding_with_races() -> None:
     for seed in (1, 2, 3):
         with Broker(races=seed) as broker, broker.checked():
             publish(broker)

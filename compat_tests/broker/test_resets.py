@@ -55,7 +55,7 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def test_definitions_that_are_kept_outlast_resets_in_the_order_of_their_calls(broker: Broker) -> None:
+def test_kept_definitions_are_restored_after_resets_in_call_order(broker: Broker) -> None:
     given = definitions("orders")
     broker.load_definitions(given, keep=True)
     broker.load_definitions(definitions("invoices"), keep=True)
@@ -70,14 +70,14 @@ def test_definitions_that_are_kept_outlast_resets_in_the_order_of_their_calls(br
         assert broker.virtual_hosts == ("/", "north")
 
 
-def test_definitions_that_are_kept_twice_are_loaded_once(broker: Broker) -> None:
+def test_definitions_kept_twice_are_stored_once(broker: Broker) -> None:
     broker.load_definitions(definitions("orders"), keep=True)
     broker.load_definitions(definitions("invoices"), keep=True)
     broker.load_definitions(definitions("orders"), keep=True)
     assert broker._kept == [definitions("invoices"), definitions("orders")]
 
 
-def test_definitions_that_cannot_be_loaded_are_not_kept(broker: Broker) -> None:
+def test_invalid_definitions_are_not_kept(broker: Broker) -> None:
     with pytest.raises(DefinitionsError):
         broker.load_definitions({"queus": []}, keep=True)
     broker.reset()
@@ -85,7 +85,7 @@ def test_definitions_that_cannot_be_loaded_are_not_kept(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("lacking", ["virtual host", "queue", "deleted queue"])
-def test_definitions_that_need_what_a_reset_removes_are_not_kept(broker: Broker, lacking: str) -> None:
+def test_definitions_that_need_entities_removed_by_a_reset_are_not_kept(broker: Broker, lacking: str) -> None:
     queue = {"name": "late", "vhost": "/", "durable": True}
     binding = {"source": "amq.fanout", "vhost": "/", "destination": "late", "destination_type": "queue"}
     if lacking == "virtual host":
@@ -107,7 +107,7 @@ def test_definitions_that_need_what_a_reset_removes_are_not_kept(broker: Broker,
 
 
 @pytest.mark.parametrize("crash", [False, True])
-def test_definitions_that_are_kept_outlast_the_loss_of_the_disk(broker: Broker, crash: bool) -> None:
+def test_kept_definitions_are_restored_after_a_non_durable_restart(broker: Broker, crash: bool) -> None:
     broker.load_definitions(definitions("orders"), keep=True)
     broker.load_definitions(definitions("once"))
     broker.restart(crash=crash, durable=False)
@@ -117,7 +117,7 @@ def test_definitions_that_are_kept_outlast_the_loss_of_the_disk(broker: Broker, 
     assert names(broker) == ["first", "orders"]
 
 
-def test_a_missing_queue_or_exchange_of_a_handle_says_which_reset_removed_it(broker: Broker) -> None:
+def test_missing_queue_or_exchange_error_mentions_the_reset(broker: Broker) -> None:
     broker.load_definitions(definitions("orders"))
     broker.reset()
     with pytest.raises(NoSuchQueue) as failure:
@@ -155,7 +155,7 @@ MISSES: list[tuple[Callable[[Any], object], str]] = [
 
 
 @pytest.mark.parametrize(("miss", "what"), MISSES)
-def test_a_wait_names_what_a_client_has_missed_since_the_reset(
+def test_wait_timeout_names_the_entity_missing_since_the_reset(
     broker: Broker, miss: Callable[[Any], object], what: str
 ) -> None:
     broker.load_definitions(definitions("orders"))
@@ -186,7 +186,7 @@ def test_a_wait_names_what_a_client_has_missed_since_the_reset(
         ("guest:guest@{}/north", [{"name": "north"}], "permissions of user 'guest' in virtual host 'north'"),
     ],
 )
-def test_a_login_that_fails_since_the_reset_is_named(
+def test_wait_timeout_names_the_login_failure_caused_by_the_reset(
     broker: Broker, url: str, again: list[dict[str, str]], what: str
 ) -> None:
     broker.load_definitions(definitions())
@@ -200,7 +200,7 @@ def test_a_login_that_fails_since_the_reset_is_named(
     assert LOST.format(what) in str(failure.value).splitlines()
 
 
-def test_a_queue_that_an_earlier_reset_has_removed_is_named(broker: Broker) -> None:
+def test_missing_queue_error_mentions_an_earlier_reset(broker: Broker) -> None:
     broker.load_definitions(definitions("orders"))
     broker.reset()
     broker.reset()
@@ -241,7 +241,7 @@ NOT_STARTED: list[Callable[[Broker], object]] = [
 
 
 @pytest.mark.parametrize("use", NOT_STARTED)
-def test_use_of_a_broker_that_was_not_started_says_so(use: Callable[[Broker], object]) -> None:
+def test_use_of_a_broker_before_its_start_is_an_error(use: Callable[[Broker], object]) -> None:
     with pytest.raises(BrokerError, match=r"^the broker is not started: use it as a context manager"):
         use(Broker(tls=True, management=True))
 
@@ -254,7 +254,7 @@ def test_queues_of_definitions_can_be_read_before_the_start() -> None:
     assert repr(broker.queue("x")) == "<queue 'x' does not exist>"
 
 
-def test_a_wait_for_a_stopped_broker_says_that_it_is_stopped(broker: Broker) -> None:
+def test_wait_timeout_mentions_the_stopped_broker(broker: Broker) -> None:
     broker.stop()
     with pytest.raises(WaitTimeout, match="\nthe broker is stopped\n"):
         broker.queue("first").wait_for(ready=1)

@@ -60,7 +60,7 @@ def test_the_answer_of_a_service_goes_back_to_the_app(broker: Broker, channel: B
     assert answers == [("c1", b"tea costs 5")]
 
 
-def test_an_answer_without_an_address_goes_nowhere(broker: Broker) -> None:
+def test_answer_of_a_service_without_reply_to_is_not_published(broker: Broker) -> None:
     service = broker.add_service("price", lambda _: b"5")
     broker.publish(b"tea", exchange="amq.system", routing_key="price")
     service.wait()
@@ -97,7 +97,7 @@ def test_a_service_is_called_at_the_instant_of_the_publish() -> None:
 # --- exceptions ------------------------------------------------------------------------------------------
 
 
-def test_an_exception_of_a_service_is_the_tests_and_not_the_apps(
+def test_exception_of_a_service_is_raised_in_the_test_and_not_the_client(
     broker: Broker, channel: BlockingChannel, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(_: ServiceMessage) -> None:
@@ -126,7 +126,7 @@ def test_an_answer_must_be_bytes_or_text(broker: Broker) -> None:
 # --- life cycle --------------------------------------------------------------------------------------------
 
 
-def test_a_service_that_is_removed_gets_no_more(broker: Broker) -> None:
+def test_removed_service_gets_no_more_messages(broker: Broker) -> None:
     got: list[ServiceMessage] = []
     with broker.add_service("s", got.append) as service:
         broker.publish(b"1", exchange="amq.system", routing_key="s")
@@ -139,7 +139,7 @@ def test_a_service_that_is_removed_gets_no_more(broker: Broker) -> None:
     again.wait()
 
 
-def test_services_outlive_a_restart_but_no_reset(broker: Broker) -> None:
+def test_services_survive_a_restart_but_not_a_reset(broker: Broker) -> None:
     service = broker.add_service("s", lambda _: None, exchange="services")
     broker.restart()
     broker.publish(b"1", exchange="services", routing_key="s")
@@ -150,7 +150,7 @@ def test_services_outlive_a_restart_but_no_reset(broker: Broker) -> None:
     broker.add_service("s", lambda _: None)
 
 
-def test_waiting_in_vain_says_for_what(broker: Broker) -> None:
+def test_service_wait_timeout_names_the_service_and_its_call_count(broker: Broker) -> None:
     service = broker.add_service("s", lambda _: None)
     with pytest.raises(WaitTimeout, match="the handler of service 's' was called 0 times in 0 s, and not 1"):
         service.wait(timeout=0)
@@ -167,7 +167,7 @@ def test_virtual_hosts_have_services_of_their_own(broker: Broker) -> None:
         broker.publish(b"2", exchange="amq.system", routing_key="s")
 
 
-def test_definitions_leave_out_what_other_brokers_could_not_load(broker: Broker) -> None:
+def test_exported_definitions_contain_system_exchanges_only_under_spec(broker: Broker) -> None:
     broker.add_service("s", lambda _: None, exchange="services")
     assert broker.definitions()["exchanges"] == []
     with Broker(personality="spec") as spec:
@@ -176,7 +176,7 @@ def test_definitions_leave_out_what_other_brokers_could_not_load(broker: Broker)
     assert (exported["name"], exported["type"]) == ("services", "system")
 
 
-def test_explain_knows_services(broker: Broker) -> None:
+def test_explanation_mentions_the_service_of_the_test(broker: Broker) -> None:
     broker.add_service("s", lambda _: None)
     explained = str(broker.explain(exchange="amq.system", routing_key="s"))
     assert "handed to the service of the test" in explained
@@ -205,7 +205,7 @@ def test_names_of_services_that_begin_with_amq_are_reserved(broker: Broker) -> N
         ({"virtual_host": "nowhere"}, "vhost nowhere not found"),
     ],
 )
-def test_wrong_registrations_are_errors_that_help(
+def test_invalid_service_registrations_are_refused_with_a_helpful_message(
     broker: Broker, arguments: dict[str, Any], words: str
 ) -> None:
     broker.add_service("taken", lambda _: None)
@@ -214,7 +214,7 @@ def test_wrong_registrations_are_errors_that_help(
     assert broker.publish(b"", exchange="amq.system", routing_key="s").unroutable
 
 
-def test_one_class_of_contents_can_be_refused(broker: Broker, channel: BlockingChannel) -> None:
+def test_service_refuses_contents_of_another_class(broker: Broker, channel: BlockingChannel) -> None:
     broker.add_service("files", lambda _: None, contents=["file"])
     channel.confirm_delivery()
     with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="takes no contents of class basic"):

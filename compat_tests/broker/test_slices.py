@@ -64,7 +64,7 @@ EVERYTHING = [b"%d" % number for number in range(NUMBER)]
 
 
 @pytest.mark.parametrize("crash", [False, True])
-def test_a_restart_in_the_midst_loses_nothing(
+def test_restart_during_a_requeue_loses_no_message(
     broker: Broker, requeue: Callable[[], None], crash: bool
 ) -> None:
     requeue()
@@ -72,20 +72,22 @@ def test_a_restart_in_the_midst_loses_nothing(
     assert bodies(broker) == EVERYTHING
 
 
-def test_a_closed_connection_loses_nothing(broker: Broker, requeue: Callable[[], None]) -> None:
+def test_closing_the_connection_after_a_requeue_loses_no_message(
+    broker: Broker, requeue: Callable[[], None]
+) -> None:
     requeue()
     broker.queue(QUEUE).wait_for(ready=NUMBER)
     broker.connections[0].close(320, "enough")
     assert bodies(broker) == EVERYTHING
 
 
-def test_stop_ends_the_operation(broker: Broker, requeue: Callable[[], None]) -> None:
+def test_stop_completes_a_running_requeue(broker: Broker, requeue: Callable[[], None]) -> None:
     requeue()
     broker.stop()
     assert bodies(broker) == EVERYTHING
 
 
-def test_a_test_sees_all_or_nothing(broker: Broker, requeue: Callable[[], None]) -> None:
+def test_thread_of_a_test_never_sees_a_partial_requeue(broker: Broker, requeue: Callable[[], None]) -> None:
     requeue()
     seen = set()
     while NUMBER not in seen:

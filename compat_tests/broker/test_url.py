@@ -63,33 +63,33 @@ def test_the_password_of_guest_is_known_by_its_hash():
         assert login(broker) == "guest:guest"
 
 
-def test_it_is_known_too_when_definitions_are_loaded_later():
+def test_password_of_guest_is_known_from_definitions_loaded_later():
     with Broker() as broker:
         broker.load_definitions(exported(guest=hashed("guest")))
         assert login(broker) == "guest:guest"
 
 
-def test_it_is_known_again_after_other_definitions():
+def test_password_of_guest_is_known_after_definitions_replace_its_hash():
     with Broker(definitions=exported(guest=hashed("something else"))) as broker:
         broker.load_definitions(exported(guest=hashed("guest")))
         assert login(broker) == "guest:guest"
 
 
-def test_a_password_that_the_test_gives_is_known():
+def test_url_contains_the_password_given_by_the_test():
     with Broker(users={"app": "s3cret"}, definitions=exported(app=hashed("s3cret"))) as broker:
         assert login(broker) == "app:s3cret"
         broker.reset()
         assert login(broker) == "app:s3cret"
 
 
-def test_an_account_whose_password_is_known_goes_before_others():
+def test_url_prefers_an_account_with_a_known_password():
     definitions = exported(admin=hashed("?"), guest=hashed("?"), app=hashed("s3cret"))
     with Broker(users={"guest": "wrong", "app": "s3cret"}, definitions=definitions) as broker:
         assert login(broker) == "app:s3cret"
 
 
 @pytest.mark.parametrize("users", [None, {"guest": "not this"}])
-def test_without_a_known_password_the_url_is_an_error_that_says_so(users):
+def test_url_without_a_known_password_is_an_error_with_a_remedy(users):
     with Broker(users=users, definitions=exported(guest=hashed("production"))) as broker:
         with pytest.raises(BrokerError) as problem:
             _ = broker.url
@@ -102,7 +102,7 @@ def test_without_a_known_password_the_url_is_an_error_that_says_so(users):
         assert login(broker) == "test:it"
 
 
-def test_a_wrong_guess_lets_nobody_in():
+def test_given_password_that_contradicts_the_hash_is_refused():
     with Broker(users={"app": "guest"}, definitions=exported(app=hashed("production"))) as broker:
         credentials = pika.PlainCredentials("app", "guest")
         with pytest.raises(pika.exceptions.ProbableAuthenticationError):
@@ -111,13 +111,13 @@ def test_a_wrong_guess_lets_nobody_in():
             )
 
 
-def test_accounts_without_any_password_are_named():
+def test_url_names_an_account_without_a_password():
     with Broker(users=[User("CN=client")]) as broker:
         assert broker.url == f"amqp://CN%3Dclient:@127.0.0.1:{broker.port}/%2F"
     with Broker(users={}) as broker:
         assert broker.url == f"amqp://127.0.0.1:{broker.port}/%2F"
 
 
-def test_a_hash_whose_password_is_known_is_exported_as_it_came():
+def test_hash_of_a_known_password_is_exported_unchanged():
     given = exported(guest=hashed("guest"))["users"]
     assert Broker(definitions={"users": given}).definitions()["users"] == given

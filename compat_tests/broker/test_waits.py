@@ -90,7 +90,7 @@ def test_a_slow_predicate_does_not_prolong_a_wait(monkeypatch: pytest.MonkeyPatc
         assert len(calls) < 20
 
 
-def test_a_cancelled_wait_ends_at_once_and_leaves_nothing() -> None:
+def test_cancelled_wait_ends_at_once_and_leaves_no_waiter_or_timer() -> None:
     async def main() -> None:
         with Broker() as broker:
             threads = {*threading.enumerate()}
@@ -129,7 +129,7 @@ Wait = Callable[[Broker], Awaitable[object]]
     ],
     ids=["predicate", "queue", "fault", "service"],
 )
-def test_a_wait_that_a_stop_has_ended_does_not_claim_the_whole_time(wait: Wait, runtime: str) -> None:
+def test_wait_ended_by_a_stop_reports_less_than_its_timeout(wait: Wait, runtime: str) -> None:
     async def main() -> None:
         async with Broker(runtime=runtime) as broker:
             waiting = asyncio.ensure_future(wait(broker))  # type: ignore[arg-type]
