@@ -863,7 +863,7 @@ def test_wait_timeout_shows_predicate_broker_state_and_latest_events(broker: Bro
         lambda broker: broker.faults.on("basic.ack").drop().wait(timeout=0.01),
     ],
 )
-def test_every_wait_raises_wait_timeout_with_the_same_report(
+def test_every_wait_raises_wait_timeout_with_broker_state_and_events(
     broker: Broker, wait: Callable[[Broker], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker._engine, "quiet", lambda: False)

@@ -75,7 +75,7 @@ def test_passive_declare_reports_old_and_new_counts() -> None:
     assert {count for seed in SEEDS for count in counts(seed)} == {0, 1}
 
 
-def test_late_outcomes_do_not_wait_for_a_virtual_clock() -> None:
+def test_late_outcomes_are_the_same_on_a_virtual_clock() -> None:
     assert late_of(7, clock="virtual") == late_of(7)
 
 

@@ -17,7 +17,7 @@ STANDARD_PORT = 5672
 
 
 @pytest.mark.rule("0-9/server-model/port")
-def test_serve_listens_on_the_standard_port(capsys: pytest.CaptureFixture[str]) -> None:
+def test_serve_without_a_port_reports_the_standard_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     with ExitStack() as sockets:
         # The port is in use then, by this socket or by another program, and the error names it.
         with suppress(OSError):

@@ -105,7 +105,7 @@ def test_a_ninth_bit_or_another_type_starts_a_new_octet(name: str, bits: list[in
 
 
 @pytest.mark.parametrize("method", ODD.values(), ids=ODD)
-def test_any_layout_is_written_read_and_checked(method: type[Method]) -> None:
+def test_methods_of_unusual_layouts_are_encoded_decoded_and_checked(method: type[Method]) -> None:
     assert [kind for _, kind in method.LAYOUT] == ODD_LAYOUTS[method.NAME.removeprefix("odd.")]
     for on in (0, 1, 2):
         values = {
@@ -175,7 +175,7 @@ def test_a_declaration_is_a_dataclass_with_a_signature() -> None:
     assert [field.name for field in dataclasses.fields(Parent)] == ["number", "text"]
 
 
-def test_properties_of_any_number_are_written_and_read() -> None:
+def test_declared_properties_are_encoded_decoded_and_checked() -> None:
     value = OddProperties(first=1, headers={"k": 2}, last=3)
     assert value.encode()[:3] == b"\xe0\0\x01"
     assert OddProperties.decode(value.encode(), 0, RABBITMQ) == value

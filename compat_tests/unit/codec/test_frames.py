@@ -31,7 +31,7 @@ def cut(octets: bytes) -> list[tuple[int, int, bytes]]:
 @rule("0-9-1/frame/size-excludes-end")
 @rule("0-9-1/frame/frame-end-value")
 @rule("0-9-1/frame/type-method")
-def test_a_method_frame_octet_for_octet() -> None:
+def test_method_frame_is_encoded_octet_for_octet() -> None:
     assert frames.method_frame(0x0102, b"abc") == b"\x01\x01\x02\x00\x00\x00\x03abc\xce"
     assert frames.frame(1, 0x0102, b"abc") == frames.method_frame(0x0102, b"abc")
 
@@ -47,7 +47,7 @@ def test_the_heartbeat_frame_is_eight_octets() -> None:
 @rule("0-9-1/content/weight-zero")
 @both
 @rule("0-9-1/frame/type-header")
-def test_a_content_header_octet_for_octet() -> None:
+def test_content_header_is_encoded_octet_for_octet() -> None:
     octets = frames.header_frame(1, 60, 2**40, b"\x80\x00\x01a")
     payload = b"\x00\x3c" + b"\x00\x00" + b"\x00\x00\x01\x00\x00\x00\x00\x00" + b"\x80\x00\x01a"
     assert octets == b"\x02\x00\x01\x00\x00\x00\x10" + payload + b"\xce"
@@ -83,7 +83,7 @@ def test_a_limit_of_frame_max_minus_the_overhead_fills_frames_to_frame_max() -> 
     assert sizes == [4096, 4096, 10_000 - 2 * 4088 + 8]
 
 
-def test_header_and_bodies_of_a_content() -> None:
+def test_content_frames_are_a_header_and_its_body_frames() -> None:
     kinds = [kind for kind, _, _ in cut(b"".join(frames.content_frames(7, 60, bytes(2), b"abcde", 2)))]
     assert kinds == [2, 3, 3, 3]
 

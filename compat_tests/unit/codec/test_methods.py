@@ -90,7 +90,7 @@ def full(method: type[Method]) -> Method:
     ],
     ids=lambda value: getattr(value, "NAME", ""),
 )
-def test_known_octets(method: Method, octets: str) -> None:
+def test_methods_of_0_9_1_are_encoded_to_known_octets(method: Method, octets: str) -> None:
     assert method.encode() == bytes.fromhex(octets)
     assert type(method).decode(bytes.fromhex(octets), RABBITMQ) == method
 
@@ -138,7 +138,7 @@ def test_octets_left_over_are_a_frame_error(method: type[Method]) -> None:
         (b"\x00", "reserved_1"),
     ],
 )
-def test_the_frame_error_names_the_field(payload: bytes, field: str) -> None:
+def test_frame_error_of_a_truncated_method_names_the_field(payload: bytes, field: str) -> None:
     with pytest.raises(FrameError, match=rf"^queue.declare, field {field}: "):
         m.QueueDeclare.decode(b"\x00\x32\x00\x0a" + payload, RABBITMQ)
 
@@ -196,7 +196,7 @@ UNFIT = {
 
 
 @with_fields
-def test_a_value_that_does_not_fit_is_a_field_error_that_names_method_and_field(method: type[Method]) -> None:
+def test_invalid_field_value_is_a_field_error_with_method_and_field(method: type[Method]) -> None:
     for name, kind in method.LAYOUT:
         for value in UNFIT.get(kind, []):
             record = full(method)
@@ -289,7 +289,7 @@ def test_every_method_is_registered_under_its_ids() -> None:
         assert getattr(m, method.__name__) is method
 
 
-def test_responses_are_methods_and_answer_synchronous_ones() -> None:
+def test_only_synchronous_methods_have_responses_and_these_are_methods() -> None:
     names = {method.NAME for method in METHODS.values()}
     for method in METHODS.values():
         assert set(method.RESPONSES) <= names
@@ -297,7 +297,7 @@ def test_responses_are_methods_and_answer_synchronous_ones() -> None:
         assert set(method.RECEIVED_BY) <= {"client", "server"} != set()
 
 
-def test_methods_with_content() -> None:
+def test_only_publish_return_deliver_and_get_ok_have_content() -> None:
     names = {method.NAME for method in METHODS.values() if method.HAS_CONTENT}
     assert names == {"basic.publish", "basic.return", "basic.deliver", "basic.get-ok"}
 

@@ -199,12 +199,12 @@ def test_the_published_grammar_refuses_zero_octets_and_bad_names() -> None:
         ("timestamp", 2**64),
     ],
 )
-def test_a_value_that_does_not_fit_is_a_field_error_that_names_its_property(name: str, value: object) -> None:
+def test_invalid_property_value_is_a_field_error_with_its_name(name: str, value: object) -> None:
     with pytest.raises(FieldError, match=rf"^basic properties, field {name}: "):
         BasicProperties(**{name: value}).encode()
 
 
-def test_headers_are_written_back_with_the_octets_they_came_with() -> None:
+def test_unchanged_headers_are_written_back_with_their_received_octets() -> None:
     value = read(ODD)
     assert value.headers == {"a": -1, "b": 1, "x-death": 7}
     assert value.encode() == ODD
@@ -234,7 +234,7 @@ def test_header_tag_returns_the_received_tag_of_an_unchanged_header() -> None:
     assert BasicProperties().header_tag("a") is None
 
 
-def test_with_headers_edits_a_copy_and_leaves_other_octets_alone() -> None:
+def test_with_headers_edits_a_copy_and_keeps_other_octets() -> None:
     value = read(ODD)
     edited = value.with_headers({"b": REMOVED, "c": "new"})
     assert edited.encode() == b"\x20\x00" + edit_table(ODD[2:], {"b": REMOVED, "c": "new"})
@@ -258,7 +258,7 @@ def test_with_headers_keeps_earlier_changes_of_the_headers() -> None:
     assert read(edited.encode()) == edited
 
 
-def test_with_headers_on_properties_without_headers() -> None:
+def test_with_headers_creates_headers_where_properties_have_no_headers() -> None:
     assert BasicProperties().with_headers({"a": 1}) == BasicProperties(headers={"a": 1})
     assert BasicProperties(priority=1).with_headers({"a": REMOVED}) == BasicProperties(priority=1)
     assert BasicProperties(headers={"a": 1}).with_headers({"a": REMOVED}) == BasicProperties(headers={})

@@ -94,7 +94,9 @@ BOTH = [
 
 @pytest.mark.parametrize("grammar", GRAMMARS, ids=repr)
 @pytest.mark.parametrize(("octets", "value"), BOTH)
-def test_tags_with_one_meaning_for_both_grammars(grammar: Grammar, octets: bytes, value: object) -> None:
+def test_common_field_tags_are_read_equally_by_both_grammars(
+    grammar: Grammar, octets: bytes, value: object
+) -> None:
     assert same(read(raw_table((b"k", octets), (b"z", b"B\x07")), grammar), {"k": value, "z": 7})
 
 
@@ -137,7 +139,7 @@ KNOWN = {RABBITMQ: b"tbBsuIilLfdDSATFVx", PUBLISHED: b"tbBUuIilLfdDsSATFV"}
 @rule("0-9-1/types/value-unknown")
 @rule("0-9-1/frame/illegal-field-value")
 @pytest.mark.parametrize("grammar", GRAMMARS, ids=repr)
-def test_every_other_tag_is_unknown(grammar: Grammar) -> None:
+def test_field_tags_outside_of_the_grammar_are_unknown(grammar: Grammar) -> None:
     def is_unknown(tag: int) -> bool:
         try:
             read(raw_table((b"name", bytes([tag]) + bytes(8))), grammar)
@@ -156,7 +158,7 @@ def test_an_unknown_tag_inside_an_array_is_a_syntax_error() -> None:
 
 @both
 @rule("0-9-1/types/table-encoding")
-def test_a_mixed_table_octet_for_octet() -> None:
+def test_table_of_mixed_types_is_encoded_octet_for_octet() -> None:
     fields = {
         "flag": True,
         "small": -2,
@@ -201,7 +203,7 @@ def test_any_table_survives_encoding_and_decoding(fields: dict) -> None:
     assert same(read(encode_table(fields)), fields)
 
 
-def test_nan_and_infinities_are_carried() -> None:
+def test_nan_and_infinities_are_read_back() -> None:
     fields = {"nan": math.nan, "plus": math.inf, "minus": -math.inf}
     assert same(read(encode_table(fields)), fields)
 
@@ -234,7 +236,7 @@ def test_a_decimal_does_not_depend_on_the_decimal_context() -> None:
         (2**63 - 1, b"l\x7f" + b"\xff" * 7),
     ],
 )
-def test_the_tag_chosen_for_a_value(value: object, octets: bytes) -> None:
+def test_value_is_encoded_with_the_tag_for_its_type_and_size(value: object, octets: bytes) -> None:
     assert encode_table({"k": value}) == raw_table((b"k", octets))
 
 
@@ -365,7 +367,7 @@ def test_no_recursion_error_when_the_stack_is_nearly_used_up() -> None:
 
 @rule("0-9-1/types/table-duplicates")
 @pytest.mark.parametrize("grammar", GRAMMARS, ids=repr)
-def test_of_fields_with_one_name_the_first_counts(grammar: Grammar) -> None:
+def test_first_of_several_fields_with_the_same_name_counts(grammar: Grammar) -> None:
     octets = raw_table((b"a", b"B\x01"), (b"b", b"B\x02"), (b"a", b"B\x03"))
     assert read(octets, grammar) == {"a": 1, "b": 2}
 
@@ -444,7 +446,7 @@ def test_impossible_lengths_are_wire_errors(grammar: Grammar, tag: bytes) -> Non
             grammar.decode(octets + bytes(20), 0, len(octets))
 
 
-def test_the_frame_error_names_the_field() -> None:
+def test_frame_error_of_a_truncated_table_names_the_field() -> None:
     with pytest.raises(FrameError, match="'culprit'"):
         read(raw_table((b"fine", b"V"), (b"culprit", b"S\x00\x00\x00\x09abc")))
 

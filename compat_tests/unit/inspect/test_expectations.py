@@ -389,7 +389,7 @@ def test_following_decides_when_too_many_messages_have_matched(server: Server, c
     assert decided(server.state)
 
 
-def test_following_looks_at_each_publish_once(server: Server, client: Client):
+def test_following_calls_the_predicate_once_for_each_message(server: Server, client: Client):
     looked_at = []
 
     def note(body: bytes) -> bool:
@@ -415,7 +415,7 @@ def test_following_counts_messages_dropped_from_the_history_meanwhile():
     assert done
 
 
-def test_following_begins_anew_when_the_history_is_cleared(server: Server, client: Client):
+def test_following_starts_again_when_the_history_is_cleared(server: Server, client: Client):
     decided = Expectation(routing_key="x", count=2).follow()
     client.publish(routing_key="x")
     client.publish(routing_key="y")
@@ -432,6 +432,6 @@ def test_following_without_a_history_raises_no_history():
         Expectation().follow()(Server().state)
 
 
-def test_an_expectation_reads_as_a_sentence():
+def test_str_of_an_expectation_is_a_readable_sentence():
     assert str(Expectation(routing_key="x", count=2)) == "exactly 2 published with routing_key='x'"
     assert str(Expectation()) == "at least 1 published"

@@ -174,7 +174,7 @@ def test_alternate_exchange_of_an_alternate_exchange_is_not_tried(server: Server
     assert "so it goes to the alternate exchange 'third'" in lines(ask(server, "second"))
 
 
-def test_the_alternate_exchange_comes_after_the_near_misses(server: Server, host: VirtualHost):
+def test_explanation_lists_near_misses_before_the_alternate_exchange(server: Server, host: VirtualHost):
     bound(host, "direct", ("a", "k", {}), ("b", "l", {}), alternate_exchange="amq.fanout")
     assert lines(ask(server, "x", "other"))[1:5] == [
         "exchange 'x' (direct): no binding matches 'other'; nearest: 'k' -> queue 'a': 'k' is not 'other'",

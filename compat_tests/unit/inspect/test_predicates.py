@@ -101,7 +101,7 @@ def test_values_are_shown_if_the_function_is_one_expression(
     assert shown(function)[-len(lines) :] == lines
 
 
-def test_partial_functions_are_shown_as_they_are() -> None:
+def test_partial_function_is_shown_by_its_repr() -> None:
     assert "functools.partial(" in shown(partial(app.done, 5))[0]
 
 

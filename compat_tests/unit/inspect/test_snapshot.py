@@ -246,7 +246,7 @@ def test_graphviz_accepts_the_picture_without_errors(server: Server):
     assert done.stdout.count("\nedge ") == picture.count(" -> ")
 
 
-def test_two_virtual_hosts_in_one_picture_have_nodes_of_their_own(server: Server):
+def test_virtual_hosts_in_the_same_picture_have_separate_nodes(server: Server):
     for name in ("/", "b"):
         server.state.add_virtual_host(name).queues.declare("q")
     picture = topology(server.state).mermaid()

@@ -50,7 +50,7 @@ def turn(engine: PortEngine) -> None:
     assert engine.wait_until(lambda: engine.turns > turns, SECONDS)
 
 
-def test_tcp_round_trip(engine: PortEngine, echoes: Echoes) -> None:
+def test_tcp_client_exchanges_data_with_a_connection(engine: PortEngine, echoes: Echoes) -> None:
     with dial(engine) as client:
         client.sendall(b"hello")
         assert read(client, 5) == b"hello"
@@ -60,7 +60,7 @@ def test_tcp_round_trip(engine: PortEngine, echoes: Echoes) -> None:
     assert peer.tls is False and peer.certificate_subject is None
 
 
-def test_socketpair_round_trip(engine: PortEngine, echoes: Echoes) -> None:
+def test_socketpair_client_exchanges_data_with_a_connection(engine: PortEngine, echoes: Echoes) -> None:
     with engine.connect_socketpair() as client:
         assert client.gettimeout() is None
         client.settimeout(SECONDS)
@@ -251,7 +251,7 @@ def test_expensive_input_of_a_small_read_is_cut_into_slices(monkeypatch: pytest.
     assert max(accept.accepted[0].chunks) <= 512
 
 
-def test_all_input_is_processed_before_time_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_take_input_processes_all_waiting_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_TURN_SECONDS", 0.0)
     accept = Echoes(EchoConnection)
     engine = real_engine(accept)

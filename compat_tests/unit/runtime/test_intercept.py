@@ -305,7 +305,7 @@ def test_host_name_as_broker_address_is_refused() -> None:
         Intercept("rabbit:5672", ("localhost", 1))
 
 
-def test_an_ipv4_dial_cannot_reach_an_ipv6_listener() -> None:
+def test_ipv4_connect_to_an_ipv6_listener_is_an_intercept_error() -> None:
     with (
         Intercept("192.0.2.5:5672", ("::1", 1)),
         socket.socket() as client,

@@ -145,7 +145,7 @@ def test_engine_can_be_stopped_from_several_threads_at_once() -> None:
     assert not engine.running
 
 
-def test_a_stopped_engine_can_still_be_entered() -> None:
+def test_calls_of_a_stopped_engine_return_without_an_error() -> None:
     engine = real_engine(Echoes())
     engine.start()
     engine.stop()

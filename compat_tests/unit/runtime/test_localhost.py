@@ -58,7 +58,9 @@ def test_localhost_port_in_use_on_either_address_leaves_no_listener_open(
 
 
 @needs_ipv6
-def test_a_free_port_is_free_on_both_addresses(engine: PortEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_localhost_chooses_a_port_free_on_both_addresses(
+    engine: PortEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other, taken = port_taken_on_ipv6()
     bind = listener.bound_socket
     tried = []
@@ -108,7 +110,7 @@ def test_a_machine_without_any_loopback_address_cannot_listen(
 
 
 @needs_ipv6
-def test_an_address_that_may_not_be_used_is_an_error(
+def test_forbidden_loopback_address_is_an_error_and_leaves_no_listener(
     engine: PortEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, socket.AF_INET6, errno.EACCES)

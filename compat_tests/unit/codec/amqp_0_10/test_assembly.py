@@ -46,7 +46,7 @@ def feed(assembler: Assembler, frames: list) -> Assembly | None:
     return found
 
 
-def test_content_behind_a_command_is_taken_at_once_if_header_and_body_are_whole_frames() -> None:
+def test_content_behind_a_command_is_read_at_once_only_from_whole_frames() -> None:
     octets = encode_frames(7, [(COMMAND, b"cc"), (HEADER, b"hh"), (BODY, b"bbb")], 100)
     offset, end = HEADER_SIZE + 2, len(octets)
     assert content_behind(octets + b"more", offset, end + 4, 7, 15) == (b"hh", b"bbb", end)
@@ -66,7 +66,7 @@ def test_content_behind_a_command_is_taken_at_once_if_header_and_body_are_whole_
 @rule("0-10/assembly/empty-body#header")
 @rule("0-10/assembly/empty-body#body")
 @rule("0-10/assembly/control-single-segment")
-def test_segments_make_an_assembly() -> None:
+def test_segments_are_joined_to_an_assembly_with_its_last_frame() -> None:
     assembler = Assembler()
     assert assembler.add(WHOLE, CONTROL, b"x") == Assembly(b"x", None, None, False)
     assert assembler.add(WHOLE, COMMAND, b"x") == Assembly(b"x", None, None, True)

@@ -56,7 +56,7 @@ def an_array(code: int, count: int, octets: bytes) -> bytes:
 
 
 @rule("0-10/types/map")
-def test_a_map_octet_for_octet() -> None:
+def test_map_is_read_and_written_octet_for_octet() -> None:
     octets = bytes.fromhex("00000010 00000002 0161 01ff 0162 95 0003 78797a")
     found, end = read_map(octets + b"behind", 0)
     assert found == {"a": -1, "b": "xyz"} and end == len(octets)
@@ -65,7 +65,7 @@ def test_a_map_octet_for_octet() -> None:
 
 
 @rule("0-10/types/list")
-def test_a_list_octet_for_octet() -> None:
+def test_list_is_read_and_written_octet_for_octet() -> None:
     octets = sized(b"\0\0\0\x03" + b"\x02\x05" + b"\xf0" + b"\x85\x01x")
     found, end = read_list(octets, 0)
     assert found == [5, None, "x"] and end == len(octets)
@@ -76,7 +76,7 @@ def test_a_list_octet_for_octet() -> None:
 
 
 @rule("0-10/types/array")
-def test_an_array_octet_for_octet() -> None:
+def test_array_is_read_and_written_octet_for_octet() -> None:
     octets = an_array(0x95, 2, b"\0\x05PLAIN\0\x08EXTERNAL")
     found, end = read_array(octets, 0)
     assert found == ["PLAIN", "EXTERNAL"] and found.code == 0x95 and end == len(octets)
@@ -226,20 +226,20 @@ def test_unchanged_entries_of_a_changed_map_keep_their_octets() -> None:
     assert read_map(encode_map(found), 0)[0] == {"a": 6, "d": {}, "e": "new"}
 
 
-def test_true_and_1_are_not_the_same_value() -> None:
+def test_int_1_replaced_by_true_is_encoded_as_boolean() -> None:
     found, _ = read_map(a_map(1, b"\x01k\x02\x01"), 0)
     found["k"] = True
     assert encode_map(found) == a_map(1, b"\x01k\x08\x01")
 
 
-def test_entries_in_another_order_are_written_in_that_order() -> None:
+def test_reordered_map_entries_are_written_in_the_new_order() -> None:
     found, _ = read_map(ODD, 0)
     turned = Map({name: found[name] for name in ("d", "a")})
     turned.octets = found.octets
     assert encode_map(turned) == a_map(2, b"\x01d\xa8" + bytes(4), b"\x01a\x01\x05")
 
 
-def test_splicing_leaves_all_other_octets_alone() -> None:
+def test_splice_map_keeps_the_octets_of_unchanged_entries() -> None:
     changed = splice_map(ODD, {"a": "x", "z": None}, ["b", "unknown"])
     assert changed == a_map(4, b"\x01a\x95\0\x01x", ODD[16:], b"\x01z\xf0")
     assert splice_map(bytes(4), {"k": None}) == a_map(1, b"\x01k\xf0")

@@ -23,14 +23,14 @@ ATTACH = bytes.fromhex("0f000017000000010000000002010100000573736e2d31")
 
 
 @rule("0-10/frame/layout")
-def test_a_frame_octet_for_octet() -> None:
+def test_control_frame_is_encoded_octet_for_octet() -> None:
     assert control_frame(1, controls.SessionAttach(b"ssn-1").encode()) == ATTACH
     assert cut(ATTACH) == [(0x0F, 0, 0, 1, ATTACH[12:])]
     assert control_frame(0x0102, b"x")[6:8] == b"\x01\x02"
 
 
 @rule("0-10/frame/size-includes-header")
-def test_the_size_counts_the_header() -> None:
+def test_frame_size_includes_the_frame_header() -> None:
     heartbeat = control_frame(0, controls.ConnectionHeartbeat().encode())
     assert heartbeat == bytes.fromhex("0f0000100000000000000000010a0000")
     assert len(heartbeat) == int.from_bytes(heartbeat[2:4], "big") == 16
@@ -40,7 +40,7 @@ def test_the_size_counts_the_header() -> None:
 
 @rule("0-10/frame/flags")
 @rule("0-10/assembly/split-frames")
-def test_flags_say_where_segments_and_assemblies_begin_and_end() -> None:
+def test_frame_flags_mark_first_and_last_segment_and_frame() -> None:
     octets = encode_frames(3, ((1, b"command"), (2, b"h" * 15), (3, b"b" * 10)), 22)
     assert [(flags, kind, payload) for flags, kind, _, _, payload in cut(octets)] == [
         (0b1011, 1, b"command"),
@@ -73,7 +73,9 @@ def test_a_control_larger_than_a_frame_is_split() -> None:
     st.sampled_from([(1, 2, 3), (1, 3)]),
     st.integers(0, 65535),
 )
-def test_any_assembly_comes_back(segments: list[bytes], size: int, kinds: tuple, channel: int) -> None:
+def test_any_assembly_survives_framing_and_assembling(
+    segments: list[bytes], size: int, kinds: tuple, channel: int
+) -> None:
     pairs = list(zip(kinds, segments, strict=False))
     octets = encode_frames(channel, pairs, size)
     assembler = Assembler()
@@ -107,7 +109,7 @@ def test_any_assembly_comes_back(segments: list[bytes], size: int, kinds: tuple,
         pytest.param((15, 1, 12, 0, 2, 0), "no track 2"),
     ],
 )
-def test_a_header_that_cannot_be_is_a_framing_error(header: tuple, why: str) -> None:
+def test_invalid_frame_header_is_a_framing_error(header: tuple, why: str) -> None:
     with pytest.raises(FramingError, match=why) as problem:
         check_header(*header)
     assert problem.value.condition == "framing-error"
@@ -116,7 +118,7 @@ def test_a_header_that_cannot_be_is_a_framing_error(header: tuple, why: str) -> 
 @rule("0-10/frame/framing-error")
 @examples(100)
 @given(st.binary(min_size=12, max_size=12))
-def test_any_twelve_octets_are_a_header_or_a_framing_error(octets: bytes) -> None:
+def test_any_twelve_octets_are_a_valid_header_or_a_framing_error(octets: bytes) -> None:
     flags, kind, size, reserved, track, _, reserved_2 = FRAME_HEADER.unpack(octets)
     sound = flags < 16 and kind < 4 and size >= 12 and not reserved and not reserved_2
     sound = sound and track == (0 if kind == 0 else 1)

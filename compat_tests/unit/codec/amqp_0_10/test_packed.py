@@ -110,7 +110,7 @@ def test_a_struct_has_the_size_and_code_of_its_definition() -> None:
 
 
 @rule("0-10/message.delivery-properties/encoding")
-def test_delivery_properties_octet_for_octet() -> None:
+def test_delivery_properties_are_encoded_octet_for_octet() -> None:
     every = structs.DeliveryProperties(
         discard_unroutable=True,
         immediate=True,
@@ -131,7 +131,7 @@ def test_delivery_properties_octet_for_octet() -> None:
 
 
 @rule("0-10/message.message-properties/encoding")
-def test_message_properties_octet_for_octet() -> None:
+def test_message_properties_are_encoded_octet_for_octet() -> None:
     every = structs.MessageProperties(
         content_length=5,
         message_id=UUID(int=1),
@@ -150,7 +150,7 @@ def test_message_properties_octet_for_octet() -> None:
 
 
 @rule("0-10/dtx/xid#parts")
-def test_an_xid_is_the_coded_struct_that_peers_use() -> None:
+def test_xid_is_encoded_as_a_struct_with_size_and_code() -> None:
     xid = structs.Xid(7, b"g" * 64, b"b1")
     octets = bytes_of("0000004c 0604 0700 00000007 40" + "67" * 64 + "02 6231")
     assert xid.encode() == octets

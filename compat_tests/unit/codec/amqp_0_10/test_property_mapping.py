@@ -67,7 +67,7 @@ def over_0_10(properties: object) -> TransferProperties:
 # --- from 0-9-1 ----------------------------------------------------------------------------------------
 
 
-def test_properties_of_0_9_1_have_their_fields_in_0_10() -> None:
+def test_properties_of_0_9_1_become_fields_of_0_10() -> None:
     found = over_0_10(
         from_basic(
             content_type="text/plain",
@@ -252,7 +252,7 @@ def of_0_10(delivery: DeliveryProperties | None = None, **values: object) -> Tra
     return TransferProperties.decode(header + MessageProperties(**values).encode())
 
 
-def test_fields_of_0_10_are_properties_of_0_9_1() -> None:
+def test_fields_of_0_10_become_properties_of_0_9_1() -> None:
     delivery = DeliveryProperties(priority=3, delivery_mode=1, ttl=5, timestamp=6, routing_key="k")
     found = to_basic(
         of_0_10(
@@ -290,7 +290,7 @@ def test_empty_properties_stay_empty_in_both_directions() -> None:
 
 
 @pytest.mark.parametrize("value", [5, None, b"x", "x" * 256, "é" * 128])
-def test_a_header_that_cannot_be_the_property_stays_a_header(value: object) -> None:
+def test_type_header_with_an_invalid_value_stays_a_header(value: object) -> None:
     found = of_0_10(application_headers={TYPE_HEADER: value})
     assert found.type is None and found.headers == {TYPE_HEADER: value}
 
@@ -569,7 +569,7 @@ def test_timestamp_0_is_kept_and_timestamp_out_of_range_is_absent() -> None:
         assert over_0_10(PlainProperties(timestamp=Timestamp(seconds))).timestamp is None
 
 
-def test_properties_equal_properties_only() -> None:
+def test_properties_are_equal_only_to_properties() -> None:
     properties = TransferProperties.decode(encode_header([DeliveryProperties(priority=1)]))
     assert properties == TransferProperties.decode(encode_header([DeliveryProperties(priority=1)]))
     assert (properties == 1) is False

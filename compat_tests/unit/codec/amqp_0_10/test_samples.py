@@ -76,7 +76,7 @@ def test_a_sample_is_read_and_written_octet_for_octet(sample: dict) -> None:
     assert encode_frames(sample["channel"], segments, 65535) == octets
 
 
-def test_there_are_samples_of_both_sides_and_of_every_kind() -> None:
+def test_samples_contain_every_segment_type() -> None:
     assert len(FRAMES) == 51
     assert {kind for each in FRAMES for _, kind, _, _, _ in cut(bytes.fromhex(each["octets"]))} == {
         0,
@@ -87,7 +87,7 @@ def test_there_are_samples_of_both_sides_and_of_every_kind() -> None:
 
 
 @rule("0-10/types/sequence-set")
-def test_the_sequence_set_of_the_specification() -> None:
+def test_sequence_set_example_of_the_specification_is_read_and_written() -> None:
     (sample,) = [each for each in SAMPLES if each["name"] == "sequence-set example"]
     octets = bytes.fromhex(sample["octets"])
     assert SequenceSet.of(0, 1, 2, 5, 6, 15).encode() == octets
@@ -98,6 +98,6 @@ def test_the_sequence_set_of_the_specification() -> None:
     assert read_sequence_set(b"\0\0", 0) == (SequenceSet(), 2)
 
 
-def test_the_protocol_header() -> None:
+def test_protocol_header_equals_the_recorded_sample() -> None:
     (sample,) = [each for each in SAMPLES if each["name"] == "protocol-header"]
     assert bytes.fromhex(sample["octets"]) == constants.PROTOCOL_HEADER

@@ -223,7 +223,7 @@ def test_decimals_in_unusual_forms_are_read_back_as_the_same_number() -> None:
         assert SCALARS[CODES["dec64"]].read(octets) == value
 
 
-def test_values_are_the_same_if_equal_with_equal_types_and_nan_is_nan() -> None:
+def test_same_compares_value_and_type_and_treats_nan_as_equal() -> None:
     nan = float("nan")
     assert same(nan, nan) and same([nan], [nan])
     assert not same(nan, 1.0) and not same(1.0, nan)

@@ -56,7 +56,7 @@ def test_sequence_numbers_2_31_apart_do_not_precede_each_other(number: int) -> N
 
 
 @rule("0-10/types/sequence-set")
-def test_ranges_neither_overlap_nor_touch() -> None:
+def test_sequence_set_merges_overlapping_and_adjacent_ranges() -> None:
     made = SequenceSet.of(5, 1, 2, 7, 6)
     assert made.ranges == ((1, 2), (5, 7))
     made.add_range(3, 4)
@@ -181,7 +181,7 @@ def test_sequence_set_with_an_invalid_size_is_refused(octets: str, why: str) -> 
         [(5, 9), (20, 5)],
     ],
 )
-def test_ranges_that_do_not_ascend_are_refused(pairs: list[tuple[int, int]]) -> None:
+def test_sequence_set_with_unordered_or_overlapping_ranges_is_refused(pairs: list[tuple[int, int]]) -> None:
     body = b"".join(lower.to_bytes(4, "big") + upper.to_bytes(4, "big") for lower, upper in pairs)
     with pytest.raises(IllegalValue, match=r"ascend|overlap"):
         sequence_set(len(body).to_bytes(2, "big") + body)
@@ -204,7 +204,7 @@ def test_sequence_set_with_more_than_8191_ranges_is_refused() -> None:
 
 
 @rule("0-10/types/byte-ranges")
-def test_byte_ranges_octet_for_octet() -> None:
+def test_byte_ranges_are_encoded_octet_for_octet_and_can_be_changed() -> None:
     one = ByteRanges.of((0, 4))
     assert one.encode() == b"\0\x10" + bytes(8) + bytes(7) + b"\x04"
     two = ByteRanges.of((2**63, 2**64 - 1), (0, 4))
@@ -227,7 +227,7 @@ def test_adjacent_byte_ranges_are_merged() -> None:
 
 @rule("0-10/types/byte-ranges-disjoint#overlap")
 @pytest.mark.parametrize("pairs", [[0, 4, 4, 9], [5, 9, 0, 4], [4, 3]])
-def test_byte_ranges_that_do_not_ascend_are_refused(pairs: list[int]) -> None:
+def test_byte_ranges_in_descending_or_overlapping_order_are_refused(pairs: list[int]) -> None:
     body = b"".join(each.to_bytes(8, "big") for each in pairs)
     with pytest.raises(IllegalValue, match="do not ascend"):
         ranges_of_bytes(len(body).to_bytes(2, "big") + body)

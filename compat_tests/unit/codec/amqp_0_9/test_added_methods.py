@@ -56,5 +56,5 @@ def test_only_basic_recover_has_another_name_in_0_9_1() -> None:
     }
 
 
-def test_the_names_are_known_without_the_codec() -> None:
+def test_method_names_equal_the_kinds_of_the_0_9_dialect() -> None:
     assert tuple(dialect_named("0-9").kinds) == METHOD_NAMES

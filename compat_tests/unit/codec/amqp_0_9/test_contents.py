@@ -55,7 +55,7 @@ def contents() -> st.SearchStrategy[Content]:
 
 @rule("0-9/content/header-layout")
 @rule("0-9/content/weight")
-def test_a_header_octet_for_octet() -> None:
+def test_content_header_with_a_weight_is_encoded_octet_for_octet() -> None:
     octets = bytes.fromhex("003c 0102 0000010000000000 8000 0161")
     header = ContentHeader(60, 258, 2**40, b"\x80\x00\x01a")
     assert encode_header(header) == octets
@@ -88,7 +88,7 @@ def test_each_class_with_contents_has_its_properties() -> None:
 
 
 @rule("0-9/content/child-contents")
-def test_children_come_between_the_header_and_the_body() -> None:
+def test_child_contents_are_written_between_header_and_body() -> None:
     grandchild = Content(60, NONE, b"c")
     parent = Content(70, NONE, b"ab", (Content(60, NONE, b"", (grandchild,)), Content(80, NONE, b"d")))
     assert written(parent, limit=1) == [
@@ -161,7 +161,7 @@ def nested(depth: int) -> Content:
     return content
 
 
-def test_contents_nest_to_a_limit() -> None:
+def test_contents_nested_deeper_than_the_limit_are_refused() -> None:
     deepest = nested(MAX_DEPTH)
     gathering = ContentAssembler()
     *_, whole = [feed(gathering, *each) for each in written(deepest)]
@@ -177,7 +177,7 @@ def test_contents_nest_to_a_limit() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from((FRAME_HEADER, FRAME_BODY)), st.binary(max_size=20)), max_size=8))
-def test_any_frames_give_a_content_or_a_wire_error(given_frames: list[tuple[int, bytes]]) -> None:
+def test_any_content_frames_give_a_content_or_a_wire_error(given_frames: list[tuple[int, bytes]]) -> None:
     gathering = ContentAssembler()
     for kind, payload in given_frames:
         try:

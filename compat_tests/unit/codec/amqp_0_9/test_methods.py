@@ -71,13 +71,13 @@ def facts() -> dict:
     ],
     ids=lambda value: getattr(value, "NAME", ""),
 )
-def test_known_octets(method: Method, octets: str) -> None:
+def test_methods_of_0_9_are_encoded_to_known_octets(method: Method, octets: str) -> None:
     assert method.encode() == bytes.fromhex(octets)
     assert type(method).decode(bytes.fromhex(octets), RABBITMQ) == method
 
 
 @rule("0-9/message.transfer/fields")
-def test_a_transfer_octet_for_octet() -> None:
+def test_transfer_is_encoded_octet_for_octet() -> None:
     transfer = m.MessageTransfer(
         ticket=1,
         destination="d",
@@ -165,13 +165,13 @@ def test_properties_are_those_of_the_facts(facts: dict) -> None:
         assert class_id == PROPERTIES[class_id].CLASS_ID
 
 
-def test_contents_of_class_basic_are_described_as_in_0_9_1() -> None:
+def test_basic_properties_of_0_9_are_those_of_0_9_1() -> None:
     assert PROPERTIES[60] is BasicProperties_0_9_1
 
 
 @rule("0-9/content/flags-continuation")
 @pytest.mark.parametrize("properties", PROPERTIES.values(), ids=lambda kind: kind.NAME)
-def test_flags_are_repeated_while_their_last_bit_is_set(properties: type) -> None:
+def test_property_flags_continue_while_their_last_bit_is_set(properties: type) -> None:
     value = properties(headers={"a": None})
     flags, values = value.encode()[:2], value.encode()[2:]
     more = bytes((flags[0], flags[1] | 1))
@@ -184,7 +184,7 @@ def test_flags_are_repeated_while_their_last_bit_is_set(properties: type) -> Non
 
 
 @pytest.mark.parametrize("properties", PROPERTIES.values(), ids=lambda kind: kind.NAME)
-def test_flags_stand_for_the_properties_in_their_order(properties: type) -> None:
+def test_property_flags_are_in_the_order_of_the_properties(properties: type) -> None:
     values = {"octet": 7, "shortstr": "x", "table": {"a": None}, "timestamp": 9}
     for bit, (name, kind) in enumerate(properties.LAYOUT):
         octets = properties(**{name: values[kind]}).encode()

@@ -64,7 +64,7 @@ def transfers(draw: st.DrawFn) -> MessageTransfer:
 # --- from a transfer -----------------------------------------------------------------------------------
 
 
-def test_fields_of_a_transfer_are_properties_of_class_basic() -> None:
+def test_fields_of_a_transfer_become_basic_properties() -> None:
     assert read(MessageTransfer(**FULL, ttl=5000, application_headers={"n": 1})) == BasicProperties(
         **FULL, expiration="5000", headers={"n": 1}
     )
@@ -95,7 +95,7 @@ def test_expiration_header_beside_a_ttl_and_numeric_type_header_stay_headers() -
     assert properties.headers == {EXPIRATION_HEADER: "2", TYPE_HEADER: 3}
 
 
-def test_headers_keep_the_octets_they_came_with() -> None:
+def test_headers_of_a_transfer_keep_their_received_octets() -> None:
     tagged = b"\x01bb\x05\x01uu\x00\x07\x01ll\0\0\0\0\0\0\0\x09"
     table = len(tagged).to_bytes(4, "big") + tagged
     octets = encode_transfer(MessageTransfer(ttl=5, security_token=b"s"), table, Body(b"\0\0"))
@@ -110,12 +110,12 @@ def test_headers_keep_the_octets_they_came_with() -> None:
 
 
 @pytest.mark.parametrize("made", [BasicProperties, BasicProperties09, PlainProperties])
-def test_properties_of_any_protocol_have_their_fields_in_a_transfer(made: Any) -> None:
+def test_basic_and_plain_properties_become_fields_of_a_transfer(made: Any) -> None:
     method = written(made(**FULL, expiration="5000", headers={"n": 1}))
     assert method == MessageTransfer(**FULL, ttl=5000, application_headers={"n": 1}, body=BODY)
 
 
-def test_properties_of_0_10_have_their_fields_in_a_transfer() -> None:
+def test_properties_of_0_10_become_fields_of_a_transfer() -> None:
     came = TransferProperties.of(BasicProperties(**FULL, expiration="5000", headers={"n": 1}))
     method = written(TransferProperties.decode(came.encode()))
     assert method == MessageTransfer(**FULL, ttl=5000, application_headers={"n": 1}, body=BODY)

@@ -30,7 +30,7 @@ payloads = st.builds(
 
 @rule("0-9/frame/type-request")
 @rule("0-9/request/layout")
-def test_a_request_octet_for_octet_as_the_figure_has_it() -> None:
+def test_request_with_reserved_field_is_encoded_octet_for_octet() -> None:
     assert FRAME_REQUEST == 9
     octets = bytes.fromhex("0000000000000102 0000000000000003 00000000 0014003c")
     assert encode_request(Request(258, 3, PING)) == octets
@@ -38,7 +38,7 @@ def test_a_request_octet_for_octet_as_the_figure_has_it() -> None:
 
 
 @rule("0-9/request/layout")
-def test_a_request_octet_for_octet_as_the_grammar_has_it() -> None:
+def test_request_without_reserved_field_is_encoded_octet_for_octet() -> None:
     octets = bytes.fromhex("0000000000000102 0000000000000003 0014003c")
     assert encode_request(Request(258, 3, PING, reserved=False)) == octets
     assert decode_request(octets) == Request(258, 3, PING, reserved=False)
@@ -46,7 +46,7 @@ def test_a_request_octet_for_octet_as_the_grammar_has_it() -> None:
 
 @rule("0-9/frame/type-response")
 @rule("0-9/response/layout")
-def test_a_response_octet_for_octet() -> None:
+def test_response_is_encoded_octet_for_octet() -> None:
     assert FRAME_RESPONSE == 10
     octets = bytes.fromhex("0000000000000102 0000000000000003 00000004 00140050")
     assert encode_response(Response(258, 3, 4, m.ChannelOk().encode())) == octets

@@ -85,12 +85,12 @@ def test_a_sample_is_read_and_written_octet_for_octet(sample: dict) -> None:
     assert frame(kind, channel, payload) == octets
 
 
-def test_there_are_samples_of_requests_and_responses_and_of_both_versions() -> None:
+def test_samples_contain_methods_contents_requests_and_responses() -> None:
     assert len(FRAMES) == 26
     assert {bytes.fromhex(each["octets"])[0] for each in FRAMES} == {1, 2, 3, 9, 10}
 
 
-def test_the_protocol_headers() -> None:
+def test_protocol_headers_of_0_9_and_0_8_equal_the_samples() -> None:
     headers = {each["protocol"]: bytes.fromhex(each["octets"]) for each in SAMPLES if "channel" not in each}
     assert headers["0-9"] == constants.PROTOCOL_HEADER
     assert headers["0-8"] in version_0_8.PROTOCOL_HEADERS

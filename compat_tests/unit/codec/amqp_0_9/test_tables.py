@@ -46,20 +46,20 @@ def read(octets: bytes, grammar: Grammar = PUBLISHED_0_9) -> dict:
         pytest.param(b"V", None, id="V", marks=rule("0-9/types/value-void")),
     ],
 )
-def test_the_tags_of_the_text(grammar: Grammar, octets: bytes, value: object) -> None:
+def test_field_tags_of_the_0_9_specification_are_read(grammar: Grammar, octets: bytes, value: object) -> None:
     found = read(raw_table((b"k", octets), (b"z", b"V")), grammar)
     assert found == {"k": value, "z": None}
     assert type(found["k"]) is type(value)
 
 
 @rule("0-9/types/value-decimal")
-def test_the_number_of_a_decimal_has_a_sign() -> None:
+def test_decimal_number_of_0_9_is_signed() -> None:
     assert read(raw_table((b"k", b"D\2\xff\xff\xcf\xc7"))) == {"k": Decimal("-123.45")}
 
 
 @pytest.mark.deviates("0-9/types/table-types")
 @both
-def test_tags_that_clients_in_the_field_send_are_read_as_well(grammar: Grammar) -> None:
+def test_field_tags_outside_of_the_0_9_specification_are_read_if_in_use(grammar: Grammar) -> None:
     in_use = {b"k%d" % n: bytes((tag,)) + bytes(8)[:size] for n, (tag, size) in enumerate(SIZES.items())}
     assert len(read(raw_table(*in_use.items()), grammar)) == len(SIZES)
     for tag in set(range(256)) - SIZES.keys():
@@ -80,13 +80,13 @@ SIZES = {
 
 @rule("0-9/types/table-duplicates")
 @both
-def test_of_fields_with_one_name_the_first_counts(grammar: Grammar) -> None:
+def test_first_of_several_fields_with_the_same_name_counts(grammar: Grammar) -> None:
     octets = raw_table((b"a", b"I\0\0\0\1"), (b"b", b"V"), (b"a", b"I\0\0\0\2"), (b"b", b"I\0\0\0\3"))
     assert read(octets, grammar) == {"a": 1, "b": None}
 
 
 @rule("0-9/types/table-duplicates")
-def test_of_headers_with_one_name_the_first_counts_in_a_method() -> None:
+def test_first_of_several_arguments_with_the_same_name_counts_in_a_method() -> None:
     table = raw_table((b"x-match", b"S\0\0\0\3any"), (b"x-match", b"S\0\0\0\3all"))
     octets = m.QueueBind(queue="q").encode()[:-4] + table
     for grammar in (RABBITMQ, PUBLISHED_0_9):
@@ -99,7 +99,7 @@ def test_of_headers_with_one_name_the_first_counts_in_a_method() -> None:
     "0-9/types/table-name-syntax#length",
 )
 @rule("0-9/types/table-name-validation")
-def test_names_are_looked_at() -> None:
+def test_published_0_9_grammar_refuses_invalid_field_names() -> None:
     for name in (b"a", b"$a", b"#9_", b"x-match", b"a" * 128):
         assert read(raw_table((name, b"V"))) == {name.decode(): None}
     for name in (b"", b"9", b"_a", b"a b", b"a.b", b"a" * 129):
@@ -110,7 +110,7 @@ def test_names_are_looked_at() -> None:
 
 
 @rule("0-9/types/shortstr-no-nul")
-def test_a_zero_octet_in_a_short_string_is_a_syntax_error_by_the_text() -> None:
+def test_published_0_9_grammar_refuses_a_zero_octet_in_a_short_string() -> None:
     octets = m.QueueDeclareOk("a\0b").encode()
     with pytest.raises(FieldError, match="zero byte"):
         m.QueueDeclareOk.decode(octets, PUBLISHED_0_9)

@@ -28,7 +28,7 @@ CONSUMES = [
     ],
     ids=lambda value: getattr(value, "NAME", ""),
 )
-def test_known_octets(method: Method, octets: str) -> None:
+def test_methods_of_0_8_are_encoded_to_known_octets(method: Method, octets: str) -> None:
     payload = bytes.fromhex(octets)
     assert method.encode() == payload
     assert v.METHODS[int.from_bytes(payload[:4], "big")] is type(method)
@@ -41,7 +41,7 @@ def test_known_octets(method: Method, octets: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "octets"), CONSUMES, ids=lambda value: getattr(value, "NAME", ""))
-def test_a_consume_method_may_have_a_table(method: Method, octets: str) -> None:
+def test_consume_methods_of_0_8_may_end_with_a_filter_table(method: Method, octets: str) -> None:
     payload = bytes.fromhex(octets)
     assert type(method).decode(payload + bytes(4), RABBITMQ) == method
     filtered = type(method).decode(payload + b"\0\0\0\3\1aV", RABBITMQ)
@@ -52,7 +52,7 @@ def test_a_consume_method_may_have_a_table(method: Method, octets: str) -> None:
             type(method).decode(payload + behind, RABBITMQ)
 
 
-def test_the_id_of_a_channel_is_not_told() -> None:
+def test_channel_open_ok_of_0_8_has_no_channel_id() -> None:
     assert v.ChannelOpenOk().encode() == b"\0\x14\0\x0b"
     with pytest.raises(FrameError, match="left over"):
         v.ChannelOpenOk.decode(m.ChannelOpenOk(b"").encode(), RABBITMQ)
