@@ -368,8 +368,8 @@ EARLY = {
 }
 
 
-def test_the_method_of_a_publish_decides_on_its_own_fields_before_the_content_comes() -> None:
-    """A publish that it decides against need not be kept."""
+def test_conditions_on_fields_of_a_publish_are_checked_before_its_content() -> None:
+    """A publish that does not meet them need not be kept."""
     subject = subject_of(("basic.publish",), None)
     values: dict[str, Any] = {"channel": 1, "headers": {}, "exchange_type": "direct"}
     for name, early in EARLY.items():
@@ -413,7 +413,7 @@ VALUES: list[tuple[str, Any, Any, bool]] = [
 ]
 
 
-def test_a_value_fits_a_pattern_a_function_or_an_equal_value() -> None:
+def test_condition_accepts_an_equal_value_a_pattern_match_or_a_true_function() -> None:
     subject = subject_of(("basic.publish",), None)
     with cases() as case:
         for name, wanted, value, fits in VALUES:

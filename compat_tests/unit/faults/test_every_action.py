@@ -77,7 +77,7 @@ def passes(server: Any, connection: Any, name: str, direction: Direction) -> Non
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_action_works_on_a_method_or_its_rule_is_refused(protocol: str) -> None:
+def test_each_action_works_on_a_method_or_is_an_error(protocol: str) -> None:
     server, connection = PROTOCOLS[protocol]()
     dialect = dialect_named(protocol)
     methods = {

@@ -366,7 +366,7 @@ def test_latency_of_an_answer_counts_from_its_own_time_within_a_clock_advance(co
     assert transport.written == b"at five"
 
 
-def test_jitter_is_drawn_by_the_seed() -> None:
+def test_jitter_of_latency_is_drawn_by_the_seed() -> None:
     def arrivals(seed: int) -> list[float]:
         context = Context()
         context.seed = seed

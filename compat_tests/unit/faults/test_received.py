@@ -336,7 +336,7 @@ class TestDelay:
         client.publish(routing_key="q", channel=1)
         client.declare("q", channel=2)
 
-    def test_jitter_is_drawn_by_seed(self) -> None:
+    def test_jitter_of_a_delay_is_drawn_by_the_seed(self) -> None:
         def due() -> list[float]:
             server = FaultServer()
             server.faults.on("basic.publish").delay(1, jitter=2)

@@ -171,7 +171,7 @@ def test_method_after_the_end_of_its_connection_is_a_finding(server: FaultServer
     assert broken_by(close_ok, declare) == ["after-connection-close"]
 
 
-def test_rows_number_the_sessions_of_their_channel(server: FaultServer, client: Client):
+def test_rows_have_the_session_number_of_their_channel(server: FaultServer, client: Client):
     client.close_channel()
     client.open_channel()
     [rows] = runs(recorded(server))

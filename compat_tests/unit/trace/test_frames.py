@@ -87,7 +87,7 @@ def test_secrets_are_not_shown(method: Method):
 
 
 @pytest.mark.parametrize("kind", m.METHODS.values(), ids=lambda kind: kind.NAME)
-def test_every_method_has_its_name_first(kind: type[Method]):
+def test_description_of_each_method_begins_with_its_name(kind: type[Method]):
     payload = kind().encode()
     assert DIALECT.describe(1, payload).split()[0] == kind.NAME == DIALECT.frame_name(1, payload)
 

@@ -152,7 +152,7 @@ def test_confirmed_message_that_does_not_survive_a_restart_or_crash_is_lost(
     assert "message b'lost'" in finding.text
 
 
-def test_messages_of_a_commit_are_confirmed_by_it(server: FaultServer, client: Client):
+def test_tx_commit_confirms_the_messages_of_its_transaction(server: FaultServer, client: Client):
     client.call(m.TxSelect(), m.TxSelectOk)
     client.publish(b"1", routing_key="nowhere")
     client.publish(b"2", routing_key="q")

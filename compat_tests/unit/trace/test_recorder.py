@@ -455,7 +455,7 @@ def test_entries_are_read_from_a_serial_number(clock: Clock):
 # --- contents that have come as a whole -----------------------------------------------------------------
 
 
-def test_a_whole_content_is_processed_at_once_and_recorded_as_frame_by_frame(
+def test_content_received_in_one_piece_is_recorded_as_separate_frames(
     server: Server, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ):
     client = server.client()

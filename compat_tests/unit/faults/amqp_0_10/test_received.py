@@ -130,7 +130,7 @@ def test_rule_about_one_protocol_does_not_fire_on_connections_of_another(
     assert (shared.hits, only.hits, failing.hits) == (2, 1, 1)
 
 
-def test_a_message_in_many_frames_is_seen_whole(server: FaultServer, faults: Faults) -> None:
+def test_rule_sees_the_whole_body_of_a_transfer_in_many_frames(server: FaultServer, faults: Faults) -> None:
     session = server.session(b"s", max_frame_size=4096)
     session.declare("q")
     groups = seen(faults.on("message.transfer", body=lambda body: len(body) > 9000))
@@ -210,7 +210,9 @@ def test_held_command_does_not_block_other_channels_or_the_connection(
     assert server.bodies() == [b"not held", b"held"]
 
 
-def test_a_duplicate_has_no_number_of_its_own(server: FaultServer, session: Session, faults: Faults) -> None:
+def test_duplicated_command_has_the_number_of_its_original(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
     session.client.inbox.clear()
     faults.on("message.transfer", body=b"one").duplicate(2)
     ids = [session.publish(b"one"), session.publish(b"two")]
@@ -262,7 +264,7 @@ def test_a_refused_publish_ends_the_session(server: FaultServer, session: Sessio
     assert server.bodies() == []
 
 
-def test_a_refused_publish_is_rejected_where_publishers_are_answered() -> None:
+def test_spec_broker_answers_a_refused_publish_with_message_reject() -> None:
     server = FaultServer("spec")
     session = server.session(b"s")
     session.declare("q")

@@ -18,7 +18,9 @@ HEADERS = (PROTOCOL_HEADER, *version_0_8.PROTOCOL_HEADERS)
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=protocol_of)
-def test_a_login_is_refused(server: FaultServer, faults: Faults, header: bytes) -> None:
+def test_refused_login_ends_the_handshake_of_each_protocol(
+    server: FaultServer, faults: Faults, header: bytes
+) -> None:
     rule = faults.on("connection.start-ok", protocol=protocol_of(header)).refuse_login()
     client = server.connect()
     client.send_bytes(header)
