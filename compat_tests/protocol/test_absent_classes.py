@@ -11,7 +11,7 @@ rule = pytest.mark.rule
 
 
 @rule("0-9-1/tx/optional-class")
-def test_a_broker_without_transactions_refuses_the_class(server: Server) -> None:
+def test_tx_select_on_a_broker_without_transactions_closes_the_connection_with_540(server: Server) -> None:
     client = server.varied(not_implemented=("tx",)).client()
     client.declare("q")
     client.send(m.TxSelect())
@@ -20,7 +20,7 @@ def test_a_broker_without_transactions_refuses_the_class(server: Server) -> None
     assert close.reply_text.endswith("this broker is made without tx.select")
 
 
-def test_a_single_method_can_be_absent(server: Server) -> None:
+def test_method_missing_from_the_broker_closes_the_connection_with_540(server: Server) -> None:
     without_rollback = server.varied(not_implemented=("tx.rollback",))
     client = without_rollback.client()
     client.call(m.TxSelect(), m.TxSelectOk)
@@ -29,7 +29,7 @@ def test_a_single_method_can_be_absent(server: Server) -> None:
     client.expect_connection_close(540)
 
 
-def test_the_names_of_methods_that_begin_alike_stay(server: Server) -> None:
+def test_broker_without_basic_recover_still_implements_basic_recover_async(server: Server) -> None:
     client = server.varied(not_implemented=("basic.recover",)).client()
     client.declare("q")
     client.send(m.BasicRecoverAsync(requeue=True))

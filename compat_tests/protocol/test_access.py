@@ -49,13 +49,13 @@ def test_publishing_needs_write_permission(server: Server) -> None:
     refused(client, "write", "exchange 'amq.default'")
 
 
-def test_an_empty_pattern_admits_nothing(server: Server) -> None:
+def test_empty_write_pattern_refuses_every_publish(server: Server) -> None:
     client = limited(server, write="")
     client.publish(exchange="amq.direct")
     refused(client, "write", "exchange 'amq.direct'")
 
 
-def test_permissions_taken_away_count_for_the_next_publish(server: Server) -> None:
+def test_publish_after_write_permission_was_revoked_is_refused(server: Server) -> None:
     client = limited(server)
     client.publish(exchange="amq.direct", routing_key="k")
     client.expect_nothing()
@@ -66,14 +66,16 @@ def test_permissions_taken_away_count_for_the_next_publish(server: Server) -> No
     refused(client, "write", "exchange 'amq.direct'")
 
 
-def test_transacted_publishes_are_refused_at_once(server: Server) -> None:
+def test_transacted_publish_without_write_permission_is_refused_before_commit(server: Server) -> None:
     client = limited(server, write="")
     client.call(m.TxSelect(), m.TxSelectOk)
     client.publish(exchange="amq.direct")
     refused(client, "write", "exchange 'amq.direct'")
 
 
-def test_dead_letters_need_no_permission_of_who_rejects(rabbitmq: Server) -> None:
+def test_rejected_message_is_dead_lettered_although_consumer_has_no_write_permission(
+    rabbitmq: Server,
+) -> None:
     owner = rabbitmq.client()
     owner.declare("dead")
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
@@ -103,7 +105,7 @@ def test_a_topic_permission_limits_routing_keys(server: Server) -> None:
     refused(client, "write", "topic 'no' in exchange 'amq.topic'")
 
 
-def test_a_topic_permission_is_for_its_exchange_only(server: Server) -> None:
+def test_topic_permission_does_not_limit_publishes_to_other_exchanges(server: Server) -> None:
     client = limited_topics(server, "^ok")
     client.call(m.ExchangeDeclare(exchange="other", type="topic"), m.ExchangeDeclareOk)
     client.publish(exchange="other", routing_key="no")
@@ -122,14 +124,14 @@ def test_a_topic_permission_may_name_the_user_and_the_virtual_host(server: Serve
 # --- update-secret -----------------------------------------------------------------------------------
 
 
-def test_a_new_secret_is_confirmed(server: Server) -> None:
+def test_update_secret_is_answered_with_update_secret_ok(server: Server) -> None:
     client = server.client()
     client.send(m.ConnectionUpdateSecret(new_secret=b"new", reason="rotation"), 0)
     client.expect(m.ConnectionUpdateSecretOk, 0)
     client.declare("q")
 
 
-def test_a_new_secret_does_not_belong_on_another_channel(server: Server) -> None:
+def test_update_secret_on_channel_1_closes_the_connection_with_503(server: Server) -> None:
     client = server.client()
     client.send(m.ConnectionUpdateSecret(new_secret=b"new", reason="rotation"), 1)
     client.expect_connection_close(503)

@@ -45,14 +45,16 @@ def test_a_delivery_held_for_half_an_hour_closes_the_channel(rabbitmq: Server, h
     assert (close.class_id, close.method_id) == (0, 0)
 
 
-def test_what_was_held_is_ready_for_others(rabbitmq: Server, holder: Client) -> None:
+def test_unacknowledged_message_is_ready_again_after_the_acknowledgement_timeout(
+    rabbitmq: Server, holder: Client
+) -> None:
     rabbitmq.advance(HALF_AN_HOUR)
     got = rabbitmq.client().get("q")
     assert got is not None
     assert got.method.redelivered
 
 
-def test_what_is_settled_in_time_closes_nothing(rabbitmq: Server, holder: Client) -> None:
+def test_delivery_acknowledged_in_time_does_not_close_the_channel(rabbitmq: Server, holder: Client) -> None:
     rabbitmq.advance(1000)
     holder.publish(b"later", routing_key="q")
     tag = holder.delivery().method.delivery_tag
@@ -63,7 +65,7 @@ def test_what_is_settled_in_time_closes_nothing(rabbitmq: Server, holder: Client
     holder.expect_channel_close(406)
 
 
-def test_a_message_that_was_got_counts_as_well(rabbitmq: Server) -> None:
+def test_unacknowledged_message_of_basic_get_closes_the_channel_after_the_timeout(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.publish(routing_key="q")
@@ -72,7 +74,7 @@ def test_a_message_that_was_got_counts_as_well(rabbitmq: Server) -> None:
     client.expect_channel_close(406)
 
 
-def test_what_needs_no_acknowledgement_is_not_waited_for(rabbitmq: Server) -> None:
+def test_no_ack_delivery_has_no_acknowledgement_timeout(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.consume("q", no_ack=True)
@@ -82,7 +84,7 @@ def test_what_needs_no_acknowledgement_is_not_waited_for(rabbitmq: Server) -> No
     client.expect_nothing()
 
 
-def test_a_queue_may_have_a_timeout_of_its_own(rabbitmq: Server) -> None:
+def test_x_consumer_timeout_argument_sets_acknowledgement_timeout_of_queue(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("patient")
     client.declare("hasty", arguments={"x-consumer-timeout": 5000})
@@ -96,20 +98,20 @@ def test_a_queue_may_have_a_timeout_of_its_own(rabbitmq: Server) -> None:
     assert client.expect_channel_close(406).reply_text == text(5000)
 
 
-def test_only_the_channel_that_holds_it_is_closed(rabbitmq: Server, holder: Client) -> None:
+def test_acknowledgement_timeout_leaves_other_channels_open(rabbitmq: Server, holder: Client) -> None:
     holder.open_channel(2)
     rabbitmq.advance(HALF_AN_HOUR)
     holder.expect_channel_close(406)
     assert holder.count("q", channel=2) == 1
 
 
-def test_nothing_is_watched_on_a_channel_that_has_ended(rabbitmq: Server, holder: Client) -> None:
+def test_closed_channel_has_no_acknowledgement_timeout(rabbitmq: Server, holder: Client) -> None:
     holder.close_channel()
     rabbitmq.advance(HALF_AN_HOUR)
     holder.expect_nothing()
 
 
-def test_the_timeout_can_be_set_for_all_queues() -> None:
+def test_personality_sets_acknowledgement_timeout_of_all_queues() -> None:
     server = Server(replace(PERSONALITIES["rabbitmq-4.2"], consumer_timeout=60.0))
     client = server.client()
     client.declare("q")
@@ -119,7 +121,7 @@ def test_the_timeout_can_be_set_for_all_queues() -> None:
     assert client.expect_channel_close(406).reply_text == text(60_000)
 
 
-def test_there_is_none_in_the_documents() -> None:
+def test_spec_personality_has_no_acknowledgement_timeout() -> None:
     client = (server := Server("spec")).client()
     client.declare("q")
     client.publish(routing_key="q")

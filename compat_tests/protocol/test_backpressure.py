@@ -55,14 +55,14 @@ def flooded(server: Server, messages: int, **arguments: bool) -> tuple[Client, S
 
 
 @pytest.mark.parametrize("no_ack", [False, True])
-def test_deliveries_end_at_about_a_mebibyte_that_nobody_reads(server: Server, no_ack: bool) -> None:
+def test_deliveries_stop_when_client_has_about_one_mebibyte_unread(server: Server, no_ack: bool) -> None:
     _, transport = flooded(server, 500, no_ack=no_ack)
     assert MIB <= transport.waiting <= MIB + 2 * len(BODY)
     left = len(server.vhost.queues["q"].ready)
     assert left == pytest.approx(500 - MIB / len(BODY), abs=5)
 
 
-def test_deliveries_go_on_when_half_of_it_is_read(server: Server) -> None:
+def test_deliveries_resume_when_half_of_the_unread_bytes_are_read(server: Server) -> None:
     _, transport = flooded(server, 500)
     queue = server.vhost.queues["q"]
     left = len(queue.ready)
@@ -73,7 +73,7 @@ def test_deliveries_go_on_when_half_of_it_is_read(server: Server) -> None:
     assert MIB <= transport.waiting <= MIB + 2 * len(BODY)
 
 
-def test_whoever_reads_on_gets_everything_in_order(server: Server) -> None:
+def test_client_that_reads_all_output_receives_all_messages_in_order(server: Server) -> None:
     client = server.client()
     client.declare("q")
     client.consume("q")
@@ -83,7 +83,7 @@ def test_whoever_reads_on_gets_everything_in_order(server: Server) -> None:
     assert client.bodies() == numbers
 
 
-def test_messages_go_to_a_consumer_who_reads(server: Server) -> None:
+def test_messages_held_back_from_slow_consumer_go_to_quick_consumer(server: Server) -> None:
     slow, transport = flooded(server, 200)
     assert transport.waiting >= MIB
     held = len(server.vhost.queues["q"].ready)
@@ -94,21 +94,21 @@ def test_messages_go_to_a_consumer_who_reads(server: Server) -> None:
     assert quick.bodies() == [b"more"]
 
 
-def test_acknowledging_does_not_open_a_full_transport(server: Server) -> None:
+def test_ack_does_not_resume_deliveries_to_a_full_transport(server: Server) -> None:
     client, transport = flooded(server, 500)
     before = transport.waiting
     client.ack(0, multiple=True)
     assert transport.waiting == before
 
 
-def test_answers_are_sent_all_the_same(server: Server) -> None:
+def test_full_transport_still_receives_answers_to_requests(server: Server) -> None:
     client, transport = flooded(server, 500)
     before = transport.waiting
     client.send(m.QueueDeclare(queue="q", passive=True))
     assert transport.waiting == before + len(b"\x01\0\x01\0\0\0\x0e\0\x32\0\x0b\x01q\0\0\0\0\0\0\0\0\xce")
 
 
-def test_far_beyond_the_limit_the_broker_stops_reading_too(server: Server) -> None:
+def test_broker_stops_reading_requests_at_8_mebibytes_of_unread_output(server: Server) -> None:
     client = server.client()
     client.declare("q")
     client.fill("q", *[BODY] * 900)
@@ -136,7 +136,7 @@ def stuffed(server: Server, heartbeat: int) -> tuple[Client, SlowTransport]:
 
 
 @pytest.mark.rule("0-9-1/heartbeat/missed-two#closes", "0-9-1/heartbeat/missed-two#logs")
-def test_whoever_stops_reading_for_good_misses_heartbeats(
+def test_client_that_stops_reading_is_closed_for_missed_heartbeats(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Measured with 1 s: 3.10.8 and 4.3.6 reset the connection 3.3 s after it took its last byte.
@@ -149,7 +149,7 @@ def test_whoever_stops_reading_for_good_misses_heartbeats(
 
 
 @pytest.mark.rule("0-9-1/heartbeat/missed-two#closes")
-def test_whoever_reads_slowly_is_alive(server: Server) -> None:
+def test_slow_reading_client_misses_no_heartbeats(server: Server) -> None:
     client, transport = stuffed(server, heartbeat=1)
     for _ in range(20):
         server.advance(0.9)
@@ -158,14 +158,14 @@ def test_whoever_reads_slowly_is_alive(server: Server) -> None:
         assert not client.connection.aborted
 
 
-def test_without_heartbeats_a_stuffed_client_stays_as_long_as_it_likes_by_the_text(spec: Server) -> None:
+def test_spec_personality_keeps_client_that_reads_no_output_without_heartbeats(spec: Server) -> None:
     client, _ = stuffed(spec, heartbeat=0)
     spec.advance(1_000_000)
     assert not client.connection.aborted
 
 
 @pytest.mark.parametrize("heartbeat", [0, 600])
-def test_rabbitmq_resets_whoever_takes_nothing_for_half_a_minute(
+def test_rabbitmq_resets_connection_that_takes_no_output_for_30_seconds(
     rabbitmq: Server, heartbeat: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Measured on 3.10.8, 4.0.5 and 4.3.6: 30.0 to 30.5 s, although the client sends heartbeats.
@@ -184,7 +184,7 @@ def test_rabbitmq_resets_whoever_takes_nothing_for_half_a_minute(
     assert rabbitmq.state.peer_timers.next_due() is None
 
 
-def test_the_time_in_which_the_broker_is_busy_does_not_count_for_output(rabbitmq: Server) -> None:
+def test_rabbitmq_output_timeout_does_not_count_busy_time_of_the_broker(rabbitmq: Server) -> None:
     client, transport = flooded(rabbitmq, 500)
     rabbitmq.advance(29)
     transport.read(1)
@@ -196,7 +196,7 @@ def test_the_time_in_which_the_broker_is_busy_does_not_count_for_output(rabbitmq
     assert client.connection.aborted
 
 
-def test_rabbitmq_keeps_whoever_takes_a_little(rabbitmq: Server) -> None:
+def test_rabbitmq_keeps_connection_that_takes_one_byte_every_29_seconds(rabbitmq: Server) -> None:
     client, transport = flooded(rabbitmq, 500)
     for _ in range(20):
         rabbitmq.advance(29)
@@ -204,7 +204,7 @@ def test_rabbitmq_keeps_whoever_takes_a_little(rabbitmq: Server) -> None:
         assert not client.connection.aborted
 
 
-def test_rabbitmq_starts_anew_once_deliveries_go_on(rabbitmq: Server) -> None:
+def test_rabbitmq_output_timeout_ends_when_deliveries_resume(rabbitmq: Server) -> None:
     client, transport = flooded(rabbitmq, 150)
     rabbitmq.advance(29)
     transport.read(transport.waiting - 100_000)
@@ -229,7 +229,7 @@ def read_all(client: Client) -> list[Method]:
 
 
 @pytest.mark.parametrize("tapped", [False, True])
-def test_requests_that_came_together_are_handled_as_far_as_there_is_room(
+def test_requests_of_one_write_are_handled_until_output_limit_is_reached(
     server: Server, tapped: bool
 ) -> None:
     if tapped:
@@ -243,7 +243,7 @@ def test_requests_that_came_together_are_handled_as_far_as_there_is_room(
     assert not client.connection.reading
 
 
-def test_the_rest_is_handled_as_room_comes(server: Server) -> None:
+def test_remaining_requests_of_one_write_are_handled_when_output_is_read(server: Server) -> None:
     client = server.client()
     client.declare("q")
     client.fill("q", *[LARGE] * 20)
@@ -253,7 +253,7 @@ def test_the_rest_is_handled_as_room_comes(server: Server) -> None:
     assert client.connection.reading
 
 
-def test_an_incomplete_frame_waits_with_the_rest(server: Server) -> None:
+def test_incomplete_frame_behind_waiting_requests_is_completed_by_later_bytes(server: Server) -> None:
     client = server.client()
     client.declare("q")
     client.fill("q", *[LARGE] * 10)
@@ -265,7 +265,7 @@ def test_an_incomplete_frame_waits_with_the_rest(server: Server) -> None:
     assert read_all(client)[-1].NAME == "queue.declare-ok"
 
 
-def test_waiting_input_is_no_sign_of_life(server: Server) -> None:
+def test_requests_that_waited_for_output_do_not_count_as_heartbeat(server: Server) -> None:
     client = server.client(heartbeat=1)
     client.declare("q")
     client.fill("q", *[LARGE] * 12)
@@ -277,7 +277,7 @@ def test_waiting_input_is_no_sign_of_life(server: Server) -> None:
     assert client.connection.aborted
 
 
-def test_input_that_waits_is_dropped_with_its_connection(server: Server) -> None:
+def test_waiting_requests_are_dropped_when_client_disconnects(server: Server) -> None:
     client = server.client()
     client.declare("q")
     client.fill("q", *[LARGE] * 20)
@@ -298,7 +298,7 @@ def taken(client: Client) -> list[bytes | memoryview]:
 
 @pytest.mark.parametrize("protocol", [each for each in SHARING if each in protocol_names()])
 @pytest.mark.parametrize("way", ["deliver", "get", "return"])
-def test_a_large_body_is_the_same_bytes_for_all_clients(protocol: str, way: str) -> None:
+def test_large_body_is_shared_between_deliveries_without_a_copy(protocol: str, way: str) -> None:
     server = Server("rabbitmq-4.3", protocol=protocol)
     body = bytes(range(256)) * 2048
     clients = [server.client() for _ in range(3)]
@@ -338,7 +338,7 @@ def outbox(rabbitmq: Server, told: list[str]) -> Outbox:
     return Outbox(connection, lambda: told.append("notified"))
 
 
-def test_the_runtime_is_told_once_of_what_waits_until_it_takes_it(outbox: Outbox, told: list[str]) -> None:
+def test_outbox_notifies_once_until_its_pieces_are_taken(outbox: Outbox, told: list[str]) -> None:
     outbox.write(b"a")
     outbox.write(b"b")
     outbox.write_pieces([b"c", memoryview(b"d")])
@@ -350,7 +350,7 @@ def test_the_runtime_is_told_once_of_what_waits_until_it_takes_it(outbox: Outbox
     assert b"".join(outbox.take()) == b"ef"
 
 
-def test_who_waits_for_bytes_to_be_sent_goes_on_when_they_are(outbox: Outbox) -> None:
+def test_when_sent_callback_runs_when_all_earlier_bytes_are_sent(outbox: Outbox) -> None:
     done: list[str] = []
     outbox.write(b"abc")
     outbox.when_sent(lambda: done.append("abc"))
@@ -366,7 +366,7 @@ def test_who_waits_for_bytes_to_be_sent_goes_on_when_they_are(outbox: Outbox) ->
 
 
 @pytest.mark.parametrize("name", sorted(PROTOCOL_HEADERS))
-def test_the_runtime_is_told_which_connection_it_is(rabbitmq: Server, name: str) -> None:
+def test_notify_callback_receives_the_accepted_connection(rabbitmq: Server, name: str) -> None:
     told: list[Any] = []
     accept(rabbitmq.state, PeerAddress(port=1), told.append).receive(PROTOCOL_HEADERS[name])
     assert set(told) == set(rabbitmq.state.connections)

@@ -22,7 +22,7 @@ def test_only_persistent_messages_survive_a_restart(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic/01")
-def test_a_persistent_message_in_a_transient_queue_goes_with_it(server: Server) -> None:
+def test_restart_deletes_transient_queue_with_its_persistent_message(server: Server) -> None:
     client = server.client()
     client.declare("q")
     client.publish(b"persistent", routing_key="q", delivery_mode=2)
@@ -33,7 +33,7 @@ def test_a_persistent_message_in_a_transient_queue_goes_with_it(server: Server) 
 
 
 @pytest.mark.rule("0-9-1/basic/02")
-def test_no_persistent_message_is_lost_however_many_there_are(client: Client) -> None:
+def test_all_of_5000_persistent_messages_are_delivered_in_order(client: Client) -> None:
     client.declare("q", durable=True)
     numbers = [b"%d" % number for number in range(5_000)]
     client.fill("q", *numbers, delivery_mode=2)
@@ -43,7 +43,7 @@ def test_no_persistent_message_is_lost_however_many_there_are(client: Client) ->
 
 
 @pytest.mark.rule("0-9-1/basic/05")
-def test_a_configured_limit_discards_the_least_urgent_messages_by_the_letter(spec: Server) -> None:
+def test_spec_personality_drops_lowest_priority_messages_beyond_max_length(spec: Server) -> None:
     client = spec.client()
     spec.vhost.queues.declare("q", QueueDeclaration(arguments={"x-max-length": 2}))
     for priority in (5, 0, 9, 3):
@@ -52,7 +52,7 @@ def test_a_configured_limit_discards_the_least_urgent_messages_by_the_letter(spe
 
 
 @pytest.mark.deviates("0-9-1/basic/05")
-def test_a_configured_limit_discards_the_head_in_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_drops_messages_at_the_head_of_the_queue_beyond_max_length(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q", arguments={"x-max-length": 2, "x-max-priority": 9})
     for priority in (5, 0, 9, 3):
@@ -65,7 +65,9 @@ def test_a_configured_limit_discards_the_head_in_rabbitmq(rabbitmq: Server) -> N
 
 @pytest.mark.rule("0-9-1/basic/06")
 @pytest.mark.parametrize(("low", "high"), [(0, 9), (4, 5), (0, 5), (4, 9)])
-def test_urgent_messages_overtake_others_by_the_letter(spec: Server, low: int, high: int) -> None:
+def test_spec_personality_delivers_messages_of_higher_priority_first(
+    spec: Server, low: int, high: int
+) -> None:
     client = spec.client()
     client.declare("q")
     client.fill("q", b"1", b"2", priority=low)
@@ -74,7 +76,7 @@ def test_urgent_messages_overtake_others_by_the_letter(spec: Server, low: int, h
 
 
 @pytest.mark.deviates("0-9-1/basic/06")
-def test_priorities_count_in_rabbitmq_where_the_queue_was_declared_with_them(rabbitmq: Server) -> None:
+def test_rabbitmq_orders_by_priority_only_in_queue_with_x_max_priority(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("plain")
     client.declare("with", arguments={"x-max-priority": 9})
@@ -92,7 +94,7 @@ def declare_with_priorities(server: Server, client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic/07")
-def test_there_are_ten_levels_of_priority(server: Server) -> None:
+def test_messages_of_ten_priorities_are_delivered_in_descending_order(server: Server) -> None:
     client = server.client()
     declare_with_priorities(server, client)
     for priority in range(10):
@@ -101,7 +103,7 @@ def test_there_are_ten_levels_of_priority(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic/08")
-def test_messages_of_one_priority_keep_their_order_whatever_their_persistence(server: Server) -> None:
+def test_messages_of_equal_priority_keep_order_with_mixed_persistence(server: Server) -> None:
     client = server.client()
     declare_with_priorities(server, client)
     for number in range(6):
@@ -112,7 +114,7 @@ def test_messages_of_one_priority_keep_their_order_whatever_their_persistence(se
 
 
 @pytest.mark.rule("0-9-1/basic/property-priority#range", "0-9-1/basic/property-priority#absence")
-def test_no_priority_is_the_lowest_priority(server: Server) -> None:
+def test_message_without_priority_has_priority_zero(server: Server) -> None:
     client = server.client()
     declare_with_priorities(server, client)
     client.publish(b"one", routing_key="q", priority=1)
@@ -123,7 +125,7 @@ def test_no_priority_is_the_lowest_priority(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic/property-priority#range")
-def test_a_priority_above_the_highest_is_the_highest(server: Server) -> None:
+def test_message_priority_above_x_max_priority_counts_as_the_maximum(server: Server) -> None:
     client = server.client()
     declare_with_priorities(server, client)
     client.publish(b"nine", routing_key="q", priority=9)
@@ -136,7 +138,7 @@ def test_a_priority_above_the_highest_is_the_highest(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic/09")
-def test_what_is_delivered_without_acknowledgement_is_gone(server: Server) -> None:
+def test_message_delivered_with_no_ack_is_not_requeued_on_disconnect(server: Server) -> None:
     client = server.client()
     client.declare("q")
     client.fill("q", b"1", b"2", b"3")
@@ -147,7 +149,7 @@ def test_what_is_delivered_without_acknowledgement_is_gone(server: Server) -> No
 
 
 @pytest.mark.rule("0-9-1/basic/10")
-def test_what_is_not_acknowledged_is_delivered_again(server: Server) -> None:
+def test_unacknowledged_messages_are_redelivered_after_disconnect(server: Server) -> None:
     client = server.client()
     client.declare("q")
     client.fill("q", b"1", b"2", b"3", b"4")
@@ -167,7 +169,7 @@ def test_what_is_not_acknowledged_is_delivered_again(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic/grammar#get", "0-9-1/basic/grammar#ok", "0-9-1/basic/grammar#silent")
-def test_every_method_is_answered_by_its_own_kind_or_not_at_all(client: Client) -> None:
+def test_each_basic_method_gets_its_matching_answer_or_no_answer(client: Client) -> None:
     client.declare("q")
     client.call(m.BasicQos(prefetch_count=10), m.BasicQosOk)
     client.call(m.BasicGet(queue="q"), m.BasicGetEmpty)
@@ -204,7 +206,9 @@ def test_every_method_is_answered_by_its_own_kind_or_not_at_all(client: Client) 
     ],
     ids=lambda method: method.NAME,
 )
-def test_methods_of_the_broker_are_not_for_clients_to_send(client: Client, method: m.Method) -> None:
+def test_basic_method_of_the_broker_sent_by_client_closes_the_connection(
+    client: Client, method: m.Method
+) -> None:
     client.send(method)
     if method.HAS_CONTENT and not client.explained_to:
         client.expect_nothing()  # RabbitMQ waits for the content (measured).
@@ -221,7 +225,7 @@ def test_methods_of_the_broker_are_not_for_clients_to_send(client: Client, metho
 
 
 @pytest.mark.rule("0-9-1/basic/03")
-def test_publishers_are_slowed_with_channel_flow_by_the_letter(spec: Server) -> None:
+def test_spec_personality_pauses_clients_with_channel_flow_while_blocked(spec: Server) -> None:
     client = spec.client()
     spec.state.block("low on memory")
     assert client.expect(m.ChannelFlow).active is False
@@ -230,7 +234,7 @@ def test_publishers_are_slowed_with_channel_flow_by_the_letter(spec: Server) -> 
 
 
 @pytest.mark.deviates("0-9-1/basic/03", "0-9-1/channel.flow/expected-behaviour")
-def test_rabbitmq_never_uses_channel_flow(rabbitmq: Server) -> None:
+def test_rabbitmq_sends_no_channel_flow_when_blocked(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     rabbitmq.state.block("low on memory")
     client.publish(routing_key="q")

@@ -12,7 +12,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.rule("0-9-1/basic.consume/01")
-def test_a_queue_takes_fifty_consumers(client: Client) -> None:
+def test_queue_delivers_to_fifty_consumers(client: Client) -> None:
     client.declare("q")
     tags = {client.consume("q", f"c{number}") for number in range(50)}
     assert client.declare("q", passive=True).consumer_count == len(tags) == 50
@@ -21,7 +21,7 @@ def test_a_queue_takes_fifty_consumers(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.consume/consumer-tag-01")
-def test_a_consumer_tag_in_use_may_not_be_used_again(client: Client) -> None:
+def test_consume_with_consumer_tag_in_use_closes_the_connection_with_530(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
     client.send(m.BasicConsume(queue="q", consumer_tag="t"))
@@ -30,14 +30,14 @@ def test_a_consumer_tag_in_use_may_not_be_used_again(client: Client) -> None:
     assert (close.class_id, close.method_id) == (60, 20)
 
 
-def test_a_tag_in_use_is_noticed_before_the_missing_queue(client: Client) -> None:
+def test_consume_checks_consumer_tag_before_existence_of_queue(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
     client.send(m.BasicConsume(queue="missing", consumer_tag="t"))
     client.expect_connection_close(530)
 
 
-def test_a_tag_is_free_again_once_its_consumer_has_ended(client: Client) -> None:
+def test_consumer_tag_is_free_again_after_cancel(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
     client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
@@ -66,7 +66,7 @@ def test_a_consumer_is_known_on_its_own_channel_only(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.consume/exclusive-01")
-def test_exclusive_access_is_refused_while_there_are_consumers(connect: Callable[[], Client]) -> None:
+def test_exclusive_consume_on_queue_with_consumer_is_refused(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
     one.consume("q")
@@ -78,7 +78,7 @@ def test_exclusive_access_is_refused_while_there_are_consumers(connect: Callable
 
 
 @pytest.mark.rule("0-9-1/basic.consume/exclusive-blocks-others")
-def test_an_exclusive_consumer_shuts_out_others(connect: Callable[[], Client]) -> None:
+def test_second_consumer_beside_exclusive_consumer_is_refused(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
     one.consume("q", exclusive=True)
@@ -89,7 +89,7 @@ def test_an_exclusive_consumer_shuts_out_others(connect: Callable[[], Client]) -
 
 
 @pytest.mark.rule("0-9-1/basic.consume/exclusive-released")
-def test_an_exclusive_consumer_that_ends_frees_the_queue(connect: Callable[[], Client]) -> None:
+def test_queue_accepts_other_consumers_after_exclusive_consumer_ends(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
     one.consume("q", "t", exclusive=True)
@@ -102,7 +102,7 @@ def test_an_exclusive_consumer_that_ends_frees_the_queue(connect: Callable[[], C
 
 
 @pytest.mark.rule("0-9-1/basic.consume/empty-tag-generated")
-def test_an_empty_tag_makes_the_broker_think_of_a_unique_one(client: Client) -> None:
+def test_empty_consumer_tag_is_replaced_by_a_unique_generated_tag(client: Client) -> None:
     client.declare("q")
     tags = {client.consume("q") for _ in range(10)}
     assert len(tags) == 10
@@ -117,7 +117,7 @@ def test_consuming_from_a_missing_queue_closes_the_channel(client: Client) -> No
     assert (close.class_id, close.method_id) == (60, 20)
 
 
-def test_consuming_needs_read_permission_before_the_queue_needs_to_be_there(server: Server) -> None:
+def test_consume_checks_read_permission_before_existence_of_queue(server: Server) -> None:
     server.state.access.add(User("writer", "secret", (), {"/": Permission(read="")}))
     client = server.client(user="writer", password="secret")
     client.send(m.BasicConsume(queue="missing"))
@@ -151,7 +151,7 @@ def test_consume_with_no_wait_is_answered_by_deliveries_only(client: Client) -> 
 
 
 @pytest.mark.rule("0-9-1/basic.consume/arguments")
-def test_an_argument_nobody_knows_is_no_matter(client: Client) -> None:
+def test_consume_with_unknown_x_argument_is_accepted(client: Client) -> None:
     client.declare("q")
     client.send(m.BasicConsume(queue="q", consumer_tag="t", arguments={"unknown": 1}))
     assert client.expect(m.BasicConsumeOk).consumer_tag == "t"
@@ -160,7 +160,7 @@ def test_an_argument_nobody_knows_is_no_matter(client: Client) -> None:
 @pytest.mark.parametrize(
     ("value", "kind"), [("5", "longstr"), (1.5, "double"), (None, "void"), (True, "bool")]
 )
-def test_a_priority_that_is_no_integer_is_refused(rabbitmq: Server, value: object, kind: str) -> None:
+def test_consume_with_non_integer_x_priority_is_refused(rabbitmq: Server, value: object, kind: str) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.send(m.BasicConsume(queue="q", arguments={"x-priority": value}))
@@ -171,7 +171,7 @@ def test_a_priority_that_is_no_integer_is_refused(rabbitmq: Server, value: objec
     )
 
 
-def test_a_stream_offset_is_not_for_classic_queues(rabbitmq: Server) -> None:
+def test_consume_with_x_stream_offset_on_classic_queue_is_refused(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.send(m.BasicConsume(queue="q", arguments={"x-stream-offset": "first"}))
@@ -182,7 +182,7 @@ def test_a_stream_offset_is_not_for_classic_queues(rabbitmq: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.consume/existing-messages")
-def test_a_new_consumer_gets_what_waits_already(client: Client) -> None:
+def test_new_consumer_receives_messages_already_in_the_queue(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"1", b"2", b"3")
     client.consume("q")
@@ -218,7 +218,7 @@ def takers(client: Client, count: int) -> list[str]:
     return [client.delivery().method.consumer_tag for _ in range(count)]
 
 
-def test_consumers_take_turns_in_the_order_they_came(client: Client) -> None:
+def test_messages_are_delivered_to_consumers_in_round_robin_order(client: Client) -> None:
     client.declare("q")
     for tag in ("1", "2", "3"):
         client.consume("q", tag, no_ack=True)
@@ -226,7 +226,7 @@ def test_consumers_take_turns_in_the_order_they_came(client: Client) -> None:
     assert takers(client, 7) == ["1", "2", "3", "1", "2", "3", "1"]
 
 
-def test_turns_go_on_across_connections(connect: Callable[[], Client]) -> None:
+def test_round_robin_includes_consumers_of_other_connections(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
     one.consume("q")
@@ -236,7 +236,7 @@ def test_turns_go_on_across_connections(connect: Callable[[], Client]) -> None:
     assert other.bodies() == [b"2", b"4"]
 
 
-def test_a_full_consumer_misses_its_turn(rabbitmq: Server) -> None:
+def test_consumer_with_full_prefetch_window_is_skipped_in_round_robin(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.qos(1)
@@ -256,7 +256,7 @@ def test_a_full_consumer_misses_its_turn(rabbitmq: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.cancel/01")
-def test_cancelling_after_the_queue_has_gone_is_confirmed(connect: Callable[[], Client]) -> None:
+def test_cancel_after_queue_was_deleted_is_answered_with_cancel_ok(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
     one.consume("q", "t")
@@ -267,7 +267,7 @@ def test_cancelling_after_the_queue_has_gone_is_confirmed(connect: Callable[[], 
 
 @pytest.mark.rule("0-9-1/basic.consume/lifetime#cancel")
 @pytest.mark.rule("0-9-1/basic.cancel/stops")
-def test_nothing_is_delivered_after_cancel_ok(client: Client) -> None:
+def test_no_message_is_delivered_after_cancel_ok(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
     client.fill("q", b"0")
@@ -279,7 +279,7 @@ def test_nothing_is_delivered_after_cancel_ok(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.cancel/outstanding-remain")
-def test_what_was_delivered_before_a_cancel_can_still_be_settled(client: Client) -> None:
+def test_message_delivered_before_cancel_can_still_be_acknowledged(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
     client.fill("q", b"1", b"2")
@@ -294,7 +294,7 @@ def test_what_was_delivered_before_a_cancel_can_still_be_settled(client: Client)
 
 
 @pytest.mark.rule("0-9-1/basic.cancel/inflight")
-def test_deliveries_under_way_come_before_cancel_ok(client: Client) -> None:
+def test_deliveries_sent_before_cancel_arrive_before_cancel_ok(client: Client) -> None:
     client.declare("q")
     client.fill("q", *[b"m"] * 100)
     client.send(m.BasicConsume(queue="q", consumer_tag="t", no_wait=True))
@@ -307,7 +307,7 @@ def test_deliveries_under_way_come_before_cancel_ok(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.cancel/unknown-tag")
-def test_cancelling_an_unknown_tag_is_confirmed(client: Client) -> None:
+def test_cancel_of_unknown_consumer_tag_is_answered_with_cancel_ok(client: Client) -> None:
     assert client.call(m.BasicCancel(consumer_tag="nope"), m.BasicCancelOk).consumer_tag == "nope"
     client.send(m.BasicCancel(consumer_tag="nope", no_wait=True))
     client.expect_nothing()
@@ -333,7 +333,7 @@ def test_cancel_ok_names_the_consumer(client: Client) -> None:
     assert client.take_frame().payload == b"\x00\x3c\x00\x1f\x01t"
 
 
-def test_a_queue_that_deletes_itself_goes_with_its_last_consumer(client: Client) -> None:
+def test_auto_delete_queue_is_deleted_with_its_last_consumer(client: Client) -> None:
     client.declare("q", auto_delete=True)
     client.consume("q", "1")
     client.consume("q", "2")

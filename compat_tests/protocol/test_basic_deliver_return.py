@@ -14,7 +14,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.rule("0-9-1/basic.deliver/01")
-def test_a_message_nobody_can_process_is_dead_lettered_by_the_letter(spec: Server) -> None:
+def test_spec_personality_dead_letters_message_after_five_requeued_deliveries(spec: Server) -> None:
     client = spec.client()
     client.declare("dead")
     spec.vhost.queues.declare(
@@ -36,7 +36,7 @@ def test_a_message_nobody_can_process_is_dead_lettered_by_the_letter(spec: Serve
 
 
 @pytest.mark.rule("0-9-1/basic.deliver/01")
-def test_a_message_may_come_back_to_its_consumer_so_often_only_by_the_letter(spec: Server) -> None:
+def test_spec_personality_drops_message_after_five_deliveries_to_its_consumer(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.qos(1)
@@ -49,7 +49,7 @@ def test_a_message_may_come_back_to_its_consumer_so_often_only_by_the_letter(spe
 
 
 @pytest.mark.deviates("0-9-1/basic.deliver/01")
-def test_a_classic_queue_of_rabbitmq_delivers_without_end(rabbitmq: Server) -> None:
+def test_rabbitmq_classic_queue_has_no_delivery_limit(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.fill("q", b"poison")
@@ -61,7 +61,7 @@ def test_a_classic_queue_of_rabbitmq_delivers_without_end(rabbitmq: Server) -> N
 
 
 @pytest.mark.rule("0-9-1/basic.deliver/fields#tags", "0-9-1/basic.deliver/fields#source")
-def test_deliver_tells_all_about_the_message(client: Client) -> None:
+def test_deliver_carries_consumer_tag_delivery_tag_exchange_and_routing_key(client: Client) -> None:
     client.declare("q")
     client.bind("q", "amq.topic", "a.*")
     client.consume("q", "tag")
@@ -75,7 +75,7 @@ def test_deliver_tells_all_about_the_message(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.deliver/fields#redelivered")
-def test_deliver_marks_what_was_delivered_before(connect: Callable[[], Client]) -> None:
+def test_deliver_sets_redelivered_for_message_of_an_earlier_basic_get(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
     one.fill("q", b"1", b"2")
@@ -87,7 +87,7 @@ def test_deliver_marks_what_was_delivered_before(connect: Callable[[], Client]) 
 
 
 @pytest.mark.rule("0-9-1/basic.deliver/default-exchange-name")
-def test_the_default_exchange_has_no_name_in_deliver(client: Client) -> None:
+def test_deliver_names_the_default_exchange_with_an_empty_string(client: Client) -> None:
     client.declare("q")
     client.consume("q")
     client.publish(exchange="", routing_key="q")
@@ -98,7 +98,7 @@ def test_the_default_exchange_has_no_name_in_deliver(client: Client) -> None:
 @pytest.mark.rule(
     "0-9-1/basic.deliver/tags-ascending#all-kinds", "0-9-1/basic.deliver/tags-ascending#channel"
 )
-def test_tags_count_up_over_all_consumers_and_gets_of_a_channel(client: Client) -> None:
+def test_delivery_tags_of_consumers_and_gets_count_up_per_channel(client: Client) -> None:
     client.open_channel(2)
     for queue in ("a", "b", "c"):
         client.declare(queue)
@@ -118,7 +118,7 @@ def test_tags_count_up_over_all_consumers_and_gets_of_a_channel(client: Client) 
 
 
 @pytest.mark.rule("0-9-1/basic.deliver/only-after-consume")
-def test_nobody_gets_what_they_did_not_ask_for(client: Client) -> None:
+def test_channel_without_consumer_on_queue_receives_no_deliveries(client: Client) -> None:
     client.open_channel(2)
     for queue in ("q", "other"):
         client.declare(queue)
@@ -139,7 +139,7 @@ def test_nobody_gets_what_they_did_not_ask_for(client: Client) -> None:
     "0-9-1/basic.return/content#source",
     "0-9-1/basic.return/content#content",
 )
-def test_a_message_is_returned_as_it_came(client: Client) -> None:
+def test_unroutable_mandatory_message_is_returned_with_its_properties_and_body(client: Client) -> None:
     properties = {
         "content_type": "text/plain",
         "headers": {"h": 1, "s": "text"},
@@ -163,7 +163,7 @@ def test_a_message_is_returned_as_it_came(client: Client) -> None:
     "0-9-1/basic.return/content#source",
     "0-9-1/basic.return/content#content",
 )
-def test_what_no_consumer_was_ready_for_is_returned_as_it_came(spec: Server) -> None:
+def test_spec_personality_returns_immediate_message_unchanged_with_code_313(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.bind("q", "amq.direct", "k")
@@ -175,7 +175,7 @@ def test_what_no_consumer_was_ready_for_is_returned_as_it_came(spec: Server) -> 
 
 
 @pytest.mark.rule("0-9-1/basic.return/to-publisher")
-def test_a_message_returns_to_the_channel_it_came_by(server: Server) -> None:
+def test_mandatory_message_is_returned_on_the_channel_of_its_publish(server: Server) -> None:
     bystander = server.client()
     client = server.client(channels=3)
     client.publish(routing_key="nowhere", mandatory=True, channel=3)
@@ -185,7 +185,7 @@ def test_a_message_returns_to_the_channel_it_came_by(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.return/default-exchange-name")
-def test_the_default_exchange_has_no_name_in_return(client: Client) -> None:
+def test_return_names_the_default_exchange_with_an_empty_string(client: Client) -> None:
     client.publish(exchange="", routing_key="nowhere", mandatory=True)
     returned = client.expect_content(m.BasicReturn)
     assert (returned.method.exchange, returned.method.routing_key) == ("", "nowhere")

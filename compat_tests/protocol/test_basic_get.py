@@ -27,7 +27,7 @@ def test_getting_from_a_missing_queue_closes_the_channel(client: Client) -> None
     assert (close.class_id, close.method_id) == (60, 70)
 
 
-def test_getting_needs_read_permission_before_the_queue_needs_to_be_there(server: Server) -> None:
+def test_get_checks_read_permission_before_existence_of_queue(server: Server) -> None:
     server.state.access.add(User("writer", "secret", (), {"/": Permission(read="")}))
     client = server.client(user="writer", password="secret")
     client.send(m.BasicGet(queue="missing"))
@@ -38,7 +38,7 @@ def test_getting_needs_read_permission_before_the_queue_needs_to_be_there(server
 
 
 @pytest.mark.rule("0-9-1/basic.get/no-ack#set", "0-9-1/basic.get/no-ack#clear")
-def test_get_without_acknowledgement_leaves_nothing_to_return(client: Client) -> None:
+def test_message_of_get_with_no_ack_is_not_requeued_on_channel_close(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"acknowledged or not", b"at once")
     client.get("q")
@@ -49,7 +49,7 @@ def test_get_without_acknowledgement_leaves_nothing_to_return(client: Client) ->
 
 
 @pytest.mark.rule("0-9-1/basic.get/exclusive-consumer")
-def test_an_exclusive_consumer_shuts_out_get_by_the_letter(spec: Server) -> None:
+def test_spec_personality_refuses_get_beside_exclusive_consumer(spec: Server) -> None:
     one, other = spec.client(), spec.client()
     one.declare("q")
     one.consume("q", exclusive=True)
@@ -61,7 +61,7 @@ def test_an_exclusive_consumer_shuts_out_get_by_the_letter(spec: Server) -> None
 
 
 @pytest.mark.deviates("0-9-1/basic.get/exclusive-consumer")
-def test_get_is_allowed_beside_an_exclusive_consumer_in_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_allows_get_beside_exclusive_consumer(rabbitmq: Server) -> None:
     one, other = rabbitmq.client(), rabbitmq.client()
     one.declare("q")
     one.qos(1)
@@ -75,7 +75,7 @@ def test_get_is_allowed_beside_an_exclusive_consumer_in_rabbitmq(rabbitmq: Serve
 @pytest.mark.rule(
     "0-9-1/basic.get-ok/fields#tag", "0-9-1/basic.get-ok/fields#source", "0-9-1/basic.get-ok/fields#count"
 )
-def test_get_ok_tells_all_about_the_message(client: Client) -> None:
+def test_get_ok_carries_delivery_tag_exchange_routing_key_and_message_count(client: Client) -> None:
     client.declare("q")
     client.bind("q", "amq.topic", "a.#")
     client.publish(b"first", exchange="amq.topic", routing_key="a.b.c")
@@ -90,7 +90,7 @@ def test_get_ok_tells_all_about_the_message(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.get-ok/fields#redelivered")
-def test_get_ok_marks_what_was_delivered_before(connect: Callable[[], Client]) -> None:
+def test_get_ok_sets_redelivered_for_requeued_message(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
     one.fill("q", b"m")
@@ -103,7 +103,7 @@ def test_get_ok_marks_what_was_delivered_before(connect: Callable[[], Client]) -
 
 
 @pytest.mark.rule("0-9-1/basic.get-ok/must-ack")
-def test_what_was_got_and_not_acknowledged_returns(client: Client) -> None:
+def test_unacknowledged_message_of_get_is_requeued_on_channel_close(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"m")
     client.get("q")
@@ -119,7 +119,7 @@ def test_what_was_got_and_not_acknowledged_returns(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.get-ok/message-count#itself", "0-9-1/basic.get-ok/message-count#unacked")
-def test_the_count_is_of_what_is_still_ready(client: Client) -> None:
+def test_message_count_of_get_ok_counts_remaining_ready_messages(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"1", b"2", b"3")
     counts = []
@@ -129,21 +129,21 @@ def test_the_count_is_of_what_is_still_ready(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.get-empty/empty")
-def test_an_empty_queue_is_said_to_be_empty(client: Client) -> None:
+def test_get_on_empty_queue_is_answered_with_get_empty(client: Client) -> None:
     client.declare("q")
     client.send(m.BasicGet(queue="q"))
     assert client.take_frame().payload == b"\x00\x3c\x00\x48\x00"
 
 
 @pytest.mark.rule("0-9-1/basic.get-empty/empty")
-def test_a_queue_with_nothing_but_unacknowledged_messages_is_empty(client: Client) -> None:
+def test_get_on_queue_with_only_unacknowledged_messages_is_answered_with_get_empty(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"m")
     client.get("q")
     client.call(m.BasicGet(queue="q"), m.BasicGetEmpty)
 
 
-def test_get_uses_the_queue_declared_last(client: Client) -> None:
+def test_get_with_empty_queue_name_uses_the_queue_declared_last(client: Client) -> None:
     name = client.declare("").queue
     client.fill(name, b"m")
     got = client.get("")

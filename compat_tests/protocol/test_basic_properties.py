@@ -45,7 +45,7 @@ def test_each_property_has_its_own_flag_counted_from_the_highest_bit(client: Cli
 
 
 @pytest.mark.rule("0-9-1/basic/properties-types")
-def test_all_properties_travel_together_and_arrive_as_they_were(client: Client) -> None:
+def test_message_with_all_properties_is_delivered_with_unchanged_properties(client: Client) -> None:
     client.declare("q")
     octets = b"\xff\xfc" + b"".join(octets for _, _, octets in PROPERTIES)
     client.publish_bytes(octets, b"body", routing_key="q")
@@ -57,7 +57,7 @@ def test_all_properties_travel_together_and_arrive_as_they_were(client: Client) 
 
 
 @pytest.mark.rule("0-9-1/basic/properties-passed-through")
-def test_application_properties_mean_nothing_to_the_broker(client: Client) -> None:
+def test_application_properties_do_not_affect_delivery(client: Client) -> None:
     values = {
         "correlation_id": "q",
         "reply_to": "missing queue",
@@ -77,7 +77,7 @@ def test_application_properties_mean_nothing_to_the_broker(client: Client) -> No
 
 
 @pytest.mark.rule("0-9-1/basic/property-reserved")
-def test_the_reserved_property_does_not_disturb_the_broker(client: Client) -> None:
+def test_message_with_cluster_id_is_delivered_unchanged(client: Client) -> None:
     client.declare("q")
     client.publish(b"body", routing_key="q", cluster_id="old cluster")
     got = client.get("q")
@@ -89,7 +89,7 @@ def test_the_reserved_property_does_not_disturb_the_broker(client: Client) -> No
 
 
 @pytest.mark.rule("0-9-1/basic/property-expiration")
-def test_an_expiration_is_just_text_by_the_letter(spec: Server) -> None:
+def test_spec_personality_does_not_interpret_expiration(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     for expiration in ("x", "1"):
@@ -117,7 +117,7 @@ def test_an_expiration_is_just_text_by_the_letter(spec: Server) -> None:
         ("315360000001", "{value_too_large,315360000001}"),
     ],
 )
-def test_an_expiration_must_be_milliseconds_in_rabbitmq(
+def test_rabbitmq_refuses_publish_with_invalid_expiration(
     rabbitmq: Server, expiration: str, problem: str
 ) -> None:
     client = rabbitmq.client()
@@ -129,7 +129,7 @@ def test_an_expiration_must_be_milliseconds_in_rabbitmq(
 
 @pytest.mark.deviates("0-9-1/basic/property-expiration")
 @pytest.mark.parametrize("expiration", ["0", "+5", "4294967296", "315360000000"])
-def test_rabbitmq_takes_up_to_ten_years(rabbitmq: Server, expiration: str) -> None:
+def test_rabbitmq_accepts_expiration_of_up_to_ten_years(rabbitmq: Server, expiration: str) -> None:
     client = rabbitmq.client()
     client.publish(routing_key="q", expiration=expiration)
     client.expect_nothing()
@@ -140,7 +140,7 @@ def test_rabbitmq_takes_up_to_ten_years(rabbitmq: Server, expiration: str) -> No
 
 
 @pytest.mark.rule("0-9-1/basic/property-user-id")
-def test_a_user_id_is_just_text_by_the_letter(spec: Server) -> None:
+def test_spec_personality_accepts_user_id_of_another_user(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.publish(b"body", routing_key="q", user_id="somebody else")
@@ -151,7 +151,7 @@ def test_a_user_id_is_just_text_by_the_letter(spec: Server) -> None:
 
 @pytest.mark.deviates("0-9-1/basic/property-user-id")
 @pytest.mark.parametrize("user_id", ["somebody", ""])
-def test_a_user_id_must_be_the_publishers_own_in_rabbitmq(rabbitmq: Server, user_id: str) -> None:
+def test_rabbitmq_refuses_publish_with_user_id_of_another_user(rabbitmq: Server, user_id: str) -> None:
     client = rabbitmq.client()
     client.publish(routing_key="q", user_id=user_id)
     close = client.expect_channel_close(406)
@@ -164,7 +164,7 @@ def test_a_user_id_must_be_the_publishers_own_in_rabbitmq(rabbitmq: Server, user
 # --- what RabbitMQ does not mind ---------------------------------------------------------------------
 
 
-def test_a_delivery_mode_nobody_knows_is_transient(rabbitmq: Server) -> None:
+def test_message_with_unknown_delivery_mode_is_transient(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q", durable=True)
     client.publish(b"odd", routing_key="q", delivery_mode=7)
@@ -205,7 +205,7 @@ def delivered_bytes(client: Client, octets: bytes) -> bytes:
     return client.take_frame().payload[12:]
 
 
-def test_header_fields_keep_their_types_and_by_the_letter_their_order(server: Server) -> None:
+def test_header_fields_keep_types_and_under_spec_personality_their_order(server: Server) -> None:
     by_letter = server.state.personality.published_field_grammar
     fields = [field for field in FIELDS if not by_letter or field[2:3] not in b"sx"]
     came = delivered_bytes(server.client(), headers_only(*fields))
@@ -213,13 +213,13 @@ def test_header_fields_keep_their_types_and_by_the_letter_their_order(server: Se
     assert came == headers_only(*(sorted(fields) if sorts else fields))
 
 
-def test_by_the_letter_fields_of_one_name_stay(spec: Server) -> None:
+def test_spec_personality_keeps_duplicate_header_fields(spec: Server) -> None:
     octets = headers_only(FIELDS[8], TWICE)
     assert delivered_bytes(spec.client(), octets) == octets
 
 
 @pytest.mark.parametrize("size", [0, 300])
-def test_rabbitmq_delivers_the_first_field_of_a_name(rabbitmq: Server, size: int) -> None:
+def test_rabbitmq_delivers_only_the_first_of_duplicate_header_fields(rabbitmq: Server, size: int) -> None:
     # Measured on 4.0.5 and 4.3.6. Long properties are not remembered.
     longer = b"\x01zS" + size.to_bytes(4, "big") + bytes(size)
     client = rabbitmq.client()
@@ -229,7 +229,7 @@ def test_rabbitmq_delivers_the_first_field_of_a_name(rabbitmq: Server, size: int
         assert came == headers_only(FIELDS[8], longer)
 
 
-def test_rabbitmq_writes_int64_with_one_tag(rabbitmq: Server) -> None:
+def test_rabbitmq_delivers_int64_header_values_with_type_tag_l(rabbitmq: Server) -> None:
     # Measured on 4.0.5 and 4.3.6: also in tables and arrays.
     five = struct.pack(">q", 5)
     field = b"\x01LL" + five

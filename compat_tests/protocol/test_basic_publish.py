@@ -27,7 +27,7 @@ def test_publishing_to_a_missing_exchange_closes_the_channel(client: Client) -> 
     assert (close.class_id, close.method_id) == (60, 40)
 
 
-def test_an_exchange_deleted_between_two_equal_publishes_is_missed(client: Client) -> None:
+def test_publish_to_exchange_deleted_after_an_equal_publish_is_refused(client: Client) -> None:
     client.call(m.ExchangeDeclare(exchange="x", type="direct"), m.ExchangeDeclareOk)
     client.publish(exchange="x", routing_key="k")
     client.expect_nothing()
@@ -37,7 +37,7 @@ def test_an_exchange_deleted_between_two_equal_publishes_is_missed(client: Clien
 
 
 @pytest.mark.rule("0-9-1/basic.publish/exchange-default-exchange")
-def test_the_nameless_exchange_reaches_a_queue_by_its_name(client: Client) -> None:
+def test_default_exchange_routes_message_to_queue_named_by_routing_key(client: Client) -> None:
     client.declare("q")
     client.publish(b"to q", exchange="", routing_key="q")
     assert client.empty("q") == [b"to q"]
@@ -53,7 +53,7 @@ def test_publishing_to_an_internal_exchange_is_refused(server: Server) -> None:
     assert (close.class_id, close.method_id) == (60, 40)
 
 
-def test_an_internal_exchange_passes_on_what_comes_from_another(rabbitmq: Server) -> None:
+def test_internal_exchange_routes_messages_from_a_bound_exchange(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.call(m.ExchangeDeclare(exchange="inner", type="fanout", internal=True), m.ExchangeDeclareOk)
     client.call(m.ExchangeDeclare(exchange="outer", type="fanout"), m.ExchangeDeclareOk)
@@ -78,7 +78,7 @@ def test_publishing_without_write_permission_is_refused(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.publish/after-exception-ignored")
-def test_publishes_behind_a_failing_one_are_discarded(client: Client) -> None:
+def test_publish_pipelined_after_a_refused_publish_is_discarded(client: Client) -> None:
     client.declare("q")
     client.send_bytes(publish_bytes(client, "missing", "k", b"1") + publish_bytes(client, "", "q", b"2"))
     client.expect_channel_close(404)
@@ -91,7 +91,7 @@ def test_publishes_behind_a_failing_one_are_discarded(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.publish/mandatory-01")
-def test_a_mandatory_message_that_finds_no_queue_is_returned(client: Client) -> None:
+def test_unroutable_mandatory_message_is_returned(client: Client) -> None:
     client.declare("q")
     client.bind("q", "amq.direct", "bound")
     client.publish(b"lost", exchange="amq.direct", routing_key="unbound", mandatory=True)
@@ -105,13 +105,13 @@ def test_a_mandatory_message_that_finds_no_queue_is_returned(client: Client) -> 
 
 
 @pytest.mark.rule("0-9-1/basic.publish/mandatory-clear")
-def test_a_message_that_finds_no_queue_vanishes_in_silence(client: Client) -> None:
+def test_unroutable_message_without_mandatory_is_dropped_silently(client: Client) -> None:
     client.publish(exchange="amq.direct", routing_key="unbound")
     client.expect_nothing()
     client.declare("q")  # The channel is open.
 
 
-def test_an_alternate_exchange_keeps_a_mandatory_message_from_being_returned(rabbitmq: Server) -> None:
+def test_mandatory_message_routed_by_alternate_exchange_is_not_returned(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.call(
         m.ExchangeDeclare(exchange="x", type="direct", arguments={"alternate-exchange": "amq.fanout"}),
@@ -130,7 +130,7 @@ def test_an_alternate_exchange_keeps_a_mandatory_message_from_being_returned(rab
 
 
 @pytest.mark.rule("0-9-1/basic.publish/immediate-01")
-def test_an_immediate_message_without_a_consumer_is_returned(spec: Server) -> None:
+def test_spec_personality_returns_immediate_message_without_consumer(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.publish(b"now", routing_key="q", immediate=True)
@@ -148,7 +148,7 @@ def test_an_immediate_message_without_a_consumer_is_returned(spec: Server) -> No
     "0-9-1/reply-code/no-consumers",
 )
 @pytest.mark.parametrize("exchange", ["", "missing"])
-def test_rabbitmq_does_not_implement_immediate(rabbitmq: Server, exchange: str) -> None:
+def test_rabbitmq_refuses_immediate_publish_with_540(rabbitmq: Server, exchange: str) -> None:
     client = rabbitmq.client()
     client.send(m.BasicPublish(exchange=exchange, routing_key="q", immediate=True))
     close = client.expect_connection_close(540)
@@ -165,7 +165,7 @@ def test_a_message_waits_in_a_queue_without_consumers(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.publish/immediate-ready-consumer")
-def test_an_immediate_message_goes_to_a_ready_consumer(spec: Server) -> None:
+def test_spec_personality_delivers_immediate_message_to_ready_consumer(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.consume("q")
@@ -175,7 +175,7 @@ def test_an_immediate_message_goes_to_a_ready_consumer(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.publish/immediate-window-full#window")
-def test_an_immediate_message_is_returned_while_the_window_is_full(spec: Server) -> None:
+def test_spec_personality_returns_immediate_message_while_prefetch_window_is_full(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.qos(1)
@@ -189,7 +189,7 @@ def test_an_immediate_message_is_returned_while_the_window_is_full(spec: Server)
 
 
 @pytest.mark.rule("0-9-1/basic.publish/immediate-window-full#older")
-def test_an_immediate_message_is_returned_from_a_queue_with_older_messages(spec: Server) -> None:
+def test_spec_personality_returns_immediate_message_from_queue_with_older_messages(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.fill("q", b"old")
@@ -198,7 +198,7 @@ def test_an_immediate_message_is_returned_from_a_queue_with_older_messages(spec:
     assert client.empty("q") == [b"old"]
 
 
-def test_an_immediate_message_reaches_those_queues_whose_consumers_are_ready(spec: Server) -> None:
+def test_immediate_message_is_queued_only_in_queues_with_a_ready_consumer(spec: Server) -> None:
     client = spec.client()
     client.declare("busy")
     client.declare("ready")
@@ -211,7 +211,7 @@ def test_an_immediate_message_reaches_those_queues_whose_consumers_are_ready(spe
     assert client.count("busy") == 0
 
 
-def test_an_immediate_message_that_finds_no_queue_vanishes(spec: Server) -> None:
+def test_unroutable_immediate_message_is_dropped_silently(spec: Server) -> None:
     client = spec.client()
     client.publish(exchange="amq.direct", routing_key="unbound", immediate=True)
     client.expect_nothing()
@@ -226,7 +226,7 @@ def limited_user(server: Server) -> Client:
     return server.client(user="limited", password="secret")
 
 
-def test_permission_is_asked_before_existence(server: Server) -> None:
+def test_publish_checks_write_permission_before_existence_of_exchange(server: Server) -> None:
     client = limited_user(server)
     client.publish(exchange="missing")
     client.expect_channel_close(403)
@@ -235,20 +235,20 @@ def test_permission_is_asked_before_existence(server: Server) -> None:
     client.expect_channel_close(404)
 
 
-def test_the_nameless_exchange_is_called_amq_default_by_permissions(server: Server) -> None:
+def test_write_permission_calls_the_default_exchange_amq_default(server: Server) -> None:
     client = limited_user(server)
     client.publish(routing_key="ok")
     close = client.expect_channel_close(403)
     assert "write access to exchange 'amq.default' in vhost '/'" in close.reply_text
 
 
-def test_existence_comes_before_the_properties(rabbitmq: Server) -> None:
+def test_publish_checks_existence_of_exchange_before_properties(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.publish(exchange="missing", user_id="somebody", expiration="x")
     client.expect_channel_close(404)
 
 
-def test_a_message_too_large_is_refused_before_anything_else(rabbitmq: Server) -> None:
+def test_publish_checks_message_size_before_write_permission(rabbitmq: Server) -> None:
     client = limited_user(rabbitmq)
     size = 16 * 1024 * 1024
     client.publish(b"x" * size, exchange="ok-but-missing")
@@ -261,14 +261,14 @@ def test_a_message_too_large_is_refused_before_anything_else(rabbitmq: Server) -
     )
 
 
-def test_being_internal_comes_before_the_expiration(rabbitmq: Server) -> None:
+def test_publish_checks_internal_exchange_before_expiration(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.call(m.ExchangeDeclare(exchange="inner", type="fanout", internal=True), m.ExchangeDeclareOk)
     client.publish(exchange="inner", expiration="x")
     client.expect_channel_close(403)
 
 
-def test_the_user_id_is_looked_at_last(rabbitmq: Server) -> None:
+def test_publish_checks_user_id_after_expiration_and_cc_header(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.publish(routing_key="q", user_id="somebody", expiration="x")
     assert "invalid expiration 'x'" in client.expect_channel_close(406).reply_text
@@ -290,7 +290,7 @@ def test_bodies_of_any_size_arrive_whole(client: Client, size: int) -> None:
     assert got.body == body[:size]
 
 
-def test_two_channels_publish_in_each_others_gaps(client: Client) -> None:
+def test_interleaved_content_frames_of_two_channels_are_separate_messages(client: Client) -> None:
     client.open_channel(2)
     client.declare("q")
     properties = BasicProperties().encode()

@@ -11,7 +11,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-size-01")
-def test_one_message_is_sent_whatever_its_size(spec: Server) -> None:
+def test_spec_personality_delivers_single_message_larger_than_prefetch_size(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.qos(0, size=10)
@@ -23,7 +23,7 @@ def test_one_message_is_sent_whatever_its_size(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-size-window#fits")
-def test_messages_are_sent_in_advance_while_they_fit_the_octet_window(spec: Server) -> None:
+def test_spec_personality_delivers_messages_while_they_fit_prefetch_size(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.qos(0, size=100)
@@ -35,7 +35,7 @@ def test_messages_are_sent_in_advance_while_they_fit_the_octet_window(spec: Serv
 
 
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-size-window#zero")
-def test_a_size_of_zero_is_no_limit(client: Client) -> None:
+def test_prefetch_size_zero_sets_no_limit(client: Client) -> None:
     client.declare("q")
     client.qos(0, size=0)
     client.consume("q")
@@ -45,7 +45,7 @@ def test_a_size_of_zero_is_no_limit(client: Client) -> None:
 
 @pytest.mark.deviates("0-9-1/basic.qos/prefetch-both#size")
 @pytest.mark.deviates("0-9-1/basic.qos/prefetch-size-01", "0-9-1/basic.qos/prefetch-size-window#fits")
-def test_rabbitmq_has_no_octet_window(rabbitmq: Server) -> None:
+def test_rabbitmq_refuses_prefetch_size_with_540(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send(m.BasicQos(prefetch_size=10))
     close = client.expect_connection_close(540)
@@ -58,7 +58,7 @@ def test_rabbitmq_has_no_octet_window(rabbitmq: Server) -> None:
 
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-both#count")
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-count-01")
-def test_no_more_messages_are_sent_than_the_window_allows(client: Client) -> None:
+def test_unacknowledged_deliveries_do_not_exceed_prefetch_count(client: Client) -> None:
     client.declare("q")
     client.qos(3)
     client.consume("q")
@@ -75,7 +75,7 @@ def test_no_more_messages_are_sent_than_the_window_allows(client: Client) -> Non
     "0-9-1/basic.qos/prefetch-both#channel",
     "0-9-1/basic.qos/prefetch-both#connection",
 )
-def test_every_window_must_admit_a_message(spec: Server) -> None:
+def test_spec_personality_delivers_only_when_channel_and_connection_windows_have_room(spec: Server) -> None:
     client = spec.client(channels=2)
     for queue in ("one", "two"):
         client.declare(queue)
@@ -104,7 +104,7 @@ def test_every_window_must_admit_a_message(spec: Server) -> None:
     "0-9-1/basic.qos/prefetch-both#channel",
     "0-9-1/basic.qos/prefetch-both#connection",
 )
-def test_octets_of_the_connection_and_messages_of_the_channel_both_count(spec: Server) -> None:
+def test_spec_personality_applies_global_prefetch_size_and_channel_prefetch_count(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.qos(0, size=50, global_=True)
@@ -120,7 +120,7 @@ def test_octets_of_the_connection_and_messages_of_the_channel_both_count(spec: S
 
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-both#count", "0-9-1/basic.qos/prefetch-both#channel")
 @pytest.mark.protocols("0-9-1")
-def test_rabbitmq_needs_room_for_the_consumer_and_for_the_channel(rabbitmq_4_2: Server) -> None:
+def test_rabbitmq_delivers_only_when_consumer_and_channel_prefetch_have_room(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client()
     client.declare("q")
     client.qos(2)
@@ -136,7 +136,7 @@ def test_rabbitmq_needs_room_for_the_consumer_and_for_the_channel(rabbitmq_4_2: 
 
 
 @pytest.mark.rule("0-9-1/basic.qos/no-ack-exempt#count")
-def test_consumers_without_acknowledgement_know_no_window(client: Client) -> None:
+def test_prefetch_count_does_not_limit_no_ack_consumers(client: Client) -> None:
     client.declare("q")
     client.qos(1)
     client.qos(1, global_=True)
@@ -146,7 +146,7 @@ def test_consumers_without_acknowledgement_know_no_window(client: Client) -> Non
 
 
 @pytest.mark.rule("0-9-1/basic.qos/no-ack-exempt#size")
-def test_the_octet_window_is_nothing_to_consumers_without_acknowledgement(spec: Server) -> None:
+def test_spec_personality_does_not_apply_prefetch_size_to_no_ack_consumers(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.qos(0, size=1)
@@ -169,7 +169,7 @@ def acking_and_not(server: Server, *, qos_last: bool = False) -> Client:
     return client
 
 
-def test_queues_that_wait_for_a_shared_limit_take_turns(rabbitmq_4_2: Server) -> None:
+def test_queues_waiting_for_global_prefetch_are_served_in_turn(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client()
     client.qos(3, global_=True)
     for name in ("a", "b"):
@@ -185,7 +185,7 @@ def test_queues_that_wait_for_a_shared_limit_take_turns(rabbitmq_4_2: Server) ->
 
 @pytest.mark.deviates("0-9-1/basic.qos/no-ack-exempt#count")
 @pytest.mark.parametrize("qos_last", [False, True])
-def test_a_full_shared_limit_holds_consumers_without_acknowledgement_in_rabbitmq(
+def test_rabbitmq_holds_back_no_ack_consumers_while_global_prefetch_is_full(
     rabbitmq_4_2: Server, qos_last: bool
 ) -> None:
     client = acking_and_not(rabbitmq_4_2, qos_last=qos_last)
@@ -201,7 +201,7 @@ def test_a_full_shared_limit_holds_consumers_without_acknowledgement_in_rabbitmq
 
 
 @pytest.mark.rule("0-9-1/basic.qos/no-ack-exempt#count")
-def test_a_full_shared_limit_leaves_consumers_without_acknowledgement_alone_by_the_letter(
+def test_spec_personality_delivers_to_no_ack_consumers_while_global_prefetch_is_full(
     spec: Server,
 ) -> None:
     client = acking_and_not(spec)
@@ -210,7 +210,9 @@ def test_a_full_shared_limit_leaves_consumers_without_acknowledgement_alone_by_t
     assert client.bodies() == [b"a1", b"n1", b"n2"]
 
 
-def test_unacked_messages_of_a_cancelled_consumer_still_fill_the_shared_limit(rabbitmq_4_2: Server) -> None:
+def test_unacknowledged_messages_of_cancelled_consumer_count_for_no_ack_consumers(
+    rabbitmq_4_2: Server,
+) -> None:
     client = acking_and_not(rabbitmq_4_2)
     client.fill("a", b"a1")
     assert client.bodies() == [b"a1"]
@@ -223,7 +225,7 @@ def test_unacked_messages_of_a_cancelled_consumer_still_fill_the_shared_limit(ra
     assert sorted(client.bodies()) == [b"a2", b"n1"]
 
 
-def test_one_queue_feeds_held_consumers_of_both_kinds_in_turn(rabbitmq_4_2: Server) -> None:
+def test_acknowledging_and_no_ack_consumers_of_one_queue_share_global_prefetch(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client()
     client.declare("q")
     client.qos(1, global_=True)
@@ -236,7 +238,7 @@ def test_one_queue_feeds_held_consumers_of_both_kinds_in_turn(rabbitmq_4_2: Serv
     client.expect_nothing()
 
 
-def test_lifting_the_shared_limit_frees_consumers_without_acknowledgement(rabbitmq_4_2: Server) -> None:
+def test_resetting_global_prefetch_to_zero_releases_no_ack_consumers(rabbitmq_4_2: Server) -> None:
     client = acking_and_not(rabbitmq_4_2)
     client.fill("a", b"a1")
     client.fill("n", b"n1")
@@ -245,7 +247,7 @@ def test_lifting_the_shared_limit_frees_consumers_without_acknowledgement(rabbit
     assert client.bodies() == [b"n1"]
 
 
-def test_another_channel_is_not_held_by_a_shared_limit(rabbitmq_4_2: Server) -> None:
+def test_full_global_prefetch_does_not_hold_back_consumers_of_another_channel(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client(channels=2)
     client.declare("a")
     client.declare("n")
@@ -259,7 +261,7 @@ def test_another_channel_is_not_held_by_a_shared_limit(rabbitmq_4_2: Server) -> 
     assert client.bodies(channel=2) == [b"n1"]
 
 
-def test_messages_of_basic_get_take_room_in_a_new_shared_limit_until_it_is_lifted(
+def test_messages_of_basic_get_count_in_a_new_global_prefetch_until_reset_to_zero(
     rabbitmq_4_2: Server,
 ) -> None:
     client = rabbitmq_4_2.client()
@@ -283,7 +285,7 @@ def test_messages_of_basic_get_take_room_in_a_new_shared_limit_until_it_is_lifte
     assert client.bodies() == [b"4"]
 
 
-def test_earlier_deliveries_of_a_quorum_queue_take_room_in_a_new_shared_limit(rabbitmq_4_2: Server) -> None:
+def test_earlier_quorum_queue_deliveries_count_in_a_new_global_prefetch(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client()
     client.declare("quorum", durable=True, arguments={"x-queue-type": "quorum"})
     client.declare("q")
@@ -299,7 +301,7 @@ def test_earlier_deliveries_of_a_quorum_queue_take_room_in_a_new_shared_limit(ra
 
 
 @pytest.mark.rule("0-9-1/basic.qos/count-zero")
-def test_a_count_of_zero_is_no_limit(client: Client) -> None:
+def test_prefetch_count_zero_sets_no_limit(client: Client) -> None:
     client.declare("q")
     client.qos(0)
     client.consume("q")
@@ -308,7 +310,7 @@ def test_a_count_of_zero_is_no_limit(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.qos/get-unaffected")
-def test_get_needs_no_room_in_the_window(client: Client) -> None:
+def test_basic_get_succeeds_while_prefetch_is_full(client: Client) -> None:
     client.declare("q")
     client.qos(1)
     client.qos(1, global_=True)
@@ -321,7 +323,7 @@ def test_get_needs_no_room_in_the_window(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.qos/get-unaffected")
-def test_what_was_got_takes_no_room_in_the_window(client: Client) -> None:
+def test_unacknowledged_message_of_basic_get_does_not_count_in_prefetch(client: Client) -> None:
     client.declare("q")
     client.qos(1)
     client.qos(1, global_=True)
@@ -345,7 +347,7 @@ def test_qos_ok_has_no_fields(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.qos/global-connection#connection")
-def test_a_global_window_is_the_connections_by_the_letter(spec: Server) -> None:
+def test_spec_personality_applies_global_prefetch_to_the_connection(spec: Server) -> None:
     client = spec.client(channels=2)
     client.declare("q")
     client.qos(2, global_=True, channel=1)
@@ -360,7 +362,7 @@ def test_a_global_window_is_the_connections_by_the_letter(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.qos/global-connection#channel")
-def test_a_window_that_is_not_global_is_the_channels_by_the_letter(spec: Server) -> None:
+def test_spec_personality_applies_non_global_prefetch_to_the_channel(spec: Server) -> None:
     client = spec.client(channels=2)
     client.declare("q")
     client.qos(2, channel=1)
@@ -375,7 +377,7 @@ def test_a_window_that_is_not_global_is_the_channels_by_the_letter(spec: Server)
 
 @pytest.mark.deviates("0-9-1/basic.qos/global-connection#connection")
 @pytest.mark.protocols("0-9-1")
-def test_a_global_window_is_shared_by_the_channel_in_rabbitmq(rabbitmq_4_2: Server) -> None:
+def test_rabbitmq_applies_global_prefetch_to_the_channel(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client(channels=2)
     client.declare("q")
     client.qos(2, global_=True, channel=1)
@@ -393,7 +395,7 @@ def test_a_global_window_is_shared_by_the_channel_in_rabbitmq(rabbitmq_4_2: Serv
 
 @pytest.mark.deviates("0-9-1/basic.qos/prefetch-both#channel")
 @pytest.mark.deviates("0-9-1/basic.qos/global-connection#channel")
-def test_a_window_that_is_not_global_is_each_new_consumers_in_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_applies_non_global_prefetch_to_each_new_consumer(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.qos(2)
@@ -413,7 +415,7 @@ def test_a_window_that_is_not_global_is_each_new_consumers_in_rabbitmq(rabbitmq:
 @pytest.mark.rule(
     "0-9-1/basic.qos/applies-until-changed#active", "0-9-1/basic.qos/applies-until-changed#until"
 )
-def test_a_new_window_holds_for_running_consumers_by_the_letter(spec: Server) -> None:
+def test_spec_personality_applies_new_prefetch_count_to_existing_consumers(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.qos(1)
@@ -430,7 +432,7 @@ def test_a_new_window_holds_for_running_consumers_by_the_letter(spec: Server) ->
 
 
 @pytest.mark.rule("0-9-1/basic.qos/applies-until-changed#active")
-def test_a_window_set_while_messages_are_out_counts_them_by_the_letter(spec: Server) -> None:
+def test_spec_personality_counts_earlier_unacknowledged_messages_in_new_prefetch(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.consume("q")
@@ -445,7 +447,7 @@ def test_a_window_set_while_messages_are_out_counts_them_by_the_letter(spec: Ser
 
 @pytest.mark.deviates("0-9-1/basic.qos/applies-until-changed#until")
 @pytest.mark.deviates("0-9-1/basic.qos/applies-until-changed#active")
-def test_a_new_window_holds_for_new_consumers_only_in_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_applies_new_prefetch_count_only_to_new_consumers(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.qos(1)
@@ -458,7 +460,7 @@ def test_a_new_window_holds_for_new_consumers_only_in_rabbitmq(rabbitmq: Server)
     client.expect_nothing()
 
 
-def test_a_shared_window_is_changed_for_running_consumers_in_rabbitmq(rabbitmq_4_2: Server) -> None:
+def test_rabbitmq_applies_new_global_prefetch_to_existing_consumers(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client()
     client.declare("q")
     client.qos(1, global_=True)
@@ -471,7 +473,7 @@ def test_a_shared_window_is_changed_for_running_consumers_in_rabbitmq(rabbitmq_4
     assert client.bodies() == [b"2"]
 
 
-def test_a_shared_window_set_after_consume_counts_what_is_out_in_rabbitmq(rabbitmq_4_2: Server) -> None:
+def test_rabbitmq_counts_earlier_deliveries_in_a_new_global_prefetch(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client()
     client.declare("q")
     client.consume("q")
@@ -486,7 +488,7 @@ def test_a_shared_window_set_after_consume_counts_what_is_out_in_rabbitmq(rabbit
     assert client.bodies() == [b"2"]
 
 
-def test_a_window_for_each_consumer_lifts_the_shared_one_in_rabbitmq(rabbitmq_4_2: Server) -> None:
+def test_rabbitmq_non_global_qos_removes_global_prefetch(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client()
     client.declare("q")
     client.qos(3, global_=True)
@@ -498,7 +500,7 @@ def test_a_window_for_each_consumer_lifts_the_shared_one_in_rabbitmq(rabbitmq_4_
     client.expect_nothing()
 
 
-def test_lifting_the_shared_window_sends_what_waited(rabbitmq_4_2: Server) -> None:
+def test_non_global_qos_releases_messages_held_back_by_global_prefetch(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client()
     client.declare("q")
     client.qos(1, global_=True)
@@ -509,7 +511,7 @@ def test_lifting_the_shared_window_sends_what_waited(rabbitmq_4_2: Server) -> No
     assert client.bodies() == [b"2", b"3"]
 
 
-def test_a_cancelled_consumers_messages_still_take_room_in_the_shared_window(rabbitmq_4_2: Server) -> None:
+def test_unacknowledged_messages_of_cancelled_consumer_count_in_global_prefetch(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client()
     client.declare("q")
     client.qos(1, global_=True)
@@ -534,7 +536,9 @@ def test_a_cancelled_consumers_messages_still_take_room_in_the_shared_window(rab
     ],
     ids=["ack", "nack", "reject", "requeue", "recover"],
 )
-def test_every_settlement_makes_room(rabbitmq: Server, settle: m.Method, following: bytes) -> None:
+def test_ack_nack_reject_and_recover_each_free_prefetch(
+    rabbitmq: Server, settle: m.Method, following: bytes
+) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.qos(1)
@@ -562,7 +566,7 @@ def succeeded(server: Server, first: int, second: int, **queue: Any) -> Client:
     return client
 
 
-def test_what_a_cancelled_consumer_settles_makes_room_for_the_next_with_its_tag(rabbitmq: Server) -> None:
+def test_acks_for_cancelled_consumer_add_prefetch_to_new_consumer_with_same_tag(rabbitmq: Server) -> None:
     client = succeeded(rabbitmq, 3, 1)
     assert client.bodies() == [b"4"]
     client.ack(3, multiple=True)
@@ -571,7 +575,9 @@ def test_what_a_cancelled_consumer_settles_makes_room_for_the_next_with_its_tag(
     assert client.bodies() == [b"8"]
 
 
-def test_in_a_quorum_queue_what_a_cancelled_consumer_holds_takes_room(rabbitmq: Server) -> None:
+def test_quorum_queue_counts_messages_of_cancelled_consumer_for_new_consumer_with_same_tag(
+    rabbitmq: Server,
+) -> None:
     client = succeeded(rabbitmq, 3, 1, arguments={"x-queue-type": "quorum"})
     assert client.bodies() == []
     client.ack(1)
@@ -580,7 +586,7 @@ def test_in_a_quorum_queue_what_a_cancelled_consumer_holds_takes_room(rabbitmq: 
     assert client.bodies() == [b"5"]  # The window has one place, however many are settled at once.
 
 
-def test_a_consumer_with_another_tag_inherits_nothing(rabbitmq: Server) -> None:
+def test_acks_for_cancelled_consumer_add_no_prefetch_to_consumer_with_another_tag(rabbitmq: Server) -> None:
     client = succeeded(rabbitmq, 2, 1)
     assert client.bodies() == [b"3"]
     client.call(m.BasicCancel(consumer_tag="c"), m.BasicCancelOk)
@@ -590,7 +596,7 @@ def test_a_consumer_with_another_tag_inherits_nothing(rabbitmq: Server) -> None:
     assert client.bodies() == []
 
 
-def test_by_the_letter_the_tag_of_a_cancelled_consumer_is_like_any_other(spec: Server) -> None:
+def test_spec_personality_gives_new_consumer_with_same_tag_no_prefetch_for_earlier_acks(spec: Server) -> None:
     client = spec.varied(prefetch_is_per_consumer=True).client()
     client.declare("q")
     client.fill("q", b"1", b"2", b"3")

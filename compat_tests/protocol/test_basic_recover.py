@@ -7,7 +7,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.rule("0-9-1/basic.recover/01")
-def test_recovered_messages_come_again_with_the_flag_set(client: Client) -> None:
+def test_recover_redelivers_messages_with_redelivered_set(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
     client.fill("q", b"1", b"2")
@@ -19,7 +19,7 @@ def test_recovered_messages_come_again_with_the_flag_set(client: Client) -> None
 
 
 @pytest.mark.rule("0-9-1/basic.recover/all-unacked#all")
-def test_all_that_is_unacknowledged_comes_again_under_new_tags(client: Client) -> None:
+def test_recover_redelivers_all_unacknowledged_messages_with_new_delivery_tags(client: Client) -> None:
     client.declare("q")
     client.consume("q")
     client.fill("q", b"1", b"2", b"3")
@@ -32,14 +32,14 @@ def test_all_that_is_unacknowledged_comes_again_under_new_tags(client: Client) -
 
 
 @pytest.mark.rule("0-9-1/basic.recover/all-unacked#none")
-def test_nothing_to_recover_is_fine(client: Client) -> None:
+def test_recover_without_unacknowledged_messages_is_answered_with_recover_ok(client: Client) -> None:
     client.recover()
     client.expect_nothing()
 
 
 @pytest.mark.rule("0-9-1/domain.redelivered/implementation#original")
 @pytest.mark.rule("0-9-1/basic.recover/requeue-false")
-def test_messages_go_back_to_their_recipients_by_the_letter(spec: Server) -> None:
+def test_spec_personality_recover_without_requeue_redelivers_to_original_consumers(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.consume("q", "a")
@@ -56,7 +56,7 @@ def test_messages_go_back_to_their_recipients_by_the_letter(spec: Server) -> Non
 
 
 @pytest.mark.rule("0-9-1/basic.recover/requeue-false")
-def test_a_message_whose_recipient_has_ended_returns_to_the_queue(spec: Server) -> None:
+def test_recover_without_requeue_requeues_messages_without_a_consumer(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.consume("q", "t")
@@ -69,7 +69,7 @@ def test_a_message_whose_recipient_has_ended_returns_to_the_queue(spec: Server) 
     assert client.empty("q") == [b"consumed", b"got"]
 
 
-def test_a_message_sent_back_to_its_recipient_takes_one_place_in_the_window(spec: Server) -> None:
+def test_message_recovered_without_requeue_counts_once_in_prefetch(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.qos(1)
@@ -85,7 +85,7 @@ def test_a_message_sent_back_to_its_recipient_takes_one_place_in_the_window(spec
 @pytest.mark.deviates("0-9-1/domain.redelivered/implementation#original")
 @pytest.mark.deviates("0-9-1/basic.recover/requeue-false")
 @pytest.mark.parametrize("method", [m.BasicRecover(), m.BasicRecoverAsync()], ids=lambda each: each.NAME)
-def test_rabbitmq_does_not_send_back_to_the_recipient(rabbitmq: Server, method: m.Method) -> None:
+def test_rabbitmq_refuses_recover_without_requeue_with_540(rabbitmq: Server, method: m.Method) -> None:
     client = rabbitmq.client()
     client.send(method)
     close = client.expect_connection_close(540)
@@ -94,7 +94,7 @@ def test_rabbitmq_does_not_send_back_to_the_recipient(rabbitmq: Server, method: 
 
 
 @pytest.mark.rule("0-9-1/basic.recover/requeue-true")
-def test_requeued_messages_may_go_to_another_consumer(server: Server) -> None:
+def test_recover_with_requeue_redelivers_messages_to_another_consumer(server: Server) -> None:
     busy, idle = server.client(), server.client()
     busy.declare("q")
     busy.qos(1)
@@ -110,7 +110,7 @@ def test_requeued_messages_may_go_to_another_consumer(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.recover/other-channels")
-def test_messages_of_other_channels_stay_where_they_are(server: Server) -> None:
+def test_recover_does_not_requeue_messages_of_other_channels(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")
     client.fill("q", b"1", b"2")
@@ -123,7 +123,7 @@ def test_messages_of_other_channels_stay_where_they_are(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.recover/old-tags-invalid")
-def test_old_tags_are_unknown_after_a_recovery(client: Client) -> None:
+def test_ack_of_delivery_tag_from_before_recover_is_refused(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"m")
     client.get("q")
@@ -133,7 +133,7 @@ def test_old_tags_are_unknown_after_a_recovery(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.recover/synchronous")
-def test_recover_is_answered_before_anything_is_redelivered(client: Client) -> None:
+def test_recover_ok_precedes_the_redelivered_messages(client: Client) -> None:
     client.declare("q")
     client.consume("q")
     client.fill("q", b"m")
@@ -150,7 +150,7 @@ def test_recover_ok_has_no_fields(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.recover-async/01")
-def test_what_recover_async_resends_has_the_flag_set(client: Client) -> None:
+def test_recover_async_sets_redelivered_on_requeued_message(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"m")
     client.get("q")
@@ -172,7 +172,7 @@ def test_recover_async_is_not_answered(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.recover-async/deprecated")
-def test_recover_async_still_works(client: Client) -> None:
+def test_recover_async_redelivers_unacknowledged_messages(client: Client) -> None:
     client.declare("q")
     client.consume("q")
     client.fill("q", b"1", b"2")
@@ -182,7 +182,9 @@ def test_recover_async_still_works(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.recover-async/deprecated")
-def test_recover_async_to_the_recipient_still_works_by_the_letter(spec: Server) -> None:
+def test_spec_personality_recover_async_without_requeue_redelivers_to_original_consumers(
+    spec: Server,
+) -> None:
     client = spec.client()
     client.declare("q")
     client.consume("q", "a")

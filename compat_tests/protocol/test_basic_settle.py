@@ -37,7 +37,9 @@ def returned(client: Client) -> list[bytes]:
 @pytest.mark.parametrize("transacted", [False, True], ids=["plain", "transacted"])
 @pytest.mark.parametrize("multiple", [False, True], ids=["single", "multiple"])
 @pytest.mark.parametrize("tag", [3, 9, 2**64 - 1])
-def test_a_tag_must_be_outstanding(client: Client, tag: int, multiple: bool, transacted: bool) -> None:
+def test_ack_of_unknown_delivery_tag_closes_the_channel_with_406(
+    client: Client, tag: int, multiple: bool, transacted: bool
+) -> None:
     filled(client, b"1", b"2")
     if transacted:
         client.call(m.TxSelect(), m.TxSelectOk)
@@ -51,7 +53,9 @@ def test_a_tag_must_be_outstanding(client: Client, tag: int, multiple: bool, tra
 @pytest.mark.rule("0-9-1/basic.ack/multiple-exists#outstanding", "0-9-1/basic.ack/multiple-exists#at-once")
 @pytest.mark.parametrize("transacted", [False, True], ids=["plain", "transacted"])
 @pytest.mark.parametrize("multiple", [False, True], ids=["single", "multiple"])
-def test_a_tag_is_outstanding_only_once(client: Client, multiple: bool, transacted: bool) -> None:
+def test_second_ack_of_one_delivery_tag_closes_the_channel_with_406(
+    client: Client, multiple: bool, transacted: bool
+) -> None:
     filled(client, b"1", b"2")
     if transacted:
         client.call(m.TxSelect(), m.TxSelectOk)
@@ -63,14 +67,14 @@ def test_a_tag_is_outstanding_only_once(client: Client, multiple: bool, transact
 
 
 @pytest.mark.rule("0-9-1/basic.ack/multiple-exists#outstanding")
-def test_a_tag_covered_by_an_earlier_ack_is_no_longer_outstanding(client: Client) -> None:
+def test_ack_of_delivery_tag_covered_by_a_multiple_ack_is_refused(client: Client) -> None:
     take(filled(client, b"1", b"2", b"3"), "q", 3)
     client.ack(2, multiple=True)
     client.ack(1, multiple=True)
     client.expect_channel_close(406)
 
 
-def test_a_tag_of_another_channel_is_unknown(client: Client) -> None:
+def test_ack_of_delivery_tag_on_another_channel_is_refused(client: Client) -> None:
     take(filled(client, b"1"), "q", 1)
     client.open_channel(2)
     client.ack(1, channel=2)
@@ -79,14 +83,14 @@ def test_a_tag_of_another_channel_is_unknown(client: Client) -> None:
     client.expect_nothing()
 
 
-def test_there_is_nothing_to_acknowledge_of_a_get_without_acknowledgement(client: Client) -> None:
+def test_ack_of_message_from_no_ack_get_is_refused(client: Client) -> None:
     filled(client, b"1")
     assert client.get("q", no_ack=True) is not None
     client.ack(1)
     client.expect_channel_close(406)
 
 
-def test_there_is_nothing_to_acknowledge_to_a_consumer_without_acknowledgement(client: Client) -> None:
+def test_ack_of_delivery_to_no_ack_consumer_is_refused(client: Client) -> None:
     filled(client, b"1")
     client.consume("q", no_ack=True)
     assert client.delivery().method.delivery_tag == 1
@@ -95,14 +99,14 @@ def test_there_is_nothing_to_acknowledge_to_a_consumer_without_acknowledgement(c
 
 
 @pytest.mark.rule("0-9-1/basic.ack/single")
-def test_a_single_ack_is_for_one_message(client: Client) -> None:
+def test_ack_without_multiple_acknowledges_one_message(client: Client) -> None:
     take(filled(client, b"1", b"2", b"3"), "q", 3)
     client.ack(2)
     assert returned(client) == [b"1", b"3"]
 
 
 @pytest.mark.rule("0-9-1/basic.ack/multiple-up-to")
-def test_a_multiple_ack_is_for_all_up_to_the_tag(client: Client) -> None:
+def test_ack_with_multiple_acknowledges_all_messages_up_to_the_delivery_tag(client: Client) -> None:
     take(filled(client, b"1", b"2", b"3"), "q", 3)
     client.ack(2, multiple=True)
     assert returned(client) == [b"3"]
@@ -110,21 +114,21 @@ def test_a_multiple_ack_is_for_all_up_to_the_tag(client: Client) -> None:
 
 @pytest.mark.rule("0-9-1/domain.delivery-tag/non-zero#all")
 @pytest.mark.rule("0-9-1/basic.ack/multiple-zero")
-def test_tag_zero_with_multiple_is_for_all(client: Client) -> None:
+def test_ack_of_tag_zero_with_multiple_acknowledges_all_messages(client: Client) -> None:
     take(filled(client, b"1", b"2", b"3"), "q", 3)
     client.ack(0, multiple=True)
     assert returned(client) == []
 
 
 @pytest.mark.rule("0-9-1/basic.ack/zero-none-outstanding")
-def test_tag_zero_with_multiple_is_no_error_where_nothing_is_outstanding(client: Client) -> None:
+def test_ack_of_tag_zero_with_multiple_is_accepted_without_unacknowledged_messages(client: Client) -> None:
     client.ack(0, multiple=True)
     client.expect_nothing()
     client.declare("q")
 
 
 @pytest.mark.rule("0-9-1/basic.ack/zero-single")
-def test_tag_zero_alone_is_no_message(client: Client) -> None:
+def test_ack_of_tag_zero_without_multiple_is_refused(client: Client) -> None:
     take(filled(client, b"1"), "q", 1)
     client.ack(0)
     assert client.expect_channel_close(406).reply_text == "PRECONDITION_FAILED - unknown delivery tag 0"
@@ -133,7 +137,7 @@ def test_tag_zero_alone_is_no_message(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.ack/removes-message")
-def test_an_acknowledged_message_is_gone_for_good(server: Server) -> None:
+def test_acknowledged_message_does_not_return_after_disconnect_or_restart(server: Server) -> None:
     client = server.client()
     client.declare("q", durable=True)
     client.fill("q", b"1", b"2", delivery_mode=2)
@@ -149,7 +153,7 @@ def test_an_acknowledged_message_is_gone_for_good(server: Server) -> None:
 @pytest.mark.rule(
     "0-9-1/basic.ack/covers-get-and-deliver#deliver", "0-9-1/basic.ack/covers-get-and-deliver#get"
 )
-def test_deliveries_and_gets_are_acknowledged_alike(client: Client) -> None:
+def test_multiple_ack_covers_messages_of_deliver_and_get(client: Client) -> None:
     filled(client, b"1", b"2")
     client.qos(1)
     client.consume("q")
@@ -161,7 +165,7 @@ def test_deliveries_and_gets_are_acknowledged_alike(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.ack/frees-window")
-def test_every_ack_brings_the_next_message(client: Client) -> None:
+def test_with_prefetch_1_each_ack_releases_the_next_message(client: Client) -> None:
     filled(client, b"1", b"2", b"3")
     client.qos(1)
     client.consume("q")
@@ -176,7 +180,7 @@ def test_every_ack_brings_the_next_message(client: Client) -> None:
 
 @pytest.mark.rule("0-9-1/basic.reject/01#processed")
 @pytest.mark.deviates("0-9-1/basic.reject/01#cut-off")
-def test_a_message_is_rejected_while_it_is_still_being_sent(server: Server) -> None:
+def test_message_can_be_rejected_before_all_of_its_bytes_are_sent(server: Server) -> None:
     client, other = server.client(), server.client()
     client.declare("q")
     body = b"x" * 500_000
@@ -194,7 +198,9 @@ def test_a_message_is_rejected_while_it_is_still_being_sent(server: Server) -> N
 
 
 @pytest.mark.rule("0-9-1/basic.reject/02")
-def test_a_message_rejected_for_now_stays_in_the_system(connect: Callable[[], Client]) -> None:
+def test_message_rejected_with_requeue_can_be_received_by_another_connection(
+    connect: Callable[[], Client],
+) -> None:
     one, other = connect(), connect()
     take(filled(one, b"m"), "q", 1)
     one.reject(1, requeue=True)
@@ -205,7 +211,7 @@ def test_a_message_rejected_for_now_stays_in_the_system(connect: Callable[[], Cl
 
 
 @pytest.mark.rule("0-9-1/basic.reject/requeue-01#same-client", "0-9-1/basic.reject/requeue-01#others")
-def test_a_rejected_message_goes_to_somebody_else_by_the_letter(spec: Server) -> None:
+def test_spec_personality_does_not_return_requeued_message_to_channel_that_rejected_it(spec: Server) -> None:
     client = spec.client(channels=2)
     client.declare("q")
     client.consume("q", "picky")
@@ -224,7 +230,9 @@ def test_a_rejected_message_goes_to_somebody_else_by_the_letter(spec: Server) ->
 
 
 @pytest.mark.rule("0-9-1/basic.reject/requeue-01#same-client")
-def test_a_transacted_reject_goes_to_somebody_else_as_well(spec: Server) -> None:
+def test_spec_personality_does_not_return_message_requeued_in_transaction_to_same_channel(
+    spec: Server,
+) -> None:
     client = spec.client()
     client.declare("q")
     client.fill("q", b"m")
@@ -239,7 +247,7 @@ def test_a_transacted_reject_goes_to_somebody_else_as_well(spec: Server) -> None
 
 @pytest.mark.deviates("0-9-1/basic.reject/requeue-01#others")
 @pytest.mark.deviates("0-9-1/basic.reject/requeue-01#same-client")
-def test_a_rejected_message_may_come_back_at_once_in_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_may_redeliver_requeued_message_to_the_same_consumer(rabbitmq: Server) -> None:
     one, other = rabbitmq.client(), rabbitmq.client()
     one.declare("q")
     one.qos(1)
@@ -254,7 +262,7 @@ def test_a_rejected_message_may_come_back_at_once_in_rabbitmq(rabbitmq: Server) 
 
 
 @pytest.mark.rule("0-9-1/basic.reject/requeue-true")
-def test_a_requeued_message_is_marked_redelivered(client: Client) -> None:
+def test_message_rejected_with_requeue_is_delivered_with_redelivered_set(client: Client) -> None:
     take(filled(client, b"m"), "q", 1)
     client.reject(1, requeue=True)
     client.open_channel(2)
@@ -264,14 +272,16 @@ def test_a_requeued_message_is_marked_redelivered(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic.reject/requeue-false#discarded")
-def test_a_message_rejected_for_good_is_discarded(client: Client) -> None:
+def test_message_rejected_without_requeue_is_discarded(client: Client) -> None:
     take(filled(client, b"m"), "q", 1)
     client.reject(1)
     assert returned(client) == []
 
 
 @pytest.mark.rule("0-9-1/basic.reject/requeue-false#dead-lettered")
-def test_a_message_rejected_for_good_is_dead_lettered_where_the_queue_says_so(server: Server) -> None:
+def test_message_rejected_without_requeue_is_dead_lettered_to_the_exchange_of_the_queue(
+    server: Server,
+) -> None:
     client = server.client()
     client.declare("dead")
     server.vhost.queues.declare(
@@ -286,7 +296,9 @@ def test_a_message_rejected_for_good_is_dead_lettered_where_the_queue_says_so(se
 @pytest.mark.rule("0-9-1/basic.reject/unknown-tag")
 @pytest.mark.parametrize("requeue", [False, True])
 @pytest.mark.parametrize("tag", [0, 99])
-def test_rejecting_an_unknown_tag_is_refused(client: Client, tag: int, requeue: bool) -> None:
+def test_reject_of_unknown_delivery_tag_closes_the_channel_with_406(
+    client: Client, tag: int, requeue: bool
+) -> None:
     take(filled(client, b"m"), "q", 1)
     client.reject(tag, requeue=requeue)
     close = client.expect_channel_close(406)
@@ -295,7 +307,7 @@ def test_rejecting_an_unknown_tag_is_refused(client: Client, tag: int, requeue: 
 
 
 @pytest.mark.rule("0-9-1/basic.reject/requeue-position")
-def test_a_requeued_message_returns_to_its_old_place(client: Client) -> None:
+def test_message_rejected_with_requeue_returns_to_the_head_of_the_queue(client: Client) -> None:
     take(filled(client, b"1", b"2", b"3"), "q", 1)
     client.reject(1, requeue=True)
     client.open_channel(2)
@@ -313,21 +325,23 @@ def test_a_requeued_message_returns_to_its_old_place(client: Client) -> None:
         (0, True, []),
     ],
 )
-def test_nack_discards_one_or_many(client: Client, tag: int, multiple: bool, left: list[bytes]) -> None:
+def test_nack_without_requeue_discards_one_message_or_all_up_to_the_tag(
+    client: Client, tag: int, multiple: bool, left: list[bytes]
+) -> None:
     take(filled(client, b"1", b"2", b"3"), "q", 3)
     client.nack(tag, multiple=multiple, requeue=False)
     client.expect_nothing()
     assert returned(client) == left
 
 
-def test_nack_zero_multiple_is_no_error_where_nothing_is_outstanding(client: Client) -> None:
+def test_nack_of_tag_zero_with_multiple_is_accepted_without_unacknowledged_messages(client: Client) -> None:
     client.nack(0, multiple=True)
     client.expect_nothing()
     client.declare("q")
 
 
 @pytest.mark.parametrize("multiple", [False, True], ids=["single", "multiple"])
-def test_nack_of_an_unknown_tag_is_refused(client: Client, multiple: bool) -> None:
+def test_nack_of_unknown_delivery_tag_closes_the_channel_with_406(client: Client, multiple: bool) -> None:
     take(filled(client, b"1"), "q", 1)
     client.nack(7, multiple=multiple)
     close = client.expect_channel_close(406)
@@ -352,7 +366,7 @@ def marked(client: Client, queue: str = "q", channel: int = 1) -> list[str]:
         ([(3, False), (1, False), (2, False)], ["1r", "2r", "3r", "4", "5"]),
     ],
 )
-def test_requeued_messages_return_to_their_old_places(
+def test_messages_requeued_by_nack_return_to_their_original_positions(
     rabbitmq: Server, settle: list[tuple[int, bool]], expected: list[str]
 ) -> None:
     client = rabbitmq.client()
@@ -362,7 +376,7 @@ def test_requeued_messages_return_to_their_old_places(
     assert marked(client) == expected
 
 
-def test_requeued_messages_return_before_what_was_published_meanwhile(rabbitmq: Server) -> None:
+def test_requeued_messages_precede_messages_published_later(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     take(filled(client, b"1", b"2", b"3"), "q", 3)
     client.nack(2)
@@ -372,7 +386,9 @@ def test_requeued_messages_return_before_what_was_published_meanwhile(rabbitmq: 
 
 
 @pytest.mark.parametrize("how", ["channel", "connection", "recover"])
-def test_whatever_returns_a_message_returns_it_to_its_old_place(rabbitmq: Server, how: str) -> None:
+def test_close_disconnect_and_recover_requeue_messages_at_their_original_positions(
+    rabbitmq: Server, how: str
+) -> None:
     holder, other = rabbitmq.client(channels=2), rabbitmq.client()
     take(filled(holder, b"1", b"2", b"3", b"4", b"5"), "q", 3)
     if how == "channel":
@@ -384,7 +400,7 @@ def test_whatever_returns_a_message_returns_it_to_its_old_place(rabbitmq: Server
     assert marked(other) == ["1r", "2r", "3r", "4", "5"]
 
 
-def test_a_requeued_message_keeps_its_place_within_its_priority(rabbitmq: Server) -> None:
+def test_requeued_messages_keep_their_positions_within_their_priority(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q", arguments={"x-max-priority": 5})
     client.publish(b"low", routing_key="q", priority=1)
@@ -397,7 +413,7 @@ def test_a_requeued_message_keeps_its_place_within_its_priority(rabbitmq: Server
     assert marked(client) == ["high 1r", "high 2r", "lowr"]
 
 
-def test_requeued_messages_are_redelivered_in_order(rabbitmq: Server) -> None:
+def test_messages_requeued_by_multiple_nack_are_redelivered_in_order(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     filled(client, b"1", b"2")
     client.consume("q")
@@ -415,7 +431,7 @@ def test_requeued_messages_are_redelivered_in_order(rabbitmq: Server) -> None:
 
 
 @pytest.mark.parametrize("settle", [m.BasicAck, m.BasicReject, m.BasicNack], ids=lambda each: each.NAME)
-def test_messages_of_a_deleted_queue_can_be_settled_once(client: Client, settle: type[m.Method]) -> None:
+def test_delivery_of_deleted_queue_can_be_settled_only_once(client: Client, settle: type[m.Method]) -> None:
     take(filled(client, b"m"), "q", 1)
     client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
     client.send(settle(delivery_tag=1))
@@ -424,7 +440,7 @@ def test_messages_of_a_deleted_queue_can_be_settled_once(client: Client, settle:
     client.expect_channel_close(406)
 
 
-def test_a_message_of_a_deleted_queue_cannot_return_to_one_of_the_same_name(client: Client) -> None:
+def test_requeued_message_of_deleted_queue_does_not_return_to_new_queue_of_same_name(client: Client) -> None:
     take(filled(client, b"m"), "q", 1)
     client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
     client.declare("q")
