@@ -9,12 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fakeamqp.dialects import (
-    Malformation,
-    default_protocol,
-    dialect_named,
-    protocols_with,
-)
+from fakeamqp.dialects import Malformation, default_protocol, dialect_named, protocols_with
 from fakeamqp.errors import near_match
 from fakeamqp.faults.errors import FaultError, check_channel, check_count, check_number
 
@@ -45,11 +40,7 @@ class Action:
     """The protocols that have this action; None for all."""
 
     def check(self, subject: Subject) -> None:
-        """Check that the action fits the methods of a rule.
-
-        Raises:
-            FaultError: it does not.
-        """
+        """Raise `FaultError` unless the action fits the methods of a rule."""
 
     def apply(self, interception: Interception) -> None:
         """Apply the action to the frame groups of an interception."""
@@ -64,11 +55,7 @@ def only(subject: Subject, names: Iterable[str], verb: str) -> None:
 
 
 def one_of(value: Any, known: Iterable[str], name: str) -> Any:
-    """Return `value` if it is one of the known values.
-
-    Raises:
-        FaultError: it is not; the text names the nearest one.
-    """
+    """Return `value` if it is one of the known values, or raise `FaultError` with the nearest one."""
     names = tuple(known)
     if value not in names:
         raise FaultError(f"{name} cannot be {value!r}{near_match(value, names, len(names))}")
@@ -76,11 +63,7 @@ def one_of(value: Any, known: Iterable[str], name: str) -> Any:
 
 
 def reply_text(code: int, text: str | None, name: str | None = None) -> str:
-    """The reply text: `text`, or by default the name of the code and that a test asked for the fault.
-
-    Raises:
-        FaultError: the code does not fit its field, or the text is not a str.
-    """
+    """The reply text: `text`, or by default the name of the code and that a test asked for the fault."""
     if isinstance(code, bool) or not isinstance(code, int) or not 0 <= code <= 0xFFFF:
         raise FaultError(f"a reply code is a number from 0 to 65535, such as 404, not {code!r}")
     if text is not None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects import default_protocol, dialect_named
 from fakeamqp.errors import near_match
-from fakeamqp.faults.errors import FaultError, check_channel, checked
+from fakeamqp.faults.errors import FaultError, UnusedFault, check_channel, checked
 from fakeamqp.faults.executor import FaultExecutor
-from fakeamqp.faults.handle import Handle, Handles
+from fakeamqp.faults.handle import Handle
 from fakeamqp.faults.lasting import Alarm, Flow, Redirection, Starvation
 from fakeamqp.faults.matching import ConnectionSelector, conditions, subject_of
 from fakeamqp.faults.network import Network
@@ -33,10 +33,11 @@ class Faults:
 
     def __init__(self, context: BrokerContext) -> None:
         self._context = context
-        self._handles = Handles()
+        self._handles: list[Handle] = []
+        """Every fault that was made since the last `clear`, oldest first, removed ones included."""
         self._rules_made = 0
         self.network: Network = Network(context, self._handles)
-        self._executor = FaultExecutor(context, self.network.silence_port)
+        self._executor = FaultExecutor(context, self.network)
 
     def on(
         self,
@@ -89,12 +90,14 @@ class Faults:
     @property
     def rules(self) -> tuple[Handle, ...]:
         """The faults in force, oldest first."""
-        return self._handles.in_force
+        return tuple(handle for handle in self._handles if not handle.removed)
 
     def clear(self) -> None:
         """Remove all faults; what they held passes on. New rules draw from the seed's beginning again."""
         with self._context:
-            self._handles.clear()
+            # What passes on meanwhile may meet faults that are still in force, and chaos makes new ones.
+            while self._handles:
+                self._handles.pop().remove()
             self._rules_made = 0
 
     def verify(self) -> None:
@@ -105,11 +108,18 @@ class Faults:
             Exception: a function of the test raised it in a rule, and no call has raised it yet.
         """
         with self._context:
-            self._handles.verify()
+            self.raise_errors()
+            unused = [handle for handle in self._handles if not handle.used]
+            if unused:
+                number = "a fault was" if len(unused) == 1 else f"{len(unused)} faults were"
+                raise UnusedFault(
+                    f"{number} installed and never happened (call .optional() on those that need not happen):"
+                    + "".join(f"\n  - {handle.complaint()}" for handle in unused)
+                )
 
     def after_restart(self) -> None:
         """Put alarms in force again: they outlast a restart. Called inside the engine."""
-        for handle in self._handles.in_force:
+        for handle in self.rules:
             if isinstance(handle, Alarm):
                 handle.resume()
 
@@ -272,9 +282,10 @@ class Faults:
             if not output:
                 spoken = " and ".join(sorted({tapped.protocol for tapped in open_ones}))
                 raise FaultError(f"send() takes bytes or a method of AMQP {spoken}, not {what!r}")
+            shown = self._executor.next_tap.sending
             for tapped, made in output:
                 self._executor.note(tapped.fault_port, f"sent {what!r} because the test asked for it")
-                tapped.fault_port.send(self._executor.shown(tapped, made) if octets is None else made)
+                tapped.fault_port.send(shown(tapped, made) if octets is None else made)
             return len(output)
 
     @checked
@@ -303,7 +314,7 @@ class Faults:
 
         if seed is None:
             seed = self._context.simulation_seed or 0
-        chaos = Chaos(self._executor, self.network, self._handles, seed, profile, intensity, plan)
+        chaos = Chaos(self._executor, self._handles, seed, profile, intensity, plan)
         return chaos.start(self._handles)
 
     @property

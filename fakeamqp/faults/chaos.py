@@ -33,8 +33,6 @@ from fakeamqp.faults.shapers import How
 if TYPE_CHECKING:
     from fakeamqp.faults.executor import FaultExecutor, Interception
     from fakeamqp.faults.frame_group import FrameGroup
-    from fakeamqp.faults.handle import Handles
-    from fakeamqp.faults.network import Network
     from fakeamqp.faults.port import Cancellable, FaultPort
 
 _PUBLISHES = ("basic.publish", "message.transfer")
@@ -64,21 +62,15 @@ _HANDSHAKE = ("connection.start-ok", "connection.open", "channel.open", "session
 
 
 class Drawn(NamedTuple):
-    """A fault that chaos can draw.
-
-    Args:
-        methods: what it can happen to.
-        make: draws its action.
-        direction: the direction of the methods, if it matters.
-        needs: the capability of the protocols in which it happens; empty for all.
-        loses: True if a client may wait for what is lost: chaos resets the connection soon after.
-    """
+    """A fault that chaos can draw: the methods that it can happen to, and what draws its action."""
 
     methods: tuple[str, ...]
     make: Callable[[Random], Action]
     direction: str | None = None
     needs: str = ""
+    """The capability of the protocols in which it happens; empty for all."""
     loses: bool = False
+    """True if a client may wait for what is lost: chaos resets the connection soon after."""
 
     def happens_in(self, protocol: str) -> bool:
         """True if it can happen on connections of a protocol."""
@@ -88,11 +80,7 @@ class Drawn(NamedTuple):
 class Deferred(Action):
     """Acts on the broker once the current dispatch has returned.
 
-    Args:
-        words: what it does.
-        act: acts on the broker because of a frame group. A handle that it returns is removed later.
-        seconds: how long the handle stays in force, or 0.
-        while_open: True if it needs the connection.
+    A handle that `act` returns is removed after so many seconds. `while_open`: it needs the connection.
     """
 
     def __init__(
@@ -172,7 +160,7 @@ def _slow(draw: Random) -> Action:
     seconds = round(draw.uniform(0.001, 0.02), 4)
     return _for_a_while(
         f"delay its bytes by {seconds:g} s",
-        lambda chaos, group: chaos.network.on(group.port.name).latency(seconds),
+        lambda chaos, group: chaos.executor.network.on(group.port.name).latency(seconds),
     )(draw)
 
 
@@ -180,7 +168,7 @@ def _slices(draw: Random) -> Action:
     octets = draw.randrange(1, 64)
     return _for_a_while(
         f"slice its bytes into pieces of {octets}",
-        lambda chaos, group: chaos.network.on(group.port.name).slice(octets),
+        lambda chaos, group: chaos.executor.network.on(group.port.name).slice(octets),
     )(draw)
 
 
@@ -189,7 +177,7 @@ def _alarm(chaos: Chaos, group: FrameGroup) -> object:
 
 
 def _stall(chaos: Chaos, group: FrameGroup) -> object:
-    return chaos.network.on(group.port.name).hang()
+    return chaos.executor.network.on(group.port.name).hang()
 
 
 def _flow(chaos: Chaos, group: FrameGroup) -> object:
@@ -421,8 +409,7 @@ class Chaos(LastingFault):
     def __init__(
         self,
         executor: FaultExecutor,
-        network: Network,
-        handles: Handles,
+        handles: list[Handle],
         seed: int | str,
         profile: str | Mapping[str, float],
         intensity: float,
@@ -430,7 +417,6 @@ class Chaos(LastingFault):
     ) -> None:
         super().__init__(executor.context)
         self.executor = executor
-        self.network = network
         self.handles = handles
         self._seed = seed
         if isinstance(seed, bool) or not isinstance(seed, int | str):
@@ -528,22 +514,21 @@ class Chaos(LastingFault):
         """Remove a fault after so many seconds, or when this handle is removed."""
         fault.optional()
 
-        def end() -> None:
-            self._timed.pop(fault).cancel()
-            self.handles.discard(fault)
-            fault.remove()
-
         label = f"fault: {fault.sentence}, no more"
-        self._timed[fault] = self._context.call_at(self._context.now() + seconds, end, label)
+        due = self._context.now() + seconds
+        self._timed[fault] = self._context.call_at(due, lambda: self._end(fault), label)
+
+    def _end(self, fault: Handle) -> None:
+        self._timed.pop(fault).cancel()
+        if fault in self.handles:
+            self.handles.remove(fault)
+        fault.remove()
 
     def _withdraw(self) -> None:
         for rule in self._rules:
-            rule._removed = True  # So that it does not act on frame groups that it has taken already.
-        timed, self._timed = self._timed, {}
-        for fault, timer in timed.items():
-            timer.cancel()
-            self.handles.discard(fault)
-            fault.remove()
+            rule.removed = True  # So that it does not act on frame groups that it has taken already.
+        for fault in list(self._timed):
+            self._end(fault)
         self.executor.remove(self._counter)
         for rule in self._rules:
             self.executor.remove(rule)
@@ -557,7 +542,7 @@ class ConnectionCounter(BaseRule):
         super().__init__(chaos.executor, subject_of(("connection.start",), "sent"))
         self._chaos = chaos
 
-    def matches(self, group: FrameGroup) -> bool:
+    def matches(self, group: FrameGroup, *, begun: bool = False) -> bool:
         """Count, and never match."""
         if group.name == "connection.start":
             self._chaos.count_connection(group.port)

@@ -139,7 +139,7 @@ class Disconnect(CloseAction):
         if self._how != "silence":
             port.disconnect(reset=self._how == "reset")
         elif not interception.rule.removed:  # A removed rule could not end the silence.
-            interception.executor.silence(port)
+            interception.executor.network.on(port.name).silence().optional()
 
 
 class CrashBroker(CloseAction):

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 class ConnectionFaultState:
-    """The fault state of one connection.
-
-    Args:
-        tapped: the connection.
-        note: notes in the trace what a fault does to a connection.
-        send: sends a frame group that a fault has made.
-    """
+    """The fault state of one connection."""
 
     def __init__(
         self,
@@ -32,8 +26,10 @@ class ConnectionFaultState:
         send: Callable[[ConnectionFaultState, FrameGroup], object],
     ) -> None:
         self.tapped = tapped
-        self._note = note
-        self._send = send
+        self.note = note
+        """Notes in the trace what a fault does to a connection."""
+        self.send = send
+        """Sends a frame group that a fault has made."""
         self.port: FaultPort = tapped.fault_port
         self.protocol: Dialect = dialect_named(tapped.protocol)
         self.prefix_size: int = self.protocol.prefix_size
@@ -64,14 +60,6 @@ class ConnectionFaultState:
         """True if received frames are discarded."""
         self.ended = False
         """True once the connection is gone."""
-
-    def note(self, sentence: str) -> None:
-        """Note in the trace what a fault did."""
-        self._note(self.port, sentence)
-
-    def send(self, group: FrameGroup) -> None:
-        """Send a frame group that a fault has made."""
-        self._send(self, group)
 
     @property
     def busy(self) -> bool:

@@ -33,31 +33,19 @@ class UnusedFault(FakeAMQPError):
 
 
 def check_channel(number: object) -> None:
-    """Check a channel number.
-
-    Raises:
-        FaultError: a frame cannot have this channel.
-    """
+    """Raise `FaultError` unless a frame can have this channel."""
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 0xFFFF:
         raise FaultError(f"a channel is a number from 0 to 65535, not {number!r}")
 
 
 def check_count(said: str, n: object, least: int = 1) -> None:
-    """Check the whole number that a method takes. `said` begins the sentence, such as "times takes".
-
-    Raises:
-        FaultError: it is none, or below `least`.
-    """
+    """Raise `FaultError` unless `n` is a whole number from `least` on. `said` begins the sentence."""
     if isinstance(n, bool) or not isinstance(n, int) or n < least:
         raise FaultError(f"{said} a whole number from {least} on, not {n!r}")
 
 
 def check_number(said: str, n: object, *, above: bool = False) -> None:
-    """Check a finite number from 0 on, or (`above`) above it. `said` begins the sentence.
-
-    Raises:
-        FaultError: it is none.
-    """
+    """Raise `FaultError` unless `n` is a finite number from 0 on, or (`above`) above it."""
     number = isinstance(n, int | float) and not isinstance(n, bool) and isfinite(n)
     if not number or n < 0 or (above and n == 0):  # type: ignore[operator]
         raise FaultError(f"{said} {'above 0' if above else 'from 0 on'}, not {n!r}")

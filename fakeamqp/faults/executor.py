@@ -18,6 +18,7 @@ from fakeamqp.faults.port import NullTap
 if TYPE_CHECKING:
     from fakeamqp.dialects import Direction
     from fakeamqp.faults.frame_group import FrameGroup
+    from fakeamqp.faults.network import Network
     from fakeamqp.faults.port import BrokerContext, Cancellable, FaultPort, NextTap, TappedConnection
     from fakeamqp.faults.rule import BaseRule
 
@@ -33,18 +34,13 @@ _MOST_IGNORED = 10_000
 
 
 class FaultExecutor:
-    """Carries out the rules of one broker. It is the broker's tap while there is something to do.
-
-    Args:
-        context: the broker.
-        silence: silences the connection of a fault port.
-    """
+    """Carries out the rules of one broker. It is the broker's tap while there is something to do."""
 
     intercepts = True
 
-    def __init__(self, context: BrokerContext, silence: Callable[[FaultPort], object]) -> None:
+    def __init__(self, context: BrokerContext, network: Network) -> None:
         self.context = context
-        self.silence = silence
+        self.network = network
         self.rules: list[BaseRule] = []
         self.waiting: dict[Interception, None] = {}
         """The frame groups that are delayed or held, oldest first."""
@@ -61,8 +57,8 @@ class FaultExecutor:
         """True if a rule acts before the body has arrived."""
         self.confirms_singly: bool = False
         """True while publishes have to be confirmed one by one. The broker reads it."""
-        self._next: NextTap = context.next_tap() or NullTap()
-        self._subscription_listeners: list[Callable[[str, str, str], object]] = []
+        self.next_tap: NextTap = context.next_tap() or NullTap()
+        self.subscription_listeners: list[Callable[[str, str, str], object]] = []
         self._installed = False
         self._processing: ConnectionFaultState | None = None
         """The connection whose input is being processed: it flushes its confirms by itself afterwards."""
@@ -113,13 +109,8 @@ class FaultExecutor:
 
     def listen(self, subscribed: Callable[[str, str, str], object]) -> None:
         """Tell a fault of new subscriptions: the queue, the name of the subscription and its connection."""
-        self._subscription_listeners.append(subscribed)
+        self.subscription_listeners.append(subscribed)
         self._install()
-
-    def stop_listening(self, subscribed: Callable[[str, str, str], object]) -> None:
-        """End `listen`."""
-        if subscribed in self._subscription_listeners:
-            self._subscription_listeners.remove(subscribed)
 
     def _install(self) -> None:
         if not self._installed:
@@ -128,7 +119,7 @@ class FaultExecutor:
 
     def settle(self) -> None:
         """Uninstall the tap if there are no rules and nothing is kept."""
-        kept = self.rules or self.waiting or self._deferred or self._subscription_listeners
+        kept = self.rules or self.waiting or self._deferred or self.subscription_listeners
         if kept or not self._installed:
             return
         if not any(state.busy for state in self._states.values()):
@@ -144,7 +135,7 @@ class FaultExecutor:
 
     def received(self, connection: TappedConnection, frame_type: int, channel: int, payload: bytes) -> bool:
         """Take a received frame; returns whether faults keep it. See `model.tap.Tap`."""
-        self._next.received(connection, frame_type, channel, payload)
+        self.next_tap.received(connection, frame_type, channel, payload)
         state = self._states.get(connection) or self._state_of(connection)
         kept = state.gathering or state.backlog or state.incomplete or state.deaf
         if not kept and payload[: state.prefix_size] not in state.watched_prefixes["received"]:
@@ -168,7 +159,7 @@ class FaultExecutor:
             watches and state.protocol.has_watched_method(octets, state.watched_prefixes["sent"])
         ):
             octets = self._filter(state, octets)
-        return self._next.sending(connection, octets) if octets else octets
+        return self.next_tap.sending(connection, octets) if octets else octets
 
     def event(self, event: str, connection: Any, message: Any, *values: Any) -> None:
         """Take an event of the model: remember the queue of a get, and tell of new subscriptions.
@@ -179,15 +170,15 @@ class FaultExecutor:
             queue, consumer, channel, tag = values[:4]
             if consumer is None:
                 self._last_get = (connection, channel, tag, queue)
-        self._next.event(event, connection, message, *values)
-        if event == "consumer added" and self._subscription_listeners:
+        self.next_tap.event(event, connection, message, *values)
+        if event == "consumer added" and self.subscription_listeners:
             queue, consumer, name = values[:3]
-            for subscribed in list(self._subscription_listeners):
+            for subscribed in list(self.subscription_listeners):
                 subscribed(queue, consumer, name)
 
     def connection(self, connection: str, event: str, detail: str = "") -> None:
         """Take a connection event. See `model.tap.Tap`."""
-        self._next.connection(connection, event, detail)
+        self.next_tap.connection(connection, event, detail)
         named = [tapped for tapped in self._states if tapped.name == connection]
         if event == "opened":
             for tapped in named:
@@ -203,21 +194,15 @@ class FaultExecutor:
             self.settle()
 
     def _state_of(self, tapped: TappedConnection) -> ConnectionFaultState:
-        found = self._states.get(tapped)
-        if found is None:
-            found = ConnectionFaultState(tapped, self.note, self.send)
-            found.watch(self._names)
-            if self._installed and found.port.open:
-                self._states[tapped] = found
-        return found
+        made = ConnectionFaultState(tapped, self.note, self.send)
+        made.watch(self._names)
+        if self._installed and made.port.open:
+            self._states[tapped] = made
+        return made
 
     def note(self, port: FaultPort, sentence: str) -> None:
         """Note in the trace what a fault did."""
-        self._next.connection(port.name, "fault", sentence)
-
-    def shown(self, tapped: TappedConnection, octets: bytes) -> bytes:
-        """Show the next tap whole frames that rules do not look at, before they are sent."""
-        return self._next.sending(tapped, octets)
+        self.next_tap.connection(port.name, "fault", sentence)
 
     # --- rules and frame groups -----------------------------------------------------------------------
 
@@ -346,8 +331,14 @@ class FaultExecutor:
 
     def _receive(self, state: ConnectionFaultState, kind: int, channel: int, payload: bytes) -> bool:
         """Handle one frame; returns True if faults keep it, False if the connection is to process it."""
-        if state.backlog and self._append_to_backlog(state, kind, channel, payload):
-            return True
+        if state.backlog:
+            backlog = state.backlog.get(state.protocol.ordering_key(kind, channel, payload))
+            if backlog is not None:
+                backlog.append((kind, payload))
+                state.backlog_size += len(payload)
+                if state.backlog_size > _MOST_BACKLOG:
+                    state.port.pause(True)
+                return True
         group = state.gathering.get(channel)
         if group is None:
             return self._begin(state, kind, channel, payload)
@@ -400,19 +391,6 @@ class FaultExecutor:
             state.gathering[channel] = group
         elif not self._consider(state, group):
             self.pass_on(state, group)
-        return True
-
-    def _append_to_backlog(
-        self, state: ConnectionFaultState, kind: int, channel: int, payload: bytes
-    ) -> bool:
-        """Keep a frame behind a waiting frame group; returns False if there is none."""
-        backlog = state.backlog.get(state.protocol.ordering_key(kind, channel, payload))
-        if backlog is None:
-            return False
-        backlog.append((kind, payload))
-        state.backlog_size += len(payload)
-        if state.backlog_size > _MOST_BACKLOG:
-            state.port.pause(True)
         return True
 
     def empty_backlog(self, state: ConnectionFaultState, group: FrameGroup) -> None:
@@ -470,7 +448,7 @@ class FaultExecutor:
             return
         if state.suppresses(group):
             return
-        group.port.send(self._next.sending(state.tapped, group.encode()))
+        group.port.send(self.next_tap.sending(state.tapped, group.encode()))
         if group.name in state.channel_closers:
             state.channel_closed(group.original_channel)
 
@@ -484,7 +462,7 @@ class FaultExecutor:
                 break
             whole += overhead + len(payload)
         if whole:
-            self._next.sending(state.tapped, octets[:whole])
+            self.next_tap.sending(state.tapped, octets[:whole])
         if whole < len(octets):
             rest = octets[whole:]
             self.note(group.port, f"sent {len(rest)} bytes of a frame: {rest[:32].hex()}")

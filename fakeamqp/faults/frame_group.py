@@ -204,7 +204,6 @@ class FrameGroup:
         return ()
 
     def _destinations(self) -> tuple[str, ...]:
-        """The queues that a publish is routed to."""
         return self.port.destinations(self.channel, self.method, self.properties)
 
     def note_destinations(self) -> None:
@@ -260,7 +259,6 @@ class FrameGroup:
         )
 
     def _own_property(self, name: str) -> tuple[Any, ...]:
-        """The values that its own content has for a property."""
         return (getattr(self.properties, name, ABSENT),)
 
     def _session(self) -> tuple[Any, ...]:
@@ -366,10 +364,7 @@ READERS: dict[str, Callable[[FrameGroup], tuple[Any, ...]]] = {
 def changed_record(record: Any, fields: Iterable[tuple[str, Any]], changes: Mapping[str, Any]) -> Any:
     """A copy of a method with other values; None if it has none of these fields.
 
-    Args:
-        record: the method.
-        fields: its fields; the first item of each is the name.
-        changes: by the name without a trailing underscore: the value, or a function of the old value.
+    `changes` are values, or functions of the old value, by names without a trailing underscore.
     """
     names = {name.rstrip("_"): name for name, _ in fields}
     wanted = {names[name]: value for name, value in changes.items() if name in names}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from fakeamqp.faults.errors import FaultError, FaultNotSeen, UnusedFault
+from fakeamqp.faults.errors import FaultError, FaultNotSeen
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,12 +23,19 @@ class Handle:
     `near_misses` and `_withdraw`, and calls `_count_hit` inside the engine.
     """
 
+    hits: int
+    """How often it has happened."""
+    removed: bool
+    """True once it was removed, or is done."""
+    error: BaseException | None
+    """The first error that a function of the test has raised in it; `wait` and `verify` raise it."""
+
     def __init__(self, context: BrokerContext) -> None:
+        self.hits = 0
+        self.removed = False
+        self.error = None
         self._context = context
-        self._hits = 0
-        self._removed = False
         self._optional = False
-        self._error: BaseException | None = None
         self._error_told = False
 
     @property
@@ -44,27 +51,12 @@ class Handle:
         """Undo the fault; called once, inside the engine."""
 
     def _count_hit(self, count: int = 1) -> None:
-        self._hits += count
-
-    @property
-    def hits(self) -> int:
-        """How often it has happened."""
-        return self._hits
-
-    @property
-    def removed(self) -> bool:
-        """True once it was removed, or is done."""
-        return self._removed
+        self.hits += count
 
     @property
     def used(self) -> bool:
         """True if it has happened, or is optional."""
-        return self._hits > 0 or self._optional
-
-    @property
-    def error(self) -> BaseException | None:
-        """The first error that a function of the test has raised in it; `wait` and `verify` raise it."""
-        return self._error
+        return self.hits > 0 or self._optional
 
     def optional(self) -> Self:
         """Let `verify` pass if it never happens."""
@@ -92,13 +84,13 @@ class Handle:
     def _seen(self, n: int) -> Callable[[], bool]:
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise FaultError(f"wait for at least one hit: wait(1), not wait({n!r})")
-        return lambda: self._hits >= n or self._failed
+        return lambda: self.hits >= n or self._failed
 
     def _check_seen(self, n: int, timeout: float, seen: bool) -> None:
         self.raise_error()
         if not seen:
             with self._context:
-                often = "not at all" if not self._hits else f"only {_times(self._hits)}"
+                often = "not at all" if not self.hits else f"only {_times(self.hits)}"
                 lines = [
                     f"waited {self._context.span(timeout)}, and this happened {often} instead of {_times(n)}:"
                 ]
@@ -109,19 +101,19 @@ class Handle:
         """Raise the error of a function of the test, once."""
         if self._failed:
             self._error_told = True
-            assert self._error is not None
-            raise self._error
+            assert self.error is not None
+            raise self.error
 
     @property
     def _failed(self) -> bool:
         """True if there is an error that was not raised yet."""
-        return self._error is not None and not self._error_told
+        return self.error is not None and not self._error_told
 
     def remove(self) -> None:
         """End the fault; what it held passes on. A second call has no effect."""
         with self._context:
-            if not self._removed:
-                self._removed = True
+            if not self.removed:
+                self.removed = True
                 self._withdraw()
 
     def complaint(self) -> str:
@@ -146,45 +138,8 @@ class Handle:
         return self.sentence
 
     def __repr__(self) -> str:
-        state = "removed" if self._removed else "in force"
-        return f"<{type(self).__name__}: {self.sentence}; {state}, hits={self._hits}>"
-
-
-class Handles(list[Handle]):
-    """Every fault of one broker made since the last `clear`, oldest first, removed ones included."""
-
-    @property
-    def in_force(self) -> tuple[Handle, ...]:
-        """The handles that are not removed."""
-        return tuple(handle for handle in self if not handle.removed)
-
-    def discard(self, handle: Handle) -> None:
-        """Forget a handle, if it is known."""
-        if handle in self:
-            self.remove(handle)
-
-    def clear(self) -> None:
-        """Remove all faults, the latest first, and forget them."""
-        # What passes on meanwhile may meet faults that are still in force, and chaos makes new ones.
-        while self:
-            self.pop().remove()
-
-    def verify(self) -> None:
-        """Check that every fault has happened, removed or not.
-
-        Raises:
-            UnusedFault: some have not and are not optional.
-            Exception: a function of the test raised it in one of them, and no call has raised it yet.
-        """
-        for handle in self:
-            handle.raise_error()
-        unused = [handle for handle in self if not handle.used]
-        if not unused:
-            return
-        number = "a fault was" if len(unused) == 1 else f"{len(unused)} faults were"
-        lines = [f"{number} installed and never happened (call .optional() on those that need not happen):"]
-        lines += [f"  - {handle.complaint()}" for handle in unused]
-        raise UnusedFault("\n".join(lines))
+        state = "removed" if self.removed else "in force"
+        return f"<{type(self).__name__}: {self.sentence}; {state}, hits={self.hits}>"
 
 
 def _times(n: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.faults.handle import Handle, Handles
+from fakeamqp.faults.handle import Handle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ class LastingFault(Handle):
         """Have it happen; called inside the engine."""
         raise NotImplementedError
 
-    def start(self, handles: Handles) -> Self:
+    def start(self, handles: list[Handle]) -> Self:
         """Begin, as one of the broker's faults."""
         with self._context:
             handles.append(self)
@@ -150,7 +150,7 @@ class Starvation(LastingFault):
         return f"credit of {' '.join(words)} is ignored"
 
     def _withdraw(self) -> None:
-        self._executor.stop_listening(self.subscribed)
+        self._executor.subscription_listeners.remove(self.subscribed)
         for port in self._executor.ports():
             port.starve(self, self._queue, self._destination, False)
         self._executor.settle()
@@ -167,7 +167,7 @@ class Redirection(LastingFault):
     """
 
     def __init__(
-        self, context: BrokerContext, target: str, known_hosts: Iterable[str], others: Handles
+        self, context: BrokerContext, target: str, known_hosts: Iterable[str], others: list[Handle]
     ) -> None:
         super().__init__(context)
         self.target = target
@@ -187,7 +187,7 @@ class Redirection(LastingFault):
         return f"clients that open a connection are redirected to {self.target}"
 
     def _withdraw(self) -> None:
-        others = [each for each in self._others.in_force if isinstance(each, Redirection)]
+        others = [each for each in self._others if isinstance(each, Redirection) and not each.removed]
         if others:  # This one is not in force any more.
             others[-1].begin()
         else:

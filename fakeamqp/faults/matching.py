@@ -25,21 +25,16 @@ _HEARTBEAT_CONTROL = "connection.heartbeat"
 
 
 class Subject(NamedTuple):
-    """The methods that a rule concerns.
-
-    Args:
-        said: the names and patterns as the test wrote them.
-        names: the names of the methods, or "heartbeat".
-        direction: their direction.
-        among: the names of the protocols that have any of them.
-        confirms: True for publisher confirms only.
-    """
+    """The methods that a rule concerns."""
 
     said: tuple[str, ...]
+    """The names and patterns as the test wrote them."""
     names: frozenset[str]
     direction: Direction
     among: frozenset[str]
+    """The names of the protocols that have any of the methods."""
     confirms: bool = False
+    """True for publisher confirms only."""
 
     @property
     def protocols(self) -> tuple[Dialect, ...]:
@@ -81,9 +76,6 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
 
     Without a direction it is the direction of the methods, and "received" for methods that go both ways.
     Without a protocol the methods of all protocols are meant: each has a queue.declare, for example.
-
-    Raises:
-        FaultError: there is no such method, or it never goes in that direction.
     """
     if direction not in (None, "received", "sent"):
         hint = near_match(direction, ("received", "sent"))
@@ -118,7 +110,6 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
 
 
 def _named(pattern: str, known: tuple[str, ...]) -> Iterable[str]:
-    """The names that a name or a pattern stands for."""
     if not isinstance(pattern, str):
         raise FaultError(f"a method's name is a str such as 'basic.publish', not {pattern!r}")
     if pattern in (HEARTBEAT, _HEARTBEAT_CONTROL):
@@ -157,20 +148,14 @@ def _goes(name: str, direction: str, known: tuple[str, ...]) -> bool:
 
 
 class Condition(NamedTuple):
-    """One condition.
-
-    Args:
-        name: the field that it compares.
-        wanted: the wanted value, as the test wrote it.
-        fits: returns whether a value fits.
-        early: True if the method alone decides, without its content, and always in the same way. A function
-            of the test is not called early, because it may count its calls.
-    """
+    """One condition: the value that the test wants a field to have."""
 
     name: str
     wanted: Any
     fits: Callable[[Any], bool]
     early: bool
+    """True if the method alone decides, without its content, and always in the same way. A function of the
+    test is not called early, because it may count its calls."""
 
     def holds(self, group: FrameGroup) -> bool:
         """True if a frame group fits."""
@@ -196,16 +181,7 @@ class Condition(NamedTuple):
 
 
 class ConnectionSelector:
-    """Selects connections by one of their names.
-
-    Args:
-        said: a connection's name, its short name in the trace, the name the client gave itself, or one of
-            `Broker.connections`.
-        alias: returns the short name of a connection.
-
-    Raises:
-        FaultError: `said` cannot name a connection.
-    """
+    """Selects connections by their name, their short name in the trace, or the client's name for itself."""
 
     def __init__(self, said: Any, alias: Callable[[str], str | None]) -> None:
         self.said: str | Any = said if isinstance(said, str) else getattr(said, "name", said)
@@ -226,12 +202,7 @@ class ConnectionSelector:
 def conditions(
     subject: Subject, wanted: Mapping[str, Any], exchange_types: frozenset[str]
 ) -> list[Condition]:
-    """The conditions for keyword arguments; None is no condition.
-
-    Raises:
-        FaultError: the methods have no such field, there is no such exchange type, or a value can never be
-            equal to the field.
-    """
+    """The conditions for keyword arguments; None is no condition."""
     made = []
     for name, value in wanted.items():
         if value is None:

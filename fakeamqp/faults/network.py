@@ -21,7 +21,6 @@ from fakeamqp.faults.shapers import Bandwidth, Cut, Latency, SliceShaper
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection
     from fakeamqp.dialects import Direction
-    from fakeamqp.faults.handle import Handles
     from fakeamqp.faults.port import BrokerContext
     from fakeamqp.faults.shapers import Shaper
 
@@ -48,7 +47,7 @@ class Network:
     Every method raises `FaultError` for an argument that is misspelled, or a number that makes no sense.
     """
 
-    def __init__(self, context: BrokerContext, handles: Handles) -> None:
+    def __init__(self, context: BrokerContext, handles: list[Handle]) -> None:
         self._registry = ProxyRegistry(context, handles)
         self._target: str | None = None
 
@@ -84,9 +83,10 @@ class Network:
         check_number("latency() takes jitter as a number", jitter)
         _check_word("direction", direction, _DIRECTIONS)
         about = f", give or take {jitter:g} s" if jitter else ""
+        seed = self._registry.context.seed
         return self._install(
             f"bytes {_DIRECTIONS[direction]} {self._clients} take {seconds:g} s{about}",
-            lambda proxy, towards: Latency(seconds, jitter, self._random(proxy, towards)),
+            lambda proxy, towards: Latency(seconds, jitter, Random(f"{seed}/{proxy.number}/{towards}")),
             direction,
         )
 
@@ -255,14 +255,6 @@ class Network:
             for fault in reversed(self.faults):
                 fault.remove()
 
-    def silence_port(self, port: Any) -> NetworkFault:
-        """`silence` for the connection of a fault port; the fault is optional."""
-        return self.on(port.name).silence().optional()
-
-    def _random(self, proxy: NetworkProxy, direction: str) -> Random:
-        """A random source for one direction of one proxy, the same in every run."""
-        return Random(f"{self._registry.context.seed}/{proxy.number}/{direction}")
-
     @property
     def _clients(self) -> str:
         return "all clients" if self._target is None else f"connection {self._target!r}"
@@ -356,8 +348,11 @@ class NetworkFault(Handle):
 
     def near_misses(self) -> Iterator[str]:
         """The connections, and how far each has come."""
+        alias = self._registry.context.alias
         for proxy in self._registry.proxies:
-            called = self._registry.describe(proxy)
+            names = [alias(proxy.name), None if proxy.port is None else proxy.port.client_name]
+            known = " or ".join(repr(name) for name in names if name)
+            called = f"connection {proxy.name!r}" + (f" ({known})" if known else "")
             if not self._is_meant(proxy):
                 yield f"{called} is another connection"
             elif self._counted:
@@ -396,7 +391,7 @@ class NetworkFault(Handle):
 class ProxyRegistry:
     """Puts a proxy around every connection while a toxic is in force."""
 
-    def __init__(self, context: BrokerContext, handles: Handles) -> None:
+    def __init__(self, context: BrokerContext, handles: list[Handle]) -> None:
         self.context = context
         self.faults: list[NetworkFault] = []
         self.proxies: tuple[NetworkProxy, ...] = ()
@@ -411,7 +406,11 @@ class ProxyRegistry:
             self._handles.append(fault)
             if fault.refuses_port:
                 self.context.refuse(True)
-            self._wrap_all()
+            if not self._wrapping:
+                self._wrapping = True
+                self.context.wrap_connections(self._wrap)
+            for proxy in self.proxies:
+                self.passed_on(proxy)
             if fault.newcomers_only:
                 fault.spared = self._made
             self.faults.append(fault)
@@ -424,17 +423,6 @@ class ProxyRegistry:
         if fault.refuses_port and not any(each.refuses_port for each in self.faults):
             self.context.refuse(False)
         self._refresh()
-        self._unwrap_idle()
-
-    def _wrap_all(self) -> None:
-        if not self._wrapping:
-            self._wrapping = True
-            self.context.wrap_connections(self._wrap)
-        for proxy in self.proxies:
-            self.passed_on(proxy)
-
-    def _unwrap_idle(self) -> None:
-        """Remove the proxies if no fault is in force."""
         if self._wrapping and not self.faults:
             self._wrapping = False
             self.context.wrap_connections(None)
@@ -477,9 +465,3 @@ class ProxyRegistry:
         notes, proxy.notes = proxy.notes, []
         for sentence in notes:
             self.context.note(proxy.name, "fault", sentence)
-
-    def describe(self, proxy: NetworkProxy) -> str:
-        """A connection by all its names."""
-        names = [self.context.alias(proxy.name), None if proxy.port is None else proxy.port.client_name]
-        known = " or ".join(repr(name) for name in names if name)
-        return f"connection {proxy.name!r}" + (f" ({known})" if known else "")

@@ -33,20 +33,14 @@ _MOST_HELD = 1024 * 1024
 
 
 class NetworkProxy:
-    """A connection with a simulated network around it. See `fakeamqp.connection.Connection`.
-
-    Args:
-        inner: the connection.
-        notify: has the runtime look at the proxy when the turn ends.
-        registry: the clock, and the toxics in force.
-        number: counts the proxies of a broker; it seeds random draws.
-    """
+    """A connection with a simulated network around it. See `fakeamqp.connection.Connection`."""
 
     def __init__(
         self, inner: Connection, notify: Callable[[], object], registry: ProxyRegistry, number: int
     ) -> None:
         self.inner: Connection = inner
         self.number = number
+        """Counts the proxies of a broker; it seeds random draws."""
         self.port: FaultPort | None = None
         """Once the protocol of the connection is known."""
         self.notes: list[str] = []
@@ -170,8 +164,7 @@ class NetworkProxy:
     def notified(self, connection: Connection | None = None) -> None:
         """The connection may have output: its delay begins now, not when the turn ends.
 
-        Args:
-            connection: what has output; it takes the place of the connection that read the protocol header.
+        `connection` takes the place of the connection that read the protocol header.
         """
         if connection is not None:
             self.inner = connection
@@ -248,11 +241,8 @@ class NetworkProxy:
     def end(self, how: Literal["fin", "reset"], *, after_output: bool = False) -> None:
         """End the connection for both sides; bytes in the proxy are lost.
 
-        The connection inside learns of it when the turn ends, because it may be inside a call now.
-
-        Args:
-            how: with FIN or with a reset.
-            after_output: bytes that `pending` has returned are sent first, also before a reset.
+        The connection inside learns of it when the turn ends, because it may be inside a call now. With
+        `after_output`, bytes that `pending` has returned are sent first, also before a reset.
         """
         if self.over:
             return

@@ -27,16 +27,10 @@ _MOST_MISSES = 50
 
 
 class BaseRule(Handle):
-    """A rule: which frame groups it concerns, which of them fire it, and the actions that it has then.
+    """A rule: which frame groups it concerns, which of them fire it, and the actions that it has then."""
 
-    Args:
-        executor: carries out the rule while it is in force.
-        subject: the methods.
-        conditions: what their fields must be.
-        connection: the connections; None for all.
-        part: "header" if it acts before the body.
-        random: draws for its trigger and its actions.
-    """
+    calls: int
+    """How many methods matched, whether or not the rule fired."""
 
     def __init__(
         self,
@@ -50,6 +44,7 @@ class BaseRule(Handle):
         super().__init__(executor.context)
         self.subject = subject
         self.part = part
+        """"header" if it acts before the body."""
         self.actions: list[Action] = []
         self.random: Random = random or Random(0)
         self._protocols = subject.among
@@ -57,8 +52,7 @@ class BaseRule(Handle):
         self._executor = executor
         self._conditions = conditions
         self._connection = connection
-        self._calls = 0
-        """How many frame groups matched."""
+        self.calls = 0
         self._limit: int | None = None
         """The largest number of hits."""
         self._only: int | None = None
@@ -84,13 +78,10 @@ class BaseRule(Handle):
 
         A frame group that no rule may want need not be kept until it is complete.
         """
-        return self._matches(group, begun=True)
+        return self.matches(group, begun=True)
 
-    def matches(self, group: FrameGroup) -> bool:
+    def matches(self, group: FrameGroup, *, begun: bool = False) -> bool:
         """True if a frame group matches. Near misses are remembered for error texts."""
-        return self._matches(group)
-
-    def _matches(self, group: FrameGroup, *, begun: bool = False) -> bool:
         subject = self.subject
         if group.direction != subject.direction or group.name not in subject.names:
             return False
@@ -107,19 +98,16 @@ class BaseRule(Handle):
         if self._conditions and group.method is None:
             return begun and not group.method_complete
         try:
-            return self._conditions_hold(group, begun=begun)
+            for condition in self._conditions:
+                if begun and not (condition.early and group.known_early(condition.name)):
+                    return True
+                if not condition.holds(group):
+                    if len(self._near) < _MOST_MISSES:
+                        self._miss(group, condition.miss(group))
+                    return False
         except BaseException as error:
             self.fail(error, group)
             return False
-
-    def _conditions_hold(self, group: FrameGroup, *, begun: bool) -> bool:
-        for condition in self._conditions:
-            if begun and not (condition.early and group.known_early(condition.name)):
-                return True
-            if not condition.holds(group):
-                if len(self._near) < _MOST_MISSES:
-                    self._miss(group, condition.miss(group))
-                return False
         return True
 
     def _miss(self, group: FrameGroup, why: str) -> None:
@@ -128,20 +116,15 @@ class BaseRule(Handle):
 
     def fires(self, group: FrameGroup) -> bool:
         """Count a matching frame group; returns whether the rule fires."""
-        self._calls += 1
+        self.calls += 1
         fires = (
-            self._calls > self._after
-            and (self._only is None or self._calls == self._only)
-            and (self._limit is None or self._hits < self._limit)
+            self.calls > self._after
+            and (self._only is None or self.calls == self._only)
+            and (self._limit is None or self.hits < self._limit)
             and (self._probability is None or self.random.random() < self._probability)
         )
-        self._hits += fires
+        self.hits += fires
         return fires
-
-    @property
-    def calls(self) -> int:
-        """How many methods matched, whether or not the rule fired."""
-        return self._calls
 
     # --- in force -------------------------------------------------------------------------------------
 
@@ -156,8 +139,8 @@ class BaseRule(Handle):
         self._executor.note(group.port, f"{self} has failed: {error!r}")
         if hasattr(error, "add_note"):  # Since Python 3.11.
             error.add_note(f"raised in a fault rule: {self}\nat: {group}")
-        if self._error is None:
-            self._error = error
+        if self.error is None:
+            self.error = error
 
     def enforce_heartbeats(self, port: FaultPort) -> None:
         """Apply the heartbeat timeout to a connection if this rule drops the client's heartbeats."""
@@ -210,12 +193,12 @@ class BaseRule(Handle):
 
     def near_misses(self) -> Iterable[str]:
         """What passed and almost matched."""
-        if not self._calls:
+        if not self.calls:
             return tuple(self._near)
-        if self._calls == self._hits:
+        if self.calls == self.hits:
             return ()
-        each = " each time" if self._hits else ""
-        return [f"{self._calls} matched, but the rule was not to fire{each}{self._trigger}"]
+        each = " each time" if self.hits else ""
+        return [f"{self.calls} matched, but the rule was not to fire{each}{self._trigger}"]
 
 
 P = ParamSpec("P")

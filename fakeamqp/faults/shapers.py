@@ -67,13 +67,7 @@ class ByteQueue:
 
 
 class Latency:
-    """Delays bytes. They stay in order.
-
-    Args:
-        seconds: the delay.
-        jitter: the largest deviation from it, in seconds; drawn from `random`.
-        random: see `jitter`.
-    """
+    """Delays bytes. They stay in order. `jitter` is the largest deviation from the delay."""
 
     def __init__(self, seconds: float, jitter: float, random: Random) -> None:
         self._seconds = seconds
@@ -111,9 +105,6 @@ class Bandwidth:
     """Throttles octets: of those that arrive together, number n leaves after n / rate seconds.
 
     Bytes leave in steps of 1/20 second, or one by one if the rate is below 20 bytes per second.
-
-    Args:
-        rate: bytes per second.
     """
 
     def __init__(self, rate: float) -> None:
@@ -164,13 +155,8 @@ class Cut:
     """Ends the stream after a number of bytes or frames, counted from now on.
 
     Frames are found by their sizes. If the first bytes cannot begin a frame or a protocol header, they count
-    as the rest of a frame that began earlier; that frame is not counted.
-
-    Args:
-        octets: the number of bytes that still pass, or None.
-        frames: the number of whole frames that still pass, or None.
-        how: how the connection ends then.
-        protocol: what the connection speaks, if known; a protocol header that passes overrides it.
+    as the rest of a frame that began earlier; that frame is not counted. A protocol header that passes
+    overrides `protocol`.
     """
 
     def __init__(self, octets: int | None, frames: int | None, how: How, protocol: str | None = None) -> None:

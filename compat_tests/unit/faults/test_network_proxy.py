@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from compat_tests.matrix import cases
+from fakeamqp.faults import Faults
 from fakeamqp.faults.errors import FaultError, UnusedFault
-from fakeamqp.faults.handle import Handles
 from fakeamqp.faults.network import Network
 from fakeamqp.faults.network_proxy import NetworkProxy
 from fakeamqp.faults.shapers import Bandwidth
@@ -156,7 +156,8 @@ class Context:
         self.refusing = False
         self.wrap: Any = None
         self.plugs: list[tuple[Inner, Transport]] = []
-        self.network = Network(self, Handles())
+        self.faults = Faults(self)
+        self.network = self.faults.network
         self.depth = 0
 
     def __enter__(self) -> Context:
@@ -166,6 +167,9 @@ class Context:
     def __exit__(self, *_: object) -> None:
         self.depth -= 1
         self.flush()
+
+    def next_tap(self) -> None:
+        return None
 
     def call_at(self, due: float, callback: Callable[[], object], label: str) -> Any:
         return self.timers.call_at(due, callback, label)
@@ -945,7 +949,7 @@ def test_verify_reports_unused_network_faults_with_their_near_misses(context: Co
     inner.say(b"x" * 40)
     context.flush()
     with pytest.raises(UnusedFault) as caught:
-        context.network._registry._handles.verify()
+        context.faults.verify()
     assert str(caught.value).splitlines() == [
         "2 faults were installed and never happened (call .optional() on those that need not happen):",
         "  - connection 'billing' is reset",
@@ -956,9 +960,9 @@ def test_verify_reports_unused_network_faults_with_their_near_misses(context: Co
     inner.say(b"x" * 60)
     context.flush()
     with pytest.raises(UnusedFault, match="a fault was"):
-        context.network._registry._handles.verify()
-    context.network._registry._handles.clear()
-    context.network._registry._handles.verify()
+        context.faults.verify()
+    context.faults.clear()
+    context.faults.verify()
 
 
 @pytest.mark.parametrize(

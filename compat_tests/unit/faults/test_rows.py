@@ -16,10 +16,10 @@ def test_every_action_has_one_row() -> None:
         each
         for module in (actions, closing)
         for each in vars(module).values()
-        if inspect.isclass(each) and each.__name__ in module.__all__ and issubclass(each, Action)
+        if inspect.isclass(each) and issubclass(each, Action)
     }
     rows = list(ACTIONS.values())
-    assert len(rows) == len(set(rows)) and set(rows) == classes - {Action}
+    assert len(rows) == len(set(rows)) and set(rows) == classes - {Action, closing.CloseAction}
 
 
 def test_the_form_has_the_arguments_and_the_help_of_the_method_of_rule() -> None:

@@ -241,7 +241,7 @@ class MethodGroup091(FrameGroup):
                 m.BasicNack(delivery_tag=self.method.delivery_tag, multiple=self.method.multiple)
             )
         if self.name != PUBLISH or self.tag is None:  # Other publishes are of 0-9.
-            state.note("no confirms on this channel: the message is lost without an answer")
+            state.note(self.port, "no confirms on this channel: the message is lost without an answer")
         elif not self.is_duplicate:
             self.port.nack(self.channel, None)
         return None
@@ -252,6 +252,6 @@ class MethodGroup091(FrameGroup):
         frames = [(FRAME_METHOD, method.encode()), *self.frames[1:]]
         answer = type(self)(self.protocol, self.port, "sent", self.channel, frames)
         answer.generation = state.generations.get(self.channel, 0)
-        state.send(answer)
+        state.send(state, answer)
         if not self.is_duplicate and self.tag is not None:
             self.port.returned(self.channel, None)
