@@ -25,7 +25,7 @@ def publish_three(session: Session, queue: str) -> None:
 
 
 @pytest.mark.suite("alternate_exchange.AlternateExchangeTests.test_unroutable")
-def test_what_is_unroutable_goes_to_the_alternate_exchange(session: Session, dead: str) -> None:
+def test_unroutable_message_goes_to_the_alternate_exchange(session: Session, dead: str) -> None:
     session.declare_exchange("orders", "direct", alternate_exchange="dead")
     session.declare("paid", exclusive=True, auto_delete=True)
     session.bind("paid", "orders", "paid")
@@ -104,7 +104,9 @@ def test_an_exchange_cannot_be_given_an_alternate_that_it_does_not_have(
 
 
 @pytest.mark.suite("alternate_exchange.AlternateExchangeTests.test_del_alternate_to_exchange")
-def test_declaring_an_exchange_without_its_alternate_changes_nothing(session: Session, dead: str) -> None:
+def test_redeclare_without_alternate_exchange_keeps_the_alternate_exchange(
+    session: Session, dead: str
+) -> None:
     session.declare_exchange("orders", "fanout", alternate_exchange="dead")
     session.declare_exchange("orders", "fanout")
     session.publish(b"for nobody", exchange="orders")
@@ -115,7 +117,7 @@ def test_declaring_an_exchange_without_its_alternate_changes_nothing(session: Se
 
 @pytest.mark.parametrize("exclusive", [True, False], ids=["exclusive", "shared"])
 @pytest.mark.suite("alternate_exchange.AlternateExchangeTests.test_queue_autodelete")
-def test_an_auto_deleted_queue_passes_on_what_it_has_and_what_was_held_of_it(
+def test_auto_deleted_queue_sends_ready_and_acquired_messages_to_its_alternate_exchange(
     connection: Connection, session: Session, dead: str, exclusive: bool
 ) -> None:
     other = connection.session(b"other")
@@ -153,7 +155,7 @@ def test_where_the_alternate_exchange_knows_no_queue_its_own_alternate_is_next(
 
 
 @pytest.mark.suite("alternate_exchange.AlternateExchangeTests.test_reject_no_match")
-def test_what_is_rejected_takes_the_same_two_steps(session: Session, dead: str) -> None:
+def test_rejected_messages_go_through_two_alternate_exchanges(session: Session, dead: str) -> None:
     session.declare_exchange("between", "direct", alternate_exchange="dead")
     session.declare("q", alternate_exchange="between", auto_delete=True)
     publish_three(session, "q")

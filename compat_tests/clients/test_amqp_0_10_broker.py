@@ -21,7 +21,7 @@ from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 
 @pytest.mark.suite("broker.BrokerTests.test_ack_and_no_ack")
-def test_what_need_not_be_accepted_is_gone_and_what_must_be_stays_until_it_is(
+def test_unaccepted_message_is_requeued_only_in_accept_mode_explicit(
     connection: Connection, session: Session
 ) -> None:
     for queue, mode in (("none", AcceptMode.NONE), ("explicit", AcceptMode.EXPLICIT)):
@@ -38,7 +38,7 @@ def test_what_need_not_be_accepted_is_gone_and_what_must_be_stays_until_it_is(
 
 
 @pytest.mark.suite("broker.BrokerTests.test_simple_delivery_immediate")
-def test_a_message_goes_to_who_waits_for_it(session: Session) -> None:
+def test_message_is_delivered_to_an_existing_subscription(session: Session) -> None:
     session.declare("q", exclusive=True, auto_delete=True)
     session.bind("q", "amq.fanout")
     inbox(session, "q")
@@ -47,7 +47,7 @@ def test_a_message_goes_to_who_waits_for_it(session: Session) -> None:
 
 
 @pytest.mark.suite("broker.BrokerTests.test_simple_delivery_queued")
-def test_a_message_waits_for_who_comes_later(session: Session) -> None:
+def test_message_is_queued_until_a_later_subscription(session: Session) -> None:
     session.declare("q", exclusive=True, auto_delete=True)
     session.bind("q", "amq.fanout")
     session.publish(b"later", exchange="amq.fanout")
@@ -85,7 +85,7 @@ def told(nothing_is_left: None) -> Iterator[tuple[Broker, Session]]:
         assert broker.failures == ()
 
 
-def test_publishers_are_told_what_became_of_their_messages(told: tuple[Broker, Session]) -> None:
+def test_publisher_gets_accept_or_reject_for_each_of_its_messages(told: tuple[Broker, Session]) -> None:
     _, session = told
     session.declare("q")
     accepted = session.publish(b"accepted", key="q")
@@ -146,7 +146,7 @@ def test_a_message_of_a_deleted_queue_can_be_accepted(session: Session) -> None:
         session.declare("q", passive=True)
 
 
-def test_a_durable_exclusive_queue_can_be_deleted_with_what_was_routed_to_it(session: Session) -> None:
+def test_durable_exclusive_queue_with_a_persistent_message_can_be_deleted(session: Session) -> None:
     session.declare("q", exclusive=True, durable=True)
     session.bind("q", "amq.topic", "xyz")
     session.publish(b"kept", exchange="amq.topic", key="xyz", delivery_mode=DeliveryMode.PERSISTENT)

@@ -170,7 +170,9 @@ class World:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_nothing_is_lost_and_nothing_comes_twice(broker: Broker, seed: int) -> None:
+def test_no_message_is_lost_or_duplicated_when_the_network_breaks_at_random(
+    broker: Broker, seed: int
+) -> None:
     world = World(broker, seed)
     world.run()
     world.check()

@@ -87,7 +87,7 @@ def test_a_program_that_ends_says_so() -> None:
         process.wait()
 
 
-def test_neither_side_waits_for_the_other_for_ever(broker: Broker) -> None:
+def test_publishing_and_consuming_20_megabytes_at_once_does_not_deadlock(broker: Broker) -> None:
     """What is sent comes back while more is sent, and is far more than the sockets hold."""
     with connect(broker) as connection:
         session = connection.session(b"session")
@@ -103,7 +103,7 @@ def test_neither_side_waits_for_the_other_for_ever(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "CRAM-MD5", "ANONYMOUS"])
-def test_each_mechanism_that_is_offered_lets_us_in(broker: Broker, mechanism: str) -> None:
+def test_login_succeeds_with_each_offered_sasl_mechanism(broker: Broker, mechanism: str) -> None:
     with connect(broker, mechanism=mechanism) as connection:
         assert mechanism in (connection.start.mechanisms or ())
         works(connection)
@@ -156,7 +156,7 @@ def test_a_client_of_another_protocol_is_told_so(broker: Broker) -> None:
 # --- while it lasts -----------------------------------------------------------------------------------------
 
 
-def test_a_redirected_client_goes_where_it_is_sent(broker: Broker) -> None:
+def test_redirected_client_can_connect_to_the_named_host_or_insist(broker: Broker) -> None:
     with Broker() as elsewhere:
         with broker.faults.redirect(f"{elsewhere.host}:{elsewhere.port}"):
             with pytest.raises(Redirected) as redirected:
@@ -187,7 +187,7 @@ def test_heartbeats_are_answered_while_the_client_waits(beating: Broker) -> None
         works(connection)
 
 
-def test_a_client_that_says_nothing_is_given_up(beating: Broker) -> None:
+def test_client_without_heartbeats_is_disconnected_after_twice_the_interval(beating: Broker) -> None:
     connection = connect(beating, heartbeat=2)
     beating.clock.advance(4)
     with pytest.raises(ConnectionLost):

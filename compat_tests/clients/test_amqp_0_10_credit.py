@@ -58,7 +58,7 @@ def test_credit_for_so_many_octets(session: Session) -> None:
 
 
 @suite("test_window_flow_messages")
-def test_a_window_of_so_many_messages_moves_on_with_what_is_completed(session: Session) -> None:
+def test_message_window_moves_on_by_each_completed_transfer_once(session: Session) -> None:
     session.subscribe("q", "d", credit=None, octets=None, mode=FlowMode.WINDOW)
     fill(session)
     session.flow("d", 5, UNLIMITED)
@@ -72,7 +72,7 @@ def test_a_window_of_so_many_messages_moves_on_with_what_is_completed(session: S
 
 
 @suite("test_window_flow_bytes")
-def test_a_window_of_so_many_octets_moves_on_with_what_is_completed(session: Session) -> None:
+def test_byte_window_moves_on_by_each_completed_transfer(session: Session) -> None:
     session.subscribe("q", "d", credit=None, octets=None, mode=FlowMode.WINDOW)
     fill(session, [OCTETS] * 10)
     session.flow("d", UNLIMITED, COST * 5)
@@ -84,7 +84,7 @@ def test_a_window_of_so_many_octets_moves_on_with_what_is_completed(session: Ses
 
 
 @suite("test_window_flush_ack_flow")
-def test_a_window_that_was_flushed_can_be_opened_again(session: Session) -> None:
+def test_flow_after_flush_opens_the_window_again(session: Session) -> None:
     session.subscribe("q", "d", mode=FlowMode.WINDOW, accept_mode=AcceptMode.EXPLICIT)
     fill(session, [b"a"])
     message = session.get("d")
@@ -98,7 +98,7 @@ def test_a_window_that_was_flushed_can_be_opened_again(session: Session) -> None
 
 
 @suite("test_window_stop")
-def test_a_window_that_was_stopped_stays_shut_until_it_is_opened(session: Session) -> None:
+def test_stopped_window_stays_closed_until_new_flow(session: Session) -> None:
     session.subscribe("q", "d", credit=5, mode=FlowMode.WINDOW)
     fill(session)
     messages = session.drain("d")
@@ -111,7 +111,7 @@ def test_a_window_that_was_stopped_stays_shut_until_it_is_opened(session: Sessio
 
 
 @suite("test_credit_window_after_messagestop")
-def test_what_is_completed_late_does_not_widen_a_new_window(session: Session) -> None:
+def test_completion_of_transfers_before_stop_does_not_widen_the_new_window(session: Session) -> None:
     fill(session, [*TEN, b"the eleventh"])
     session.subscribe("q", "d", credit=5, mode=FlowMode.WINDOW)
     messages = session.drain("d")

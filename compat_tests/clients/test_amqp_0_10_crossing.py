@@ -204,7 +204,9 @@ async def test_aio_pika_and_0_10_exchange_messages(broker: Broker) -> None:
 # --- confirms and refusals ----------------------------------------------------------------------------------
 
 
-def test_confirms_tell_what_became_of_a_message_for_0_10(session: Session, channel: BlockingChannel) -> None:
+def test_pika_publish_to_a_0_10_queue_is_confirmed_and_unroutable_publish_raises(
+    session: Session, channel: BlockingChannel
+) -> None:
     session.declare("q", exclusive=True, auto_delete=True)
     inbox(session, "q")
     channel.basic_publish("", "q", b"confirmed", mandatory=True)  # Raises unless it is confirmed.
@@ -265,7 +267,9 @@ def test_dead_letters_and_times_to_live(nothing_is_left: None) -> None:
         assert broker.failures == ()
 
 
-def test_what_0_10_rejects_is_a_dead_letter(session: Session, channel: BlockingChannel) -> None:
+def test_message_rejected_over_0_10_is_dead_lettered_with_reason_rejected(
+    session: Session, channel: BlockingChannel
+) -> None:
     channel.exchange_declare("dead", "fanout")
     channel.queue_declare("buried")
     channel.queue_bind("buried", "dead")

@@ -60,7 +60,7 @@ def worker(session: Session) -> Session:
 
 
 @suite("test_simple_commit")
-def test_a_branch_is_committed_in_one_phase(worker: Session, newcomer: Newcomer) -> None:
+def test_branch_commit_in_one_phase_applies_its_work(worker: Session, newcomer: Newcomer) -> None:
     swapped(worker)
     commit(worker, one_phase=True)
     worker.close()
@@ -124,7 +124,7 @@ def test_a_prepared_branch_outlives_the_broker(broker: Broker, crash: bool) -> N
 
 
 @suite("test_forget_xid_on_completion")
-def test_the_xid_of_a_branch_that_is_over_can_be_used_again(worker: Session) -> None:
+def test_xid_can_be_used_again_after_rollback_or_commit(worker: Session) -> None:
     for finish in (roll_back, lambda session: commit(session, one_phase=True)):
         begin(worker)
         end(worker)
@@ -230,13 +230,15 @@ def test_one_does_not_suspend_and_fail(broker: Broker, worker: Session) -> None:
 
 
 @suite("test_end_unknown_xid")
-def test_what_was_not_started_cannot_be_ended(worker: Session) -> None:
+def test_dtx_end_without_start_fails_with_409(worker: Session) -> None:
     with fails(409):
         end(worker)
 
 
 @suite("test_end")
-def test_what_comes_after_the_end_is_no_part_of_the_branch(session: Session, newcomer: Newcomer) -> None:
+def test_publish_and_accept_after_dtx_end_do_not_belong_to_the_branch(
+    session: Session, newcomer: Newcomer
+) -> None:
     session.declare("a")
     other = newcomer()
     other.call(x.DtxSelect())
@@ -257,7 +259,7 @@ def test_what_comes_after_the_end_is_no_part_of_the_branch(session: Session, new
 
 @suite("test_implicit_end")
 @pytest.mark.parametrize("how", ["detached", "failed", "lost"])
-def test_a_branch_whose_session_has_ended_can_only_be_rolled_back(
+def test_branch_of_an_ended_session_can_only_be_rolled_back(
     broker: Broker, session: Session, how: str
 ) -> None:
     session.declare("a")

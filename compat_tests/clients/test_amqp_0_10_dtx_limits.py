@@ -60,7 +60,7 @@ def worker(session: Session) -> Session:
 
 
 @suite("test_invalid_commit_one_phase_true")
-def test_a_prepared_branch_is_not_committed_in_one_phase(worker: Session, newcomer: Newcomer) -> None:
+def test_commit_in_one_phase_of_a_prepared_branch_fails_with_409(worker: Session, newcomer: Newcomer) -> None:
     ready(worker)
     prepare(worker)
     with fails(409):
@@ -85,7 +85,7 @@ def test_a_branch_is_not_committed_in_two_phases_unprepared(worker: Session, new
         pytest.param(x.DtxPrepare(xid=XID), marks=suite("test_invalid_prepare_not_ended"), id="prepare"),
     ],
 )
-def test_a_branch_that_somebody_works_in_is_not_finished(
+def test_commit_rollback_or_prepare_of_a_branch_not_ended_fails_with_409(
     worker: Session, newcomer: Newcomer, command: Command
 ) -> None:
     begin(worker)

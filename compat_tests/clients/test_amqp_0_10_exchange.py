@@ -219,7 +219,7 @@ def test_names_that_begin_with_amq_are_reserved(connection: Connection, type_nam
 
 
 @pytest.mark.suite("exchange.DeclareMethodPassiveFieldNotFoundRuleTests.test")
-def test_a_passive_declaration_finds_out_that_there_is_none(session: Session) -> None:
+def test_passive_declare_of_a_missing_exchange_fails_with_404(session: Session) -> None:
     with fails(404):
         session.call(x.ExchangeDeclare(exchange="humpty", passive=True))
 
@@ -254,14 +254,14 @@ def test_a_standard_exchange_keeps_its_type(connection: Connection, session: Ses
 
 
 @pytest.mark.suite("exchange.MiscellaneousErrorsTests.testDefaultAccessBind")
-def test_nothing_can_be_bound_to_the_default_exchange(session: Session) -> None:
+def test_bind_to_the_default_exchange_fails_with_542(session: Session) -> None:
     session.declare("q", exclusive=True, auto_delete=True)
     with fails(542):
         session.bind("q", "", "another")
 
 
 @pytest.mark.suite("exchange.MiscellaneousErrorsTests.testDefaultAccessUnbind")
-def test_nothing_can_be_unbound_from_the_default_exchange(session: Session) -> None:
+def test_unbind_from_the_default_exchange_fails_with_542(session: Session) -> None:
     session.declare("q", exclusive=True, auto_delete=True)
     with fails(542):
         session.unbind("q", "", "q")

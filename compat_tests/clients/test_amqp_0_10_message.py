@@ -85,7 +85,7 @@ def test_a_cancelled_subscription_gets_no_more(connection: Connection, session: 
 
 
 @suite("test_subscribe_not_acquired")
-def test_two_browsers_see_everything_and_take_nothing(session: Session) -> None:
+def test_two_browsing_subscriptions_get_all_messages_and_remove_no_message(session: Session) -> None:
     fill(session, TEN[:5])
     for destination in ("a", "b"):
         session.subscribe("q", destination, acquire_mode=BROWSING)
@@ -104,7 +104,7 @@ def test_two_browsers_see_everything_and_take_nothing(session: Session) -> None:
         pytest.param(AcceptMode.EXPLICIT, marks=suite("test_acquire"), id="explicit"),
     ],
 )
-def test_what_was_only_seen_can_be_acquired(
+def test_browsed_message_can_be_acquired_and_is_removed(
     connection: Connection, session: Session, mode: AcceptMode
 ) -> None:
     session.declare("shared")
@@ -120,7 +120,7 @@ def test_what_was_only_seen_can_be_acquired(
     assert connection.session(b"other").depth("shared") == 0, "it is gone for good"
 
 
-def test_what_another_has_acquired_cannot_be(session: Session) -> None:
+def test_acquire_skips_a_message_acquired_by_another_subscription(session: Session) -> None:
     fill(session, TEN[:2])
     for destination in ("a", "b"):
         session.subscribe("q", destination, acquire_mode=BROWSING)
@@ -130,7 +130,7 @@ def test_what_another_has_acquired_cannot_be(session: Session) -> None:
 
 
 @suite("test_subscribe_not_acquired_2")
-def test_a_browser_sees_what_is_left_and_its_window_moves_on(session: Session) -> None:
+def test_browsing_window_moves_on_over_the_remaining_messages(session: Session) -> None:
     fill(session)
     session.subscribe("q", "d", credit=5, mode=FlowMode.CREDIT)
     for body in TEN[:5]:
@@ -148,7 +148,7 @@ def test_a_browser_sees_what_is_left_and_its_window_moves_on(session: Session) -
 
 
 @suite("test_subscribe_not_acquired_3")
-def test_a_second_browser_sees_what_the_first_left(session: Session) -> None:
+def test_second_browsing_subscription_gets_messages_not_acquired_by_the_first(session: Session) -> None:
     fill(session)
     session.subscribe("q", "first", credit=10, acquire_mode=BROWSING)
     for number, message in enumerate(session.drain("first")):
@@ -169,7 +169,7 @@ def test_a_second_browser_sees_what_the_first_left(session: Session) -> None:
 
 
 @suite("test_release_unacquired")
-def test_browsers_release_what_they_do_not_hold(session: Session) -> None:
+def test_release_of_an_unacquired_message_leaves_it_once_in_the_queue(session: Session) -> None:
     fill(session, [b"single"])
     for destination in ("a", "b"):
         session.subscribe("q", destination, acquire_mode=BROWSING)
@@ -187,7 +187,7 @@ def test_browsers_release_what_they_do_not_hold(session: Session) -> None:
 
 
 @suite("test_reject")
-def test_what_is_rejected_goes_to_the_alternate_exchange(session: Session) -> None:
+def test_rejected_message_goes_to_the_alternate_exchange_of_its_queue(session: Session) -> None:
     session.declare("source", exclusive=True, auto_delete=True, alternate_exchange="amq.fanout")
     session.bind("q", "amq.fanout")
     inbox(session, "source")
@@ -201,7 +201,7 @@ def test_what_is_rejected_goes_to_the_alternate_exchange(session: Session) -> No
 
 
 @suite("test_release")
-def test_what_is_released_waits_again(session: Session) -> None:
+def test_released_message_is_ready_again_in_its_queue(session: Session) -> None:
     fill(session, [b"release me"])
     session.subscribe("q", "d")
     message = session.get("d")
@@ -212,7 +212,7 @@ def test_what_is_released_waits_again(session: Session) -> None:
 
 
 @suite("test_release_ordering")
-def test_what_is_released_together_comes_again_in_order(session: Session) -> None:
+def test_messages_released_together_are_redelivered_in_order(session: Session) -> None:
     fill(session)
     session.subscribe("q", "d", credit=10)
     messages = session.drain("d")
@@ -223,7 +223,7 @@ def test_what_is_released_together_comes_again_in_order(session: Session) -> Non
 
 
 @suite("test_release_order")
-def test_what_is_released_one_by_one_takes_its_old_place(session: Session) -> None:
+def test_messages_released_separately_keep_their_order(session: Session) -> None:
     fill(session)
     session.subscribe("q", "first", credit=10)
     for number, message in enumerate(session.drain("first")):
@@ -234,7 +234,7 @@ def test_what_is_released_one_by_one_takes_its_old_place(session: Session) -> No
 
 
 @suite("test_ranged_ack")
-def test_what_is_not_accepted_comes_again_when_the_session_ends(
+def test_unaccepted_message_is_redelivered_when_its_session_ends(
     connection: Connection, session: Session
 ) -> None:
     other = connection.session(b"other", timeout=10)
@@ -266,7 +266,7 @@ def test_a_released_message_may_be_marked_as_redelivered(session: Session) -> No
 
 
 @suite("test_empty_body")
-def test_an_empty_body_is_not_the_same_as_none(session: Session) -> None:
+def test_empty_body_and_missing_body_arrive_as_different_values(session: Session) -> None:
     session.subscribe("q", "d")
     fill(session, [b""])
     session.publish(None, key="q")
@@ -311,7 +311,7 @@ def test_a_message_expires_when_its_time_to_live_is_over(timeless: Broker) -> No
         assert session.depth("q") == 0
 
 
-def test_a_message_without_a_header_is_read_as_one_without_properties(session: Session) -> None:
+def test_message_without_a_header_is_delivered_with_its_exchange_as_only_property(session: Session) -> None:
     session.bind("q", "amq.fanout")
     session.call(x.MessageTransfer(destination="amq.fanout"), body=b"body")
     inbox(session, "q")

@@ -32,7 +32,7 @@ def test_a_queue_is_described(session: Session) -> None:
 
 
 @pytest.mark.suite("query.QueryTests.test_queue_query_unknown")
-def test_of_an_unknown_queue_nothing_is_said(session: Session) -> None:
+def test_query_of_an_unknown_queue_returns_an_empty_result(session: Session) -> None:
     found = session.query("no such queue")
     assert not found.queue
     assert found == QueueQueryResult(

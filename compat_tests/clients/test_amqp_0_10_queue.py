@@ -92,7 +92,7 @@ def test_a_passive_declaration_finds_a_queue(session: Session, other: Session) -
 
 
 @pytest.mark.suite("queue.QueueTests.test_declare_passive_queue_not_found")
-def test_a_passive_declaration_finds_out_that_there_is_none(session: Session) -> None:
+def test_passive_declare_of_a_missing_queue_fails_with_404(session: Session) -> None:
     gone(session, "q")
 
 
@@ -164,7 +164,7 @@ def test_an_unbound_queue_gets_no_more(session: Session, how: dict[str, Any]) ->
 
 
 @pytest.mark.suite("queue.QueueTests.test_delete_simple")
-def test_a_queue_is_deleted_with_what_is_in_it(connection: Connection, session: Session) -> None:
+def test_queue_with_messages_can_be_deleted(connection: Connection, session: Session) -> None:
     session.declare("q")
     for body in (b"a", b"b", b"c"):
         session.publish(body, key="q")

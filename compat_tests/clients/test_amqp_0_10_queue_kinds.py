@@ -25,7 +25,9 @@ def channel(broker: Broker) -> Iterator[BlockingChannel]:
         yield connection.channel()
 
 
-def test_a_stream_is_read_from_where_one_likes_and_stays(session: Session, channel: BlockingChannel) -> None:
+def test_stream_is_read_from_a_given_offset_and_keeps_its_messages(
+    session: Session, channel: BlockingChannel
+) -> None:
     channel.queue_declare("s", durable=True, arguments={"x-queue-type": "stream"})
     for body in FIVE[:4]:
         channel.basic_publish("", "s", body)
@@ -63,7 +65,9 @@ def test_a_quorum_queue_gives_a_message_up_that_comes_back_too_often() -> None:
         assert drained(session, "buried") == [b"poison"]
 
 
-def test_of_a_single_active_consumer_there_is_one_at_a_time(broker: Broker, connection: Connection) -> None:
+def test_single_active_consumer_is_replaced_by_the_next_session_when_it_closes(
+    broker: Broker, connection: Connection
+) -> None:
     first = connection.session(b"first")
     first.declare("q", arguments={"x-single-active-consumer": True})
     with connect(broker) as other:

@@ -61,7 +61,9 @@ def q(broker: Broker) -> None:
 
 @pytest.mark.parametrize("how", ["fin", "reset"])
 @pytest.mark.parametrize("frames", [25, 64, 199])
-def test_a_publisher_that_is_cut_off_again_and_again(broker: Broker, q: None, frames: int, how: str) -> None:
+def test_publisher_with_repeated_connection_losses_publishes_each_message_once(
+    broker: Broker, q: None, frames: int, how: str
+) -> None:
     cut = broker.faults.network.cut_after(frames=frames, how=how, direction="received")
     publisher = Session(b"publisher", FOR_EVER)
     attach(broker, publisher)
@@ -92,7 +94,7 @@ def consume(broker: Broker, consumer: Session, count: int) -> list[bytes | None]
 
 @pytest.mark.parametrize("direction", ["sent", "received"])
 @pytest.mark.parametrize("octets", [900, 2345])
-def test_a_subscriber_that_is_cut_off_again_and_again(
+def test_subscriber_with_repeated_connection_losses_gets_each_message_once(
     broker: Broker, q: None, octets: int, direction: str
 ) -> None:
     with connect(broker) as connection:
@@ -182,7 +184,7 @@ def test_so_does_work_in_a_branch(broker: Broker, q: None) -> None:
 
 
 @pytest.mark.parametrize("crash", [False, True], ids=["restart", "crash"])
-def test_a_broker_that_was_restarted_knows_no_sessions(broker: Broker, q: None, crash: bool) -> None:
+def test_session_cannot_be_resumed_after_a_broker_restart(broker: Broker, q: None, crash: bool) -> None:
     session = Session(b"session", FOR_EVER)
     attach(broker, session)
     session.publish(b"before", key="q")
@@ -230,7 +232,7 @@ def test_a_session_goes_on_in_another_program(broker: Broker) -> None:
         again.close()
 
 
-def test_a_channel_has_one_session_and_a_connection_many(broker: Broker, connection: Connection) -> None:
+def test_connection_has_many_sessions_each_on_its_own_channel(broker: Broker, connection: Connection) -> None:
     sessions = [connection.session(f"session {number}".encode()) for number in range(50)]
     assert len({session.channel for session in sessions}) == 50
     for session in sessions:
@@ -288,7 +290,7 @@ def test_and_no_longer(timeless: Broker) -> None:
         assert other.get("d").delivery.redelivered
 
 
-def test_without_a_timeout_it_is_kept_for_ever(timeless: Broker) -> None:
+def test_detached_session_without_timeout_can_be_resumed_after_a_year(timeless: Broker) -> None:
     session = left_behind(timeless, timeout=FOR_EVER)
     timeless.clock.advance(365 * 86400)
     attach(timeless, session)

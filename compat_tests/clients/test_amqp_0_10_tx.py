@@ -92,7 +92,7 @@ def check_and_commit(checker: Session, expected: dict[str, list[bytes]]) -> None
 
 
 @pytest.mark.suite("tx.TxTests.test_commit")
-def test_what_is_committed_is_done(connection: Connection, checker: Session) -> None:
+def test_commit_applies_publishes_and_accepts(connection: Connection, checker: Session) -> None:
     worker = work(connection.session(b"worker")).session
     worker.call(x.TxCommit())
     worker.close()
@@ -100,7 +100,7 @@ def test_what_is_committed_is_done(connection: Connection, checker: Session) -> 
 
 
 @pytest.mark.suite("tx.TxTests.test_auto_rollback")
-def test_what_is_not_committed_at_the_end_of_the_session_is_undone(
+def test_uncommitted_work_is_rolled_back_at_the_end_of_the_session(
     connection: Connection, checker: Session
 ) -> None:
     work(connection.session(b"worker")).session.close()
@@ -108,7 +108,7 @@ def test_what_is_not_committed_at_the_end_of_the_session_is_undone(
 
 
 @pytest.mark.suite("tx.TxTests.test_rollback")
-def test_what_is_rolled_back_is_undone_and_stays_acquired(connection: Connection) -> None:
+def test_rollback_undoes_work_and_leaves_messages_acquired(connection: Connection) -> None:
     worker = work(connection.session(b"worker"))
     session = worker.session
     session.call(x.TxRollback())

@@ -39,7 +39,7 @@ def test_amqplib(what: str, broker: Broker) -> None:
     run(broker, what)
 
 
-def test_access_tickets_that_are_checked() -> None:
+def test_amqplib_round_trip_succeeds_with_checked_access_tickets() -> None:
     """The client asks for a ticket, and shows it by itself from then on."""
     with Broker(seed=1, personality="spec") as broker:
         run(broker, "round_trip")

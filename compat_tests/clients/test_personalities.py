@@ -47,14 +47,14 @@ def connect(broker: Broker) -> pika.BlockingConnection:
 # --- pika --------------------------------------------------------------------------------------------
 
 
-def test_a_transient_queue_that_is_denied_ends_the_connection(denying: Broker) -> None:
+def test_denied_transient_queue_closes_the_connection_with_541(denying: Broker) -> None:
     with connect(denying) as connection, pytest.raises(pika.exceptions.ConnectionClosedByBroker) as caught:
         connection.channel().queue_declare("q")
     assert caught.value.reply_code == 541
     assert caught.value.reply_text == NOT_PERMITTED
 
 
-def test_what_is_not_denied_works(denying: Broker) -> None:
+def test_durable_and_exclusive_queues_work_when_transient_queues_are_denied(denying: Broker) -> None:
     with connect(denying) as connection:
         channel = connection.channel()
         channel.queue_declare("q", durable=True)
@@ -77,7 +77,7 @@ def test_features_can_be_permitted(nothing_is_left: None) -> None:
         connection.channel().queue_declare("q", arguments=arguments)
 
 
-def test_definitions_are_denied_nothing(nothing_is_left: None) -> None:
+def test_definitions_may_contain_a_denied_transient_queue(nothing_is_left: None) -> None:
     queue = {"name": "old", "vhost": "/", "durable": False, "auto_delete": False, "arguments": {}}
     with (
         Broker(
@@ -115,7 +115,7 @@ async def test_remote_procedure_calls_need_an_exclusive_queue_without_transient_
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_kombu_goes_by_the_version_that_is_announced(nothing_is_left: None, name: str) -> None:
+def test_kombu_uses_spec_qos_semantics_except_on_rabbitmq_3_13(nothing_is_left: None, name: str) -> None:
     """On RabbitMQ 3 it has prefetch count for whole channels, which takes the flag the documents do not."""
     with Broker(personality=name) as broker:
         url = f"pyamqp://guest:guest@{broker.host}:{broker.port}//"

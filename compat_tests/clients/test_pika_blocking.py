@@ -69,7 +69,7 @@ def test_get_reject_and_requeue(broker: Broker) -> None:
         broker.queue("orders").wait_for(ready=0, unacked=0)
 
 
-def test_prefetch_limits_what_a_consumer_holds(broker: Broker) -> None:
+def test_prefetch_count_limits_unacked_messages_of_a_consumer(broker: Broker) -> None:
     with connect(broker) as connection:
         channel = connection.channel()
         channel.queue_declare("orders")

@@ -332,8 +332,7 @@ def test_a_channel_is_resumed(remote: Remote, peer: Peer, broker: Broker) -> Non
     again.client.close()
 
 
-def test_what_comes_by_other_classes(peer: Peer, broker: Broker) -> None:
-    """A message is the same for class basic and class message, and for AMQP 0-9-1."""
+def test_messages_are_shared_between_class_basic_and_class_message(peer: Peer, broker: Broker) -> None:
     plain, channel = peer.channel(), peer.reliable()
     published = peer.remote.module("qpid.content").Content(b"first", [], {b"content_type": b"text/plain"})
     plain.basic_publish(routing_key=b"orders", content=published)

@@ -54,7 +54,9 @@ def test_a_lost_delivery(broker: Broker, session: Any) -> None:
     assert (lost.body, lost.state) == (b"two", "unacked")
 
 
-def test_a_delivery_that_is_late_and_one_that_comes_twice(broker: Broker, session: Any) -> None:
+def test_receiver_gets_held_delivery_after_release_and_duplicated_delivery_twice(
+    broker: Broker, session: Any
+) -> None:
     send(session, b"one", b"two", b"three")
     late = broker.faults.on("message.transfer", direction="sent", body=b"one").hold()
     broker.faults.on("message.transfer", direction="sent", body=b"two").duplicate()

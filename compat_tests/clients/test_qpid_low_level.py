@@ -38,7 +38,9 @@ def send(remote: Remote, session: Any, queue: str, body: bytes, **properties: An
     session.message_transfer(message=message(heading, body))
 
 
-def test_from_one_end_to_the_other(remote: Remote, broker: Broker, session: Any) -> None:
+def test_declare_bind_query_publish_subscribe_and_accept_work(
+    remote: Remote, broker: Broker, session: Any
+) -> None:
     session.queue_declare(queue="orders")
     assert session.exchange_query(name="amq.topic").type == "topic"
     session.exchange_bind(queue="orders", exchange="amq.topic", binding_key="orders.#")

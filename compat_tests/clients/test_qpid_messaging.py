@@ -175,7 +175,7 @@ def test_a_transaction(broker: Broker, connection: Any) -> None:
     assert (broker.queue("orders").ready, broker.queue("orders").unacked) == (0, 0)
 
 
-def test_what_is_not_there(session: Any) -> None:
+def test_receiver_of_a_missing_address_raises_not_found_and_session_stays_usable(session: Any) -> None:
     with pytest.raises(RemoteError) as raised:
         session.receiver("nothing")
     assert raised.value.name == "NotFound"
@@ -249,7 +249,7 @@ def test_reconnecting(broker: Broker, messaging: Any) -> None:
     connection.close(timeout=TIMEOUT)
 
 
-def test_a_connection_that_is_cut_while_messages_are_sent(broker: Broker, messaging: Any) -> None:
+def test_sender_reconnects_after_repeated_cuts_and_loses_no_message(broker: Broker, messaging: Any) -> None:
     connection = messaging.Connection.establish(
         f"guest/guest@{broker.host}:{broker.port}",
         reconnect=True,

@@ -29,7 +29,7 @@ def test_suite(test: suite.Test, request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize("tested", suite.FURTHER_TESTS)
-def test_what_else_there_is(tested: str, outcomes: dict[str, suite.Outcome]) -> None:
+def test_qpid_pythons_own_tests_all_pass(tested: str, outcomes: dict[str, suite.Outcome]) -> None:
     found = {name: outcome for name, outcome in outcomes.items() if name.startswith(f"{tested}.")}
     assert {name: outcome for name, outcome in found.items() if outcome.status != "pass"} == {}
     assert len(found) == suite.FURTHER_TESTS[tested]

@@ -92,7 +92,7 @@ def test_a_celery_worker_finds_out_that_its_queue_shares_no_window(broker: Broke
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-4.2", "rabbitmq-4.3"])
-def test_a_wait_for_a_message_that_is_nacked_forever_names_both_counters(name: str) -> None:
+def test_timeout_names_delivery_counters_of_repeatedly_nacked_message_only_in_4_3(name: str) -> None:
     with (
         Broker(personality=name) as broker,
         pika.BlockingConnection(pika.URLParameters(broker.url)) as connection,
@@ -121,7 +121,7 @@ def test_a_wait_for_a_message_that_is_nacked_forever_names_both_counters(name: s
         assert (hint in text.splitlines()) == (name == "rabbitmq-4.3")
 
 
-def test_a_message_that_was_rejected_or_returned_once_gets_no_hint(broker: Broker) -> None:
+def test_timeout_gives_no_redelivery_hint_for_a_message_nacked_only_once(broker: Broker) -> None:
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as client:
         channel = client.channel()
         channel.queue_declare("jobs", durable=True, arguments=QUORUM)

@@ -56,7 +56,7 @@ def test_pika_reads_a_stream_from_anywhere() -> None:
         assert channel.queue_declare("log", passive=True).method.message_count == 5
 
 
-def test_pika_learns_what_a_stream_asks_for(broker: Broker) -> None:
+def test_stream_refuses_consume_without_prefetch_and_basic_get(broker: Broker) -> None:
     with pika.BlockingConnection(pika.ConnectionParameters(broker.host, broker.port)) as connection:
         channel = connection.channel()
         channel.queue_declare("log", durable=True, arguments=STREAM)

@@ -46,7 +46,7 @@ def outcomes(request: pytest.FixtureRequest, definition: Path) -> dict[str, suit
 
 
 @needs(specification.PUBLISHED)
-def test_the_definition_says_what_the_published_one_says(definition: Path) -> None:
+def test_txamqp_definition_equals_the_published_specification(definition: Path) -> None:
     assert read(definition) == read(specification.PUBLISHED)
 
 
@@ -111,7 +111,7 @@ def test_other_classes(of_class: str, tests: int, broker: Broker, definition: Pa
     run(broker, definition, of_class, tests=tests)
 
 
-def test_access_that_is_checked(definition: Path) -> None:
+def test_txamqp_tests_of_checked_access_tickets_pass(definition: Path) -> None:
     with Broker(seed=1, personality="spec") as broker:
         broker.amqp_0_9.add_realm("/mine", users=["guest"])
         broker.amqp_0_9.add_realm("/others", users=["somebody"])

@@ -200,7 +200,7 @@ def test_the_broker_is_also_an_asynchronous_context_manager(run_tests: RunTests)
     result.assert_outcomes(passed=1)
 
 
-def test_without_a_plugin_for_asynchronous_tests_the_error_says_what_to_install(run_tests: RunTests) -> None:
+def test_aio_pika_fixture_without_an_async_plugin_errors_with_install_advice(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(aio_pika_connection):
@@ -232,7 +232,7 @@ def test_an_isolated_asyncio_test_case_is_told_to_connect_itself(run_tests: RunT
 
 
 @pytest.mark.long
-def test_an_old_pytest_asyncio_is_named_where_it_is_needed(
+def test_too_old_pytest_asyncio_is_an_error_only_for_asynchronous_fixtures(
     run_tests_apart: RunTests, pytester: pytest.Pytester
 ) -> None:
     pytester.makeconftest(

@@ -43,7 +43,7 @@ def test_a_finding_fails_the_test(run_tests: RunTests, marker: str) -> None:
         ("", "nowhere"),
     ],
 )
-def test_what_is_in_order_passes(run_tests: RunTests, marker: str, queue: str) -> None:
+def test_test_without_findings_of_enabled_checks_passes(run_tests: RunTests, marker: str, queue: str) -> None:
     run_tests(TEST.format(marker=marker, queue=queue)).assert_outcomes(passed=1)
 
 
@@ -69,7 +69,7 @@ def test_a_test_that_fails_by_itself_says_its_own(run_tests: RunTests) -> None:
     assert "CheckFailed" not in result.stdout.str()
 
 
-def test_a_result_with_a_failure_that_nothing_reads_fails_the_test(run_tests: RunTests) -> None:
+def test_unread_result_with_a_finding_or_failure_fails_the_test(run_tests: RunTests) -> None:
     """`trace.check`, `replay` and `explore` return what they find; a statement drops it."""
     result = run_tests(
         """

@@ -62,7 +62,7 @@ def section(result: pytest.RunResult) -> list[str]:
     return lines[start + 1 : end]
 
 
-def test_a_test_that_fails_on_the_second_one_fails_the_run_and_is_explained(
+def test_failure_only_on_second_personality_fails_the_run_and_names_its_cause(
     run_tests: RunTests, differ: Differ
 ) -> None:
     differ(deleting_missing_is_an_error=True, **UNNOTICED)
@@ -237,7 +237,9 @@ BOTH = """
 """
 
 
-def test_each_cause_that_is_enough_by_itself_is_named(run_tests: RunTests, differ: Differ) -> None:
+def test_comparison_names_each_choice_sufficient_to_cause_the_failure(
+    run_tests: RunTests, differ: Differ
+) -> None:
     differ(deleting_missing_is_an_error=True, longest_name=100, **UNNOTICED)
     lines = section(run_tests(BOTH.format("or"), COMPARE))
     assert "  Choice deleting_missing_is_an_error: False in old, True in new" in lines
@@ -254,7 +256,9 @@ def test_choices_that_only_together_make_the_difference_are_named_together(
     assert "longest_name and deleting_missing_is_an_error of new" in proved
 
 
-def test_a_test_that_fails_on_the_first_one_only(run_tests: RunTests, differ: Differ) -> None:
+def test_failure_only_on_first_personality_fails_the_run_and_names_its_cause(
+    run_tests: RunTests, differ: Differ
+) -> None:
     differ(deleting_missing_is_an_error=True)
     result = run_tests(
         """
@@ -332,7 +336,9 @@ def test_a_failure_by_chance_gets_no_cause(run_tests: RunTests, differ: Differ) 
 
 
 @pytest.mark.parametrize("some_runs", ["(2,)", "(2, 4)"])
-def test_what_comes_and_goes_is_no_difference(run_tests: RunTests, differ: Differ, some_runs: str) -> None:
+def test_behaviour_of_some_runs_only_is_not_reported_as_a_difference(
+    run_tests: RunTests, differ: Differ, some_runs: str
+) -> None:
     differ(**UNNOTICED)
     result = run_tests(
         f"""
@@ -349,7 +355,9 @@ def test_what_comes_and_goes_is_no_difference(run_tests: RunTests, differ: Diffe
     assert section(result) == ["1 test ran on both, 1 with no difference"]
 
 
-def test_what_differs_from_run_to_run_is_no_difference(run_tests: RunTests, differ: Differ) -> None:
+def test_random_names_times_and_bytes_are_not_reported_as_differences(
+    run_tests: RunTests, differ: Differ
+) -> None:
     differ(**UNNOTICED)
     result = run_tests(
         """
@@ -375,9 +383,7 @@ def test_what_differs_from_run_to_run_is_no_difference(run_tests: RunTests, diff
     assert section(result) == ["2 tests ran on both, 2 with no difference"]
 
 
-def test_a_difference_is_found_beside_what_differs_from_run_to_run(
-    run_tests: RunTests, differ: Differ
-) -> None:
+def test_comparison_finds_a_difference_beside_random_queue_names(run_tests: RunTests, differ: Differ) -> None:
     differ(deleting_missing_is_an_error=True, **UNNOTICED)
     result = run_tests(
         """
@@ -694,7 +700,7 @@ class TestConversations:
         assert turn is not None
         return turn.index
 
-    def test_each_name_is_paired_with_one_name_of_the_other_run(self) -> None:
+    def test_each_name_is_paired_with_exactly_one_name_of_the_second_run(self) -> None:
         with cases() as case:
             for first, second, expected in (
                 ("abab", "xyxy", None),

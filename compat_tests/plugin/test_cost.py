@@ -11,7 +11,7 @@ CLIENTS = ("aio_pika", "amqp", "celery", "kombu", "pika", "pyspark", "trustme")
 HEAVY = (*CLIENTS, "asyncio", "fakeamqp.broker", "http", "ssl")
 
 
-def test_importing_the_plugin_imports_nothing_heavy() -> None:
+def test_importing_the_plugin_imports_no_heavy_module() -> None:
     program = (
         "import sys, pytest; before = set(sys.modules); import pytest_fakeamqp;"
         "print('\\n'.join(sorted(set(sys.modules) - before)))"

@@ -34,7 +34,7 @@ def test_the_fixture_sets_the_usual_names_for_one_test(run_tests: RunTests) -> N
     result.assert_outcomes(passed=2)
 
 
-def test_the_marker_names_them_and_that_is_enough(run_tests: RunTests) -> None:
+def test_marker_env_sets_environment_variables_without_the_fixture(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import os
@@ -101,7 +101,7 @@ def publish():
 """
 
 
-def test_settings_that_are_read_at_import_find_the_broker_of_the_session(
+def test_ini_option_amqp_env_sets_the_session_broker_before_modules_are_imported(
     run_tests: RunTests, pytester: pytest.Pytester
 ) -> None:
     pytester.syspathinsert()
@@ -181,7 +181,7 @@ def test_a_wrong_entry_is_an_error(run_tests: RunTests, entry: str, said: str) -
     result.stdout.fnmatch_lines([said])
 
 
-def test_a_comparison_cannot_have_one_address_for_all(run_tests: RunTests) -> None:
+def test_ini_option_amqp_env_with_compare_is_a_usage_error(run_tests: RunTests) -> None:
     result = run_tests("", "-o", "amqp_env=AMQP_URL", "--amqp-compare=rabbitmq-3.13,rabbitmq-4.3")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*leave out the ini option amqp_env*"])

@@ -63,11 +63,11 @@ def test_no_style_of_traceback_shows_the_plugin(run_tests: RunTests, style: str)
 
 
 @pytest.mark.parametrize("optional", ["on('basic.publish', optional=True)", "on('basic.publish').optional()"])
-def test_what_is_optional_need_not_happen(run_tests: RunTests, optional: str) -> None:
+def test_unused_optional_fault_does_not_fail_the_test(run_tests: RunTests, optional: str) -> None:
     run_tests(f"def test_it(amqp_faults): amqp_faults.{optional}.nack()").assert_outcomes(passed=1)
 
 
-def test_what_the_test_has_cleared_need_not_happen(run_tests: RunTests) -> None:
+def test_unused_fault_removed_by_clear_does_not_fail_the_test(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_faults):
@@ -78,7 +78,7 @@ def test_what_the_test_has_cleared_need_not_happen(run_tests: RunTests) -> None:
     result.assert_outcomes(passed=1)
 
 
-def test_a_fault_that_was_removed_unused_is_an_unused_fault(run_tests: RunTests) -> None:
+def test_fault_unused_at_the_end_of_its_with_block_fails_the_test(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_faults):
@@ -89,7 +89,7 @@ def test_a_fault_that_was_removed_unused_is_an_unused_fault(run_tests: RunTests)
     result.assert_outcomes(failed=1)
 
 
-def test_what_was_sent_before_the_end_of_the_test_counts(run_tests: RunTests) -> None:
+def test_publish_sent_at_the_end_of_the_test_uses_the_fault(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -174,7 +174,7 @@ def test_a_fixture_may_install_the_fault(run_tests: RunTests) -> None:
     result.assert_outcomes(passed=1, failed=1)
 
 
-def test_who_skips_or_fails_as_expected_is_left_alone(run_tests: RunTests) -> None:
+def test_unused_fault_does_not_change_a_skip_or_an_expected_failure(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -322,7 +322,7 @@ def test_each_test_starts_without_faults(run_tests: RunTests) -> None:
     result.assert_outcomes(passed=2)
 
 
-def test_who_asks_for_no_fault_does_not_pay_for_them(run_tests_apart: RunTests) -> None:
+def test_tests_without_faults_do_not_import_the_faults_package(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         """
         import sys
@@ -341,7 +341,7 @@ def test_who_asks_for_no_fault_does_not_pay_for_them(run_tests_apart: RunTests) 
     result.assert_outcomes(passed=2, failed=1)
 
 
-def test_a_broker_that_was_stopped_is_looked_at_as_well(run_tests: RunTests) -> None:
+def test_unused_fault_of_a_stopped_broker_fails_the_test(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_broker, amqp_faults):
@@ -353,7 +353,7 @@ def test_a_broker_that_was_stopped_is_looked_at_as_well(run_tests: RunTests) -> 
     result.stdout.fnmatch_lines([f"{UNUSED}*"])
 
 
-def test_a_worker_sends_home_what_was_unused(run_tests_apart: RunTests) -> None:
+def test_unused_fault_in_an_xdist_worker_is_reported(run_tests_apart: RunTests) -> None:
     result = run_tests_apart("def test_it(amqp_faults): amqp_faults.on('queue.declare').drop()", "-n", "2")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([f"{UNUSED}*"])
@@ -426,7 +426,7 @@ def test_a_failed_test_says_the_plan_of_its_chaos(run_tests: RunTests) -> None:
     )
 
 
-def test_what_a_service_of_the_test_has_raised_fails_it(run_tests: RunTests) -> None:
+def test_exception_raised_by_a_service_fails_the_test(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_broker, pika_channel):
@@ -438,7 +438,7 @@ def test_what_a_service_of_the_test_has_raised_fails_it(run_tests: RunTests) -> 
     result.stdout.fnmatch_lines(["*KeyError: 'nothing'*"])
 
 
-def test_what_a_handler_of_the_test_has_raised_fails_it(run_tests: RunTests) -> None:
+def test_exception_raised_by_a_tunnel_handler_fails_the_test(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest

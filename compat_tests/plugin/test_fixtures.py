@@ -158,7 +158,7 @@ def test_classes_of_plain_pytest_work(run_tests: RunTests) -> None:
     result.assert_outcomes(passed=1)
 
 
-def test_the_fixtures_tell_what_they_are(run_tests: RunTests) -> None:
+def test_every_fixture_has_a_description_in_the_list_of_fixtures(run_tests: RunTests) -> None:
     result = run_tests("", "--fixtures")
     text = result.stdout.str()
     for name in (

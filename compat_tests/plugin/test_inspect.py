@@ -113,7 +113,7 @@ def test_every_broker_of_the_test_has_its_page(run_tests: RunTests, waits: Waits
     result.stdout.fnmatch_lines(["*Its broker of 127.0.0.1:*: http*", "*Its broker of 127.0.0.1:*: http*"])
 
 
-def test_nothing_is_held_without_a_broker_or_without_the_option(run_tests: RunTests, waits: Waits) -> None:
+def test_only_failed_tests_with_a_broker_and_the_option_are_held(run_tests: RunTests, waits: Waits) -> None:
     run_tests("def test_fails(): assert 0", "--amqp-inspect").assert_outcomes(failed=1)
     skipped = "import pytest\ndef test_skips(amqp_broker): pytest.skip('no')"
     run_tests(skipped, "--amqp-inspect").assert_outcomes(skipped=1)
@@ -137,7 +137,9 @@ def test_a_fault_that_never_happened_holds_its_test(run_tests: RunTests, waits: 
         (["--amqp-compare", "spec,rabbitmq-4.3"], "*leave out --amqp-compare*"),
     ],
 )
-def test_what_it_cannot_be_combined_with(run_tests: RunTests, options: list[str], text: str) -> None:
+def test_amqp_inspect_with_xdist_real_url_or_compare_is_a_usage_error(
+    run_tests: RunTests, options: list[str], text: str
+) -> None:
     result = run_tests(FAILING, "--amqp-inspect", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([text])

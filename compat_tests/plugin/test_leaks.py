@@ -40,7 +40,7 @@ needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="coun
 
 
 @needs_proc
-def test_the_watch_sees_what_is_left(run_tests_apart: RunTests) -> None:
+def test_leak_watch_reports_a_broker_left_running(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         WATCH
         + """

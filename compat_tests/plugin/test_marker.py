@@ -47,7 +47,7 @@ def test_a_marker_loads_definitions(run_tests: RunTests, pytester: pytest.Pytest
     result.assert_outcomes(passed=2)
 
 
-def test_the_closest_marker_wins_and_the_others_fill_in(run_tests: RunTests) -> None:
+def test_closest_marker_has_precedence_and_outer_markers_fill_in(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pika
@@ -480,7 +480,7 @@ def test_an_argument_that_contradicts_the_options_names_both(run_tests: RunTests
     ],
 )
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_a_bad_option_is_one_usage_error_at_the_start_of_the_run(
+def test_invalid_option_gives_a_single_usage_error_before_the_run(
     run_tests: RunTests, option: str, said: str, workers: str
 ) -> None:
     result = run_tests(

@@ -50,7 +50,7 @@ def test_every_test_of_every_run_gets_other_names(run_tests: RunTests, amqp_brok
     assert all(name.startswith("orders-") for name in names)
 
 
-def test_a_queue_of_the_app_is_deleted_unless_it_was_there_before(
+def test_queue_declared_by_the_app_is_deleted_unless_it_existed_before(
     run_tests: RunTests, amqp_broker: Broker
 ) -> None:
     amqp_broker.load_definitions({"queues": [{"name": "kept", "vhost": "/", "durable": True}]})

@@ -41,7 +41,9 @@ def test_clients_use_the_named_broker(
     assert amqp_broker.queue("from-aio-pika").ready == 0
 
 
-def test_what_needs_the_fake_is_skipped_with_a_reason(run_tests: RunTests, name_broker: list[str]) -> None:
+def test_test_that_needs_fakeamqp_features_is_skipped_with_a_real_url(
+    run_tests: RunTests, name_broker: list[str]
+) -> None:
     result = run_tests(
         """
         import pytest
@@ -83,7 +85,7 @@ def test_a_failure_has_no_timeline_and_does_not_stumble_over_it(
 
 
 @pytest.mark.parametrize("url", ["localhost:5672", "http://localhost/", "amqp://"])
-def test_what_is_no_amqp_url_ends_the_run_at_once(run_tests: RunTests, url: str) -> None:
+def test_invalid_real_url_is_a_usage_error(run_tests: RunTests, url: str) -> None:
     result = run_tests("", f"--amqp-real-url={url}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*is not of the form amqp://*"])

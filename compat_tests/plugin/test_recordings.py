@@ -76,14 +76,16 @@ def test_a_run_that_passes_says_where_its_recordings_are(
     result.stdout.no_fnmatch_line("*= AMQP recordings =*")
 
 
-def test_a_run_without_recordings_says_nothing(run_tests: RunTests) -> None:
+def test_run_without_recordings_prints_no_line_about_recordings(run_tests: RunTests) -> None:
     for arguments in ([], ["--amqp-trace=traces"]):
         result = run_tests("def test_it(): pass", *arguments)
         result.assert_outcomes(passed=1)
         result.stdout.no_fnmatch_line("*AMQP recording*")
 
 
-def test_nothing_is_written_unless_asked_for(run_tests: RunTests, pytester: pytest.Pytester) -> None:
+def test_run_without_the_trace_option_writes_no_recording(
+    run_tests: RunTests, pytester: pytest.Pytester
+) -> None:
     run_tests(USES_A_BROKER).assert_outcomes(passed=1)
     assert not [path for path in pytester.path.rglob("*") if path.suffix in (".jsonl", ".html", ".pcapng")]
 
@@ -232,7 +234,9 @@ def test_the_folder_may_be_in_the_ini_file_and_is_beside_it(
     assert not list(elsewhere.iterdir())
 
 
-def test_the_folder_stays_where_it_was_when_a_test_goes_elsewhere(run_tests: RunTests, folder: Path) -> None:
+def test_recordings_folder_does_not_follow_a_test_that_changes_directory(
+    run_tests: RunTests, folder: Path
+) -> None:
     result = run_tests(
         """
         def test_it(monkeypatch, tmp_path, pika_channel):
@@ -246,7 +250,7 @@ def test_the_folder_stays_where_it_was_when_a_test_goes_elsewhere(run_tests: Run
     result.stdout.fnmatch_lines([os.path.join("traces", "test_inner-test_it.html")])
 
 
-def test_a_folder_that_is_a_file_ends_the_run_at_once(run_tests: RunTests, pytester: pytest.Pytester) -> None:
+def test_file_given_as_trace_folder_is_a_usage_error(run_tests: RunTests, pytester: pytest.Pytester) -> None:
     pytester.makefile(".txt", taken="")
     result = run_tests(USES_A_BROKER, "--amqp-trace=taken.txt")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -269,7 +273,7 @@ def test_a_real_broker_has_no_trace_to_be_written(
 # --- what goes wrong --------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_written_is_a_warning(run_tests: RunTests) -> None:
+def test_recording_that_cannot_be_written_is_a_warning(run_tests: RunTests) -> None:
     """The folder can be made when the run starts, and not any more when the first test ends."""
     result = run_tests(
         USES_A_BROKER
@@ -325,7 +329,7 @@ def test_a_recording_of_an_earlier_run_is_replaced(run_tests: RunTests, folder: 
     assert len(load(folder / "test_inner-test_it.jsonl")) > 5
 
 
-def test_a_test_that_was_interrupted_is_recorded(run_tests_apart: RunTests, folder: Path) -> None:
+def test_test_ended_by_keyboard_interrupt_is_recorded(run_tests_apart: RunTests, folder: Path) -> None:
     result = run_tests_apart(
         """
         def test_it(pika_channel):
@@ -437,7 +441,7 @@ def test_names_do_not_depend_on_the_worker_or_on_the_run(run_tests_apart: RunTes
         ("test_a.py::test_b[o\u0308]", "test_a-test_b-ö"),
     ],
 )
-def test_a_name_is_made_of_what_is_safe(nodeid: str, name: str) -> None:
+def test_file_name_contains_only_safe_characters_of_the_test_id(nodeid: str, name: str) -> None:
     assert file_name(nodeid) == name
 
 

@@ -17,7 +17,7 @@ def test_a_failing_test_reports_the_timeline(run_tests: RunTests) -> None:
     result.stdout.fnmatch_lines(["*AMQP timeline*", "*queue.declare*orders*", "*queue.declare-ok*"])
 
 
-def test_a_passing_test_reports_nothing(run_tests: RunTests) -> None:
+def test_passing_test_reports_no_timeline(run_tests: RunTests) -> None:
     result = run_tests(FAILS.replace("assert False", "assert True"), "-rA")
     result.assert_outcomes(passed=1)
     assert "AMQP timeline" not in result.stdout.str()
@@ -95,7 +95,7 @@ def test_the_last_lines_are_reported_and_the_number_can_be_set(run_tests: RunTes
     assert (note in text) is (lines != 0)
 
 
-def test_forty_lines_are_a_screenful_and_say_who_is_who(run_tests: RunTests) -> None:
+def test_timeline_shows_the_last_40_events_and_names_the_connections(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(pika_channel):
@@ -111,7 +111,7 @@ def test_forty_lines_are_a_screenful_and_say_who_is_who(run_tests: RunTests) -> 
     assert "queue-49" in lines[42]
 
 
-def test_a_trace_that_is_off_is_no_reason_to_stumble(run_tests: RunTests) -> None:
+def test_report_of_a_failed_test_says_that_the_trace_is_off(run_tests: RunTests) -> None:
     result = run_tests("    import pytest\n    @pytest.mark.amqp(trace=0)" + FAILS)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*AMQP timeline*", "(the trace is off)"])
@@ -138,7 +138,7 @@ def test_a_bug_of_the_broker_is_an_error_of_its_test_alone(run_tests: RunTests) 
     result.stdout.fnmatch_lines(["bug in fakeamqp: a timer: ZeroDivisionError(*so it is*)"])
 
 
-def test_a_broker_that_was_stopped_still_tells_what_happened(run_tests: RunTests) -> None:
+def test_report_has_the_timeline_of_a_stopped_broker(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_broker, pika_channel):

@@ -134,7 +134,7 @@ def test_reset_can_be_left_out(run_tests: RunTests) -> None:
     assert timeline.splitlines()[1].strip().startswith("0.000 ")
 
 
-def test_the_report_has_what_belongs_to_the_test(run_tests: RunTests) -> None:
+def test_report_timeline_has_only_events_of_the_failed_test(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pika
@@ -162,7 +162,7 @@ def test_the_report_has_what_belongs_to_the_test(run_tests: RunTests) -> None:
     assert "of-the-first" not in timeline and "of-the-worker" not in timeline
 
 
-def test_a_session_fixture_that_fails_reports_what_it_did(run_tests: RunTests) -> None:
+def test_failed_session_fixture_reports_its_timeline(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pika
@@ -304,7 +304,7 @@ def test_a_virtual_clock_needs_a_broker_of_its_own_or_an_ini_option(run_tests: R
     result.stdout.fnmatch_lines(["*has a real clock*amqp_broker_arguments*scope='function'*"])
 
 
-def test_recordings_have_what_belongs_to_the_test(run_tests: RunTests, pytester: pytest.Pytester) -> None:
+def test_recording_has_only_events_of_its_own_test(run_tests: RunTests, pytester: pytest.Pytester) -> None:
     result = run_tests(
         """
         import pika
@@ -434,11 +434,11 @@ def test_five(amqp_broker, pika_channel):
 """
 
 
-def test_definitions_of_a_session_fixture_that_are_kept_are_there_in_every_test(run_tests: RunTests) -> None:
+def test_definitions_loaded_with_keep_outlast_the_reset_after_each_test(run_tests: RunTests) -> None:
     run_tests(SESSION_DEFINITIONS.format(keep=", keep=True")).assert_outcomes(passed=5)
 
 
-def test_the_report_of_a_test_says_what_the_reset_before_it_has_removed(run_tests: RunTests) -> None:
+def test_report_names_a_queue_removed_by_an_earlier_reset(run_tests: RunTests) -> None:
     result = run_tests(SESSION_DEFINITIONS.format(keep=""))
     result.assert_outcomes(passed=2, failed=3)
     advice = "load_definitions(..., keep=True) loads definitions that outlast resets"

@@ -242,7 +242,7 @@ def test_a_marked_xfail_fails_under_a_schedule(run_tests: RunTests) -> None:
     run_tests(source).assert_outcomes(xfailed=1)
 
 
-def test_what_cannot_be_repeated_fails(run_tests: RunTests) -> None:
+def test_simulated_failure_that_cannot_be_repeated_is_an_error(run_tests: RunTests) -> None:
     result = run_tests(
         """
     import pytest
@@ -318,7 +318,9 @@ def test_a_finding_and_an_unused_fault_fail_it(run_tests: RunTests) -> None:
         ),
     ],
 )
-def test_what_cannot_be_simulated_is_an_error(run_tests: RunTests, marker: str, test: str, said: str) -> None:
+def test_invalid_simulation_marker_is_an_error_with_the_reason(
+    run_tests: RunTests, marker: str, test: str, said: str
+) -> None:
     result = run_tests(
         f"""
     import pytest
@@ -418,7 +420,7 @@ def test_the_option_is_for_coroutines_only(run_tests: RunTests) -> None:
     result.assert_outcomes(passed=2)
 
 
-def test_a_broker_in_a_loop_needs_one(run_tests: RunTests) -> None:
+def test_runtime_asyncio_in_a_plain_function_is_an_error(run_tests: RunTests) -> None:
     result = run_tests(
         """
     import pytest

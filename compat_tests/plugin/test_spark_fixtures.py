@@ -20,7 +20,7 @@ def without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
-def test_without_pyspark_the_fixture_says_what_to_install(run_tests_apart: RunTests) -> None:
+def test_missing_pyspark_is_an_error_with_install_advice(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         f"""
         import sys
@@ -40,7 +40,7 @@ def test_without_pyspark_the_fixture_says_what_to_install(run_tests_apart: RunTe
     )
 
 
-def test_a_pyspark_that_is_too_old_is_named(run_tests_apart: RunTests) -> None:
+def test_too_old_pyspark_is_an_error_that_names_its_version(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         f"""
         import pyspark
@@ -133,7 +133,9 @@ def test_the_projects_own_session_is_used(run_tests_apart: RunTests, without_jav
     result.assert_outcomes(passed=1)
 
 
-def test_a_fixture_that_is_no_session_is_left_alone(run_tests_apart: RunTests, without_java: None) -> None:
+def test_spark_fixture_of_another_type_is_not_used_as_session(
+    run_tests_apart: RunTests, without_java: None
+) -> None:
     result = run_tests_apart(
         """
         import pytest

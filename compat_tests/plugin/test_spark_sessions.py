@@ -15,7 +15,7 @@ pytest.importorskip("pyspark")
 class TestWithJava:
     """Each of these starts a Java of its own."""
 
-    def test_a_session_leaves_nothing_behind(
+    def test_local_session_restores_process_state_and_leaves_no_files(
         self, run_tests_apart: RunTests, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("TZ", "America/New_York")
@@ -62,7 +62,7 @@ class TestWithJava:
         assert {name for name in left if not name.startswith("runpytest-")} == set()
         assert "WARN" not in result.stderr.str()
 
-    def test_fast_mode_uses_its_cache_and_bears_with_a_broken_one(
+    def test_fast_mode_uses_its_cache_and_works_with_a_broken_archive(
         self, run_tests_apart: RunTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spark_cache: Path
     ) -> None:
         own = shutil.copytree(spark_cache, tmp_path / "own", symlinks=True)

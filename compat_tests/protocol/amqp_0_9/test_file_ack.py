@@ -66,7 +66,7 @@ def test_file_ack_of_an_unknown_delivery_tag_closes_the_channel_with_406(
 
 @rule("0-9/file.ack/multiple-01")
 @pytest.mark.parametrize("method", [m.FileAck(delivery_tag=0), m.FileReject(delivery_tag=0)])
-def test_file_ack_or_reject_of_tag_0_without_multiple_is_refused_with_406(
+def test_file_ack_or_reject_of_tag_0_alone_is_refused_with_406(
     client: Client, three: list[int], method: m.FileAck
 ) -> None:
     client.send(method)

@@ -74,7 +74,7 @@ def test_a_content_of_another_size_than_announced(client: Client, body: bytes) -
 
 
 @rule("0-9/file.open/size-hint")
-def test_file_open_with_a_size_over_the_limit_closes_the_channel_with_311(client: Client) -> None:
+def test_file_open_with_size_over_limit_closes_channel_with_311(client: Client) -> None:
     largest = client.server.state.personality.largest_message
     if not largest:
         pytest.skip("this personality takes contents of any size")

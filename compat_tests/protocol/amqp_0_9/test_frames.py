@@ -14,7 +14,7 @@ rule = pytest.mark.rule
 
 @rule("0-9/frame/channel-global#connection", "0-9/frame/channel-global#others")
 @pytest.mark.letter
-def test_connection_methods_come_on_channel_0_and_other_frames_on_their_own_channel(server: Server) -> None:
+def test_connection_methods_come_on_channel_0_and_others_on_their_own_channel(server: Server) -> None:
     client = server.connect()
     client.send_bytes(PROTOCOL_HEADER)
     client.login()
@@ -59,7 +59,7 @@ def test_method_with_truncated_arguments_closes_the_connection_with_501(client: 
 
 @rule("0-9/frame/undeliverable-size", "0-9/frame/oversized-send#header")
 @pytest.mark.letter
-def test_consumer_is_closed_with_501_when_a_content_header_exceeds_its_frame_max(server: Server) -> None:
+def test_content_header_over_frame_max_closes_connection_of_consumer_with_501(server: Server) -> None:
     publisher, reader = server.client(), server.client(frame_max=4096)
     publisher.declare("q")
     publisher.publish(routing_key="q", headers={"long": "x" * 8000})
@@ -74,9 +74,7 @@ def test_consumer_is_closed_with_501_when_a_content_header_exceeds_its_frame_max
 @rule("0-9/frame/undeliverable-size", "0-9/frame/oversized-send#header")
 @pytest.mark.parametrize("how", ["got", "returned"])
 @pytest.mark.letter
-def test_got_message_with_too_large_header_closes_with_501_and_returned_one_fits(
-    server: Server, how: str
-) -> None:
+def test_get_is_refused_with_501_for_header_over_frame_max(server: Server, how: str) -> None:
     publisher, reader = server.client(), server.client(frame_max=4096)
     publisher.declare("q")
     if how == "got":

@@ -23,7 +23,7 @@ def client(server: Server) -> Client:
 
 @pytest.mark.parametrize("arguments", [{"x-max-length": 1}, {"x-max-length-bytes": 100}], ids=str)
 @pytest.mark.letter
-def test_small_message_is_delivered_when_it_pushes_a_too_large_message_out_of_the_queue(
+def test_small_message_is_delivered_when_it_pushes_out_a_too_large_message(
     client: Client, arguments: dict[str, int]
 ) -> None:
     client.declare("q", arguments=arguments)

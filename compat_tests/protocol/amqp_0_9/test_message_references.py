@@ -402,7 +402,7 @@ def test_large_message_from_get_is_sent_by_reference(server: Server) -> None:
 
 @pytest.mark.parametrize("reply", [m.MessageReject(), m.MessageEmpty()])
 @pytest.mark.letter
-def test_answer_other_than_ok_to_a_reference_open_closes_the_connection_with_503(
+def test_message_open_answered_by_another_method_than_ok_closes_connection_with_503(
     server: Server, reply: Any
 ) -> None:
     requester = small(server)

@@ -73,7 +73,7 @@ def test_accepted_immediate_message_is_queued_at_commit_although_its_consumer_ha
     assert waiting(server) == [b"1"]
 
 
-def test_transfer_by_reference_is_published_at_the_commit_after_the_reference_is_closed(
+def test_transfer_by_reference_is_published_at_first_commit_after_message_close(
     server: Server, requester: Requester
 ) -> None:
     requester.call(m.MessageOpen(reference=b"r"), m.MessageOk)

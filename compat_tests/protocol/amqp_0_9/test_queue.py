@@ -236,7 +236,7 @@ def test_unbind_of_a_missing_queue_or_exchange_closes_the_channel_with_404(
     ids=lambda method: method.NAME,
 )
 @pytest.mark.letter
-def test_blank_queue_name_without_a_declare_on_the_channel_closes_the_connection_with_530(
+def test_blank_queue_name_without_declare_on_channel_closes_connection_with_530(
     server: Server, method: m.QueuePurge
 ) -> None:
     client = server.client(channels=2)

@@ -211,7 +211,7 @@ def test_a_channel_opened_afterwards_has_no_request_of_another(server: Server) -
     assert Requester(client, 2).call(QOS, m.MessageOk)
 
 
-def test_request_other_than_open_on_a_closed_channel_closes_the_connection_with_504(server: Server) -> None:
+def test_request_other_than_open_on_closed_channel_closes_connection_with_504(server: Server) -> None:
     Requester(client := server.client(channels=0)).ask(QOS)
     client.expect_connection_close(504)
 

@@ -120,7 +120,7 @@ def test_message_requeued_by_one_protocol_is_redelivered_over_another_with_the_f
     assert world.session.transfer().redelivered
 
 
-def test_exclusive_queue_of_0_9_is_locked_for_0_9_1_and_0_10_and_deleted_with_its_owner(world: World) -> None:
+def test_exclusive_queue_of_0_9_is_locked_for_clients_of_0_9_1_and_0_10(world: World) -> None:
     world.old.declare("q", exclusive=True)
     world.usual.send(m.QueueDeclare(queue="q", exclusive=True))
     world.usual.expect_channel_close(405)
