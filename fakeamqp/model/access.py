@@ -270,7 +270,6 @@ class AccessControl:
         self.changed()
 
     def forget_virtual_host(self, name: str) -> None:
-        """Remove all permissions in a virtual host that is removed."""
         for user in self.users.values():
             user.permissions.pop(name, None)
             for virtual_host, exchange in list(user.topic_permissions):
@@ -381,7 +380,6 @@ class FailedLogins:
             )
 
     def failed(self, host: str) -> None:
-        """Count a failed login, unless the address is blocked."""
         count = self._current(host)[0] + 1
         if count > self._most:
             return

@@ -476,7 +476,6 @@ class _Loading:
 
 
 def _password_hash(entry: Mapping[str, Any]) -> tuple[str, str]:
-    """The algorithm and the hash of an account's password."""
     name, hashed = entry["name"], entry["password_hash"]
     algorithm = entry.get("hashing_algorithm") or "rabbit_password_hashing_sha256"
     if algorithm not in _HASHES:

@@ -160,7 +160,6 @@ def freeze(value: Any) -> Any:
 
 
 def _shown(value: object) -> str:
-    """A value as RabbitMQ's texts print it."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return f"'{float_text(value) if isinstance(value, float) else text}'"
 

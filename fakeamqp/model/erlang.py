@@ -196,7 +196,6 @@ def _is_row(shown: str) -> bool:
 
 
 def _flat(value: Plain) -> str:
-    """A value on one line."""
     if isinstance(value, bytes):
         return _binary(value)
     if isinstance(value, str) and not isinstance(value, Atom):

@@ -307,9 +307,6 @@ def effective_options(
     return replace(declared, **changes) if changes else declared
 
 
-# --- the policies of a virtual host -------------------------------------------------------------------
-
-
 class Policies:
     """Policies and operator policies by name, in the order they were first set."""
 

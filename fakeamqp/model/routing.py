@@ -229,7 +229,12 @@ class Router:
         random = self._virtual_host.state.random
         drawn = random.getstate()
         try:
-            outcome = self._walk(message, self._virtual_host.exchanges.require(message.exchange), _at_once)
+            # As if no exchange delayed messages.
+            outcome = self._walk(
+                message,
+                self._virtual_host.exchanges.require(message.exchange),
+                lambda exchange, keys, asked: (0.0, exchange.route(keys, asked)),
+            )
         finally:
             random.setstate(drawn)
         return tuple(queue.name for queue in outcome.queues)
@@ -318,8 +323,3 @@ class Router:
                 self._remembered.clear()
             self._remembered[message.exchange, message.routing_key] = outcome
         return outcome
-
-
-def _at_once(exchange: Exchange, keys: Sequence[str], message: Message) -> tuple[float, Iterable[Target]]:
-    """Route as if the exchange never delayed messages."""
-    return 0.0, exchange.route(keys, message)

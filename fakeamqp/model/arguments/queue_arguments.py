@@ -26,6 +26,7 @@ from fakeamqp.model.arguments.rows import (
     stricter_limit,
 )
 from fakeamqp.model.arguments.values import ArgumentReader, seconds_of_age
+from fakeamqp.model.erlang import octets_term, term
 from fakeamqp.model.errors import ChannelCrash, PreconditionFailed
 from fakeamqp.model.versions import (
     EVERY,
@@ -417,20 +418,13 @@ def _stream_offset(reader: ArgumentReader, name: str) -> StreamOffset:
                 return StreamOffset(named)
         age = reader.seconds_of_age(value)
         if age is None:
-            reader.refuse(name, f"{{invalid_stream_offset_arg,{{longstr,{_erlang_binary(value)}}}}}")
+            printable = value.isascii() and value.isprintable()
+            shown = term(value) if printable else octets_term(value.encode("utf-8", "surrogateescape"))
+            reader.refuse(name, f"{{invalid_stream_offset_arg,{{longstr,{shown}}}}}")
         return StreamOffset("age", age)
     if isinstance(value, bool) or not isinstance(value, int):
         return StreamOffset("crash")
     return StreamOffset("offset" if type(value) is int else "time", value)
-
-
-def _erlang_binary(text: str) -> str:
-    """A text as RabbitMQ's texts show bytes."""
-    octets = text.encode("utf-8", "surrogateescape")
-    if text.isprintable() and text.isascii():
-        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-        return f'<<"{quoted}">>' if text else "<<>>"
-    return f"<<{','.join(map(str, octets))}>>"
 
 
 def _filters(reader: ArgumentReader, name: str) -> tuple[str, ...] | None:

@@ -138,7 +138,6 @@ class Delivery:
             self.queue.reject(self)
 
     def settle(self, ending: Ending = "released") -> None:
-        """End the delivery and refill its credit."""
         self.ending = ending
         for credit in self.credits:
             credit.refill(self.queued.message)
@@ -440,7 +439,6 @@ class Ledger:
         return []
 
     def take_all(self) -> Sequence[Delivery]:
-        """Take out everything, oldest first."""
         taken, self.outstanding = self.outstanding, {}
         return _all_of(taken)
 

@@ -401,7 +401,6 @@ class Window:
         self.rate.set(rate)
 
     def take(self, message: Message) -> None:
-        """Count a sent message that no queue counts."""
         self.credit.take(message)
         self.rate.take(message)
 
@@ -546,7 +545,6 @@ class Subscription:
 
     @property
     def paused(self) -> bool:
-        """True while any limit holds deliveries back."""
         return not all(limit.open for limit in self.limits)
 
     @property

@@ -84,7 +84,6 @@ class DelayedMessageExchange(Exchange):
 
     @property
     def chooser(self) -> Exchange:
-        """One of the inner type."""
         present = self.virtual_host.exchanges.get(self.name, self)
         return self._inner if present is self else self._make_inner(present.bindings)
 

@@ -257,7 +257,6 @@ class Exchange:
         return [target for key in keys for target in self.destinations(key, message)]
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
-        """The destinations of a message with this key."""
         raise NotImplementedError
 
     def restarted(self) -> None:
@@ -379,7 +378,6 @@ class HeadersExchange(Exchange):
         return len(self._wanted[binding].values)
 
     def _received(self, message: Message) -> dict[str, Any]:
-        """The headers of a message in comparable form."""
         sent = message.properties.last_headers() if self._last else message.headers
         headers = {name: self._sent(value) for name, value in sent.items()}
         if self._in_turn:
@@ -444,7 +442,6 @@ class _Wanted:
         )
 
     def met_by(self, headers: Mapping[str, Any]) -> bool:
-        """Whether these headers, in comparable form, match."""
         for name, value in self.values:
             met = name in headers and (value is None or headers[name] == value)
             if met is self.any:

@@ -209,7 +209,6 @@ class Ring(Generic[T]):
         return len(self._owned)
 
     def add(self, member: T, weight: int) -> None:
-        """Give a new member its buckets at the end."""
         self._members.append(member)
         place = len(self._members)
         self._owned[member] = (place, weight)
@@ -242,7 +241,6 @@ class Ring(Generic[T]):
         self._sums = [0]
 
     def owner(self, bucket: int) -> T:
-        """The member that owns a bucket; buckets count from 0."""
         place = 0
         step = 1 << len(self._members).bit_length()
         while step := step >> 1:

@@ -436,12 +436,9 @@ class UnfinishedMessages(Generic[M]):
         self._octets += len(message.octets)
         if ttl is not None:
             label = f"interrupted message {resume_id!r} is forgotten"
-            message.timer = self._virtual_host.call_later(ttl, lambda: self._forget(user, resume_id), label)
+            message.timer = self._virtual_host.call_later(ttl, lambda: self.take(user, resume_id), label)
         while len(self._kept) > _MOST_MESSAGES or self._octets > _MOST_OCTETS:
             self.take(*next(iter(self._kept)))
-
-    def _forget(self, user: str, resume_id: str) -> None:
-        self.take(user, resume_id)
 
     def take(self, user: str, resume_id: str) -> M | None:
         message = self._kept.pop((user, resume_id), None)

@@ -71,6 +71,7 @@ class ClassicQueue(Queue):
     ready: Fifo | PriorityFifo | IndexedFifo
 
     def _prepare(self) -> None:
+        state = self.virtual_host.state
         self.ready = self.empty_ready()
         self.ready_bytes: int = 0
         self._next_position = 0
@@ -83,8 +84,8 @@ class ClassicQueue(Queue):
         """Whether subscriptions take basic messages only, and no other message has come since they did."""
         self._has_priorities = self._checks_stored = isinstance(self.ready, PriorityFifo)
         """Whether a stored message may have to be delivered at once, or to be selected."""
-        self._head_expiry = Deadline(self.virtual_host.state.timers, self._head_is_due)
-        self._failures = self.virtual_host.state.personality.classic_failures
+        self._head_expiry = Deadline(state.timers, lambda: state.operations.run(self._expire()))
+        self._failures = state.personality.classic_failures
         """The outcomes of deliveries that are counted."""
         self._adopt_limits()
 
@@ -592,9 +593,6 @@ class ClassicQueue(Queue):
         due = (head and head.expires_at) or 0.0
         expired = takewhile(lambda each: each.expires_at is not None and each.expires_at <= due, self.ready)
         return expires_messages(self.name, len(list(expired)))
-
-    def _head_is_due(self) -> None:
-        self.virtual_host.state.operations.run(self._expire())
 
     def _expire(self) -> Iterator[None]:
         left = STEP

@@ -113,7 +113,7 @@ class DelayedMessages:
 
     def _publishing(self, batches: dict[str, _Batch]) -> Iterator[None]:
         """The steps of publishing messages that are due."""
-        for name in sorted(batches, key=_octets):
+        for name in sorted(batches, key=lambda name: name.encode("utf-8", "surrogateescape")):
             messages = batches.pop(name)[1]
             messages.reverse()
             publishing = (self._passing_on(*messages.pop()) for _ in range(len(messages)))
@@ -144,7 +144,3 @@ class DelayedMessages:
         self._counts[name] -= count
         if not self._counts[name]:
             del self._counts[name]
-
-
-def _octets(name: str) -> bytes:
-    return name.encode("utf-8", "surrogateescape")

@@ -124,8 +124,6 @@ class VirtualHost:
     def __repr__(self) -> str:
         return f"<VirtualHost {self.name!r} {len(self.queues)} queues, {len(self.exchanges)} exchanges>"
 
-    # --- tap ----------------------------------------------------------------------------------------
-
     def report(self, event: str, **facts: object) -> None:
         """Report an event to the tap, if one is installed. `facts` are the values of its fields."""
         tap = self.state.tap
@@ -134,20 +132,11 @@ class VirtualHost:
             message = facts.pop("message", None)
             tap.event(event, None, message, *EVENTS[event].values(facts))
 
-    # --- time ---------------------------------------------------------------------------------------
-
-    def call_at(
-        self,
-        due: float,
-        callback: Callable[[], None],
-        label: Label,
-        *,
-        revise: Callable[[], float | None] | None = None,
-    ) -> Timer:
+    def call_at(self, due: float, callback: Callable[[], object], label: Label) -> Timer:
         """Run `callback` at an instant of the broker's clock; see `Timers.call_at`."""
-        return self.state.timers.call_at(due, callback, label, revise=revise)
+        return self.state.timers.call_at(due, callback, label)
 
-    def call_later(self, delay: float, callback: Callable[[], None], label: Label) -> Timer:
+    def call_later(self, delay: float, callback: Callable[[], object], label: Label) -> Timer:
         """Run `callback` after `delay` seconds of the broker's clock."""
         return self.state.timers.call_at(self.now() + delay, callback, label)
 
@@ -318,8 +307,6 @@ class VirtualHost:
                 self.queues.remove(queue, why, "crash")
                 yield
         self.delays.clear(why)
-
-    # --- restart ------------------------------------------------------------------------------------
 
     def restart(self, *, crash: bool = False) -> None:
         """Discard what a restart loses: transient entities, and non-persistent messages of durable queues.

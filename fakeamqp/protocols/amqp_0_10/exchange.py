@@ -213,7 +213,6 @@ def _compare(
     arguments: dict[str, Any] | None,
     result: structs.ExchangeBoundResult,
 ) -> None:
-    """Set the flags of the fields that match no binding of the exchange."""
     if exchange.is_bound(queue, key, arguments):
         return
     result.queue_not_matched = queue is not None and not exchange.is_bound(queue)

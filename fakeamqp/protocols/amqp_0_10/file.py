@@ -207,7 +207,6 @@ def open_ok(session: ServerSession, command: commands.FileOpenOk) -> None:
 
 @contextmanager
 def _blaming(field: str, kind: type[ModelError] = ModelError) -> Iterator[None]:
-    """Turn errors of this kind into errors of a field."""
     try:
         yield
     except kind as problem:

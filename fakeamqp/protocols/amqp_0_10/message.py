@@ -184,7 +184,6 @@ def _take(session: ServerSession, transfers: SequenceSet | None) -> list[Deliver
 
 
 def _withdraw(session: ServerSession, transfers: SequenceSet) -> list[Delivery]:
-    """Remove these transfers from the accepts of the session's transaction."""
     if session.transaction is None or session.choices.unknown_transfers_are_errors:
         return []
     return session.transaction.withdraw(lambda each: each.owner is session and each.tag in transfers)

@@ -49,7 +49,6 @@ class Amqp010FaultPort(ConnectionFaultPort):
         return next((name for name in names if isinstance(name, str) and name), None)
 
     def channel_open(self, number: int) -> bool:
-        """True if a session is attached to the channel and no exception has ended it."""
         return self._session(number) is not None
 
     @property
@@ -64,8 +63,6 @@ class Amqp010FaultPort(ConnectionFaultPort):
     @property
     def largest_frame(self) -> int:
         return self._connection.max_frame_size
-
-    # --- frames ---------------------------------------------------------------------------------------
 
     def flush_confirms(self) -> None:
         self._connection.end_turn()
@@ -219,7 +216,6 @@ class Amqp010FaultPort(ConnectionFaultPort):
 
 
 def _joined(add: Callable[[int, int, bytes], Assembly | None], octets: bytes) -> Assembly | None:
-    """The command in these frames, which `add` takes one by one."""
     assembly = None
     with suppress(WireError, ConnectionFault):
         for kind, _, payload, _ in DIALECT.cut(octets):

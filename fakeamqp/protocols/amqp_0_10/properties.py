@@ -91,7 +91,6 @@ def _short_text(octets: bytes) -> str:
 
 
 def _uuid(text: str) -> UUID | None:
-    """The UUID that is written as this text; None where there is none."""
     if len(text) != 36 or text[8] != "-":
         return None
     from uuid import UUID
@@ -108,7 +107,6 @@ def _seconds(timestamp: int) -> int | None:
 
 
 def _cut(text: str) -> str:
-    """The first 255 bytes of a text."""
     octets = encoded(text)
     return text if len(octets) <= _LONGEST else _text(octets[:_LONGEST])
 
@@ -494,7 +492,6 @@ class View:
         return self._aside(place)
 
     def _aside(self, place: PropertyPlace010) -> str | None:
-        """The value of a property that a header carries."""
         if not place.header:
             return None
         fields = self._map()
@@ -565,7 +562,6 @@ class View:
         self._headers = None
 
     def _set(self, role: str, field: str, value: Any) -> None:
-        """Set a field of a struct, in a copy of it or in a new one."""
         struct = getattr(self, role)
         if struct is None:
             struct = next(each for each, name in self.ROLES.items() if name == role)()
@@ -670,7 +666,6 @@ class ContentProperties(View):
         return view
 
     def encode(self) -> bytes:
-        """The whole header segment."""
         return self.rest_bytes
 
 

@@ -115,7 +115,6 @@ class Amqp010Connection(ServerConnection):
 
     @property
     def open_channels(self) -> tuple[ServerSession, ...]:
-        """The attached sessions, by ascending channel."""
         return tuple(self.sessions[number] for number in sorted(self.sessions) if self.sessions[number].alive)
 
     def close_by_operator(self, code: int, text: str) -> None:
@@ -144,9 +143,7 @@ class Amqp010Connection(ServerConnection):
         self.blocked_reason = reason
         for session in self.open_channels:
             session.publisher.throttle(reason is not None)
-        if self.broker.tap is not None:
-            event = "unblocked" if reason is None else "blocked"
-            self.broker.tap.connection(self.name, event, reason or "")
+        self._report("unblocked" if reason is None else "blocked", reason or "")
         if reason is None and self._held_back:
             self._held_back = False
             self.outbox.notify()
@@ -157,8 +154,6 @@ class Amqp010Connection(ServerConnection):
         if self.blocked_reason is not None and not self._held_back:
             self._held_back = True
             self.outbox.notify()
-
-    # --- bytes out ----------------------------------------------------------------------------------
 
     def send(self, channel: int, control: Control) -> None:
         octets = control.encode()
@@ -171,7 +166,6 @@ class Amqp010Connection(ServerConnection):
     # --- bytes in -----------------------------------------------------------------------------------
 
     def end_turn(self) -> None:
-        """Each session acknowledges the received commands."""
         for session in list(self.sessions.values()):
             session.incoming.end_turn()
 
@@ -265,11 +259,14 @@ class Amqp010Connection(ServerConnection):
             self._needed = 0
 
     def _receive_frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> None:
-        """Handle one frame: of a control (track 0) or of a command (track 1)."""
         if track:
             if kind == CONTROL:
                 raise FramingError("a control arrived on track 1, which carries commands")
-            self._receive_command_frame(flags, kind, channel, payload)
+            session = self.sessions.get(channel)
+            if session is not None:
+                session.incoming.receive_frame(flags, kind, payload)
+            elif self._heeds(channel, "a command"):
+                session_class.not_attached(self, channel)
             return
         if kind != CONTROL:
             raise FramingError(f"a segment of type {kind} has come on track 0, where controls belong")
@@ -295,13 +292,6 @@ class Amqp010Connection(ServerConnection):
             connection_class.receive(self, control)
         elif self._heeds(channel, control.NAME):
             session_class.receive(self, channel, control)
-
-    def _receive_command_frame(self, flags: int, kind: int, channel: int, payload: bytes) -> None:
-        session = self.sessions.get(channel)
-        if session is not None:
-            session.incoming.receive_frame(flags, kind, payload)
-        elif self._heeds(channel, "a command"):
-            session_class.not_attached(self, channel)
 
     def _heeds(self, channel: int, what: str) -> bool:
         """Whether the connection is open, and not closing.
@@ -386,8 +376,6 @@ class Amqp010Connection(ServerConnection):
         self._mark_closed("closed by the client")
         self.send(0, controls.ConnectionCloseOk())
         self._end_transport()
-
-    # --- end ------------------------------------------------------------------------------------------
 
     def _release_channels(self) -> None:
         sessions, self.sessions = self.sessions, {}

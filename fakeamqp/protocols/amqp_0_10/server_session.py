@@ -121,7 +121,6 @@ class ServerSession:
 
     @property
     def name(self) -> str:
-        """The name of the connection that it is or was attached to."""
         return self.connection_name
 
     @property
@@ -135,7 +134,6 @@ class ServerSession:
 
     @property
     def attached(self) -> bool:
-        """True while it has a transport."""
         return self.connection is not None
 
     @property
@@ -168,7 +166,6 @@ class ServerSession:
 
     @property
     def consumers(self) -> Mapping[str, Subscription]:
-        """The subscriptions by destination, in the order of their creation."""
         found = {destination: each.subscription for destination, each in self.subscriptions.items()}
         for consumers in self.consuming.values():
             found.update((tag, each.subscription) for tag, each in consumers.by_tag.items())
@@ -254,7 +251,6 @@ class ServerSession:
 
     @property
     def display_name(self) -> str:
-        """The session's name as text."""
         return self.session_name.decode("utf-8", "backslashreplace")
 
     def _follow(self, event: str) -> None:
@@ -312,10 +308,7 @@ class ServerSession:
             self._follow("FAIL")
             self.release()
 
-    # --- controls and commands out --------------------------------------------------------------------
-
     def send_control(self, control: Control) -> None:
-        """Send a control, if there is a transport."""
         if self.connection is not None:
             self.connection.send(self.channel, control)
 
@@ -323,15 +316,12 @@ class ServerSession:
         """Send a command without header and body. Returns its id."""
         return self.outgoing.send(((SegmentType.COMMAND, command.encode()),))
 
-    # --- what handlers need ---------------------------------------------------------------------------
-
     def authorise(self, action: Action, kind: str, name: str) -> None:
         self.access.check(self.user, self.virtual_host.name, action, kind, name)
 
     # --- what the tap is told --------------------------------------------------------------------------
 
     def note(self, event: str, **facts: object) -> None:
-        """Tell the tap about a change of the session."""
         if self.broker.tap is not None:
             self.virtual_host.report(
                 event,
@@ -344,7 +334,6 @@ class ServerSession:
     def note_consumer(
         self, event: Literal["consumer added", "consumer ended"], which: Subscription, **facts: object
     ) -> None:
-        """Tell the tap that a subscription of this session begins or ends."""
         self.virtual_host.report(
             event,
             queue=which.queue.name,
@@ -355,12 +344,9 @@ class ServerSession:
         )
 
     def note_settled(self, event: Settlement, deliveries: Sequence[Delivery]) -> None:
-        """Tell the tap how deliveries of this session are about to end."""
         tap = self.broker.tap
         if tap is not None and deliveries and self.connection is not None:
             report_settled(tap, event, deliveries, self.connection, self.channel)
-
-    # --- end ------------------------------------------------------------------------------------------
 
     def end(self) -> None:
         """End the session: it cannot be attached again."""
@@ -369,7 +355,6 @@ class ServerSession:
         if self.connection is not None:
             self._leave()
         self._follow("END")
-        self.state = SessionState.ENDED
         self.broker.extensions[DetachedSessions].remove(self)
         if self._expiry is not None:
             self._expiry.cancel()
@@ -382,8 +367,6 @@ class ServerSession:
         (message.subscribe/lifetime, tx.rollback/discards, dtx.end/session-closed, queue.declare/exclusive-*).
         """
         self.gate.shut()
-        if self.ledger.timeouts is not None:
-            self.ledger.timeouts.stop()
         for consumers in self.consuming.values():
             consumers.let_go()
         ended = self._takers()

@@ -41,9 +41,6 @@ def not_attached(connection: Amqp010Connection, channel: int, name: bytes = b"")
     connection.send(channel, controls.SessionDetached(name=name, code=DetachCode.NOT_ATTACHED))
 
 
-# --- transports --------------------------------------------------------------------------------------
-
-
 def _attach(connection: Amqp010Connection, channel: int, control: controls.SessionAttach) -> None:
     """Attach a session to this channel: a new one, or the one of that name (session.attach/*)."""
     assert connection.virtual_host is not None and connection.user is not None
@@ -71,7 +68,6 @@ def _attach(connection: Amqp010Connection, channel: int, control: controls.Sessi
 
 
 def _known(connection: Amqp010Connection, key: tuple[str, str, bytes]) -> ServerSession:
-    """The session of that name; a new one where there is none."""
     session = connection.broker.sessions.get(key)
     if session is None:
         session = connection.broker.sessions[key] = ServerSession(connection, key)
@@ -111,17 +107,11 @@ _ATTACHING: dict[type[Control], Callable[[Amqp010Connection, int, Any], None]] =
 }
 
 
-# --- timeouts ----------------------------------------------------------------------------------------
-
-
 def _request_timeout(session: ServerSession, control: controls.SessionRequestTimeout) -> None:
     """Set for how many seconds a detached session is kept; absent means for ever."""
     timeout, longest = control.timeout, session.choices.longest_session_timeout
     session.timeout = longest if longest is not None and (timeout is None or timeout > longest) else timeout
     session.send_control(controls.SessionTimeout(timeout=session.timeout))
-
-
-# --- the client's commands ---------------------------------------------------------------------------
 
 
 def _flush(session: ServerSession, control: controls.SessionFlush) -> None:
@@ -139,9 +129,6 @@ def _gap(session: ServerSession, control: controls.SessionGap) -> None:
     """The client does not send these commands (session.gap/*)."""
     if control.commands is not None:
         session.incoming.skip(control.commands)
-
-
-# --- the broker's commands ---------------------------------------------------------------------------
 
 
 def _completed(session: ServerSession, control: controls.SessionCompleted) -> None:

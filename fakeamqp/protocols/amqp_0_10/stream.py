@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
 
-# --- consumers ---------------------------------------------------------------------------------------
-
-
 class Streams(ContentConsumers):
     """The state of class stream in one session: its consumers, and what its windows still count."""
 
@@ -101,9 +98,6 @@ def consume(session: ServerSession, command: commands.StreamConsume) -> None:
 def cancel(session: ServerSession, command: commands.StreamCancel) -> None:
     """End a consumer (stream.cancel/shortly)."""
     contents.cancel(Streams.of(session), command.consumer_tag or "").end()
-
-
-# --- publishing --------------------------------------------------------------------------------------
 
 
 def publish(

@@ -140,7 +140,6 @@ class TransferTarget:
 
 
 def _put(kept: dict[_K, _V], key: _K, value: _V) -> None:
-    """Keep an entry; clear the cache first when it is full."""
     if len(kept) >= _MOST_KEPT:
         kept.clear()
     kept[key] = value
@@ -372,7 +371,6 @@ class Publisher:
         self.regulate(target.name, active=not throttled)
 
     def regulate(self, destination: str, *, active: bool) -> None:
-        """Send message.stop, or message.flow with unlimited credit."""
         if not active:
             self._session.send(commands.MessageStop(destination=destination))
             return

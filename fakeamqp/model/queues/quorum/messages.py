@@ -286,11 +286,8 @@ _SOFT_LIMIT = 0.8
 """Publishers are unblocked when at most this part of a limit is used."""
 
 
-class _Anybody:
-    """Stands for publishers that are not connections."""
-
-
-_ANYBODY = _Anybody()
+_ANYBODY = Identity()
+"""Stands for publishers that are not connections."""
 
 
 class Overflow:

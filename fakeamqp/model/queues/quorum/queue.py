@@ -81,7 +81,8 @@ class QuorumQueue(Queue):
     ready: ReturnsFirst
 
     def _prepare(self) -> None:
-        self.choices: QuorumChoices = self.virtual_host.state.personality.quorum
+        state = self.virtual_host.state
+        self.choices: QuorumChoices = state.personality.quorum
         self.ready = ReturnsFirst(self.choices.priorities)
         self.ready_bytes: int = 0
         self.delivery_limit: float | None = None
@@ -92,7 +93,7 @@ class QuorumQueue(Queue):
         self.consumers: QuorumConsumers = QuorumConsumers(self)
         self._overflow = Overflow(self)
         self.parked: ParkedMessages = ParkedMessages(self, self._overflow.check)
-        self._expiry = Deadline(self.virtual_host.state.timers, self._heads_are_due)
+        self._expiry = Deadline(state.timers, lambda: state.operations.run(self._expire()))
         self._adopt()
 
     # --- declaration --------------------------------------------------------------------------------
@@ -515,9 +516,6 @@ class QuorumQueue(Queue):
         for queued in taken:
             self.parked.die(queued, "expired")
         return len(taken)
-
-    def _heads_are_due(self) -> None:
-        self.virtual_host.state.operations.run(self._expire())
 
     def _expire(self) -> Iterator[None]:
         while self._drop_expired(STEP) == STEP:
