@@ -50,7 +50,7 @@ def fail(server: Server, times: int, host: str = ATTACKER) -> None:
 
 
 @rule("0-9-1/security/log-and-block")
-def test_an_address_is_blocked_with_its_last_failure(
+def test_address_is_blocked_by_its_third_failed_login_in_a_row(
     blocking: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     fail(blocking, 2)
@@ -64,7 +64,7 @@ def test_an_address_is_blocked_with_its_last_failure(
 
 
 @rule("0-9-1/security/log-and-block")
-def test_other_addresses_can_log_in_meanwhile(blocking: Server) -> None:
+def test_other_addresses_can_log_in_while_one_address_is_blocked(blocking: Server) -> None:
     fail(blocking, 2, OTHER)
     fail(blocking, 3)
     assert log_in(blocking, "guest", OTHER)
@@ -72,7 +72,7 @@ def test_other_addresses_can_log_in_meanwhile(blocking: Server) -> None:
 
 
 @rule("0-9-1/security/log-and-block")
-def test_a_block_ends_on_the_brokers_clock_whatever_is_tried_meanwhile(blocking: Server) -> None:
+def test_block_ends_after_its_time_even_if_further_logins_failed_meanwhile(blocking: Server) -> None:
     fail(blocking, 3)
     blocking.advance(59)
     fail(blocking, 5)
@@ -83,7 +83,7 @@ def test_a_block_ends_on_the_brokers_clock_whatever_is_tried_meanwhile(blocking:
 
 
 @rule("0-9-1/security/log-and-block")
-def test_failures_are_forgotten_after_the_same_time(blocking: Server) -> None:
+def test_failed_logins_are_forgotten_after_the_block_time(blocking: Server) -> None:
     fail(blocking, 2)
     blocking.advance(60)
     fail(blocking, 2)
@@ -96,14 +96,16 @@ def test_failures_are_forgotten_after_the_same_time(blocking: Server) -> None:
     [("nobody", "guest", "PLAIN"), ("ann", "guest", "unknown"), ("an\0other", "x", "PLAIN")],
     ids=["unknown-user", "unknown-mechanism", "malformed-response"],
 )
-def test_every_failed_negotiation_counts(blocking: Server, user: str, password: str, mechanism: str) -> None:
+def test_unknown_user_unknown_mechanism_and_malformed_response_count_as_failed_logins(
+    blocking: Server, user: str, password: str, mechanism: str
+) -> None:
     for _ in range(3):
         assert not log_in(blocking, password, user=user, mechanism=mechanism)
     assert not log_in(blocking, "guest")
 
 
 @rule("0-9-1/security/log-and-block")
-def test_by_the_letter_100_failures_block_for_a_minute(spec: Server) -> None:
+def test_spec_personality_blocks_address_for_one_minute_after_100_failed_logins(spec: Server) -> None:
     fail(spec, 99, "127.0.0.1")
     assert log_in(spec, "guest", "127.0.0.1", user="guest")
     fail(spec, 100, "127.0.0.1")
@@ -113,18 +115,18 @@ def test_by_the_letter_100_failures_block_for_a_minute(spec: Server) -> None:
     assert log_in(spec, "guest", "127.0.0.1", user="guest")
 
 
-def test_rabbitmq_blocks_nobody(rabbitmq: Server) -> None:
+def test_rabbitmq_does_not_block_address_after_200_failed_logins(rabbitmq: Server) -> None:
     fail(rabbitmq, 200, "127.0.0.1")
     assert log_in(rabbitmq, "guest", "127.0.0.1", user="guest")
 
 
-def test_a_restart_forgets_failures(blocking: Server) -> None:
+def test_restart_ends_the_block_of_an_address(blocking: Server) -> None:
     fail(blocking, 3)
     blocking.restart()
     assert log_in(blocking, "guest")
 
 
-def test_the_protocols_count_together() -> None:
+def test_failed_logins_over_0_9_1_and_0_10_are_counted_together() -> None:
     known = replace(personality("rabbitmq-4.3"), most_failed_logins=3)
     server = Server010(known)
     fail(server, 2, "127.0.0.1")

@@ -33,7 +33,7 @@ def copies(watcher: Client) -> list[tuple[str, dict[str, Any], bytes]]:
     return found
 
 
-def test_publish_and_delivery_are_copied_with_their_circumstances(rabbitmq: Server) -> None:
+def test_copies_of_publish_and_delivery_name_connection_user_queues_and_properties(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
     client.declare("q")
     client.consume("q", no_ack=True)
@@ -67,7 +67,7 @@ def test_get_is_copied_with_its_redelivered_flag(rabbitmq: Server) -> None:
     ]
 
 
-def test_a_copy_whose_key_is_too_long_is_left_out_and_closes_no_connection(rabbitmq: Server) -> None:
+def test_firehose_copy_with_routing_key_over_255_bytes_is_left_out(rabbitmq: Server) -> None:
     # RabbitMQ (measured on 4.0.5 and 4.3.6) ends the connection that is sent one with 541.
     client, watcher = watched(rabbitmq)
     for name in ("q" * 248, "q" * 247):
@@ -96,7 +96,7 @@ def test_keys_of_a_message_for_the_default_exchange_are_sorted_and_each_named_on
     assert [headers["routed_queues"] for _, headers, _ in copies(watcher)] == [["B", "a", "m", "z"]]
 
 
-def test_header_types_of_a_copied_message_are_those_that_were_received(rabbitmq: Server) -> None:
+def test_x_death_count_is_still_64_bit_in_firehose_copy_of_delivery(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
     client.declare("dead")
     client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
@@ -120,7 +120,7 @@ def test_published_copy_of_a_transaction_does_not_wait_for_the_commit(rabbitmq: 
     assert copies(watcher) == []
 
 
-def test_a_queue_of_copies_may_copy_its_own_deliveries(rabbitmq: Server) -> None:
+def test_delivery_of_a_firehose_copy_is_not_copied_again(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
     client.declare("q")
     client.bind("q", TRACE, "deliver.#")
@@ -145,6 +145,6 @@ def test_firehose_is_switched_for_open_channels_and_off_by_a_restart(rabbitmq: S
     assert host.firehose is None
 
 
-def test_without_the_exchange_there_is_no_firehose(spec: Server) -> None:
+def test_spec_personality_refuses_to_switch_firehose_on(spec: Server) -> None:
     with pytest.raises(ParameterError, match="personality 'spec' has no firehose"):
         spec.state.virtual_host("/").set_firehose(True)

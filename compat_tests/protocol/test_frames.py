@@ -118,13 +118,13 @@ def test_the_size_counts_the_payload_alone(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/frame/unaligned-integers")
-def test_frames_may_start_anywhere(client: Client) -> None:
+def test_frames_are_read_at_unaligned_positions(client: Client) -> None:
     names = ["n" * length for length in range(1, 10)]
     client.send_bytes(b"".join(frame(1, 1, client.with_ticket(queue_declare(name))) for name in names))
     assert [client.expect(m.QueueDeclareOk).queue for _ in names] == names
 
 
-def test_frames_may_be_cut_anywhere(client: Client) -> None:
+def test_frames_sent_one_byte_at_a_time_are_read(client: Client) -> None:
     octets = b"".join(frame(1, 1, queue_declare(name)) for name in ("first", "second"))
     for octet in octets:
         client.send_bytes(bytes((octet,)))
@@ -141,7 +141,7 @@ UNDEFINED_TYPES = [0, 11, 255, *(pytest.param(each, marks=defined_in_0_9) for ea
 @pytest.mark.rule("0-9-1/frame/unknown-type")
 @pytest.mark.parametrize("frame_type", UNDEFINED_TYPES)
 @pytest.mark.parametrize("channel", [0, 1])
-def test_a_frame_of_undefined_type_ends_the_socket_by_the_letter(
+def test_spec_personality_ends_transport_at_frame_of_undefined_type(
     spec: Server, frame_type: int, channel: int
 ) -> None:
     client = spec.client()
@@ -152,7 +152,7 @@ def test_a_frame_of_undefined_type_ends_the_socket_by_the_letter(
 @pytest.mark.deviates("0-9-1/frame/unknown-type")
 @pytest.mark.parametrize("frame_type", UNDEFINED_TYPES)
 @pytest.mark.parametrize("channel", [0, 1])
-def test_rabbitmq_says_frame_error_to_a_frame_of_undefined_type(
+def test_rabbitmq_closes_connection_with_501_at_frame_of_undefined_type(
     rabbitmq: Server, frame_type: int, channel: int
 ) -> None:
     client = rabbitmq.client()
@@ -162,14 +162,14 @@ def test_rabbitmq_says_frame_error_to_a_frame_of_undefined_type(
 
 
 @pytest.mark.rule("0-9-1/frame/bad-frame-end")
-def test_a_wrong_frame_end_ends_the_socket_by_the_letter(spec: Server) -> None:
+def test_spec_personality_ends_transport_at_wrong_frame_end(spec: Server) -> None:
     client = quiet_client(spec)
     client.send_bytes(CHANNEL_OPEN[:-1] + b"\xcd")
     client.expect_silent_end()
 
 
 @pytest.mark.deviates("0-9-1/frame/bad-frame-end")
-def test_rabbitmq_says_frame_error_to_a_wrong_frame_end(rabbitmq: Server) -> None:
+def test_rabbitmq_closes_connection_with_501_at_wrong_frame_end(rabbitmq: Server) -> None:
     client = quiet_client(rabbitmq)
     client.send_bytes(CHANNEL_OPEN[:-1] + b"\xcd")
     close = client.expect_end_of_frames()
@@ -204,7 +204,7 @@ def test_close_ok_is_found_behind_broken_framing(rabbitmq: Server, octets: bytes
     [(CLOSE_OK, BROKEN_FRAMING["undefined-type"]), (b"", FRAME_HEADER.pack(9, 1, 1) + CLOSE_OK[1:])],
     ids=["in a message before", "from the last byte of the header on"],
 )
-def test_close_ok_that_begins_before_the_broken_payload_does_not_count(
+def test_close_ok_that_begins_before_the_broken_payload_is_not_recognised(
     rabbitmq: Server, before: bytes, broken: bytes
 ) -> None:
     client = rabbitmq.varied(explains_malformed_input=True).client()
@@ -217,21 +217,21 @@ def test_close_ok_that_begins_before_the_broken_payload_does_not_count(
 
 
 @pytest.mark.parametrize("octets", [BROKEN_FRAMING["wrong-end"], BROKEN_FRAMING["oversized"]])
-def test_nothing_is_read_behind_broken_framing(rabbitmq: Server, octets: bytes) -> None:
+def test_rabbitmq_reads_no_frame_behind_broken_framing(rabbitmq: Server, octets: bytes) -> None:
     client = rabbitmq.client()
     client.send_bytes(octets + frame(1, 1, queue_declare("q")) + CLOSE_OK)
     client.expect_end_of_frames()
     assert "q" not in rabbitmq.vhost.queues
 
 
-def test_broken_framing_behind_an_error_does_not_take_back_what_was_said(rabbitmq: Server) -> None:
+def test_broken_framing_after_a_connection_error_still_ends_the_transport(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send_bytes(frame(1, 1, arguments(60, 80)) + BROKEN_FRAMING["wrong-end"])
     client.expect_end_of_frames()
 
 
 @pytest.mark.rule("0-9-1/frame/frame-end-before-decode")
-def test_a_method_behind_a_wrong_frame_end_is_not_obeyed(server: Server) -> None:
+def test_method_in_frame_with_wrong_frame_end_is_not_executed(server: Server) -> None:
     other = server.client()
     client = server.client()
     client.send_bytes(frame(1, 1, queue_declare("q"))[:-1] + b"\xcd")
@@ -261,7 +261,7 @@ def publish_in_one_frame(client: Client, octets: int) -> None:
 
 
 @pytest.mark.rule("0-9-1/frame/oversized-send#body")
-def test_no_frame_is_larger_than_agreed(server: Server) -> None:
+def test_server_sends_no_frame_larger_than_frame_max(server: Server) -> None:
     frame_max = smallest_frame_max(server)
     publisher = server.client()
     publisher.declare("q")
@@ -277,7 +277,9 @@ def test_no_frame_is_larger_than_agreed(server: Server) -> None:
 @pytest.mark.deviates("0-9-1/frame/oversized-send#header")
 @pytest.mark.protocols("0-9-1")
 @pytest.mark.parametrize("how", ["got", "consumed"])
-def test_a_header_that_is_larger_than_agreed(server: Server, how: str) -> None:
+def test_rabbitmq_sends_content_header_larger_than_frame_max_and_spec_closes_connection(
+    server: Server, how: str
+) -> None:
     """RabbitMQ sends it (measured on 3.10.8 and 4.3.6); by the letter the connection ends."""
     frame_max = smallest_frame_max(server)
     publisher = server.client()
@@ -309,7 +311,7 @@ def test_a_header_that_is_larger_than_agreed(server: Server, how: str) -> None:
 
 
 @pytest.mark.rule("0-9-1/frame/oversized-receive")
-def test_a_frame_larger_than_agreed_is_a_frame_error(spec: Server) -> None:
+def test_spec_personality_closes_connection_with_501_at_frame_larger_than_frame_max(spec: Server) -> None:
     client = spec.client(frame_max=4096)
     client.declare("q")
     publish_in_one_frame(client, 5000)
@@ -318,7 +320,7 @@ def test_a_frame_larger_than_agreed_is_a_frame_error(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/frame/oversized-receive")
-def test_rabbitmq_tolerates_eight_octets_more_than_agreed(rabbitmq: Server) -> None:
+def test_rabbitmq_accepts_frame_of_up_to_eight_octets_more_than_frame_max(rabbitmq: Server) -> None:
     client = rabbitmq.client(frame_max=8192)
     client.declare("q")
     publish_in_one_frame(client, 8200)
@@ -327,7 +329,7 @@ def test_rabbitmq_tolerates_eight_octets_more_than_agreed(rabbitmq: Server) -> N
     client.expect_end_of_frames()
 
 
-def test_an_oversized_frame_is_refused_before_it_is_whole(server: Server) -> None:
+def test_oversized_frame_is_refused_when_its_frame_header_has_arrived(server: Server) -> None:
     client = server.client()
     client.send_bytes(FRAME_HEADER.pack(3, 1, 0xFFFFFFFF))
     client.expect_end_of_frames()
@@ -412,7 +414,9 @@ OTHER_METHODS: list[m.Method] = [
 @pytest.mark.rule("0-9-1/frame/channel-zero-connection")
 @pytest.mark.parametrize("method", CONNECTION_METHODS, ids=lambda method: method.NAME)
 @pytest.mark.parametrize("channel", [1, 2])
-def test_connection_methods_belong_on_channel_0(client: Client, method: m.Method, channel: int) -> None:
+def test_connection_method_on_other_channel_closes_the_connection(
+    client: Client, method: m.Method, channel: int
+) -> None:
     client.send(method, channel)
     # RabbitMQ minds first that the channel is not open (measured).
     close = client.expect_connection_close(503 if channel == 1 or client.explained_to else 504)
@@ -421,7 +425,9 @@ def test_connection_methods_belong_on_channel_0(client: Client, method: m.Method
 
 @pytest.mark.rule("0-9-1/frame/channel-nonzero-others")
 @pytest.mark.parametrize("method", OTHER_METHODS, ids=lambda method: method.NAME)
-def test_all_other_methods_belong_on_other_channels(client: Client, method: m.Method) -> None:
+def test_method_of_another_class_on_channel_0_closes_connection_with_504(
+    client: Client, method: m.Method
+) -> None:
     client.send(method, 0)
     close = client.expect_connection_close(504)
     assert close.reply_text == "CHANNEL_ERROR - unexpected method in connection state running"

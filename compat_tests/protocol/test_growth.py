@@ -41,7 +41,7 @@ def test_work_is_linear(operation: Operation, monkeypatch: pytest.MonkeyPatch) -
     assert many < 4.6 * few, f"{few} lines for {FEW} objects, {many} for {4 * FEW}"
 
 
-def test_a_login_does_not_look_at_every_other_connection() -> None:
+def test_work_of_a_login_does_not_grow_with_number_of_connections() -> None:
     """Where there is no limit, nothing has to be counted."""
     server = Server()
     server.client()
@@ -69,7 +69,7 @@ def busy_collector() -> Iterator[None]:
     gc.set_threshold(*before)
 
 
-def test_finalizers_of_garbage_are_no_work(busy_collector: None) -> None:
+def test_finalizers_of_garbage_are_not_counted_as_work(busy_collector: None) -> None:
     def action() -> list[list[int]]:
         Garbage()
         return [[number] for number in range(100)]

@@ -23,7 +23,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return found
 
 
-def test_warnings_before_login_are_limited_and_the_others_counted(
+def test_only_50_warnings_before_login_are_logged_in_10_seconds_and_further_ones_counted(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     garbage(server, 50)
@@ -38,7 +38,9 @@ def test_warnings_before_login_are_limited_and_the_others_counted(
     assert lines(caplog) == [LEFT_OUT.format(1)]
 
 
-def test_few_warnings_are_all_logged(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+def test_up_to_50_warnings_in_10_seconds_are_all_logged(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
     for _ in range(10):
         garbage(server, 50)
         server.advance(10)
@@ -46,7 +48,9 @@ def test_few_warnings_are_all_logged(server: Server, caplog: pytest.LogCaptureFi
     assert server.state.peer_timers.next_due() is None
 
 
-def test_failed_logins_count(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+def test_warnings_about_failed_logins_are_limited_to_50(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
     for _ in range(60):
         client = server.connect()
         client.send_bytes(client.protocol_header)

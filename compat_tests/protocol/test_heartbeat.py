@@ -65,7 +65,7 @@ def test_a_heartbeat_with_a_payload_is_a_frame_error(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/heartbeat/discard-if-unsupported")
-def test_heartbeats_nobody_asked_for_are_discarded(server: Server) -> None:
+def test_heartbeats_on_connection_without_heartbeat_interval_are_discarded(server: Server) -> None:
     client = server.client(heartbeat=0)
     client.send_bytes(HEARTBEAT * 3)
     client.expect_nothing()
@@ -101,7 +101,7 @@ def test_the_server_expects_signs_of_life_from_tune_ok_on(server: Server) -> Non
 
 
 @pytest.mark.rule("0-9-1/heartbeat/interval")
-def test_an_idle_server_sends_one_heartbeat_in_each_interval(spec: Server) -> None:
+def test_spec_personality_sends_one_heartbeat_in_each_idle_interval(spec: Server) -> None:
     client = spec.client(heartbeat=1)
     times = listen(spec, client, 3.5)
     assert len(times) == 3
@@ -110,7 +110,7 @@ def test_an_idle_server_sends_one_heartbeat_in_each_interval(spec: Server) -> No
 
 @pytest.mark.deviates("0-9-1/heartbeat/interval")
 @pytest.mark.parametrize("heartbeat", [1, 2, 3])
-def test_rabbitmq_sends_one_in_each_idle_half(rabbitmq: Server, heartbeat: int) -> None:
+def test_rabbitmq_sends_one_heartbeat_in_each_idle_half_interval(rabbitmq: Server, heartbeat: int) -> None:
     # Measured on 4.0.5 and 4.3.6: 0.5, 1.0, 1.5 ... for 1 s; 1.5, 3.0, 4.5 ... for 3 s.
     client = rabbitmq.client(heartbeat=heartbeat)
     half = heartbeat / 2
@@ -124,7 +124,7 @@ def test_rabbitmq_sends_one_in_each_idle_half(rabbitmq: Server, heartbeat: int) 
     [(0.6, [1.0]), (1.3, [1.0, 5.0]), (2.2, [1.0, 2.0, 4.0, 6.0])],
     ids=repr,
 )
-def test_rabbitmq_sends_none_behind_a_half_with_data_but_the_first(
+def test_rabbitmq_sends_no_heartbeat_after_half_interval_with_data_except_the_first(
     rabbitmq: Server, period: float, times: list[float]
 ) -> None:
     # Measured on 4.0.5 and 4.3.6: an answer every 0.6, 1.3 or 2.2 s, an interval of 2 s.
@@ -140,7 +140,7 @@ def test_rabbitmq_sends_none_behind_a_half_with_data_but_the_first(
 
 @pytest.mark.rule("0-9-1/heartbeat/any-octet-counts#sent")
 @pytest.mark.rule("0-9-1/heartbeat/interval")
-def test_a_busy_server_sends_no_heartbeats(spec: Server) -> None:
+def test_spec_personality_sends_no_heartbeats_while_it_sends_data(spec: Server) -> None:
     client = spec.client(heartbeat=1)
     for _ in range(40):
         spec.advance(0.1)
@@ -178,7 +178,7 @@ def test_a_part_of_a_frame_is_a_sign_of_life(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/heartbeat/missed-two#closes", "0-9-1/heartbeat/missed-two#logs")
-def test_after_two_silent_intervals_the_socket_is_closed_without_a_word(
+def test_connection_is_aborted_without_close_method_after_two_silent_intervals(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = server.client(heartbeat=10)
@@ -214,7 +214,9 @@ def test_the_time_in_which_the_broker_is_busy_does_not_count_as_silence(
 
 @pytest.mark.rule("0-9-1/heartbeat/missed-two#closes")
 @pytest.mark.parametrize("moment", [0, 0.25, 5, 9.75, 10])
-def test_the_two_intervals_begin_with_the_last_octet(spec: Server, moment: float) -> None:
+def test_spec_personality_aborts_two_intervals_after_the_last_received_octet(
+    spec: Server, moment: float
+) -> None:
     client = spec.client(heartbeat=10)
     spec.advance(moment)
     client.send_bytes(HEARTBEAT[:1])
@@ -226,7 +228,7 @@ def test_the_two_intervals_begin_with_the_last_octet(spec: Server, moment: float
 
 @pytest.mark.deviates("0-9-1/heartbeat/missed-two#closes")
 @pytest.mark.parametrize(("moment", "end"), [(0, 6), (1.5, 6), (2.5, 8), (3.75, 8), (4.25, 10)])
-def test_rabbitmq_looks_once_an_interval_and_gives_up_after_two_looks_in_vain(
+def test_rabbitmq_checks_once_per_interval_and_aborts_after_two_checks_without_data(
     rabbitmq: Server, moment: float, end: float
 ) -> None:
     # Measured on 4.0.5 and 4.3.6 for 2 s: the end comes 2 to 3 intervals after the last byte.
@@ -241,7 +243,7 @@ def test_rabbitmq_looks_once_an_interval_and_gives_up_after_two_looks_in_vain(
 
 
 @pytest.mark.rule("0-9-1/heartbeat/missed-two#closes")
-def test_silence_in_one_interval_is_forgiven(server: Server) -> None:
+def test_client_silent_for_less_than_two_intervals_is_not_disconnected(server: Server) -> None:
     client = server.client(heartbeat=1)
     for _ in range(10):
         server.advance(1.9)
@@ -250,7 +252,7 @@ def test_silence_in_one_interval_is_forgiven(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/heartbeat/during-close#sends")
-def test_heartbeats_go_on_while_a_close_is_not_answered(spec: Server) -> None:
+def test_server_sends_heartbeats_until_its_connection_close_is_answered(spec: Server) -> None:
     client = spec.client(heartbeat=1)
     client.send(m.QueueDeclare(), 0)
     client.expect(m.ConnectionClose, 0)
@@ -275,7 +277,7 @@ def test_rabbitmq_waits_for_close_ok_no_longer_than_a_heartbeat(
 
 
 @pytest.mark.rule("0-9-1/heartbeat/during-close#expects")
-def test_silence_counts_while_a_close_is_not_answered(server: Server) -> None:
+def test_silent_client_is_disconnected_while_connection_close_is_not_answered(server: Server) -> None:
     client = server.client(heartbeat=1)
     client.send(m.QueueDeclare(), 0)
     server.advance(3)
@@ -353,14 +355,14 @@ def leaping() -> LeapingServer:
 
 
 @pytest.mark.parametrize("heartbeat", [1, 60])
-def test_a_leap_does_not_count_as_silence(leaping: LeapingServer, heartbeat: int) -> None:
+def test_clock_jump_does_not_count_as_silence_of_client(leaping: LeapingServer, heartbeat: int) -> None:
     client = leaping.client(heartbeat=heartbeat)
     leaping.advance(1_000_000)
     assert client.take_bytes() == HEARTBEAT
     client.declare("still-served")
 
 
-def test_a_leap_sends_one_heartbeat_however_long_it_is(leaping: LeapingServer) -> None:
+def test_clock_jump_of_60_intervals_sends_only_one_heartbeat(leaping: LeapingServer) -> None:
     client = leaping.client(heartbeat=60)
     client.take_bytes()
     leaping.advance(3600)
@@ -369,7 +371,7 @@ def test_a_leap_sends_one_heartbeat_however_long_it_is(leaping: LeapingServer) -
     assert client.take_bytes() == HEARTBEAT
 
 
-def test_a_leap_costs_no_more_than_a_few_timers(leaping: LeapingServer) -> None:
+def test_clock_jump_of_ten_years_runs_at_most_four_timers(leaping: LeapingServer) -> None:
     leaping.client(heartbeat=1)
     ran = 0
     target = leaping.clock.now() + 10 * 365 * 86_400
@@ -381,7 +383,7 @@ def test_a_leap_costs_no_more_than_a_few_timers(leaping: LeapingServer) -> None:
     assert leaping.state.timers.next_due() is not None
 
 
-def test_after_a_leap_heartbeats_keep_their_pace(leaping: LeapingServer) -> None:
+def test_heartbeat_timers_keep_their_interval_after_clock_jump(leaping: LeapingServer) -> None:
     client = leaping.client(heartbeat=60)
     leaping.advance(3601)
     client.take_bytes()
@@ -391,7 +393,9 @@ def test_after_a_leap_heartbeats_keep_their_pace(leaping: LeapingServer) -> None
     assert words[0].endswith("sends a heartbeat") and words[1].endswith("checks for received bytes")
 
 
-def test_small_steps_send_as_many_as_time_passing_does(leaping: LeapingServer) -> None:
+def test_clock_moved_in_steps_of_one_second_sends_heartbeat_every_half_interval(
+    leaping: LeapingServer,
+) -> None:
     client = leaping.client(heartbeat=60)
     client.take_bytes()
     octets = b""
@@ -401,7 +405,7 @@ def test_small_steps_send_as_many_as_time_passing_does(leaping: LeapingServer) -
     assert octets == HEARTBEAT * 20
 
 
-def test_silence_counts_while_clients_are_held_to_the_clock(leaping: LeapingServer) -> None:
+def test_silent_client_is_disconnected_while_clients_follow_the_brokers_clock(leaping: LeapingServer) -> None:
     client = leaping.client(heartbeat=60)
     leaping.advance(3600)
     leaping.clock.holds_peers = True
@@ -411,7 +415,9 @@ def test_silence_counts_while_clients_are_held_to_the_clock(leaping: LeapingServ
     assert client.connection.aborted
 
 
-def test_silence_does_not_add_up_over_a_lenient_interval(leaping: LeapingServer) -> None:
+def test_silence_is_not_added_up_over_interval_in_which_clients_do_not_follow_the_clock(
+    leaping: LeapingServer,
+) -> None:
     client = leaping.client(heartbeat=60)
     for _ in range(5):
         leaping.advance(60)
@@ -421,7 +427,9 @@ def test_silence_does_not_add_up_over_a_lenient_interval(leaping: LeapingServer)
     assert not client.closed
 
 
-def test_clients_get_heartbeats_on_their_own_time_while_the_brokers_stands(leaping: LeapingServer) -> None:
+def test_clients_get_heartbeats_by_peer_clock_while_brokers_clock_does_not_move(
+    leaping: LeapingServer,
+) -> None:
     client = leaping.client(heartbeat=60)
     client.take_bytes()
     octets = b""
@@ -432,7 +440,9 @@ def test_clients_get_heartbeats_on_their_own_time_while_the_brokers_stands(leapi
     assert leaping.clock.now() == 1000
 
 
-def test_nobody_gets_a_heartbeat_on_either_time_after_the_end(leaping: LeapingServer) -> None:
+def test_no_heartbeat_is_sent_and_no_timer_left_after_client_dropped_connection(
+    leaping: LeapingServer,
+) -> None:
     client = leaping.client(heartbeat=60)
     client.drop()
     leaping.advance(3600)
@@ -443,7 +453,9 @@ def test_nobody_gets_a_heartbeat_on_either_time_after_the_end(leaping: LeapingSe
 
 @pytest.mark.parametrize("header", [b"", PROTOCOL_HEADER], ids=["no-header", "no-start-ok"])
 class TestHandshakes:
-    def test_a_leap_spares_a_handshake_that_is_under_way(self, leaping: LeapingServer, header: bytes) -> None:
+    def test_clock_jump_does_not_end_unfinished_handshake(
+        self, leaping: LeapingServer, header: bytes
+    ) -> None:
         client = leaping.connect()
         client.send_bytes(header)
         leaping.advance(3600)
@@ -452,7 +464,9 @@ class TestHandshakes:
         client.send_bytes(PROTOCOL_HEADER[len(header) :])
         client.expect(m.ConnectionStart, 0)
 
-    def test_it_ends_when_clients_are_held_to_the_clock(self, leaping: LeapingServer, header: bytes) -> None:
+    def test_unfinished_handshake_is_aborted_after_10_seconds_if_clients_follow_the_clock(
+        self, leaping: LeapingServer, header: bytes
+    ) -> None:
         client = leaping.connect()
         client.send_bytes(header)
         leaping.clock.holds_peers = True
@@ -462,7 +476,9 @@ class TestHandshakes:
         assert client.connection.aborted
         assert (len(leaping.state.timers), len(leaping.state.peer_timers)) == (0, 0)
 
-    def test_it_ends_on_the_time_that_clients_live_by(self, leaping: LeapingServer, header: bytes) -> None:
+    def test_unfinished_handshake_is_aborted_after_10_seconds_of_peer_clock(
+        self, leaping: LeapingServer, header: bytes
+    ) -> None:
         client = leaping.connect()
         client.send_bytes(header)
         leaping.live(9.9)
@@ -473,7 +489,9 @@ class TestHandshakes:
 
 
 @pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
-def test_a_client_has_its_own_time_to_answer_a_close(leaping: LeapingServer, strict: bool) -> None:
+def test_missing_close_ok_times_out_by_peer_clock_and_not_by_brokers_clock(
+    leaping: LeapingServer, strict: bool
+) -> None:
     client = leaping.client()
     leaping.clock.holds_peers = strict
     client.send(m.QueueDeclare(), 0)

@@ -71,7 +71,7 @@ def test_a_connection_that_the_broker_closes_counts_until_close_ok() -> None:
 @rule("0-9-1/reply-code/resource-error")
 @pytest.mark.parametrize(("personality", "code"), LIMITED)
 @pytest.mark.parametrize("limit", [0, 2])
-def test_a_virtual_host_has_no_more_connections_than_it_may(
+def test_connection_above_max_connections_of_virtual_host_is_refused(
     personality: str, protocol: str, code: int, limit: int
 ) -> None:
     server = Server(personality, protocol=protocol)
@@ -93,7 +93,7 @@ def test_clients_that_have_not_opened_a_virtual_host_do_not_count() -> None:
     server.client()
 
 
-def test_each_virtual_host_counts_its_own() -> None:
+def test_connections_to_other_virtual_host_do_not_count_against_the_limit() -> None:
     server = Server()
     server.state.add_virtual_host("other")
     server.state.access.users["guest"].permissions["other"] = Permission()
@@ -104,7 +104,9 @@ def test_each_virtual_host_counts_its_own() -> None:
 
 @rule("0-9-1/reply-code/resource-error")
 @pytest.mark.parametrize(("personality", "code"), LIMITED)
-def test_a_user_has_no_more_connections_than_it_may(personality: str, protocol: str, code: int) -> None:
+def test_connection_above_max_connections_of_user_is_refused(
+    personality: str, protocol: str, code: int
+) -> None:
     server = Server(personality, protocol=protocol)
     server.state.access.add(User("else", "else", (), {"/": Permission()}))
     limit_guest(server, max_connections=1)
@@ -116,7 +118,7 @@ def test_a_user_has_no_more_connections_than_it_may(personality: str, protocol: 
     server.client(user="else", password="else")
 
 
-def test_the_limit_of_the_virtual_host_is_looked_at_first_and_permissions_last() -> None:
+def test_limit_of_virtual_host_is_checked_before_limit_of_user_and_permissions_last() -> None:
     server = Server()
     limit_host(server, max_connections=0)
     limit_guest(server, max_connections=0)
@@ -128,7 +130,7 @@ def test_the_limit_of_the_virtual_host_is_looked_at_first_and_permissions_last()
     assert refused(server, 530) == "access to vhost '/' refused for user 'guest'"
 
 
-def test_negative_limits_are_none() -> None:
+def test_negative_limits_mean_unlimited() -> None:
     server = Server()
     limit_host(server, max_connections=-1, max_queues=-1)
     limit_guest(server, max_connections=-1, max_channels=-1)
@@ -151,7 +153,7 @@ def test_negative_limits_are_none() -> None:
         ("spec", 506, "'guest' has reached the maximum allowed user limit of 2"),
     ],
 )
-def test_a_user_has_no_more_channels_than_it_may(
+def test_channel_above_max_channels_of_user_closes_the_connection(
     personality: str, protocol: str, code: int, text: str
 ) -> None:
     server = Server(personality, protocol=protocol)
@@ -167,7 +169,7 @@ def test_a_user_has_no_more_channels_than_it_may(
     one.open_channel(3)
 
 
-def test_a_user_may_have_no_channel_at_all() -> None:
+def test_channel_of_user_with_max_channels_zero_closes_the_connection() -> None:
     server = Server()
     limit_guest(server, max_channels=0)
     client = server.client(channels=0)
@@ -190,7 +192,7 @@ def one_too_many(client: Client, name: str = "b", **declare: Any) -> tuple[int, 
     ("personality", "code", "word"),
     [*((name, 406, "PRECONDITION_FAILED") for name in RABBITS), ("spec", 506, "RESOURCE_ERROR")],
 )
-def test_a_virtual_host_has_no_more_queues_than_it_may(
+def test_queue_above_max_queues_of_virtual_host_is_refused(
     personality: str, protocol: str, code: int, word: str
 ) -> None:
     server = Server(personality, protocol=protocol)
@@ -204,7 +206,7 @@ def test_a_virtual_host_has_no_more_queues_than_it_may(
     assert "b" not in server.vhost.queues
 
 
-def test_the_text_has_the_name_the_broker_would_have_given() -> None:
+def test_refusal_of_unnamed_queue_has_the_name_the_broker_would_have_given() -> None:
     server = Server()
     limit_host(server, max_queues=0)
     code, text = one_too_many(server.client(), "")
@@ -212,7 +214,7 @@ def test_the_text_has_the_name_the_broker_would_have_given() -> None:
     assert text.startswith("PRECONDITION_FAILED - cannot declare queue 'amq.gen-")
 
 
-def test_room_that_is_made_can_be_used() -> None:
+def test_queue_can_be_declared_at_queue_limit_after_another_is_deleted() -> None:
     server = Server()
     client = server.client()
     limit_host(server, max_queues=1)
@@ -221,7 +223,7 @@ def test_room_that_is_made_can_be_used() -> None:
     client.declare("b")
 
 
-def test_what_is_wrong_with_the_arguments_is_said_before() -> None:
+def test_invalid_queue_argument_is_reported_before_queue_limit() -> None:
     server = Server()
     limit_host(server, max_queues=0)
     assert "x-expires" in one_too_many(server.client(), arguments={"x-expires": 0})[1]
@@ -253,7 +255,7 @@ def test_bad_limits_of_users_are_refused() -> None:
         UserLimits.read("user 'u'", {"max-channels": False})
 
 
-def test_limits_keep_what_was_given() -> None:
+def test_changed_limits_keep_the_values_that_were_given_before() -> None:
     limits = VirtualHostLimits.read("x", {"max-queues": -1}).changed("x", max_connections=0)
     assert limits == VirtualHostLimits(max_connections=0, max_queues=-1)
     assert limits.value() == {"max-connections": 0, "max-queues": -1}
@@ -283,20 +285,24 @@ def arguments(personality: str, default: str | None, **declare: Any) -> dict[str
         ("spec", {}),
     ],
 )
-def test_a_queue_tells_its_type_where_the_version_writes_it_down(
+def test_queue_has_x_queue_type_in_its_arguments_since_4_0(
     personality: str, expected: dict[str, str]
 ) -> None:
     assert arguments(personality, None, durable=True) == expected
 
 
 @pytest.mark.parametrize("personality", RABBITS)
-def test_queues_that_come_and_go_are_classic_whatever_the_default(personality: str) -> None:
+def test_exclusive_and_auto_delete_queues_are_classic_although_default_type_is_quorum(
+    personality: str,
+) -> None:
     for flags in ({"exclusive": True}, {"durable": True, "auto_delete": True}):
         assert arguments(personality, "quorum", **flags) == {"x-queue-type": "classic"}
 
 
 @pytest.mark.parametrize("personality", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"])
-def test_a_type_that_means_the_default_is_compared_as_it_was_written(personality: str) -> None:
+def test_queue_types_undefined_and_classic_are_not_equivalent_in_redeclare_since_4_0(
+    personality: str,
+) -> None:
     for first, second in (("undefined", "classic"), ("classic", "undefined")):
         client = Server(personality).client()
         client.declare("q", arguments={"x-queue-type": first})
@@ -308,11 +314,11 @@ def test_a_type_that_means_the_default_is_compared_as_it_was_written(personality
         )
 
 
-def test_a_default_that_is_no_type_is_refused() -> None:
+def test_unknown_default_queue_type_is_refused() -> None:
     with pytest.raises(ParameterError, match="qorum is not a valid queue type; did you mean 'quorum'"):
         VirtualHostMetadata(default_queue_type="qorum")
 
 
 @pytest.mark.parametrize("default", ["quorum", "stream"])
-def test_lasting_queues_have_the_default_type(default: str) -> None:
+def test_durable_queues_without_x_queue_type_have_the_default_type(default: str) -> None:
     assert arguments("rabbitmq-4.2", default, durable=True) == {"x-queue-type": default}

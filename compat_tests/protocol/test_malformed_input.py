@@ -61,13 +61,15 @@ END_OF_FRAMES = [
 
 
 @pytest.mark.parametrize(("octets", "text"), END_OF_FRAMES)
-def test_rabbitmq_prints_what_ends_the_frames(rabbitmq: Server, octets: bytes, text: str) -> None:
+def test_rabbitmq_prints_wrong_frame_end_and_too_large_frame_as_erlang_term(
+    rabbitmq: Server, octets: bytes, text: str
+) -> None:
     client = rabbitmq.client()
     client.send_bytes(octets)
     assert client.expect_end_of_frames().reply_text == f"FRAME_ERROR - {text}"
 
 
-def test_long_fields_are_cut_to_a_short_string(rabbitmq: Server) -> None:
+def test_reply_text_with_long_bytes_is_cut_to_255_characters(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send_frame(1, 1, queue_declare("q") + b"\xff" * 255)
     text = client.expect_connection_close(501).reply_text
@@ -81,7 +83,7 @@ UNEXPECTED = [
 
 
 @pytest.mark.parametrize(("octets", "text"), UNEXPECTED)
-def test_frames_that_must_not_come_are_printed(rabbitmq: Server, octets: bytes, text: str) -> None:
+def test_unexpected_frame_is_printed_in_reply_text_of_505(rabbitmq: Server, octets: bytes, text: str) -> None:
     client = rabbitmq.client()
     client.send_bytes(octets)
     assert client.expect_connection_close(505).reply_text == f"UNEXPECTED_FRAME - {text}"
@@ -102,7 +104,7 @@ def test_a_method_before_open_is_an_unexpected_frame(rabbitmq: Server) -> None:
 @pytest.mark.parametrize(
     ("octets", "text"), [UNEXPECTED[0], (frame(9, 1, b"x"), 'type 9, all octets = <<"x">>')]
 )
-def test_another_frame_on_a_channel_before_open_is_printed_too(
+def test_heartbeat_or_unknown_frame_on_channel_1_before_open_is_unexpected_frame(
     rabbitmq: Server, octets: bytes, text: str
 ) -> None:
     client = rabbitmq.connect()
@@ -128,7 +130,9 @@ CRASHES = [
 
 
 @pytest.mark.parametrize("octets", CRASHES)
-def test_what_crashes_rabbitmqs_connection_ends_the_transport(rabbitmq: Server, octets: bytes) -> None:
+def test_input_that_crashes_connection_of_rabbitmq_ends_transport_without_close(
+    rabbitmq: Server, octets: bytes
+) -> None:
     client = rabbitmq.client()
     client.send_bytes(octets)
     client.expect_silent_end()
@@ -156,7 +160,7 @@ def test_the_exchange_is_looked_up_before_properties_are_read(rabbitmq: Server) 
 
 
 @pytest.mark.parametrize("flags", [b"\0\1", b"\0\2", b"\0\3"])
-def test_spare_flags_are_cleared(rabbitmq: Server, flags: bytes) -> None:
+def test_spare_property_flags_are_cleared_in_delivered_header(rabbitmq: Server, flags: bytes) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.publish_bytes(flags, routing_key="q")
@@ -216,7 +220,7 @@ MISPLACED = [
 
 @pytest.mark.parametrize(("octets", "text", "ids"), MISPLACED)
 @pytest.mark.parametrize("state", ["closing", "unopened"])
-def test_frames_count_on_channels_that_are_not_open(
+def test_misplaced_frame_on_closing_or_unopened_channel_closes_connection_with_505(
     rabbitmq: Server, octets: bytes, text: str, ids: tuple[int, int], state: str
 ) -> None:
     client = closing(rabbitmq) if state == "closing" else rabbitmq.client(channels=0)
@@ -226,7 +230,7 @@ def test_frames_count_on_channels_that_are_not_open(
     assert (close.class_id, close.method_id) == ids
 
 
-def test_a_publish_on_a_channel_that_is_not_open_waits_for_its_content(rabbitmq: Server) -> None:
+def test_publish_on_unopened_channel_closes_connection_after_its_content(rabbitmq: Server) -> None:
     client = rabbitmq.client(channels=0)
     client.send(PUBLISH, 5)
     client.expect_nothing()
@@ -249,7 +253,7 @@ NAMELESS = [
 
 @pytest.mark.parametrize("method", NAMELESS, ids=lambda method: method.NAME)
 @pytest.mark.parametrize("state", ["closing", "unopened"])
-def test_a_channel_that_is_not_open_lacks_the_queue_it_declared_last(
+def test_method_without_queue_name_on_closing_or_unopened_channel_fails_with_404(
     rabbitmq: Server, method: Method, state: str
 ) -> None:
     client = closing(rabbitmq) if state == "closing" else rabbitmq.client(channels=0)
@@ -260,7 +264,9 @@ def test_a_channel_that_is_not_open_lacks_the_queue_it_declared_last(
     client.call(m.ChannelOpen(), m.ChannelOpenOk)
 
 
-def test_a_closing_channel_that_declared_a_queue_knows_it(rabbitmq: Server) -> None:
+def test_method_without_queue_name_on_closing_channel_with_current_queue_is_not_answered(
+    rabbitmq: Server,
+) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.send(m.BasicGet(queue="nope"))
@@ -280,7 +286,7 @@ UNUSED = [
 
 
 @pytest.mark.parametrize(("payload", "code", "text"), UNUSED)
-def test_rabbitmq_reads_methods_that_it_does_not_take(
+def test_rabbitmq_decodes_unimplemented_methods_before_it_refuses_them(
     rabbitmq: Server, payload: bytes, code: int, text: str
 ) -> None:
     client = rabbitmq.client()
@@ -290,13 +296,13 @@ def test_rabbitmq_reads_methods_that_it_does_not_take(
     assert (close.class_id, close.method_id) == (60, int.from_bytes(payload[2:4], "big"))
 
 
-def test_a_method_between_the_unused_and_others_is_unknown(rabbitmq: Server) -> None:
+def test_unknown_method_203_of_class_60_ends_transport(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send_frame(1, 1, arguments(60, 203))
     client.expect_silent_end()
 
 
-def test_an_unfinished_content_takes_one_of_the_channels(rabbitmq: Server) -> None:
+def test_publish_without_content_on_unopened_channel_counts_against_channel_max(rabbitmq: Server) -> None:
     client = rabbitmq.client(channels=1, channel_max=2)
     client.send(PUBLISH, 2)
     client.send(m.ChannelOpen(), 3)
@@ -328,7 +334,7 @@ EXPLAINED = [
 
 
 @pytest.mark.parametrize(("octets", "text"), EXPLAINED)
-def test_the_trace_and_the_log_explain(
+def test_trace_and_log_explain_malformed_input(
     rabbitmq: Server, octets: bytes, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = rabbitmq.client()
@@ -341,7 +347,9 @@ def test_the_trace_and_the_log_explain(
 
 
 @pytest.mark.parametrize("end", [b"\0", b"\xce"])
-def test_credentials_are_not_told(rabbitmq: Server, end: bytes, caplog: pytest.LogCaptureFixture) -> None:
+def test_credentials_of_malformed_start_ok_are_not_logged(
+    rabbitmq: Server, end: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     client = rabbitmq.client()
     start_ok = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0secret", locale="en_US").encode()
     client.send_bytes(frame(1, 0, start_ok[:-3])[:-1] + end)
@@ -349,7 +357,7 @@ def test_credentials_are_not_told(rabbitmq: Server, end: bytes, caplog: pytest.L
     assert b"secret".hex(" ") not in caplog.text
 
 
-def test_an_explanation_can_be_had_from_rabbitmq_as_well(rabbitmq: Server) -> None:
+def test_rabbitmq_personality_with_explains_malformed_input_closes_with_540(rabbitmq: Server) -> None:
     client = rabbitmq.varied(explains_malformed_input=True).client()
     client.send_frame(1, 1, arguments(99, 1))
     assert (

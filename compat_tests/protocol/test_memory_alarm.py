@@ -56,7 +56,7 @@ class TestTheAlarm:
         assert client.connection.reading
         assert not server.state.memory.alarm
 
-    def test_who_only_consumes_goes_on(self, server: Server) -> None:
+    def test_consuming_connection_is_not_blocked_by_memory_alarm(self, server: Server) -> None:
         client, consumer = publisher(server), publisher(server, "other")
         consumer.consume("other")
         fill_up(client)
@@ -66,7 +66,7 @@ class TestTheAlarm:
         assert consumer.count("q") == 5
         consumer.expect_nothing()
 
-    def test_who_publishes_during_it_is_blocked_then(self, server: Server) -> None:
+    def test_connection_is_blocked_with_its_first_publish_during_memory_alarm(self, server: Server) -> None:
         fill_up(publisher(server))
         late = publisher(server)
         late.expect_nothing()
@@ -74,14 +74,14 @@ class TestTheAlarm:
         late.expect(m.ConnectionBlocked, 0)
         assert ready(server) == 5
 
-    def test_it_ends_by_a_purge(self, server: Server) -> None:
+    def test_memory_alarm_ends_when_the_queue_is_purged(self, server: Server) -> None:
         client = publisher(server)
         fill_up(client)
         other = server.client()
         other.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
         assert not server.state.memory.alarm
 
-    def test_it_ends_when_messages_expire(self, server: Server) -> None:
+    def test_memory_alarm_ends_when_messages_expire(self, server: Server) -> None:
         client = publisher(server)
         client.publish(bytes(LIMIT), routing_key="q", expiration="1000")
         assert server.state.memory.alarm
@@ -89,7 +89,7 @@ class TestTheAlarm:
         server.state.memory.settle()  # The runtime does so at the end of each turn.
         assert not server.state.memory.alarm
 
-    def test_it_does_not_end_with_the_first_byte_below_the_limit(self, server: Server) -> None:
+    def test_memory_alarm_does_not_end_just_below_the_limit(self, server: Server) -> None:
         client = publisher(server)
         client.fill("q", b"small", bytes(LIMIT - 1000))
         assert server.state.memory.alarm
@@ -99,7 +99,7 @@ class TestTheAlarm:
         client.empty("q")
         assert not server.state.memory.alarm
 
-    def test_publishers_that_waited_can_raise_it_again(self, server: Server) -> None:
+    def test_unblocked_publishers_can_raise_memory_alarm_again(self, server: Server) -> None:
         clients = [publisher(server) for _ in range(3)]
         fill_up(clients[0])
         for client in clients:
@@ -110,7 +110,7 @@ class TestTheAlarm:
         assert ready(server) == 2  # Of the two that made it, the second exceeded the limit.
         assert [client.connection.reading for client in clients] == [True, True, False]
 
-    def test_with_no_limit_there_is_none(self) -> None:
+    def test_no_memory_alarm_is_raised_without_memory_limit(self) -> None:
         server = Server(memory_limit=None)
         client = publisher(server)
         fill_up(client)
@@ -118,7 +118,7 @@ class TestTheAlarm:
         client.expect_nothing()
         assert ready(server) == 6
 
-    def test_a_disk_alarm_stands_beside_it(self, server: Server) -> None:
+    def test_connection_stays_blocked_by_disk_alarm_after_memory_alarm_ends(self, server: Server) -> None:
         """RabbitMQ names both (alarm/both-told-at-the-publish), and says nothing when one of them ends."""
         client = publisher(server)
         fill_up(client)
@@ -132,7 +132,7 @@ class TestTheAlarm:
         server.state.unblock("a fault")
         client.expect(m.ConnectionUnblocked, 0)
 
-    def test_a_restart_counts_anew(self, server: Server) -> None:
+    def test_restart_ends_memory_alarm_and_counts_no_messages(self, server: Server) -> None:
         client = publisher(server)
         fill_up(client)
         server.restart()
@@ -141,7 +141,7 @@ class TestTheAlarm:
 
 
 class TestWhatCounts:
-    def test_a_message(self, server: Server) -> None:
+    def test_message_counts_with_its_body_and_headers(self, server: Server) -> None:
         publisher(server).fill("q", b"12345")
         headers = BasicProperties().encode()
         assert messages(server) == MESSAGE + 5 + HEADERS * len(headers)
@@ -167,7 +167,7 @@ class TestWhatCounts:
         client.empty("q3")
         assert messages(server) == 0
 
-    def test_places_of_several_messages_are_told_apart(self, server: Server) -> None:
+    def test_memory_of_fanout_message_is_freed_when_it_has_left_all_queues(self, server: Server) -> None:
         client = publisher(server, "q1")
         for name in ("q1", "q2"):
             client.declare(name)
@@ -200,7 +200,7 @@ class TestWhatCounts:
         client.ack(delivery.method.delivery_tag)
         assert messages(server) == 0
 
-    def test_a_message_that_is_never_stored_does_not(self, server: Server) -> None:
+    def test_message_delivered_to_no_ack_consumer_does_not_count(self, server: Server) -> None:
         client = publisher(server)
         client.consume("q", no_ack=True)
         fill_up(client)
@@ -216,7 +216,9 @@ class TestWhatCounts:
         assert messages(server) == 0
 
     @pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
-    def test_queues_of_all_types(self, server: Server, kind: str) -> None:
+    def test_messages_in_classic_quorum_and_stream_queues_count_until_queue_is_deleted(
+        self, server: Server, kind: str
+    ) -> None:
         client = server.client()
         client.declare("q", durable=True, arguments={"x-queue-type": kind})
         client.fill("q", BODY)
@@ -225,7 +227,7 @@ class TestWhatCounts:
         assert messages(server) == 0
 
     @pytest.mark.parametrize("protocol", [each for each in SHARING if each in protocol_names()])
-    def test_an_unfinished_content(self, protocol: str) -> None:
+    def test_unfinished_content_counts_and_raises_memory_alarm(self, protocol: str) -> None:
         name = "rabbitmq-4.3" if protocol == "0-9-1" else "spec"
         server = Server(name, protocol=protocol, memory_limit=LIMIT)
         client = server.client()
@@ -245,7 +247,7 @@ class TestWhatCounts:
         assert server.state.memory.unfinished.octets == 0
         assert not server.state.memory.alarm
 
-    def test_what_a_client_does_not_take(self, server: Server) -> None:
+    def test_bytes_that_client_does_not_read_count_until_connection_ends(self, server: Server) -> None:
         client = publisher(server)
         client.fill("q", BODY)
         reader = server.client()
@@ -274,7 +276,7 @@ class TestWhatCounts:
 
 
 class TestHistories:
-    def test_they_give_way(self) -> None:
+    def test_history_of_published_messages_is_shortened_before_memory_alarm_is_raised(self) -> None:
         server = Server(memory_limit=LIMIT, history=1000)
         client = publisher(server)
         client.consume("q", no_ack=True)

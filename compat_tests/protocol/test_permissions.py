@@ -83,7 +83,7 @@ def test_binding_a_queue_needs_write_on_it_and_read_on_the_exchange(client: Clie
         denied(client, method(queue="none", exchange="none"), "write", "queue", "none")
 
 
-def test_binding_an_exchange_needs_write_on_it_and_read_on_the_other(client: Client) -> None:
+def test_binding_exchanges_needs_write_on_destination_and_read_on_source(client: Client) -> None:
     for method, reply in ((m.ExchangeBind, m.ExchangeBindOk), (m.ExchangeUnbind, m.ExchangeUnbindOk)):
         client.call(method(destination="w", source="r"), reply)
         denied(client, method(destination="r", source="r"), "write", "exchange", "r")
@@ -117,11 +117,11 @@ def test_the_default_exchange_is_called_amq_default(server: Server) -> None:
     [m.QueueDelete(queue="x"), m.QueuePurge(queue="x"), m.BasicGet(queue="x"), m.BasicConsume(queue="x")],
     ids=lambda method: method.NAME,
 )
-def test_permission_is_asked_before_existence(client: Client, method: m.Method) -> None:
+def test_permission_is_checked_before_existence_of_queue(client: Client, method: m.Method) -> None:
     denied(client, method, "configure" if isinstance(method, m.QueueDelete) else "read", "queue", "x")
 
 
-def test_a_missing_exchange_is_not_told_of_without_permission(client: Client) -> None:
+def test_missing_exchange_is_answered_with_403_without_permission(client: Client) -> None:
     denied(client, m.ExchangeDelete(exchange="x"), "configure", "exchange", "x")
     denied(client, m.QueueBind(queue="w", exchange="x"), "read", "exchange", "x")
 
@@ -144,7 +144,9 @@ def test_names_made_by_the_server_need_the_same_permissions(server: Server) -> N
     assert login(server, configure=r"^amq\.gen-").declare("").queue.startswith("amq.gen-")
 
 
-def test_reserved_names_and_unknown_types_are_looked_at_first(rabbitmq: Server) -> None:
+def test_reserved_names_and_unknown_types_are_refused_before_permissions_are_checked(
+    rabbitmq: Server,
+) -> None:
     # RabbitMQ: measured.
     client = login(rabbitmq, configure="^$")
     for method, code, text in (
@@ -175,7 +177,7 @@ def test_dead_lettering_needs_read_on_the_queue_and_write_on_the_exchange(server
     denied(client, m.QueueDeclare(queue="c", arguments=arguments), "read", "queue", "c")
 
 
-def test_an_alternate_exchange_needs_read_on_the_first_and_write_on_it(server: Server) -> None:
+def test_alternate_exchange_needs_read_on_declared_exchange_and_write_on_alternate(server: Server) -> None:
     client = login(server)
     make = {"type": "direct", "arguments": {"alternate-exchange": "w"}}
     client.call(m.ExchangeDeclare(exchange="cr", **make), m.ExchangeDeclareOk)
@@ -197,7 +199,7 @@ def test_a_passive_declare_needs_any_permission_with_rabbitmq(rabbitmq: Server) 
     denied(client, m.ExchangeDeclare(exchange="x", passive=True), "configure", "exchange", "x")
 
 
-def test_a_passive_declare_needs_no_permission_by_the_letter(spec: Server) -> None:
+def test_spec_personality_needs_no_permission_for_passive_declare(spec: Server) -> None:
     spec.client().declare("x")
     assert login(spec).declare("x", passive=True).queue == "x"
 

@@ -44,7 +44,7 @@ def client(server: Server) -> Client:
 # --- which one counts ------------------------------------------------------------------------------
 
 
-def test_a_queue_declared_later_has_it_as_well_as_one_there_before(server: Server, client: Client) -> None:
+def test_policy_applies_to_queues_declared_before_and_after_it(server: Server, client: Client) -> None:
     client.declare("q.before")
     set_policy(server, "p", {"max-length": 1})
     client.declare("q.after")
@@ -54,7 +54,7 @@ def test_a_queue_declared_later_has_it_as_well_as_one_there_before(server: Serve
     assert [client.count(queue) for queue in ("q.before", "q.after", "other")] == [1, 1, 2]
 
 
-def test_the_highest_priority_counts_and_nothing_else(server: Server, client: Client) -> None:
+def test_queue_has_only_the_matching_policy_of_highest_priority(server: Server, client: Client) -> None:
     client.declare("q")
     set_policy(server, "low", {"message-ttl": 1000}, priority=1)
     set_policy(server, "high", {"max-length": 1}, priority=2)
@@ -65,21 +65,21 @@ def test_the_highest_priority_counts_and_nothing_else(server: Server, client: Cl
     assert server.vhost.queues["q"].options.message_ttl == 1.0
 
 
-def test_of_equals_the_first_by_name_counts(server: Server, client: Client) -> None:
+def test_first_policy_by_name_is_applied_among_equal_priorities(server: Server, client: Client) -> None:
     client.declare("q")
     for name in ("zeta", "alpha", "mid"):
         set_policy(server, name, {"max-length": 1})
     assert applied(server, "q") == ("alpha", None)
 
 
-def test_one_with_a_key_of_other_queue_types_passes_by(server: Server, client: Client) -> None:
+def test_policy_with_key_of_another_queue_type_is_not_applied(server: Server, client: Client) -> None:
     client.declare("q")
     set_policy(server, "low", {"max-length": 1}, priority=1)
     set_policy(server, "high", {"max-length": 5, "max-age": "1h"}, priority=2)
     assert applied(server, "q") == ("low", None)
 
 
-def test_other_virtual_hosts_are_not_touched(server: Server) -> None:
+def test_policy_does_not_apply_to_queues_of_other_virtual_host(server: Server) -> None:
     server.state.add_virtual_host("other")
     server.state.access.users["guest"].permissions["other"] = server.state.access.users["guest"].permissions[
         "/"
@@ -92,7 +92,9 @@ def test_other_virtual_hosts_are_not_touched(server: Server) -> None:
 
 
 @pytest.mark.parametrize("flags", [{"exclusive": True}, {"auto_delete": True}, {"durable": True}])
-def test_queues_of_all_kinds_have_policies(server: Server, client: Client, flags: dict[str, Any]) -> None:
+def test_exclusive_auto_delete_and_durable_queues_have_policies(
+    server: Server, client: Client, flags: dict[str, Any]
+) -> None:
     set_policy(server, "p", {"max-length": 1}, pattern="")
     for name in ("q", ""):
         queue = client.declare(name, **flags).queue
@@ -109,7 +111,9 @@ def test_policies_survive_a_restart(server: Server, client: Client) -> None:
     assert client.empty("q") == [b"2"]
 
 
-def test_a_policy_does_not_change_what_a_declaration_must_say(server: Server, client: Client) -> None:
+def test_redeclare_is_compared_with_declared_arguments_and_not_with_policy(
+    server: Server, client: Client
+) -> None:
     client.declare("q", arguments={"x-max-length": 5})
     set_policy(server, "p", {"max-length": 1})
     client.declare("q", arguments={"x-max-length": 5})
@@ -117,7 +121,7 @@ def test_a_policy_does_not_change_what_a_declaration_must_say(server: Server, cl
     client.expect_nothing()
 
 
-def test_clearing_what_is_not_there_is_an_error(server: Server) -> None:
+def test_clearing_a_missing_policy_is_refused(server: Server) -> None:
     with pytest.raises(
         PolicyError, match="there is no policy 'p' in virtual host '/'; there are none"
     ) as problem:
@@ -130,7 +134,7 @@ def test_clearing_what_is_not_there_is_an_error(server: Server) -> None:
         carry_out(server.vhost.policies.clearing("limits", operator=True))
 
 
-def test_a_bad_policy_changes_nothing(server: Server, client: Client) -> None:
+def test_invalid_policy_leaves_the_existing_policy_applied(server: Server, client: Client) -> None:
     client.declare("q")
     set_policy(server, "p", {"max-length": 1})
     with pytest.raises(PolicyError):
@@ -142,7 +146,7 @@ def test_a_bad_policy_changes_nothing(server: Server, client: Client) -> None:
 # --- policies, operator policies and arguments -----------------------------------------------------
 
 
-def test_an_operator_policy_joins_the_policy_and_the_stricter_holds(server: Server, client: Client) -> None:
+def test_stricter_value_of_policy_and_operator_policy_applies(server: Server, client: Client) -> None:
     client.declare("q", arguments={"x-max-length": 4})
     set_policy(server, "p", {"max-length": 3, "message-ttl": 9000})
     set_policy(server, "o", {"max-length": 2, "expires": 60_000}, operator=True)
@@ -158,7 +162,7 @@ def test_an_operator_policy_joins_the_policy_and_the_stricter_holds(server: Serv
 # --- what it does to queues that are there ---------------------------------------------------------
 
 
-def test_a_maximum_length_drops_the_oldest_at_once_to_the_exchange_of_the_same_policy(
+def test_new_max_length_policy_dead_letters_oldest_messages_to_exchange_of_same_policy(
     server: Server, client: Client
 ) -> None:
     client.declare("q")
@@ -173,7 +177,9 @@ def test_a_maximum_length_drops_the_oldest_at_once_to_the_exchange_of_the_same_p
     assert first.properties.headers["x-death"][0]["reason"] == "maxlen"
 
 
-def test_what_clients_hold_is_not_dropped(server: Server, client: Client) -> None:
+def test_unacknowledged_message_is_not_dropped_by_new_limit_until_it_is_requeued(
+    server: Server, client: Client
+) -> None:
     client.declare("q")
     client.fill("q", b"1", b"2", b"3")
     client.get("q")
@@ -182,7 +188,9 @@ def test_what_clients_hold_is_not_dropped(server: Server, client: Client) -> Non
     assert client.empty("q") == [b"3"]
 
 
-def test_the_limit_comes_before_the_way_it_is_kept(server: Server, client: Client) -> None:
+def test_new_max_length_drops_messages_before_overflow_reject_publish_applies(
+    server: Server, client: Client
+) -> None:
     client.declare("q")
     client.send(_confirms())
     client.inbox.clear()
@@ -194,14 +202,18 @@ def test_the_limit_comes_before_the_way_it_is_kept(server: Server, client: Clien
     assert type(client.take_frame().method).__name__ == "BasicNack"
 
 
-def test_a_limit_that_refuses_already_drops_nothing(server: Server, client: Client) -> None:
+def test_new_max_length_drops_no_message_if_queue_already_rejects_publishes(
+    server: Server, client: Client
+) -> None:
     client.declare("q", arguments={"x-overflow": "reject-publish"})
     client.fill("q", b"1", b"2", b"3")
     set_policy(server, "p", {"max-length": 1})
     assert client.count("q") == 3
 
 
-def test_a_way_that_drops_again_drops_what_is_too_much(server: Server, client: Client) -> None:
+def test_change_of_overflow_to_drop_head_drops_messages_above_max_length(
+    server: Server, client: Client
+) -> None:
     client.declare("q", arguments={"x-max-length": 2})
     set_policy(server, "refuse", {"overflow": "reject-publish"})
     client.fill("q", b"1", b"2", b"3")
@@ -214,7 +226,7 @@ def test_a_way_that_drops_again_drops_what_is_too_much(server: Server, client: C
     assert client.empty("q") == [b"2"]
 
 
-def test_a_time_to_live_is_for_what_comes_later(server: Server, client: Client) -> None:
+def test_message_ttl_policy_applies_only_to_messages_published_later(server: Server, client: Client) -> None:
     client.declare("q")
     client.fill("q", b"before")
     set_policy(server, "p", {"message-ttl": 1000})
@@ -228,7 +240,9 @@ def test_a_time_to_live_is_for_what_comes_later(server: Server, client: Client) 
     assert client.empty("q") == [b"immortal"]
 
 
-def test_an_unused_queue_expires_after_the_policy_came(server: Server, client: Client) -> None:
+def test_expiry_of_unused_queue_is_counted_from_the_moment_of_the_policy(
+    server: Server, client: Client
+) -> None:
     client.declare("q")
     server.advance(100)
     set_policy(server, "p", {"expires": 1000})
@@ -238,7 +252,7 @@ def test_an_unused_queue_expires_after_the_policy_came(server: Server, client: C
     assert "q" not in server.vhost.queues
 
 
-def test_a_cleared_policy_lets_the_queue_live(server: Server, client: Client) -> None:
+def test_queue_does_not_expire_after_its_expires_policy_is_cleared(server: Server, client: Client) -> None:
     client.declare("q")
     set_policy(server, "p", {"expires": 1000})
     carry_out(server.vhost.policies.clearing("p"))
@@ -246,7 +260,9 @@ def test_a_cleared_policy_lets_the_queue_live(server: Server, client: Client) ->
     assert "q" in server.vhost.queues
 
 
-def test_a_policy_that_says_the_same_again_starts_no_expiry_anew(server: Server, client: Client) -> None:
+def test_setting_the_same_expires_policy_again_does_not_restart_expiry(
+    server: Server, client: Client
+) -> None:
     client.declare("q")
     set_policy(server, "p", {"expires": 1000})
     server.advance(0.9)
@@ -256,7 +272,9 @@ def test_a_policy_that_says_the_same_again_starts_no_expiry_anew(server: Server,
     assert "q" not in server.vhost.queues
 
 
-def test_dead_letters_go_where_the_policy_says_from_now_on(server: Server, client: Client) -> None:
+def test_dead_letter_exchange_of_policy_applies_from_setting_until_clearing(
+    server: Server, client: Client
+) -> None:
     client.declare("q")
     client.declare("dead")
     client.fill("q", b"1", b"2")
@@ -270,7 +288,7 @@ def test_dead_letters_go_where_the_policy_says_from_now_on(server: Server, clien
     assert client.count("dead") == 1
 
 
-def test_a_client_may_hold_deliveries_as_long_as_the_policy_says(server: Server, client: Client) -> None:
+def test_consumer_timeout_policy_closes_channel_with_406(server: Server, client: Client) -> None:
     set_policy(server, "p", {"consumer-timeout": 5000})
     client.declare("q")
     client.fill("q", b"1")
@@ -285,7 +303,7 @@ def test_a_client_may_hold_deliveries_as_long_as_the_policy_says(server: Server,
 
 
 @pytest.mark.parametrize("exchange", ["x", "amq.direct"])
-def test_an_exchange_has_an_alternate_one_as_long_as_the_policy_says(
+def test_exchange_has_alternate_exchange_of_policy_until_it_is_cleared(
     server: Server, client: Client, exchange: str
 ) -> None:
     client.declare("rest")
@@ -299,7 +317,7 @@ def test_an_exchange_has_an_alternate_one_as_long_as_the_policy_says(
     assert client.empty("rest") == [b"kept"]
 
 
-def test_an_exchange_declared_later_has_it_too(server: Server, client: Client) -> None:
+def test_exchange_declared_later_has_alternate_exchange_of_policy(server: Server, client: Client) -> None:
     client.declare("rest")
     client.bind("rest", "amq.fanout")
     set_policy(server, "p", {"alternate-exchange": "amq.fanout"}, pattern="^x", apply_to="exchanges")
@@ -308,7 +326,7 @@ def test_an_exchange_declared_later_has_it_too(server: Server, client: Client) -
     assert client.empty("rest") == [b"kept"]
 
 
-def test_the_argument_of_an_exchange_holds(server: Server, client: Client) -> None:
+def test_argument_alternate_exchange_takes_precedence_over_policy(server: Server, client: Client) -> None:
     client.declare("rest")
     client.bind("rest", "amq.fanout")
     server.vhost.exchanges.declare("x", "direct", arguments={"alternate-exchange": "amq.fanout"})
@@ -334,7 +352,9 @@ def _confirms() -> Any:
 # --- streams ---------------------------------------------------------------------------------------
 
 
-def test_a_stream_takes_the_policys_retention_whatever_its_argument(server: Server, client: Client) -> None:
+def test_retention_of_policy_takes_precedence_over_arguments_of_stream(
+    server: Server, client: Client
+) -> None:
     client.declare("q", durable=True, arguments={"x-queue-type": "stream", "x-max-age": "1h"})
     set_policy(server, "p", {"max-age": "2h", "max-length-bytes": 500}, apply_to="streams")
     options = server.vhost.queues["q"].options
@@ -344,13 +364,13 @@ def test_a_stream_takes_the_policys_retention_whatever_its_argument(server: Serv
     assert (options.max_age, options.max_length_bytes) == (3600.0, None)
 
 
-def test_policies_of_queues_with_a_time_to_live_pass_streams_by(server: Server, client: Client) -> None:
+def test_policy_with_message_ttl_is_not_applied_to_stream(server: Server, client: Client) -> None:
     client.declare("q", durable=True, arguments={"x-queue-type": "stream"})
     set_policy(server, "p", {"message-ttl": 1000})
     assert applied(server, "q") == (None, None)
 
 
-def test_what_a_new_limit_leaves_at_the_head_expires(server: Server, client: Client) -> None:
+def test_message_that_a_new_max_length_leaves_at_the_head_expires(server: Server, client: Client) -> None:
     client.declare("q")
     client.fill("q", b"lasting")
     client.fill("q", b"passing", expiration="1000")

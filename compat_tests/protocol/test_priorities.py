@@ -36,7 +36,7 @@ def consume(client: Client, tag: str, priority: int | None = None, **arguments: 
 # --- consumers ---------------------------------------------------------------------------------------
 
 
-def test_the_most_important_consumer_gets_everything_it_can_take(client: Client) -> None:
+def test_consumer_of_highest_priority_gets_all_messages_without_prefetch_limit(client: Client) -> None:
     client.declare("q")
     consume(client, "low")
     consume(client, "high", 5)
@@ -45,7 +45,7 @@ def test_the_most_important_consumer_gets_everything_it_can_take(client: Client)
     assert takers(client) == ["high", "high", "high"]
 
 
-def test_messages_fall_through_to_lesser_consumers(client: Client) -> None:
+def test_messages_go_to_consumers_of_lower_priority_when_prefetch_is_exhausted(client: Client) -> None:
     client.declare("q")
     client.qos(1)
     for tag, priority in (("none", None), ("high", 5), ("low", -5)):
@@ -56,7 +56,7 @@ def test_messages_fall_through_to_lesser_consumers(client: Client) -> None:
     assert takers(client) == ["high"]
 
 
-def test_equals_take_turns(client: Client) -> None:
+def test_consumers_of_equal_priority_take_turns(client: Client) -> None:
     client.declare("q")
     for tag in ("a", "b"):
         consume(client, tag, 3)
@@ -65,7 +65,7 @@ def test_equals_take_turns(client: Client) -> None:
     assert takers(client) == ["a", "b", "a", "b"]
 
 
-def test_priorities_compare_across_connections(connect: Callable[[], Client]) -> None:
+def test_consumer_priorities_are_compared_across_connections(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
     consume(one, "low", 1)
@@ -82,7 +82,9 @@ def declare_single(client: Client) -> None:
     client.declare("q", arguments={"x-single-active-consumer": True})
 
 
-def test_one_consumer_is_active_and_the_next_follows_it(connect: Callable[[], Client]) -> None:
+def test_next_consumer_becomes_active_when_single_active_consumer_is_cancelled(
+    connect: Callable[[], Client],
+) -> None:
     one, other = connect(), connect()
     declare_single(one)
     consume(one, "1", no_ack=True)
@@ -94,7 +96,7 @@ def test_one_consumer_is_active_and_the_next_follows_it(connect: Callable[[], Cl
     assert takers(other) == ["2"]
 
 
-def test_the_next_consumer_takes_over_what_waits_and_what_returns(connect: Callable[[], Client]) -> None:
+def test_next_single_active_consumer_gets_ready_and_requeued_messages(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     declare_single(one)
     one.qos(1)
@@ -107,7 +109,7 @@ def test_the_next_consumer_takes_over_what_waits_and_what_returns(connect: Calla
     assert sorted(other.bodies()) == [b"a", b"b"]
 
 
-def test_a_full_active_consumer_does_not_make_room_for_others(client: Client) -> None:
+def test_single_active_consumer_with_exhausted_prefetch_stays_active(client: Client) -> None:
     declare_single(client)
     client.qos(1)
     consume(client, "1")
@@ -118,7 +120,7 @@ def test_a_full_active_consumer_does_not_make_room_for_others(client: Client) ->
     assert takers(client) == ["1"]
 
 
-def test_the_most_important_consumer_is_the_next_active_one(client: Client) -> None:
+def test_consumer_of_highest_priority_is_the_next_single_active_consumer(client: Client) -> None:
     declare_single(client)
     consume(client, "1")
     consume(client, "2")
@@ -130,7 +132,7 @@ def test_the_most_important_consumer_is_the_next_active_one(client: Client) -> N
     assert takers(client) == ["3"]
 
 
-def test_exclusive_consumers_are_not_for_such_queues(client: Client) -> None:
+def test_exclusive_consumer_on_single_active_consumer_queue_is_refused(client: Client) -> None:
     declare_single(client)
     client.send(m.BasicConsume(queue="q", exclusive=True))
     close = client.expect_channel_close(403)
@@ -141,7 +143,7 @@ def test_exclusive_consumers_are_not_for_such_queues(client: Client) -> None:
 # --- messages ----------------------------------------------------------------------------------------
 
 
-def test_the_most_urgent_message_goes_first(client: Client) -> None:
+def test_queue_with_x_max_priority_delivers_highest_priority_first(client: Client) -> None:
     client.declare("q", arguments={"x-max-priority": 5})
     for priority in (0, 3, 9, 5, 1):
         client.publish(b"%d" % priority, routing_key="q", priority=priority)
@@ -150,14 +152,14 @@ def test_the_most_urgent_message_goes_first(client: Client) -> None:
     assert client.empty("q") == [b"9", b"5", b"3", b"1", b"0", b"none"]
 
 
-def test_without_the_argument_priorities_mean_nothing(client: Client) -> None:
+def test_message_priorities_have_no_effect_without_x_max_priority(client: Client) -> None:
     client.declare("q")
     for priority in (0, 9, 5):
         client.publish(b"%d" % priority, routing_key="q", priority=priority)
     assert client.empty("q") == [b"0", b"9", b"5"]
 
 
-def test_consumers_get_the_most_urgent_message_that_waits(client: Client) -> None:
+def test_consumer_gets_the_ready_message_of_highest_priority(client: Client) -> None:
     client.declare("q", arguments={"x-max-priority": 9})
     client.qos(1)
     client.consume("q")
@@ -184,7 +186,7 @@ def test_messages_rejected_together_are_dead_lettered_in_the_order_of_their_prio
     assert client.empty("dead") == [b"d5", b"e9", b"b3", b"a1", b"c1"]
 
 
-def test_a_lesser_message_expires_only_at_the_head(rabbitmq: Server, client: Client) -> None:
+def test_message_of_lower_priority_expires_only_at_the_head(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-max-priority": 9})
     client.publish(b"lesser", routing_key="q", priority=1, expiration="1000")
     client.publish(b"urgent", routing_key="q", priority=9)

@@ -56,7 +56,9 @@ def test_the_header_is_answered_with_one_start_on_channel_0(server: Server) -> N
 @pytest.mark.parametrize(
     "version", ["00010000", "03010000", "00000902", "00000a00", "02000000", "ffffffff", "00000000"]
 )
-def test_another_version_is_answered_with_the_one_there_is(server: Server, version: str) -> None:
+def test_header_of_unsupported_version_is_answered_with_supported_header(
+    server: Server, version: str
+) -> None:
     later = version in ("00000902", "00000a00")
     assert refused(server, b"AMQP" + bytes.fromhex(version)) == (HEADER if later else usual_answer(server))
 
@@ -78,12 +80,14 @@ def test_rabbitmq_3_13_answers_with_0_9_1(rabbitmq: Server) -> None:
         bytes(8),
     ],
 )
-def test_what_is_no_header_is_answered_with_one(server: Server, octets: bytes) -> None:
+def test_octets_other_than_protocol_header_are_answered_with_protocol_header(
+    server: Server, octets: bytes
+) -> None:
     assert refused(server, octets) == usual_answer(server)
 
 
 @pytest.mark.rule("0-9-1/protocol-header/not-amqp#literal")
-def test_four_bytes_tell_that_no_header_will_come(spec: Server) -> None:
+def test_spec_personality_refuses_wrong_protocol_name_after_four_bytes(spec: Server) -> None:
     assert refused(spec, b"HTTP") == HEADER
 
 
@@ -124,7 +128,7 @@ def test_the_answer_to_a_bad_header_arrives_although_more_was_sent(server: Serve
         (b"nonsense", "b'nonsense' instead of a protocol header"),
     ],
 )
-def test_the_log_tells_what_came_instead_of_a_header(
+def test_log_has_warning_with_octets_received_instead_of_protocol_header(
     server: Server, octets: bytes, hint: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     refused(server, octets)
@@ -139,7 +143,7 @@ def test_an_http_request_is_not_served_but_answered_with_a_header(server: Server
 
 
 @pytest.mark.rule("0-9-1/protocol-header/client-downgrade")
-def test_a_client_comes_back_with_the_version_it_was_offered(server: Server) -> None:
+def test_client_can_connect_again_with_the_version_that_was_offered(server: Server) -> None:
     offered = refused(server, b"AMQP\x00\x00\x0a\x00")
     client = server.connect()
     client.send_bytes(offered)
@@ -159,7 +163,7 @@ def test_each_of_the_eight_octets_counts(server: Server, position: int) -> None:
 
 
 @pytest.mark.rule("0-9-1/protocol-header/all-eight-octets")
-def test_nothing_is_decided_before_the_eighth_octet(server: Server) -> None:
+def test_valid_protocol_header_is_answered_only_after_eighth_octet(server: Server) -> None:
     client = server.connect()
     for octet in HEADER[:7]:
         client.send_bytes(bytes((octet,)))
@@ -169,7 +173,7 @@ def test_nothing_is_decided_before_the_eighth_octet(server: Server) -> None:
     client.expect(m.ConnectionStart, 0)
 
 
-def test_a_client_that_sends_no_header_is_not_waited_for(server: Server) -> None:
+def test_connection_without_complete_protocol_header_is_aborted_after_10_seconds(server: Server) -> None:
     client = server.connect()
     client.send_bytes(HEADER[:5])
     server.advance(9.9)

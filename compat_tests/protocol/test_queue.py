@@ -59,7 +59,7 @@ def test_every_method_is_answered_once_by_its_ok(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue/needs-binding")
-def test_a_queue_gets_what_its_bindings_select_and_nothing_else(client: Client) -> None:
+def test_queue_without_bindings_gets_only_messages_of_the_default_exchange(client: Client) -> None:
     client.declare("q")
     for exchange in ("amq.direct", "amq.fanout", "amq.topic", "amq.match"):
         client.publish(exchange=exchange, routing_key="q")
@@ -69,7 +69,7 @@ def test_a_queue_gets_what_its_bindings_select_and_nothing_else(client: Client) 
 
 
 @pytest.mark.rule("0-9-1/queue/auto-delete-delay")
-def test_an_auto_delete_queue_goes_at_once(client: Client) -> None:
+def test_auto_delete_queue_is_deleted_at_once_when_its_consumer_is_cancelled(client: Client) -> None:
     client.declare("q", auto_delete=True)
     tag = client.consume("q")
     client.call(m.BasicCancel(consumer_tag=tag), m.BasicCancelOk)
@@ -102,7 +102,7 @@ def test_three_hundred_queues_fit_into_a_virtual_host(client: Client) -> None:
 @pytest.mark.rule(
     "0-9-1/queue.declare/queue-default-name#unique", "0-9-1/queue.declare/queue-default-name#told"
 )
-def test_a_queue_without_a_name_gets_one_of_its_own(server: Server) -> None:
+def test_queue_declared_without_name_gets_unique_amq_gen_name(server: Server) -> None:
     client, other = server.client(), server.client()
     names = [client.declare("").queue, client.declare("").queue, other.declare("").queue]
     assert len(set(names)) == 3
@@ -113,7 +113,7 @@ def test_a_queue_without_a_name_gets_one_of_its_own(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.declare/queue-reserved#new")
-def test_reserved_names_cannot_be_taken(client: Client) -> None:
+def test_queue_with_reserved_prefix_amq_is_refused(client: Client) -> None:
     text = "ACCESS_REFUSED - queue name 'amq.mine' contains reserved prefix 'amq.*'"
     refused(client, Declare(queue="amq.mine"), 403, text)
     refused(client, Declare(queue="amq.mine", passive=True), 404, NO_QUEUE.format("amq.mine"))
@@ -121,7 +121,7 @@ def test_reserved_names_cannot_be_taken(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.declare/queue-reserved#passive", "0-9-1/queue.declare/queue-reserved#existing")
-def test_reserved_names_that_exist_may_be_declared_again_by_the_letter(spec: Server) -> None:
+def test_spec_personality_accepts_redeclare_of_existing_queue_with_reserved_name(spec: Server) -> None:
     client = spec.client()
     name = client.declare("", exclusive=True).queue
     assert client.declare(name, passive=True).queue == name
@@ -130,7 +130,7 @@ def test_reserved_names_that_exist_may_be_declared_again_by_the_letter(spec: Ser
 
 @pytest.mark.rule("0-9-1/queue.declare/queue-reserved#passive")
 @pytest.mark.deviates("0-9-1/queue.declare/queue-reserved#existing")
-def test_reserved_names_that_exist_may_be_declared_passively_with_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_accepts_only_passive_redeclare_of_queue_with_reserved_name(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     name = client.declare("", exclusive=True).queue
     assert client.declare(name, passive=True).queue == name
@@ -140,7 +140,9 @@ def test_reserved_names_that_exist_may_be_declared_passively_with_rabbitmq(rabbi
 
 @pytest.mark.rule("0-9-1/queue.declare/queue-syntax")
 @pytest.mark.parametrize("name", ["a/b", "a b", "é", "it's", "a\t"])
-def test_names_have_letters_digits_and_four_signs(spec: Server, name: str) -> None:
+def test_spec_personality_refuses_queue_name_with_other_than_letters_digits_and_four_signs(
+    spec: Server, name: str
+) -> None:
     client = spec.client()
     client.send(Declare(queue=name))
     client.expect_channel_close(406)
@@ -150,14 +152,14 @@ def test_names_have_letters_digits_and_four_signs(spec: Server, name: str) -> No
 
 @pytest.mark.deviates("0-9-1/queue.declare/queue-syntax")
 @pytest.mark.parametrize("name", ["a/b", "a b", "é", "it's", "a\0b"])
-def test_rabbitmq_takes_any_name(rabbitmq: Server, name: str) -> None:
+def test_rabbitmq_accepts_queue_name_of_any_characters(rabbitmq: Server, name: str) -> None:
     client = rabbitmq.client()
     assert client.declare(name).queue == name
     client.publish(routing_key=name)
     assert client.count(name) == 1
 
 
-def test_line_ends_are_taken_out_of_names(rabbitmq: Server) -> None:
+def test_line_ends_are_removed_from_queue_names_except_in_get(rabbitmq: Server) -> None:
     # RabbitMQ: measured. Where a queue is used its name is taken as it comes.
     client = rabbitmq.client()
     assert client.declare("a\r\nb").queue == "ab"
@@ -176,7 +178,7 @@ def test_line_ends_are_taken_out_of_names(rabbitmq: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.declare/passive-passive#exists", "0-9-1/queue.declare/passive-passive#missing")
-def test_passive_declare_tells_what_exists_from_what_does_not(client: Client) -> None:
+def test_passive_declare_succeeds_for_existing_queue_and_fails_with_404_for_missing(client: Client) -> None:
     client.declare("here")
     assert client.declare("here", passive=True).queue == "here"
     refused(client, Declare(queue="missing", passive=True), 404, NO_QUEUE.format("missing"))
@@ -190,7 +192,7 @@ def test_a_passive_declare_needs_a_name(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.declare/passive-ignores-fields")
-def test_a_passive_declare_looks_at_the_name_only(client: Client) -> None:
+def test_passive_declare_ignores_all_fields_except_the_name(client: Client) -> None:
     client.declare("q")
     flipped: dict[str, Any] = {
         "durable": True,
@@ -205,7 +207,7 @@ def test_a_passive_declare_looks_at_the_name_only(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.declare/passive-no-wait")
-def test_passive_and_no_wait_together_do_nothing(spec: Server) -> None:
+def test_passive_declare_of_missing_queue_with_no_wait_is_ignored_by_spec_personality(spec: Server) -> None:
     client = spec.client()
     client.send(Declare(queue="missing", passive=True, no_wait=True))
     client.expect_nothing()
@@ -213,7 +215,7 @@ def test_passive_and_no_wait_together_do_nothing(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/queue.declare/passive-no-wait")
-def test_rabbitmq_refuses_what_is_missing_even_with_no_wait(rabbitmq: Server) -> None:
+def test_rabbitmq_refuses_passive_declare_of_missing_queue_even_with_no_wait(rabbitmq: Server) -> None:
     method = Declare(queue="missing", passive=True, no_wait=True)
     refused(rabbitmq.client(), method, 404, NO_QUEUE.format("missing"))
 
@@ -284,7 +286,7 @@ def test_an_exclusive_queue_is_never_durable(client: Client) -> None:
 
 @pytest.mark.rule("0-9-1/queue.declare/auto-delete-pre-existence")
 @pytest.mark.deviates("0-9-1/queue.declare/passive-equivalent#auto-delete")  # The two contradict each other.
-def test_auto_delete_is_ignored_for_a_queue_that_exists(spec: Server) -> None:
+def test_spec_personality_ignores_auto_delete_in_redeclare_of_existing_queue(spec: Server) -> None:
     client = spec.client()
     client.declare("stays", auto_delete=False)
     client.declare("goes", auto_delete=True)
@@ -311,7 +313,7 @@ def test_auto_delete_is_compared_by_rabbitmq_and_the_setting_stays(rabbitmq: Ser
 
 
 @pytest.mark.rule("0-9-1/queue.declare/durable-persistence")
-def test_a_durable_queue_is_there_and_works_after_a_restart(server: Server) -> None:
+def test_durable_queue_survives_a_restart(server: Server) -> None:
     client = server.client()
     client.declare("q", durable=True)
     client.drop()
@@ -400,7 +402,7 @@ def test_an_exclusive_queue_is_locked_for_other_connections(server: Server, meth
     assert owner.count("q") == 1, "publishing to it is no use of the queue"
 
 
-def test_rabbitmq_confirms_the_unbinding_of_what_is_not_bound_even_on_a_locked_queue(
+def test_rabbitmq_confirms_unbinding_of_missing_binding_on_exclusive_queue_of_other_connection(
     rabbitmq: Server,
 ) -> None:
     owner, other = rabbitmq.client(), rabbitmq.client()
@@ -420,7 +422,7 @@ def test_all_channels_of_the_owner_may_use_an_exclusive_queue(server: Server) ->
 
 @pytest.mark.rule("0-9-1/queue.declare/exclusive-deleted-on-close")
 @pytest.mark.parametrize("how", ["closed", "dropped", "failed"])
-def test_an_exclusive_queue_goes_with_its_connection(server: Server, how: str) -> None:
+def test_exclusive_queue_is_deleted_when_its_connection_ends(server: Server, how: str) -> None:
     owner, other = server.client(), server.client()
     owner.declare("q", exclusive=True)
     owner.declare("durable", exclusive=True, durable=True)
@@ -458,7 +460,7 @@ def test_an_exclusive_queue_goes_with_its_connection(server: Server, how: str) -
         ),
     ],
 )
-def test_an_auto_delete_queue_goes_with_its_last_consumer(server: Server, how: str) -> None:
+def test_auto_delete_queue_is_deleted_with_its_last_consumer(server: Server, how: str) -> None:
     client, other = server.client(channels=2), server.client()
     client.declare("q", auto_delete=True)
     first = client.consume("q", channel=1)
@@ -475,7 +477,7 @@ def test_an_auto_delete_queue_goes_with_its_last_consumer(server: Server, how: s
 
 
 @pytest.mark.rule("0-9-1/queue.declare/auto-delete-never-consumed")
-def test_an_auto_delete_queue_that_was_never_consumed_stays(server: Server) -> None:
+def test_auto_delete_queue_is_not_deleted_if_it_never_had_a_consumer(server: Server) -> None:
     client = server.client()
     client.declare("q", auto_delete=True)
     assert client.get("q") is None
@@ -531,7 +533,7 @@ def test_declare_ok_counts_all_consumers_with_rabbitmq(rabbitmq: Server) -> None
 
 
 @pytest.mark.rule("0-9-1/queue.purge/02")
-def test_purge_leaves_what_clients_hold(server: Server) -> None:
+def test_purge_keeps_unacknowledged_messages(server: Server) -> None:
     client, other = server.client(), server.client()
     client.declare("q")
     client.publish(b"held", routing_key="q")
@@ -546,7 +548,7 @@ def test_purge_leaves_what_clients_hold(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.purge/queue-queue-known#current", "0-9-1/queue.purge/queue-queue-known#none")
-def test_purge_needs_a_queue(client: Client) -> None:
+def test_purge_without_queue_name_purges_current_queue_and_fails_without_one(client: Client) -> None:
     refused(client, Purge(queue=""), 404, NO_CURRENT_QUEUE)
     client.declare("q")
     client.publish(routing_key="q")
@@ -591,7 +593,7 @@ def test_a_purge_with_no_wait_is_not_answered(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.purge-ok/message-count")
-def test_purge_ok_counts_what_was_purged(client: Client) -> None:
+def test_purge_ok_counts_purged_messages(client: Client) -> None:
     client.declare("q")
     for _ in range(5):
         client.publish(routing_key="q")
@@ -621,7 +623,7 @@ def _queue_with_dead_letters(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.delete/01")
-def test_what_a_deleted_queue_held_is_dead_lettered(spec: Server) -> None:
+def test_spec_personality_dead_letters_messages_of_deleted_queue(spec: Server) -> None:
     client = spec.client()
     _queue_with_dead_letters(client)
     first, second = client.get("dead"), client.get("dead")
@@ -631,14 +633,14 @@ def test_what_a_deleted_queue_held_is_dead_lettered(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/queue.delete/01")
-def test_what_a_deleted_queue_held_is_discarded_by_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_discards_messages_of_deleted_queue(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     _queue_with_dead_letters(client)
     assert client.count("dead") == 0
 
 
 @pytest.mark.rule("0-9-1/queue.delete/queue-queue-known#current", "0-9-1/queue.delete/queue-queue-known#none")
-def test_delete_needs_a_queue(client: Client) -> None:
+def test_delete_without_queue_name_deletes_current_queue_and_fails_without_one(client: Client) -> None:
     refused(client, Delete(queue=""), 404, NO_CURRENT_QUEUE)
     client.declare("q")
     client.call(Delete(queue=""), DeleteOk)
@@ -647,7 +649,7 @@ def test_delete_needs_a_queue(client: Client) -> None:
 
 @pytest.mark.rule("0-9-1/queue.delete/queue-must-exist")
 @pytest.mark.parametrize("flags", [{}, {"if_unused": True, "if_empty": True}], ids=["plain", "if"])
-def test_deleting_a_missing_queue_is_refused_by_the_letter(spec: Server, flags: dict[str, Any]) -> None:
+def test_spec_personality_refuses_deletion_of_missing_queue(spec: Server, flags: dict[str, Any]) -> None:
     refused(spec.client(), Delete(queue="missing", **flags), 404, NO_QUEUE.format("missing"))
 
 
@@ -662,7 +664,7 @@ def test_deleting_a_missing_queue_is_confirmed_by_rabbitmq(
 
 
 @pytest.mark.rule("0-9-1/queue.delete/if-unused-in-use#kept", "0-9-1/queue.delete/if-unused-in-use#refused")
-def test_if_unused_spares_a_queue_with_consumers(client: Client) -> None:
+def test_delete_if_unused_of_queue_with_consumers_is_refused(client: Client) -> None:
     client.declare("q")
     tag = client.consume("q")
     text = "PRECONDITION_FAILED - queue 'q' in vhost '/' in use"
@@ -678,7 +680,7 @@ def test_if_unused_spares_a_queue_with_consumers(client: Client) -> None:
 @pytest.mark.rule(
     "0-9-1/queue.delete/if-empty-not-empty#kept", "0-9-1/queue.delete/if-empty-not-empty#refused"
 )
-def test_if_empty_spares_a_queue_with_messages(client: Client) -> None:
+def test_delete_if_empty_of_queue_with_ready_messages_is_refused(client: Client) -> None:
     client.declare("q")
     client.publish(routing_key="q")
     text = "PRECONDITION_FAILED - queue 'q' in vhost '/' not empty"
@@ -703,7 +705,7 @@ def test_delete_ends_consumers(client: Client) -> None:
 
 @pytest.mark.rule("0-9-1/queue.delete/cancels-consumers")
 @pytest.mark.protocols("0-9-1")
-def test_clients_that_wish_so_are_told_of_ended_consumers(server: Server) -> None:
+def test_clients_with_consumer_cancel_notify_get_basic_cancel_when_queue_is_deleted(server: Server) -> None:
     wishes = {"capabilities": {"consumer_cancel_notify": True}}
     told = server.client(channels=2, client_properties=wishes)
     other = server.client()
@@ -749,7 +751,9 @@ def test_a_delete_with_no_wait_is_not_answered(client: Client) -> None:
     ],
     ids=["ack", "requeue", "reject", "nack"],
 )
-def test_messages_of_a_deleted_queue_may_be_settled(client: Client, settle: m.Method) -> None:
+def test_deliveries_of_deleted_queue_can_be_settled_without_effect_on_new_queue(
+    client: Client, settle: m.Method
+) -> None:
     client.declare("q")
     client.publish(routing_key="q")
     assert client.get("q") is not None
@@ -760,7 +764,7 @@ def test_messages_of_a_deleted_queue_may_be_settled(client: Client, settle: m.Me
 
 
 @pytest.mark.rule("0-9-1/queue.delete-ok/message-count")
-def test_delete_ok_counts_what_was_deleted(client: Client) -> None:
+def test_delete_ok_counts_deleted_ready_messages(client: Client) -> None:
     client.declare("q")
     for _ in range(4):
         client.publish(routing_key="q")

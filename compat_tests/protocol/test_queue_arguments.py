@@ -18,14 +18,14 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 
 @pytest.mark.rule("0-9-1/queue.declare/arguments-implementation")
 @pytest.mark.parametrize("value", [5, "a", None, {"deep": [1]}])
-def test_arguments_nobody_knows_have_no_effect(client: Client, value: Any) -> None:
+def test_unknown_queue_arguments_have_no_effect(client: Client, value: Any) -> None:
     client.declare("q", arguments={"nonsense": value, "x-nonsense": value})
     client.publish(routing_key="q")
     assert client.count("q") == 1
 
 
 @pytest.mark.rule("0-9-1/queue.declare/arguments-implementation")
-def test_arguments_nobody_knows_are_compared_by_the_letter(spec: Server) -> None:
+def test_spec_personality_compares_unknown_queue_arguments_in_redeclare(spec: Server) -> None:
     client = spec.client()
     client.declare("q", arguments={"nonsense": 1})
     client.declare("q", arguments={"nonsense": 1})
@@ -36,7 +36,7 @@ def test_arguments_nobody_knows_are_compared_by_the_letter(spec: Server) -> None
 
 
 @pytest.mark.rule("0-9-1/queue.declare/arguments-implementation")
-def test_arguments_nobody_knows_are_not_compared_by_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_does_not_compare_unknown_queue_arguments_in_redeclare(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     for arguments in ({"x-nonsense": 1}, {"x-nonsense": 2}, {}):
         assert client.declare("q", arguments=arguments).queue == "q"
@@ -78,7 +78,9 @@ ILLEGAL = [
     ("value", "reason"),
     [("bogus", "\"unsupported queue mode 'bogus'\""), (5, "{unacceptable_type,signedint}")],
 )
-def test_a_queue_mode_is_one_of_two(rabbitmq_4_2: Server, rabbitmq: Server, value: Any, reason: str) -> None:
+def test_invalid_x_queue_mode_is_refused_up_to_4_2_and_accepted_since_4_3(
+    rabbitmq_4_2: Server, rabbitmq: Server, value: Any, reason: str
+) -> None:
     method = Declare(queue="q", arguments={"x-queue-mode": value})
     text = f"PRECONDITION_FAILED - invalid arg 'x-queue-mode' for queue 'q' in vhost '/': {reason}"
     refused(rabbitmq_4_2.client(), method, 406, text)
@@ -87,7 +89,7 @@ def test_a_queue_mode_is_one_of_two(rabbitmq_4_2: Server, rabbitmq: Server, valu
 
 
 @pytest.mark.parametrize(("argument", "value", "reason"), ILLEGAL, ids=[f"{a}={v!r}" for a, v, _ in ILLEGAL])
-def test_illegal_values_are_refused_in_rabbitmqs_words(
+def test_invalid_queue_arguments_are_refused_with_406_and_text_of_rabbitmq(
     rabbitmq: Server, argument: str, value: Any, reason: str
 ) -> None:
     client = rabbitmq.client()
@@ -104,7 +106,9 @@ def test_illegal_values_are_refused_in_rabbitmqs_words(
 @pytest.mark.parametrize(
     ("value", "kind"), [(5, "signedint"), (True, "bool"), (None, "void"), (b"x", "binary")]
 )
-def test_the_dead_letter_exchange_is_a_name(rabbitmq: Server, value: Any, kind: str) -> None:
+def test_x_dead_letter_exchange_of_type_other_than_string_is_refused(
+    rabbitmq: Server, value: Any, kind: str
+) -> None:
     method = Declare(queue="q", arguments={"x-dead-letter-exchange": value})
     about = "for arg 'x-dead-letter-exchange' in queue 'q' in vhost '/'"
     refused(rabbitmq.client(), method, 406, f"PRECONDITION_FAILED - invalid type '{kind}' {about}")
@@ -125,7 +129,9 @@ def test_arguments_of_other_queue_types_are_refused(rabbitmq: Server, argument: 
     [{"x-expires": 0, "x-message-ttl": -1}, {"x-message-ttl": -1, "x-expires": 0}],
     ids=["in order", "reversed"],
 )
-def test_of_two_illegal_values_the_same_is_named(rabbitmq: Server, arguments: dict[str, Any]) -> None:
+def test_same_one_of_two_invalid_arguments_is_named_in_either_order(
+    rabbitmq: Server, arguments: dict[str, Any]
+) -> None:
     method = Declare(queue="q", arguments=arguments)
     text = "PRECONDITION_FAILED - invalid arg 'x-expires' for queue 'q' in vhost '/': {value_zero,0}"
     refused(rabbitmq.client(), method, 406, text)
@@ -155,7 +161,9 @@ def test_of_two_illegal_values_the_same_is_named(rabbitmq: Server, arguments: di
     ],
     ids=repr,
 )
-def test_legal_values_are_taken_and_may_be_repeated(client: Client, arguments: dict[str, Any]) -> None:
+def test_valid_queue_arguments_are_accepted_and_may_be_repeated(
+    client: Client, arguments: dict[str, Any]
+) -> None:
     client.declare("q", arguments=arguments)
     client.declare("q", arguments=arguments)
 
@@ -212,7 +220,7 @@ def must_be_repeated(client: Client, argument: str, old: Any, new: Any, kind: st
     refused(client, Declare(queue="q", arguments={argument: old}), 406, added)
 
 
-def test_the_default_queue_type_may_be_named_or_not(client: Client) -> None:
+def test_x_queue_type_classic_is_equivalent_to_no_x_queue_type(client: Client) -> None:
     client.declare("q")
     client.declare("q", arguments={"x-queue-type": "classic"})
     client.declare("p", arguments={"x-queue-type": "classic"})
@@ -222,7 +230,7 @@ def test_the_default_queue_type_may_be_named_or_not(client: Client) -> None:
     refused(client, Declare(queue="q", arguments={"x-queue-type": "quorum"}), 406, text)
 
 
-def test_arguments_are_compared_by_meaning(client: Client) -> None:
+def test_integer_arguments_of_other_width_or_order_are_equivalent_in_redeclare(client: Client) -> None:
     client.declare("q", arguments={"x-message-ttl": 1000, "x-max-length": 5})
     for table in (
         b"\x0cx-max-lengthI\0\0\0\x05" + b"\x0dx-message-ttli\0\0\x03\xe8",
@@ -235,7 +243,7 @@ def test_arguments_are_compared_by_meaning(client: Client) -> None:
     assert "inequivalent arg 'x-message-ttl'" in client.expect_channel_close(406).reply_text
 
 
-def test_values_for_a_queue_that_exists_are_compared_before_they_are_judged(client: Client) -> None:
+def test_arguments_for_existing_queue_are_compared_before_they_are_validated(client: Client) -> None:
     # RabbitMQ: measured.
     client.declare("q")
     text = "PRECONDITION_FAILED - inequivalent arg 'x-message-ttl' for queue 'q' in vhost '/': "
@@ -243,7 +251,7 @@ def test_values_for_a_queue_that_exists_are_compared_before_they_are_judged(clie
     refused(client, Declare(queue="q", arguments={"x-message-ttl": -1}), 406, text)
 
 
-def test_a_dead_letter_routing_key_has_the_length_of_a_routing_key(rabbitmq: Server) -> None:
+def test_x_dead_letter_routing_key_of_more_than_255_bytes_is_refused(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "k" * 255}
     client.declare("fits", arguments=arguments)

@@ -40,7 +40,7 @@ def client(server: Server) -> Client:
 
 
 @pytest.mark.rule("0-9-1/queue.bind/duplicates#accepted", "0-9-1/queue.bind/duplicates#nothing")
-def test_binding_twice_is_binding_once(client: Client) -> None:
+def test_binding_made_twice_routes_once_and_is_removed_by_one_unbind(client: Client) -> None:
     client.bind("q", "amq.direct", "k")
     client.bind("q", "amq.direct", "k")
     assert arrives(client, "amq.direct", "k") == 1
@@ -49,14 +49,14 @@ def test_binding_twice_is_binding_once(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.bind/unique")
-def test_a_message_comes_once_however_many_bindings_match(client: Client) -> None:
+def test_message_matching_several_bindings_of_queue_arrives_once(client: Client) -> None:
     for pattern in ("a.*", "*.b", "#"):
         client.bind("q", "amq.topic", pattern)
     assert arrives(client, "amq.topic", "a.b") == 1
 
 
 @pytest.mark.rule("0-9-1/queue.bind/unique")
-def test_a_message_comes_once_by_several_ways(client: Client) -> None:
+def test_message_routed_by_two_exchanges_arrives_once_in_queue(client: Client) -> None:
     client.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)
     client.call(m.ExchangeBind(source="x", destination="amq.fanout"), m.ExchangeBindOk)
     for exchange in ("x", "amq.fanout"):
@@ -81,7 +81,7 @@ def test_a_durable_queue_may_be_bound_to_a_transient_exchange(name: str) -> None
 
 
 @pytest.mark.rule("0-9-1/queue.bind/durable-exchange")
-def test_bindings_between_what_is_durable_survive_a_restart(server: Server) -> None:
+def test_bindings_between_durable_queue_and_durable_exchange_survive_a_restart(server: Server) -> None:
     client = server.client()
     client.declare("q", durable=True)
     client.declare("transient")
@@ -108,7 +108,7 @@ def test_a_queue_may_be_bound_to_twenty_exchanges(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.bind/queue-queue-known#current", "0-9-1/queue.bind/queue-queue-known#none")
-def test_bind_needs_a_queue(client: Client) -> None:
+def test_bind_without_queue_name_binds_current_queue_and_fails_without_one(client: Client) -> None:
     refused(client, Bind(queue="", exchange="amq.direct", routing_key="k"), 404, NO_CURRENT_QUEUE)
     client.declare("q")
     client.bind("", "amq.direct", "k")
@@ -126,7 +126,7 @@ def test_binding_to_a_missing_exchange_is_refused(client: Client) -> None:
     refused(client, Bind(queue="q", exchange="missing"), 404, NO_EXCHANGE)
 
 
-def test_of_queue_and_exchange_missing_the_exchange_is_named(client: Client) -> None:
+def test_missing_exchange_is_named_when_queue_of_bind_is_missing_as_well(client: Client) -> None:
     # RabbitMQ: measured.
     refused(client, Bind(queue="nothing", exchange="missing"), 404, NO_EXCHANGE)
 
@@ -142,7 +142,7 @@ def test_a_blank_exchange_in_bind_is_the_default_exchange(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/queue.bind/exchange-default-exchange")
-def test_nothing_can_be_bound_to_the_default_exchange_of_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_refuses_binding_to_the_default_exchange(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     text = "ACCESS_REFUSED - operation not permitted on the default exchange"
@@ -151,14 +151,14 @@ def test_nothing_can_be_bound_to_the_default_exchange_of_rabbitmq(rabbitmq: Serv
 
 
 @pytest.mark.rule("0-9-1/queue.bind/routing-key-direct-exchange-key-matching")
-def test_a_message_goes_to_the_queue_whose_binding_key_it_has(client: Client) -> None:
+def test_direct_exchange_routes_message_to_queue_with_equal_binding_key(client: Client) -> None:
     client.bind("q", "amq.direct", "k")
     assert arrives(client, "amq.direct", "k") == 1
     assert arrives(client, "amq.direct", "q") == 0
 
 
 @pytest.mark.rule("0-9-1/queue.bind/routing-key-shortcut")
-def test_with_queue_and_key_blank_the_key_is_the_current_queues_name(client: Client) -> None:
+def test_bind_without_queue_and_key_uses_name_of_current_queue_as_key(client: Client) -> None:
     name = client.declare("").queue
     client.bind("", "amq.direct", "")
     client.publish(exchange="amq.direct", routing_key=name)
@@ -171,7 +171,7 @@ def test_with_queue_and_key_blank_the_key_is_the_current_queues_name(client: Cli
 
 
 @pytest.mark.rule("0-9-1/queue.bind/routing-key-empty")
-def test_with_a_queue_given_an_empty_key_is_empty(client: Client) -> None:
+def test_empty_key_in_bind_with_queue_name_stays_empty(client: Client) -> None:
     client.declare("q")
     client.bind("q", "amq.direct", "")
     assert arrives(client, "amq.direct", "") == 1
@@ -179,7 +179,7 @@ def test_with_a_queue_given_an_empty_key_is_empty(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.bind/arguments")
-def test_what_arguments_mean_is_the_exchanges(client: Client) -> None:
+def test_binding_arguments_select_messages_in_headers_exchange_and_not_in_fanout(client: Client) -> None:
     wanted = {"x-match": "all", "n": 1}
     client.bind("q", "amq.match", arguments=wanted)
     client.bind("q", "amq.fanout", arguments=wanted)
@@ -197,7 +197,7 @@ def test_a_bind_with_no_wait_is_not_answered(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.bind/before-bind-nothing")
-def test_a_queue_gets_nothing_before_it_is_bound(client: Client) -> None:
+def test_message_published_before_the_binding_does_not_arrive(client: Client) -> None:
     client.publish(b"before", exchange="amq.fanout")
     client.bind("q", "amq.fanout")
     client.publish(b"after", exchange="amq.fanout")
@@ -215,7 +215,7 @@ def test_bind_ok_is_empty_and_follows_the_binding(client: Client) -> None:
     assert client.count("q") == 1
 
 
-def test_a_binding_made_while_messages_flow_counts_from_then_on(client: Client) -> None:
+def test_binding_made_between_publishes_of_one_key_applies_at_once(client: Client) -> None:
     """What was routed before is remembered per key, and forgotten with each change of a binding."""
     assert arrives(client, "amq.direct", "k") == 0
     client.bind("q", "amq.direct", "k")
@@ -230,7 +230,7 @@ def test_a_binding_made_while_messages_flow_counts_from_then_on(client: Client) 
 @pytest.mark.rule("0-9-1/queue.unbind/01")
 @pytest.mark.parametrize("key", ["k", "other"])
 @pytest.mark.protocols("0-9-1")
-def test_unbinding_what_is_not_bound_is_an_exception_by_the_letter(spec: Server, key: str) -> None:
+def test_spec_personality_refuses_unbinding_of_missing_binding(spec: Server, key: str) -> None:
     # Of the channel: see docs/decisions.md.
     client = spec.client()
     client.declare("q")
@@ -243,14 +243,14 @@ def test_unbinding_what_is_not_bound_is_an_exception_by_the_letter(spec: Server,
 
 
 @pytest.mark.deviates("0-9-1/queue.unbind/01")
-def test_unbinding_what_is_not_bound_is_fine_with_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_confirms_unbinding_of_missing_binding(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.call(Unbind(queue="q", exchange="amq.direct", routing_key="k"), UnbindOk)
 
 
 @pytest.mark.rule("0-9-1/queue.unbind/queue-queue-known#current", "0-9-1/queue.unbind/queue-queue-known#none")
-def test_unbind_needs_a_queue(client: Client) -> None:
+def test_unbind_without_queue_name_unbinds_current_queue_and_fails_without_one(client: Client) -> None:
     client.bind("q", "amq.direct", "k")
     refused(client, Unbind(queue="", exchange="amq.direct", routing_key="k"), 404, NO_CURRENT_QUEUE)
     client.declare("q")
@@ -259,24 +259,24 @@ def test_unbind_needs_a_queue(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.unbind/queue-must-exist")
-def test_unbinding_a_missing_queue_is_refused_by_the_letter(spec: Server) -> None:
+def test_spec_personality_refuses_unbinding_of_missing_queue(spec: Server) -> None:
     refused(spec.client(), Unbind(queue="missing", exchange="amq.direct"), 404, NO_QUEUE)
 
 
 @pytest.mark.deviates("0-9-1/queue.unbind/queue-must-exist")
-def test_unbinding_a_missing_queue_is_fine_with_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_confirms_unbinding_of_missing_queue(rabbitmq: Server) -> None:
     rabbitmq.client().call(Unbind(queue="missing", exchange="amq.direct"), UnbindOk)
 
 
 @pytest.mark.rule("0-9-1/queue.unbind/exchange-must-exist")
-def test_unbinding_from_a_missing_exchange_is_refused_by_the_letter(spec: Server) -> None:
+def test_spec_personality_refuses_unbinding_from_missing_exchange(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     refused(client, Unbind(queue="q", exchange="missing"), 404, NO_EXCHANGE)
 
 
 @pytest.mark.deviates("0-9-1/queue.unbind/exchange-must-exist")
-def test_unbinding_from_a_missing_exchange_is_fine_with_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_confirms_unbinding_from_missing_exchange(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.call(Unbind(queue="q", exchange="missing"), UnbindOk)
@@ -296,7 +296,7 @@ def test_a_blank_exchange_in_unbind_is_the_default_exchange(spec: Server) -> Non
 
 
 @pytest.mark.deviates("0-9-1/queue.unbind/exchange-default-exchange")
-def test_nothing_can_be_unbound_from_the_default_exchange_of_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_refuses_unbinding_from_the_default_exchange(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     text = "ACCESS_REFUSED - operation not permitted on the default exchange"
@@ -305,7 +305,7 @@ def test_nothing_can_be_unbound_from_the_default_exchange_of_rabbitmq(rabbitmq: 
 
 
 @pytest.mark.rule("0-9-1/queue.unbind/removes#removed", "0-9-1/queue.unbind/removes#others")
-def test_unbind_removes_one_binding(client: Client) -> None:
+def test_unbind_removes_only_the_binding_with_its_key(client: Client) -> None:
     client.bind("q", "amq.direct", "1")
     client.bind("q", "amq.direct", "2")
     client.call(Unbind(queue="q", exchange="amq.direct", routing_key="1"), UnbindOk)
@@ -316,7 +316,7 @@ def test_unbind_removes_one_binding(client: Client) -> None:
 @pytest.mark.rule(
     "0-9-1/queue.unbind/arguments-identify#key", "0-9-1/queue.unbind/arguments-identify#arguments"
 )
-def test_key_and_arguments_tell_bindings_apart(client: Client) -> None:
+def test_unbind_removes_only_the_binding_with_same_key_and_arguments(client: Client) -> None:
     one, two = {"x-match": "all", "n": 1}, {"x-match": "all", "n": 2}
     client.bind("q", "amq.match", "k", arguments=one)
     client.bind("q", "amq.match", "k", arguments=two)
@@ -330,7 +330,7 @@ def test_key_and_arguments_tell_bindings_apart(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.unbind/no-no-wait")
-def test_unbind_ends_with_its_arguments(client: Client) -> None:
+def test_unbind_with_no_wait_bit_closes_connection_with_501(client: Client) -> None:
     client.bind("q", "amq.direct", "k")
     payload = bytes((0, 50, 0, 50, 0, 0)) + b"\x01q" + b"\x0aamq.direct" + b"\x01k" + bytes(4)
     client.send_frame(1, 1, payload)
