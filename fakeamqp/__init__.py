@@ -11,89 +11,64 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.errors import (
-    BrokerError,
-    FakeAMQPError,
-    ManagementUnavailable,
-    UnreadResult,
-    WaitTimeout,
-)
 from fakeamqp.lazy import on_first_use
 from fakeamqp.protocols import registry as registry  # Faults and traces find the protocols by it.
 
 if TYPE_CHECKING:
-    from fakeamqp.broker import BadBody, Broker, NotIdle
+    from fakeamqp.broker import BadBody as BadBody, Broker as Broker, NotIdle as NotIdle
+    from fakeamqp.errors import (
+        BrokerError as BrokerError,
+        FakeAMQPError as FakeAMQPError,
+        ManagementUnavailable as ManagementUnavailable,
+        UnreadResult as UnreadResult,
+        WaitTimeout as WaitTimeout,
+    )
     from fakeamqp.inspect import (
-        ConnectionHandle,
-        NoSuchExchange,
-        NoSuchQueue,
-        NotAsExpected,
-        NotDeadLettered,
-        NotDropped,
-        NotPublished,
-        NotReturned,
+        ConnectionHandle as ConnectionHandle,
+        NoSuchExchange as NoSuchExchange,
+        NoSuchQueue as NoSuchQueue,
+        NotAsExpected as NotAsExpected,
+        NotDeadLettered as NotDeadLettered,
+        NotDropped as NotDropped,
+        NotPublished as NotPublished,
+        NotReturned as NotReturned,
     )
-    from fakeamqp.model.access import Permission, TopicPermission, User
-    from fakeamqp.model.definitions import DefinitionsError
-    from fakeamqp.model.limits import Bounds, LimitsError
-    from fakeamqp.model.personality import PERSONALITIES, FeatureError, Personality
-    from fakeamqp.model.personality.variants import ChoiceDifference
-    from fakeamqp.model.policies import PolicyError
+    from fakeamqp.model.access import (
+        Permission as Permission,
+        TopicPermission as TopicPermission,
+        User as User,
+    )
+    from fakeamqp.model.definitions import DefinitionsError as DefinitionsError
+    from fakeamqp.model.limits import Bounds as Bounds, LimitsError as LimitsError
+    from fakeamqp.model.personality import (
+        PERSONALITIES as PERSONALITIES,
+        FeatureError as FeatureError,
+        Personality as Personality,
+    )
+    from fakeamqp.model.personality.variants import ChoiceDifference as ChoiceDifference
+    from fakeamqp.model.policies import PolicyError as PolicyError
     from fakeamqp.runtime import (
-        CannotListen,
-        ClockError,
-        InterceptError,
-        NothingPending,
-        PortInUse,
-        TLSUnavailable,
+        CannotListen as CannotListen,
+        ClockError as ClockError,
+        InterceptError as InterceptError,
+        NothingPending as NothingPending,
+        PortInUse as PortInUse,
+        TLSUnavailable as TLSUnavailable,
     )
-    from fakeamqp.runtime.clock.handle import Clock, TimerView
-    from fakeamqp.runtime.tls import ServerTLS
-
-__all__ = [
-    "PERSONALITIES",
-    "BadBody",
-    "Bounds",
-    "Broker",
-    "BrokerError",
-    "CannotListen",
-    "ChoiceDifference",
-    "Clock",
-    "ClockError",
-    "ConnectionHandle",
-    "DefinitionsError",
-    "FakeAMQPError",
-    "FeatureError",
-    "InterceptError",
-    "LimitsError",
-    "ManagementUnavailable",
-    "NoSuchExchange",
-    "NoSuchQueue",
-    "NotAsExpected",
-    "NotDeadLettered",
-    "NotDropped",
-    "NotIdle",
-    "NotPublished",
-    "NotReturned",
-    "NothingPending",
-    "Permission",
-    "Personality",
-    "PolicyError",
-    "PortInUse",
-    "ServerTLS",
-    "TLSUnavailable",
-    "TimerView",
-    "TopicPermission",
-    "UnreadResult",
-    "User",
-    "WaitTimeout",
-]
-
-if not TYPE_CHECKING:
-    __getattr__ = on_first_use(
+    from fakeamqp.runtime.clock.handle import Clock as Clock, TimerView as TimerView
+    from fakeamqp.runtime.tls import ServerTLS as ServerTLS
+else:
+    __getattr__, __dir__, __all__ = on_first_use(
         __name__,
         {
             "fakeamqp.broker": ("BadBody", "Broker", "NotIdle"),
+            "fakeamqp.errors": (
+                "BrokerError",
+                "FakeAMQPError",
+                "ManagementUnavailable",
+                "UnreadResult",
+                "WaitTimeout",
+            ),
             "fakeamqp.inspect": (
                 "ConnectionHandle",
                 "NoSuchExchange",
@@ -122,7 +97,3 @@ if not TYPE_CHECKING:
             "fakeamqp.runtime.tls": ("ServerTLS",),
         },
     )
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -14,7 +14,6 @@ from copy import deepcopy
 from dataclasses import replace
 from importlib import import_module
 from random import Random
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 from weakref import finalize
 
@@ -75,7 +74,6 @@ Runtime: TypeAlias = Literal["thread", "asyncio"]
 _RUNTIMES: tuple[Runtime, ...] = ("thread", "asyncio")
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
-_SHUTDOWN = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
 _CONNECTION_FORCED = 320
 
 
@@ -399,7 +397,13 @@ class Broker(Inspection):
 
         preload()
         if self._tls_wanted:
-            self._tls = self._make_tls()
+            from fakeamqp.runtime.tls import ServerTLS
+
+            if isinstance(self._tls_wanted, ServerTLS):
+                self._tls = self._tls_wanted
+            elif self._tls is None:
+                # It lasts as long as the broker, so that clients can reconnect after a restart.
+                self._tls = ServerTLS.throwaway()
         if self._has_run:
             self._state.restart()
             if self._faults is not None:
@@ -510,23 +514,18 @@ class Broker(Inspection):
 
     def _close_all(self) -> None:
         with self._engine:
-            for connection in list(self._state.connections):
-                connection.close_by_operator(_CONNECTION_FORCED, _SHUTDOWN)
+            self._close_forced(lambda _: True, "broker forced connection closure with reason 'shutdown'")
 
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.stop()
 
     async def __aenter__(self) -> Self:
         return await self.start_async()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
         await self.stop_async()
 
     # --- addresses -------------------------------------------------------------------------------------
@@ -562,7 +561,11 @@ class Broker(Inspection):
         if user is None:
             hashed = [each.name for each in users if each.password_hash is not None]
             if hashed:
-                raise BrokerError(_unknown_password(hashed[0]))
+                raise BrokerError(
+                    f"the broker does not know the password of user {hashed[0]!r}: the definitions contain "
+                    f"its hash only. Tell it with Broker(users={{{hashed[0]!r}: '...'}}, definitions=...), "
+                    "or add an account for the test with broker.add_user('test', '...')"
+                )
             user = next(iter(users), None)
         if user is None:
             return ""
@@ -656,14 +659,6 @@ class Broker(Inspection):
         from fakeamqp.runtime.intercept import Intercept
 
         return Intercept(targets, self._running_address())
-
-    def _make_tls(self) -> ServerTLS:
-        from fakeamqp.runtime.tls import ServerTLS
-
-        if isinstance(self._tls_wanted, ServerTLS):
-            return self._tls_wanted
-        # A temporary CA lasts as long as the broker, so that clients can reconnect after a restart.
-        return self._tls if self._tls is not None else ServerTLS.throwaway()
 
     def _running_address(self) -> tuple[str, int]:
         self._state.check_started()
@@ -1157,14 +1152,6 @@ class Broker(Inspection):
             found.limits = found.limits.changed(
                 where, max_connections=max_connections, max_channels=max_channels
             )
-
-
-def _unknown_password(name: str) -> str:
-    return (
-        f"the broker does not know the password of user {name!r}: the definitions contain its hash only. "
-        f"Tell it with Broker(users={{{name!r}: '...'}}, definitions=...), or add an account for the test "
-        "with broker.add_user('test', '...')"
-    )
 
 
 def _caller() -> tuple[str, int]:

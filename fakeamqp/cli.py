@@ -11,6 +11,7 @@ import os
 import sys
 from functools import partial
 from io import TextIOWrapper
+from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.errors import BrokerError, FakeAMQPError, nearest
@@ -41,14 +42,7 @@ _LOG_PATIENCE = 2.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
-
-    Args:
-        arguments: the arguments after the name of the command; default: `sys.argv`.
-
-    Raises:
-        SystemExit: code 2 if the command line cannot be parsed, code 0 after `--help` and `--version`.
-    """
+    """Run the command line, by default that of `sys.argv`, and return its exit code; or raise SystemExit."""
     options = _parser().parse_args(arguments)
     if isinstance(sys.stdout, TextIOWrapper):
         # Names of queues have characters that the console of Windows may not have.
@@ -83,6 +77,7 @@ class _Version(argparse.Action):
 
 
 def _parser() -> argparse.ArgumentParser:
+    port = partial(_number, what="a port: ports are 0 to 65535", least=0, most=65535)
     parser = argparse.ArgumentParser(prog="fakeamqp", description="A real AMQP broker for tests.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -101,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--port",
-        type=_port,
+        type=port,
         default=DEFAULT_PORT,
         help="port to listen on; 0 takes a free one (default: %(default)s)",
     )
@@ -167,7 +162,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--max-message-size",
-        type=partial(_positive, what="a number of bytes"),
+        type=partial(_number, what="a number of bytes"),
         metavar="OCTETS",
         default=LARGEST_MESSAGE,
         help="size of the largest message accepted, RabbitMQ's max_message_size (default: %(default)s)",
@@ -198,7 +193,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--max-failed-logins",
-        type=_logins,
+        type=partial(_number, what="a number of logins", least=0),
         metavar="COUNT",
         help="failed logins in a row with which an address is blocked; 0 blocks none (default: that of the "
         "personality, which is 0 for RabbitMQ and 100 for spec)",
@@ -219,7 +214,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--management-port",
-        type=_port,
+        type=port,
         metavar="PORT",
         help="serve RabbitMQ's HTTP API on this port; 0 takes a free one (needs fakeamqp[management])",
     )
@@ -244,7 +239,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     trace.add_argument(
         "--limit",
-        type=partial(_positive, what="a number of events"),
+        type=partial(_number, what="a number of events"),
         metavar="COUNT",
         help="only the latest COUNT lines (of other formats: events)",
     )
@@ -289,33 +284,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: ports are 0 to 65535")
-    return int(text)
-
-
 def _memory_limit(text: str) -> int | Literal["auto"] | None:
     if text == "auto":
         return "auto"
-    return None if text == "none" else _positive(text, "a number of bytes, nor none")
+    return None if text == "none" else _number(text, "a number of bytes, nor none")
 
 
 def _bound(text: str) -> tuple[str, int]:
     name, separator, number = text.partition("=")
     if not separator:
         raise argparse.ArgumentTypeError(f"{text!r} is not a bound, such as consumers_per_channel=100")
-    return name, _positive(number, "a number above 0")
+    return name, _number(number, "a number above 0")
 
 
-def _logins(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of logins")
-    return int(text)
-
-
-def _positive(text: str, what: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
+def _number(text: str, what: str, least: int = 1, most: float = inf) -> int:
+    if not text.isdecimal() or not least <= int(text) <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
     return int(text)
 
@@ -325,7 +308,7 @@ def _rate(text: str) -> float:
         rate = float(text)
     except ValueError:
         rate = 0.0
-    if not 0 < rate < float("inf"):
+    if not 0 < rate < inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return rate
 

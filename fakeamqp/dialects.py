@@ -34,33 +34,25 @@ class UnknownProtocol(FakeAMQPError, KeyError):
 class MethodInfo(NamedTuple):
     """What faults know of the methods of one name; in 0-10 they are commands or controls.
 
-    Args:
-        directions: "received" (by the broker), "sent", or both.
-        fields: the names of its fields, without trailing underscores.
-        has_content: True if it has properties and a body.
-        prefixes: the bytes at the beginning of its frame's payload; several where methods share a name.
-        make: makes one from fields by name, to check that they can be encoded.
+    `directions` has "received" (by the broker), "sent", or both; the names of `fields` have no trailing
+    underscores; `make` makes one from fields by name, to check that they can be encoded.
     """
 
     directions: frozenset[str]
     fields: tuple[str, ...]
     has_content: bool
     prefixes: frozenset[bytes]
+    """The bytes at the beginning of its frame's payload; several where methods share a name."""
     make: Callable[..., Any]
 
 
 class Malformation(NamedTuple):
-    """A way to send a frame group malformed.
-
-    Args:
-        words: what is wrong, in words.
-        malform: makes the malformed bytes of a frame group.
-        content_only: True if only methods with a content can be malformed like that.
-    """
+    """A way to send a frame group malformed; `words` say what is wrong."""
 
     words: str
     malform: Callable[[Any], bytes]
     content_only: bool = False
+    """True if only methods with a content can be malformed like that."""
 
 
 class RedactedValue(NamedTuple):
@@ -104,11 +96,7 @@ class Dialect(Protocol):
         """
 
     def frame(self, kind: int, channel: int, payload: bytes) -> bytes:
-        """One frame as bytes.
-
-        Raises:
-            WireError: a number does not fit its field.
-        """
+        """One frame as bytes. Raises WireError if a number does not fit its field."""
 
     def part(self, kind: int, payload: bytes) -> Part:
         """What a frame holds."""
@@ -143,15 +131,7 @@ class Dialect(Protocol):
     ) -> bytes:
         """Encode a method of this protocol, and its content if there is one, as frames to send.
 
-        Args:
-            what: the method.
-            port: the fault port of the connection.
-            channel: its number.
-            body: the body of the content.
-            properties: the properties of the content.
-
-        Raises:
-            WireError: a value does not fit its field.
+        `port` is the fault port of the connection. Raises WireError if a value does not fit its field.
         """
 
     # --- frame groups -----------------------------------------------------------------------------------
@@ -281,11 +261,7 @@ def protocol_names() -> tuple[str, ...]:
 
 
 def protocol_named(name: str) -> ProtocolRow:
-    """The row of a protocol.
-
-    Raises:
-        UnknownProtocol: there is no protocol of this name.
-    """
+    """The row of a protocol. Raises UnknownProtocol."""
     row = _rows.get(name)
     if row is None:
         raise UnknownProtocol(f"there is no protocol {name!r}{near_match(name, _rows, len(_rows))}")
@@ -293,11 +269,7 @@ def protocol_named(name: str) -> ProtocolRow:
 
 
 def dialect_named(name: str) -> Dialect:
-    """The dialect of a protocol, loaded on first use.
-
-    Raises:
-        UnknownProtocol: there is no protocol of this name.
-    """
+    """The dialect of a protocol, loaded on first use. Raises UnknownProtocol."""
     return protocol_named(name).dialect
 
 
@@ -305,13 +277,10 @@ def protocol_header(detail: str) -> bytes:
     """The protocol header for a detail such as "AMQP 0-0-9-1"; b"" for any other text."""
     letters, _, numbers = detail.partition(" ")
     parts = numbers.split("-")
-    if (
-        letters != "AMQP"
-        or len(parts) != 4
-        or not all(part.isdecimal() and int(part) < 256 for part in parts)
-    ):
-        return b""
-    return b"AMQP" + bytes(int(part) for part in parts)
+    known = letters == "AMQP" and len(parts) == 4
+    if known and all(part.isdecimal() and int(part) < 256 for part in parts):
+        return b"AMQP" + bytes(map(int, parts))
+    return b""
 
 
 def protocol_of(header: bytes) -> str | None:

@@ -33,12 +33,7 @@ class Owner(Protocol):
 class FaultContext:
     """Implements `faults.port.BrokerContext` for a running broker; the methods are documented there.
 
-    Args:
-        owner: the broker.
-        state: its model.
-        engine: what runs it.
-        recorder: the trace's recorder, or None without a trace.
-        observer: the tap of the broker without faults: the recorder, or what counts in front of it; or None.
+    `observer` is the tap of the broker without faults: the recorder, or what counts in front of it.
     """
 
     exchange_types = EXCHANGE_TYPES

@@ -10,13 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 
-def on_first_use(package: str, names: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
-    """A module-level `__getattr__` that imports each name when it is first used.
+def on_first_use(
+    package: str, names: Mapping[str, Iterable[str]], defined: Iterable[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package that imports each name when it is first used.
 
-    Define it for the interpreter only (`if not TYPE_CHECKING`): with a module `__getattr__`, type checkers
-    accept every name. `names` has the names by the modules that define them.
+    Define them for the interpreter only (`if not TYPE_CHECKING`): with a module `__getattr__`, type checkers
+    accept every name. `names` has the names by the modules that define them; the package itself has those
+    that are `defined`.
     """
-    homes = {name: module for module, defined in names.items() for name in defined}
+    homes = {name: module for module, found in names.items() for name in found}
+    public = sorted([*homes, *defined])
 
     def load(name: str) -> Any:
         if name not in homes:
@@ -25,4 +29,4 @@ def on_first_use(package: str, names: Mapping[str, Iterable[str]]) -> Callable[[
         setattr(sys.modules[package], name, value)
         return value
 
-    return load
+    return load, public.copy, public

@@ -14,12 +14,7 @@ _LEFT_OUT = "%d log records were left out: whatever reads this log did not keep 
 
 
 class LogWriter(QueueHandler):
-    """A handler that never blocks: it hands log records to another one, in a thread.
-
-    Args:
-        target: writes the records, as this handler has formatted them.
-        capacity: how many records may wait.
-    """
+    """A handler that never blocks: it formats log records, and `target` writes them in a thread."""
 
     def __init__(self, target: logging.Handler, capacity: int = CAPACITY) -> None:
         self._waiting: Queue[logging.LogRecord | None] = Queue(capacity)

@@ -11,103 +11,65 @@ from typing import TYPE_CHECKING
 from fakeamqp.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from fakeamqp.errors import WaitTimeout as WaitTimeout
     from fakeamqp.inspect.errors import (
-        BadExpectation,
-        Count,
-        NoHistory,
-        NoSuchExchange,
-        NoSuchQueue,
-        NoSuchVirtualHost,
-        NotAsExpected,
-        NotDeadLettered,
-        NotDropped,
-        NotPublished,
-        NotReturned,
-        WaitTimeout,
+        BadExpectation as BadExpectation,
+        Count as Count,
+        NoHistory as NoHistory,
+        NoSuchExchange as NoSuchExchange,
+        NoSuchQueue as NoSuchQueue,
+        NoSuchVirtualHost as NoSuchVirtualHost,
+        NotAsExpected as NotAsExpected,
+        NotDeadLettered as NotDeadLettered,
+        NotDropped as NotDropped,
+        NotPublished as NotPublished,
+        NotReturned as NotReturned,
     )
     from fakeamqp.inspect.expectations import (
-        Expectation,
-        Wanted,
-        WantedDeadLettered,
-        WantedDropped,
-        WantedReturned,
+        Expectation as Expectation,
+        Wanted as Wanted,
+        WantedDeadLettered as WantedDeadLettered,
+        WantedDropped as WantedDropped,
+        WantedReturned as WantedReturned,
     )
-    from fakeamqp.inspect.handles import ConnectionHandle, QueueInspector
-    from fakeamqp.inspect.inspection import Inspection
-    from fakeamqp.inspect.memory import ConnectionMemory, MemoryView, QueueMemory
+    from fakeamqp.inspect.handles import (
+        ConnectionHandle as ConnectionHandle,
+        QueueInspector as QueueInspector,
+    )
+    from fakeamqp.inspect.inspection import Inspection as Inspection
+    from fakeamqp.inspect.memory import (
+        ConnectionMemory as ConnectionMemory,
+        MemoryView as MemoryView,
+        QueueMemory as QueueMemory,
+    )
     from fakeamqp.inspect.messages import (
-        ContentView,
-        DeadLettered,
-        DeadLetteredView,
-        Dropped,
-        DroppedView,
-        MessageView,
-        Published,
-        PublishedView,
-        Returned,
-        ReturnedView,
+        ContentView as ContentView,
+        DeadLettered as DeadLettered,
+        DeadLetteredView as DeadLetteredView,
+        Dropped as Dropped,
+        DroppedView as DroppedView,
+        MessageView as MessageView,
+        Published as Published,
+        PublishedView as PublishedView,
+        Returned as Returned,
+        ReturnedView as ReturnedView,
     )
     from fakeamqp.inspect.topology import (
-        BindingView,
-        ChannelView,
-        ConnectionView,
-        ConsumerView,
-        CreditView,
-        ExchangeView,
-        PolicyView,
-        QueueView,
-        SessionView,
+        BindingView as BindingView,
+        ChannelView as ChannelView,
+        ConnectionView as ConnectionView,
+        ConsumerView as ConsumerView,
+        CreditView as CreditView,
+        ExchangeView as ExchangeView,
+        PolicyView as PolicyView,
+        QueueView as QueueView,
+        SessionView as SessionView,
     )
-
-__all__ = [
-    "BadExpectation",
-    "BindingView",
-    "ChannelView",
-    "ConnectionHandle",
-    "ConnectionMemory",
-    "ConnectionView",
-    "ConsumerView",
-    "ContentView",
-    "Count",
-    "CreditView",
-    "DeadLettered",
-    "DeadLetteredView",
-    "Dropped",
-    "DroppedView",
-    "ExchangeView",
-    "Expectation",
-    "Inspection",
-    "MemoryView",
-    "MessageView",
-    "NoHistory",
-    "NoSuchExchange",
-    "NoSuchQueue",
-    "NoSuchVirtualHost",
-    "NotAsExpected",
-    "NotDeadLettered",
-    "NotDropped",
-    "NotPublished",
-    "NotReturned",
-    "PolicyView",
-    "Published",
-    "PublishedView",
-    "QueueInspector",
-    "QueueMemory",
-    "QueueView",
-    "Returned",
-    "ReturnedView",
-    "SessionView",
-    "WaitTimeout",
-    "Wanted",
-    "WantedDeadLettered",
-    "WantedDropped",
-    "WantedReturned",
-]
-
-if not TYPE_CHECKING:
-    __getattr__ = on_first_use(
+else:
+    __getattr__, __dir__, __all__ = on_first_use(
         __name__,
         {
+            "fakeamqp.errors": ("WaitTimeout",),
             "fakeamqp.inspect.errors": (
                 "BadExpectation",
                 "Count",
@@ -120,7 +82,6 @@ if not TYPE_CHECKING:
                 "NotDropped",
                 "NotPublished",
                 "NotReturned",
-                "WaitTimeout",
             ),
             "fakeamqp.inspect.expectations": (
                 "Expectation",
@@ -157,7 +118,3 @@ if not TYPE_CHECKING:
             ),
         },
     )
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

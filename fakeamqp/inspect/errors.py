@@ -7,24 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard, Union
 
 from fakeamqp import errors
-from fakeamqp.errors import FakeAMQPError, WaitTimeout
-
-__all__ = [
-    "BadExpectation",
-    "Count",
-    "CountRange",
-    "NoHistory",
-    "NoSuchExchange",
-    "NoSuchQueue",
-    "NoSuchVirtualHost",
-    "NotAsExpected",
-    "NotDeadLettered",
-    "NotDropped",
-    "NotPublished",
-    "NotReturned",
-    "WaitTimeout",
-    "nearest",
-]
+from fakeamqp.errors import FakeAMQPError
 
 
 class NoSuchQueue(FakeAMQPError, LookupError):
@@ -114,11 +97,7 @@ class CountRange:
 
     @classmethod
     def of(cls, count: Count, name: str = "count") -> CountRange:
-        """The range that a test gave.
-
-        Raises:
-            BadExpectation: it is neither a number nor a range.
-        """
+        """The range that a test gave; raises BadExpectation if it is neither a number nor a range."""
         least, most = count if isinstance(count, tuple) and len(count) == 2 else (count, count)
         if not _is_number(least) or not (most is None or _is_number(most)):
             raise BadExpectation(
@@ -129,11 +108,9 @@ class CountRange:
         return cls(least, most)
 
     def holds(self, count: int) -> bool:
-        """Whether `count` is in the range."""
         return self.least <= count and (self.most is None or count <= self.most)
 
     def passed_by(self, count: int) -> bool:
-        """Whether `count` is above the range."""
         return self.most is not None and count > self.most
 
     def __str__(self) -> str:

@@ -141,12 +141,10 @@ class EventKind(NamedTuple):
 
     @property
     def word(self) -> str:
-        """The participle of the event."""
         return self.recorded.word
 
     @property
     def function(self) -> str:
-        """The name of the function that expects such events."""
         return "expect_" + self.word.replace("-", "_")
 
     def views(self, state: BrokerState) -> Recorded[Any, Any]:
@@ -204,11 +202,7 @@ class _Miss(NamedTuple):
 
 
 class Expectation:
-    """The expected events of one kind; see `Wanted` for the keywords.
-
-    Raises:
-        BadExpectation: a keyword is misspelled, or a value has the wrong type.
-    """
+    """The expected events of one kind; see `Wanted` for the keywords. Raises BadExpectation."""
 
     def __init__(self, kind: EventKind = KINDS["published"], /, **wanted: Any) -> None:
         self.kind = kind
@@ -227,11 +221,7 @@ class Expectation:
     def check_now(self, state: BrokerState, *, waited: bool = False) -> tuple[Any, ...]:
         """The matching messages in the broker's history, in order, if there are as many as expected.
 
-        `waited` says that the caller has waited before.
-
-        Raises:
-            NotPublished, or its like for the kind: there are not; the text shows the nearest misses, and what
-                happened to the message instead.
+        Otherwise raises the error of the kind. `waited` says that the caller has waited before.
         """
         happened = self.kind.views(state)
         found = tuple(happened.view(record) for record in happened.records if self._fits(record))
@@ -298,7 +288,6 @@ class Expectation:
     # --- near misses ----------------------------------------------------------------------------------
 
     def _report(self, happened: Recorded[Any, Any], found: Sequence[Any]) -> str:
-        """The text of the error."""
         word = self.kind.word
         one = self._range.least == 1 and self._range.most in (1, None)
         lines = [f"expected {self._range} {word} message{'' if one else 's'}"]

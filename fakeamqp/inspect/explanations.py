@@ -259,7 +259,10 @@ class _Walk:
         found = tuple(
             chooser.candidates if isinstance(chooser, RandomExchange) else exchange.route(keys, message)
         )
-        says, near = self._said(exchange, chooser, keys, message, found)
+        if exchange.name:
+            says, near = self._said(exchange, chooser, keys, message, found)
+        else:
+            says, near = self._said_by_default(chooser, keys, message), []
         then = ""
         if not found and exchange.alternate_exchange is not None and exchange.name in self._last:
             then = f"its alternate exchange {exchange.alternate_exchange!r} is not tried: it is one itself"
@@ -283,8 +286,6 @@ class _Walk:
         message: Message,
         found: Sequence[Any],
     ) -> tuple[list[str], list[str]]:
-        if not exchange.name:
-            return self._said_by_default(chooser, keys, message, found)
         if not exchange.bindings:
             return ["nothing is bound to it"], []
         if isinstance(chooser, RandomExchange):
@@ -311,9 +312,7 @@ class _Walk:
         what = "its headers" if chooser.type_name == "headers" else _or(keys)
         return [f"no binding matches {what}; nearest: {near[0]}"], near[1:]
 
-    def _said_by_default(
-        self, chooser: Exchange, keys: Sequence[str], message: Message, found: Sequence[Any]
-    ) -> tuple[list[str], list[str]]:
+    def _said_by_default(self, chooser: Exchange, keys: Sequence[str], message: Message) -> list[str]:
         says = []
         for key in keys:
             if key in self._host.queues:
@@ -322,12 +321,9 @@ class _Walk:
                 says.append(f"routing key {key!r} is the address of a client that waits for a reply")
             else:
                 says.append(f"there is no queue {key!r}{nearest(key, self._host.queues)}")
-        says += [
-            f"-> {_end(each.binding.destination)}: {each.why}"
-            for each in explain_bindings(chooser, keys, message)
-            if not each.distance
-        ]
-        return says, []
+        explained = explain_bindings(chooser, keys, message)
+        ways = (f"-> {_end(each.binding.destination)}: {each.why}" for each in explained if not each.distance)
+        return [*says, *ways]
 
 
 def _end(destination: Any) -> str:
@@ -454,10 +450,7 @@ class BindingExplanation(NamedTuple):
 
 
 def explain_bindings(exchange: Exchange, keys: Sequence[str], message: Message) -> list[BindingExplanation]:
-    """An explanation for each binding of an exchange, in the order they were created.
-
-    It is empty for exchange types that choose a binding by a hash or at random.
-    """
+    """An explanation for each binding of an exchange; none for types that choose by a hash or at random."""
     explainer = _EXPLAINERS.get(exchange.type_name)
     if explainer is None:
         return []
@@ -471,10 +464,6 @@ def _direct(exchange: Exchange, binding: Binding, keys: Sequence[str], message: 
     if binding.routing_key in keys:
         return "the binding key is the routing key", 0
     return f"{binding.routing_key!r} is not {_or(keys)}", 1 - _likeness(binding.routing_key, keys[0]) + 0.01
-
-
-def _fanout(exchange: Exchange, binding: Binding, keys: Sequence[str], message: Message) -> tuple[str, float]:
-    return "a fanout exchange routes to every binding", 0
 
 
 def _topic(exchange: Exchange, binding: Binding, keys: Sequence[str], message: Message) -> tuple[str, float]:
@@ -520,7 +509,7 @@ def _headers(exchange: Any, binding: Binding, keys: Sequence[str], message: Mess
 
 _EXPLAINERS: dict[str, Callable[[Any, Binding, Sequence[str], Message], tuple[str, float]]] = {
     "direct": _direct,
-    "fanout": _fanout,
+    "fanout": lambda *_: ("a fanout exchange routes to every binding", 0),
     "topic": _topic,
     "headers": _headers,
 }

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from fakeamqp.errors import BrokerError
+from fakeamqp.errors import BrokerError, WaitTimeout
 from fakeamqp.inspect.errors import (
     BadExpectation,
     Count,
     CountRange,
     NoSuchQueue,
     NoSuchVirtualHost,
-    WaitTimeout,
     nearest,
 )
 from fakeamqp.inspect.hints import first_of, span, wait_report

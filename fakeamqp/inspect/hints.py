@@ -24,10 +24,7 @@ _LATEST = 15
 
 
 def loop_hint(awaitable: str) -> str:
-    """What to do about a wait that has blocked the event loop of its caller; "" outside of a coroutine.
-
-    `awaitable` is the coroutine to use instead, such as "wait_for_async".
-    """
+    """What a wait should `await` instead, such as "wait_for_async"; "" outside of a coroutine."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None or asyncio._get_running_loop() is None:
         return ""

@@ -60,7 +60,6 @@ class StateReader:
         self._state = state
 
     def read(self, question: Callable[[BrokerState], T]) -> T:
-        """Return what `question` returns for the broker's state."""
         with self._engine:
             return question(self._state)
 
@@ -110,8 +109,7 @@ class Inspection:
                 what the broker holds, and the latest events.
             BadExpectation: it is not a function, or returns what is always true, such as a coroutine.
         """
-        watched = _watched(predicate)
-        check_timeout(timeout)
+        watched = _watched(predicate, timeout)
         if timeout == 0:
             return self._reader.read(watched)
         met = self._reader.wait_for(watched, timeout, _OFTEN)
@@ -127,8 +125,7 @@ class Inspection:
         The thread of the broker calls the predicate, so it must not use what belongs to the event loop, such
         as `asyncio.current_task()`; with `runtime="asyncio"` it is called in the event loop.
         """
-        watched = _watched(predicate)
-        check_timeout(timeout)
+        watched = _watched(predicate, timeout)
         if timeout == 0:
             return self._reader.read(watched)
         met = await self._reader.wait_for_async(watched, timeout, _OFTEN)
@@ -491,10 +488,12 @@ class Inspection:
         return self._reader.read(expectation.check_now)
 
 
-def _watched(predicate: Callable[[], T]) -> Predicate[T]:
+def _watched(predicate: Callable[[], T], timeout: float) -> Predicate[T]:
     from fakeamqp.inspect.predicates import Predicate
 
-    return Predicate(predicate)
+    watched = Predicate(predicate)
+    check_timeout(timeout)
+    return watched
 
 
 def _expectation(kind: str, expected: Mapping[str, Any]) -> Expectation:

@@ -11,8 +11,6 @@ from fakeamqp.inspect.errors import NoHistory
 from fakeamqp.inspect.frozen import FrozenDict, frozen
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from typing_extensions import Self
 
     from fakeamqp.model.deliveries.delivery import Delivery
@@ -224,11 +222,6 @@ class Recorded(Sequence[V], Generic[V, R]):
         self.records: tuple[R, ...] = tuple(records)
         self.dropped: int = dropped
 
-    @classmethod
-    def of(cls, kept: History[R]) -> Self:
-        """The records that a history contains."""
-        return cls(kept, kept.count - len(kept))
-
     @staticmethod
     def view(record: Any) -> Any:
         """The view of one record."""
@@ -285,7 +278,8 @@ def published_views(state: BrokerState) -> Published:
 
 def views(kind: type[K], state: BrokerState) -> K:
     """All that the history contains of one kind; raises NoHistory."""
-    return kind.of(history(state, kind.word))
+    kept = history(state, kind.word)
+    return kind(kept, kept.count - len(kept))
 
 
 def by_client(record: Publication) -> bool:
@@ -294,11 +288,7 @@ def by_client(record: Publication) -> bool:
 
 
 def history(state: BrokerState, word: str) -> History[Any]:
-    """The records of what is "published", "returned", "dead-lettered" or "dropped".
-
-    Raises:
-        NoHistory: the broker keeps none.
-    """
+    """The records of what is "published", "returned", "dead-lettered" or "dropped"; raises NoHistory."""
     if state.published is None or state.outcome_histories is None:
         raise NoHistory(
             f"this broker keeps no record of what is {word}; create it with history=100_000, for example"
@@ -320,11 +310,6 @@ def queued_view(queued: QueuedMessage, now: float) -> MessageView:
 def aside_view(message: Message) -> MessageView:
     """The view of a message that a queue has set aside."""
     return MessageView(**content_of(message), state="set aside", redelivered=True)
-
-
-def delayed_view(message: Message, due_in: float) -> MessageView:
-    """The view of a message that an exchange delays."""
-    return MessageView(**content_of(message), state="delayed", due_in=due_in)
 
 
 def unacked_view(delivery: Delivery, now: float, time: float) -> MessageView:

@@ -24,11 +24,7 @@ _UNTELLING = (*_FUNCTIONS, type, ModuleType)
 
 
 class Predicate(Generic[T]):
-    """A function of a test that is called until it returns a true value.
-
-    Raises:
-        BadExpectation: it is not a function.
-    """
+    """A function of a test that is called until it returns a true value; raises BadExpectation for others."""
 
     def __init__(self, function: Callable[[], T]) -> None:
         if not callable(function):
@@ -41,11 +37,7 @@ class Predicate(Generic[T]):
         self._results: list[str] = []
 
     def __call__(self, _state: object = None) -> T:
-        """Call the function.
-
-        Raises:
-            BadExpectation: its result is always true, such as a coroutine.
-        """
+        """Call the function; raises BadExpectation for a result that is always true, such as a coroutine."""
         result = self._function()
         mistake = _true_by_type(result)
         if mistake:
@@ -182,11 +174,7 @@ def _expression(node: ast.Lambda | ast.FunctionDef | None) -> ast.expr | None:
 
 
 class _Marking(ast.NodeTransformer):
-    """Wraps the parts of an expression in calls that note their values.
-
-    Attributes:
-        sources: the source of each wrapped part, outer ones first.
-    """
+    """Wraps the parts of an expression in calls that note their values."""
 
     _TELLING = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Compare, ast.BinOp)
     _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
@@ -196,9 +184,9 @@ class _Marking(ast.NodeTransformer):
     def __init__(self, segment: Callable[[ast.expr], str]) -> None:
         self._segment = segment
         self.sources: list[str] = []
+        """The source of each wrapped part, outer ones first."""
 
     def visit(self, node: ast.AST) -> Any:
-        """Wrap an expression and its parts."""
         if isinstance(node, self._ELSEWHERE):
             return node
         whole = isinstance(node, self._COMPREHENSIONS)

@@ -11,7 +11,7 @@ from fakeamqp.inspect.frozen import FrozenDict, frozen
 from fakeamqp.inspect.messages import (
     MessageView,
     aside_view,
-    delayed_view,
+    content_of,
     elsewhere,
     name_of,
     number_of,
@@ -354,7 +354,9 @@ def _exchange_view(exchange: Exchange) -> ExchangeView:
         alternate_exchange=exchange.alternate_exchange,
         bindings=tuple(_binding_view(binding) for binding in exchange.bindings.values()),
         delayed=len(kept),
-        messages=tuple(delayed_view(message, due - now) for message, due in kept),
+        messages=tuple(
+            MessageView(**content_of(message), state="delayed", due_in=due - now) for message, due in kept
+        ),
     )
 
 
@@ -643,11 +645,10 @@ class SessionView:
 
 def session_views(state: BrokerState) -> tuple[SessionView, ...]:
     """All sessions, including detached ones, oldest first."""
-    return tuple(session_view(session, state) for session in state.sessions.values())
+    return tuple(_session_view(session, state) for session in state.sessions.values())
 
 
-def session_view(session: ClientSession, state: BrokerState) -> SessionView:
-    """The view of one session."""
+def _session_view(session: ClientSession, state: BrokerState) -> SessionView:
     ends_at = session.ends_at
     return SessionView(
         name=session.display_name,

@@ -9,8 +9,8 @@ from types import NoneType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from fakeamqp.broker import NO_JSON, payload_of
-from fakeamqp.errors import near_match, nearest
-from fakeamqp.inspect.errors import BadExpectation, Count, CountRange, WaitTimeout
+from fakeamqp.errors import WaitTimeout, near_match, nearest
+from fakeamqp.inspect.errors import BadExpectation, Count, CountRange
 from fakeamqp.inspect.messages import ContentView, content_of
 from fakeamqp.model.messages.message import plain_properties
 from fakeamqp.portable.routes import BadQueue, NoAnswer, RequestRefused

@@ -61,7 +61,6 @@ class RecordedReply:
 
     @property
     def body_size(self) -> int:
-        """The size of the whole body in bytes."""
         return sum(map(full_size, self.body))
 
     def __str__(self) -> str:
@@ -296,7 +295,6 @@ class Peer:
             self.arrived[reply.channel, reply.order_key].append(reply)
 
     def close(self) -> None:
-        """Close the socket without connection.close."""
         self.closed = True
         self.socket.close()
 

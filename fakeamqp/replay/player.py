@@ -204,7 +204,6 @@ class _Player:
         self._selector.close()
 
     def run(self, events: Iterable[Event]) -> Replay:
-        """Play all events."""
         now = 0.0
         for event in events:
             if event.time > now:

@@ -48,19 +48,13 @@ class ReplayLogin:
 
 @dataclass
 class ReplayTarget:
-    """The broker under test.
-
-    Args:
-        connect: returns a connected socket.
-        login: replaces recorded logins.
-        advance: advances the broker's clock by this number of seconds.
-        idle: returns True once the broker sends nothing more; None if that cannot be known.
-    """
+    """The broker under test; `login` replaces recorded logins."""
 
     connect: Callable[[], socket.socket]
     login: ReplayLogin
     advance: Callable[[float], None] = lambda seconds: None
     idle: Callable[[], bool] | None = None
+    """Returns True once the broker sends nothing more; None if that cannot be known."""
 
 
 @contextmanager
@@ -100,11 +94,7 @@ def fresh_broker(
 
 
 def remote_broker(url: str, timeout: float) -> ReplayTarget:
-    """The broker at a URL.
-
-    Raises:
-        ReplayError: it is not a URL of AMQP.
-    """
+    """The broker at a URL. Raises ReplayError if it is not a URL of AMQP."""
     try:
         parts = urlsplit(url)
         tls = parts.scheme == "amqps"
@@ -173,20 +163,15 @@ def _login(mechanism: str, response: bytes) -> tuple[str, str] | None:
 
 
 class Logins:
-    """What a recording tells of logins.
-
-    Attributes:
-        users: the users with their recorded passwords.
-        virtual_hosts: the names of the virtual hosts that were opened, in order.
-        refused: the short names of the connections whose login was refused.
-        unreadable: whether a login cannot be repeated: its user is not in the recording, as with EXTERNAL.
-    """
+    """What a recording tells of logins: the passwords of users, and the virtual hosts that were opened."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.users: dict[str, str] = {}
         self.virtual_hosts: dict[str, None] = {}
         self.refused: set[str] = set()
+        """The short names of the connections whose login was refused."""
         self.unreadable: bool = False
+        """Whether a login cannot be repeated: its user is not in the recording, as with EXTERNAL."""
         self._pending: dict[str, Any] = {}
         for event in events:
             if isinstance(event, ConnectionEvent):

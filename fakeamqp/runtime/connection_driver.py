@@ -86,34 +86,6 @@ OPENING, OPEN, FINISHING, LINGERING, CLOSED = DriverState
 class ConnectionDriver(SelectorSource):
     """Moves bytes between a transport and its connection."""
 
-    __slots__ = (
-        "_accept",
-        "_address",
-        "_alone",
-        "_batches",
-        "_busy",
-        "_costly",
-        "_eof_told",
-        "_input_ended",
-        "_loop",
-        "_lost",
-        "_moved",
-        "_slice",
-        "_timer",
-        "_unread",
-        "_watched",
-        "connection",
-        "dirty",
-        "octets_read",
-        "reads_needed",
-        "rest",
-        "smallest_read",
-        "state",
-        "transport",
-        "unanswered",
-        "wrapping",
-    )
-
     def __init__(
         self, loop: Turns, transport: Transport, accept: Accept, address: tuple[str, int, str, int]
     ) -> None:

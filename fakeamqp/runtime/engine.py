@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -124,9 +123,7 @@ class Engine:
     def __enter__(self) -> Self:
         raise NotImplementedError
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         raise NotImplementedError
 
     def look(self) -> AbstractContextManager[Any]:

@@ -35,7 +35,6 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.connection import bracketed
@@ -388,9 +387,7 @@ class Intercept:
         patches.add(self)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         patches.remove(self)
 
     def covers(self, host: object, port: object) -> bool:

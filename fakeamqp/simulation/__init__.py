@@ -7,13 +7,25 @@ from typing import TYPE_CHECKING
 from fakeamqp.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from fakeamqp.simulation.errors import Deadlock, NotSimulated, SimulationError, TimeLimit, UnknownHost
-    from fakeamqp.simulation.exploring import Exploration, FailingSchedule, Failure, check, explore
-    from fakeamqp.simulation.loop import SimulatedLoop
-    from fakeamqp.simulation.running import Runner, current, run
-    from fakeamqp.simulation.schedule import Decision, Schedule
+    from fakeamqp.simulation.errors import (
+        Deadlock as Deadlock,
+        NotSimulated as NotSimulated,
+        SimulationError as SimulationError,
+        TimeLimit as TimeLimit,
+        UnknownHost as UnknownHost,
+    )
+    from fakeamqp.simulation.exploring import (
+        Exploration as Exploration,
+        FailingSchedule as FailingSchedule,
+        Failure as Failure,
+        check as check,
+        explore as explore,
+    )
+    from fakeamqp.simulation.loop import SimulatedLoop as SimulatedLoop
+    from fakeamqp.simulation.running import Runner as Runner, current as current, run as run
+    from fakeamqp.simulation.schedule import Decision as Decision, Schedule as Schedule
 else:
-    __getattr__ = on_first_use(
+    __getattr__, __dir__, __all__ = on_first_use(
         __name__,
         {
             "fakeamqp.simulation.errors": (
@@ -35,22 +47,3 @@ else:
             "fakeamqp.simulation.schedule": ("Decision", "Schedule"),
         },
     )
-
-__all__ = [
-    "Deadlock",
-    "Decision",
-    "Exploration",
-    "FailingSchedule",
-    "Failure",
-    "NotSimulated",
-    "Runner",
-    "Schedule",
-    "SimulatedLoop",
-    "SimulationError",
-    "TimeLimit",
-    "UnknownHost",
-    "check",
-    "current",
-    "explore",
-    "run",
-]

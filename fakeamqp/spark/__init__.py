@@ -11,19 +11,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from fakeamqp.lazy import on_first_use
-from fakeamqp.spark.errors import (
-    BrokerUnreachable,
-    ColumnError,
-    ConnectionLost,
-    DataLoss,
-    DeliveryLimit,
-    LoginRefused,
-    OptionError,
-    PublishError,
-    SparkError,
-    SpoolError,
-    UnreadableAnswer,
-)
 
 if find_spec("fcntl") is None:
     raise ImportError(
@@ -32,47 +19,51 @@ if find_spec("fcntl") is None:
     )
 
 if TYPE_CHECKING:
-    from fakeamqp.spark.poison import PoisonSplit, dead_letters, poison_split
-    from fakeamqp.spark.session import (
-        FastModeWarning,
-        JavaMissing,
-        SessionError,
-        SessionRunning,
-        SparkMissing,
-        local_session,
-        register,
+    from fakeamqp.spark.errors import (
+        BrokerUnreachable as BrokerUnreachable,
+        ColumnError as ColumnError,
+        ConnectionLost as ConnectionLost,
+        DataLoss as DataLoss,
+        DeliveryLimit as DeliveryLimit,
+        LoginRefused as LoginRefused,
+        OptionError as OptionError,
+        PublishError as PublishError,
+        SparkError as SparkError,
+        SpoolError as SpoolError,
+        UnreadableAnswer as UnreadableAnswer,
     )
-    from fakeamqp.spark.source import AmqpDataSource
-
-__all__ = [
-    "AmqpDataSource",
-    "BrokerUnreachable",
-    "ColumnError",
-    "ConnectionLost",
-    "DataLoss",
-    "DeliveryLimit",
-    "FastModeWarning",
-    "JavaMissing",
-    "LoginRefused",
-    "OptionError",
-    "PoisonSplit",
-    "PublishError",
-    "SessionError",
-    "SessionRunning",
-    "SparkError",
-    "SparkMissing",
-    "SpoolError",
-    "UnreadableAnswer",
-    "dead_letters",
-    "local_session",
-    "poison_split",
-    "register",
-]
-
-if not TYPE_CHECKING:
-    __getattr__ = on_first_use(
+    from fakeamqp.spark.poison import (
+        PoisonSplit as PoisonSplit,
+        dead_letters as dead_letters,
+        poison_split as poison_split,
+    )
+    from fakeamqp.spark.session import (
+        FastModeWarning as FastModeWarning,
+        JavaMissing as JavaMissing,
+        SessionError as SessionError,
+        SessionRunning as SessionRunning,
+        SparkMissing as SparkMissing,
+        local_session as local_session,
+        register as register,
+    )
+    from fakeamqp.spark.source import AmqpDataSource as AmqpDataSource
+else:
+    __getattr__, __dir__, __all__ = on_first_use(
         __name__,
         {
+            "fakeamqp.spark.errors": (
+                "BrokerUnreachable",
+                "ColumnError",
+                "ConnectionLost",
+                "DataLoss",
+                "DeliveryLimit",
+                "LoginRefused",
+                "OptionError",
+                "PublishError",
+                "SparkError",
+                "SpoolError",
+                "UnreadableAnswer",
+            ),
             "fakeamqp.spark.poison": ("PoisonSplit", "dead_letters", "poison_split"),
             "fakeamqp.spark.session": (
                 "FastModeWarning",
@@ -86,7 +77,3 @@ if not TYPE_CHECKING:
             "fakeamqp.spark.source": ("AmqpDataSource",),
         },
     )
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -14,42 +14,27 @@ from fakeamqp.lazy import on_first_use
 if TYPE_CHECKING:
     import os
 
-    from fakeamqp.trace.checks.checked import Checked
+    from fakeamqp.trace.checks.checked import Checked as Checked
     from fakeamqp.trace.checks.finding import (
-        CheckFailed,
-        Finding,
-        Findings,
-        TraceIncomplete,
-        UnknownCheck,
-        UnknownRule,
+        CheckFailed as CheckFailed,
+        Finding as Finding,
+        Findings as Findings,
+        TraceIncomplete as TraceIncomplete,
+        UnknownCheck as UnknownCheck,
+        UnknownRule as UnknownRule,
     )
-    from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
-    from fakeamqp.trace.json_lines import RecordingError
-    from fakeamqp.trace.parquet import PyarrowMissing
-    from fakeamqp.trace.recorder import Recorder
-    from fakeamqp.trace.timeline import Trace
-
-__all__ = [
-    "CheckFailed",
-    "Checked",
-    "ConnectionEvent",
-    "Event",
-    "Finding",
-    "Findings",
-    "FrameEvent",
-    "ModelEvent",
-    "PyarrowMissing",
-    "Recorder",
-    "RecordingError",
-    "Trace",
-    "TraceIncomplete",
-    "UnknownCheck",
-    "UnknownRule",
-    "load",
-]
-
-if not TYPE_CHECKING:
-    __getattr__ = on_first_use(
+    from fakeamqp.trace.events import (
+        ConnectionEvent as ConnectionEvent,
+        Event as Event,
+        FrameEvent as FrameEvent,
+        ModelEvent as ModelEvent,
+    )
+    from fakeamqp.trace.json_lines import RecordingError as RecordingError
+    from fakeamqp.trace.parquet import PyarrowMissing as PyarrowMissing
+    from fakeamqp.trace.recorder import Recorder as Recorder
+    from fakeamqp.trace.timeline import Trace as Trace
+else:
+    __getattr__, __dir__, __all__ = on_first_use(
         __name__,
         {
             "fakeamqp.trace.checks.checked": ("Checked",),
@@ -67,11 +52,8 @@ if not TYPE_CHECKING:
             "fakeamqp.trace.recorder": ("Recorder",),
             "fakeamqp.trace.timeline": ("Trace",),
         },
+        defined=("load",),
     )
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
 
 
 def load(path: str | os.PathLike[str]) -> Trace:

@@ -24,13 +24,10 @@ from typing import TYPE_CHECKING
 from fakeamqp.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from fakeamqp.management.inspector.app import PUBLIC, routes
-    from fakeamqp.management.inspector.inspector import Inspector
-
-__all__ = ["PUBLIC", "Inspector", "routes"]
-
-if not TYPE_CHECKING:
-    __getattr__ = on_first_use(
+    from fakeamqp.management.inspector.app import PUBLIC as PUBLIC, routes as routes
+    from fakeamqp.management.inspector.inspector import Inspector as Inspector
+else:
+    __getattr__, __dir__, __all__ = on_first_use(
         __name__,
         {
             "fakeamqp.management.inspector.app": ("PUBLIC", "routes"),

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.clock.stepped import LATEST, SteppedClock, seconds_in_words
-
-if TYPE_CHECKING:
-    pass
 
 # The pause before the next check of a broker that was not idle when it could have jumped, in real seconds.
 _NOT_IDLE_SECONDS = 0.01

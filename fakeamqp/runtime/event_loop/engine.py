@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakeamqp.errors import check_timeout
@@ -207,9 +206,7 @@ class LoopEngine(Engine):
                 self.stepped.follow(noticed=not self._settling)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         try:
             turns = self._loop
             if turns is not None and self._depth == 1 and not turns.in_turn:

@@ -97,20 +97,6 @@ def connect(
 class Pipe:
     """What one side of a connection has written and the other has not been given yet."""
 
-    __slots__ = (
-        "_carry",
-        "_cut",
-        "_poll",
-        "back",
-        "chunks",
-        "end",
-        "name",
-        "receiver",
-        "sender",
-        "size",
-        "travelling",
-    )
-
     def __init__(
         self,
         sender: LoopMemoryTransport,

@@ -12,7 +12,6 @@ from fakeamqp.runtime.turns import SelectorSource, Turns
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Handle, TimerHandle
-    from collections.abc import Callable
     from contextvars import Context
 
     from fakeamqp.runtime.connection_driver import ConnectionDriver

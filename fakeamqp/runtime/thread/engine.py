@@ -16,7 +16,6 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
-from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from fakeamqp.errors import check_timeout
@@ -247,9 +246,7 @@ class ThreadEngine(Engine):
         finally:
             slices.end()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         """On the outermost level, write the output; then release the lock."""
         if error is not None and not self._lock.held():
             return  # A signal handler raised while this thread waited to have the lock back.
