@@ -222,6 +222,11 @@ class Recorded(Sequence[V], Generic[V, R]):
         self.records: tuple[R, ...] = tuple(records)
         self.dropped: int = dropped
 
+    @classmethod
+    def of(cls, kept: History[R]) -> Self:
+        """The records that a history contains."""
+        return cls(kept, kept.count - len(kept))
+
     @staticmethod
     def view(record: Any) -> Any:
         """The view of one record."""
@@ -278,8 +283,7 @@ def published_views(state: BrokerState) -> Published:
 
 def views(kind: type[K], state: BrokerState) -> K:
     """All that the history contains of one kind; raises NoHistory."""
-    kept = history(state, kind.word)
-    return kind(kept, kept.count - len(kept))
+    return kind.of(history(state, kind.word))
 
 
 def by_client(record: Publication) -> bool:

@@ -34,14 +34,8 @@ class Engine:
     `with engine:` enters it: the block has the broker for itself, and its output is written when the
     outermost block ends. The broker is not accessed in any other way.
 
-    Args:
-        clock: the broker's clock. The engine moves a `SteppedClock`.
-        timers: the broker's timers, on that clock.
-        accept: creates the sans-I/O connection for a new peer.
-        transport_clock: the clock of handshakes and lingering transports.
-        transport_timers: the timers on that clock.
-        operations: the broker's long operations, which turns carry out in slices.
-        before_flush: called inside the engine before the output of a turn is written.
+    `transport_clock` and its timers are for handshakes and lingering transports. Turns carry `operations` out
+    in slices, and call `before_flush` before their output is written.
     """
 
     _loop: Turns | None = None

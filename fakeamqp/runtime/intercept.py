@@ -357,15 +357,10 @@ _LOOPBACK = ("127.0.0.1", "::1")
 
 
 class Intercept:
-    """While entered, connections to `targets` go to `address`. Reentrant and nestable; the innermost one
-    wins.
+    """While entered, connections to `targets` go to `address`. Reentrant; of several, the innermost wins.
 
-    Args:
-        targets: `"host:port"` or `"[ipv6]:port"`, or several of them. `localhost` includes 127.0.0.1 and ::1.
-        address: numeric host and port where the broker listens.
-
-    Raises:
-        InterceptError: a target has no host or no port, or `address` is not numeric.
+    A target is `"host:port"` or `"[ipv6]:port"`; `localhost` includes 127.0.0.1 and ::1. The host of
+    `address` is numeric. Raises InterceptError.
     """
 
     def __init__(self, targets: str | Iterable[str], address: tuple[str, int]) -> None:

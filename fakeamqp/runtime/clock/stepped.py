@@ -29,11 +29,8 @@ class SteppedClock(TimeSource):
     `now()` begins at 0.0 and does not change during a turn of the loop, so that all events of a turn have the
     same time. A step to an instant runs the due timers in order, each at its own due time.
 
-    All methods except `now` and `time` require the engine's lock.
-
-    Attributes:
-        timers: those on this clock; set by the engine, as the next.
-        failed: takes an exception of a timer, after which a step continues.
+    All methods except `now` and `time` require the engine's lock. The engine sets `timers`, and `failed`,
+    which takes an exception of a timer.
     """
 
     timers: Timers
@@ -48,7 +45,8 @@ class SteppedClock(TimeSource):
         """Wall time at `now()` 0.0."""
         self._heading = 0.0
         self._held_since = 0.0
-        self._moving = False
+        #: Whether a step is under way.
+        self.moving: bool = False
         #: Whether heartbeat timeouts use this clock although clients use another.
         self.strict: bool = False
         #: Whether a test is moving time at the moment with a method of `Clock`.
@@ -80,7 +78,7 @@ class SteppedClock(TimeSource):
 
     def heading(self) -> float:
         """The end of the current step, or `now()`."""
-        return self._heading if self._moving else self._now
+        return self._heading if self.moving else self._now
 
     def hint(self) -> str:
         """A hint for a wait that timed out because this clock stands still; "" if there is none."""
@@ -98,11 +96,6 @@ class SteppedClock(TimeSource):
     # -- steps
 
     @property
-    def moving(self) -> bool:
-        """Whether a step is under way."""
-        return self._moving
-
-    @property
     def rate(self) -> float:
         """Seconds that pass per real second."""
         raise NotImplementedError
@@ -118,11 +111,11 @@ class SteppedClock(TimeSource):
         `between` is called after each timer; what peers do meanwhile happens at the time of this timer. A
         timer that runs in a step cannot call this.
         """
-        if self._moving:
+        if self.moving:
             raise ClockError("time is moving already; a timer that runs meanwhile cannot move it")
         self._heading = max(instant, self._now)
         try:
-            self._moving = True  # Inside, since an exception of a signal handler may come anywhere.
+            self.moving = True  # Inside, since an exception of a signal handler may come anywhere.
             while (due := self.timers.next_due()) is not None and due <= instant + MARGIN:
                 if due > self._now:
                     self._now = due
@@ -135,7 +128,7 @@ class SteppedClock(TimeSource):
             if instant > self._now:
                 self._now = instant
         finally:
-            self._moving = False
+            self.moving = False
             if not self.holds_peers:
                 self._held_since = self._now
 
@@ -144,7 +137,7 @@ class SteppedClock(TimeSource):
 
         `noticed` says that the broker is being accessed. Does nothing during a step.
         """
-        if self._moving:
+        if self.moving:
             return
         instant = self._due_instant(noticed)
         if instant > self._now:

@@ -28,7 +28,6 @@ class VirtualClock(SteppedClock):
         return round(RealClock().time() if self._start is None else self._start, 6)
 
     def reset(self) -> None:
-        """Return to the initial time, standing still."""
         super().reset()
         self._wall = self._start_time() - self._now
         self._rate = 0.0
@@ -58,29 +57,24 @@ class VirtualClock(SteppedClock):
         return LATEST - self._wall
 
     def moved(self) -> None:
-        """A test has moved time: continue from here."""
         self._based = (self._now, RealClock.now())
 
     # -- jumping when idle
 
     def note_activity(self) -> None:
-        """Restart the count of idle time."""
         if self.autojump is not None:
             self._jump_at = RealClock.now() + self.autojump
 
     def not_idle(self) -> None:
-        """Postpone a jump, because the broker is not idle."""
         self._jump_at = RealClock.now() + max(self.autojump or 0.0, _NOT_IDLE_SECONDS)
 
     def jump(self) -> float | None:
-        """The instant to jump to if the broker has been idle for long enough; otherwise None."""
         if self.autojump is None or RealClock.now() < self._jump_at:
             return None
         timer = self.awaited()
         return None if timer is None or timer.due > self._last else timer.due
 
     def sleep(self) -> float | None:
-        """Real seconds until a running clock reaches a timer, or until it jumps."""
         timeout = None
         if self._rate and (due := self.timers.next_due()) is not None:
             timeout = max(0.0, (due - self._due_instant(True)) / self._rate)
@@ -92,7 +86,6 @@ class VirtualClock(SteppedClock):
     # -- hints
 
     def state_in_words(self) -> str:
-        """Describes that time is virtual, and how far it has moved."""
         if self._rate:
             pace = f"runs {self._rate:g} times as fast as real time"
         elif self.autojump is not None:
@@ -102,5 +95,4 @@ class VirtualClock(SteppedClock):
         return f"Time is virtual and {pace}; it has been moved by {seconds_in_words(self.elapsed)} s so far"
 
     def way_to_move(self, seconds: float) -> str:
-        """The call that moves the clock."""
         return f"broker.clock.advance({seconds_in_words(seconds)})"

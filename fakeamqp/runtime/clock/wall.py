@@ -28,17 +28,12 @@ _EPOCH_DAY = 719_163  # date(1970, 1, 1).toordinal()
 
 
 class Reading(NamedTuple):
-    """One reading of the wall clock.
-
-    Attributes:
-        controller: the object of freezegun or time-machine that controls it, or None.
-        wall: nanoseconds since the epoch; an integer, because sums of instants must be exact.
-        runs: whether time passes by itself.
-        library: "freezegun", "time-machine" or "".
-    """
+    """One reading of the wall clock. `runs` says whether time passes by itself."""
 
     controller: object
+    """The object of freezegun or time-machine that controls the clock, or None."""
     wall: int
+    """Nanoseconds since the epoch; an integer, because sums of instants must be exact."""
     runs: bool
     library: str
 
@@ -251,7 +246,6 @@ class WallClock(SteppedClock):
         return now - self._left_at >= _LEFT_SECONDS
 
     def sleep(self) -> float | None:
-        """Real seconds until the next timer, or until the wall clock must be read again."""
         due = self.timers.next_due()
         if due is None:
             return None
@@ -262,12 +256,10 @@ class WallClock(SteppedClock):
         return timeout
 
     def attach(self, settle: Settle) -> None:
-        """Install hooks that call `settle` when a test moves the wall clock."""
         self._settle = settle
         add_listener(settle)
 
     def detach(self) -> None:
-        """Undo `attach`."""
         if self._settle is not None:
             remove_listener(self._settle)
             self._settle = None
@@ -275,7 +267,6 @@ class WallClock(SteppedClock):
     # -- hints
 
     def state_in_words(self) -> str:
-        """Describes a wall clock that stands still; otherwise ""."""
         if self._reading.runs:
             return ""
         return (
@@ -284,7 +275,6 @@ class WallClock(SteppedClock):
         )
 
     def way_to_move(self, seconds: float) -> str:
-        """The call that moves the clock."""
         if self._reading.library == "freezegun":
             return f"freezer.tick({seconds_in_words(seconds)})"
         return f"time_machine.shift({seconds_in_words(seconds)})"

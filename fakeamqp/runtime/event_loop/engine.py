@@ -58,14 +58,12 @@ class LoopClock(RealClock):
         self._offset = 0.0
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Follow a loop from now on."""
         if self._loop is None and not self._now:
             self._started_at = _wall_time_of(loop)
         self._loop = loop
         self._offset = self._now - loop.time()
 
     def detach(self) -> None:
-        """Stand still."""
         self._now = self.now()
         self._loop = None
 
@@ -305,10 +303,7 @@ class LoopEngine(Engine):
     async def listen_on(
         self, host: str, port: int = 0, *, tls: ServerTLS | None = None
     ) -> tuple[Listener, ...]:
-        """Listen on a port; `localhost` is 127.0.0.1 and, where the machine has it, ::1.
-
-        Raises EngineError if the event loop has no way to make connections.
-        """
+        """Listen on a port. Raises EngineError if the event loop has no way to make connections."""
         loop = self._served_loop()
         in_network = not has_sockets(loop)
 

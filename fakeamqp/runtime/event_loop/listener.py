@@ -54,12 +54,7 @@ class SocketListener(PortListener):
     """Accepts peers at a socket, and those of the same loop in memory, where it is one of asyncio's.
 
     The socket is not left to a server of asyncio, which loses peers that it has accepted when it is closed.
-
-    Args:
-        loop: the event loop.
-        factory: makes the protocol of a new peer in memory.
-        adopt: serves an accepted socket, or raises `SelectorFull`.
-        run: runs a coroutine, in loops that do not watch descriptors.
+    `factory` is for peers in memory; `run` is called in loops that do not watch descriptors.
     """
 
     def __init__(
@@ -177,10 +172,7 @@ class NetworkListener(Listener):
             self._begin()
 
     async def serving(self) -> None:
-        """Return when peers can connect; at once if they are refused.
-
-        Raises CannotListen, or EngineError if the loop has neither servers nor room for routes.
-        """
+        """Return when peers can connect, or are refused. Raises CannotListen or EngineError."""
         if self._starting is not None:
             await self._starting
 
@@ -297,7 +289,6 @@ class Routes:
             self._factories[name, port] = factory
 
     def serves(self, host: str, port: int) -> bool:
-        """Whether connections to this address are made in memory."""
         return (host, port) in self._factories
 
     def remove(self, host: str, port: int) -> None:

@@ -68,17 +68,9 @@ def connect(
     The client's `connection_made` has been called when this returns. The server's is called later, carried
     like bytes.
 
-    Args:
-        loop: the event loop; the call must be made in its thread.
-        client_protocol: of the side that connects: `Protocol` or `BufferedProtocol`.
-        server_protocol: of the side that accepts.
-        client_address: `(host, port)`, as the next.
-        server_address: the server's address.
-        carry: when bytes and ends arrive; by default as soon as a socket of the loop may be readable.
-        poll: when a side that reads on gets what had come already, and when it notices that its write
-            buffer has drained; like `carry` by default.
-        cut: how many bytes arrive at once; all by default. The others are carried again.
-        on_server_lost: called with the server's transport once it is closed.
+    `carry` says when bytes and ends arrive: by default as soon as a socket of the loop may be readable.
+    `poll`, by default like `carry`, says when a side that reads on gets what had come already, and when it
+    notices that its write buffer has drained. `cut` says how many bytes arrive at once: all by default.
     """
     if carry is None:
         carry = Arrivals(loop).call
@@ -123,11 +115,9 @@ class Pipe:
 
     @property
     def reset(self) -> ConnectionResetError | None:
-        """The reset that ends the stream, or None."""
         return self.end if isinstance(self.end, ConnectionResetError) else None
 
     def write(self, data: bytes) -> None:
-        """Send bytes."""
         self.chunks.append(data)
         self.size += len(data)
         self.travel()
@@ -249,7 +239,6 @@ class LoopMemoryTransport(asyncio.Transport):
         self.set_protocol(protocol)
 
     def join(self, peer: LoopMemoryTransport, outgoing: Pipe, incoming: Pipe) -> None:
-        """Become one connection with `peer`."""
         self.outgoing = peer.incoming = outgoing
         self.incoming = peer.outgoing = incoming
         outgoing.back, incoming.back = incoming, outgoing
@@ -283,11 +272,9 @@ class LoopMemoryTransport(asyncio.Transport):
             self.incoming.read_on()
 
     def begin(self) -> None:
-        """Tell the protocol that it is connected."""
         self._call("connection_made()", self._protocol.connection_made, self)
 
     def feed(self, data: bytes) -> None:
-        """Give the protocol bytes."""
         protocol = self._protocol
         if self._buffered:
             self._call("get_buffer() or buffer_updated()", self._feed_buffers, protocol, data)
@@ -323,7 +310,6 @@ class LoopMemoryTransport(asyncio.Transport):
             protocol.buffer_updated(size)
 
     def feed_end(self, end: bytes | ConnectionResetError) -> None:
-        """Tell the protocol how its input ends."""
         if isinstance(end, ConnectionResetError):
             self._force_close(end)
             return
@@ -389,7 +375,6 @@ class LoopMemoryTransport(asyncio.Transport):
             self._tell("pause_writing")
 
     def drained(self) -> None:
-        """Note that bytes have left the write buffer."""
         if self._lost:
             return
         size = self.get_write_buffer_size()
@@ -497,7 +482,6 @@ class MemorySocket:
 
     @property
     def resets(self) -> bool:
-        """Whether the close is a reset."""
         linger = self._options.get((socket.SOL_SOCKET, socket.SO_LINGER))
         if linger is None:
             return False

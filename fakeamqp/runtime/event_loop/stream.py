@@ -22,10 +22,8 @@ _LARGEST_WRITE = 256 * 1024
 class StreamTransport(asyncio.Protocol, Transport):
     """A stream of bytes that the event loop reads and writes, whatever it is made of.
 
-    Args:
-        opened: called when the stream is connected, with this object.
-        ready: called when there is input, or room for output, with a mask of `selectors` events.
-        closed: called when the event loop has closed the stream.
+    It calls `opened` when it is connected, `closed` when the event loop has closed it, and `ready`, with a
+    mask of `selectors` events, when there is input or room for output.
     """
 
     def __init__(

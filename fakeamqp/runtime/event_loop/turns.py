@@ -34,7 +34,6 @@ class Arrivals:
         self._coming: deque[tuple[Callable[[], object], Context]] = deque()
 
     def call(self, callback: Callable[[], object], *, context: Context) -> None:
-        """Call a function, in the order of these calls."""
         if not self._coming:
             self._poll()
         self._coming.append((callback, context))
@@ -71,17 +70,11 @@ class LoopTurns(Turns):
         """The drivers with news, and which."""
         self._soon: Handle | None = None
         self._alarm: TimerHandle | None = None
-        self._in_turn = False
-
-    @property
-    def in_turn(self) -> bool:
-        """Whether a turn is being taken."""
-        return self._in_turn
+        self.in_turn: bool = False
 
     # -- streams
 
     def adopt(self, stream: StreamTransport, driver: ConnectionDriver) -> None:
-        """Serve a stream by a driver."""
         self._streams[driver] = stream
         stream.driver = driver
 
@@ -94,7 +87,7 @@ class LoopTurns(Turns):
             self._streams.pop(driver, None)
             stream.driver = None
         self._readable[driver] = self._readable.get(driver, 0) | mask
-        if self._inside() or self._in_turn:
+        if self._inside() or self.in_turn:
             self.wake()
         else:
             self.take()
@@ -120,11 +113,11 @@ class LoopTurns(Turns):
             self._soon = None
         if self.stopping:
             return
-        self._in_turn = True
+        self.in_turn = True
         try:
             self._take()
         finally:
-            self._in_turn = False
+            self.in_turn = False
             self.operations.pauses = None
         self.rest()
 

@@ -53,7 +53,6 @@ class ThreadListener(PortListener, SelectorSource):
         self._reserve.give_up()
 
     def ready(self, _mask: int) -> None:
-        """A peer waits."""
         self._accept()
 
     def _check_room(self, sock: socket.socket) -> None:
