@@ -24,6 +24,7 @@ pytest_plugins = [
     "compat_tests.shuffle",  # --shuffle
     "compat_tests.runtimes",  # --runtime
     "compat_tests.coalescing",  # --coalescing
+    "compat_tests.protocol.on_node",  # --on
     "compat_tests.fuzz_plugin",  # how many examples property tests draw
     "pytester",
 ]

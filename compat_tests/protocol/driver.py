@@ -8,9 +8,9 @@ to it. Everything that arrives is kept in `Client.inbox` until a test takes it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from compat_tests.protocol.spoken import METHODS_0_9, checks_tickets
 from fakeamqp.connection import Connection, PeerAddress
@@ -100,13 +100,20 @@ def _is(frame: Frame, method: type[Method], channel: int) -> bool:
 
 
 class Server:
-    """A broker without sockets."""
+    """A broker without sockets, or a real node where tests are run on one."""
+
+    on_node: ClassVar[type[Server] | None] = None
+    """What stands for brokers where tests are run on a node."""
 
     protocol = "0-9-1"
     """What the clients speak."""
     asks_for_tickets = False
     """Clients get an access ticket for each channel that they open, and show it where a method has none."""
     _port = 50_000
+
+    def __new__(cls, *arguments: Any, **settings: Any) -> Server:
+        """A broker, or a node."""
+        return super().__new__(cls.on_node or cls)
 
     def __init__(
         self,
@@ -144,6 +151,16 @@ class Server:
             connection.receive_eof()  # type: ignore[attr-defined]
         self.state.restart(crash=crash)
 
+    def wait(self, connection: Any) -> None:
+        """Let the broker send more, if it does so on its own: without a socket, it has sent all."""
+
+    def wait_for_end(self, connection: Any) -> None:
+        """Let the broker end the transport."""
+
+    def accept(self, peer: PeerAddress, use: Callable[[Connection], None]) -> Connection:
+        """The broker's end of a new connection. `use` is called with each end that takes its place."""
+        return accept(self.state, peer, use)
+
     def connect(self, **peer: Any) -> Client:
         """A client that has sent nothing yet, with a port of its own unless `peer` says otherwise."""
         self._port += 1
@@ -163,7 +180,7 @@ class Client:
 
     def __init__(self, server: Server, peer: PeerAddress) -> None:
         self.server = server
-        self.connection = accept(server.state, peer, self._use)
+        self.connection = server.accept(peer, self._use)
         published = server.state.personality.published_field_grammar
         self.protocol_header = PROTOCOL_HEADERS[server.protocol]
         self.methods: Mapping[int, type[Method]] = METHODS
@@ -271,6 +288,8 @@ class Client:
 
     def take_frame(self) -> Frame:
         """The next frame."""
+        if not self.inbox:
+            self.server.wait(self.connection)
         assert self.inbox, "a frame is expected, none has come"
         return self._inbox.pop(0)
 
@@ -326,6 +345,7 @@ class Client:
         close = self.expect(m.ConnectionClose, 0)
         assert close.reply_code == code, f"expected {code}, got {close}"
         self.send(m.ConnectionCloseOk(), 0)
+        self.server.wait_for_end(self.connection)
         assert self.closed
         return close
 
@@ -354,6 +374,7 @@ class Client:
     def expect_silent_end(self) -> None:
         """The transport has ended without another frame."""
         self.expect_nothing()
+        self.server.wait_for_end(self.connection)
         assert self.closed
 
     def expect_end_after_close(self) -> None:
