@@ -76,8 +76,8 @@ def protocol(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=PERSONALITIES)
 def server(request: pytest.FixtureRequest, protocol: str) -> Server:
-    """A broker of each personality in turn: for rules where both agree."""
-    return Server(request.param, protocol=protocol)
+    """A broker of each personality in turn, or the node: for rules where all agree."""
+    return Server(request.config.getoption("--on") or request.param, protocol=protocol)
 
 
 @pytest.fixture

@@ -1,33 +1,34 @@
-"""The raw client on a real RabbitMQ: what `Server` and its connections are without a socket, over one.
+"""The raw client on a node of RabbitMQ: what `Server` and its connections are without sockets, over sockets.
 
-Theory of operation. A broker without a runtime has done all there is to do when `receive` returns, and tests
-rely on it: they look at what has come, and at what has not. A node does it some time later, in processes of its
-own. So what sends to a node waits until the node is quiet: it has read every byte of the connection, no process
-of it is running or has a message in its mailbox, and all that it has written has been read here. The node itself
-says so (`_MODULE`), which takes some milliseconds and no guess of a time.
+Theory of operation. A broker without a runtime has done all there is to do when `receive` returns, and
+tests rely on it: they look at what has come, and at what has not. A node does its work some time later, in
+processes of its own. So a connection to a node waits after each send until the node is quiet: the node has
+read every byte of the connection, no process of it runs or has a message in its mailbox, and all that it
+has written is read here. The node itself says so (`_MODULE`), which takes some milliseconds and no guess of
+a time. Publishes in a row are sent without a wait. What a node does later on its own, such as an election,
+is waited for where a frame is expected.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import pytest
 
-from compat_tests.differential.rabbitmq_node import RabbitMQNode
+from compat_tests.differential.comparison import PLUGINS
+from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.model.personality import Personality, personality
-
-__all__ = ["Needs", "Node", "NodeServer"]
 
 _PATIENCE = 10.0
 # The class and the method of basic.publish.
 _PUBLISH = b"\0\x3c\0\x28"
 
-# `settle(Port, Octets)` waits until the node is quiet and has read so many bytes of the client at this port, or
-# reads no more of them; it returns how many it has written to the client, and whether the socket is open.
+# `settle(Port, Octets)` waits until the node is quiet and has read so many bytes of the client at this port,
+# or reads no more of them. It returns whether the socket is open, and how many bytes were written to it.
 # Three looks in a row must find every process waiting: what one has sent to another shows in the next.
 _MODULE = """
 -module(fakeamqp_quiet).
@@ -110,11 +111,11 @@ predeclared(_) -> false.
 
 
 class Needs(pytest.skip.Exception):
-    """The test needs what a real broker does not offer. The text says what."""
+    """The test needs what no RabbitMQ offers, or not this one. The text says what."""
 
 
 class Node:
-    """A RabbitMQ node, started or somewhere else, and what the tests ask of it beside their connections."""
+    """A node of RabbitMQ, and what the raw client asks of it beside its connections."""
 
     def __init__(self, node: RabbitMQNode, name: str) -> None:
         self.node = node
@@ -136,7 +137,8 @@ class Node:
 
     def settle(self, port: int, octets: int) -> tuple[bool, int]:
         """Wait until the node is quiet; whether it has the socket of this client, and what it wrote to it."""
-        state, _, sent = self.node.evaluate(f"fakeamqp_quiet:settle({port}, {octets})").strip("{}").partition(",")
+        answer = self.node.evaluate(f"fakeamqp_quiet:settle({port}, {octets})")
+        state, _, sent = answer.strip("{}").partition(",")
         return state == "open", int(sent)
 
     def settle_last(self) -> None:
@@ -208,21 +210,19 @@ class NodeConnection:
         self._read(written if there else None)
         self._seen = self._node.sent
 
-    def _read(self, total: int | None, seconds: float = _PATIENCE) -> bool:
-        """Read until so many bytes have come in all (None: until the end); whether all came in time."""
-        self._socket.settimeout(seconds)
+    def _read(self, total: int | None) -> None:
+        """Read until so many bytes have come in all (None: until the end), or patience is over."""
         while not (self.finished or self.aborted) and (total is None or self._received < total):
             try:
                 octets = self._socket.recv(65536)
             except ConnectionResetError:
                 self.aborted = True
             except TimeoutError:
-                return False
+                return
             else:
                 self.finished = not octets
                 self._received += len(octets)
                 self._octets += octets
-        return True
 
     def wait(self) -> None:
         """Wait for more from the node: what it does later on its own, such as an election."""
@@ -311,3 +311,24 @@ class NodeServer(Server):
         if peer:
             raise Needs("addresses of peers")
         return super().connect()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def node(request: pytest.FixtureRequest) -> Iterator[Node]:
+    """The node that stands for all brokers of the tests."""
+    name = request.config.getoption("--on")
+    series = name.removeprefix("rabbitmq-")
+    if (reason := available(series)) is not None:
+        pytest.exit(f"--on {name}: {reason}", returncode=pytest.ExitCode.USAGE_ERROR)
+    with RabbitMQNode(series, plugins=PLUGINS) as rabbitmq:
+        NodeServer.node = Node(rabbitmq, name)
+        Server.on_node = NodeServer
+        yield NodeServer.node
+        Server.on_node = None
+
+
+@pytest.fixture(autouse=True)
+def emptied(node: Node) -> Iterator[None]:
+    """The next test finds the node as it was started."""
+    yield
+    node.reset()
