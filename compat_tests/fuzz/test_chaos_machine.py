@@ -75,7 +75,7 @@ class Machine(RuleBasedStateMachine):
                 raise
 
 
-def test_no_message_is_lost_and_none_invented() -> None:
+def test_no_message_is_lost_or_invented_under_random_faults() -> None:
     run_state_machine_as_test(Machine, settings=examples(300, stateful_step_count=50))
 
 
@@ -121,7 +121,7 @@ def test_one_seed_is_one_run_and_another_is_another() -> None:
     assert runs[0] == runs[1] != runs[2]
 
 
-def test_what_lasts_ends_with_the_chaos() -> None:
+def test_memory_alarm_and_rules_end_with_the_chaos() -> None:
     world = World()
     for peer in world.peers:
         world.bring_back(peer)
@@ -136,7 +136,7 @@ def test_what_lasts_ends_with_the_chaos() -> None:
     world.tear_down()
 
 
-def test_mixed_is_everything_that_is_well_formed() -> None:
+def test_mixed_profile_has_all_faults_except_malformed_ones() -> None:
     assert set(PROFILES["mixed"]) == set(FAULTS) - {"malformed", "malformed-transfer"}
 
 
@@ -153,6 +153,6 @@ def test_mixed_is_everything_that_is_well_formed() -> None:
         ),
     ],
 )
-def test_what_chaos_cannot_be_made_of(wrong: dict[str, Any], text: str) -> None:
+def test_invalid_chaos_profile_or_plan_raises_fault_error(wrong: dict[str, Any], text: str) -> None:
     with pytest.raises(FaultError, match=re.escape(text)):
         World().faults.chaos(**wrong)

@@ -34,7 +34,7 @@ def test_a_publish_that_silence_has_swallowed_keeps_its_place_among_the_confirms
 
 @pytest.mark.parametrize("method", ["basic.publish", "confirm"])
 @pytest.mark.parametrize("how", ["silence", "reset"])
-def test_what_a_removed_rule_has_delayed_ends_nothing_any_more(world: World, method: str, how: str) -> None:
+def test_delayed_disconnect_of_a_removed_rule_does_not_happen(world: World, method: str, how: str) -> None:
     link = world.peers[0].link
     world.faults.on(method).once().delay(1.0).disconnect(how)
     publish(world)
@@ -79,7 +79,7 @@ def test_a_confirm_that_silence_has_swallowed_is_not_made_up_for_by_later_ones(w
 
 
 @pytest.mark.parametrize("delayed", [False, True])
-def test_half_a_delivery_is_followed_by_nothing(world: World, delayed: bool) -> None:
+def test_no_frame_is_sent_after_a_delivery_cut_by_a_fault(world: World, delayed: bool) -> None:
     peer = world.peers[0]
     peer.consume("plain", WORK)
     world.settle()
@@ -102,7 +102,7 @@ def test_half_a_delivery_is_followed_by_nothing(world: World, delayed: bool) -> 
     assert last[7:11] == b"\x00\x3c\x00\x3c", "the last that was sent is basic.deliver"
 
 
-def test_who_is_told_to_stop_and_to_go_on_may_answer_both(world: World) -> None:
+def test_channel_flow_ok_is_accepted_only_after_a_channel_flow_fault(world: World) -> None:
     world.faults.channel_flow(channel=ORDERS)
     world.faults.clear()
     world.settle()
@@ -115,7 +115,7 @@ def test_who_is_told_to_stop_and_to_go_on_may_answer_both(world: World) -> None:
         world.settle()
 
 
-def test_a_confirm_in_whose_place_silence_has_come_is_never_made_up_for(world: World) -> None:
+def test_confirm_replaced_by_silence_is_never_sent_later(world: World) -> None:
     world.faults.on("confirm").once().disconnect("silence")
     publish(world)
     world.faults.clear()

@@ -149,7 +149,7 @@ def converse(
 
 
 @pytest.mark.parametrize(("protocol", "personality"), SAID, ids=map("-".join, SAID))
-def test_nothing_that_has_ended_is_in_memory(protocol: str, personality: str) -> None:
+def test_ended_connections_and_messages_are_freed_from_memory(protocol: str, personality: str) -> None:
     said = SAID[protocol, personality]
     heap = Heap()
     ignore_older_objects()

@@ -92,7 +92,7 @@ def test_a_message_dies_in_a_long_chain_of_full_queues(client: Client, end: str)
     ],
 )
 @pytest.mark.parametrize("personality", PERSONALITIES)
-def test_a_message_dies_whatever_history_it_claims_to_have(
+def test_message_with_hostile_death_headers_is_refused_or_dead_lettered(
     personality: str, headers: dict[str, object]
 ) -> None:
     server = Server(personality)

@@ -68,7 +68,7 @@ def check_stream(server: Server, stream: bytes, sizes: Chunks, reads: bool, wait
 
 @on_each
 @pytest.mark.parametrize("sizes", [(), (1,), (7, 300)], ids=["whole", "octets", "chunks"])
-def test_recordings_are_what_valid_clients_send(subject: Subject, sizes: Chunks) -> None:
+def test_unmutated_recordings_are_accepted_by_the_broker(subject: Subject, sizes: Chunks) -> None:
     """Else the mutations would start from streams that end at the first frame."""
     for recording in subject.recordings:
         server = subject.server()
@@ -86,7 +86,7 @@ def test_recordings_are_what_valid_clients_send(subject: Subject, sizes: Chunks)
     [(subject, number) for subject in SUBJECTS for number in range(len(subject.recordings))],
     ids=str,
 )
-def test_vanishing_at_every_octet_leaves_nothing(subject: Subject, recording: int) -> None:
+def test_connection_lost_at_any_octet_leaves_no_state_behind(subject: Subject, recording: int) -> None:
     stream = b"".join(subject.recordings[recording])
     # The longest ones consist of bodies, in which one byte is like another, and both protocols cut alike.
     step = 37 if len(stream) >= 3000 else 1 if subject.protocol == "0-9-1" else 3
@@ -184,7 +184,7 @@ def test_memory_does_not_grow(subject: Subject) -> None:
 
 
 @on_each
-def test_messages_do_not_keep_what_their_publisher_had(subject: Subject) -> None:
+def test_messages_do_not_keep_channels_of_their_lost_publisher_in_memory(subject: Subject) -> None:
     """They know who published them; what that connection had to remember to serve its client is gone."""
     ignore_older_objects()
     for recording in subject.recordings:
@@ -198,7 +198,7 @@ def test_messages_do_not_keep_what_their_publisher_had(subject: Subject) -> None
 
 
 @pytest.mark.long
-def test_what_is_remembered_has_bounds() -> None:
+def test_caches_of_connection_channel_routing_and_access_are_bounded() -> None:
     """Caches make a busy client cheap; one that never says the same twice must not fill them for ever."""
     server = Server("rabbitmq-4.3")
     client = server.client()

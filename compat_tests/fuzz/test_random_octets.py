@@ -63,6 +63,6 @@ def test_random_octets(subject: Subject, point: str) -> None:
 
 @on_each
 @pytest.mark.parametrize("octet", [0x00, 0x01, 0xCE, 0xFF])
-def test_a_lot_of_one_octet(subject: Subject, octet: int) -> None:
+def test_300000_equal_octets_leave_the_broker_consistent(subject: Subject, octet: int) -> None:
     for start in before(subject).values():
         check_stream(subject.server(), start + bytes([octet]) * 300_000, (65_536,), True, 0)

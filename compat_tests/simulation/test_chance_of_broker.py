@@ -96,7 +96,7 @@ def test_names_that_the_broker_generates_come_from_the_seed():
     assert under(1, own) == under(2, own) != under(5, names)[::-1]
 
 
-def test_a_broker_that_was_made_outside_of_the_simulation_draws_from_its_seed():
+def test_broker_made_outside_of_the_simulation_draws_names_from_the_simulation_seed():
     first, second = Broker(runtime="asyncio"), Broker(runtime="asyncio")
     assert under(1, names_of(lambda: first)) == under(1, names_of(lambda: second))
 

@@ -18,7 +18,7 @@ def deadlock(main) -> str:
     return str(raised.value)
 
 
-def test_a_deadlock_names_tasks_places_and_what_they_wait_for():
+def test_deadlock_error_names_each_task_its_line_and_its_awaited_object():
     async def consume(queue):
         return await queue.get()
 
@@ -38,7 +38,7 @@ def test_a_deadlock_names_tasks_places_and_what_they_wait_for():
     text = deadlock(main)
     assert "deadlock after 12.5 simulated seconds" in text
     heads = re.findall(r"^  (\S.*)$", text, re.MULTILINE)
-    prefix = "test_a_deadlock_names_tasks_places_and_what_they_wait_for.<locals>."
+    prefix = "test_deadlock_error_names_each_task_its_line_and_its_awaited_object.<locals>."
     assert heads == [
         f"Task-1 ({prefix}main) waits for asyncio.gather() of waits, third",
         f"consumer ({prefix}consume) waits for Queue.get()",
@@ -169,7 +169,7 @@ def test_tasks_may_take_time_to_end():
     assert ends == [3010]
 
 
-def test_tasks_that_are_started_at_the_end_are_cancelled_too():
+def test_tasks_started_during_cancellation_are_cancelled():
     ends = []
 
     async def last():

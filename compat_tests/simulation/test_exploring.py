@@ -78,7 +78,7 @@ def test_the_failure_is_explained():
     assert lines[3] == "Without it the test passes: there it parts from a passing schedule."
 
 
-def test_check_raises_what_explore_finds():
+def test_check_raises_failing_schedule_for_a_failure_found_by_explore():
     assert simulation.check(harmless, 20) == 20
     with pytest.raises(simulation.FailingSchedule, match="enough to fail") as failing:
         simulation.check(lost_update, 200)
@@ -160,7 +160,7 @@ def key(number: int) -> tuple[str, str, int]:
 
 @pytest.mark.each_case
 @pytest.mark.parametrize("needed", [{3}, {0, 99}, {10, 11, 12}, set(range(0, 100, 9)), set(range(20))])
-def test_shrinking_finds_exactly_what_is_needed(needed):
+def test_shrinking_finds_exactly_the_needed_deviations(needed):
     def fails(candidate):
         return candidate if needed <= {name[2] for name in candidate} else None
 

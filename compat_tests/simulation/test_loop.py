@@ -85,7 +85,7 @@ def test_the_start_of_the_wall_clock(monkeypatch, request):
     assert simulation.run(main(), now=1000) == 1060
 
 
-def test_run_cancels_what_is_left_and_ends_generators():
+def test_run_cancels_remaining_tasks_and_closes_generators():
     ends = []
 
     async def forever(name):
@@ -113,7 +113,7 @@ def test_run_cancels_what_is_left_and_ends_generators():
     assert ends == [*range(5), "generator"]
 
 
-def test_run_raises_what_the_coroutine_raises():
+def test_run_raises_the_exception_of_the_coroutine():
     async def main():
         await asyncio.sleep(1)
         raise ZeroDivisionError
@@ -177,7 +177,7 @@ def test_a_function_in_a_thread_may_call_into_the_loop():
     assert simulation.run(main()) == 42
 
 
-def test_time_passes_for_what_a_thread_waits_for():
+def test_simulated_time_advances_while_a_thread_waits_for_a_coroutine():
     async def main():
         loop = asyncio.get_running_loop()
         loop.call_later(7200, print)
@@ -218,7 +218,7 @@ def test_bytes_arrive_that_a_thread_waits_for():
         assert simulation.run(main(), seed=seed) == b"hello\n"
 
 
-def test_time_stands_still_for_a_thread_that_only_tells_something():
+def test_simulated_time_does_not_advance_for_a_thread_after_call_soon_threadsafe():
     async def main():
         loop = asyncio.get_running_loop()
         told = asyncio.Event()
@@ -260,7 +260,7 @@ def test_threadsafe_calls_of_the_loops_own_thread():
         (lambda loop: loop.connect_read_pipe(asyncio.Protocol, None), "pipes"),
     ],
 )
-def test_what_is_outside_of_the_loop_is_refused(call, what):
+def test_subprocesses_sockets_and_pipes_are_refused_in_a_simulation(call, what):
     async def main():
         await call(asyncio.get_running_loop())
 

@@ -82,7 +82,7 @@ async def test_bytes_and_ends_in_order():
 
 
 @running
-async def test_half_close_leaves_the_other_direction_open():
+async def test_write_eof_leaves_the_opposite_direction_open():
     client, server, at_client, at_server = pair(server=Log(keep_open=True))
     client.write(b"request")
     client.write_eof()
@@ -246,7 +246,7 @@ async def test_buffered_protocols():
 
 
 @running
-async def test_what_a_transport_tells_of_itself():
+async def test_memory_transport_has_addresses_socket_options_and_repr():
     client, server, _, _ = pair()
     assert client.get_extra_info("peername") == SERVER
     assert client.get_extra_info("sockname") == CLIENT

@@ -31,7 +31,9 @@ class Thing:
 
 @examples(200)
 @given(items, st.lists(steps, max_size=8))
-def test_all_methods_do_what_those_of_a_set_do(first: list[int], done: list[tuple]) -> None:
+def test_each_method_of_ordered_set_has_the_same_result_as_in_set(
+    first: list[int], done: list[tuple]
+) -> None:
     plain, ordered = set(first), OrderedSet(first)
     assert list(ordered) == list(dict.fromkeys(first))
     for name, *arguments in done:
@@ -67,7 +69,7 @@ def test_elements_keep_the_order_of_insertion() -> None:
     assert pickle.loads(pickle.dumps(OrderedSet("cab"))) == set("abc")
 
 
-def test_weak_sets_keep_it_as_well_and_hold_nothing() -> None:
+def test_ordered_weak_set_keeps_insertion_order_and_does_not_keep_elements_alive() -> None:
     things = [Thing() for _ in range(50)]
     found = OrderedWeakSet(things)
     assert list(found) == things

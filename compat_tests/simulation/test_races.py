@@ -211,7 +211,7 @@ async def queue_is_known_to_be_deleted_before_the_next_step():
         ),
     ],
 )
-def test_a_race_with_the_broker_is_found_shrinks_to_one_decision_and_is_named(test, said):
+def test_race_with_the_broker_is_shrunk_to_a_single_named_decision(test, said):
     failure = simulation.explore(test, SEEDS, kinds=get_args(RaceKind)).failure
     assert failure is not None
     assert [decision.text for decision in failure.needed] == [said]

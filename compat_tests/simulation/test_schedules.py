@@ -62,7 +62,7 @@ def test_the_random_values_of_the_code_come_from_the_seed():
     assert random.getstate() == state
 
 
-def test_what_asyncio_keeps_in_sets_has_no_hash_of_its_address():
+def test_hashes_of_tasks_and_futures_do_not_depend_on_addresses():
     async def main():
         loop = asyncio.get_running_loop()
         tasks = [asyncio.create_task(asyncio.sleep(0)) for _ in range(3)]
@@ -72,7 +72,7 @@ def test_what_asyncio_keeps_in_sets_has_no_hash_of_its_address():
     assert simulation.run(main(), seed=1) == simulation.run(main(), seed=1)
 
 
-def test_what_clients_keep_in_sets_has_the_order_in_which_it_was_added():
+def test_aio_pika_restores_channels_in_the_order_of_their_creation():
     aio_pika = pytest.importorskip("aio_pika")
 
     async def restored():
@@ -241,7 +241,7 @@ def test_bytes_may_be_received_in_parts():
     ] == [(b"0123456789",), (b"01234", b"56789"), (b"0", b"123456789"), (b"012345678", b"9")]
 
 
-def test_tasks_that_are_ready_go_on_in_any_order_each_with_its_own_steps_in_order():
+def test_ready_tasks_interleave_in_any_order_but_keep_their_own_step_order():
     async def main():
         steps = []
 

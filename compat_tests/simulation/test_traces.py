@@ -57,7 +57,7 @@ def test_a_trace_begins_at_the_wall_time_of_the_simulation(made: str) -> None:
     assert simulation.run(main(broker), now=1_000_000.0) == 1_000_000.0
 
 
-def test_frames_have_no_addresses_in_what_clients_send() -> None:
+def test_repr_of_pamqp_frames_has_no_address_in_a_simulation() -> None:
     commands = pytest.importorskip("pamqp.commands")
 
     async def main() -> str:

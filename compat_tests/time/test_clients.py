@@ -20,7 +20,9 @@ SECONDS = 20
 
 
 @pytest.mark.parametrize("turn", range(20))
-def test_what_was_sent_before_counts_from_before(broker: Broker, connect: Connect, turn: int) -> None:
+def test_messages_published_just_before_an_advance_expire_by_it(
+    broker: Broker, connect: Connect, turn: int
+) -> None:
     channel = connect(broker).channel()
     retry_queues(channel, ("minute", 60), back_to="dead")
     channel.queue_declare("dead")
@@ -30,7 +32,9 @@ def test_what_was_sent_before_counts_from_before(broker: Broker, connect: Connec
     assert (broker.queue("minute").ready, broker.queue("dead").ready) == (0, 20)
 
 
-def test_what_came_of_it_has_been_sent(broker: Broker, connect: Connect) -> None:
+def test_dead_letters_caused_by_an_advance_are_delivered_when_it_returns(
+    broker: Broker, connect: Connect
+) -> None:
     connection = connect(broker)
     channel = connection.channel()
     retry_queues(channel, ("minute", 60), back_to="dead")
@@ -171,7 +175,7 @@ def test_threads_may_publish_while_time_moves(broker: Broker) -> None:
     assert moments == sorted(moments)
 
 
-def test_messages_that_are_gone_leave_no_timer_behind(broker: Broker, connect: Connect) -> None:
+def test_expiry_timer_is_removed_with_the_last_message_of_its_queue(broker: Broker, connect: Connect) -> None:
     connection = connect(broker, heartbeat=0)
     channel = connection.channel()
     channel.confirm_delivery()
@@ -298,9 +302,7 @@ def test_chores_of_connections_are_no_timers_to_advance_to(broker: Broker, conne
 
 
 @pytest.mark.threads_only
-def test_pika_whose_own_time_passes_misses_the_heartbeats_of_a_broker_that_stands_still(
-    broker: Broker, connect: Connect
-) -> None:
+def test_pika_times_out_when_only_its_own_clock_advances(broker: Broker, connect: Connect) -> None:
     with freeze_time("2024-02-29") as freezer:
         connection = connect(broker, heartbeat=60)
         with pytest.raises(pika.exceptions.AMQPHeartbeatTimeout):
@@ -311,7 +313,9 @@ def test_pika_whose_own_time_passes_misses_the_heartbeats_of_a_broker_that_stand
     assert broker.connections == ()
 
 
-def test_pika_whose_time_passes_with_the_brokers_hears_them(broker: Broker, connect: Connect) -> None:
+def test_pika_stays_connected_when_its_clock_and_the_broker_clock_advance_together(
+    broker: Broker, connect: Connect
+) -> None:
     with freeze_time("2024-02-29") as freezer:
         connection = connect(broker, heartbeat=60)
         for _ in range(60):
@@ -321,7 +325,7 @@ def test_pika_whose_time_passes_with_the_brokers_hears_them(broker: Broker, conn
         connection.channel().queue_declare("still-served")
 
 
-def test_py_amqp_whose_own_time_passes_misses_the_heartbeats_of_a_broker_that_stands_still(
+def test_py_amqp_times_out_when_only_its_own_clock_advances(
     broker: Broker,
 ) -> None:
     with freeze_time("2024-02-29") as freezer:
@@ -350,7 +354,7 @@ def test_a_blocked_connection_times_out(broker: Broker, connect: Connect) -> Non
                 connection.process_data_events(0)
 
 
-def test_who_does_not_shake_hands_is_cut_off(broker: Broker) -> None:
+def test_client_that_sends_only_the_protocol_header_is_disconnected_after_10_seconds(broker: Broker) -> None:
     with socket.create_connection((broker.host, broker.port), timeout=SECONDS) as client:
         client.sendall(b"AMQP\0\0\x09\x01")
         broker.clock.advance(10)
@@ -397,7 +401,7 @@ class TestWaitingInVain:
         with pytest.raises(BrokerError, match=self.NEXT):
             broker.wait_until_idle(timeout=0.001)
 
-    def test_for_what_no_timer_will_bring(self, broker: Broker, channel: Any) -> None:
+    def test_wait_timeout_says_that_no_timer_is_pending(self, broker: Broker, channel: Any) -> None:
         channel.queue_delete("retry.5s")
         with pytest.raises(AssertionError, match=self.STILL + "No timer is pending"):
             broker.queue("work").wait_for(ready=1, timeout=0.001)
@@ -411,7 +415,7 @@ class TestWaitingInVain:
         with pytest.raises(AssertionError, match="jumps when the broker has been idle for 1000 s"):
             broker.queue("work").wait_for(ready=1, timeout=0.001)
 
-    def test_on_real_time_nothing_is_said_of_it(self, connect: Connect) -> None:
+    def test_wait_timeout_on_real_time_does_not_mention_time(self, connect: Connect) -> None:
         with Broker() as broker:
             connect(broker).channel().queue_declare("q")
             with pytest.raises(AssertionError) as caught:

@@ -100,7 +100,9 @@ def test_a_delivery_after_the_ack_has_its_whole_time(broker: Broker, channel) ->
     assert broker.queue("work").wait_for(ready=1).unacked == 0
 
 
-def test_the_timer_names_the_queue_of_the_delivery_that_is_held(broker: Broker, channel, kind) -> None:
+def test_consumer_timeout_timer_names_the_queue_of_the_unacked_delivery(
+    broker: Broker, channel, kind
+) -> None:
     tag = get(channel)
     channel.queue_declare("other", durable=True, arguments={"x-queue-type": kind[1]})
     channel.basic_publish("", "other", b"x")

@@ -55,7 +55,7 @@ def counts(wall_broker: Broker) -> Callable[[], tuple[int, int]]:
 
 
 @pytest.mark.parametrize("turn", range(20))
-def test_tick_dead_letters_what_was_published_before(minute: Any, turn: int) -> None:
+def test_tick_dead_letters_messages_published_just_before_it(minute: Any, turn: int) -> None:
     with freeze_time(NEW_YEAR) as freezer:
         for number in range(20):
             minute.basic_publish("", "minute", b"%d" % number)  # Nobody confirms it.
@@ -67,7 +67,9 @@ def test_tick_dead_letters_what_was_published_before(minute: Any, turn: int) -> 
             assert death.replace(tzinfo=timezone.utc) == datetime(2024, 1, 1, 0, 1, tzinfo=timezone.utc)
 
 
-def test_tick_does_nothing_too_early(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
+def test_tick_expires_a_message_exactly_at_its_ttl(
+    minute: Any, counts: Callable[[], tuple[int, int]]
+) -> None:
     with freeze_time(NEW_YEAR) as freezer:
         minute.basic_publish("", "minute", b"x")
         freezer.tick(59.999)
@@ -194,7 +196,7 @@ async def test_asyncio_with_a_decorator(wall_broker: Broker) -> None:
 # --- what the broker makes of it ---------------------------------------------------------------------------
 
 
-def test_the_clock_says_what_the_test_sees(wall_broker: Broker) -> None:
+def test_broker_clock_shows_the_frozen_time(wall_broker: Broker) -> None:
     clock = wall_broker.clock
     assert clock.mode == "wall"
     assert clock.rate == 1
@@ -215,7 +217,7 @@ def test_a_local_time_zone_is_not_the_brokers_concern(wall_broker: Broker) -> No
         assert wall_broker.clock.now() == datetime(2024, 1, 1, tzinfo=timezone.utc)
 
 
-def test_elapsed_counts_what_goes_forward(wall_broker: Broker) -> None:
+def test_elapsed_counts_only_moves_forward(wall_broker: Broker) -> None:
     with freeze_time(NEW_YEAR) as freezer:
         wall_broker.reset()
         freezer.tick(10)
@@ -224,7 +226,7 @@ def test_elapsed_counts_what_goes_forward(wall_broker: Broker) -> None:
         assert wall_broker.clock.elapsed == 15
 
 
-def test_time_that_goes_back_brings_nothing_back_and_nothing_forward(
+def test_move_to_the_past_does_not_change_the_remaining_ttl(
     minute: Any, counts: Callable[[], tuple[int, int]]
 ) -> None:
     with freeze_time(NEW_YEAR) as freezer:
@@ -250,7 +252,7 @@ def test_freezing_twice_with_a_moment_of_the_present_between(
         assert counts() == (0, 1)
 
 
-def test_what_was_published_in_the_past_is_old_in_the_present(
+def test_message_published_in_frozen_past_is_dead_lettered_after_the_frozen_block(
     minute: Any, counts: Callable[[], tuple[int, int]]
 ) -> None:
     with freeze_time("2001-01-01"):
@@ -285,7 +287,7 @@ def test_each_hop_of_a_ladder_has_its_own_time(minute: Any) -> None:
     assert times == {"hour": midnight + timedelta(hours=1), "minute": midnight + timedelta(seconds=3660)}
 
 
-def test_what_came_of_a_tick_has_been_sent(minute: Any) -> None:
+def test_dead_letters_caused_by_a_tick_are_delivered_when_it_returns(minute: Any) -> None:
     came: list[bytes] = []
     minute.basic_consume("dead", lambda *delivery: came.append(delivery[-1]), auto_ack=True)
     with freeze_time(NEW_YEAR) as freezer:
@@ -355,7 +357,9 @@ def test_frozen_days_do_not_cut_clients_off(wall_broker: Broker) -> None:
     connection.close()
 
 
-def test_entering_and_leaving_a_frozen_world_cuts_nobody_off(wall_broker: Broker, connect: Connect) -> None:
+def test_entering_and_leaving_frozen_time_does_not_disconnect_clients(
+    wall_broker: Broker, connect: Connect
+) -> None:
     channel = connect(wall_broker, heartbeat=60).channel()
     with freeze_time(timedelta(hours=1), ignore=["pika"]):
         wall_broker.wait_until_idle()
@@ -402,7 +406,9 @@ def test_waiting_in_vain_says_that_time_stands_still(minute: Any, wall_broker: B
     assert hint.endswith(" in 4.2 s: freezer.tick(4.2)")
 
 
-def test_waiting_in_vain_in_the_present_says_nothing_of_time(minute: Any, wall_broker: Broker) -> None:
+def test_wait_timeout_without_frozen_time_does_not_mention_the_clock(
+    minute: Any, wall_broker: Broker
+) -> None:
     with pytest.raises(AssertionError) as caught:
         wall_broker.queue("dead").wait_for(ready=1, timeout=0.001)
     first, *others = str(caught.value).splitlines()
@@ -428,7 +434,7 @@ def test_a_frozen_broker_with_timers_looks_from_time_to_time(minute: Any, wall_b
 # --- hooks -------------------------------------------------------------------------------------------------
 
 
-def test_freezegun_is_left_as_it_was() -> None:
+def test_stop_of_the_last_broker_restores_the_methods_of_freezegun() -> None:
     before = [owner.__dict__[name] for owner, name in METHODS]
     with Broker(clock="wall") as first:
         during = [owner.__dict__[name] for owner, name in METHODS]
@@ -450,7 +456,7 @@ def test_other_brokers_install_no_hooks(mode: Any) -> None:
         assert [owner.__dict__[name] for owner, name in METHODS] == before
 
 
-def test_somebody_elses_patch_is_not_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_of_the_broker_keeps_a_later_patch_of_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     with Broker(clock="wall"):
         theirs = lambda self, *args: None  # noqa: E731
         monkeypatch.setattr(FrozenDateTimeFactory, "tick", theirs)
@@ -461,7 +467,9 @@ def test_somebody_elses_patch_is_not_undone(monkeypatch: pytest.MonkeyPatch) -> 
         assert freezer.tick(5) == datetime(2024, 1, 1, 0, 0, 5)
 
 
-def test_a_tick_inside_the_engine_harms_nobody(minute: Any, wall_broker: Broker) -> None:
+def test_tick_called_in_the_engine_thread_expires_messages_without_deadlock(
+    minute: Any, wall_broker: Broker
+) -> None:
     with freeze_time(NEW_YEAR) as freezer:
         minute.basic_publish("", "minute", b"x")
         wall_broker.wait_until_idle()
@@ -486,7 +494,7 @@ def test_an_error_of_tick_passes_and_time_is_followed(wall_broker: Broker) -> No
 @pytest.mark.threads_only
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("turn", range(20))
-def test_a_broker_that_is_woken_between_two_frozen_worlds_waits_for_the_second(
+def test_broker_woken_between_two_frozen_blocks_does_not_expire_messages(
     minute: Any, wall_broker: Broker, counts: Callable[[], tuple[int, int]], turn: int
 ) -> None:
     with freeze_time(NEW_YEAR):

@@ -67,7 +67,7 @@ def test_the_same_ladder_climbed_again_counts_up() -> None:
     assert counts == [("wait", 3), ("work", 3)]
 
 
-def test_what_is_pending_is_shown_in_words() -> None:
+def test_pending_timers_are_described_with_queue_message_count_and_seconds() -> None:
     with Broker(clock="virtual") as broker, broker_connection(broker) as channel:
         for name, seconds in HOPS.items():
             channel.queue_declare(f"retry.{name}", arguments={"x-message-ttl": seconds * 1000})

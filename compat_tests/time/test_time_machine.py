@@ -46,7 +46,7 @@ def counts(wall_broker: Broker) -> Callable[[], tuple[int, int]]:
 
 @pytest.mark.parametrize("tick", [False, True], ids=["still", "tick"])
 @pytest.mark.parametrize("turn", range(10))
-def test_shift_dead_letters_what_was_published_before(minute: Any, tick: bool, turn: int) -> None:
+def test_shift_dead_letters_messages_published_just_before_it(minute: Any, tick: bool, turn: int) -> None:
     with time_machine.travel(NEW_YEAR, tick=tick) as traveller:
         for number in range(20):
             minute.basic_publish("", "minute", b"%d" % number)
@@ -58,7 +58,9 @@ def test_shift_dead_letters_what_was_published_before(minute: Any, tick: bool, t
             assert death.replace(tzinfo=timezone.utc) == NEW_YEAR + timedelta(minutes=1)
 
 
-def test_shift_does_nothing_too_early(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
+def test_shift_expires_a_message_exactly_at_its_ttl(
+    minute: Any, counts: Callable[[], tuple[int, int]]
+) -> None:
     with time_machine.travel(NEW_YEAR, tick=False) as traveller:
         minute.basic_publish("", "minute", b"x")
         traveller.shift(59.999)
@@ -110,7 +112,7 @@ async def test_asyncio(wall_broker: Broker) -> None:
             await message.ack()
 
 
-def test_the_clock_says_what_the_test_sees(wall_broker: Broker) -> None:
+def test_broker_clock_shows_the_time_of_the_traveller(wall_broker: Broker) -> None:
     clock = wall_broker.clock
     with time_machine.travel(NEW_YEAR, tick=False) as traveller:
         assert clock.now() == NEW_YEAR
@@ -141,7 +143,9 @@ def test_a_broker_sees_a_journey_that_ticks(wall_broker: Broker) -> None:
         assert ran.wait(SECONDS)
 
 
-def test_time_that_goes_back_brings_nothing_back(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
+def test_shift_to_the_past_does_not_change_the_remaining_ttl(
+    minute: Any, counts: Callable[[], tuple[int, int]]
+) -> None:
     with time_machine.travel(NEW_YEAR, tick=False) as traveller:
         minute.basic_publish("", "minute", b"x")
         traveller.shift(30)
@@ -174,7 +178,7 @@ def test_waiting_in_vain_says_that_time_stands_still(minute: Any, wall_broker: B
     assert hint.endswith(" in 60 s: time_machine.shift(60)")
 
 
-def test_time_machine_is_left_as_it_was() -> None:
+def test_stop_of_the_broker_restores_the_methods_of_time_machine() -> None:
     before = [owner.__dict__[name] for owner, name in METHODS]
     with Broker(clock="wall"):
         assert not set(before) & {owner.__dict__[name] for owner, name in METHODS}

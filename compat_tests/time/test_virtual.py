@@ -40,7 +40,7 @@ def ladder(broker: Broker) -> Broker:
     return broker
 
 
-def test_time_begins_where_it_was_told_and_stands_still(broker: Broker) -> None:
+def test_virtual_time_starts_at_the_given_now_and_does_not_run(broker: Broker) -> None:
     clock = broker.clock
     assert clock.mode == "virtual"
     assert clock.now() == UTC_NOON
@@ -79,7 +79,7 @@ def test_advance_moves_time(broker: Broker, step: float | timedelta) -> None:
 
 
 @pytest.mark.parametrize("seconds", [-1, -1e-9, float("nan"), float("inf"), "60", None, True, timedelta(-1)])
-def test_what_is_no_stretch_of_time_is_refused(broker: Broker, seconds: object) -> None:
+def test_advance_by_an_invalid_number_of_seconds_raises_clock_error(broker: Broker, seconds: object) -> None:
     with pytest.raises(ClockError, match="0 or more"):
         broker.clock.advance(seconds)  # type: ignore[arg-type]
     assert broker.clock.elapsed == 0
@@ -196,7 +196,7 @@ def test_advance_to_next_goes_from_timer_to_timer(ladder: Broker) -> None:
     assert ladder.queue("dead").ready == 1
 
 
-def test_advance_to_next_runs_all_that_are_due_at_once(broker: Broker) -> None:
+def test_advance_to_next_runs_all_timers_due_at_the_same_time(broker: Broker) -> None:
     declare(broker, a={"x-message-ttl": 5_000}, b={"x-message-ttl": 5_000}, c={"x-message-ttl": 5_001})
     for name in "abc":
         broker.publish(b"x", routing_key=name)
@@ -204,7 +204,7 @@ def test_advance_to_next_runs_all_that_are_due_at_once(broker: Broker) -> None:
     assert [broker.queue(name).ready for name in "abc"] == [0, 0, 1]
 
 
-def test_advance_to_next_says_when_there_is_none(broker: Broker) -> None:
+def test_advance_to_next_without_timers_raises_an_error(broker: Broker) -> None:
     broker.clock.advance(12)
     with pytest.raises(NothingPending, match=r"no timer is pending.* moved by 12 s so far"):
         broker.clock.advance_to_next()
@@ -261,7 +261,7 @@ def test_the_clock_shows_its_state(broker: Broker) -> None:
 # --- errors of timers --------------------------------------------------------------------------------------
 
 
-def test_a_timer_that_fails_is_recorded_and_the_others_run() -> None:
+def test_failure_of_a_timer_is_recorded_and_later_timers_run() -> None:
     with Broker(clock="virtual", now=NOON) as broker:
         ran = []
 
@@ -512,14 +512,14 @@ def test_heartbeats_are_lenient_or_strict(mode: str) -> None:
         clock.heartbeats = "srtict"  # type: ignore[assignment]
 
 
-def test_a_misspelled_strictness_moves_nothing(broker: Broker) -> None:
+def test_advance_with_invalid_heartbeats_argument_does_not_move_time(broker: Broker) -> None:
     with pytest.raises(ClockError, match="must be 'lenient' or 'strict'"):
         broker.clock.advance(60, heartbeats="srtict")  # type: ignore[arg-type]
     assert broker.clock.elapsed == 0
 
 
 @pytest.mark.parametrize("header", [b"", b"AMQP\0\0\x09\x01"], ids=["no-header", "no-start-ok"])
-def test_a_handshake_that_is_not_finished_ends_by_advance(header: bytes) -> None:
+def test_unfinished_handshake_ends_after_an_advance_of_10_seconds(header: bytes) -> None:
     with Broker(clock="virtual") as broker, broker.connect() as client:
         client.sendall(header)
         broker.clock.advance(9)
@@ -531,7 +531,7 @@ def test_a_handshake_that_is_not_finished_ends_by_advance(header: bytes) -> None
             pass  # Until the end of the transport.
 
 
-def test_who_is_just_connecting_may_finish() -> None:
+def test_client_in_the_middle_of_its_handshake_survives_an_advance() -> None:
     with Broker(clock="virtual") as broker, ThreadPoolExecutor(1) as elsewhere:
         for _ in range(20):
             begun = broker._reader.read(lambda state: len(state.connections))

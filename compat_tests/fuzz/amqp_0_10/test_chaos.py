@@ -194,7 +194,7 @@ def run(program: int, **chaos: Any) -> tuple[World, list[str]]:
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_what_is_done_stays_done_and_a_plan_happens_again(profile: str, seed: int) -> None:
+def test_repeated_chaos_plan_gives_the_same_faults_and_completed_commands(profile: str, seed: int) -> None:
     world, lines = run(len(profile), seed=seed, profile=profile, intensity=5)
     assert lines
     again, second = run(len(profile), seed=0, plan=world.chaos.plan)
@@ -220,7 +220,7 @@ def test_every_fault_happens(fault: str) -> None:
     assert all(f": {fault} (" in line for plan in plans for line in plan)
 
 
-def test_nothing_happens_without_faults() -> None:
+def test_all_commands_are_completed_without_faults() -> None:
     world, lines = run(5, profile={})
     assert lines == []
     assert set().union(*(client.done for client in world.clients)) == set(range(1, world.sent + 1))

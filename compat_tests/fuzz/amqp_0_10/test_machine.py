@@ -693,7 +693,7 @@ def test_no_message_is_lost_or_repeated(machine: type[Machine]) -> None:
     run_state_machine_as_test(machine, settings=examples(150, stateful_step_count=50))
 
 
-def test_the_books_want_nobody_to_be_shown_what_has_expired() -> None:
+def test_model_expects_no_delivery_of_an_expired_message() -> None:
     world = World("rabbitmq-4.2")
     sub = Sub(world.sessions[0], "a", "spare", explicit=True, acquires=False)
     sub.window.grant(0, 1)

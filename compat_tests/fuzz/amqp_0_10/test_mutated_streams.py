@@ -107,7 +107,9 @@ def check_stream(server: Server, stream: bytes, sizes: Chunks, reads: bool, wait
 @pytest.mark.parametrize("personality", PERSONALITIES)
 @pytest.mark.parametrize("sizes", [(), (1,), (7, 300)], ids=["whole", "octets", "chunks"])
 @pytest.mark.parametrize("recording", range(len(RECORDINGS)))
-def test_recordings_are_what_valid_clients_send(personality: str, sizes: Chunks, recording: int) -> None:
+def test_unmutated_recordings_are_accepted_by_the_broker(
+    personality: str, sizes: Chunks, recording: int
+) -> None:
     """Else the mutations would start from streams that end at the first frame."""
     server = Server(personality)
     client = server.dial()
@@ -117,7 +119,7 @@ def test_recordings_are_what_valid_clients_send(personality: str, sizes: Chunks,
 
 @pytest.mark.parametrize("personality", PERSONALITIES)
 @pytest.mark.parametrize("recording", range(len(RECORDINGS)))
-def test_vanishing_at_every_octet_leaves_nothing(personality: str, recording: int) -> None:
+def test_connection_lost_at_any_octet_leaves_no_state_behind(personality: str, recording: int) -> None:
     stream = b"".join(RECORDINGS[recording])
     for end in sampled(range(len(stream)), first=recording):
         server = Server(personality)

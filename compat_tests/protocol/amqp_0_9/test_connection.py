@@ -100,7 +100,7 @@ def test_wrong_password_ends_the_socket_without_connection_close(server: Server)
 
 
 @rule("0-9/heartbeat/negotiated")
-def test_heartbeats_are_sent_at_negotiated_interval_but_not_if_it_is_zero(server: Server) -> None:
+def test_heartbeats_are_sent_at_the_negotiated_interval_unless_zero(server: Server) -> None:
     client = server.client(heartbeat=1)
     server.advance(1.1)
     assert {(frame.type, frame.channel) for frame in client.inbox} == {(8, 0)}

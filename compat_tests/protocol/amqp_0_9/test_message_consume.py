@@ -91,9 +91,7 @@ def test_rejected_transfer_is_dead_lettered(requester: Requester) -> None:
 
 @rule("0-9/message/09")
 @rule("0-9/domain.no-ack/auto-ack")
-def test_message_sent_with_no_ack_is_removed_even_if_it_is_rejected(
-    server: Server, requester: Requester
-) -> None:
+def test_message_sent_with_no_ack_is_removed_even_if_rejected(server: Server, requester: Requester) -> None:
     fill(requester, b"1", b"2")
     requester.consume("q", "d", no_ack=True)
     taken = take(requester, 2)

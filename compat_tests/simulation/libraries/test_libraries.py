@@ -34,7 +34,7 @@ def measured(name: str) -> Workload:
 
 @pytest.mark.each_case
 @pytest.mark.parametrize("name", RESULTS)
-def test_few_schedules_find_only_what_is_known(name):
+def test_few_schedules_of_each_library_find_only_known_failures(name):
     workload = measured(name)
     outcome = run(workload, range(SCHEDULES), shrink=False)
     assert outcome.unknown == {}
