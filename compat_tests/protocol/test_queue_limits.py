@@ -16,13 +16,13 @@ def declare(client: Client, **arguments: object) -> None:
     client.declare("q", arguments={name.replace("_", "-"): value for name, value in arguments.items()})
 
 
-def test_the_oldest_message_makes_room(client: Client) -> None:
+def test_full_queue_drops_its_oldest_message(client: Client) -> None:
     declare(client, x_max_length=2)
     client.fill("q", b"1", b"2", b"3")
     assert client.empty("q") == [b"2", b"3"]
 
 
-def test_as_many_old_messages_go_as_the_octets_need(client: Client) -> None:
+def test_full_queue_drops_as_many_oldest_messages_as_x_max_length_bytes_requires(client: Client) -> None:
     declare(client, x_max_length_bytes=10)
     client.fill("q", b"12", b"345", b"67890")
     assert client.count("q") == 3
@@ -30,13 +30,13 @@ def test_as_many_old_messages_go_as_the_octets_need(client: Client) -> None:
     assert client.empty("q") == [b"67890", b"abcd"]
 
 
-def test_a_message_beyond_the_limit_alone_drives_out_all_and_itself(client: Client) -> None:
+def test_message_larger_than_x_max_length_bytes_drops_all_messages_and_itself(client: Client) -> None:
     declare(client, x_max_length_bytes=5)
     client.fill("q", b"1", b"2", b"123456")
     assert client.count("q") == 0
 
 
-def test_both_limits_hold(client: Client) -> None:
+def test_x_max_length_and_x_max_length_bytes_apply_together(client: Client) -> None:
     declare(client, x_max_length=3, x_max_length_bytes=5)
     client.fill("q", b"1", b"2", b"3", b"4")
     assert client.count("q") == 3
@@ -44,13 +44,13 @@ def test_both_limits_hold(client: Client) -> None:
     assert client.empty("q") == [b"4", b"5678"]
 
 
-def test_headers_do_not_count(client: Client) -> None:
+def test_headers_do_not_count_against_x_max_length_bytes(client: Client) -> None:
     declare(client, x_max_length_bytes=5)
     client.publish(b"12345", routing_key="q", headers={"long": "x" * 1000})
     assert client.count("q") == 1
 
 
-def test_a_length_of_zero_keeps_nothing(client: Client) -> None:
+def test_queue_of_max_length_zero_keeps_no_message_and_still_delivers_to_consumers(client: Client) -> None:
     declare(client, x_max_length=0)
     client.fill("q", b"1")
     assert client.count("q") == 0
@@ -59,7 +59,7 @@ def test_a_length_of_zero_keeps_nothing(client: Client) -> None:
     assert client.bodies() == [b"2"]
 
 
-def test_what_clients_hold_does_not_count(client: Client) -> None:
+def test_unacknowledged_messages_do_not_count_against_x_max_length(client: Client) -> None:
     declare(client, x_max_length=1)
     client.fill("q", b"1")
     assert client.get("q") is not None
@@ -67,7 +67,7 @@ def test_what_clients_hold_does_not_count(client: Client) -> None:
     assert client.count("q") == 1
 
 
-def test_what_comes_back_counts_again(client: Client) -> None:
+def test_requeued_message_counts_against_x_max_length_and_is_dropped_at_the_head(client: Client) -> None:
     declare(client, x_max_length=1)
     client.fill("q", b"1")
     assert client.get("q") is not None
@@ -77,7 +77,9 @@ def test_what_comes_back_counts_again(client: Client) -> None:
 
 
 @pytest.mark.parametrize("overflow", ["reject-publish", "reject-publish-dlx"])
-def test_a_queue_that_rejects_keeps_what_it_has(client: Client, overflow: str) -> None:
+def test_queue_with_overflow_reject_publish_keeps_its_messages_when_it_is_full(
+    client: Client, overflow: str
+) -> None:
     declare(client, x_max_length=2, x_overflow=overflow)
     client.fill("q", b"1", b"2", b"3")
     assert client.empty("q") == [b"1", b"2"]
@@ -85,7 +87,7 @@ def test_a_queue_that_rejects_keeps_what_it_has(client: Client, overflow: str) -
     assert client.empty("q") == [b"4"]
 
 
-def test_a_queue_that_rejects_takes_back_more_than_its_limit(client: Client) -> None:
+def test_queue_with_overflow_reject_publish_accepts_requeued_message_above_its_limit(client: Client) -> None:
     declare(client, x_max_length=1, x_overflow="reject-publish")
     client.fill("q", b"1")
     assert client.get("q") is not None
@@ -94,13 +96,13 @@ def test_a_queue_that_rejects_takes_back_more_than_its_limit(client: Client) -> 
     assert client.empty("q") == [b"1", b"2"]
 
 
-def test_a_queue_that_rejects_counts_octets(client: Client) -> None:
+def test_queue_with_overflow_reject_publish_refuses_messages_above_x_max_length_bytes(client: Client) -> None:
     declare(client, x_max_length_bytes=5, x_overflow="reject-publish")
     client.fill("q", b"123", b"456", b"45")
     assert client.empty("q") == [b"123", b"45"]
 
 
-def test_a_queue_that_rejects_looks_at_its_limit_before_its_consumers(client: Client) -> None:
+def test_reject_publish_refuses_message_above_byte_limit_although_a_consumer_is_ready(client: Client) -> None:
     declare(client, x_max_length_bytes=3, x_overflow="reject-publish")
     client.consume("q", no_ack=True)
     client.fill("q", b"1234", b"123")
@@ -111,7 +113,7 @@ def dead_lettering(**arguments: object) -> dict[str, object]:
     return {"x_dead_letter_exchange": "", "x_dead_letter_routing_key": "dead", **arguments}
 
 
-def test_what_is_dropped_is_dead_lettered(client: Client) -> None:
+def test_messages_dropped_by_x_max_length_are_dead_lettered(client: Client) -> None:
     client.declare("dead")
     declare(client, **dead_lettering(x_max_length=1))
     client.fill("q", b"1", b"2", b"3")
@@ -120,7 +122,7 @@ def test_what_is_dropped_is_dead_lettered(client: Client) -> None:
 
 
 @pytest.mark.parametrize(("overflow", "dead"), [("reject-publish", []), ("reject-publish-dlx", [b"2", b"3"])])
-def test_what_is_rejected_is_dead_lettered_where_the_queue_says_so(
+def test_refused_publishes_are_dead_lettered_only_with_overflow_reject_publish_dlx(
     client: Client, overflow: str, dead: list[bytes]
 ) -> None:
     client.declare("dead")
@@ -130,14 +132,16 @@ def test_what_is_rejected_is_dead_lettered_where_the_queue_says_so(
     assert client.empty("dead") == dead
 
 
-def test_a_full_queue_of_priorities_drops_the_head_however_urgent_it_is(client: Client) -> None:
+def test_full_priority_queue_drops_its_head_of_highest_priority(client: Client) -> None:
     declare(client, x_max_length=2, x_max_priority=9)
     for priority in (1, 9, 5):
         client.publish(b"%d" % priority, routing_key="q", priority=priority)
     assert client.empty("q") == [b"5", b"1"]
 
 
-def test_a_restart_takes_the_octets_of_what_it_drops_off_the_limit(rabbitmq: Server) -> None:
+def test_transient_messages_lost_in_restart_no_longer_count_against_x_max_length_bytes(
+    rabbitmq: Server,
+) -> None:
     client = rabbitmq.client()
     client.declare("q", durable=True, arguments={"x-max-length-bytes": 10})
     client.fill("q", b"kept", delivery_mode=2)

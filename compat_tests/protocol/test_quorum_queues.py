@@ -28,7 +28,7 @@ def asking(**flags_and_arguments: Any) -> Declare:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_quorum_queue_is_a_queue(name: str) -> None:
+def test_quorum_queue_gets_messages_of_default_exchange_and_of_bindings(name: str) -> None:
     client = client_of(name)
     client.fill("q", b"1", b"2")
     client.bind("q", "amq.fanout")
@@ -45,13 +45,15 @@ def test_a_quorum_queue_is_a_queue(name: str) -> None:
         ({"auto_delete": True, "exclusive": True}, "auto-delete"),
     ],
 )
-def test_quorum_queues_do_not_come_and_go(name: str, flags: dict[str, bool], wrong: str) -> None:
+def test_exclusive_or_auto_delete_quorum_queue_is_refused(
+    name: str, flags: dict[str, bool], wrong: str
+) -> None:
     client = Server(name).client()
     refused(client, asking(**flags), 406, f"PRECONDITION_FAILED - invalid property '{wrong}' for {PLACE}")
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "spec"])
-def test_quorum_queues_are_durable(name: str) -> None:
+def test_non_durable_quorum_queue_is_refused_up_to_4_2(name: str) -> None:
     client = Server(name).client()
     text = f"PRECONDITION_FAILED - invalid property 'non-durable' for {PLACE}"
     refused(client, asking(durable=False), 406, text)
@@ -64,7 +66,7 @@ def test_quorum_queues_are_durable(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_programs_agree_on_the_names_of_quorum_queues(name: str) -> None:
+def test_server_named_quorum_queue_is_refused(name: str) -> None:
     client = Server(name).client()
     client.send(Declare(queue="", durable=True, arguments=arguments()))
     text = client.expect_channel_close(406).reply_text
@@ -89,7 +91,9 @@ ILLEGAL = [
 
 @pytest.mark.parametrize(("argument", "value", "reason"), ILLEGAL, ids=[f"{a}={v!r}" for a, v, _ in ILLEGAL])
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_illegal_values_are_refused(name: str, argument: str, value: Any, reason: str) -> None:
+def test_invalid_arguments_of_quorum_queue_are_refused_with_406(
+    name: str, argument: str, value: Any, reason: str
+) -> None:
     method = Declare(queue="q", durable=True, arguments={"x-queue-type": "quorum", argument: value})
     text = f"PRECONDITION_FAILED - invalid arg '{argument}' for {PLACE}: {reason}"
     refused(Server(name).client(), method, 406, text)
@@ -97,33 +101,35 @@ def test_illegal_values_are_refused(name: str, argument: str, value: Any, reason
 
 @pytest.mark.parametrize("argument", ["x-max-priority", "x-queue-mode", "x-queue-version", "x-max-age"])
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_arguments_of_other_types_are_refused_whatever_they_are(name: str, argument: str) -> None:
+def test_arguments_of_other_queue_types_are_refused_before_their_value_is_validated(
+    name: str, argument: str
+) -> None:
     method = Declare(queue="q", durable=True, arguments={"x-queue-type": "quorum", argument: "?"})
     text = f"PRECONDITION_FAILED - invalid arg '{argument}' for {PLACE} of queue type rabbit_quorum_queue"
     refused(Server(name).client(), method, 406, text)
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_values_are_looked_at_before_flags(name: str) -> None:
+def test_argument_values_are_validated_before_flags(name: str) -> None:
     text = f"PRECONDITION_FAILED - invalid arg 'x-max-length' for {PLACE}: {{value_negative,-1}}"
     refused(Server(name).client(), asking(auto_delete=True, max_length=-1), 406, text)
 
 
 @pytest.mark.parametrize("value", [-1, 0, 5, "abc", 2.5, None])
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_any_delivery_limit_is_taken(name: str, value: Any) -> None:
+def test_x_delivery_limit_of_any_value_is_accepted(name: str, value: Any) -> None:
     declare(Server(name).client(), delivery_limit=value)
 
 
 @pytest.mark.parametrize("value", ["always", 5, None])
-def test_any_delayed_retry_is_taken(value: Any) -> None:
+def test_delayed_retry_arguments_of_any_value_are_accepted(value: Any) -> None:
     client = Server("rabbitmq-4.3").client()
     declare(client, delayed_retry_type=value, delayed_retry_min=value, delayed_retry_max=value)
 
 
 @pytest.mark.parametrize("overflow", ["drop-head", "reject-publish", "reject-publish-dlx"])
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_every_overflow_is_taken(name: str, overflow: str) -> None:
+def test_quorum_queue_accepts_all_overflow_values(name: str, overflow: str) -> None:
     declare(Server(name).client(), overflow=overflow, max_length=5)
 
 
@@ -131,7 +137,7 @@ def test_every_overflow_is_taken(name: str, overflow: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_quorum_queue_may_be_declared_again(name: str) -> None:
+def test_quorum_queue_may_be_declared_again_with_same_arguments(name: str) -> None:
     client = client_of(name, delivery_limit=3, max_length=5)
     declare(client, delivery_limit=3, max_length=5)
 
@@ -147,7 +153,9 @@ def test_a_quorum_queue_may_be_declared_again(name: str) -> None:
         ("x-message-ttl", 1000, "1000", "signedint"),
     ],
 )
-def test_arguments_must_be_repeated(name: str, argument: str, value: Any, shown: str, kind: str) -> None:
+def test_redeclare_with_additional_argument_is_refused(
+    name: str, argument: str, value: Any, shown: str, kind: str
+) -> None:
     client = client_of(name)
     text = f"PRECONDITION_FAILED - inequivalent arg '{argument}' for {PLACE}: received the value "
     text += f"'{shown}' of type '{kind}' but current is none"
@@ -156,14 +164,14 @@ def test_arguments_must_be_repeated(name: str, argument: str, value: Any, shown:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_of_two_differences_the_first_in_rabbitmqs_order_is_named(name: str) -> None:
+def test_first_of_several_different_arguments_in_order_of_rabbitmq_is_named(name: str) -> None:
     client = client_of(name)
     client.send(asking(message_ttl=5, delivery_limit=5, max_length=5, expires=5))
     assert "inequivalent arg 'x-expires'" in client.expect_channel_close(406).reply_text
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_what_the_type_does_not_know_is_not_compared(name: str) -> None:
+def test_arguments_unknown_to_quorum_queues_are_not_compared_in_redeclare(name: str) -> None:
     client = client_of(name)
     client.declare("q", durable=True, arguments={"x-queue-type": "quorum", "x-max-priority": 5, "x-other": 1})
 
@@ -177,7 +185,7 @@ def test_what_the_type_does_not_know_is_not_compared(name: str) -> None:
         ("rabbitmq-4.3", "received 'classic' but current is 'quorum'"),
     ],
 )
-def test_the_type_must_be_repeated(name: str, said: str) -> None:
+def test_redeclare_of_quorum_queue_as_classic_is_refused(name: str, said: str) -> None:
     text = f"PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for {PLACE}: "
     refused(client_of(name), Declare(queue="q", durable=True), 406, text + said)
     explicit = Declare(queue="q", durable=True, arguments={"x-queue-type": "classic"})
@@ -191,7 +199,7 @@ def test_the_type_must_be_repeated(name: str, said: str) -> None:
         ("rabbitmq-4.2", "received 'quorum' but current is 'classic'"),
     ],
 )
-def test_a_queue_of_another_type_is_none(name: str, said: str) -> None:
+def test_redeclare_of_classic_queue_as_quorum_is_refused(name: str, said: str) -> None:
     client = Server(name).client()
     client.declare("q", durable=True)
     text = f"PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for {PLACE}: {said}"
@@ -199,7 +207,7 @@ def test_a_queue_of_another_type_is_none(name: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "compared"), [("rabbitmq-4.2", False), ("rabbitmq-4.3", True)])
-def test_the_consumer_timeout_is_compared_where_it_is_validated(name: str, compared: bool) -> None:
+def test_x_consumer_timeout_is_compared_in_redeclare_since_4_3(name: str, compared: bool) -> None:
     client = client_of(name, consumer_timeout=1000)
     client.send(asking(consumer_timeout=2000))
     if compared:
@@ -220,7 +228,9 @@ def test_the_consumer_timeout_is_compared_where_it_is_validated(name: str, compa
         ({"if_unused": True, "if_empty": True}, "if-unused"),
     ],
 )
-def test_conditions_of_deletion_are_refused(name: str, conditions: dict[str, bool], flag: str) -> None:
+def test_delete_with_if_unused_or_if_empty_closes_connection_with_540(
+    name: str, conditions: dict[str, bool], flag: str
+) -> None:
     client = client_of(name)
     client.send(m.QueueDelete(queue="q", **conditions))
     text = f"NOT_IMPLEMENTED - cannot delete {PLACE}. queue.delete operations with {flag} flag set are not "
@@ -228,7 +238,7 @@ def test_conditions_of_deletion_are_refused(name: str, conditions: dict[str, boo
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_deletion_tells_what_was_ready(name: str) -> None:
+def test_delete_ok_of_quorum_queue_counts_ready_messages(name: str) -> None:
     client = client_of(name)
     client.fill("q", b"1", b"2", b"3")
     client.get("q")
@@ -239,7 +249,7 @@ def test_deletion_tells_what_was_ready(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_purge_drops_what_is_ready(name: str) -> None:
+def test_purge_of_quorum_queue_drops_ready_and_requeued_messages(name: str) -> None:
     client = client_of(name)
     client.fill("q", b"1", b"2", b"3", b"4")
     client.get("q")
@@ -256,7 +266,7 @@ def consumers(client: Client) -> int:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_whoever_holds_a_message_counts_as_a_consumer(name: str) -> None:
+def test_channel_or_cancelled_consumer_with_unacknowledged_message_counts_as_consumer(name: str) -> None:
     client = client_of(name)
     client.fill("q", b"1", b"2")
     client.get("q")
@@ -276,7 +286,7 @@ def test_whoever_holds_a_message_counts_as_a_consumer(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_an_unused_queue_goes_when_its_time_is_up(name: str) -> None:
+def test_unused_quorum_queue_is_deleted_when_x_expires_has_passed(name: str) -> None:
     """RabbitMQ only looks every five seconds, and promises no more than some time after."""
     server = Server(name)
     declare(server.client(), expires=5500)
@@ -286,7 +296,7 @@ def test_an_unused_queue_goes_when_its_time_is_up(name: str) -> None:
     assert "q" not in server.vhost.queues
 
 
-def test_a_get_uses_the_queue_and_a_declaration_does_not() -> None:
+def test_get_restarts_expiry_of_quorum_queue_and_declare_does_not() -> None:
     server = Server("rabbitmq-4.2")
     client = server.client()
     declare(client, expires=7000)
@@ -301,7 +311,7 @@ def test_a_get_uses_the_queue_and_a_declaration_does_not() -> None:
     assert not server.vhost.queues
 
 
-def test_a_consumer_and_a_message_that_is_held_keep_the_queue() -> None:
+def test_quorum_queue_with_consumer_or_unacknowledged_message_does_not_expire() -> None:
     server = Server("rabbitmq-4.2")
     client = server.client(channels=2)
     declare(client, expires=1000)
@@ -321,7 +331,7 @@ def test_a_consumer_and_a_message_that_is_held_keep_the_queue() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_all_messages_outlive_a_restart_as_they_were_published(name: str) -> None:
+def test_messages_of_any_delivery_mode_survive_restart_in_quorum_queue(name: str) -> None:
     server = Server(name)
     client = server.client()
     declare(client)
@@ -338,7 +348,7 @@ def test_all_messages_outlive_a_restart_as_they_were_published(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_what_was_held_at_a_restart_is_in_front_and_has_come_back(name: str) -> None:
+def test_messages_unacknowledged_at_restart_are_redelivered_first(name: str) -> None:
     server = Server(name)
     client = server.client()
     declare(client)
@@ -355,7 +365,7 @@ def test_what_was_held_at_a_restart_is_in_front_and_has_come_back(name: str) -> 
     ]
 
 
-def test_a_crash_loses_what_no_publisher_was_told_of() -> None:
+def test_crash_loses_unconfirmed_messages_and_keeps_confirmed_ones() -> None:
     server = Server("rabbitmq-4.2")
     client = server.client()
     declare(client)
@@ -370,7 +380,7 @@ def test_a_crash_loses_what_no_publisher_was_told_of() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_publishes_are_confirmed(name: str) -> None:
+def test_publish_to_quorum_queue_is_confirmed(name: str) -> None:
     client = client_of(name)
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     client.fill("q", b"1")
@@ -378,7 +388,7 @@ def test_publishes_are_confirmed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_transactions_take_effect_at_commit(name: str) -> None:
+def test_publish_and_ack_in_transaction_take_effect_at_commit(name: str) -> None:
     client = client_of(name)
     client.fill("q", b"1")
     client.call(m.TxSelect(), m.TxSelectOk)
@@ -391,7 +401,7 @@ def test_transactions_take_effect_at_commit(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_rollback_leaves_the_message_with_its_consumer(name: str) -> None:
+def test_nack_that_is_rolled_back_leaves_message_unacknowledged(name: str) -> None:
     client = client_of(name)
     client.fill("q", b"1")
     client.call(m.TxSelect(), m.TxSelectOk)

@@ -30,7 +30,7 @@ def came(client: Client, channel: int = 1) -> list[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
-def test_consumers_share_no_window(name: str) -> None:
+def test_consume_after_qos_global_closes_connection_with_540_up_to_4_2(name: str) -> None:
     client = client_of(name)
     client.qos(5, global_=True)
     client.send(m.BasicConsume(queue="q"))
@@ -39,7 +39,7 @@ def test_consumers_share_no_window(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.2"])
-def test_a_shared_window_without_limit_is_none(name: str) -> None:
+def test_qos_global_of_zero_does_not_prevent_consume(name: str) -> None:
     client = client_of(name)
     client.qos(0, global_=True)
     client.consume("q")
@@ -47,7 +47,7 @@ def test_a_shared_window_without_limit_is_none(name: str) -> None:
     assert client.bodies() == [b"1", b"2"]
 
 
-def test_a_window_shared_later_is_not_theirs() -> None:
+def test_qos_global_after_consume_does_not_limit_quorum_queue_consumer() -> None:
     client = client_of("rabbitmq-4.2")
     client.consume("q")
     client.qos(1, global_=True)
@@ -55,14 +55,14 @@ def test_a_window_shared_later_is_not_theirs() -> None:
     assert client.bodies() == [b"1", b"2"]
 
 
-def test_a_get_takes_no_notice_of_a_shared_window() -> None:
+def test_get_ignores_qos_global() -> None:
     client = client_of("rabbitmq-4.2")
     client.qos(1, global_=True)
     client.fill("q", b"1", b"2")
     assert client.get("q") and client.get("q")
 
 
-def test_the_windows_of_the_documents_hold_here_too() -> None:
+def test_consumers_share_prefetch_of_channel_in_spec_personality() -> None:
     client = client_of("spec")
     client.qos(2)
     client.consume("q", "a")
@@ -73,7 +73,7 @@ def test_the_windows_of_the_documents_hold_here_too() -> None:
     assert came(client) == [("a", b"3")]
 
 
-def test_a_shared_window_may_be_opened_by_another_queue() -> None:
+def test_ack_for_another_queue_frees_shared_prefetch_for_quorum_queue() -> None:
     client = client_of("spec")
     client.declare("other")
     client.qos(1)
@@ -88,7 +88,7 @@ def test_a_shared_window_may_be_opened_by_another_queue() -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_without_a_limit_a_consumer_holds_two_thousand(name: str) -> None:
+def test_consumer_without_prefetch_limit_gets_at_most_2000_unacknowledged_messages(name: str) -> None:
     client = client_of(name)
     client.fill("q", *[b""] * 2001)
     client.consume("q")
@@ -100,7 +100,7 @@ def test_without_a_limit_a_consumer_holds_two_thousand(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_without_acknowledgements_there_is_no_limit(name: str) -> None:
+def test_no_ack_consumer_has_no_prefetch_limit(name: str) -> None:
     client = client_of(name)
     client.fill("q", *[b"x"] * 2100)
     client.qos(1)
@@ -109,7 +109,7 @@ def test_without_acknowledgements_there_is_no_limit(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_nobody_is_exclusive(name: str) -> None:
+def test_exclusive_flag_of_consumers_is_ignored(name: str) -> None:
     client = client_of(name)
     for tag in "abc":
         client.consume("q", tag, exclusive=True)
@@ -128,7 +128,9 @@ def test_nobody_is_exclusive(name: str) -> None:
         ("rabbitmq-4.3", "x-consumer-timeout", "5", ': "expected integer, got longstr"'),
     ],
 )
-def test_arguments_of_consumers_are_checked(name: str, argument: str, value: Any, reason: str) -> None:
+def test_invalid_consumer_arguments_are_refused_with_406(
+    name: str, argument: str, value: Any, reason: str
+) -> None:
     method = m.BasicConsume(queue="q", arguments={argument: value})
     refused(
         client_of(name), method, 406, f"PRECONDITION_FAILED - invalid arg '{argument}' for {PLACE}{reason}"
@@ -136,7 +138,7 @@ def test_arguments_of_consumers_are_checked(name: str, argument: str, value: Any
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_the_consume_ok_comes_first(name: str) -> None:
+def test_consume_ok_is_sent_before_first_delivery(name: str) -> None:
     client = client_of(name)
     client.fill("q", b"1")
     client.send(m.BasicConsume(queue="q", consumer_tag="t"))
@@ -148,7 +150,7 @@ def test_the_consume_ok_comes_first(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_consumer_with_credit_left_goes_to_the_end(name: str) -> None:
+def test_consumers_with_prefetch_left_take_turns(name: str) -> None:
     client = client_of(name)
     client.consume("q", "a")
     client.consume("q", "b")
@@ -157,7 +159,7 @@ def test_a_consumer_with_credit_left_goes_to_the_end(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_higher_priorities_go_first_as_long_as_they_have_credit(name: str) -> None:
+def test_consumers_of_higher_priority_get_messages_first_until_prefetch_is_exhausted(name: str) -> None:
     client = client_of(name)
     client.qos(2)
     client.consume("q", "low")
@@ -168,7 +170,7 @@ def test_higher_priorities_go_first_as_long_as_they_have_credit(name: str) -> No
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_whoever_had_no_credit_gets_in_line_when_some_comes_back(name: str) -> None:
+def test_consumers_take_turns_in_the_order_in_which_their_prefetch_was_freed(name: str) -> None:
     client = client_of(name)
     client.qos(1)
     for tag in "abc":
@@ -183,7 +185,7 @@ def test_whoever_had_no_credit_gets_in_line_when_some_comes_back(name: str) -> N
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_message_that_is_given_back_goes_to_who_waits(name: str) -> None:
+def test_requeued_message_goes_to_the_consumer_that_waits_longest(name: str) -> None:
     client = client_of(name)
     client.qos(1)
     client.consume("q", "a")
@@ -197,7 +199,7 @@ def test_a_message_that_is_given_back_goes_to_who_waits(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_get_takes_the_next_message_beside_consumers(name: str) -> None:
+def test_get_returns_next_ready_message_although_queue_has_consumer(name: str) -> None:
     client = client_of(name)
     client.qos(1)
     client.consume("q")
@@ -209,7 +211,7 @@ def test_a_get_takes_the_next_message_beside_consumers(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_octets_of_the_window_count_where_the_documents_say_so(name: str) -> None:
+def test_prefetch_size_limits_deliveries_only_in_spec_personality(name: str) -> None:
     client = client_of(name)
     if name == "spec":
         client.qos(0, size=10)
@@ -230,23 +232,23 @@ def drained(client: Client, *priorities: int | None) -> list[int | None]:
     return found
 
 
-def test_priorities_mean_nothing_up_to_3_13() -> None:
+def test_message_priorities_have_no_effect_up_to_3_13() -> None:
     assert drained(client_of("rabbitmq-3.13"), 1, 9, None, 5) == [1, 9, None, 5]
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
-def test_of_two_lanes_the_high_one_goes_first_and_every_third_turn_is_the_other_ones(name: str) -> None:
+def test_two_high_priority_messages_alternate_with_one_normal_message_from_4_0_to_4_2(name: str) -> None:
     low, high = [0, 1, 4, None], [5, 9, 255, 6, 7]
     assert drained(client_of(name), *low, *high) == [5, 9, 0, 255, 6, 1, 7, 4, None]
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
-def test_the_third_turn_is_the_high_lanes_where_it_waited_longer(name: str) -> None:
+def test_third_turn_goes_to_high_priority_message_if_it_was_published_earlier(name: str) -> None:
     assert drained(client_of(name), 5, 6, 7, 0, 8, 1) == [5, 6, 7, 8, 0, 1]
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
-def test_turns_are_counted_while_one_lane_is_empty(name: str) -> None:
+def test_turns_are_counted_while_no_high_priority_message_is_ready(name: str) -> None:
     client = client_of(name)
     client.consume("q", "t", no_ack=True)
     client.fill("q", b"", b"")
@@ -256,13 +258,13 @@ def test_turns_are_counted_while_one_lane_is_empty(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-4.3", "spec"])
-def test_levels_are_strict(name: str) -> None:
+def test_priority_levels_are_strict_and_capped_at_31_since_4_3(name: str) -> None:
     published = [None, 0, 255, 31, 4, 32, 9, 5, 3]
     assert drained(client_of(name), *published) == [255, 31, 32, 9, 5, None, 4, 3, 0]
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_what_came_back_goes_before_all_priorities(name: str) -> None:
+def test_requeued_message_is_delivered_before_messages_of_higher_priority(name: str) -> None:
     client = client_of(name, delivery_limit=5)
     client.publish(b"low", routing_key="q", priority=0)
     client.get("q")
@@ -289,7 +291,7 @@ def single(name: str | Any, channels: int = 3) -> Client:
         ("rabbitmq-4.3", '<<"quorum">>'),
     ],
 )
-def test_nothing_is_got_past_a_single_active_consumer(name: str, kind: str) -> None:
+def test_get_from_single_active_consumer_queue_is_refused_with_405(name: str, kind: str) -> None:
     text = (
         f"RESOURCE_LOCKED - cannot obtain access to locked {PLACE}. basic.get operations are not supported "
     )
@@ -298,7 +300,7 @@ def test_nothing_is_got_past_a_single_active_consumer(name: str, kind: str) -> N
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_first_one_is_active_and_the_next_follows(name: str) -> None:
+def test_next_consumer_becomes_active_when_active_consumer_is_cancelled(name: str) -> None:
     client = single(name)
     for tag in "abc":
         client.consume("q", tag)
@@ -310,7 +312,9 @@ def test_the_first_one_is_active_and_the_next_follows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_only_the_active_one_is_counted(name: str) -> None:
+def test_consumer_count_has_only_active_consumer_and_cancelled_one_with_unacknowledged_message(
+    name: str,
+) -> None:
     client = single(name)
     client.consume("q", "a")
     client.consume("q", "b")
@@ -322,7 +326,7 @@ def test_only_the_active_one_is_counted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_what_the_active_one_held_is_first_for_the_next(name: str) -> None:
+def test_messages_unacknowledged_by_active_consumer_go_first_to_the_next(name: str) -> None:
     server = Server(name)
     client, other = server.client(), server.client()
     declare(client, **SINGLE)
@@ -335,7 +339,7 @@ def test_what_the_active_one_held_is_first_for_the_next(name: str) -> None:
     assert came(other) == [("b", b"1"), ("b", b"2"), ("b", b"3")]
 
 
-def test_priorities_do_not_matter_for_the_active_one_up_to_3_13() -> None:
+def test_consumer_priority_does_not_decide_on_active_consumer_up_to_3_13() -> None:
     client = single("rabbitmq-3.13")
     for tag, priority in (("a", 0), ("b", 1), ("c", 9)):
         client.consume("q", tag, no_ack=True, arguments={"x-priority": priority})
@@ -350,7 +354,7 @@ FROM_4_0 = ("rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3", "spe
 
 
 @pytest.mark.parametrize("name", FROM_4_0)
-def test_a_higher_priority_takes_over_at_once_where_nothing_is_held(name: str) -> None:
+def test_consumer_of_higher_priority_takes_over_at_once_if_no_message_is_unacknowledged(name: str) -> None:
     client = single(name)
     client.consume("q", "a")
     client.consume("q", "b", arguments={"x-priority": 1})
@@ -359,7 +363,7 @@ def test_a_higher_priority_takes_over_at_once_where_nothing_is_held(name: str) -
 
 
 @pytest.mark.parametrize("name", FROM_4_0)
-def test_a_higher_priority_takes_over_once_nothing_is_held(name: str) -> None:
+def test_consumer_of_higher_priority_takes_over_when_active_one_has_acknowledged_all(name: str) -> None:
     client = single(name)
     client.qos(1)
     client.consume("q", "a")
@@ -380,7 +384,9 @@ def test_a_higher_priority_takes_over_once_nothing_is_held(name: str) -> None:
     ("name", "at_once"),
     [("rabbitmq-4.0", False), ("rabbitmq-4.1", True), ("rabbitmq-4.2", True), ("rabbitmq-4.3", True)],
 )
-def test_a_message_that_is_given_back_lets_the_higher_priority_take_over(name: str, at_once: bool) -> None:
+def test_requeued_message_lets_consumer_of_higher_priority_take_over_at_once_since_4_1(
+    name: str, at_once: bool
+) -> None:
     client = single(name)
     client.consume("q", "a")
     client.fill("q", b"1")
@@ -394,7 +400,7 @@ def test_a_message_that_is_given_back_lets_the_higher_priority_take_over(name: s
 
 
 @pytest.mark.parametrize("name", FROM_4_0)
-def test_who_was_to_be_replaced_goes_on_where_the_other_has_gone(name: str) -> None:
+def test_active_consumer_stays_active_if_its_replacement_was_cancelled(name: str) -> None:
     client = single(name)
     client.consume("q", "a")
     client.fill("q", b"1")
@@ -408,7 +414,7 @@ def test_who_was_to_be_replaced_goes_on_where_the_other_has_gone(name: str) -> N
 
 
 @pytest.mark.parametrize("name", FROM_4_0)
-def test_of_equals_the_one_with_the_larger_window_follows_and_then_the_older(name: str) -> None:
+def test_waiting_consumer_with_larger_prefetch_then_the_older_becomes_active(name: str) -> None:
     if name == "spec":
         pytest.skip("windows are shared")
     client = single(name)
@@ -422,7 +428,7 @@ def test_of_equals_the_one_with_the_larger_window_follows_and_then_the_older(nam
 
 
 @pytest.mark.parametrize("name", FROM_4_0)
-def test_the_highest_of_those_that_wait_follows(name: str) -> None:
+def test_waiting_consumer_of_highest_priority_becomes_active(name: str) -> None:
     client = single(name)
     client.consume("q", "a", arguments={"x-priority": 9})
     for tag, priority in (("b", 1), ("c", 5), ("d", 5)):
@@ -433,7 +439,7 @@ def test_the_highest_of_those_that_wait_follows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_single_active_consumer_ends_with_its_connection(name: str) -> None:
+def test_next_consumer_becomes_active_when_connection_of_active_consumer_ends(name: str) -> None:
     server = Server(name)
     gone, client = server.client(), server.client()
     declare(client, **SINGLE)
@@ -449,7 +455,7 @@ def test_the_single_active_consumer_ends_with_its_connection(name: str) -> None:
 # --- choices ------------------------------------------------------------------------------------------------
 
 
-def test_the_personality_can_allow_shared_windows() -> None:
+def test_personality_can_allow_qos_global_for_quorum_queues() -> None:
     personality = replace(
         PERSONALITIES["rabbitmq-4.2"],
         quorum=replace(PERSONALITIES["rabbitmq-4.2"].quorum, refuses_shared_windows=False),

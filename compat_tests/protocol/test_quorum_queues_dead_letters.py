@@ -43,7 +43,7 @@ def rejected(client: Client, *bodies: bytes, queue: str = "q") -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_all_reasons(name: str) -> None:
+def test_messages_are_dead_lettered_as_rejected_delivery_limit_maxlen_and_expired(name: str) -> None:
     server = Server(name)
     client = server.client()
     client.declare("dead", durable=True)
@@ -64,7 +64,7 @@ def test_all_reasons(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_the_count_of_the_queue_is_none_of_the_dead_letters(name: str) -> None:
+def test_dead_letter_has_no_delivery_count_of_its_former_queue(name: str) -> None:
     client = client_of(name, **TO_DEAD, delivery_limit=1)
     client.declare("dead", durable=True)
     client.fill("q", b"1")
@@ -79,7 +79,7 @@ def test_the_count_of_the_queue_is_none_of_the_dead_letters(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_several_that_are_dropped_keep_their_order(name: str) -> None:
+def test_messages_dropped_together_are_dead_lettered_in_their_order(name: str) -> None:
     server = Server(name)
     client = server.client()
     client.declare("dead", durable=True)
@@ -91,14 +91,14 @@ def test_several_that_are_dropped_keep_their_order(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_what_goes_nowhere_is_lost(name: str) -> None:
+def test_dead_letter_to_missing_exchange_is_dropped(name: str) -> None:
     client = client_of(name, dead_letter_exchange="missing")
     rejected(client, b"1")
     assert client.count("q") == 0
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_cycle_without_a_rejection_is_broken(name: str) -> None:
+def test_dead_letter_cycle_is_broken_if_expired_and_not_if_rejected(name: str) -> None:
     server = Server(name)
     client = server.client()
     declare(client, dead_letter_exchange="", message_ttl=1000)
@@ -110,7 +110,7 @@ def test_a_cycle_without_a_rejection_is_broken(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_full_queue_takes_dead_letters(name: str) -> None:
+def test_full_quorum_queue_with_reject_publish_accepts_dead_letters(name: str) -> None:
     client = client_of(name, **TO_DEAD)
     declare(client, "dead", max_length=1, overflow="reject-publish")
     client.fill("dead", b"1", b"2", b"refused")
@@ -130,7 +130,7 @@ def test_a_full_queue_takes_dead_letters(name: str) -> None:
         ("rabbitmq-4.3", (True, 1, 1), (False, None, None)),
     ],
 )
-def test_a_quorum_queue_learns_of_failures_before(
+def test_dead_letter_in_quorum_queue_keeps_delivery_counts_since_4_0(
     name: str, by_reject: tuple[Any, ...], by_nack: tuple[Any, ...]
 ) -> None:
     client = client_of(name, **TO_DEAD)
@@ -149,7 +149,9 @@ def test_a_quorum_queue_learns_of_failures_before(
 @pytest.mark.parametrize(
     ("name", "expected"), [("rabbitmq-4.2", (True, 1, None)), ("rabbitmq-4.3", (True, 2, 1))]
 )
-def test_after_its_first_return_they_are_counted_on_or_not(name: str, expected: tuple[Any, ...]) -> None:
+def test_delivery_count_of_requeued_dead_letter_is_continued_since_4_3(
+    name: str, expected: tuple[Any, ...]
+) -> None:
     client = client_of(name, **TO_DEAD)
     declare(client, "dead")
     rejected(client, b"1")
@@ -161,7 +163,7 @@ def test_after_its_first_return_they_are_counted_on_or_not(name: str, expected: 
     assert counts(content) == expected
 
 
-def test_from_4_3_on_they_count_for_the_limit() -> None:
+def test_failures_in_former_queue_count_against_delivery_limit_since_4_3() -> None:
     client = client_of("rabbitmq-4.3", **TO_DEAD)
     declare(client, "dead", delivery_limit=1)
     rejected(client, b"1")
@@ -171,7 +173,7 @@ def test_from_4_3_on_they_count_for_the_limit() -> None:
     assert client.count("dead") == 0
 
 
-def test_a_classic_queue_passes_them_on_unseen() -> None:
+def test_classic_queue_passes_delivery_count_on_without_redelivered_flag() -> None:
     server = Server("rabbitmq-4.2")
     client = server.client()
     declare(client, **TO_DEAD)
@@ -202,7 +204,7 @@ def holding(name: str, **asked: Any) -> tuple[Server, Client]:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_dead_letters_arrive_as_those_at_most_once_do(name: str) -> None:
+def test_at_least_once_dead_letters_arrive_with_x_death(name: str) -> None:
     _, client = holding(name)
     client.declare("dead", durable=True)
     rejected(client, b"1", b"2")
@@ -212,7 +214,7 @@ def test_dead_letters_arrive_as_those_at_most_once_do(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_dead_letters_that_go_nowhere_are_tried_again_every_three_minutes(name: str) -> None:
+def test_unroutable_at_least_once_dead_letter_is_retried_after_three_minutes(name: str) -> None:
     server, client = holding(name)
     rejected(client, b"1")
     client.declare("dead", durable=True)
@@ -226,7 +228,7 @@ def test_dead_letters_that_go_nowhere_are_tried_again_every_three_minutes(name: 
     assert not retries(server)
 
 
-def test_a_missing_exchange_may_come_later() -> None:
+def test_held_dead_letter_is_routed_after_its_exchange_is_declared() -> None:
     server, client = holding("rabbitmq-4.2", dead_letter_exchange="late")
     client.declare("dead", durable=True)
     rejected(client, b"1")
@@ -239,7 +241,7 @@ def test_a_missing_exchange_may_come_later() -> None:
     assert client.empty("dead") == [b"1"]
 
 
-def test_other_options_are_a_reason_to_try_again() -> None:
+def test_held_dead_letter_is_retried_when_queue_options_change() -> None:
     server, client = holding("rabbitmq-4.2", dead_letter_routing_key="nowhere")
     client.declare("dead", durable=True)
     rejected(client, b"1")
@@ -257,7 +259,7 @@ def test_other_options_are_a_reason_to_try_again() -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_held_dead_letters_are_not_seen(name: str) -> None:
+def test_held_dead_letters_are_not_counted_and_cannot_be_got(name: str) -> None:
     _, client = holding(name)
     rejected(client, b"1")
     assert client.count("q") == 0
@@ -266,7 +268,7 @@ def test_held_dead_letters_are_not_seen(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "purged", "later"), [("rabbitmq-4.2", 1, [b"1"]), ("rabbitmq-4.3", 2, [])])
-def test_a_purge_takes_them_from_4_3_on(name: str, purged: int, later: list[bytes]) -> None:
+def test_purge_removes_held_dead_letters_since_4_3(name: str, purged: int, later: list[bytes]) -> None:
     server, client = holding(name)
     rejected(client, b"1")
     client.fill("q", b"2")
@@ -277,7 +279,7 @@ def test_a_purge_takes_them_from_4_3_on(name: str, purged: int, later: list[byte
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_held_dead_letters_count_for_the_limit(name: str) -> None:
+def test_held_dead_letters_count_against_x_max_length(name: str) -> None:
     server, client = holding(name, max_length=2)
     rejected(client, b"1", b"2")
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
@@ -297,7 +299,9 @@ def test_held_dead_letters_count_for_the_limit(name: str) -> None:
     [{"overflow": "drop-head"}, {"overflow": "reject-publish-dlx"}, {"dead_letter_strategy": "at-most-once"}],
 )
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_without_all_that_it_takes_nothing_is_held(name: str, asked: dict[str, str]) -> None:
+def test_dead_letters_are_held_only_with_at_least_once_and_reject_publish(
+    name: str, asked: dict[str, str]
+) -> None:
     server, client = holding(name, **asked)
     rejected(client, b"1")
     client.declare("dead", durable=True)
@@ -306,14 +310,14 @@ def test_without_all_that_it_takes_nothing_is_held(name: str, asked: dict[str, s
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_strategy_without_an_exchange_means_nothing(name: str) -> None:
+def test_at_least_once_without_dead_letter_exchange_has_no_effect(name: str) -> None:
     client = client_of(name, dead_letter_strategy="at-least-once", overflow="reject-publish")
     rejected(client, b"1")
     assert client.count("q") == 0
 
 
 @pytest.mark.parametrize(("stuck", "arrives"), [(31, 1), (32, 0)])
-def test_no_more_than_32_are_on_their_way(stuck: int, arrives: int) -> None:
+def test_at_most_32_held_dead_letters_are_in_flight(stuck: int, arrives: int) -> None:
     server, client = holding("rabbitmq-4.2")
     rejected(client, *[b"%d" % number for number in range(stuck)])
     client.declare("dead", durable=True)
@@ -323,7 +327,7 @@ def test_no_more_than_32_are_on_their_way(stuck: int, arrives: int) -> None:
     assert client.count("dead") == stuck + 1
 
 
-def test_dead_letters_have_a_publisher_of_their_own() -> None:
+def test_dead_letter_is_accepted_by_full_queue_that_refuses_its_publisher() -> None:
     _, client = holding("rabbitmq-4.2")
     declare(client, "dead", max_length=2, overflow="reject-publish")
     client.fill("dead", b"1", b"2", b"3", b"refused")
@@ -333,7 +337,7 @@ def test_dead_letters_have_a_publisher_of_their_own() -> None:
     assert client.empty("dead") == [b"2", b"3", b"4"]
 
 
-def test_octets_of_held_dead_letters_count() -> None:
+def test_bytes_of_held_dead_letters_count_against_x_max_length_bytes() -> None:
     server, client = holding("rabbitmq-4.2", max_length_bytes=5)
     rejected(client, b"12345")
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
@@ -359,13 +363,13 @@ def holding_for_a_full_queue() -> Server:
     return server
 
 
-def test_after_a_restart_they_go_to_all_queues_again() -> None:
+def test_held_dead_letter_goes_to_all_queues_again_after_restart() -> None:
     server = holding_for_a_full_queue()
     server.restart()
     assert server.client().empty("other") == [b"1", b"1"]
 
 
-def test_after_a_restart_they_are_made_anew() -> None:
+def test_held_dead_letter_gets_new_x_death_time_after_restart() -> None:
     server = holding_for_a_full_queue()
     server.advance(60)
     server.restart()
@@ -378,7 +382,7 @@ def test_after_a_restart_they_are_made_anew() -> None:
     assert times[1] - times[0] == 60
 
 
-def test_a_full_target_is_tried_again_and_the_others_only_once() -> None:
+def test_held_dead_letter_is_retried_only_for_the_full_queue() -> None:
     server, client = holding("rabbitmq-4.2", dead_letter_exchange="amq.fanout")
     declare(client, "full", max_length=0, overflow="reject-publish")
     client.declare("other", durable=True)
@@ -395,7 +399,7 @@ def test_a_full_target_is_tried_again_and_the_others_only_once() -> None:
     assert client.count("full") == 0
 
 
-def test_a_full_target_that_has_gone_is_not_waited_for() -> None:
+def test_held_dead_letter_is_released_when_the_full_queue_was_deleted() -> None:
     server, client = holding("rabbitmq-4.2", dead_letter_exchange="amq.fanout")
     declare(client, "full", max_length=0, overflow="reject-publish")
     client.declare("other", durable=True)
@@ -410,7 +414,7 @@ def test_a_full_target_that_has_gone_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_what_would_go_round_in_circles_is_held(name: str) -> None:
+def test_expired_dead_letter_that_would_cycle_is_held(name: str) -> None:
     server, client = holding(name, dead_letter_routing_key="q", message_ttl=1000)
     client.fill("q", b"1")
     server.advance(1)
@@ -420,7 +424,7 @@ def test_what_would_go_round_in_circles_is_held(name: str) -> None:
     assert retries(server) == ["q 'q' sends 1 held dead letters again"]
 
 
-def test_it_goes_with_its_queue() -> None:
+def test_held_dead_letter_is_deleted_with_its_queue() -> None:
     server, client = holding("rabbitmq-4.2")
     rejected(client, b"1")
     client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
@@ -430,7 +434,7 @@ def test_it_goes_with_its_queue() -> None:
     assert not retries(server)
 
 
-def test_it_goes_with_the_strategy() -> None:
+def test_held_dead_letter_is_dropped_when_strategy_is_no_longer_at_least_once() -> None:
     server, client = holding("rabbitmq-4.2")
     rejected(client, b"1")
     server.vhost.queues["q"].apply(QueueOptions(dead_letter_exchange="", dead_letter_routing_key="dead"))
@@ -439,7 +443,7 @@ def test_it_goes_with_the_strategy() -> None:
     assert client.count("dead") == 0
 
 
-def test_it_outlives_a_restart() -> None:
+def test_held_dead_letter_survives_a_restart() -> None:
     server, client = holding("rabbitmq-4.2")
     rejected(client, b"1")
     client.declare("dead", durable=True)
@@ -448,7 +452,7 @@ def test_it_outlives_a_restart() -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_expired_messages_and_those_beyond_the_delivery_limit_are_held_too(name: str) -> None:
+def test_expired_messages_and_messages_above_delivery_limit_are_held_as_dead_letters(name: str) -> None:
     server, client = holding(name, message_ttl=1000, delivery_limit=0)
     client.fill("q", b"limit", b"expired")
     client.get("q")
@@ -460,7 +464,7 @@ def test_expired_messages_and_those_beyond_the_delivery_limit_are_held_too(name:
     assert [deaths(each)[0][0] for each in got] == ["delivery_limit", "expired"]
 
 
-def test_failures_come_along() -> None:
+def test_at_least_once_dead_letter_keeps_its_delivery_count() -> None:
     _, client = holding("rabbitmq-4.2")
     declare(client, "dead")
     rejected(client, b"1")

@@ -15,7 +15,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_messages_expire(name: str) -> None:
+def test_message_expires_after_x_message_ttl(name: str) -> None:
     server = Server(name)
     client = server.client()
     declare(client, message_ttl=1000)
@@ -28,7 +28,7 @@ def test_messages_expire(name: str) -> None:
 
 @pytest.mark.parametrize("name", RABBITMQ)
 @pytest.mark.parametrize(("own", "seconds"), [("500", 0.5), ("2000", 1.0), (None, 1.0)])
-def test_the_shorter_time_holds(name: str, own: str | None, seconds: float) -> None:
+def test_shorter_of_expiration_and_x_message_ttl_applies(name: str, own: str | None, seconds: float) -> None:
     server = Server(name)
     client = server.client()
     declare(client, message_ttl=1000)
@@ -40,7 +40,7 @@ def test_the_shorter_time_holds(name: str, own: str | None, seconds: float) -> N
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_time_of_zero_is_a_millisecond(name: str) -> None:
+def test_message_ttl_of_zero_expires_after_one_millisecond(name: str) -> None:
     server = Server(name)
     client = server.client()
     declare(client, message_ttl=0)
@@ -54,7 +54,7 @@ def test_a_time_of_zero_is_a_millisecond(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_what_is_held_does_not_expire_and_dies_when_it_comes_back(name: str) -> None:
+def test_unacknowledged_message_expires_only_when_it_is_requeued(name: str) -> None:
     server = Server(name)
     client = server.client()
     declare(client, message_ttl=1000)
@@ -67,7 +67,7 @@ def test_what_is_held_does_not_expire_and_dies_when_it_comes_back(name: str) -> 
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_the_time_goes_on_when_a_message_comes_back(name: str) -> None:
+def test_requeued_message_keeps_its_expiry_time(name: str) -> None:
     server = Server(name)
     client = server.client()
     declare(client, message_ttl=1000)
@@ -82,7 +82,7 @@ def test_the_time_goes_on_when_a_message_comes_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_messages_expire_at_the_head_only(name: str) -> None:
+def test_expired_message_behind_the_head_stays_until_it_is_the_head(name: str) -> None:
     server = Server(name)
     client = server.client()
     declare(client)
@@ -96,7 +96,7 @@ def test_messages_expire_at_the_head_only(name: str) -> None:
 
 @pytest.mark.parametrize("name", RABBITMQ)
 @pytest.mark.parametrize(("no_ack", "behind"), [(True, 0), (False, 1)])
-def test_a_get_that_needs_no_acknowledgement_lets_what_it_hid_expire(
+def test_message_count_of_no_ack_get_leaves_out_expired_message_behind_it(
     name: str, no_ack: bool, behind: int
 ) -> None:
     server = Server(name)
@@ -111,7 +111,7 @@ def test_a_get_that_needs_no_acknowledgement_lets_what_it_hid_expire(
 
 
 @pytest.mark.parametrize(("name", "left"), [("rabbitmq-4.2", 3), ("rabbitmq-4.3", 2)])
-def test_every_level_has_a_head(name: str, left: int) -> None:
+def test_message_at_head_of_its_priority_level_expires_since_4_3(name: str, left: int) -> None:
     server = Server(name)
     client = server.client()
     declare(client)
@@ -123,7 +123,7 @@ def test_every_level_has_a_head(name: str, left: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "left"), [("rabbitmq-4.2", 2), ("rabbitmq-4.3", 1)])
-def test_what_came_back_hides_a_head_up_to_4_2(name: str, left: int) -> None:
+def test_requeued_message_prevents_expiry_of_message_behind_it_up_to_4_2(name: str, left: int) -> None:
     server = Server(name)
     client = server.client()
     declare(client)
@@ -139,21 +139,21 @@ def test_what_came_back_hides_a_head_up_to_4_2(name: str, left: int) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_head_makes_room(name: str) -> None:
+def test_full_quorum_queue_drops_its_head(name: str) -> None:
     client = client_of(name, max_length=2)
     client.fill("q", b"1", b"2", b"3")
     assert client.empty("q") == [b"2", b"3"]
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_reject_publish_dlx_drops_from_the_head_too(name: str) -> None:
+def test_full_quorum_queue_with_reject_publish_dlx_drops_its_head(name: str) -> None:
     client = client_of(name, max_length=2, overflow="reject-publish-dlx")
     client.fill("q", b"1", b"2", b"3")
     assert client.empty("q") == [b"2", b"3"]
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_what_is_held_does_not_count(name: str) -> None:
+def test_unacknowledged_messages_do_not_count_against_x_max_length(name: str) -> None:
     client = client_of(name, max_length=2)
     client.fill("q", b"1", b"2")
     client.get("q")
@@ -163,7 +163,7 @@ def test_what_is_held_does_not_count(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_what_comes_back_to_a_full_queue_is_its_head(name: str) -> None:
+def test_message_requeued_to_full_queue_is_dropped_as_its_head(name: str) -> None:
     client = client_of(name, max_length=2, delivery_limit=5)
     client.fill("q", b"1")
     client.get("q")
@@ -173,7 +173,7 @@ def test_what_comes_back_to_a_full_queue_is_its_head(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_length_of_zero_still_serves_consumers(name: str) -> None:
+def test_queue_of_max_length_zero_still_delivers_to_consumers(name: str) -> None:
     client = client_of(name, max_length=0)
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     client.fill("q", b"1")
@@ -188,7 +188,7 @@ def test_a_length_of_zero_still_serves_consumers(name: str) -> None:
     ("name", "left"),
     [("rabbitmq-3.13", b"bc"), ("rabbitmq-4.0", b"ac"), ("rabbitmq-4.2", b"ac"), ("rabbitmq-4.3", b"ac")],
 )
-def test_the_head_is_what_would_be_delivered_next(name: str, left: bytes) -> None:
+def test_full_queue_drops_message_of_highest_priority_since_4_0(name: str, left: bytes) -> None:
     client = client_of(name, max_length=2)
     client.publish(b"a", routing_key="q", priority=1)
     client.publish(b"b", routing_key="q", priority=9)
@@ -197,7 +197,7 @@ def test_the_head_is_what_would_be_delivered_next(name: str, left: bytes) -> Non
 
 
 @pytest.mark.parametrize(("name", "left"), [("rabbitmq-3.13", 5), ("rabbitmq-4.2", 5), ("rabbitmq-4.3", 3)])
-def test_properties_count_for_octets_from_4_3_on(name: str, left: int) -> None:
+def test_properties_count_against_x_max_length_bytes_since_4_3(name: str, left: int) -> None:
     client = client_of(name, max_length_bytes=10)
     client.fill("q", *[b"x"] * 4)  # Without properties there are two bytes of flags.
     client.fill("q", b"x")
@@ -205,7 +205,7 @@ def test_properties_count_for_octets_from_4_3_on(name: str, left: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.2"])
-def test_as_many_go_as_the_octets_need(name: str) -> None:
+def test_full_queue_drops_as_many_messages_as_x_max_length_bytes_requires(name: str) -> None:
     client = client_of(name, max_length_bytes=10)
     client.fill("q", b"12", b"345", b"67890")
     assert client.count("q") == 3
@@ -240,7 +240,7 @@ def drained(client: Client, count: int) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize(("limit", "soft"), [(2, 1), (10, 8)])
-def test_one_more_than_the_limit_is_taken_and_then_none_until_there_is_room(
+def test_reject_publish_accepts_one_message_above_limit_then_refuses_until_queue_is_drained(
     name: str, limit: int, soft: int
 ) -> None:
     client = confirming(Server(name))
@@ -253,7 +253,7 @@ def test_one_more_than_the_limit_is_taken_and_then_none_until_there_is_room(
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.2"])
-def test_octets_hold_publishers_off_as_well(name: str) -> None:
+def test_reject_publish_refuses_messages_above_x_max_length_bytes(name: str) -> None:
     client = confirming(Server(name))
     declare(client, max_length_bytes=5, overflow="reject-publish")
     assert confirms(client, 7) == "aaaaaan"
@@ -264,7 +264,7 @@ def test_octets_hold_publishers_off_as_well(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_who_comes_later_is_held_off_only_above_the_limit(name: str) -> None:
+def test_new_publisher_is_refused_only_while_queue_is_above_its_limit(name: str) -> None:
     server = Server(name)
     first = confirming(server)
     declare(first, max_length=2, overflow="reject-publish")
@@ -276,7 +276,7 @@ def test_who_comes_later_is_held_off_only_above_the_limit(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_nobody_else_hears_of_it(name: str) -> None:
+def test_publisher_without_confirms_is_not_informed_of_refused_message(name: str) -> None:
     client = client_of(name, max_length=1, overflow="reject-publish")
     client.fill("q", b"1", b"2", b"3")
     client.expect_nothing()
@@ -284,7 +284,7 @@ def test_nobody_else_hears_of_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_transaction_that_is_held_off_is_committed_all_the_same(name: str) -> None:
+def test_commit_succeeds_although_full_queue_refuses_its_message(name: str) -> None:
     client = client_of(name, max_length=1, overflow="reject-publish")
     client.fill("q", b"1", b"2")
     client.call(m.TxSelect(), m.TxSelectOk)
@@ -294,7 +294,7 @@ def test_a_transaction_that_is_held_off_is_committed_all_the_same(name: str) -> 
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_queue_that_holds_publishers_off_takes_back_more_than_its_limit(name: str) -> None:
+def test_full_queue_with_reject_publish_accepts_requeued_messages_above_its_limit(name: str) -> None:
     client = client_of(name, max_length=1, overflow="reject-publish", delivery_limit=5)
     client.fill("q", b"1", b"2")
     client.get("q")
@@ -305,7 +305,7 @@ def test_a_queue_that_holds_publishers_off_takes_back_more_than_its_limit(name: 
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_purge_lets_publishers_go_on(name: str) -> None:
+def test_publisher_is_confirmed_again_after_full_queue_is_purged(name: str) -> None:
     client = confirming(Server(name))
     declare(client, max_length=1, overflow="reject-publish")
     assert confirms(client, 3) == "aan"
@@ -314,7 +314,7 @@ def test_a_purge_lets_publishers_go_on(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_consumers_that_take_messages_let_publishers_go_on(name: str) -> None:
+def test_publish_is_accepted_again_after_consumer_drained_full_queue(name: str) -> None:
     client = confirming(Server(name))
     declare(client, max_length=1, overflow="reject-publish")
     assert confirms(client, 3) == "aan"
@@ -325,7 +325,7 @@ def test_consumers_that_take_messages_let_publishers_go_on(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_message_that_expires_lets_publishers_go_on(name: str) -> None:
+def test_publisher_is_confirmed_again_after_messages_expired(name: str) -> None:
     server = Server(name)
     client = confirming(server)
     declare(client, max_length=1, overflow="reject-publish", message_ttl=1000)
@@ -342,7 +342,7 @@ def apply(server: Server, **options: Any) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_new_limit_holds_at_once(name: str) -> None:
+def test_new_max_length_drops_messages_at_once(name: str) -> None:
     server = Server(name)
     client = server.client()
     declare(client)
@@ -352,7 +352,7 @@ def test_a_new_limit_holds_at_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"])
-def test_without_a_limit_publishers_go_on(name: str) -> None:
+def test_publisher_is_confirmed_again_after_limit_is_removed(name: str) -> None:
     server = Server(name)
     client = confirming(server)
     declare(client, max_length=1, overflow="reject-publish")
@@ -361,7 +361,7 @@ def test_without_a_limit_publishers_go_on(name: str) -> None:
     assert confirms(client, 1) == "a"
 
 
-def test_a_new_delivery_limit_holds_for_what_is_there() -> None:
+def test_new_delivery_limit_applies_to_unacknowledged_message() -> None:
     server = Server("rabbitmq-4.2")
     client = server.client()
     declare(client)
@@ -372,7 +372,7 @@ def test_a_new_delivery_limit_holds_for_what_is_there() -> None:
     assert client.count("q") == 0
 
 
-def test_a_new_expiry_counts_from_the_last_use() -> None:
+def test_new_expires_is_counted_from_last_use_of_queue() -> None:
     server = Server("rabbitmq-4.2")
     declare(server.client())
     server.advance(7)

@@ -56,7 +56,7 @@ def got(client: Client) -> tuple[bool, int | None, int | None]:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_message_that_never_came_back_has_no_count(name: str) -> None:
+def test_message_that_was_never_requeued_has_no_delivery_count(name: str) -> None:
     client = client_of(name)
     client.fill("q", b"1")
     content = client.get("q")
@@ -65,7 +65,7 @@ def test_a_message_that_never_came_back_has_no_count(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "spec"])
 @pytest.mark.parametrize("back", [nack, recover, close])
-def test_every_return_is_counted_up_to_4_2(name: str, back: Callable[[Client], None]) -> None:
+def test_delivery_count_includes_every_requeue_up_to_4_2(name: str, back: Callable[[Client], None]) -> None:
     client = client_of(name, delivery_limit=5)
     client.fill("q", b"1")
     for count in (1, 2):
@@ -83,7 +83,7 @@ def test_every_return_is_counted_up_to_4_2(name: str, back: Callable[[Client], N
         (close, (True, 1, 1), (True, 2, 2)),
     ],
 )
-def test_from_4_3_on_failures_are_counted_beside_all_returns(
+def test_failures_and_requeues_are_counted_separately_since_4_3(
     back: Callable[[Client], None], first: tuple[bool, int, int], second: tuple[bool, int, int]
 ) -> None:
     client = client_of("rabbitmq-4.3", delivery_limit=5)
@@ -95,7 +95,7 @@ def test_from_4_3_on_failures_are_counted_beside_all_returns(
     assert got(client) == second
 
 
-def test_from_4_3_on_a_reject_is_a_failure_and_a_nack_is_none() -> None:
+def test_reject_increments_delivery_count_and_nack_does_not_since_4_3() -> None:
     client = client_of("rabbitmq-4.3")
     client.fill("q", b"1")
     got(client)
@@ -108,7 +108,7 @@ def test_from_4_3_on_a_reject_is_a_failure_and_a_nack_is_none() -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_consumers_see_the_counts_too(name: str) -> None:
+def test_delivery_to_consumer_has_delivery_count_after_requeue(name: str) -> None:
     client = client_of(name)
     client.fill("q", b"1")
     client.consume("q")
@@ -119,7 +119,7 @@ def test_consumers_see_the_counts_too(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.2", "rabbitmq-4.3"])
-def test_a_count_is_a_long(name: str) -> None:
+def test_x_delivery_count_is_a_64_bit_integer(name: str) -> None:
     client = client_of(name)
     client.fill("q", b"1")
     client.get("q")
@@ -129,7 +129,7 @@ def test_a_count_is_a_long(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_publishers_own_count_is_replaced_once_the_message_comes_back(name: str) -> None:
+def test_x_delivery_count_of_publisher_is_replaced_after_requeue(name: str) -> None:
     client = client_of(name)
     client.publish(b"1", routing_key="q", headers={"x-delivery-count": 7, "other": "kept"})
     content = client.get("q")
@@ -141,7 +141,7 @@ def test_a_publishers_own_count_is_replaced_once_the_message_comes_back(name: st
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_cancelled_consumer_keeps_what_it_holds(name: str) -> None:
+def test_messages_of_cancelled_consumer_stay_unacknowledged(name: str) -> None:
     client = client_of(name)
     client.fill("q", b"1")
     client.consume("q", "t")
@@ -180,7 +180,7 @@ def by_closing(client: Client, _tag: int) -> None:
 @pytest.mark.parametrize("name", RABBITMQ)
 @pytest.mark.parametrize("limit", [0, 1, 2])
 @pytest.mark.parametrize("back", [by_reject, by_closing])
-def test_a_message_is_delivered_once_more_than_the_limit(
+def test_message_is_delivered_one_time_more_than_delivery_limit(
     name: str, limit: int, back: Callable[[Client, int], None]
 ) -> None:
     client = client_of(name, delivery_limit=limit)
@@ -192,14 +192,14 @@ def test_a_message_is_delivered_once_more_than_the_limit(
     ("name", "deliveries"),
     [("rabbitmq-3.13", 50), ("rabbitmq-4.0", 21), ("rabbitmq-4.2", 21), ("rabbitmq-4.3", 21), ("spec", 21)],
 )
-def test_the_limit_where_the_queue_has_none(name: str, deliveries: int) -> None:
+def test_default_delivery_limit_is_20_since_4_0(name: str, deliveries: int) -> None:
     client = client_of(name)
     client.fill("q", b"1")
     assert deliveries_until_gone(client, by_reject) == deliveries
 
 
 @pytest.mark.parametrize(("name", "deliveries"), [("rabbitmq-4.2", 2), ("rabbitmq-4.3", 50)])
-def test_from_4_3_on_a_nack_reaches_no_limit(name: str, deliveries: int) -> None:
+def test_nack_does_not_count_against_delivery_limit_since_4_3(name: str, deliveries: int) -> None:
     client = client_of(name, delivery_limit=1)
     client.fill("q", b"1")
     assert deliveries_until_gone(client, by_nack) == deliveries
@@ -209,7 +209,7 @@ def test_from_4_3_on_a_nack_reaches_no_limit(name: str, deliveries: int) -> None
     ("name", "deliveries"),
     [("rabbitmq-3.13", 1), ("rabbitmq-4.0", 50), ("rabbitmq-4.2", 50), ("rabbitmq-4.3", 50)],
 )
-def test_a_negative_limit_is_none_since_4_0(name: str, deliveries: int) -> None:
+def test_negative_delivery_limit_means_unlimited_since_4_0(name: str, deliveries: int) -> None:
     client = client_of(name, delivery_limit=-1)
     client.fill("q", b"1")
     assert deliveries_until_gone(client, by_reject) == deliveries
@@ -219,7 +219,9 @@ def test_a_negative_limit_is_none_since_4_0(name: str, deliveries: int) -> None:
     ("name", "deliveries"),
     [("rabbitmq-3.13", 50), ("rabbitmq-4.0", 50), ("rabbitmq-4.2", 21), ("rabbitmq-4.3", 21)],
 )
-def test_a_limit_that_is_no_number(name: str, deliveries: int) -> None:
+def test_delivery_limit_of_wrong_type_is_unlimited_up_to_4_0_and_20_since_4_2(
+    name: str, deliveries: int
+) -> None:
     client = client_of(name, delivery_limit="abc")
     client.fill("q", b"1")
     assert deliveries_until_gone(client, by_reject) == deliveries
@@ -230,14 +232,16 @@ def test_a_limit_that_is_no_number(name: str, deliveries: int) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("back", [nack, reject, recover, close])
-def test_with_a_limit_what_came_back_is_in_front(name: str, back: Callable[[Client], None]) -> None:
+def test_requeued_messages_are_first_in_queue_with_delivery_limit(
+    name: str, back: Callable[[Client], None]
+) -> None:
     client = held(name, delivery_limit=5)
     back(client)
     assert client.empty("q") == [b"a", b"b", b"c", b"d"]
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_what_came_back_is_in_the_order_in_which_it_did(name: str) -> None:
+def test_requeued_messages_are_in_the_order_of_their_requeueing(name: str) -> None:
     client = held(name, delivery_limit=5)
     for tag in (2, 1, 3):
         client.reject(tag, requeue=True)
@@ -248,7 +252,9 @@ def test_what_came_back_is_in_the_order_in_which_it_did(name: str) -> None:
     "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
 )
 @pytest.mark.parametrize("back", [nack, recover])
-def test_without_a_limit_what_is_given_back_is_last(name: str, back: Callable[[Client], None]) -> None:
+def test_messages_requeued_by_nack_or_recover_are_last_without_delivery_limit(
+    name: str, back: Callable[[Client], None]
+) -> None:
     limit = {} if name == "rabbitmq-3.13" else {"delivery_limit": FOR_EVER}
     client = held(name, **limit)
     back(client)
@@ -264,7 +270,7 @@ def test_without_a_limit_what_is_given_back_is_last(name: str, back: Callable[[C
         ("rabbitmq-4.3", b"abcd"),
     ],
 )
-def test_without_a_limit_a_reject_is_a_nack_up_to_4_2(name: str, order: bytes) -> None:
+def test_rejected_messages_are_last_without_delivery_limit_up_to_4_2(name: str, order: bytes) -> None:
     limit = {} if name == "rabbitmq-3.13" else {"delivery_limit": FOR_EVER}
     client = held(name, **limit)
     reject(client)
@@ -272,7 +278,7 @@ def test_without_a_limit_a_reject_is_a_nack_up_to_4_2(name: str, order: bytes) -
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_without_a_limit_what_is_lost_is_in_front(name: str) -> None:
+def test_messages_requeued_by_channel_close_are_first_without_delivery_limit(name: str) -> None:
     limit = {} if name == "rabbitmq-3.13" else {"delivery_limit": FOR_EVER}
     client = held(name, **limit)
     close(client)
@@ -280,14 +286,14 @@ def test_without_a_limit_what_is_lost_is_in_front(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0"])
-def test_with_a_limit_that_is_no_number_it_is_in_front(name: str) -> None:
+def test_nacked_messages_are_first_if_delivery_limit_has_wrong_type(name: str) -> None:
     client = held(name, delivery_limit="abc")
     nack(client)
     assert client.empty("q") == [b"a", b"b", b"c", b"d"]
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"])
-def test_what_goes_last_has_lost_its_priority(name: str) -> None:
+def test_message_requeued_at_the_end_loses_its_priority(name: str) -> None:
     client = client_of(name, delivery_limit=FOR_EVER)
     client.publish(b"urgent", routing_key="q", priority=9)
     client.get("q")
@@ -297,7 +303,7 @@ def test_what_goes_last_has_lost_its_priority(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
-def test_what_goes_last_is_young_again(name: str) -> None:
+def test_message_requeued_at_the_end_counts_as_the_newest(name: str) -> None:
     client = client_of(name, delivery_limit=FOR_EVER)
     client.publish(b"normal", routing_key="q")
     client.get("q")
@@ -311,7 +317,7 @@ def test_what_goes_last_is_young_again(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
 )
-def test_many_are_given_back_by_consumer_tag(name: str) -> None:
+def test_messages_of_one_multiple_nack_are_requeued_in_order_of_consumer_tags(name: str) -> None:
     client = client_of(name, delivery_limit=9)
     client.qos(2)
     client.consume("q", "z")
@@ -325,7 +331,7 @@ def test_many_are_given_back_by_consumer_tag(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "order"), [("rabbitmq-3.13", b"ebdac"), ("rabbitmq-4.2", b"acbde")])
-def test_what_a_channel_held_comes_back_by_consumer(name: str, order: bytes) -> None:
+def test_messages_of_closed_channel_are_requeued_by_consumer(name: str, order: bytes) -> None:
     client = client_of(name)
     client.fill("q", b"e")
     client.get("q")
@@ -339,7 +345,7 @@ def test_what_a_channel_held_comes_back_by_consumer(name: str, order: bytes) -> 
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_one_connection_after_the_other(name: str) -> None:
+def test_messages_of_lost_connections_are_requeued_one_connection_after_another(name: str) -> None:
     server = Server(name)
     one, other = server.client(), server.client()
     declare(one)
@@ -365,7 +371,7 @@ def delayed(server: Server, **asked: Any) -> Client:
     return client
 
 
-def test_a_retry_waits() -> None:
+def test_rejected_message_with_delayed_retry_is_ready_after_delayed_retry_min() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server)
     client.reject(1, requeue=True)
@@ -390,7 +396,7 @@ def test_each_retry_waits_for_its_own_time() -> None:
     assert client.empty("q") == [b"1", b"2"]
 
 
-def test_the_bytes_of_a_retry_are_counted_while_it_waits() -> None:
+def test_bytes_of_delayed_retry_are_not_ready_bytes_until_it_is_ready() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server)
     queue = server.vhost.queues["q"]
@@ -419,14 +425,16 @@ def test_the_bytes_of_a_retry_are_counted_while_it_waits() -> None:
         (5, by_nack, False),
     ],
 )
-def test_what_is_retried_later(kind: Any, back: Callable[[Client, int], None], waits: bool) -> None:
+def test_delayed_retry_type_decides_if_rejected_nacked_or_lost_message_is_delayed(
+    kind: Any, back: Callable[[Client, int], None], waits: bool
+) -> None:
     client = delayed(Server("rabbitmq-4.3"), delayed_retry_type=kind)
     back(client, 1)
     assert client.count("q") == (0 if waits else 1)
 
 
 @pytest.mark.parametrize("least", [0, -5, "1000", None])
-def test_there_is_no_retry_without_a_time(least: Any) -> None:
+def test_message_is_requeued_at_once_without_valid_delayed_retry_min(least: Any) -> None:
     client = delayed(Server("rabbitmq-4.3"), delayed_retry_min=least)
     client.reject(1, requeue=True)
     assert client.count("q") == 1
@@ -458,7 +466,7 @@ def waits_for(server: Server, client: Client, back: Callable[[Client, int], None
         (by_nack, 3000, [1, 1, 1, 1]),
     ],
 )
-def test_every_failure_makes_it_wait_longer(
+def test_delay_of_retry_grows_with_each_failure_up_to_delayed_retry_max(
     back: Callable[[Client, int], None], most: int | None, waits: list[int]
 ) -> None:
     server = Server("rabbitmq-4.3")
@@ -466,7 +474,7 @@ def test_every_failure_makes_it_wait_longer(
     assert waits_for(server, client, back) == waits
 
 
-def test_the_limit_comes_before_the_retry() -> None:
+def test_message_above_delivery_limit_is_not_retried() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server, delivery_limit=0)
     client.reject(1, requeue=True)
@@ -474,13 +482,13 @@ def test_the_limit_comes_before_the_retry() -> None:
     assert client.count("q") == 0
 
 
-def test_without_a_limit_what_is_given_back_is_not_retried_later() -> None:
+def test_nacked_message_is_not_delayed_without_delivery_limit() -> None:
     client = delayed(Server("rabbitmq-4.3"), delivery_limit=FOR_EVER)
     client.nack(1)
     assert client.count("q") == 1
 
 
-def test_retries_go_before_what_is_new_and_behind_what_came_back() -> None:
+def test_delayed_retries_are_ordered_with_requeued_messages_before_new_ones() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server, delayed_retry_type="failed")
     client.fill("q", b"2", b"3", b"4")
@@ -493,7 +501,7 @@ def test_retries_go_before_what_is_new_and_behind_what_came_back() -> None:
     assert client.empty("q") == [b"3", b"1", b"2", b"4"]
 
 
-def test_a_retry_goes_to_the_consumer_that_waits_for_it() -> None:
+def test_delayed_retry_is_delivered_to_waiting_consumer_when_it_is_ready() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server)
     client.consume("q")
@@ -503,7 +511,7 @@ def test_a_retry_goes_to_the_consumer_that_waits_for_it() -> None:
     assert counts(client.delivery()) == (True, 1, 1)
 
 
-def test_retries_are_purged_and_count_for_limits() -> None:
+def test_delayed_retries_count_against_x_max_length_and_are_purged() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server, max_length=1)
     client.reject(1, requeue=True)
@@ -515,13 +523,13 @@ def test_retries_are_purged_and_count_for_limits() -> None:
     assert client.empty("q") == [b"3"]
 
 
-def test_there_are_no_retries_before_4_3() -> None:
+def test_delayed_retry_has_no_effect_before_4_3() -> None:
     client = delayed(Server("rabbitmq-4.2"))
     client.reject(1, requeue=True)
     assert client.count("q") == 1
 
 
-def test_a_deleted_queue_retries_nothing() -> None:
+def test_delayed_retry_is_cancelled_when_queue_is_deleted() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server)
     client.reject(1, requeue=True)

@@ -48,7 +48,7 @@ def rests(client: Client) -> None:
     client.expect_nothing()
 
 
-def test_what_was_held_for_half_an_hour_goes_back(server: Server) -> None:
+def test_message_unacknowledged_for_half_an_hour_is_requeued(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1")
     server.advance(HALF_AN_HOUR - 1)
@@ -60,7 +60,7 @@ def test_what_was_held_for_half_an_hour_goes_back(server: Server) -> None:
     assert (got.body, counts(got)) == (b"1", (True, None, 1))
 
 
-def test_what_is_settled_in_time_stays_settled(server: Server) -> None:
+def test_message_settled_in_time_is_not_requeued(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1", b"2")
     client.ack(1)
@@ -69,7 +69,7 @@ def test_what_is_settled_in_time_stays_settled(server: Server) -> None:
     client.expect_nothing()
 
 
-def test_only_what_is_due_goes_back(server: Server) -> None:
+def test_only_the_delivery_that_timed_out_is_requeued(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1")
     server.advance(1000)
@@ -82,7 +82,7 @@ def test_only_what_is_due_goes_back(server: Server) -> None:
     assert client.count("q") == 1
 
 
-def test_the_others_are_due_later(server: Server) -> None:
+def test_later_delivery_times_out_later(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1")
     server.advance(1000)
@@ -94,7 +94,7 @@ def test_the_others_are_due_later(server: Server) -> None:
     assert client.empty("q") == [b"1", b"2"]
 
 
-def test_it_gets_nothing_until_all_is_settled(server: Server) -> None:
+def test_timed_out_consumer_gets_no_delivery_until_all_its_messages_are_settled(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1", b"2")
     server.advance(HALF_AN_HOUR)
@@ -106,7 +106,7 @@ def test_it_gets_nothing_until_all_is_settled(server: Server) -> None:
     assert client.bodies() == [b"1", b"2", b"3"]
 
 
-def test_settling_late_has_no_other_effect(server: Server) -> None:
+def test_late_settlement_after_timeout_does_not_remove_messages(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1", b"2", b"3")
     server.advance(HALF_AN_HOUR)
@@ -117,7 +117,7 @@ def test_settling_late_has_no_other_effect(server: Server) -> None:
     assert client.bodies() == [b"1", b"2", b"3"]
 
 
-def test_another_consumer_takes_over(server: Server) -> None:
+def test_message_that_timed_out_is_delivered_to_another_consumer(server: Server) -> None:
     client, other = consumer(server), server.client()
     hold(client, b"1")
     other.consume("q")
@@ -126,7 +126,7 @@ def test_another_consumer_takes_over(server: Server) -> None:
     assert counts(other.delivery()) == (True, None, 1)
 
 
-def test_a_client_that_does_not_understand_loses_its_channel(server: Server) -> None:
+def test_channel_without_consumer_cancel_notify_is_closed_with_406_at_timeout(server: Server) -> None:
     client = server.client()
     declare(client)
     client.consume("q", "c")
@@ -140,7 +140,7 @@ def test_a_client_that_does_not_understand_loses_its_channel(server: Server) -> 
     assert counts(got) == (True, None, 1)
 
 
-def test_a_get_costs_the_channel(server: Server) -> None:
+def test_timeout_of_message_got_by_get_closes_channel_with_406(server: Server) -> None:
     client = server.client(**UNDERSTANDS)
     declare(client)
     client.fill("q", b"1")
@@ -150,7 +150,7 @@ def test_a_get_costs_the_channel(server: Server) -> None:
     assert server.client().count("q") == 1
 
 
-def test_a_cancelled_consumer_costs_the_channel(server: Server) -> None:
+def test_timeout_of_cancelled_consumer_closes_channel_with_406(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1")
     client.call(m.BasicCancel(consumer_tag="c"), m.BasicCancelOk)
@@ -158,7 +158,7 @@ def test_a_cancelled_consumer_costs_the_channel(server: Server) -> None:
     client.expect_channel_close(406)
 
 
-def test_a_cancelled_consumer_gets_nothing_more_once_it_held_too_long(server: Server) -> None:
+def test_cancelled_consumer_gets_no_delivery_after_its_timeout(server: Server) -> None:
     client = consumer(server)
     hold(client, b"a")
     client.call(m.BasicCancel(consumer_tag="c"), m.BasicCancelOk)
@@ -168,7 +168,7 @@ def test_a_cancelled_consumer_gets_nothing_more_once_it_held_too_long(server: Se
     assert len(server.vhost.queues["q"].ready) == 1
 
 
-def test_what_else_the_channel_held_has_failed(server: Server) -> None:
+def test_other_messages_of_channel_closed_by_timeout_count_as_failed(server: Server) -> None:
     client = server.client()
     declare(client)
     client.consume("q", "c")
@@ -185,7 +185,7 @@ def test_what_else_the_channel_held_has_failed(server: Server) -> None:
     ]
 
 
-def test_a_cancel_ok_ends_the_consumer(server: Server) -> None:
+def test_cancel_ok_of_client_ends_the_timed_out_consumer(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1")
     server.advance(HALF_AN_HOUR)
@@ -206,7 +206,7 @@ def test_a_cancel_ok_ends_the_consumer(server: Server) -> None:
         ({}, None, HALF_AN_HOUR),
     ],
 )
-def test_the_consumer_knows_best_and_then_the_queue(
+def test_consumer_timeout_of_consumer_takes_precedence_over_that_of_queue(
     server: Server, queue: dict[str, int], argument: int | None, seconds: int
 ) -> None:
     client = consumer(
@@ -219,7 +219,7 @@ def test_the_consumer_knows_best_and_then_the_queue(
     rests(client)
 
 
-def test_a_timeout_that_is_set_later_holds_for_those_who_come_later(server: Server) -> None:
+def test_changed_consumer_timeout_applies_only_to_later_consumers(server: Server) -> None:
     client = consumer(server, window=1)
     server.vhost.queues["q"].apply(QueueOptions(consumer_timeout=5.0))
     client.consume("q", "later")
@@ -231,7 +231,7 @@ def test_a_timeout_that_is_set_later_holds_for_those_who_come_later(server: Serv
     assert client.expect(m.BasicCancel).consumer_tag == "c"
 
 
-def test_consumers_with_different_timeouts(server: Server) -> None:
+def test_each_consumer_has_its_own_timeout(server: Server) -> None:
     client = server.client(**UNDERSTANDS)
     declare(client)
     client.qos(1)
@@ -245,7 +245,7 @@ def test_consumers_with_different_timeouts(server: Server) -> None:
     assert client.expect(m.BasicCancel).consumer_tag == "slow"
 
 
-def test_a_delayed_retry_is_one_of_what_is_returned(server: Server) -> None:
+def test_message_that_timed_out_is_delayed_with_delayed_retry_type_returned(server: Server) -> None:
     client = consumer(server, delayed_retry_type="returned", delayed_retry_min=1000)
     hold(client, b"1")
     server.advance(HALF_AN_HOUR)
@@ -255,7 +255,7 @@ def test_a_delayed_retry_is_one_of_what_is_returned(server: Server) -> None:
     assert client.count("q") == 1
 
 
-def test_no_delivery_limit_is_reached(server: Server) -> None:
+def test_timeout_does_not_count_against_delivery_limit(server: Server) -> None:
     client = consumer(server, delivery_limit=0)
     hold(client, b"1")
     server.advance(HALF_AN_HOUR)
@@ -263,7 +263,7 @@ def test_no_delivery_limit_is_reached(server: Server) -> None:
     assert client.count("q") == 1
 
 
-def test_without_a_limit_it_is_in_front_all_the_same(server: Server) -> None:
+def test_message_that_timed_out_is_requeued_first_without_delivery_limit(server: Server) -> None:
     client = consumer(server, window=1, delivery_limit=-1)
     hold(client, b"1")
     client.fill("q", b"2")
@@ -272,7 +272,7 @@ def test_without_a_limit_it_is_in_front_all_the_same(server: Server) -> None:
     assert client.empty("q") == [b"1", b"2"]
 
 
-def test_the_single_active_consumer_is_followed_by_another(server: Server) -> None:
+def test_next_consumer_becomes_active_when_single_active_consumer_times_out(server: Server) -> None:
     client = consumer(server, single_active_consumer=True)
     client.consume("q", "next")
     hold(client, b"1")
@@ -285,7 +285,7 @@ def test_the_single_active_consumer_is_followed_by_another(server: Server) -> No
     assert client.delivery().method.consumer_tag == "next"
 
 
-def test_a_single_active_consumer_without_a_follower_goes_on_once_it_has_settled(server: Server) -> None:
+def test_only_single_active_consumer_gets_deliveries_again_after_late_ack(server: Server) -> None:
     client = consumer(server, single_active_consumer=True)
     hold(client, b"1")
     server.advance(HALF_AN_HOUR)
@@ -295,7 +295,7 @@ def test_a_single_active_consumer_without_a_follower_goes_on_once_it_has_settled
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.2"])
-def test_up_to_4_2_every_client_loses_its_channel(name: str) -> None:
+def test_timeout_closes_channel_of_every_client_up_to_4_2(name: str) -> None:
     server = Server(name)
     client = consumer(server)
     hold(client, b"1")
@@ -306,7 +306,7 @@ def test_up_to_4_2_every_client_loses_its_channel(name: str) -> None:
     assert counts(got) == (True, 1, None)
 
 
-def test_nothing_is_watched_once_the_queue_has_gone(server: Server) -> None:
+def test_deleted_queue_has_no_consumer_timeout(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1")
     client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
@@ -315,7 +315,7 @@ def test_nothing_is_watched_once_the_queue_has_gone(server: Server) -> None:
     client.expect_nothing()
 
 
-def test_classic_queues_wait_for_ever(server: Server) -> None:
+def test_classic_queue_of_4_3_has_no_consumer_timeout(server: Server) -> None:
     client = server.client()
     client.declare("q", durable=True)
     client.fill("q", b"1")

@@ -108,7 +108,7 @@ def test_confirms_of_one_queue_keep_their_order(racing: Racing) -> None:
     assert acks(client) == [(1, False), (2, False)]
 
 
-def test_confirms_of_other_queues_overtake_a_late_one_and_are_not_multiple(racing: Racing) -> None:
+def test_confirms_of_other_queues_are_sent_before_late_confirm_and_without_multiple(racing: Racing) -> None:
     server = racing({confirm(1): 0.01})
     client = confirming(server.client())
     declare(client, "q")
@@ -302,7 +302,7 @@ def test_late_message_of_a_deleted_queue_is_dropped_and_confirmed(racing: Racing
     assert (dropped.queue, dropped.reason) == ("q", "deleted")
 
 
-def test_transaction_is_not_late_and_follows_what_was_published_before(racing: Racing) -> None:
+def test_transaction_is_not_late_and_arrives_after_earlier_publishes(racing: Racing) -> None:
     server = racing({enqueue(nth): 0.01 for nth in (1, 2)})
     client = server.client()
     declare(client)
@@ -588,7 +588,7 @@ def test_text_of_a_late_outcome_names_kind_channel_and_delay(racing: Racing) -> 
     ]
 
 
-def test_a_connection_is_named_as_its_client_says(racing: Racing) -> None:
+def test_draw_names_connection_by_connection_name_of_client(racing: Racing) -> None:
     server = racing({})
     client = server.client(client_properties={"connection_name": "billing"})
     declare(client)
@@ -600,7 +600,7 @@ def test_a_connection_is_named_as_its_client_says(racing: Racing) -> None:
     assert drawn == ["channel 1 of c1 (billing) to queue q"]
 
 
-def test_a_seed_draws_the_same_whatever_was_drawn_before() -> None:
+def test_draws_of_a_seed_do_not_depend_on_earlier_draws() -> None:
     first, second = seeded(7), seeded(7)
     drawn = [first("confirm", "channel 1 of c1", nth) for nth in range(1, 50)]
     for nth in range(20):
@@ -612,7 +612,7 @@ def test_a_seed_draws_the_same_whatever_was_drawn_before() -> None:
 
 
 @pytest.mark.parametrize("protocol", [each for each in ("0-9-1", "0-9") if each in protocol_names()])
-def test_races_of_any_seed_lose_no_message_confirm_none_twice_and_keep_the_order_of_paths(
+def test_races_of_40_seeds_lose_no_message_confirm_each_once_and_keep_order_per_channel(
     protocol: str,
 ) -> None:
     for seed in range(40):

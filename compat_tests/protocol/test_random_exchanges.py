@@ -38,14 +38,14 @@ def chosen(client: Client, count: int, queues: int) -> list[str]:
     return found
 
 
-def test_each_message_goes_to_one_queue_and_all_queues_have_their_turn(rabbitmq: Server, kind: str) -> None:
+def test_each_message_is_routed_to_one_queue_and_all_queues_get_a_share(rabbitmq: Server, kind: str) -> None:
     client = bench(rabbitmq, kind, 3)
     counts = Counter(chosen(client, 300, 3))
     assert set(counts) == {"q0", "q1", "q2"}
     assert min(counts.values()) > 60
 
 
-def test_the_same_seed_chooses_the_same(kind: str) -> None:
+def test_same_seed_routes_messages_to_same_queues(kind: str) -> None:
     def seeded(seed: int) -> list[str]:
         server = Server("rabbitmq-4.2")
         server.state = BrokerState(server.clock, personality=server.state.personality, seed=seed)
@@ -55,32 +55,32 @@ def test_the_same_seed_chooses_the_same(kind: str) -> None:
     assert seeded(7) != seeded(8)
 
 
-def test_names_of_the_brokers_making_do_not_depend_on_chance(rabbitmq: Server, kind: str) -> None:
+def test_generated_queue_names_do_not_depend_on_random_routing(rabbitmq: Server, kind: str) -> None:
     chosen(bench(rabbitmq, kind, 3), 10, 3)
     assert rabbitmq.client().declare().queue == Server("rabbitmq-4.2").client().declare().queue
 
 
-def test_a_broker_that_is_cleared_begins_again(rabbitmq: Server, kind: str) -> None:
+def test_cleared_broker_routes_messages_to_same_queues_again(rabbitmq: Server, kind: str) -> None:
     before = chosen(bench(rabbitmq, kind, 4), 20, 4)
     rabbitmq.state.clear()
     rabbitmq.state.populate()
     assert chosen(bench(rabbitmq, kind, 4), 20, 4) == before
 
 
-def test_one_queue_gets_everything(rabbitmq: Server, kind: str) -> None:
+def test_only_bound_queue_gets_all_messages(rabbitmq: Server, kind: str) -> None:
     client = bench(rabbitmq, kind, 1)
     for _ in range(5):
         client.publish(exchange="x", routing_key="k")
     assert client.count("q0") == 5
 
 
-def test_without_queues_nothing_is_routed(rabbitmq: Server, kind: str) -> None:
+def test_mandatory_message_to_random_exchange_without_queues_is_returned(rabbitmq: Server, kind: str) -> None:
     client = bench(rabbitmq, kind, 0)
     client.publish(exchange="x", mandatory=True)
     assert client.expect_content(m.BasicReturn).method.reply_code == 312
 
 
-def test_a_queue_that_was_unbound_or_deleted_gets_nothing(rabbitmq: Server, kind: str) -> None:
+def test_unbound_or_deleted_queue_gets_no_message_of_random_exchange(rabbitmq: Server, kind: str) -> None:
     client = bench(rabbitmq, kind, 3)
     client.call(m.QueueUnbind(queue="q0", exchange="x"), m.QueueUnbindOk)
     client.call(m.QueueDelete(queue="q1"), m.QueueDeleteOk)
@@ -89,14 +89,14 @@ def test_a_queue_that_was_unbound_or_deleted_gets_nothing(rabbitmq: Server, kind
     assert [client.count("q0"), client.count("q2")] == [0, 30]
 
 
-def test_a_message_with_copies_goes_to_one_queue(rabbitmq: Server, kind: str) -> None:
+def test_message_with_cc_header_is_routed_to_one_queue(rabbitmq: Server, kind: str) -> None:
     client = bench(rabbitmq, kind, 3)
     for _ in range(10):
         client.publish(exchange="x", headers={"CC": ["a", "b"]})
     assert sum(client.count(f"q{number}") for number in range(3)) == 10
 
 
-def test_binding_keys_select_nothing_and_bindings_count_each(rabbitmq: Server) -> None:
+def test_binding_keys_do_not_select_and_each_binding_raises_the_share_of_its_queue(rabbitmq: Server) -> None:
     client = bench(rabbitmq, "x-random", 0)
     for queue, keys in (("q0", "a"), ("q1", "bcd"), ("q2", "e")):
         client.declare(queue)
@@ -110,7 +110,7 @@ def test_binding_keys_select_nothing_and_bindings_count_each(rabbitmq: Server) -
     assert 60 < counts[0] < 140
 
 
-def test_random_passes_to_exchanges(rabbitmq: Server) -> None:
+def test_x_random_exchange_routes_to_bound_exchange(rabbitmq: Server) -> None:
     client = bench(rabbitmq, "x-random", 0)
     client.declare("q")
     client.bind("q", "amq.fanout")
@@ -122,7 +122,7 @@ def test_random_passes_to_exchanges(rabbitmq: Server) -> None:
 # --- local random ----------------------------------------------------------------------------------
 
 
-def test_local_random_takes_no_key(rabbitmq: Server) -> None:
+def test_x_local_random_exchange_refuses_binding_with_key(rabbitmq: Server) -> None:
     client = bench(rabbitmq, "x-local-random", 1)
     text = "PRECONDITION_FAILED - Non empty binding 'k' key not permitted"
     refused(client, m.QueueBind(queue="q0", exchange="x", routing_key="k"), 406, text)
@@ -130,20 +130,22 @@ def test_local_random_takes_no_key(rabbitmq: Server) -> None:
     assert len(rabbitmq.vhost.exchanges["x"].bindings) == 1
 
 
-def test_local_random_takes_no_exchange(rabbitmq: Server) -> None:
+def test_x_local_random_exchange_refuses_binding_of_exchange(rabbitmq: Server) -> None:
     client = bench(rabbitmq, "x-local-random", 0)
     text = "PRECONDITION_FAILED - Destination not found"
     refused(client, m.ExchangeBind(source="x", destination="amq.fanout"), 406, text)
 
 
-def test_a_queue_that_is_not_there_is_missed_first(rabbitmq: Server) -> None:
+def test_missing_queue_is_reported_before_invalid_key_of_x_local_random(rabbitmq: Server) -> None:
     client = bench(rabbitmq, "x-local-random", 0)
     client.send(m.QueueBind(queue="nowhere", exchange="x", routing_key="k"))
     client.expect_channel_close(404)
 
 
 @pytest.mark.parametrize("kind", ["quorum", "stream"])
-def test_local_random_takes_classic_queues_only(rabbitmq: Server, kind: str) -> None:
+def test_x_local_random_exchange_refuses_binding_of_quorum_queue_and_stream(
+    rabbitmq: Server, kind: str
+) -> None:
     client = bench(rabbitmq, "x-local-random", 0)
     client.declare("q", durable=True, arguments={"x-queue-type": kind})
     text = f"PRECONDITION_FAILED - Queue type rabbit_{kind}_queue not valid for this exchange type"

@@ -53,7 +53,7 @@ def check(why: str, tap: Connections, caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize("name", ["rabbitmq-4.3", "spec"])
 @pytest.mark.parametrize(("user", "password", "virtual_host", "why"), [*CASES, OF_0_9_1])
 @pytest.mark.parametrize("capable", [True, False])
-def test_the_log_and_the_trace_say_why(
+def test_log_and_trace_name_reason_of_refused_login(
     caplog: pytest.LogCaptureFixture,
     name: str,
     user: str,
@@ -83,7 +83,7 @@ def test_the_log_and_the_trace_say_why(
 
 
 @pytest.mark.parametrize(("user", "password", "virtual_host", "why"), CASES)
-def test_in_0_10_they_say_it_too(
+def test_log_and_trace_name_reason_of_refused_login_in_0_10(
     caplog: pytest.LogCaptureFixture, user: str, password: str, virtual_host: str, why: str
 ) -> None:
     server = Server010("rabbitmq-4.3")
@@ -101,7 +101,7 @@ def test_in_0_10_they_say_it_too(
     check(why, tap, caplog)
 
 
-def test_the_timeline_of_a_broker_shows_it() -> None:
+def test_timeline_of_broker_shows_reason_of_refused_login() -> None:
     with Broker() as broker, broker.connect() as client:
         client.sendall(b"AMQP\0\0\x09\1")
         client.recv(4096)

@@ -14,14 +14,14 @@ def is_spec(server: Server) -> bool:
 
 
 @rule("0-9-1/reply-code/reply-success")
-def test_200_is_an_orderly_close(client: Client) -> None:
+def test_close_with_200_is_answered_with_close_ok(client: Client) -> None:
     client.call(m.ChannelClose(reply_code=200, reply_text="Goodbye"), m.ChannelCloseOk)
     client.call(m.ConnectionClose(reply_code=200, reply_text="Goodbye"), m.ConnectionCloseOk, 0)
     client.expect_end_after_close()
 
 
 @rule("0-9-1/reply-code/content-too-large")
-def test_311_is_a_message_larger_than_the_server_takes_by_the_letter(spec: Server) -> None:
+def test_spec_personality_closes_channel_with_311_at_too_large_message(spec: Server) -> None:
     client = spec.varied(largest_message=1000).client()
     client.declare("q")
     client.publish(bytes(1000), routing_key="q")
@@ -33,7 +33,7 @@ def test_311_is_a_message_larger_than_the_server_takes_by_the_letter(spec: Serve
 
 
 @pytest.mark.deviates("0-9-1/reply-code/content-too-large")
-def test_406_is_a_message_larger_than_rabbitmq_takes(rabbitmq: Server) -> None:
+def test_rabbitmq_closes_channel_with_406_at_message_larger_than_16_mib(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.publish(bytes(16 * 1024 * 1024), routing_key="q", frame_size=131064)
     client.expect_nothing()
@@ -46,7 +46,7 @@ def test_406_is_a_message_larger_than_rabbitmq_takes(rabbitmq: Server) -> None:
 
 
 @rule("0-9-1/reply-code/no-consumers")
-def test_313_is_an_immediate_message_without_a_consumer(spec: Server) -> None:
+def test_immediate_message_without_consumer_is_returned_with_313(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.publish(b"now", routing_key="q", immediate=True)
@@ -56,7 +56,7 @@ def test_313_is_an_immediate_message_without_a_consumer(spec: Server) -> None:
 
 
 @rule("0-9-1/reply-code/no-route")
-def test_312_is_a_mandatory_message_without_a_queue(client: Client) -> None:
+def test_mandatory_message_without_route_is_returned_with_312(client: Client) -> None:
     client.publish(b"lost", exchange="amq.direct", routing_key="nowhere", mandatory=True)
     returned = client.expect_content(m.BasicReturn)
     assert (returned.method.reply_code, returned.method.reply_text) == (312, "NO_ROUTE")
@@ -65,7 +65,7 @@ def test_312_is_a_mandatory_message_without_a_queue(client: Client) -> None:
 
 
 @rule("0-9-1/reply-code/connection-forced")
-def test_320_is_a_connection_closed_by_an_operator(server: Server) -> None:
+def test_connection_closed_by_operator_gets_320(server: Server) -> None:
     client = server.client()
     [connection] = server.state.connections
     connection.close_by_operator(320, "CONNECTION_FORCED - broker forced connection closure")
@@ -76,7 +76,7 @@ def test_320_is_a_connection_closed_by_an_operator(server: Server) -> None:
 
 @pytest.mark.deviates("0-9-1/reply-code/invalid-path")
 @rule("0-9-1/reply-code/invalid-path")
-def test_402_is_an_unknown_virtual_host_by_the_letter_and_530_by_rabbitmq(server: Server) -> None:
+def test_unknown_virtual_host_closes_connection_with_402_by_spec_and_530_by_rabbitmq(server: Server) -> None:
     client = server.connect()
     client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
@@ -89,7 +89,7 @@ def test_402_is_an_unknown_virtual_host_by_the_letter_and_530_by_rabbitmq(server
 
 @rule("0-9-1/reply-code/access-refused")
 @pytest.mark.protocols("0-9-1")
-def test_403_is_a_reserved_name(client: Client) -> None:
+def test_exchange_with_reserved_name_closes_channel_with_403(client: Client) -> None:
     client.send(m.ExchangeDeclare(exchange="amq.x", type="direct"))
     close = client.expect_channel_close(403)
     assert close.reply_text == "ACCESS_REFUSED - exchange name 'amq.x' contains reserved prefix 'amq.*'"
@@ -97,7 +97,7 @@ def test_403_is_a_reserved_name(client: Client) -> None:
 
 
 @rule("0-9-1/reply-code/not-found")
-def test_404_is_a_missing_entity(client: Client) -> None:
+def test_consume_from_missing_queue_closes_channel_with_404(client: Client) -> None:
     client.send(m.BasicConsume(queue="missing"))
     close = client.expect_channel_close(404)
     assert close.reply_text == "NOT_FOUND - no queue 'missing' in vhost '/'"
@@ -105,7 +105,7 @@ def test_404_is_a_missing_entity(client: Client) -> None:
 
 
 @rule("0-9-1/reply-code/resource-locked")
-def test_405_is_an_entity_of_another_connection(server: Server) -> None:
+def test_consume_from_exclusive_queue_of_other_connection_closes_channel_with_405(server: Server) -> None:
     server.client().declare("mine", exclusive=True)
     client = server.client()
     client.send(m.BasicConsume(queue="mine"))
@@ -117,7 +117,7 @@ def test_405_is_an_entity_of_another_connection(server: Server) -> None:
 
 
 @rule("0-9-1/reply-code/precondition-failed")
-def test_406_is_an_unknown_delivery_tag(client: Client) -> None:
+def test_ack_of_unknown_delivery_tag_closes_channel_with_406(client: Client) -> None:
     client.send(m.BasicAck(delivery_tag=9))
     close = client.expect_channel_close(406)
     assert close.reply_text == "PRECONDITION_FAILED - unknown delivery tag 9"
@@ -125,14 +125,14 @@ def test_406_is_an_unknown_delivery_tag(client: Client) -> None:
 
 
 @rule("0-9-1/reply-code/frame-error")
-def test_501_is_a_malformed_frame(client: Client) -> None:
+def test_frame_larger_than_frame_max_closes_connection_with_501(client: Client) -> None:
     client.send_frame(3, 1, bytes(131072 + 1))
     client.expect_end_of_frames()
 
 
 @pytest.mark.deviates("0-9-1/reply-code/syntax-error")
 @rule("0-9-1/reply-code/syntax-error")
-def test_502_is_an_illegal_field_value(client: Client) -> None:
+def test_unknown_field_type_closes_connection_with_502_or_without_explanation(client: Client) -> None:
     client.send_frame(1, 1, queue_declare("q", fields=table(field("a", b"z\0"))))
     if client.explained_to:
         client.expect_connection_close(502)
@@ -142,7 +142,9 @@ def test_502_is_an_illegal_field_value(client: Client) -> None:
 
 @pytest.mark.deviates("0-9-1/reply-code/command-invalid")
 @rule("0-9-1/reply-code/command-invalid")
-def test_503_is_a_second_open_by_the_letter_and_504_by_rabbitmq(server: Server) -> None:
+def test_second_connection_open_closes_connection_with_503_by_spec_and_504_by_rabbitmq(
+    server: Server,
+) -> None:
     client = server.client()
     client.send(m.ConnectionOpen(virtual_host="/"), 0)
     close = client.expect_connection_close(503 if is_spec(server) else 504)
@@ -152,7 +154,9 @@ def test_503_is_a_second_open_by_the_letter_and_504_by_rabbitmq(server: Server) 
 
 @rule("0-9-1/reply-code/command-invalid")
 @pytest.mark.parametrize("method", [m.ConnectionClose(), m.ConnectionTuneOk(), m.BasicDeliver()])
-def test_503_is_a_method_that_does_not_belong_on_a_channel(client: Client, method: m.Method) -> None:
+def test_method_of_connection_or_server_on_channel_closes_connection_with_503(
+    client: Client, method: m.Method
+) -> None:
     client.send(method)
     if method.HAS_CONTENT and not client.explained_to:
         client.expect_nothing()  # RabbitMQ waits for the content (measured).
@@ -162,7 +166,7 @@ def test_503_is_a_method_that_does_not_belong_on_a_channel(client: Client, metho
 
 
 @rule("0-9-1/reply-code/channel-error")
-def test_504_is_the_use_of_a_channel_that_is_not_open(client: Client) -> None:
+def test_method_on_unopened_channel_closes_connection_with_504(client: Client) -> None:
     client.send(m.QueueDeclare(queue="q"), 5)
     close = client.expect_connection_close(504)
     assert close.reply_text == "CHANNEL_ERROR - expected 'channel.open'"
@@ -170,14 +174,14 @@ def test_504_is_the_use_of_a_channel_that_is_not_open(client: Client) -> None:
 
 
 @rule("0-9-1/reply-code/unexpected-frame")
-def test_505_is_a_body_without_a_header(client: Client) -> None:
+def test_body_frame_without_method_closes_connection_with_505(client: Client) -> None:
     client.send_frame(3, 1, b"body")
     close = client.expect_connection_close(505)
     assert close.reply_text == ("UNEXPECTED_FRAME - expected method frame, got non method frame instead")
 
 
 @rule("0-9-1/reply-code/not-allowed")
-def test_530_is_a_consumer_tag_used_twice(client: Client) -> None:
+def test_consumer_tag_used_twice_closes_connection_with_530(client: Client) -> None:
     client.declare("q")
     client.consume("q", "tag")
     client.send(m.BasicConsume(queue="q", consumer_tag="tag"))
@@ -188,7 +192,7 @@ def test_530_is_a_consumer_tag_used_twice(client: Client) -> None:
 
 @pytest.mark.deviates("0-9-1/reply-code/not-implemented")
 @rule("0-9-1/reply-code/not-implemented")
-def test_540_is_a_method_the_server_does_not_know(client: Client) -> None:
+def test_unknown_method_closes_connection_with_540_or_without_explanation(client: Client) -> None:
     client.send_frame(1, 1, arguments(130, 10))
     if not client.explained_to:
         client.expect_silent_end()

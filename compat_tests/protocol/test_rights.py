@@ -2,7 +2,8 @@
 
 The tables below are the matrix. A user who has exactly the rights of a row may do it. One who lacks one of
 them, and has all others on all names, is refused with 403, and nothing has changed. A method in no table
-fails `test_every_method_has_its_rights`. RabbitMQ's part is measured by the differential cases `acl/*`.
+fails `test_every_method_has_a_row_or_needs_no_right`. RabbitMQ's part is measured by the differential
+cases `acl/*`.
 """
 
 from __future__ import annotations
@@ -643,7 +644,9 @@ def refused(trial: Trial, row: Row, missing: Need) -> None:
 
 @pytest.mark.parametrize(("protocol", "personality"), ROWS, ids=[" ".join(each) for each in ROWS])
 class TestRights:
-    def test_these_rights_are_enough(self, protocol: str, personality: str) -> None:
+    def test_methods_succeed_with_exactly_the_rights_of_their_row(
+        self, protocol: str, personality: str
+    ) -> None:
         with cases() as case:
             for row, needed in tried(protocol, personality):
                 with case(row.method, row.way):
@@ -651,14 +654,16 @@ class TestRights:
                     trial.take(row)
                     assert trial.problems == []
 
-    def test_each_right_is_needed(self, protocol: str, personality: str) -> None:
+    def test_method_lacking_one_of_its_rights_is_refused_with_403(
+        self, protocol: str, personality: str
+    ) -> None:
         with cases() as case:
             for row, needed in tried(protocol, personality):
                 for missing in needed:
                     with case(row.method, row.way, *missing):
                         refused(Trial(protocol, personality, ALL), row, missing)
 
-    def test_methods_without_a_right_do_nothing_for_a_user_without_any(
+    def test_methods_that_need_no_right_change_no_queue_or_exchange_for_user_without_rights(
         self, protocol: str, personality: str
     ) -> None:
         with cases() as case:
@@ -672,7 +677,7 @@ class TestRights:
 
 
 @pytest.mark.parametrize("protocol", METHODS)
-def test_every_method_has_its_rights(protocol: str) -> None:
+def test_every_method_has_a_row_or_needs_no_right(protocol: str) -> None:
     received = {name for name, each in METHODS[protocol].items() if "server" in each.RECEIVED_BY}
     rows = {row.method for (each, _), rows in ROWS.items() if each == protocol for row in rows}
     needing = {

@@ -11,7 +11,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.rule("0-9-1/server-model/visibility")
-def test_what_one_client_was_told_others_see(server: Server) -> None:
+def test_declared_and_deleted_queue_is_visible_to_other_client_after_the_reply(server: Server) -> None:
     first, second = server.client(), server.client()
     first.declare("q")
     assert second.declare("q", passive=True).message_count == 0
@@ -49,7 +49,7 @@ def _held_messages_return(server: Server, end: Callable[[Client], None]) -> None
 @pytest.mark.rule(
     "0-9-1/server-model/closure-requeues#available", "0-9-1/server-model/closure-requeues#redelivered"
 )
-def test_a_closed_channel_gives_back_what_was_not_acknowledged(server: Server) -> None:
+def test_unacknowledged_messages_of_closed_channel_are_redelivered_in_order(server: Server) -> None:
     _held_messages_return(server, Client.close_channel)
 
 
@@ -87,7 +87,9 @@ def _connection_close(client: Client) -> None:
     ],
     ids=["channel.close", "channel exception", "connection exception", "connection.close", "lost socket"],
 )
-def test_a_channel_closes_in_five_ways(server: Server, end: Callable[[Client], None]) -> None:
+def test_unacknowledged_messages_return_in_each_of_five_ways_to_end_a_channel(
+    server: Server, end: Callable[[Client], None]
+) -> None:
     _held_messages_return(server, end)
 
 
@@ -95,7 +97,7 @@ def test_a_channel_closes_in_five_ways(server: Server, end: Callable[[Client], N
 
 
 @pytest.mark.rule("0-9-1/server-model/sync-effects-not-early")
-def test_no_content_goes_before_the_reply_that_starts_it(client: Client) -> None:
+def test_first_delivery_follows_consume_ok(client: Client) -> None:
     client.declare("q")
     client.publish(routing_key="q")
     client.send(m.BasicConsume(queue="q"))
@@ -115,7 +117,7 @@ def test_a_message_routed_by_a_new_binding_follows_bind_ok(client: Client) -> No
 
 
 @pytest.mark.rule("0-9-1/server-model/sync-effects-after-reply")
-def test_after_the_reply_the_effect_is_there(server: Server) -> None:
+def test_consume_cancel_and_purge_have_taken_effect_when_they_are_answered(server: Server) -> None:
     client, other = server.client(), server.client()
     client.declare("q")
     tag = client.consume("q", no_ack=True)
@@ -158,7 +160,7 @@ def test_pipelined_methods_are_answered_in_order(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/server-model/one-client-per-message")
-def test_a_message_goes_to_one_consumer(server: Server) -> None:
+def test_each_message_is_delivered_to_only_one_of_two_consumers(server: Server) -> None:
     first, second = server.client(), server.client()
     first.declare("q")
     first.consume("q")
@@ -173,7 +175,7 @@ def test_a_message_goes_to_one_consumer(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/server-model/round-robin")
-def test_consumers_take_turns(server: Server) -> None:
+def test_three_consumers_of_queue_take_turns(server: Server) -> None:
     client = server.client(channels=3)
     client.declare("q")
     for channel in (1, 2, 3):
@@ -203,7 +205,7 @@ def test_copies_in_several_queues_are_equal_and_independent(client: Client) -> N
 
 
 @pytest.mark.rule("0-9-1/server-model/weak-fifo")
-def test_order_is_strict_with_one_reader_and_no_more(server: Server) -> None:
+def test_second_reader_gets_requeued_message_out_of_order(server: Server) -> None:
     client, other = server.client(), server.client()
     client.declare("q")
     for body in (b"1", b"2", b"3"):
@@ -220,7 +222,7 @@ def test_order_is_strict_with_one_reader_and_no_more(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/server-model/bindings-die-with-queue")
-def test_a_queue_takes_its_bindings_with_it(client: Client) -> None:
+def test_bindings_are_deleted_with_their_queue(client: Client) -> None:
     client.declare("q")
     client.bind("q", "amq.direct", "k")
     client.bind("q", "amq.topic", "#")
@@ -234,7 +236,7 @@ def test_a_queue_takes_its_bindings_with_it(client: Client) -> None:
 @pytest.mark.rule(
     "0-9-1/server-model/immediate-handover#consumer", "0-9-1/server-model/immediate-handover#stored"
 )
-def test_a_waiting_consumer_gets_a_message_at_once(client: Client) -> None:
+def test_message_is_delivered_to_consumer_at_once_and_queued_without_consumer(client: Client) -> None:
     client.declare("q")
     tag = client.consume("q")
     client.publish(routing_key="q")
@@ -265,7 +267,7 @@ def test_persistent_messages_of_durable_queues_survive_a_restart(server: Server)
 
 @pytest.mark.rule("0-9-1/server-model/non-persistent-may-vanish")
 @pytest.mark.parametrize("mode", [1, None])
-def test_other_messages_are_lost_by_a_restart(server: Server, mode: int | None) -> None:
+def test_non_persistent_messages_are_lost_in_a_restart(server: Server, mode: int | None) -> None:
     client = server.client()
     client.declare("q", durable=True)
     client.publish(routing_key="q", delivery_mode=mode)
@@ -275,7 +277,7 @@ def test_other_messages_are_lost_by_a_restart(server: Server, mode: int | None) 
 
 
 @pytest.mark.rule("0-9-1/server-model/discard-low-priority-first")
-def test_a_full_queue_drops_its_least_urgent_message(spec: Server) -> None:
+def test_full_queue_of_spec_personality_drops_message_of_lowest_priority(spec: Server) -> None:
     client = spec.client()
     client.declare("q", arguments={"x-max-length": 3})
     for priority in (5, 9, 1, 1, 9, 0, 7):
@@ -285,7 +287,7 @@ def test_a_full_queue_drops_its_least_urgent_message(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/server-model/discard-low-priority-first")
-def test_a_full_queue_of_rabbitmq_drops_its_head(rabbitmq: Server) -> None:
+def test_full_queue_of_rabbitmq_drops_its_head_although_it_has_highest_priority(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q", arguments={"x-max-length": 3, "x-max-priority": 9})
     for priority in (5, 9, 1, 1):
@@ -295,7 +297,7 @@ def test_a_full_queue_of_rabbitmq_drops_its_head(rabbitmq: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/server-model/exchange-never-stores")
-def test_what_nobody_was_bound_for_never_comes(client: Client) -> None:
+def test_message_published_before_binding_is_never_delivered(client: Client) -> None:
     client.declare("q")
     client.publish(exchange="amq.fanout")
     client.bind("q", "amq.fanout")
@@ -313,7 +315,7 @@ def test_what_nobody_was_bound_for_never_comes(client: Client) -> None:
     [m.ExchangeDeclare(exchange="amq.Direct", passive=True), m.QueueDeclare(queue="Q", passive=True)],
     ids=["exchange", "queue"],
 )
-def test_names_have_case(client: Client, method: m.Method) -> None:
+def test_exchange_and_queue_names_are_case_sensitive(client: Client, method: m.Method) -> None:
     client.declare("q")
     client.send(method)
     client.expect_channel_close(404)
@@ -322,7 +324,7 @@ def test_names_have_case(client: Client, method: m.Method) -> None:
 @pytest.mark.rule(
     "0-9-1/server-model/names-conventions#server", "0-9-1/server-model/names-conventions#applications"
 )
-def test_what_the_server_declares_begins_with_amq(server: Server) -> None:
+def test_names_generated_by_server_begin_with_amq_and_clients_may_use_other_names(server: Server) -> None:
     client = server.client()
     assert all(name == "" or name.startswith("amq.") for name in server.vhost.exchanges)
     assert client.declare("").queue.startswith("amq.")
@@ -333,7 +335,9 @@ def test_what_the_server_declares_begins_with_amq(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/server-model/generous-limits")
-def test_four_times_the_stated_minima_fit(client: Client) -> None:
+def test_server_accepts_four_times_the_minimum_of_exchanges_queues_bindings_and_consumers(
+    client: Client,
+) -> None:
     for number in range(4 * 16):
         client.call(m.ExchangeDeclare(exchange=f"x{number}", type="fanout"), m.ExchangeDeclareOk)
     for number in range(4 * 256):
