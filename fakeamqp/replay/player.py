@@ -23,8 +23,7 @@ from fakeamqp.replay.target import (
     remote_broker,
 )
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, Trace
-from fakeamqp.trace.rendering import one_line
-from fakeamqp.trace.truncation import Truncated
+from fakeamqp.trace.truncation import Truncated, one_line
 
 if TYPE_CHECKING:
     import os

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from fakeamqp.dialects import default_protocol, dialect_named, protocol_header
-from fakeamqp.trace.rendering import one_line, short
-from fakeamqp.trace.truncation import full_size
+from fakeamqp.trace.truncation import full_size, one_line, short
 
 if TYPE_CHECKING:
     from fakeamqp.dialects import Dialect, Part
@@ -271,11 +270,6 @@ def _address(facts: Facts, _alias: str) -> str:
     return f"exchange={short(exchange)} routing_key={short(key)}"
 
 
-def _taker(facts: Facts, _alias: str) -> str:
-    consumer = facts["consumer"]
-    return "a get" if consumer is None else f"consumer {short(consumer)}"
-
-
 def _source(facts: Facts, _alias: str) -> str:
     queue = facts.get("queue")
     return "" if queue is None and facts.get("reason") is not None else f" from queue {short(queue)}"
@@ -303,12 +297,6 @@ def _on(facts: Facts, alias: str) -> str:
     return f" on {' '.join(words)}" if words else ""
 
 
-def _elsewhere(facts: Facts, _alias: str) -> str:
-    """The virtual host, unless it is "/"."""
-    name = facts.get("virtual_host", "/")
-    return "" if name == "/" else f" in virtual host {short(name)}"
-
-
 def _said(value: object) -> str:
     """Strings, numbers and collections as source code, any other value by its `str`."""
     return (
@@ -329,13 +317,17 @@ _PARTS: dict[str, Callable[[Facts, str], str]] = {
     "destination": lambda facts, _: (
         f"queue {short(facts['queue'])}" if "queue" in facts else f"exchange {short(facts['to'])}"
     ),
-    "elsewhere": _elsewhere,
+    "elsewhere": lambda facts, _: (
+        "" if facts.get("virtual_host", "/") == "/" else f" in virtual host {short(facts['virtual_host'])}"
+    ),
     "end": _end,
     "message": lambda facts, _: f"message {short(getattr(facts.get('message'), 'body', None))}",
     "on": _on,
     "outcome": lambda facts, _: str(facts["outcome"]),
     "source": _source,
-    "taker": _taker,
+    "taker": lambda facts, _: (
+        "a get" if facts["consumer"] is None else f"consumer {short(facts['consumer'])}"
+    ),
     "target": lambda facts, _: f" to exchange {short(facts['exchange'])}" if "exchange" in facts else "",
     "text": lambda facts, _: str(facts["text"]),
     "type": lambda facts, _: str(facts["type"]),

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.dialects import dialect_named
 from fakeamqp.trace.events import ConnectionEvent, FrameEvent
-from fakeamqp.trace.rendering import short
-from fakeamqp.trace.truncation import Truncated
+from fakeamqp.trace.truncation import Truncated, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -112,12 +111,9 @@ def _fields(event: FrameEvent) -> str:
 
 
 class FoldedLine:
-    """One line: an event, or several that belong together.
+    """One line: an event, or several that belong together, in order. The first has its place and its time.
 
-    Attributes:
-        events: in order, the first of which has the place and the time of the line.
-        numbers: of these events, their places in the trace.
-        content: the content of a method that has one, otherwise None.
+    `numbers` are the places of the events in the trace, `content` is that of a method that has one.
     """
 
     __slots__ = ("content", "events", "numbers")
@@ -129,13 +125,7 @@ class FoldedLine:
 
     @property
     def first(self) -> Event:
-        """The first event."""
         return self.events[0]
-
-    @property
-    def is_fault(self) -> bool:
-        """Whether the line is about a fault of the test."""
-        return is_fault(self.first)
 
     @property
     def text(self) -> str:
@@ -147,7 +137,6 @@ class FoldedLine:
         return text if count == 1 else f"{count} heartbeats until {self.events[-1].time:.3f}"
 
     def add(self, number: int, event: Event) -> None:
-        """Add an event."""
         self.events.append(event)
         self.numbers.append(number)
 
@@ -205,7 +194,7 @@ def latest(lines: list[FoldedLine], limit: int | None) -> Iterator[FoldedLine | 
         yield from lines
         return
     start = max(0, len(lines) - limit)
-    faults = [at for at in range(start) if lines[at].is_fault]
+    faults = [at for at in range(start) if is_fault(lines[at].first)]
     kept = set(faults[len(faults) - min(limit, len(faults)) :])
     left_out = 0
     for at, line in enumerate(lines):

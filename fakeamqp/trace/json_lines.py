@@ -55,15 +55,11 @@ def write(trace: Trace, path: str | os.PathLike[str], *, redact: bool) -> None:
     with open(path, "w", encoding="ascii", newline="\n") as file:
         file.write(json.dumps(header) + "\n")
         for number, event in enumerate(trace.events):
-            file.write(json.dumps(_line(number, event, redact), separators=(",", ":")) + "\n")
-
-
-def _line(number: int, event: Event, redact: bool) -> dict[str, Any]:
-    said = {"number": number, **event_to_json(event)}
-    if isinstance(event, FrameEvent):
-        octets = event.redacted.payload if redact else event.payload
-        said["octets"] = base64.b64encode(octets).decode()
-    return said
+            said = {"number": number, **event_to_json(event)}
+            if isinstance(event, FrameEvent):
+                octets = event.redacted.payload if redact else event.payload
+                said["octets"] = base64.b64encode(octets).decode()
+            file.write(json.dumps(said, separators=(",", ":")) + "\n")
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Event]]:
@@ -130,7 +126,7 @@ class _Kind(NamedTuple):
 _TEXT = _Kind("a string", lambda value: isinstance(value, str))
 _TEXT_OR_NULL = _Kind("a string or null", lambda value: value is None or isinstance(value, str))
 _COUNT = _Kind("a whole number, not negative", lambda value: type(value) is int and value >= 0)
-_INSTANT = _Kind("a number of seconds, at most 1e12", lambda value: _is_instant(value))
+_INSTANT = _Kind("a number of seconds, at most 1e12", _is_instant)
 _INSTANT_OR_NULL = _Kind(
     "a number of seconds, at most 1e12, or null", lambda value: value is None or _is_instant(value)
 )
@@ -202,27 +198,17 @@ def _event(said: Any) -> Event:
         if said["cut"]:
             _check(said, {"size": _SIZE})
             payload = Truncated.of(payload, said["size"])
-        return FrameEvent(
-            *where,
-            said["direction"],
-            said["type"],
-            said["channel"],
-            payload,
-            _protocol(said),
-            real_time=real_time,
-        )
+        # Earlier recordings have no protocol where it is 0-9-1.
+        protocol = said.get("protocol", default_protocol().name)
+        if protocol not in protocol_names():
+            names = ", ".join(protocol_names())
+            raise _WrongField(f"'protocol' must be one of {names}, got {protocol!r:.200}")
+        direction, frame_type, channel = said["direction"], said["type"], said["channel"]
+        return FrameEvent(*where, direction, frame_type, channel, payload, protocol, real_time=real_time)
     if kind == "connection":
         return ConnectionEvent(*where, said["event"], said["detail"], real_time=real_time)
     facts = {name: _fact(name, each) for name, each in said["facts"].items()}
     return ModelEvent(*where, said["event"], facts, real_time=real_time)
-
-
-def _protocol(said: dict[str, Any]) -> str:
-    """The protocol of a frame; earlier recordings have none where it is 0-9-1."""
-    name = said.get("protocol", default_protocol().name)
-    if name not in protocol_names():
-        raise _WrongField(f"'protocol' must be one of {', '.join(protocol_names())}, got {name!r:.200}")
-    return str(name)
 
 
 def _fact(name: str, said: Any) -> Any:
@@ -296,11 +282,7 @@ class LoadedObject:
 
 
 def value_from_json(said: Any) -> Any:
-    """The value that `value_to_json` wrote as `said`.
-
-    Raises:
-        KeyError, TypeError, ValueError: `value_to_json` does not write this.
-    """
+    """The value that `value_to_json` wrote as `said`, or KeyError, TypeError or ValueError."""
     if isinstance(said, list):
         return [value_from_json(item) for item in said]
     if not isinstance(said, dict):
@@ -310,11 +292,7 @@ def value_from_json(said: Any) -> Any:
         read = _READERS.get(mark)
         if read is not None:
             return read(value)
-    return {name: value_from_json(item) for name, item in said.items()}
-
-
-def _octets(said: Any) -> bytes:
-    return said.encode() if isinstance(said, str) else base64.b64decode(said["base64"])
+    return _table(said)
 
 
 def _table(said: Any) -> dict[str, Any]:
@@ -330,7 +308,8 @@ def _check_types(said: Any, **kinds: type) -> None:
 
 def _message(said: Any) -> LoadedMessage:
     _check_types(said, size=int)
-    body = _octets(said["body"])
+    body = said["body"]
+    body = body.encode() if isinstance(body, str) else base64.b64decode(body["base64"])
     size = said["size"]
     publisher = said["publisher"]
     return LoadedMessage(

@@ -39,8 +39,6 @@ _NO_HARDWARE = bytes(12)
 
 @dataclass(frozen=True)
 class _Address:
-    """One end of a connection."""
-
     ip: _IP
     port: int
 
@@ -57,10 +55,7 @@ class _End:
 class _Stream:
     """One TCP connection. Each method returns the packets to write, as Ethernet frames.
 
-    Args:
-        client: the address that connects.
-        server: the address that accepts, of the same family.
-        number: of the connection; it determines the first sequence numbers.
+    Both addresses are of one family. `number` determines the first sequence numbers.
     """
 
     def __init__(self, client: _Address, server: _Address, number: int) -> None:
@@ -69,7 +64,6 @@ class _Stream:
         self._identification = 0
 
     def open(self) -> Iterator[bytes]:
-        """The three packets of the handshake."""
         yield self._packet("received", _SYN)
         yield self._packet("sent", _SYN | _ACK)
         yield self._packet("received", _ACK)
@@ -85,10 +79,7 @@ class _Stream:
                 yield self._packet(_other(direction), _ACK)
 
     def close(self, direction: str) -> Iterator[bytes]:
-        """The packets of the close.
-
-        `direction` is "sent" if the server closes first, otherwise "received".
-        """
+        """The packets of the close. `direction` is "sent" if the server closes first."""
         yield self._packet(direction, _FIN | _ACK)
         yield self._packet(_other(direction), _FIN | _ACK)
         yield self._packet(direction, _ACK)
@@ -112,7 +103,8 @@ class _Stream:
         tcp = header + options + segment
         sender.sequence = (sender.sequence + len(segment) + bool(flags & (_SYN | _FIN))) % 2**32
         source, target = sender.address.ip, receiver.address.ip
-        sum_ = _checksum(_pseudo_header(source, target, len(tcp)) + tcp)
+        pseudo_header = source.packed + target.packed + struct.pack(">II", len(tcp), _TCP)
+        sum_ = _checksum(pseudo_header + tcp)
         tcp = tcp[:16] + sum_.to_bytes(2, "big") + tcp[18:]
         self._identification = (self._identification + 1) % 2**16
         return _internet(source, target, self._identification, tcp)
@@ -120,11 +112,6 @@ class _Stream:
 
 def _other(direction: str) -> str:
     return "sent" if direction == "received" else "received"
-
-
-def _pseudo_header(source: _IP, target: _IP, size: int) -> bytes:
-    """The bytes that the checksum of TCP covers in addition to the segment."""
-    return source.packed + target.packed + struct.pack(">II", size, _TCP)
 
 
 def _internet(source: _IP, target: _IP, identification: int, segment: bytes) -> bytes:
@@ -260,8 +247,6 @@ class _Packet:
 
 
 class _Capture:
-    """The packets of events."""
-
     def __init__(self, events: Iterable[Event], redact: bool) -> None:
         self.packets: list[_Packet] = []
         self.early: list[str] = []
@@ -287,10 +272,8 @@ class _Capture:
                 self._comment(
                     event.alias, "a heartbeat that was not sent; it helps Wireshark to detect the version"
                 )
-                self._write(
-                    event,
-                    self._streams[event.alias].data("sent", dialect_named(event.protocol).heartbeat),
-                )
+                heartbeat = dialect_named(event.protocol).heartbeat
+                self._write(event, self._streams[event.alias].data("sent", heartbeat))
             self._write(event, self._streams[event.alias].data(event.direction, octets))
             if comment:
                 self._comment(event.alias, comment)

@@ -62,13 +62,8 @@ class Recorder:
     A message passes the tap six times or more, so each method of the tap only stores a plain tuple; see
     `fakeamqp.trace.timeline`.
 
-    Args:
-        now: the broker's clock, in seconds.
-        capacity: the number of events to keep.
-        time: the wall time of the same clock, in seconds since 1970. Without it a trace has no wall time.
-        clock: the name of the clock's mode.
-        most_octets: bytes of entries and messages above which the oldest entries are dropped.
-        real_time: a clock in real seconds, if that of the broker is another one.
+    `now` is the broker's clock, `time` its wall time in seconds since 1970: without it a trace has none.
+    `clock` names the mode of that clock. `real_time` is a clock in real seconds, if that is another one.
     """
 
     confirms_singly = False
@@ -294,7 +289,6 @@ class Recorder:
             self._peers.close(peer)
 
     def _truncated(self, frame_type: int, payload: bytes) -> bytes:
-        """The part of a long payload that is kept."""
         if frame_type & _TYPE == _FRAME_BODY:
             return Truncated(payload, _LONG_BODY)
         # Its message keeps the properties, too. At times, see whether the entries take too much.
@@ -375,10 +369,7 @@ class Peers(dict[str, Peer]):
     def add(self, connection: str, detail: str = "") -> Peer:
         """Give a connection the next short name, also if an earlier connection had the same name.
 
-        Args:
-            connection: its name.
-            detail: of the event "connected", which tells the protocol. Without it the protocol of the
-                connection stays.
+        `detail` is that of the event "connected", which tells the protocol. Without it the protocol stays.
         """
         header = protocol_header(detail)
         if header:

@@ -288,8 +288,8 @@ def _lines(shown: list[FoldedLine | int], with_real: bool) -> Iterator[str]:
     width = max((len(line.first.alias) for line in shown if isinstance(line, FoldedLine)), default=0)
     for line in shown:
         if isinstance(line, FoldedLine):
-            real_time = line.first.real_time if _differs(line) else None
-            yield line_of(line.first, width, line.text, _bracketed(real_time) if with_real else "")
+            real_time = f" [real {line.first.real_time:8.3f}]" if _differs(line) else " " * 16
+            yield line_of(line.first, width, line.text, real_time if with_real else "")
         else:
             yield f"({line} events left out)"
 
@@ -298,10 +298,6 @@ def _differs(line: FoldedLine) -> bool:
     """Whether real time, as shown, differs from the time of the broker's clock."""
     event = line.first
     return event.real_time is not None and f"{event.real_time:.3f}" != f"{event.time:.3f}"
-
-
-def _bracketed(real_time: float | None) -> str:
-    return " " * 16 if real_time is None else f" [real {real_time:8.3f}]"
 
 
 def line_of(event: Event, width: int = 0, text: str | None = None, real_time: str = "") -> str:

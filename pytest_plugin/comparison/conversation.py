@@ -256,7 +256,7 @@ def _random_words(text: str | bytes) -> Iterator[object]:
 
 
 def _line(place: int, text: str, names: Iterable[object]) -> Line:
-    from fakeamqp.trace.rendering import short
+    from fakeamqp.trace.truncation import short
 
     # A long name is shown by its beginning; its place is that of what is shown. No text has the mark itself.
     shown = {

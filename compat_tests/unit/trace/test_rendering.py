@@ -4,8 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from fakeamqp.trace.rendering import one_line, short
-from fakeamqp.trace.truncation import Truncated
+from fakeamqp.trace.truncation import Truncated, one_line, short
 
 
 class Silent:

@@ -12,11 +12,10 @@ queries with these names in the same order (see `fakeamqp.spark.traces`). Both r
 from __future__ import annotations
 
 from fakeamqp.trace.checks.checked import AT_ANY_MOMENT, CHECKS, check
-from fakeamqp.trace.checks.conformance import RULES, Conformance, ConformanceRule, conformance
+from fakeamqp.trace.checks.conformance import RULES, Conformance, conformance
 from fakeamqp.trace.checks.deliveries import FifoCheck, HighWater, fifo_violations, unacked_high_water
 from fakeamqp.trace.checks.finding import Allow, Finding, Findings, UnknownCheck, UnknownRule
 from fakeamqp.trace.checks.invariants import Invariants
-from fakeamqp.trace.checks.rows import Record
 
 __all__ = [
     "AT_ANY_MOMENT",
@@ -24,13 +23,11 @@ __all__ = [
     "RULES",
     "Allow",
     "Conformance",
-    "ConformanceRule",
     "FifoCheck",
     "Finding",
     "Findings",
     "HighWater",
     "Invariants",
-    "Record",
     "UnknownCheck",
     "UnknownRule",
     "check",

@@ -41,10 +41,7 @@ _RULES = (*RULES, _OVERTAKEN, _EXCEEDED, *INVARIANT_RULES)
 
 
 def check(events: Events, *names: str, allow: Allow = (), at_end: bool = False, dropped: int = 0) -> Findings:
-    """Run the checks of these names, or those that hold at any moment; see `Trace.check`.
-
-    `dropped` is the number of earlier events that are not there, for the notes.
-    """
+    """Run the checks of these names, or those that hold at any moment; see `Trace.check`."""
     checks = chosen(names, at_end=at_end)
     fine = allowed(allow)
     found = _of_rows(checks, events)
@@ -158,14 +155,6 @@ class Checked:
     """A part of a test in which the invariants hold: see `Broker.checked`.
 
     Each look at the broker reads only the events since the previous one.
-
-    Args:
-        broker: the `Broker`.
-        recorder: its recorder.
-        names: of the checks; all, if there are none.
-        allow: see `Trace.check`.
-        timeout: how long to wait at the end, in real seconds.
-        from_start: whether to check also what the trace has already.
     """
 
     def __init__(
@@ -251,7 +240,6 @@ class Checked:
     # --- between turns --------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Read the events that are new."""
         recorder = self._recorder
         if recorder.clears != self._clears:  # The broker was reset.
             self._begin(from_start=True)

@@ -150,10 +150,7 @@ class Channel:
         self._confirmed_up_to = 0
 
     def broken_by(self, row: TraceRow, *, ignored: bool) -> Iterator[str]:
-        """The rules that this event violates.
-
-        `ignored` is True once the broker has closed the connection and ignores what the client sends.
-        """
+        """The rules that this event violates. `ignored`: the broker has closed, and ignores the client."""
         if row.kind == "model":
             yield from self._model(row)
         elif row.kind == "frame" and row.direction == "sent":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -103,17 +103,18 @@ class Findings(Result, tuple[Finding, ...]):
     notes: tuple[str, ...]
 
     def __new__(cls, found: Iterable[Finding] = (), notes: Iterable[str] = ()) -> Self:
-        """Findings, in order, and notes."""
         findings = super().__new__(cls, found)
         findings.notes = tuple(notes)
         return findings
 
     def __str__(self) -> str:
+        from fakeamqp.trace.timeline import line_of
+
         count = len(self)
         lines = [f"{count or 'no'} finding{'' if count == 1 else 's'}{':' if count else ''}"]
         for finding in self[:_MOST_SHOWN]:
             lines.append(f"  {finding}")
-            lines += (f"    {line}" for line in _story(finding))
+            lines += (f"    {number:>6}  {line_of(event)}" for number, event in finding.story)
         if count > _MOST_SHOWN:
             lines.append(f"  ... and {count - _MOST_SHOWN} more")
         return "\n".join((*lines, *(f"({note})" for note in self.notes)))
@@ -139,11 +140,7 @@ for _name in ("__contains__", "__eq__", "__getitem__", "__iter__", "__len__", "_
 
 
 class Allowed:
-    """What a test allows.
-
-    Raises:
-        UnknownRule: there is no such rule and no such reason; the text names the nearest match.
-    """
+    """What a test allows."""
 
     def __init__(self, allow: Allow, known: Iterable[str], at_once: Collection[str] = ()) -> None:
         names = tuple(known)
@@ -168,10 +165,3 @@ class Allowed:
     def _has(self, name: str | None, finding: Finding) -> bool:
         patterns, queue = self._patterns.get(name or "", ()), finding.queue
         return any(each == "*" or (queue is not None and fnmatchcase(queue, each)) for each in patterns)
-
-
-def _story(finding: Finding) -> Iterator[str]:
-    from fakeamqp.trace.timeline import line_of
-
-    for number, event in finding.story:
-        yield f"{number:>6}  {line_of(event)}"

@@ -14,7 +14,7 @@ from fakeamqp.trace.checks.finding import Finding
 from fakeamqp.trace.checks.messages import Moment, TrackedMessages, message_text, serial_of
 from fakeamqp.trace.dialogue import Answered, Asked, Ended, Opened
 from fakeamqp.trace.events import ConnectionEvent, FrameEvent, ModelEvent
-from fakeamqp.trace.rendering import short
+from fakeamqp.trace.truncation import short
 
 if TYPE_CHECKING:
     from fakeamqp.trace.checks.messages import Report
@@ -40,11 +40,7 @@ _ENDS = frozenset(("closed", "aborted", "lost", "refused"))
 
 
 class Invariants:
-    """Follows the events of one broker.
-
-    Args:
-        checks: the names of the checks; those in `INVARIANTS` count.
-    """
+    """Follows the events of one broker, for those of the checks that are in `INVARIANTS`."""
 
     def __init__(self, checks: Collection[str] = INVARIANTS) -> None:
         self._checks = frozenset(checks).intersection(INVARIANTS)
@@ -80,10 +76,7 @@ class Invariants:
 
     @property
     def unknown_channels(self) -> tuple[tuple[str, int | None], ...]:
-        """Channels in use whose opening is not among the events, by the short names of their connections.
-
-        What is published and received on them is not checked.
-        """
+        """Channels in use whose opening is not among the events, so that they are not checked."""
         return tuple(self._messages.unknown_places) if self._checks & _OF_MESSAGES else ()
 
     def see(self, events: Iterable[Event]) -> None:
@@ -222,7 +215,6 @@ class Answers:
         """Queues that the trace knows of."""
 
     def step(self, at: Moment, event: FrameEvent, step: Step) -> None:
-        """What a frame means."""
         place = (event.alias, step.channel)
         if isinstance(step, Opened):
             self._places[place] = {}
@@ -239,7 +231,6 @@ class Answers:
                 self._answered(at, requests.get(step.key), step)
 
     def opened(self, alias: str) -> None:
-        """A connection begins."""
         self._places[alias, None] = {}
 
     def ended(self, alias: str, channel: int | None) -> None:
@@ -250,7 +241,6 @@ class Answers:
                     del requests[key]
 
     def gone(self, alias: str) -> None:
-        """A connection is over."""
         for place in [place for place in self._places if place[0] == alias]:
             del self._places[place]
 
@@ -258,26 +248,19 @@ class Answers:
         if request is None:
             if (at.event.alias, step.channel) in self._resumed:
                 return  # Its request may have come over an earlier connection.
-            self._report(
-                "answers-nothing",
-                f"{step.name} answers nothing: no request for it is open",
-                (at,),
-            )
+            text = f"{step.name} answers nothing: no request for it is open"
+            self._report("answers-nothing", text, (at,))
         elif request.answered is None:
             request.answered = at
         else:
-            self._report(
-                "answered-twice",
-                f"{step.name} answers {request.name} for the second time",
-                (request.at, request.answered, at),
-            )
+            text = f"{step.name} answers {request.name} for the second time"
+            self._report("answered-twice", text, (request.at, request.answered, at))
 
     def resumed(self, alias: str, channel: int) -> None:
         """The session on this channel goes on from an earlier connection."""
         self._resumed.add((alias, channel))
 
     def model(self, at: Moment, event: ModelEvent) -> None:
-        """An event of the model."""
         if event.event == "published":
             self._published(at, event)
             return
@@ -323,11 +306,7 @@ class Answers:
         for requests in self._places.values():
             for request in requests.values():
                 if request.answered is None and not request.excused:
-                    self._report(
-                        "unanswered",
-                        f"{request.name} has no answer",
-                        (request.at,),
-                    )
+                    self._report("unanswered", f"{request.name} has no answer", (request.at,))
         for call in self._calls.values():
             for at, text in call.asked[len(call.answered) :]:
                 # Libraries set a reply address for tasks whose results nobody asks for.
@@ -335,9 +314,5 @@ class Answers:
                 if not known and not call.undelivered:
                     continue
                 why = "; an answer came into no queue" if call.undelivered else ""
-                self._report(
-                    "unanswered",
-                    f"{text} has no answer at {short(call.address)}{why}",
-                    (at, *call.undelivered),
-                    queue=call.address,
-                )
+                said = f"{text} has no answer at {short(call.address)}{why}"
+                self._report("unanswered", said, (at, *call.undelivered), queue=call.address)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from fakeamqp.trace.dialogue import Confirmed, Ended, Opened, Publishing, Releasing, Sent
 from fakeamqp.trace.events import reason_text
-from fakeamqp.trace.rendering import short
+from fakeamqp.trace.truncation import short
 
 if TYPE_CHECKING:
     from fakeamqp.trace.dialogue import Key, Step
@@ -55,8 +55,6 @@ _SETTLED = frozenset(("acked", "rejected", "requeued"))
 
 @dataclass(slots=True)
 class _Message:
-    """One message, from its publish on."""
-
     text: str
     story: list[Moment]
     reached: bool = False
@@ -144,7 +142,6 @@ class TrackedMessages:
         }
 
     def frame(self, event: FrameEvent) -> None:
-        """A frame, before its steps."""
         if event.direction == "received":
             self.decide()
             self._received_on[event.alias] = event.channel
@@ -153,7 +150,6 @@ class TrackedMessages:
                 place.releasing = False
 
     def model(self, at: Moment, event: ModelEvent) -> None:
-        """An event of the model."""
         act = self._by_event.get(event.event)
         if act is not None:
             act(at, event)
@@ -212,7 +208,6 @@ class TrackedMessages:
     # --- confirms -------------------------------------------------------------------------------------
 
     def step(self, at: Moment, event: FrameEvent, step: Step) -> None:
-        """What a frame means."""
         key = (event.alias, step.channel)
         if isinstance(step, Opened):
             self._places[key] = _Place()
@@ -243,24 +238,16 @@ class TrackedMessages:
 
     def _confirmed(self, at: Moment, event: FrameEvent, publish: _Publish, resumed: bool) -> None:
         if not publish.many and not resumed and not publish.messages:
-            self._report(
-                "message-lost",
-                f"{publish.what} was confirmed, and the broker has not taken its message",
-                (publish.at, at),
-                reason="no trace",
-            )
+            text = f"{publish.what} was confirmed, and the broker has not taken its message"
+            self._report("message-lost", text, (publish.at, at), reason="no trace")
         for message in publish.messages:
             message.confirmed = True
             message.story.append(at)
             for drop in message.drops:
                 self._lost(message, *drop)
             if not (message.reached or message.returned or message.drops):
-                self._report(
-                    "message-lost",
-                    f"{message.text} was confirmed; it came into no queue, and was not returned or dropped",
-                    message.story,
-                    reason="no trace",
-                )
+                text = f"{message.text} was confirmed; it came into no queue, and was not returned or dropped"
+                self._report("message-lost", text, message.story, reason="no trace")
 
     # --- deliveries -----------------------------------------------------------------------------------
 
@@ -316,12 +303,8 @@ class TrackedMessages:
             return
         for (_, queue), (message, story) in self._doubts.items():
             message.unread[queue] = 0
-            self._report(
-                "delivered-twice",
-                f"{message.text} of queue {short(queue)} was delivered again, and not as redelivered",
-                story,
-                queue=queue,
-            )
+            text = f"{message.text} of queue {short(queue)} was delivered again, and not as redelivered"
+            self._report("delivered-twice", text, story, queue=queue)
         self._doubts.clear()
 
     def _sent(self, at: Moment, event: FrameEvent, place: _Place, step: Sent) -> None:

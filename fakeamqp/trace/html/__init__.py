@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.trace.events import Event
 
-__all__ = ["page"]
-
 
 def page(events: Iterable[Event], dropped: int = 0, title: str = "", clock: str = "") -> str:
     """The whole page; `dropped` is the number of older events, `clock` the mode of the broker's clock."""

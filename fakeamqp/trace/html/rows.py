@@ -37,8 +37,7 @@ from fakeamqp.dialects import RedactedValue, dialect_named
 from fakeamqp.timestamps import Timestamp
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent, publisher_name
 from fakeamqp.trace.folding import FoldedLine, fold
-from fakeamqp.trace.rendering import one_line, short
-from fakeamqp.trace.truncation import full_size
+from fakeamqp.trace.truncation import full_size, one_line, short
 
 KINDS = ("method", "frame", "heartbeat", "model", "connection", "fault")
 _METHOD, _FRAME, _HEARTBEAT, _MODEL, _CONNECTION, _FAULT = range(6)
@@ -55,11 +54,7 @@ _REFUSALS = frozenset(
 
 
 class Rows:
-    """The rows of events, and the values that they refer to.
-
-    Args:
-        events: in order.
-    """
+    """The rows of events, and the values that they refer to."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.rows: list[list[Any]] = []

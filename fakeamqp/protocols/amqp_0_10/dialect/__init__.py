@@ -46,8 +46,7 @@ from fakeamqp.protocols.amqp_0_10.dialect.malformations import MALFORMATIONS
 from fakeamqp.protocols.amqp_0_10.properties import COMMON, TransferProperties
 from fakeamqp.protocols.base.codec import FieldError, WireError
 from fakeamqp.trace.json_form import PROPERTIES, bytes_or_text, value_to_json
-from fakeamqp.trace.rendering import one_line, short
-from fakeamqp.trace.truncation import Truncated
+from fakeamqp.trace.truncation import Truncated, one_line, short
 
 if TYPE_CHECKING:
     from fakeamqp.dialects import Direction, Malformation, Part

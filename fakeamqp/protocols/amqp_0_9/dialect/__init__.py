@@ -49,8 +49,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.dialect import PARTS, Dialect091, method_info
 from fakeamqp.protocols.amqp_0_9_1.dialect.groups import CONFIRMS, PUBLISH
 from fakeamqp.trace.json_form import bytes_or_text
-from fakeamqp.trace.rendering import short
-from fakeamqp.trace.truncation import Truncated, full_size
+from fakeamqp.trace.truncation import Truncated, full_size, short
 
 if TYPE_CHECKING:
     from fakeamqp.dialects import Part

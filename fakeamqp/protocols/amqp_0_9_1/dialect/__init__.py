@@ -30,8 +30,7 @@ from fakeamqp.protocols.amqp_0_9_1.dialect.groups import CONFIRMS, LARGEST_PAYLO
 from fakeamqp.protocols.amqp_0_9_1.dialect.malformations import MALFORMATIONS
 from fakeamqp.protocols.base.codec import FrameError, WireError, hide_in_urls
 from fakeamqp.trace.json_form import bytes_or_text, value_to_json
-from fakeamqp.trace.rendering import one_line, short
-from fakeamqp.trace.truncation import Truncated
+from fakeamqp.trace.truncation import Truncated, one_line, short
 
 if TYPE_CHECKING:
     from fakeamqp.dialects import Direction, Malformation, Part

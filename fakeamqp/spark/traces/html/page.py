@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.spark.traces.sql import QUERIES, Query, text_of
-from fakeamqp.trace.rendering import one_line
+from fakeamqp.trace.truncation import one_line
 
 if TYPE_CHECKING:
     from fakeamqp.spark.traces.analysis import Traces
