@@ -12,7 +12,7 @@ import sys
 from functools import partial
 from io import TextIOWrapper
 from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fakeamqp.errors import BrokerError, FakeAMQPError, nearest
 
@@ -80,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     port = partial(_number, what="a port: ports are 0 to 65535", least=0, most=65535)
     parser = argparse.ArgumentParser(prog="fakeamqp", description="A real AMQP broker for tests.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    repeated: dict[str, Any] = {"action": "append", "default": []}
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     serve = commands.add_parser(
@@ -109,16 +110,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--permit",
-        action="append",
-        default=[],
+        **repeated,
         metavar="FEATURE",
         help="permit this deprecated feature although the personality denies it, such as global_qos in "
         "rabbitmq-4.3; can be repeated",
     )
     serve.add_argument(
         "--deny",
-        action="append",
-        default=[],
+        **repeated,
         metavar="FEATURE",
         help="deny this deprecated feature although the personality permits it, such as "
         "transient_nonexcl_queues; can be repeated",
@@ -177,9 +176,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--bound",
-        action="append",
+        **repeated,
         type=_bound,
-        default=[],
         metavar="NAME=NUMBER",
         help="another value for one of the bounds on docs/limits.md, such as consumers_per_channel=100; can "
         "be repeated",
@@ -206,8 +204,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--not-implemented",
-        action="append",
-        default=[],
+        **repeated,
         metavar="NAME",
         help="refuse this class or method, such as tx or channel.resume, as not implemented (540); can be "
         "repeated",
@@ -220,8 +217,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--management-host",
-        action="append",
-        default=[],
+        **repeated,
         metavar="NAME",
         help="a name by which the HTTP API may be asked, besides IP addresses and the names of this machine; "
         "can be repeated",

@@ -292,7 +292,6 @@ class _Wait:
         self._view: QueueView | None = None
 
     def met(self, state: BrokerState) -> bool:
-        """Whether the queue has these numbers; its view is kept."""
         name, virtual_host = self._queue.name, self._queue.virtual_host
         try:
             queue = find_queue(state, name, virtual_host)

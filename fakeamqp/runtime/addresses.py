@@ -64,7 +64,6 @@ class Reserve:
                 self._spare = socket.socket()
 
     def give_up(self) -> None:
-        """Close the descriptor. Idempotent."""
         if self._spare is not None:
             self._spare.close()
             self._spare = None
@@ -104,7 +103,6 @@ class Reserve:
         return True
 
     def log(self, does: str, error: Exception) -> None:
-        """Say what the listener does with peers, and why."""
         now = RealClock.now()
         if now < self._silent_until:
             self._left_out += 1

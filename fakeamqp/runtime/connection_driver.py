@@ -133,7 +133,6 @@ class ConnectionDriver(SelectorSource):
         return "{}:{} -> {}:{}".format(*self._address)
 
     def start(self) -> None:
-        """Do the handshake of the transport, then accept the connection."""
         self._loop.drivers[self] = None
         self._arm(HANDSHAKE_SECONDS, "handshake")
         self._open()
@@ -155,7 +154,6 @@ class ConnectionDriver(SelectorSource):
     # -- wrapping
 
     def wrap(self, wrap: Wrap) -> None:
-        """Wrap the connection, unless it is wrapped."""
         if self.state is OPEN and self.wrapping is None and self.connection is not None:
             self.connection = self.wrapping = wrap(self.connection, self.notify)
             self.notify()
@@ -210,7 +208,6 @@ class ConnectionDriver(SelectorSource):
         return True
 
     def go_on(self) -> None:
-        """Process input that was put off."""
         if self.state is OPEN:
             self._read()
 

@@ -85,7 +85,6 @@ class Failures(list["BrokerFailure"]):
         return self[begin:]
 
     def record(self, activity: str, error: BaseException) -> None:
-        """Keep and log a bug."""
         import logging  # Imported only for bugs.
 
         self.append(BrokerFailure(activity, error))

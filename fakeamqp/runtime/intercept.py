@@ -386,17 +386,14 @@ class Intercept:
         patches.remove(self)
 
     def covers(self, host: object, port: object) -> bool:
-        """Whether a connection to this host and port is redirected."""
         name = normal(host)
         number = port_number(port)
         return name is not None and number is not None and (name, number) in self._keys
 
     def leads_to(self, host: object, port: object) -> bool:
-        """Whether this is the address of the broker."""
         return port_number(port) == self.address[1] and normal(host) == normal(self.address[0])
 
     def names(self, host: object) -> bool:
-        """Whether this host is intercepted on some port."""
         name = normal(host)
         return any(name == each for each, _ in self._keys)
 

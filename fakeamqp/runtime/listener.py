@@ -42,7 +42,6 @@ class Listener:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Numeric host and port."""
         return self._address[0], self._address[1]
 
     @property

@@ -42,7 +42,6 @@ class SelectorSource:
 
     @property
     def name(self) -> str:
-        """For logs."""
         raise NotImplementedError
 
     def ready(self, mask: int) -> None:
@@ -144,7 +143,6 @@ class Turns:
         raise NotImplementedError
 
     def wake(self) -> None:
-        """Have a turn taken soon."""
         raise NotImplementedError
 
     def _news(self) -> list[tuple[SelectorSource, int]]:
@@ -193,7 +191,6 @@ class Turns:
         return self.transport_clock.now() + _SLICE_SECONDS
 
     def _continue(self) -> None:
-        """Give operations a slice of their own."""
         self._begin_slice()
         try:
             self.operations.step()
@@ -201,7 +198,6 @@ class Turns:
             self.failures.record("an operation", error)
 
     def finish_operations(self) -> None:
-        """Carry out all operations to their end."""
         operations = self.operations
         while operations.pending:
             try:
@@ -331,7 +327,6 @@ class Turns:
             self.turn_seconds = before
 
     def check_waiters(self) -> None:
-        """Release the waiters whose predicates are true."""
         self.waiters = [waiter for waiter in self.waiters if not waiter.check()]
 
     # -- bugs

@@ -292,7 +292,6 @@ class Routes:
         return (host, port) in self._factories
 
     def remove(self, host: str, port: int) -> None:
-        """Make connections to this address as before."""
         for name in (host, "localhost"):
             self._factories.pop((name, port), None)
         if not self._factories:

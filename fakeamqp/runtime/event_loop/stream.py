@@ -94,7 +94,6 @@ class StreamTransport(asyncio.Protocol, Transport):
         return bool(self._received) or (self._ended and not self._end_told)
 
     def address(self, name: str) -> tuple[str, int]:
-        """Host and port of "peername" or "sockname"."""
         assert self._stream is not None
         found = self._stream.get_extra_info(name)
         return (found[0], found[1]) if isinstance(found, (tuple, list)) and len(found) > 1 else ("", 0)

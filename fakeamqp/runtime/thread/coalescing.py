@@ -48,7 +48,6 @@ class Coalescing:
         """When they are read again, on the clock of the transports."""
 
     def note(self, driver: ConnectionDriver, octets: int) -> None:
-        """So many bytes of a client were read."""
         if octets < _MOST_OCTETS and self.streams(driver) and driver not in self._alone:
             self._candidates.append(driver)
 
@@ -63,7 +62,6 @@ class Coalescing:
         return sum(driver.octets_read for driver in self._alone) > before
 
     def end(self) -> None:
-        """Leave no client alone any longer."""
         for driver in self._alone:
             driver.leave_alone(False)
         self._alone.clear()
@@ -86,7 +84,6 @@ class Coalescing:
                 self.ends = now + _SECONDS
 
     def streams(self, driver: ConnectionDriver) -> bool:
-        """Whether a client seems to wait for nothing."""
         return driver.unanswered >= max(driver.reads_needed, _FEWEST_READS)
 
     def worth_it(self, driver: ConnectionDriver, came: int) -> bool:

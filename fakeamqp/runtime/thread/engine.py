@@ -247,7 +247,6 @@ class ThreadEngine(Engine):
             slices.end()
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """On the outermost level, write the output; then release the lock."""
         if error is not None and not self._lock.held():
             return  # A signal handler raised while this thread waited to have the lock back.
         try:
@@ -350,7 +349,6 @@ class ThreadEngine(Engine):
             self.wait_until(predicate, timeout)
 
     async def call_async(self, function: Callable[[], T]) -> T:
-        """Another thread calls the function."""
         import asyncio
 
         return await asyncio.to_thread(function)

@@ -45,7 +45,6 @@ class FairLock:
         self.depth: int = 0
 
     def held(self) -> bool:
-        """Whether the calling thread holds the lock."""
         return self._lock._is_owned()  # type: ignore[attr-defined, no-any-return]
 
     def acquire(self, *, blocking: bool = True) -> bool:
