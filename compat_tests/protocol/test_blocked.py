@@ -22,7 +22,9 @@ def client(rabbitmq: Server) -> Client:
     return client
 
 
-def test_a_client_is_told_with_its_first_publish_and_no_earlier(rabbitmq: Server, client: Client) -> None:
+def test_connection_blocked_is_sent_at_the_first_publish_of_a_client(
+    rabbitmq: Server, client: Client
+) -> None:
     rabbitmq.state.block("low on memory")
     client.expect_nothing()
     assert client.count("q") == 0
@@ -31,7 +33,9 @@ def test_a_client_is_told_with_its_first_publish_and_no_earlier(rabbitmq: Server
     client.expect_nothing()
 
 
-def test_nothing_is_read_from_a_blocked_client(rabbitmq: Server, client: Client) -> None:
+def test_broker_reads_no_methods_of_a_blocked_connection_until_unblocked(
+    rabbitmq: Server, client: Client
+) -> None:
     rabbitmq.state.block("low on memory")
     assert client.connection.reading
     client.fill("q", b"m")
@@ -47,7 +51,7 @@ def test_nothing_is_read_from_a_blocked_client(rabbitmq: Server, client: Client)
     client.expect_nothing()
 
 
-def test_the_blocked_publish_itself_waits_with_its_body(rabbitmq: Server, client: Client) -> None:
+def test_blocked_publish_is_queued_and_confirmed_after_unblock(rabbitmq: Server, client: Client) -> None:
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     rabbitmq.state.block("low on memory")
     client.fill("q", b"m")
@@ -62,7 +66,9 @@ def test_the_blocked_publish_itself_waits_with_its_body(rabbitmq: Server, client
     assert other.empty("q") == [b"m"]
 
 
-def test_what_came_in_one_write_waits_as_well(rabbitmq: Server, client: Client) -> None:
+def test_methods_of_one_write_wait_until_the_connection_is_unblocked(
+    rabbitmq: Server, client: Client
+) -> None:
     rabbitmq.state.block("low on memory")
     content = b"".join(content_frames(1, 60, BasicProperties().encode(), b"m", 4000))
     publish = method_frame(1, m.BasicPublish(routing_key="q").encode()) + content
@@ -77,7 +83,9 @@ def test_what_came_in_one_write_waits_as_well(rabbitmq: Server, client: Client) 
     assert client.expect(m.QueueDeclareOk).message_count == 3
 
 
-def test_who_does_not_understand_is_held_back_in_silence(rabbitmq: Server, client: Client) -> None:
+def test_client_without_capability_is_blocked_without_connection_blocked(
+    rabbitmq: Server, client: Client
+) -> None:
     plain = rabbitmq.client()
     rabbitmq.state.block("low on memory")
     plain.fill("q", b"m")
@@ -88,7 +96,7 @@ def test_who_does_not_understand_is_held_back_in_silence(rabbitmq: Server, clien
     assert plain.expect(m.QueueDeclareOk).message_count == 1
 
 
-def test_who_does_not_publish_is_not_held_back(rabbitmq: Server, client: Client) -> None:
+def test_connection_that_does_not_publish_is_not_blocked(rabbitmq: Server, client: Client) -> None:
     client.fill("q", b"m")
     rabbitmq.state.block("low on disk")
     other = capable(rabbitmq)
@@ -98,7 +106,7 @@ def test_who_does_not_publish_is_not_held_back(rabbitmq: Server, client: Client)
     other.expect_nothing()  # It was never told that it was blocked.
 
 
-def test_who_comes_during_the_alarm_is_held_back_too(rabbitmq: Server) -> None:
+def test_connection_opened_during_an_alarm_is_blocked_at_its_first_publish(rabbitmq: Server) -> None:
     rabbitmq.state.block("low on disk")
     late = capable(rabbitmq)
     late.declare("q")
@@ -107,7 +115,7 @@ def test_who_comes_during_the_alarm_is_held_back_too(rabbitmq: Server) -> None:
     assert not late.connection.reading
 
 
-def test_it_is_told_once_each_time(rabbitmq: Server, client: Client) -> None:
+def test_connection_blocked_is_sent_once_per_alarm(rabbitmq: Server, client: Client) -> None:
     for _ in range(2):
         rabbitmq.state.block("low on memory")
         rabbitmq.state.block("low on memory")
@@ -120,7 +128,7 @@ def test_it_is_told_once_each_time(rabbitmq: Server, client: Client) -> None:
     assert client.count("q") == 4
 
 
-def test_a_blocked_publisher_still_gets_its_deliveries(rabbitmq: Server, client: Client) -> None:
+def test_blocked_connection_still_receives_deliveries(rabbitmq: Server, client: Client) -> None:
     client.consume("q")
     rabbitmq.state.block("low on memory")
     client.fill("q", b"held back")
@@ -129,7 +137,7 @@ def test_a_blocked_publisher_still_gets_its_deliveries(rabbitmq: Server, client:
     assert client.bodies() == [b"from elsewhere"]
 
 
-def test_one_connection_can_be_blocked_alone(rabbitmq: Server, client: Client) -> None:
+def test_set_blocked_blocks_a_single_connection(rabbitmq: Server, client: Client) -> None:
     free = rabbitmq.client()
     endpoint = next(iter(rabbitmq.state.connections))
     endpoint.set_blocked("by the test")
@@ -142,7 +150,9 @@ def test_one_connection_can_be_blocked_alone(rabbitmq: Server, client: Client) -
     assert free.count("q") == 2
 
 
-def test_a_blocked_connection_can_be_closed_with_a_handshake(rabbitmq: Server, client: Client) -> None:
+def test_blocked_connection_closed_by_operator_completes_the_close_handshake(
+    rabbitmq: Server, client: Client
+) -> None:
     rabbitmq.state.block("low on memory")
     client.fill("q", b"m")
     client.expect(m.ConnectionBlocked, 0)
@@ -151,7 +161,7 @@ def test_a_blocked_connection_can_be_closed_with_a_handshake(rabbitmq: Server, c
     client.expect_connection_close(320)
 
 
-def test_a_blocked_client_is_not_taken_for_dead(rabbitmq: Server) -> None:
+def test_blocked_connection_is_not_closed_for_missed_heartbeats(rabbitmq: Server) -> None:
     client = rabbitmq.client(heartbeat=10)
     client.declare("q")
     rabbitmq.state.block("low on memory")
@@ -160,7 +170,7 @@ def test_a_blocked_client_is_not_taken_for_dead(rabbitmq: Server) -> None:
     assert not client.closed
 
 
-def test_a_blocked_client_that_leaves_takes_its_unread_publishes_along(
+def test_unread_publishes_of_blocked_client_are_dropped_when_it_disconnects(
     rabbitmq: Server, client: Client
 ) -> None:
     rabbitmq.state.block("low on memory")

@@ -26,14 +26,16 @@ def server_of(protocol: str, **bounds: int) -> Server:
 
 
 @pytest.mark.parametrize("value", [0, -1, True, "1", 1.5])
-def test_a_bound_is_a_whole_number_above_0(value: object) -> None:
+def test_bounds_reject_values_other_than_positive_integers(value: object) -> None:
     with pytest.raises(BoundsError, match="idle_frames must be a whole number above 0"):
         Bounds(idle_frames=value)  # type: ignore[arg-type]
 
 
 class TestConsumers:
     @pytest.mark.parametrize("protocol", FRAMED)
-    def test_one_too_many_closes_the_connection(self, protocol: str) -> None:
+    def test_consumer_beyond_the_bound_of_its_channel_closes_the_connection_with_530(
+        self, protocol: str
+    ) -> None:
         """RabbitMQ has the same bound as a setting: its code and text (consumer_max_per_channel: 4.3.6)."""
         client = server_of(protocol, consumers_per_channel=3).client(channels=2)
         client.declare("q")
@@ -49,7 +51,7 @@ class TestConsumers:
 
 class TestBindings:
     @pytest.mark.parametrize("protocol", FRAMED)
-    def test_one_too_many_is_refused_as_a_queue_would_be(self, protocol: str) -> None:
+    def test_binding_beyond_the_bound_of_its_virtual_host_is_refused(self, protocol: str) -> None:
         """RabbitMQ closes the channel for limits of virtual hosts; in the documents the code is 506."""
         server = server_of(protocol, bindings_per_virtual_host=3)
         client = server.client(channels=2)
@@ -61,7 +63,7 @@ class TestBindings:
         closed = client.expect_channel_close(406) if rabbitmq else client.expect_connection_close(506)
         assert "binding limit in vhost '/' (3) is reached" in closed.reply_text
 
-    def test_room_comes_back_with_every_kind_of_removal(self) -> None:
+    def test_unbind_exchange_delete_and_queue_delete_reduce_the_binding_count(self) -> None:
         server = server_of("0-9-1", bindings_per_virtual_host=3)
         client = server.client()
         for _ in range(3):
@@ -79,7 +81,9 @@ class TestBindings:
 
 
 class TestPendingHandshakes:
-    def test_the_oldest_is_closed(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_oldest_pending_handshake_beyond_the_bound_is_aborted(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         server = server_of("0-9-1", pending_handshakes=2)
         open_one = server.client()
         silent, halfway, late = server.connect(), server.connect(), server.connect()
@@ -94,7 +98,7 @@ class TestPendingHandshakes:
         assert not open_one.connection.aborted
 
     @pytest.mark.parametrize("octets", [b"", b"AM", b"AMQP\0\0\x09\x01", b"AMQP\x01\x01\0\x0a", b"GET "])
-    def test_those_that_end_make_room(self, octets: bytes) -> None:
+    def test_disconnected_handshakes_do_not_count_as_pending(self, octets: bytes) -> None:
         server = server_of("0-9-1", pending_handshakes=2)
         for _ in range(5):
             client = server.connect()
@@ -102,7 +106,7 @@ class TestPendingHandshakes:
             client.connection.receive_eof()
         assert len(server.state.extensions[PendingHandshakes]) == 0
 
-    def test_the_warnings_are_counted(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_warnings_about_pending_handshakes_are_limited(self, caplog: pytest.LogCaptureFixture) -> None:
         server = server_of("0-9-1", pending_handshakes=1)
         for _ in range(1000):
             server.connect()
@@ -113,7 +117,9 @@ class TestPendingHandshakes:
 
 class TestIdleFrames:
     @pytest.mark.parametrize("protocol", FRAMED)
-    def test_heartbeats_in_a_row(self, protocol: str) -> None:
+    def test_consecutive_heartbeats_beyond_the_bound_close_the_connection_with_506(
+        self, protocol: str
+    ) -> None:
         client = server_of(protocol, idle_frames=100).client()
         client.send_bytes(HEARTBEAT_FRAME * 100)
         client.expect_nothing()
@@ -121,7 +127,9 @@ class TestIdleFrames:
         assert "more than 100 heartbeats" in client.expect_connection_close(506).reply_text
 
     @pytest.mark.parametrize("protocol", FRAMED)
-    def test_empty_frames_of_a_body_in_a_row(self, protocol: str) -> None:
+    def test_consecutive_empty_body_frames_beyond_the_bound_close_the_connection_with_506(
+        self, protocol: str
+    ) -> None:
         client = server_of(protocol, idle_frames=100).client()
         client.send(m.BasicPublish(routing_key="q"))
         header, *_ = content_frames(1, 60, bytes(2), b"body", 100_000)
@@ -130,7 +138,7 @@ class TestIdleFrames:
             client.send_bytes(frame(3, 1, b""))
         client.expect_connection_close(506)
 
-    def test_anything_else_between_them_counts(self) -> None:
+    def test_publish_between_heartbeats_resets_the_idle_frame_count(self) -> None:
         client = server_of("0-9-1", idle_frames=100).client()
         client.declare("q")
         for _ in range(5):
@@ -138,7 +146,7 @@ class TestIdleFrames:
             client.fill("q", b"1")
         assert client.count("q") == 5
 
-    def test_a_client_may_be_idle_for_ever(self) -> None:
+    def test_heartbeats_at_intervals_never_reach_the_idle_frame_bound(self) -> None:
         server = server_of("0-9-1", idle_frames=100)
         client = server.client()
         for _ in range(1000):
@@ -150,7 +158,7 @@ class TestIdleFrames:
 class TestNesting:
     @pytest.mark.parametrize("name", ["rabbitmq-4.3", "spec"])
     @pytest.mark.parametrize("depth", [MAX_DEPTH, 1500, 15_000])
-    def test_tables_of_0_9_1_have_no_limit(self, name: str, depth: int) -> None:
+    def test_field_tables_of_0_9_1_have_no_nesting_limit(self, name: str, depth: int) -> None:
         client = Server(name).client()
         client.send_frame(1, 1, declaration(depth))
         client.expect(m.QueueDeclareOk)
@@ -170,7 +178,7 @@ def declaration(depth: int) -> bytes:
 
 
 class TestHistoryAndTrace:
-    def test_headers_count_in_a_history(self) -> None:
+    def test_message_headers_count_in_history_octets(self) -> None:
         server = Server(bounds=Bounds(history_octets=1_000_000), history=1000)
         client = server.client()
         client.declare("q")
@@ -179,7 +187,7 @@ class TestHistoryAndTrace:
         assert server.state.published is not None
         assert len(server.state.published) == 11
 
-    def test_headers_count_in_the_trace(self) -> None:
+    def test_message_headers_count_in_the_size_of_the_trace(self) -> None:
         server = Server(bounds=Bounds())
         recorder = Recorder(server.clock.now, 10_000, most_octets=1_000_000)
         server.state.tap = recorder

@@ -23,37 +23,37 @@ def headers_seen(client: Client, queue: str) -> dict[str, object] | None:
     return got.properties.headers
 
 
-def test_a_message_goes_to_its_carbon_copies_too(client: Client) -> None:
+def test_message_is_routed_to_all_keys_of_its_cc_header(client: Client) -> None:
     client.publish(routing_key="q", headers={"CC": ["r", "s"], "h": 1})
     for queue in ("q", "r", "s"):
         assert headers_seen(client, queue) == {"CC": ["r", "s"], "h": 1}
 
 
-def test_blind_copies_are_hidden_from_everybody(client: Client) -> None:
+def test_bcc_header_is_removed_from_every_delivered_copy(client: Client) -> None:
     client.publish(routing_key="q", headers={"BCC": ["r"], "h": 1})
     for queue in ("q", "r"):
         assert headers_seen(client, queue) == {"h": 1}
 
 
-def test_a_table_left_empty_is_still_there(client: Client) -> None:
+def test_headers_table_with_only_bcc_is_delivered_as_empty_table(client: Client) -> None:
     client.publish(routing_key="q", headers={"BCC": ["r"]})
     assert headers_seen(client, "q") == {}
 
 
-def test_both_together_reach_all(client: Client) -> None:
+def test_message_with_cc_and_bcc_is_routed_to_all_keys(client: Client) -> None:
     client.publish(routing_key="q", headers={"CC": ["r"], "BCC": ["s"]})
     for queue in ("q", "r", "s"):
         assert headers_seen(client, queue) == {"CC": ["r"]}
 
 
 @pytest.mark.parametrize("name", ["CC", "BCC"])
-def test_a_queue_named_twice_gets_one_copy(client: Client, name: str) -> None:
+def test_queue_named_twice_in_cc_or_bcc_receives_one_message(client: Client, name: str) -> None:
     client.publish(routing_key="q", headers={name: ["q", "q"]})
     assert client.count("q") == 1
 
 
 @pytest.mark.parametrize("name", ["CC", "BCC"])
-def test_a_copy_that_routes_is_route_enough_for_a_mandatory_message(client: Client, name: str) -> None:
+def test_mandatory_message_routed_only_by_cc_or_bcc_is_not_returned(client: Client, name: str) -> None:
     client.publish(routing_key="nowhere", headers={name: ["q"]}, mandatory=True)
     client.expect_nothing()
     got = client.get("q")
@@ -68,14 +68,14 @@ def test_a_copy_that_routes_is_route_enough_for_a_mandatory_message(client: Clie
         ({"BCC": ["nowhere"], "h": 1}, {"h": 1}),
     ],
 )
-def test_what_is_returned_tells_of_open_copies_only(
+def test_returned_message_keeps_cc_header_without_bcc_header(
     client: Client, headers: dict[str, object], seen: dict[str, object]
 ) -> None:
     client.publish(routing_key="no", headers=headers, mandatory=True)
     assert client.expect_content(m.BasicReturn).properties.headers == seen
 
 
-def test_transacted_messages_have_copies_too(client: Client) -> None:
+def test_bcc_header_of_transacted_message_is_applied_at_commit(client: Client) -> None:
     client.call(m.TxSelect(), m.TxSelectOk)
     client.publish(routing_key="q", headers={"BCC": ["r"]})
     client.publish(routing_key="no", headers={"BCC": ["nowhere"], "h": 1}, mandatory=True)
@@ -87,7 +87,9 @@ def test_transacted_messages_have_copies_too(client: Client) -> None:
 
 @pytest.mark.parametrize("name", ["CC", "BCC"])
 @pytest.mark.parametrize(("value", "kind"), [("q", "longstr"), (5, "signedint"), (None, "void")])
-def test_copies_must_be_an_array(client: Client, name: str, value: object, kind: str) -> None:
+def test_cc_or_bcc_header_of_non_array_type_is_refused(
+    client: Client, name: str, value: object, kind: str
+) -> None:
     client.publish(routing_key="q", headers={name: value})
     close = client.expect_channel_close(406)
     assert close.reply_text == (
@@ -97,32 +99,32 @@ def test_copies_must_be_an_array(client: Client, name: str, value: object, kind:
 
 
 @pytest.mark.parametrize("value", [[], [1], [1, "r"]])
-def test_what_is_no_text_among_the_copies_counts_for_nothing(client: Client, value: list[object]) -> None:
+def test_non_string_elements_of_cc_header_are_ignored(client: Client, value: list[object]) -> None:
     client.publish(routing_key="q", headers={"CC": value})
     assert client.count("q") == 1
     assert client.count("r") == value.count("r")
 
 
-def test_the_names_are_written_in_capitals(client: Client) -> None:
+def test_lower_case_cc_header_does_not_route(client: Client) -> None:
     client.publish(routing_key="q", headers={"cc": ["r"]})
     assert client.count("r") == 0
 
 
-def test_copies_are_routed_by_whatever_exchange_it_is(client: Client) -> None:
+def test_cc_keys_are_routed_by_the_topic_exchange_of_the_publish(client: Client) -> None:
     client.bind("q", "amq.topic", "a.*")
     client.bind("r", "amq.topic", "b.*")
     client.publish(exchange="amq.topic", routing_key="a.1", headers={"CC": ["b.1"]})
     assert (client.count("q"), client.count("r")) == (1, 1)
 
 
-def test_a_message_without_copies_is_not_routed_like_one_with_them(client: Client) -> None:
+def test_publish_without_cc_after_publish_with_cc_is_routed_by_its_own_key_only(client: Client) -> None:
     client.publish(routing_key="q", headers={"CC": ["r"]})
     client.publish(routing_key="q")
     assert (client.count("q"), client.count("r")) == (2, 1)
 
 
 @pytest.mark.parametrize("name", ["CC", "BCC"])
-def test_every_key_needs_the_topic_permission(rabbitmq: Server, name: str) -> None:
+def test_cc_and_bcc_keys_without_topic_permission_are_refused(rabbitmq: Server, name: str) -> None:
     topics = {("/", "amq.topic"): TopicPermission(write="^a")}
     rabbitmq.state.access.add(User("limited", "secret", (), {"/": Permission()}, topics))
     client = rabbitmq.client(user="limited", password="secret")
@@ -135,7 +137,7 @@ def test_every_key_needs_the_topic_permission(rabbitmq: Server, name: str) -> No
     )
 
 
-def test_by_the_letter_the_headers_mean_nothing(spec: Server) -> None:
+def test_spec_personality_does_not_route_by_cc_and_bcc_headers(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.declare("r")

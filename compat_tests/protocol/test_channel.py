@@ -11,7 +11,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.rule("0-9-1/channel/grammar#used", "0-9-1/channel/grammar#only-between")
-def test_methods_are_legal_between_open_and_close_only(server: Server) -> None:
+def test_method_before_channel_open_or_after_close_closes_the_connection_with_504(server: Server) -> None:
     before = server.client(channels=0)
     before.send(m.QueueDeclare(queue="q"))
     before.expect_connection_close(504)
@@ -26,7 +26,7 @@ def test_methods_are_legal_between_open_and_close_only(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel/not-open")
-def test_a_channel_that_is_not_open_cannot_be_used(client: Client) -> None:
+def test_method_on_unopened_channel_closes_the_connection_with_504(client: Client) -> None:
     client.send(m.QueueDeclare(queue="q"), channel=7)
     close = client.expect_connection_close(504)
     assert close.reply_text == "CHANNEL_ERROR - expected 'channel.open'"
@@ -36,7 +36,7 @@ def test_a_channel_that_is_not_open_cannot_be_used(client: Client) -> None:
 @pytest.mark.deviates("0-9-1/channel/not-open")
 @pytest.mark.rule("0-9-1/channel/not-open")
 @pytest.mark.parametrize("frame_type", [2, 3])
-def test_a_content_on_a_channel_that_is_not_open_is_refused(server: Server, frame_type: int) -> None:
+def test_content_frame_on_unopened_channel_closes_the_connection(server: Server, frame_type: int) -> None:
     client = server.client()
     client.send_frame(frame_type, 7, b"\0\x3c" + bytes(12))
     close = client.expect_connection_close(504 if server.state.personality.name == "spec" else 505)
@@ -44,7 +44,7 @@ def test_a_content_on_a_channel_that_is_not_open_is_refused(server: Server, fram
 
 
 @pytest.mark.rule("0-9-1/channel/not-open")
-def test_a_channel_that_is_not_open_has_no_close_to_confirm(client: Client) -> None:
+def test_close_ok_on_closed_channel_closes_the_connection_with_504(client: Client) -> None:
     client.close_channel()
     client.send(m.ChannelCloseOk())
     close = client.expect_connection_close(504)
@@ -52,7 +52,7 @@ def test_a_channel_that_is_not_open_has_no_close_to_confirm(client: Client) -> N
 
 
 @pytest.mark.rule("0-9-1/channel.open/state")
-def test_an_open_channel_cannot_be_opened_again(client: Client) -> None:
+def test_second_channel_open_closes_the_connection_with_504(client: Client) -> None:
     client.send(m.ChannelOpen())
     close = client.expect_connection_close(504)
     if client.server.protocol == "0-9-1" or client.server.state.personality.name != "spec":
@@ -61,7 +61,7 @@ def test_an_open_channel_cannot_be_opened_again(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.open/above-channel-max")
-def test_numbers_above_channel_max_are_refused_by_the_letter(spec: Server) -> None:
+def test_spec_personality_refuses_channel_numbers_above_channel_max(spec: Server) -> None:
     client = spec.client(channels=0, channel_max=10)
     client.open_channel(10)
     client.send(m.ChannelOpen(), channel=11)
@@ -69,7 +69,7 @@ def test_numbers_above_channel_max_are_refused_by_the_letter(spec: Server) -> No
 
 
 @pytest.mark.deviates("0-9-1/channel.open/above-channel-max")
-def test_rabbitmq_counts_channels_against_channel_max(rabbitmq: Server) -> None:
+def test_rabbitmq_limits_number_of_open_channels_to_channel_max(rabbitmq: Server) -> None:
     client = rabbitmq.client(channels=0, channel_max=2)
     client.open_channel(900)
     client.open_channel(1)
@@ -84,7 +84,7 @@ def test_rabbitmq_counts_channels_against_channel_max(rabbitmq: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.open/reusable")
-def test_a_reopened_channel_starts_anew(client: Client) -> None:
+def test_reopened_channel_restarts_delivery_tags_at_1(client: Client) -> None:
     client.declare("q")
     client.publish(b"1", routing_key="q")
     client.publish(b"2", routing_key="q")
@@ -112,7 +112,7 @@ def test_open_ok_carries_an_empty_long_string(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.flow/initial-state")
-def test_a_new_channel_is_active(client: Client) -> None:
+def test_new_channel_delivers_messages_without_channel_flow(client: Client) -> None:
     client.declare("q")
     client.publish(routing_key="q")
     client.consume("q")
@@ -120,7 +120,7 @@ def test_a_new_channel_is_active(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.flow/initial-state")
-def test_a_client_may_open_a_channel_and_pause_it(spec: Server) -> None:
+def test_spec_personality_lets_client_pause_deliveries_with_channel_flow(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.publish(routing_key="q")
@@ -144,7 +144,7 @@ def test_a_client_may_open_a_channel_and_pause_it(spec: Server) -> None:
         )
     ],
 )
-def test_rabbitmq_does_not_let_the_client_pause_a_channel(rabbitmq: Server, about: str) -> None:
+def test_rabbitmq_refuses_channel_flow_with_active_false(rabbitmq: Server, about: str) -> None:
     client = rabbitmq.client()
     assert client.call(m.ChannelFlow(active=True), m.ChannelFlowOk).active
     client.send(m.ChannelFlow(active=False))
@@ -154,7 +154,7 @@ def test_rabbitmq_does_not_let_the_client_pause_a_channel(rabbitmq: Server, abou
 
 
 @pytest.mark.rule("0-9-1/channel.flow/bidirectional")
-def test_a_flow_amid_a_large_delivery_stops_it_soon(spec: Server) -> None:
+def test_channel_flow_stops_deliveries_of_a_long_queue_after_flow_ok(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     for _ in range(40):
@@ -170,7 +170,7 @@ def test_a_flow_amid_a_large_delivery_stops_it_soon(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.flow/throttling")
-def test_a_broker_short_of_memory_tells_publishers_to_stop(spec: Server) -> None:
+def test_spec_personality_sends_channel_flow_on_all_channels_when_blocked(spec: Server) -> None:
     client = spec.client(channels=2)
     spec.state.block("low on memory")
     for channel in (1, 2):
@@ -187,7 +187,7 @@ def test_a_broker_short_of_memory_tells_publishers_to_stop(spec: Server) -> None
 
 
 @pytest.mark.deviates("0-9-1/channel.flow/throttling")
-def test_rabbitmq_throttles_without_flow(rabbitmq: Server) -> None:
+def test_rabbitmq_stops_reading_from_blocked_publisher_without_channel_flow(rabbitmq: Server) -> None:
     client = rabbitmq.client(client_properties={"capabilities": {"connection.blocked": True}})
     rabbitmq.state.block("low on memory")
     client.publish(routing_key="q")
@@ -195,7 +195,7 @@ def test_rabbitmq_throttles_without_flow(rabbitmq: Server) -> None:
     assert not [frame for frame in client.inbox if isinstance(frame.method, m.ChannelFlow)]
 
 
-def test_rabbitmq_does_not_expect_flow_ok(rabbitmq: Server) -> None:
+def test_flow_ok_from_client_closes_rabbitmq_connection_with_503(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send(m.ChannelFlowOk(active=True))
     close = client.expect_connection_close(503)
@@ -204,7 +204,7 @@ def test_rabbitmq_does_not_expect_flow_ok(rabbitmq: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.flow/expected-behaviour")
-def test_who_goes_on_publishing_is_cut_off(spec: Server) -> None:
+def test_spec_personality_stops_reading_from_client_that_publishes_despite_channel_flow(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     spec.state.block("low on memory")
@@ -217,7 +217,7 @@ def test_who_goes_on_publishing_is_cut_off(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.flow/stops-deliveries#stops", "0-9-1/channel.flow/stops-deliveries#resumes")
-def test_flow_stops_deliveries_and_resumes_them(spec: Server) -> None:
+def test_channel_flow_stops_and_resumes_deliveries(spec: Server) -> None:
     client = spec.client(channels=2)
     client.declare("q")
     client.consume("q")
@@ -230,7 +230,7 @@ def test_flow_stops_deliveries_and_resumes_them(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.flow/stops-deliveries#stops")
-def test_flow_holds_for_its_own_channel_only(spec: Server) -> None:
+def test_channel_flow_does_not_affect_deliveries_of_other_channels(spec: Server) -> None:
     client = spec.client(channels=2)
     client.declare("q")
     client.consume("q", "paused", channel=1)
@@ -243,7 +243,7 @@ def test_flow_holds_for_its_own_channel_only(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.flow/not-get")
-def test_a_paused_channel_can_still_get(spec: Server) -> None:
+def test_basic_get_succeeds_on_channel_paused_by_channel_flow(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.call(m.ChannelFlow(active=False), m.ChannelFlowOk)
@@ -254,7 +254,7 @@ def test_a_paused_channel_can_still_get(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.flow/not-get")
-def test_flow_and_get_at_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_allows_basic_get_after_channel_flow_with_active_true(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.call(m.ChannelFlow(active=True), m.ChannelFlowOk)
@@ -263,7 +263,7 @@ def test_flow_and_get_at_rabbitmq(rabbitmq: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.flow/paused-consumer-count")
-def test_paused_consumers_are_not_counted(spec: Server) -> None:
+def test_consumer_count_excludes_consumers_paused_by_channel_flow(spec: Server) -> None:
     client = spec.client(channels=2)
     client.declare("q")
     client.consume("q", channel=1)
@@ -274,7 +274,7 @@ def test_paused_consumers_are_not_counted(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/channel.flow/paused-consumer-count")
-def test_rabbitmq_counts_consumers_that_can_take_nothing(rabbitmq: Server) -> None:
+def test_rabbitmq_consumer_count_includes_consumers_with_full_prefetch(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.call(m.BasicQos(prefetch_count=1), m.BasicQosOk)
@@ -285,7 +285,7 @@ def test_rabbitmq_counts_consumers_that_can_take_nothing(rabbitmq: Server) -> No
 
 
 @pytest.mark.rule("0-9-1/channel.flow-ok/echo")
-def test_flow_ok_repeats_the_setting(spec: Server) -> None:
+def test_flow_ok_repeats_the_active_flag_of_channel_flow(spec: Server) -> None:
     client = spec.client()
     assert client.call(m.ChannelFlow(active=False), m.ChannelFlowOk).active is False
     assert client.call(m.ChannelFlow(active=True), m.ChannelFlowOk).active is True
@@ -295,7 +295,7 @@ def test_flow_ok_repeats_the_setting(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.close/stability#discards")
-def test_what_follows_a_failure_has_no_effect(client: Client) -> None:
+def test_methods_after_a_channel_exception_are_discarded(client: Client) -> None:
     client.send(m.QueueBind(queue="missing", exchange="amq.direct"))
     client.send(m.QueueDeclare(queue="after"))
     client.publish(exchange="missing as well")
@@ -307,7 +307,7 @@ def test_what_follows_a_failure_has_no_effect(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.close/stability#crossed")
-def test_a_crossed_close_is_answered(client: Client) -> None:
+def test_channel_close_crossing_the_broker_close_is_answered_with_close_ok(client: Client) -> None:
     client.send(m.QueueDeclare(queue="missing", passive=True))
     client.send(m.ChannelClose(reply_code=200))
     client.expect(m.ChannelClose)
@@ -317,7 +317,7 @@ def test_a_crossed_close_is_answered(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.close/either-peer#client", "0-9-1/channel.close/either-peer#server")
-def test_either_peer_may_close(client: Client) -> None:
+def test_client_and_broker_can_each_close_a_channel(client: Client) -> None:
     client.send(m.ChannelClose(reply_code=200, reply_text="done"))
     client.expect(m.ChannelCloseOk)
     client.open_channel()
@@ -329,7 +329,7 @@ def test_either_peer_may_close(client: Client) -> None:
 @pytest.mark.rule(
     "0-9-1/channel.close/cancels-consumers#consumers", "0-9-1/channel.close/cancels-consumers#messages"
 )
-def test_closing_ends_consumers_and_returns_what_they_held(server: Server) -> None:
+def test_channel_close_cancels_consumers_and_requeues_unacknowledged_messages(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")
     client.consume("q", channel=1)
@@ -343,7 +343,7 @@ def test_closing_ends_consumers_and_returns_what_they_held(server: Server) -> No
 
 
 @pytest.mark.rule("0-9-1/channel.close/rolls-back")
-def test_closing_discards_an_open_transaction(server: Server) -> None:
+def test_channel_close_rolls_back_an_open_transaction(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")
     client.call(m.TxSelect(), m.TxSelectOk)
@@ -353,7 +353,7 @@ def test_closing_discards_an_open_transaction(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.close-ok/reporting")
-def test_a_socket_that_ends_before_close_ok_is_logged(
+def test_disconnect_before_channel_close_ok_is_logged(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     client.send(m.QueueDeclare(queue="missing", passive=True))
@@ -365,7 +365,7 @@ def test_a_socket_that_ends_before_close_ok_is_logged(
 
 
 @pytest.mark.rule("0-9-1/channel.close-ok/number-free#client")
-def test_the_number_is_free_at_once(client: Client) -> None:
+def test_channel_number_can_be_reopened_directly_after_client_close(client: Client) -> None:
     client.send(m.ChannelClose(reply_code=200))
     client.send(m.ChannelOpen())
     client.send(m.BasicQos())
@@ -375,7 +375,7 @@ def test_the_number_is_free_at_once(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.close-ok/number-free#server")
-def test_messages_of_a_closed_channel_go_to_another_one_after_close_ok(server: Server) -> None:
+def test_unacknowledged_messages_of_closed_channel_are_redelivered_after_close_ok(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")
     client.publish(b"m", routing_key="q")
@@ -386,7 +386,7 @@ def test_messages_of_a_closed_channel_go_to_another_one_after_close_ok(server: S
     assert client.expect_content(m.BasicDeliver, 2).method.redelivered
 
 
-def test_the_number_is_free_after_the_clients_close_ok(client: Client) -> None:
+def test_channel_number_can_be_reopened_after_client_close_ok(client: Client) -> None:
     client.send(m.QueueDeclare(queue="missing", passive=True))
     client.expect(m.ChannelClose)
     client.send(m.ChannelCloseOk())
@@ -395,7 +395,7 @@ def test_the_number_is_free_after_the_clients_close_ok(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.close/stability#discards")
-def test_an_open_before_close_ok_is_discarded_by_the_letter(spec: Server) -> None:
+def test_spec_personality_discards_channel_open_before_close_ok(spec: Server) -> None:
     client = spec.client()
     client.send(m.QueueDeclare(queue="missing", passive=True))
     client.expect(m.ChannelClose)
@@ -406,7 +406,7 @@ def test_an_open_before_close_ok_is_discarded_by_the_letter(spec: Server) -> Non
 
 
 @pytest.mark.deviates("0-9-1/channel.close/stability#discards")
-def test_an_open_before_close_ok_is_an_error_at_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_refuses_channel_open_before_close_ok_with_504(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send(m.QueueDeclare(queue="missing", passive=True))
     client.expect(m.ChannelClose)
@@ -415,14 +415,14 @@ def test_an_open_before_close_ok_is_an_error_at_rabbitmq(rabbitmq: Server) -> No
     assert close.reply_text == "CHANNEL_ERROR - second 'channel.open' seen"
 
 
-def test_a_close_ok_nobody_waits_for_is_an_error(client: Client) -> None:
+def test_unexpected_close_ok_on_open_channel_closes_the_connection_with_503(client: Client) -> None:
     client.send(m.ChannelCloseOk())
     close = client.expect_connection_close(503)
     assert close.reply_text == "COMMAND_INVALID - unimplemented method"
     assert (close.class_id, close.method_id) == (20, 41)
 
 
-def test_a_channel_takes_its_confirms_and_consumers_with_it(client: Client) -> None:
+def test_reopened_channel_is_not_in_confirm_mode(client: Client) -> None:
     client.declare("q")
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     client.publish(routing_key="q")

@@ -10,7 +10,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.rule("0-9-1/channels/multiple#many")
-def test_a_hundred_channels_work_side_by_side(server: Server) -> None:
+def test_hundred_channels_of_one_connection_publish_and_get_independently(server: Server) -> None:
     client = server.client(channels=100)
     for number in range(1, 101):
         client.declare(f"q{number}", channel=number)
@@ -22,7 +22,7 @@ def test_a_hundred_channels_work_side_by_side(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/channels/multiple#one")
-def test_one_channel_is_enough_where_no_more_were_negotiated(server: Server) -> None:
+def test_connection_with_channel_max_1_publishes_on_its_channel(server: Server) -> None:
     client = server.client(channel_max=1)
     client.declare("q")
     client.publish(routing_key="q")
@@ -37,7 +37,7 @@ def _backlog(client: Client, queue: str, channel: int = 1) -> None:
 
 
 @pytest.mark.rule("0-9-1/channels/fair")
-def test_channels_with_long_queues_share_the_connection(server: Server) -> None:
+def test_deliveries_of_two_channels_with_long_queues_alternate(server: Server) -> None:
     client = server.client(channels=2)
     _backlog(client, "first")
     _backlog(client, "second")
@@ -65,7 +65,7 @@ def test_a_request_is_answered_before_the_backlog_of_another_channel(server: Ser
 
 
 @pytest.mark.rule("0-9-1/channels/independent")
-def test_an_exception_on_one_channel_leaves_the_others_alone(server: Server) -> None:
+def test_channel_exception_does_not_affect_other_channels(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("other", channel=2)
     client.consume("other", "t", channel=2)
@@ -77,7 +77,7 @@ def test_an_exception_on_one_channel_leaves_the_others_alone(server: Server) -> 
 
 
 @pytest.mark.rule("0-9-1/channels/one-vhost")
-def test_all_channels_see_the_queues_of_the_one_virtual_host(server: Server) -> None:
+def test_all_channels_of_a_connection_use_the_same_virtual_host(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("shared", channel=1)
     client.publish(routing_key="shared", channel=1)
@@ -85,7 +85,7 @@ def test_all_channels_see_the_queues_of_the_one_virtual_host(server: Server) -> 
 
 
 @pytest.mark.rule("0-9-1/channels/vhost-authorization")
-def test_a_user_may_work_in_one_virtual_host_and_not_in_another(server: Server) -> None:
+def test_open_of_virtual_host_without_permission_is_refused_with_530(server: Server) -> None:
     server.state.add_virtual_host("/theirs")
     server.state.access.add(User("ann", "secret", (), {"/theirs": Permission()}))
     client = server.client(user="ann", password="secret", virtual_host="/theirs")
@@ -102,7 +102,7 @@ def test_a_user_may_work_in_one_virtual_host_and_not_in_another(server: Server) 
 
 @pytest.mark.rule("0-9-1/channels/no-vhost-switch")
 @pytest.mark.parametrize(("personality", "code"), [("spec", 503), ("rabbitmq-4.2", 504)])
-def test_a_second_open_does_not_switch_the_virtual_host(personality: str, protocol: str, code: int) -> None:
+def test_second_connection_open_closes_the_connection(personality: str, protocol: str, code: int) -> None:
     server = Server(personality, protocol=protocol)
     server.state.add_virtual_host("other")
     server.state.access.users["guest"].permissions["other"] = Permission()
@@ -125,7 +125,7 @@ def two_hosts(server: Server) -> tuple[Client, Client]:
     return server.client(), server.client(virtual_host="other")
 
 
-def test_queues_of_the_same_name_are_different_in_two_virtual_hosts(two_hosts: tuple[Client, Client]) -> None:
+def test_queues_of_equal_name_in_two_virtual_hosts_are_separate(two_hosts: tuple[Client, Client]) -> None:
     here, there = two_hosts
     here.declare("q", durable=True)
     there.declare("q")  # Flags that would be refused where the queue exists.
@@ -133,7 +133,7 @@ def test_queues_of_the_same_name_are_different_in_two_virtual_hosts(two_hosts: t
     assert (here.count("q"), there.count("q")) == (1, 0)
 
 
-def test_an_exchange_of_one_virtual_host_is_unknown_in_another(two_hosts: tuple[Client, Client]) -> None:
+def test_exchange_is_not_found_in_another_virtual_host(two_hosts: tuple[Client, Client]) -> None:
     here, there = two_hosts
     here.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)
     there.send(m.ExchangeDeclare(exchange="x", passive=True))
@@ -149,7 +149,7 @@ def test_predeclared_exchanges_route_within_their_virtual_host(two_hosts: tuple[
     assert (here.count("q"), there.count("q")) == (0, 1)
 
 
-def test_an_exclusive_queue_locks_its_name_in_its_own_virtual_host_only(
+def test_exclusive_queue_does_not_lock_its_name_in_another_virtual_host(
     two_hosts: tuple[Client, Client],
 ) -> None:
     here, there = two_hosts

@@ -37,7 +37,7 @@ def expect_nack(client: Client, tag: int) -> None:
 # --- select ------------------------------------------------------------------------------------------
 
 
-def test_select_may_be_repeated_and_the_count_goes_on(client: Client) -> None:
+def test_repeated_confirm_select_does_not_restart_delivery_tags(client: Client) -> None:
     confirming(client)
     client.publish()
     expect_ack(client, 1)
@@ -46,7 +46,7 @@ def test_select_may_be_repeated_and_the_count_goes_on(client: Client) -> None:
     expect_ack(client, 2)
 
 
-def test_spec_announces_confirms_and_works_with_them(spec: Server) -> None:
+def test_spec_personality_announces_and_sends_publisher_confirms(spec: Server) -> None:
     """No document has class confirm, and none gives its ids to another class: docs/decisions.md."""
     client = spec.connect()
     client.send_bytes(client.protocol_header)
@@ -58,26 +58,26 @@ def test_spec_announces_confirms_and_works_with_them(spec: Server) -> None:
     expect_ack(client, 1)
 
 
-def test_confirm_select_is_refused_where_the_class_is_absent(server: Server) -> None:
+def test_confirm_select_on_a_broker_without_class_confirm_is_refused_with_540(server: Server) -> None:
     client = server.varied(not_implemented=("confirm",)).client()
     client.send(m.ConfirmSelect())
     close = client.expect_connection_close(540)
     assert (close.class_id, close.method_id) == (85, 10)
 
 
-def test_select_with_no_wait_is_not_answered(client: Client) -> None:
+def test_confirm_select_with_no_wait_is_not_answered(client: Client) -> None:
     client.send(m.ConfirmSelect(no_wait=True))
     client.expect_nothing()
     client.publish()
     expect_ack(client, 1)
 
 
-def test_without_select_nothing_is_confirmed(client: Client) -> None:
+def test_publish_without_confirm_select_is_not_confirmed(client: Client) -> None:
     client.publish()
     client.expect_nothing()
 
 
-def test_the_count_begins_at_select(client: Client) -> None:
+def test_confirm_delivery_tags_count_from_confirm_select(client: Client) -> None:
     client.publish()
     client.publish()
     confirming(client)
@@ -85,7 +85,7 @@ def test_the_count_begins_at_select(client: Client) -> None:
     expect_ack(client, 1)
 
 
-def test_channels_count_apart(client: Client) -> None:
+def test_each_channel_counts_its_own_confirm_delivery_tags(client: Client) -> None:
     client.open_channel(2)
     confirming(client, 1)
     confirming(client, 2)
@@ -101,7 +101,7 @@ def test_channels_count_apart(client: Client) -> None:
 
 
 @pytest.mark.parametrize("routing_key", ["q", "nowhere"])
-def test_a_message_is_confirmed_wherever_it_went(client: Client, routing_key: str) -> None:
+def test_routed_and_unroutable_messages_are_confirmed(client: Client, routing_key: str) -> None:
     client.declare("q", durable=True)
     confirming(client)
     client.publish(routing_key=routing_key, delivery_mode=2)
@@ -109,7 +109,7 @@ def test_a_message_is_confirmed_wherever_it_went(client: Client, routing_key: st
     client.expect_nothing()
 
 
-def test_publishes_of_one_write_may_be_confirmed_together(client: Client) -> None:
+def test_acks_for_publishes_of_one_write_cover_all_tags_in_order(client: Client) -> None:
     client.declare("q")
     confirming(client)
     client.send_bytes(publishes(["q"] * 100))
@@ -122,14 +122,14 @@ def test_publishes_of_one_write_may_be_confirmed_together(client: Client) -> Non
     assert confirmed == 100
 
 
-def test_a_return_comes_before_its_ack(client: Client) -> None:
+def test_basic_return_precedes_the_ack_of_its_message(client: Client) -> None:
     confirming(client)
     client.publish(b"lost", routing_key="nowhere", mandatory=True)
     assert client.expect_content(m.BasicReturn).body == b"lost"
     expect_ack(client, 1)
 
 
-def test_returns_come_before_their_acks_in_a_batch_too(client: Client) -> None:
+def test_returns_precede_their_acks_for_publishes_of_one_write(client: Client) -> None:
     client.declare("q")
     confirming(client)
     client.send_bytes(publishes(["q", "nowhere", "q", "nowhere"]))
@@ -145,7 +145,9 @@ def test_returns_come_before_their_acks_in_a_batch_too(client: Client) -> None:
     assert (returned, confirmed) == (4, 4)
 
 
-def test_confirm_of_a_returned_message_follows_its_return_and_precedes_earlier_ones(rabbitmq: Server) -> None:
+def test_confirm_of_returned_message_follows_its_return_and_precedes_earlier_confirms(
+    rabbitmq: Server,
+) -> None:
     client = rabbitmq.client()
     client.declare("q")
     confirming(client)
@@ -158,7 +160,7 @@ def test_confirm_of_a_returned_message_follows_its_return_and_precedes_earlier_o
         expect_ack(client, 3)
 
 
-def test_confirms_come_before_the_channel_is_closed(client: Client) -> None:
+def test_confirms_of_earlier_publishes_precede_channel_close(client: Client) -> None:
     client.declare("q")
     confirming(client)
     good = publishes(["q", "q"])
@@ -167,7 +169,7 @@ def test_confirms_come_before_the_channel_is_closed(client: Client) -> None:
     client.expect_channel_close(404)
 
 
-def test_a_publish_that_fails_is_not_confirmed(client: Client) -> None:
+def test_publish_that_closes_the_channel_is_not_confirmed(client: Client) -> None:
     confirming(client)
     client.publish(exchange="missing")
     client.expect_channel_close(404)
@@ -181,7 +183,7 @@ def bounded(client: Client, overflow: str = "reject-publish", **arguments: objec
     client.declare("q", arguments={"x-max-length": 1, "x-overflow": overflow, **arguments})
 
 
-def test_a_full_queue_that_rejects_makes_a_nack(rabbitmq: Server) -> None:
+def test_publish_to_full_reject_publish_queue_is_nacked(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     bounded(client)
     confirming(client)
@@ -193,7 +195,7 @@ def test_a_full_queue_that_rejects_makes_a_nack(rabbitmq: Server) -> None:
     expect_ack(client, 3)
 
 
-def test_a_batch_is_confirmed_run_by_run(rabbitmq: Server) -> None:
+def test_publishes_of_one_write_are_acked_and_nacked_in_runs(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     bounded(client)
     client.declare("other")
@@ -205,7 +207,7 @@ def test_a_batch_is_confirmed_run_by_run(rabbitmq: Server) -> None:
     client.expect_nothing()
 
 
-def test_unacknowledged_messages_do_not_fill_the_queue(rabbitmq: Server) -> None:
+def test_unacknowledged_messages_do_not_count_for_x_max_length(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     bounded(client)
     confirming(client)
@@ -217,7 +219,9 @@ def test_unacknowledged_messages_do_not_fill_the_queue(rabbitmq: Server) -> None
     expect_nack(client, 3)
 
 
-def test_one_queue_that_rejects_makes_a_nack_though_another_keeps_the_message(rabbitmq: Server) -> None:
+def test_message_refused_by_one_full_queue_is_nacked_although_another_queue_accepts_it(
+    rabbitmq: Server,
+) -> None:
     client = rabbitmq.client()
     bounded(client)
     client.declare("r")
@@ -232,7 +236,7 @@ def test_one_queue_that_rejects_makes_a_nack_though_another_keeps_the_message(ra
     assert client.empty("r") == [b"1", b"2"]
 
 
-def test_a_rejected_mandatory_message_is_not_returned(rabbitmq: Server) -> None:
+def test_mandatory_message_refused_by_full_queue_is_not_returned(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     bounded(client)
     confirming(client)
@@ -242,7 +246,7 @@ def test_a_rejected_mandatory_message_is_not_returned(rabbitmq: Server) -> None:
     client.expect_nothing()
 
 
-def test_without_confirms_a_rejected_message_vanishes(rabbitmq: Server) -> None:
+def test_message_refused_by_full_queue_is_dropped_silently_without_confirms(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     bounded(client)
     client.fill("q", b"1", b"2")
@@ -250,7 +254,7 @@ def test_without_confirms_a_rejected_message_vanishes(rabbitmq: Server) -> None:
     assert client.empty("q") == [b"1"]
 
 
-def test_a_rejected_message_is_dead_lettered_where_the_queue_says_so(rabbitmq: Server) -> None:
+def test_message_refused_by_full_reject_publish_dlx_queue_is_dead_lettered(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("dead")
     target = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
@@ -264,7 +268,7 @@ def test_a_rejected_message_is_dead_lettered_where_the_queue_says_so(rabbitmq: S
     assert (dead.body, (dead.properties.headers or {})["x-first-death-reason"]) == (b"2", "maxlen")
 
 
-def test_a_queue_that_drops_its_head_accepts_everything(rabbitmq: Server) -> None:
+def test_publish_to_full_drop_head_queue_is_acked(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     bounded(client, "drop-head")
     confirming(client)

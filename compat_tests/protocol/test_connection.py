@@ -47,7 +47,7 @@ def close_from_here(server: Server, client: Client) -> None:
     connection.close_by_operator(320, "CONNECTION_FORCED - maintenance")
 
 
-def test_a_connection_that_is_closing_does_not_wait_when_it_is_closed_again(rabbitmq: Server) -> None:
+def test_second_operator_close_ends_the_connection_without_close_ok(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     [connection] = rabbitmq.state.connections
     connection.close_by_operator(320, "CONNECTION_FORCED - one")
@@ -62,7 +62,7 @@ def test_a_connection_that_is_closing_does_not_wait_when_it_is_closed_again(rabb
 
 
 @rule("0-9-1/connection/grammar#opening")
-def test_a_connection_opens_and_closes_in_one_order(server: Server) -> None:
+def test_connection_handshake_and_close_follow_the_specified_order(server: Server) -> None:
     client = server.connect()
     client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
@@ -100,7 +100,7 @@ CLOSE = m.ConnectionClose(reply_code=200)
         (login, m.ConnectionSecureOk()),
     ],
 )
-def test_a_method_out_of_order_ends_the_socket_of_an_untuned_connection(
+def test_method_out_of_order_before_tune_ok_ends_the_socket_silently(
     server: Server, reach: Callable[[Server], Client], method: m.Method
 ) -> None:
     client = reach(server)
@@ -110,7 +110,7 @@ def test_a_method_out_of_order_ends_the_socket_of_an_untuned_connection(
 
 @rule("0-9-1/connection/out-of-order")
 @pytest.mark.parametrize("method", [START_OK, TUNE_OK, CLOSE, m.ConnectionCloseOk(), m.ChannelOpen()])
-def test_between_tune_and_open_only_rabbitmq_says_what_is_wrong(
+def test_wrong_method_before_open_is_answered_with_close_504_only_by_rabbitmq(
     spec: Server, rabbitmq: Server, method: m.Method
 ) -> None:
     client = tune(spec)
@@ -126,7 +126,7 @@ def test_between_tune_and_open_only_rabbitmq_says_what_is_wrong(
 @pytest.mark.deviates("0-9-1/connection/out-of-order")
 @rule("0-9-1/connection/out-of-order")
 @pytest.mark.parametrize("reach", [begin, login, tune])
-def test_a_channel_cannot_be_opened_before_the_connection(
+def test_channel_open_before_connection_open_ends_the_connection(
     server: Server, reach: Callable[[Server], Client]
 ) -> None:
     client = reach(server)
@@ -140,7 +140,7 @@ def test_a_channel_cannot_be_opened_before_the_connection(
 
 @rule("0-9/connection/grammar#secure")
 @rule("0-9-1/connection/mandatory", "0-9-1/connection/grammar#secure", "0-9-1/connection/grammar#closing")
-def test_all_ten_methods_of_the_class_are_there(server: Server) -> None:
+def test_all_ten_methods_of_class_connection_are_implemented(server: Server) -> None:
     asking = server.varied(mechanisms=("CRAM-MD5",))
     client = begin(asking)
     client.send(m.ConnectionStartOk(mechanism="CRAM-MD5", locale="en_US"), 0)
@@ -165,7 +165,7 @@ def test_all_ten_methods_of_the_class_are_there(server: Server) -> None:
     "0-9-1/connection.open/virtual-host-separation#queues",
     "0-9-1/connection.open/virtual-host-separation#bindings",
 )
-def test_virtual_hosts_share_nothing(server: Server) -> None:
+def test_virtual_hosts_have_separate_queues_exchanges_and_bindings(server: Server) -> None:
     server.state.add_virtual_host("/other")
     server.state.access.users["guest"].permissions["/other"] = Permission()
     client, other = server.client(), server.client(virtual_host="/other")
@@ -186,7 +186,7 @@ def test_virtual_hosts_share_nothing(server: Server) -> None:
 
 
 @rule("0-9-1/connection.open/virtual-host-security")
-def test_a_user_without_rights_on_a_virtual_host_may_not_open_it(server: Server) -> None:
+def test_open_of_virtual_host_without_permission_closes_the_connection_with_530(server: Server) -> None:
     server.state.add_virtual_host("/private")
     server.state.access.add(User("worker", "secret", permissions={"/private": Permission()}))
     client = tune(server)
@@ -201,7 +201,7 @@ def test_a_user_without_rights_on_a_virtual_host_may_not_open_it(server: Server)
 @pytest.mark.parametrize(
     "name", ["/missing", *(pytest.param(each, marks=pytest.mark.protocols("0-9-1")) for each in ("", "//"))]
 )
-def test_an_unknown_virtual_host_is_an_invalid_path_by_the_letter(spec: Server, name: str) -> None:
+def test_spec_personality_refuses_unknown_virtual_host_with_402(spec: Server, name: str) -> None:
     client = tune(spec)
     client.send(m.ConnectionOpen(virtual_host=name), 0)
     close = client.expect_connection_close(402)
@@ -210,7 +210,7 @@ def test_an_unknown_virtual_host_is_an_invalid_path_by_the_letter(spec: Server, 
 
 @pytest.mark.deviates("0-9-1/connection.open/unknown-vhost")
 @pytest.mark.parametrize("name", ["nope", "", "//"])
-def test_an_unknown_virtual_host_is_not_allowed_by_rabbitmq(rabbitmq: Server, name: str) -> None:
+def test_rabbitmq_refuses_unknown_virtual_host_with_530(rabbitmq: Server, name: str) -> None:
     client = tune(rabbitmq)
     client.send(m.ConnectionOpen(virtual_host=name), 0)
     close = client.expect_connection_close(530)
@@ -236,7 +236,7 @@ def provoke(client: Client) -> None:
 
 
 @rule("0-9-1/connection.close/stability#discards")
-def test_between_close_and_close_ok_nothing_counts(server: Server) -> None:
+def test_methods_between_broker_close_and_close_ok_are_discarded(server: Server) -> None:
     client, other = server.client(), server.client()
     other.declare("q")
     provoke(client)
@@ -256,7 +256,7 @@ def test_between_close_and_close_ok_nothing_counts(server: Server) -> None:
 
 @rule("0-9-1/errors/crossed-close#connection")
 @rule("0-9-1/connection.close/stability#crossed")
-def test_a_crossed_close_is_answered(server: Server) -> None:
+def test_connection_close_crossing_the_broker_close_is_answered_with_close_ok(server: Server) -> None:
     client = server.client()
     provoke(client)
     client.call(CLOSE, m.ConnectionCloseOk, 0)
@@ -266,7 +266,7 @@ def test_a_crossed_close_is_answered(server: Server) -> None:
 
 
 @rule("0-9-1/connection.close/stability#discards")
-def test_what_was_sent_with_the_fault_is_not_obeyed(server: Server) -> None:
+def test_method_sent_in_one_write_behind_a_connection_error_is_discarded(server: Server) -> None:
     client, other = server.client(), server.client()
     octets = method_frame(0, m.QueueDeclare(queue="q").encode())
     client.send_bytes(octets + method_frame(1, m.QueueDeclare(queue="behind").encode()))
@@ -275,7 +275,7 @@ def test_what_was_sent_with_the_fault_is_not_obeyed(server: Server) -> None:
     other.expect_channel_close(404)
 
 
-def test_a_close_that_is_never_answered_is_not_waited_for(server: Server) -> None:
+def test_unanswered_connection_close_aborts_the_connection_after_30_seconds(server: Server) -> None:
     client = server.client()
     provoke(client)
     server.advance(29)
@@ -285,14 +285,14 @@ def test_a_close_that_is_never_answered_is_not_waited_for(server: Server) -> Non
 
 
 @rule("0-9-1/connection.close/either-peer#client")
-def test_the_client_may_close(client: Client) -> None:
+def test_client_close_is_answered_with_close_ok(client: Client) -> None:
     client.call(CLOSE, m.ConnectionCloseOk, 0)
     client.expect_end_after_close()
 
 
 @rule("0-9/connection/grammar#closing")
 @rule("0-9-1/connection.close/either-peer#server")
-def test_the_server_may_close(server: Server) -> None:
+def test_operator_close_sends_connection_close_to_one_client(server: Server) -> None:
     client, other = server.client(), server.connect(port=40_000)
     other.handshake()
     close_from_here(server, other)
@@ -304,7 +304,7 @@ def test_the_server_may_close(server: Server) -> None:
 
 @rule("0-9-1/connection.close/implies-channels#consumers", "0-9-1/connection.close/implies-channels#messages")
 @pytest.mark.parametrize("how", ["client", "server", "error", "lost"])
-def test_with_the_connection_go_its_channels_and_consumers_and_messages_return(
+def test_end_of_connection_removes_consumers_and_requeues_unacknowledged_messages(
     server: Server, how: str
 ) -> None:
     other = server.connect(port=40_000)
@@ -337,14 +337,14 @@ def test_with_the_connection_go_its_channels_and_consumers_and_messages_return(
 
 @rule("0-9-1/connection.close/client-close-any-code")
 @pytest.mark.parametrize("code", [0, 200, 404, 541, 65535])
-def test_the_code_of_a_clients_close_does_not_matter(client: Client, code: int) -> None:
+def test_client_close_with_any_reply_code_is_answered_with_close_ok(client: Client, code: int) -> None:
     close = m.ConnectionClose(reply_code=code, reply_text="bye", class_id=60, method_id=40)
     client.call(close, m.ConnectionCloseOk, 0)
     client.expect_end_after_close()
 
 
 @rule("0-9-1/connection.close-ok/socket-closed-after")
-def test_close_ok_is_the_last_octet_before_the_end(spec: Server) -> None:
+def test_spec_personality_ends_the_transport_directly_after_close_ok(spec: Server) -> None:
     client = spec.client()
     client.send(CLOSE, 0)
     client.send(m.QueueDeclare(queue="q"))
@@ -355,7 +355,7 @@ def test_close_ok_is_the_last_octet_before_the_end(spec: Server) -> None:
 
 @rule("0-9-1/connection.close-ok/socket-closed-after")
 @pytest.mark.parametrize(("heartbeat", "timeout"), [(0, 30), (60, 30), (5, 5)])
-def test_the_client_may_end_the_transport_after_close_ok(
+def test_rabbitmq_waits_for_client_to_end_the_transport_after_close_ok(
     rabbitmq: Server, heartbeat: int, timeout: int
 ) -> None:
     client = rabbitmq.client(heartbeat=heartbeat)
@@ -373,7 +373,7 @@ def test_the_client_may_end_the_transport_after_close_ok(
     assert not client.connection.aborted, "close-ok must still be written"
 
 
-def test_a_closed_connection_still_sees_close_ok_and_what_cannot_be_read(rabbitmq: Server) -> None:
+def test_close_ok_or_malformed_frame_after_close_ok_ends_the_transport(rabbitmq: Server) -> None:
     """Measured on 4.0.5 and 4.3.6: each ends the transport, at once or after three seconds."""
 
     def closed() -> Client:
@@ -402,7 +402,7 @@ def test_a_closed_connection_still_sees_close_ok_and_what_cannot_be_read(rabbitm
     client.expect_silent_end()
 
 
-def test_a_client_that_ends_the_transport_right_behind_close_still_gets_close_ok(rabbitmq: Server) -> None:
+def test_client_that_disconnects_directly_after_close_receives_close_ok(rabbitmq: Server) -> None:
     client = rabbitmq.client(heartbeat=10)
     client.send(CLOSE, 0)
     client.drop()
@@ -413,7 +413,7 @@ def test_a_client_that_ends_the_transport_right_behind_close_still_gets_close_ok
 
 @rule("0-9-1/connection.close-ok/reporting")
 @pytest.mark.parametrize("closing", [False, True])
-def test_a_socket_that_ends_without_close_ok_is_logged(
+def test_disconnect_without_close_ok_is_logged(
     server: Server, closing: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = server.client()
@@ -427,9 +427,7 @@ def test_a_socket_that_ends_without_close_ok_is_logged(
     ]
 
 
-def test_a_socket_that_ends_after_close_ok_is_not_worth_a_word(
-    client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_disconnect_after_close_ok_is_not_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "fakeamqp"):
         client.call(CLOSE, m.ConnectionCloseOk, 0)
         client.drop()
@@ -437,7 +435,7 @@ def test_a_socket_that_ends_after_close_ok_is_not_worth_a_word(
 
 
 @pytest.mark.parametrize("ended", ["lingering", "finished"])
-def test_connection_that_is_closed_is_not_reported_as_closed_again(rabbitmq: Server, ended: str) -> None:
+def test_fault_on_closed_connection_records_no_second_closed_event(rabbitmq: Server, ended: str) -> None:
     """A fault may end the transport that a client, or the broker's answer, has yet to end."""
     client = rabbitmq.client()
     connection: Any = next(iter(rabbitmq.state.connections))
@@ -464,7 +462,7 @@ def test_connection_that_is_closed_is_not_reported_as_closed_again(rabbitmq: Ser
     assert closed() == first
 
 
-def test_connection_that_is_open_is_reported_as_closed_when_a_fault_ends_it(server: Server) -> None:
+def test_fault_on_open_connection_records_a_closed_event(server: Server) -> None:
     client = server.client()
     connection: Any = next(iter(server.state.connections))
     recorder = server.state.tap = Recorder(server.clock.now)

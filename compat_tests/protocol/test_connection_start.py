@@ -46,7 +46,7 @@ def expect_refusal(client: Client) -> None:
 
 
 @rule("0-9-1/connection.start/first-frame")
-def test_start_is_the_first_frame(server: Server) -> None:
+def test_connection_start_is_the_first_frame_of_the_broker(server: Server) -> None:
     client = server.connect()
     client.send_bytes(client.protocol_header)
     [frame] = cut(client.take_bytes())
@@ -66,7 +66,7 @@ def test_start_names_version_0_9_and_no_revision(server: Server) -> None:
 
 
 @rule("0-9-1/connection.start/protocol-name")
-def test_another_protocol_name_is_answered_with_a_header(server: Server) -> None:
+def test_unknown_protocol_name_is_answered_with_a_protocol_header(server: Server) -> None:
     client = server.connect()
     client.send_bytes(b"AMQX\x00\x00\x09\x01")
     client.expect_silent_end()
@@ -75,7 +75,9 @@ def test_another_protocol_name_is_answered_with_a_header(server: Server) -> None
 
 @rule("0-9-1/connection.start/server-support")
 @pytest.mark.parametrize("version", [b"\x00\x02\x00\x00", b"\x02\x00\x00\x00", b"\x00\x00\x09\x02"])
-def test_the_version_offered_is_not_above_the_one_asked_for(spec: Server, version: bytes) -> None:
+def test_spec_personality_answers_unknown_version_with_a_lower_version_header(
+    spec: Server, version: bytes
+) -> None:
     client = spec.connect()
     client.send_bytes(b"AMQP" + version)
     client.expect_silent_end()
@@ -84,13 +86,13 @@ def test_the_version_offered_is_not_above_the_one_asked_for(spec: Server, versio
 
 
 @rule("0-9-1/connection.start/server-support")
-def test_the_version_in_start_is_the_one_asked_for(server: Server) -> None:
+def test_connection_start_carries_the_requested_version_0_9(server: Server) -> None:
     _, start = begin(server)
     assert (start.version_major, start.version_minor) == (0, 9)
 
 
 @rule("0-9-1/connection.start/server-properties-required-fields#others")
-def test_the_server_says_what_it_is(server: Server) -> None:
+def test_server_properties_name_product_version_and_platform(server: Server) -> None:
     properties = begin(server)[1].server_properties
     for name in ("product", "version", "platform", "copyright", "information"):
         assert isinstance(properties[name], str)
@@ -99,38 +101,38 @@ def test_the_server_says_what_it_is(server: Server) -> None:
 
 
 @rule("0-9-1/connection.start/server-properties-required-fields#host")
-def test_the_server_names_its_host_by_the_letter(spec: Server) -> None:
+def test_spec_personality_names_its_host_in_server_properties(spec: Server) -> None:
     client = spec.connect(server_host="192.0.2.1")
     client.send_bytes(client.protocol_header)
     assert client.expect(m.ConnectionStart, 0).server_properties["host"] == "192.0.2.1"
 
 
 @pytest.mark.deviates("0-9-1/connection.start/server-properties-required-fields#host")
-def test_rabbitmq_does_not_name_its_host(rabbitmq: Server) -> None:
+def test_rabbitmq_server_properties_have_no_host(rabbitmq: Server) -> None:
     assert "host" not in begin(rabbitmq)[1].server_properties
 
 
 @rule("0-9-1/connection.start/mechanisms")
-def test_mechanisms_are_words_between_spaces(server: Server) -> None:
+def test_mechanisms_of_connection_start_are_separated_by_spaces(server: Server) -> None:
     mechanisms = begin(server)[1].mechanisms.split(b" ")
     assert {b"PLAIN", b"AMQPLAIN"} <= set(mechanisms)
     assert all(mechanisms)
 
 
 @rule("0-9-1/connection.start/locales-required-support")
-def test_en_us_is_offered(server: Server) -> None:
+def test_connection_start_offers_locale_en_us(server: Server) -> None:
     assert b"en_US" in begin(server)[1].locales.split(b" ")
 
 
 @rule("0-9-1/connection.start/locales-format")
-def test_locales_are_words_between_spaces(server: Server) -> None:
+def test_locales_of_connection_start_are_separated_by_spaces(server: Server) -> None:
     locales = begin(server)[1].locales.split(b" ")
     assert locales
     assert all(locales)
 
 
 @rule("0-9-1/connection.start/locale-of-texts")
-def test_reply_texts_are_in_the_one_locale_there_is(client: Client) -> None:
+def test_reply_text_of_channel_close_is_english(client: Client) -> None:
     client.send(m.QueueDeclare(queue="missing", passive=True))
     assert client.expect_channel_close(404).reply_text == "NOT_FOUND - no queue 'missing' in vhost '/'"
 
@@ -141,7 +143,7 @@ def test_reply_texts_are_in_the_one_locale_there_is(client: Client) -> None:
 @rule("0-9-1/connection.start-ok/mechanism-validity")
 @pytest.mark.parametrize("mechanism", ["XYZ", "", "plain", "EXTERNAL", "CRAM-MD5"])
 @pytest.mark.parametrize("properties", [{}, CAPABLE], ids=["plain-client", "capable-client"])
-def test_a_mechanism_that_was_not_offered_ends_the_socket(
+def test_mechanism_not_offered_ends_the_socket_silently(
     server: Server, mechanism: str, properties: dict[str, Any]
 ) -> None:
     client, _ = begin(server)
@@ -150,7 +152,7 @@ def test_a_mechanism_that_was_not_offered_ends_the_socket(
 
 
 @rule("0-9-1/connection.start-ok/mechanism-one-offered")
-def test_one_mechanism_is_chosen_not_several(server: Server) -> None:
+def test_start_ok_with_two_mechanisms_is_refused(server: Server) -> None:
     client, _ = begin(server)
     client.send(start_ok("PLAIN"), 0)
     client.expect(m.ConnectionTune, 0)
@@ -160,7 +162,7 @@ def test_one_mechanism_is_chosen_not_several(server: Server) -> None:
 
 
 @rule("0-9-1/connection.start-ok/mechanism-one-offered")
-def test_every_mechanism_offered_can_be_chosen(server: Server) -> None:
+def test_login_succeeds_with_every_offered_mechanism(server: Server) -> None:
     login = field("LOGIN", b"S" + long_string(b"guest")) + field("PASSWORD", b"S" + long_string(b"guest"))
     responses = {b"PLAIN": b"\0guest\0guest", b"AMQPLAIN": login, b"ANONYMOUS": b""}
     for mechanism in begin(server)[1].mechanisms.split(b" "):
@@ -174,7 +176,9 @@ GUEST = long_string(b"guest")
 
 @pytest.mark.parametrize("login", [b"S" + GUEST, b"x" + GUEST])
 @pytest.mark.parametrize("password", [b"S" + GUEST, b"x" + GUEST])
-def test_amqplain_takes_byte_arrays_as_texts(server: Server, login: bytes, password: bytes) -> None:
+def test_amqplain_accepts_byte_arrays_as_login_and_password(
+    server: Server, login: bytes, password: bytes
+) -> None:
     # RabbitMQ: measured on 4.0.5 and 4.3.6.
     client, _ = begin(server)
     client.send(start_ok("AMQPLAIN", field("LOGIN", login) + field("PASSWORD", password)), 0)
@@ -184,7 +188,7 @@ def test_amqplain_takes_byte_arrays_as_texts(server: Server, login: bytes, passw
 @pytest.mark.parametrize(
     "password", [b"I\0\0\0\x05", b"t\x01", b"V", b"F" + table(), b"x" + long_string(b"x")]
 )
-def test_amqplain_refuses_a_password_of_another_type_as_a_wrong_one(
+def test_amqplain_password_of_non_string_type_is_refused_like_wrong_password(
     rabbitmq: Server, password: bytes
 ) -> None:
     # RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6.
@@ -204,7 +208,7 @@ def test_amqplain_refuses_a_password_of_another_type_as_a_wrong_one(
         ),
     ],
 )
-def test_a_blank_password_is_no_password(server: Server, mechanism: str, response: bytes) -> None:
+def test_login_with_blank_password_is_refused(server: Server, mechanism: str, response: bytes) -> None:
     # RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6.
     hashed = ("sha256", b64encode(b"salt" + sha256(b"salt").digest()).decode())
     for user in (User("blank", ""), User("blank", password_hash=hashed)):
@@ -214,7 +218,7 @@ def test_a_blank_password_is_no_password(server: Server, mechanism: str, respons
         expect_refusal(client)
 
 
-def test_anonymous_clients_are_refused_once_guest_has_another_password(server: Server) -> None:
+def test_anonymous_login_is_refused_when_guest_has_another_password(server: Server) -> None:
     # RabbitMQ: measured on 4.0.5 and 4.3.6.
     for password in ("another", None):
         server.state.access.add(User("guest", password))
@@ -226,7 +230,7 @@ def test_anonymous_clients_are_refused_once_guest_has_another_password(server: S
 
 @rule("0-9-1/connection.start-ok/response-opaque")
 @pytest.mark.parametrize("password", [" ", "'\"\\%s:@/?", "\x01\x7f\t\n", "x" * 2000, "ÿ\N{SNOWMAN}"])
-def test_a_response_is_taken_as_it_is(server: Server, password: str) -> None:
+def test_plain_response_is_compared_octet_by_octet(server: Server, password: str) -> None:
     server.state.access.add(User("name with: signs", password))
     response = b"\0name with: signs\0" + password.encode()
     client, _ = begin(server)
@@ -240,7 +244,7 @@ def test_a_response_is_taken_as_it_is(server: Server, password: str) -> None:
 
 
 @rule("0-9-1/connection.start-ok/response-opaque")
-def test_the_response_belongs_to_the_mechanism(server: Server) -> None:
+def test_plain_response_with_non_ascii_user_name_is_accepted(server: Server) -> None:
     server.state.access.add(User("ü\N{SNOWMAN}", "pass word"))
     client, _ = begin(server)
     client.send(start_ok("PLAIN", "\0ü\N{SNOWMAN}\0pass word".encode()), 0)
@@ -265,7 +269,7 @@ def test_the_response_belongs_to_the_mechanism(server: Server) -> None:
         ("AMQPLAIN", field("LOGIN", b"I\0\0\0\x01") + field("PASSWORD", b"S" + long_string(b"guest"))),
     ],
 )
-def test_a_response_the_mechanism_cannot_read_ends_the_socket(
+def test_malformed_plain_or_amqplain_response_ends_the_socket_silently(
     server: Server, mechanism: str, response: bytes, properties: dict[str, Any]
 ) -> None:
     client, _ = begin(server)
@@ -278,7 +282,7 @@ OTHER_LOCALES = pytest.mark.parametrize("locale", ["xx_XX", "", "en_us", "en_US 
 
 @rule("0-9-1/connection.start-ok/locale-one-offered")
 @OTHER_LOCALES
-def test_locale_that_was_not_offered_ends_the_socket_to_the_letter(spec: Server, locale: str) -> None:
+def test_spec_personality_refuses_locale_not_offered(spec: Server, locale: str) -> None:
     client, start = begin(spec)
     assert start.locales == b"en_US"
     client.send(start_ok(locale=locale), 0)
@@ -299,7 +303,7 @@ def test_rabbitmq_accepts_any_locale(rabbitmq: Server, locale: str) -> None:
 @rule("0-9-1/connection.start-ok/authentication-failure")
 @pytest.mark.parametrize("response", [b"\0guest\0wrong", b"\0nobody\0guest", b"\0guest\0"])
 @pytest.mark.parametrize("properties", [{}, {"capabilities": {"authentication_failure_close": False}}])
-def test_wrong_credentials_end_the_socket(
+def test_wrong_credentials_end_the_socket_silently(
     server: Server, response: bytes, properties: dict[str, Any]
 ) -> None:
     client, _ = begin(server)
@@ -309,7 +313,9 @@ def test_wrong_credentials_end_the_socket(
 
 @pytest.mark.deviates("0-9-1/connection.start-ok/authentication-failure")
 @pytest.mark.parametrize("response", [b"\0guest\0wrong", b"\0nobody\0guest", b"\0guest\0"])
-def test_rabbitmq_says_so_to_a_client_that_understands(rabbitmq: Server, response: bytes) -> None:
+def test_rabbitmq_answers_wrong_credentials_of_capable_client_with_403(
+    rabbitmq: Server, response: bytes
+) -> None:
     rabbitmq.state.authentication_failure_delay = 3
     client, _ = begin(rabbitmq)
     client.send(start_ok(response=response, client_properties=CAPABLE), 0)
@@ -322,14 +328,14 @@ def test_rabbitmq_says_so_to_a_client_that_understands(rabbitmq: Server, respons
 
 
 @rule("0-9-1/connection.start-ok/authentication-failure")
-def test_by_the_letter_no_client_is_told(spec: Server) -> None:
+def test_spec_personality_ends_the_socket_of_capable_client_with_wrong_credentials(spec: Server) -> None:
     client, _ = begin(spec)
     client.send(start_ok(response=b"\0guest\0wrong", client_properties=CAPABLE), 0)
     expect_refusal(client)
 
 
 @rule("0-9-1/connection.start-ok/large-properties")
-def test_a_start_ok_of_4096_octets_is_taken(server: Server) -> None:
+def test_start_ok_of_4096_octets_is_accepted(server: Server) -> None:
     def payload(padding: int) -> bytes:
         properties = table(field("padding", b"S" + long_string(bytes(padding))))
         response = long_string(b"\0guest\0guest")
@@ -354,7 +360,9 @@ FAILURE_NAMES = ["wrong-password", "unknown-mechanism", "out-of-order", "unreada
 
 @rule("0-9-1/security/negotiation-pause#pause", "0-9-1/security/negotiation-pause#close")
 @pytest.mark.parametrize("fail", FAILURES, ids=FAILURE_NAMES)
-def test_a_failed_handshake_ends_after_a_pause(server: Server, fail: Callable[[Client], None]) -> None:
+def test_socket_of_failed_handshake_ends_after_authentication_failure_delay(
+    server: Server, fail: Callable[[Client], None]
+) -> None:
     server.state.authentication_failure_delay = 3
     client, _ = begin(server)
     fail(client)
@@ -367,7 +375,9 @@ def test_a_failed_handshake_ends_after_a_pause(server: Server, fail: Callable[[C
 
 @rule("0-9-1/security/negotiation-pause#pause", "0-9-1/security/negotiation-pause#close")
 @pytest.mark.parametrize("fail", FAILURES, ids=FAILURE_NAMES)
-def test_nothing_counts_in_the_pause(server: Server, fail: Callable[[Client], None]) -> None:
+def test_bytes_received_during_authentication_failure_delay_are_ignored(
+    server: Server, fail: Callable[[Client], None]
+) -> None:
     server.state.authentication_failure_delay = 3
     client, _ = begin(server)
     fail(client)
@@ -383,9 +393,7 @@ def test_nothing_counts_in_the_pause(server: Server, fail: Callable[[Client], No
 @pytest.mark.parametrize(
     "behind", [b"\xff" * 100, b"\x01\0\0\0\0\0\x04\0\x0a\0\x1f\xce"], ids=["garbage", "method"]
 )
-def test_what_comes_in_the_same_breath_as_a_wrong_password_does_not_count(
-    server: Server, behind: bytes
-) -> None:
+def test_bytes_in_one_write_behind_wrong_password_are_ignored(server: Server, behind: bytes) -> None:
     server.state.authentication_failure_delay = 3
     client, _ = begin(server)
     client.send_bytes(method_frame(0, start_ok(response=b"\0guest\0wrong").encode()) + behind)
@@ -397,14 +405,14 @@ def test_what_comes_in_the_same_breath_as_a_wrong_password_does_not_count(
 
 @pytest.mark.deviates("0-9-1/security/negotiation-pause#pause")
 @rule("0-9-1/security/negotiation-pause#close")
-def test_by_default_there_is_no_pause(server: Server) -> None:
+def test_failed_login_ends_the_socket_at_once_by_default(server: Server) -> None:
     client, _ = begin(server)
     client.send(start_ok(response=b"\0guest\0wrong"), 0)
     client.expect_silent_end()
 
 
 @pytest.mark.parametrize("fail", FAILURES, ids=FAILURE_NAMES)
-def test_a_failed_handshake_is_logged(
+def test_failed_handshake_is_logged_as_a_warning(
     server: Server, fail: Callable[[Client], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     client, _ = begin(server)
@@ -414,7 +422,7 @@ def test_a_failed_handshake_is_logged(
     assert client.connection.name in record.getMessage()
 
 
-def test_a_handshake_that_goes_nowhere_is_not_waited_for(server: Server) -> None:
+def test_incomplete_handshake_is_aborted_after_10_seconds(server: Server) -> None:
     client, _ = begin(server)
     server.advance(9.9)
     assert not client.closed
@@ -422,7 +430,7 @@ def test_a_handshake_that_goes_nowhere_is_not_waited_for(server: Server) -> None
     assert client.connection.aborted
 
 
-def test_the_time_in_which_the_broker_is_busy_does_not_count_for_a_handshake(server: Server) -> None:
+def test_handshake_timeout_does_not_count_busy_time_of_the_broker(server: Server) -> None:
     client, _ = begin(server)
     server.state.operations.busy_seconds += 23
     server.advance(32.9)
@@ -460,7 +468,7 @@ def asking(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
 
 
 @rule("0-9-1/connection.secure/challenge")
-def test_the_server_may_ask_any_number_of_times(asking: Server) -> None:
+def test_mechanism_can_send_several_secure_challenges(asking: Server) -> None:
     client, start = begin(asking)
     assert start.mechanisms == b"ROUNDS CRAM-MD5"
     client.send(start_ok("ROUNDS", b""), 0)
@@ -472,7 +480,7 @@ def test_the_server_may_ask_any_number_of_times(asking: Server) -> None:
 
 
 @rule("0-9-1/connection.secure/opaque")
-def test_a_challenge_is_any_octets(asking: Server) -> None:
+def test_secure_challenge_can_contain_any_octets(asking: Server) -> None:
     client, _ = begin(asking)
     client.send(start_ok("ROUNDS", b""), 0)
     for challenge in Rounds.challenges:
@@ -486,7 +494,7 @@ def answer(challenge: bytes, password: bytes) -> bytes:
 
 
 @rule("0-9-1/connection.secure-ok/response")
-def test_a_right_response_leads_to_tune(asking: Server) -> None:
+def test_correct_cram_md5_response_is_answered_with_tune(asking: Server) -> None:
     client, _ = begin(asking)
     client.send(start_ok("CRAM-MD5", b""), 0)
     challenge = client.expect(m.ConnectionSecure, 0).challenge
@@ -496,7 +504,7 @@ def test_a_right_response_leads_to_tune(asking: Server) -> None:
 
 @rule("0-9-1/connection.secure-ok/response")
 @pytest.mark.parametrize("password", [b"wrong", None])
-def test_a_wrong_response_ends_the_socket(asking: Server, password: bytes | None) -> None:
+def test_wrong_cram_md5_response_ends_the_socket_silently(asking: Server, password: bytes | None) -> None:
     client, _ = begin(asking)
     client.send(start_ok("CRAM-MD5", b""), 0)
     challenge = client.expect(m.ConnectionSecure, 0).challenge
@@ -506,14 +514,14 @@ def test_a_wrong_response_ends_the_socket(asking: Server, password: bytes | None
 
 
 @rule("0-9-1/connection.secure-ok/unexpected")
-def test_a_response_nobody_asked_for_ends_the_socket(server: Server) -> None:
+def test_secure_ok_without_challenge_ends_the_socket_silently(server: Server) -> None:
     client, _ = begin(server)
     client.send(m.ConnectionSecureOk(response=b"\0guest\0guest"), 0)
     expect_refusal(client)
 
 
 @rule("0-9-1/connection.secure-ok/unexpected")
-def test_a_second_response_ends_the_socket(server: Server) -> None:
+def test_secure_ok_after_tune_ends_the_socket_silently(server: Server) -> None:
     client, _ = begin(server)
     client.send(start_ok(), 0)
     client.expect(m.ConnectionTune, 0)
@@ -524,7 +532,7 @@ def test_a_second_response_ends_the_socket(server: Server) -> None:
 # --- EXTERNAL ----------------------------------------------------------------------------------------------
 
 
-def test_external_is_offered_to_those_whose_certificate_was_verified(server: Server) -> None:
+def test_external_login_succeeds_with_verified_client_certificate(server: Server) -> None:
     server.state.access.add(User("worker"))
     client = server.connect(certificate_subject="worker", tls=True)
     client.send_bytes(client.protocol_header)
@@ -535,7 +543,7 @@ def test_external_is_offered_to_those_whose_certificate_was_verified(server: Ser
     assert connection.user_name == "worker"
 
 
-def test_a_certificate_of_somebody_unknown_ends_the_socket(server: Server) -> None:
+def test_external_login_with_certificate_of_unknown_user_is_refused(server: Server) -> None:
     client = server.connect(certificate_subject="stranger", tls=True)
     client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
@@ -543,7 +551,7 @@ def test_a_certificate_of_somebody_unknown_ends_the_socket(server: Server) -> No
     expect_refusal(client)
 
 
-def test_guest_may_come_from_this_machine_only(server: Server) -> None:
+def test_guest_login_from_remote_host_is_refused(server: Server) -> None:
     client = server.connect(host="192.0.2.7")
     client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
@@ -551,7 +559,7 @@ def test_guest_may_come_from_this_machine_only(server: Server) -> None:
     expect_refusal(client)
 
 
-def test_loopback_users_names_who_may_come_from_this_machine_only(server: Server) -> None:
+def test_guest_login_from_remote_host_succeeds_when_not_in_loopback_users(server: Server) -> None:
     client = server.varied(loopback_users=("ann",)).connect(host="192.0.2.7")
     client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)

@@ -43,14 +43,14 @@ def smallest(server: Server) -> int:
 
 
 @rule("0-9-1/connection.tune/limits-announced")
-def test_limits_are_proposed_after_login(server: Server) -> None:
+def test_tune_proposes_channel_max_2047_frame_max_131072_and_heartbeat_60(server: Server) -> None:
     _, tune = begin(server)
     assert (tune.channel_max, tune.frame_max, tune.heartbeat) == (2047, 131072, 60)
 
 
 @rule("0-9-1/connection.tune/frame-max-minimum#before")
 @rule("0-9-1/connection.tune/frame-max-minimum#agreed")
-def test_4096_octets_are_always_taken(server: Server) -> None:
+def test_start_ok_of_4096_octets_is_accepted_and_smaller_frame_max_is_refused(server: Server) -> None:
     client = server.connect()
     client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
@@ -67,13 +67,13 @@ def test_4096_octets_are_always_taken(server: Server) -> None:
 
 
 @rule("0-9-1/connection.tune/frame-max-minimum#proposed")
-def test_the_frame_max_proposed_is_zero_or_at_least_4096(server: Server) -> None:
+def test_proposed_frame_max_is_zero_or_at_least_4096(server: Server) -> None:
     assert begin(server)[1].frame_max >= 4096
     assert begin(offering(server, frame_max=0))[1].frame_max == 0
 
 
 @rule("0-9-1/connection.tune/frame-max-minimum#before")
-def test_before_tune_frames_may_be_as_large_as_the_smallest_limit_and_no_larger(server: Server) -> None:
+def test_frame_before_tune_larger_than_smallest_frame_max_ends_the_socket(server: Server) -> None:
     tolerance = server.state.personality.frame_size_tolerance
     for excess, taken in ((0, True), (tolerance, True), (tolerance + 1, False)):
         client = server.connect()
@@ -91,7 +91,7 @@ def test_before_tune_frames_may_be_as_large_as_the_smallest_limit_and_no_larger(
 
 
 @rule("0-9-1/connection.tune/channel-max-meaning#highest")
-def test_channel_max_is_the_highest_channel_by_the_letter(spec: Server) -> None:
+def test_spec_personality_refuses_channel_number_above_negotiated_channel_max(spec: Server) -> None:
     client = offering(spec, channel_max=5).client(channels=0, channel_max=5)
     client.open_channel(5)
     client.send(m.ChannelOpen(), 6)
@@ -99,7 +99,7 @@ def test_channel_max_is_the_highest_channel_by_the_letter(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/connection.tune/channel-max-meaning#highest")
-def test_channel_max_is_how_many_channels_rabbitmq_opens(rabbitmq: Server) -> None:
+def test_rabbitmq_refuses_more_open_channels_than_negotiated_channel_max(rabbitmq: Server) -> None:
     client = offering(rabbitmq, channel_max=2).client(channels=0, channel_max=2)
     client.open_channel(2)
     client.open_channel(3)
@@ -115,7 +115,7 @@ def test_channel_max_is_how_many_channels_rabbitmq_opens(rabbitmq: Server) -> No
 
 @rule("0-9/connection.tune/channel-max-meaning#zero")
 @rule("0-9-1/connection.tune/channel-max-meaning#zero")
-def test_a_channel_max_of_zero_is_no_limit(server: Server) -> None:
+def test_channel_max_zero_allows_every_channel_number(server: Server) -> None:
     client = offering(server, channel_max=0).client(channels=0, channel_max=0)
     client.open_channel(65535)
     client.open_channel(3000)
@@ -124,7 +124,7 @@ def test_a_channel_max_of_zero_is_no_limit(server: Server) -> None:
 
 
 @rule("0-9-1/connection.tune/frame-max-meaning#largest")
-def test_frame_max_is_the_total_size_of_the_largest_frame(server: Server) -> None:
+def test_frame_max_limits_the_total_size_of_delivered_frames(server: Server) -> None:
     client = server.client(frame_max=131072)
     client.declare("q")
     client.publish(bytes(300_000), routing_key="q")
@@ -134,7 +134,7 @@ def test_frame_max_is_the_total_size_of_the_largest_frame(server: Server) -> Non
 
 @rule("0-9/connection.tune/frame-max-meaning#zero")
 @rule("0-9-1/connection.tune/frame-max-meaning#zero")
-def test_a_frame_max_of_zero_is_no_limit(server: Server) -> None:
+def test_frame_max_zero_delivers_large_body_in_one_frame(server: Server) -> None:
     client = offering(server, frame_max=0).client(frame_max=0)
     client.declare("q")
     client.publish(bytes(1_000_000), routing_key="q", frame_size=1_000_000)
@@ -144,7 +144,7 @@ def test_a_frame_max_of_zero_is_no_limit(server: Server) -> None:
 
 @rule("0-9-1/connection.tune/heartbeat-meaning#delay", "0-9-1/connection.tune/heartbeat-meaning#none")
 @pytest.mark.parametrize("seconds", [7, 0])
-def test_the_heartbeat_proposed_is_the_one_the_server_wants(server: Server, seconds: int) -> None:
+def test_tune_proposes_the_configured_heartbeat(server: Server, seconds: int) -> None:
     assert begin(offering(server, heartbeat=seconds))[1].heartbeat == seconds
 
 
@@ -153,21 +153,21 @@ def test_the_heartbeat_proposed_is_the_one_the_server_wants(server: Server, seco
 
 @rule("0-9-1/connection.tune-ok/channel-max-upper-limit")
 @pytest.mark.parametrize("channel_max", [11, 65535])
-def test_a_channel_max_above_the_one_proposed_ends_the_socket(server: Server, channel_max: int) -> None:
+def test_channel_max_above_the_proposal_ends_the_socket(server: Server, channel_max: int) -> None:
     client, _ = begin(offering(server, channel_max=10))
     answer(client, channel_max, 131072)
     expect_refusal(client)
 
 
 @rule("0-9-1/connection.tune-ok/channel-max-upper-limit")
-def test_no_limit_is_above_any_limit_on_channels(server: Server) -> None:
+def test_channel_max_zero_is_refused_when_broker_proposed_a_limit(server: Server) -> None:
     client, _ = begin(offering(server, channel_max=10))
     answer(client, 0, 131072)
     expect_refusal(client)
 
 
 @rule("0-9-1/connection.tune-ok/channel-max-upper-limit")
-def test_nothing_is_above_a_proposal_of_zero(server: Server) -> None:
+def test_channel_max_65535_is_accepted_when_broker_proposed_zero(server: Server) -> None:
     client, _ = begin(offering(server, channel_max=0))
     answer(client, 65535, 131072)
     client.expect(m.ConnectionOpenOk, 0)
@@ -175,7 +175,7 @@ def test_nothing_is_above_a_proposal_of_zero(server: Server) -> None:
 
 @rule("0-9-1/connection.tune-ok/frame-max-minimum")
 @pytest.mark.parametrize("frame_max", [1, 100, 4095])
-def test_a_frame_max_below_4096_ends_the_socket(server: Server, frame_max: int) -> None:
+def test_tune_ok_with_frame_max_below_4096_ends_the_socket(server: Server, frame_max: int) -> None:
     client, _ = begin(server)
     answer(client, 10, frame_max)
     expect_refusal(client)
@@ -183,7 +183,9 @@ def test_a_frame_max_below_4096_ends_the_socket(server: Server, frame_max: int) 
 
 @rule("0-9-1/connection.tune-ok/frame-max-minimum")
 @pytest.mark.protocols("0-9-1")
-def test_4096_is_enough_by_the_letter_and_8192_for_rabbitmq(spec: Server, rabbitmq: Server) -> None:
+def test_spec_personality_accepts_frame_max_4096_and_rabbitmq_requires_8192(
+    spec: Server, rabbitmq: Server
+) -> None:
     client, _ = begin(spec)
     answer(client, 10, 4096)
     client.expect(m.ConnectionOpenOk, 0)
@@ -197,7 +199,7 @@ def test_4096_is_enough_by_the_letter_and_8192_for_rabbitmq(spec: Server, rabbit
 
 @rule("0-9-1/connection.tune-ok/frame-max-upper-limit")
 @pytest.mark.parametrize("frame_max", [131073, 262144, 2**32 - 1])
-def test_a_frame_max_above_the_one_proposed_ends_the_socket(server: Server, frame_max: int) -> None:
+def test_frame_max_above_the_proposal_ends_the_socket(server: Server, frame_max: int) -> None:
     client, _ = begin(server)
     answer(client, 10, frame_max)
     expect_refusal(client)
@@ -207,7 +209,7 @@ def test_a_frame_max_above_the_one_proposed_ends_the_socket(server: Server, fram
     "0-9-1/connection.tune-ok/client-may-reduce#frame-max",
     "0-9-1/connection.tune-ok/client-may-reduce#channel-max",
 )
-def test_smaller_limits_are_taken_and_hold(server: Server) -> None:
+def test_limits_of_tune_ok_below_the_proposal_apply(server: Server) -> None:
     client = server.client(channel_max=1, frame_max=smallest(server))
     client.declare("q")
     client.publish(bytes(20_000), routing_key="q", frame_size=1000)
@@ -218,14 +220,14 @@ def test_smaller_limits_are_taken_and_hold(server: Server) -> None:
 
 
 @rule("0-9-1/connection.tune-ok/frame-max-zero")
-def test_no_limit_on_frames_is_taken_where_none_was_proposed(server: Server) -> None:
+def test_frame_max_zero_is_accepted_when_broker_proposed_zero(server: Server) -> None:
     client, _ = begin(offering(server, frame_max=0))
     answer(client, 10, 0)
     client.expect(m.ConnectionOpenOk, 0)
 
 
 @rule("0-9-1/connection.tune-ok/frame-max-zero")
-def test_no_limit_on_frames_is_above_any_limit(server: Server) -> None:
+def test_frame_max_zero_is_refused_when_broker_proposed_a_limit(server: Server) -> None:
     client, _ = begin(server)
     answer(client, 10, 0)
     expect_refusal(client)
@@ -240,7 +242,7 @@ def test_tune_ok_is_not_answered(server: Server) -> None:
 
 
 @rule("0-9-1/connection.tune-ok/no-reply")
-def test_open_may_come_in_the_same_breath(server: Server) -> None:
+def test_connection_open_in_one_write_with_tune_ok_is_answered(server: Server) -> None:
     client, tune = begin(server)
     methods = [m.ConnectionTuneOk(tune.channel_max, tune.frame_max, 0), m.ConnectionOpen(virtual_host="/")]
     payloads = [method.encode() for method in methods]
@@ -250,7 +252,7 @@ def test_open_may_come_in_the_same_breath(server: Server) -> None:
 
 
 @rule("0-9-1/connection.tune-ok/negotiated-lowest#frame-max")
-def test_the_lower_limit_binds_frames_both_ways(server: Server) -> None:
+def test_lower_frame_max_of_client_applies_in_both_directions(server: Server) -> None:
     client = offering(server, frame_max=20_000).client(frame_max=10_000)
     client.declare("q")
     client.publish(bytes(30_000), routing_key="q", frame_size=10_000 - 8)
@@ -261,7 +263,7 @@ def test_the_lower_limit_binds_frames_both_ways(server: Server) -> None:
 
 
 @rule("0-9-1/connection.tune-ok/negotiated-lowest#channel-max")
-def test_the_lower_limit_binds_channels(server: Server) -> None:
+def test_lower_channel_max_of_client_applies(server: Server) -> None:
     client = offering(server, channel_max=4).client(channels=2, channel_max=2)
     client.send(m.ChannelOpen(), 3)
     client.expect(m.ConnectionClose, 0)

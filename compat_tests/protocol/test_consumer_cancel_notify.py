@@ -16,7 +16,7 @@ def expect_cancel(client: Client, tag: str, channel: int = 1) -> None:
     assert (cancel.consumer_tag, cancel.no_wait) == (tag, True)
 
 
-def test_a_capable_consumer_is_told_when_its_queue_is_deleted(server: Server) -> None:
+def test_capable_client_receives_basic_cancel_when_its_queue_is_deleted(server: Server) -> None:
     client, other = capable(server), server.client()
     client.declare("q")
     client.consume("q", "t")
@@ -25,7 +25,7 @@ def test_a_capable_consumer_is_told_when_its_queue_is_deleted(server: Server) ->
     client.expect_nothing()
 
 
-def test_channel_that_deletes_its_queue_is_told_after_delete_ok(server: Server) -> None:
+def test_basic_cancel_follows_delete_ok_on_the_channel_that_deletes_the_queue(server: Server) -> None:
     client = capable(server)
     client.declare("q")
     client.consume("q", "t")
@@ -33,7 +33,7 @@ def test_channel_that_deletes_its_queue_is_told_after_delete_ok(server: Server) 
     expect_cancel(client, "t")
 
 
-def test_other_channel_is_told_before_delete_ok(rabbitmq: Server) -> None:
+def test_basic_cancel_of_another_channel_precedes_delete_ok(rabbitmq: Server) -> None:
     client = capable(rabbitmq)
     client.declare("q", durable=True, arguments={"x-queue-type": "quorum"})
     client.consume("q", "t", channel=1)
@@ -44,7 +44,7 @@ def test_other_channel_is_told_before_delete_ok(rabbitmq: Server) -> None:
     expect_cancel(client, "t", channel=1)
 
 
-def test_every_consumer_is_told(server: Server) -> None:
+def test_each_consumer_of_deleted_queue_receives_basic_cancel(server: Server) -> None:
     client, other = capable(server), server.client()
     client.declare("q")
     client.consume("q", "1")
@@ -54,7 +54,7 @@ def test_every_consumer_is_told(server: Server) -> None:
     expect_cancel(client, "2")
 
 
-def test_who_did_not_say_they_understand_is_not_told(server: Server) -> None:
+def test_client_without_consumer_cancel_notify_receives_no_basic_cancel(server: Server) -> None:
     clients = [server.client(), capable(server, consumer_cancel_notify=False)]
     for client in clients:
         client.declare("q")
@@ -65,7 +65,7 @@ def test_who_did_not_say_they_understand_is_not_told(server: Server) -> None:
         client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
 
 
-def test_the_clients_own_cancel_is_only_confirmed(server: Server) -> None:
+def test_client_that_cancels_its_consumer_receives_only_cancel_ok(server: Server) -> None:
     client = capable(server)
     client.declare("q")
     client.consume("q", "t")
@@ -73,7 +73,7 @@ def test_the_clients_own_cancel_is_only_confirmed(server: Server) -> None:
     client.expect_nothing()
 
 
-def test_the_tag_can_be_used_again(server: Server) -> None:
+def test_consumer_tag_can_be_reused_after_basic_cancel_of_the_broker(server: Server) -> None:
     client = capable(server)
     client.declare("q")
     client.consume("q", "t")
@@ -83,7 +83,7 @@ def test_the_tag_can_be_used_again(server: Server) -> None:
     assert client.consume("q", "t") == "t"
 
 
-def test_what_was_delivered_before_can_be_acknowledged_once(server: Server) -> None:
+def test_delivery_from_before_basic_cancel_can_be_acknowledged_once(server: Server) -> None:
     client = capable(server)
     client.declare("q")
     client.consume("q", "t")
@@ -97,7 +97,7 @@ def test_what_was_delivered_before_can_be_acknowledged_once(server: Server) -> N
     client.expect_channel_close(406)
 
 
-def test_no_answer_to_the_notice_is_due(rabbitmq_4_2: Server) -> None:
+def test_rabbitmq_refuses_cancel_ok_as_answer_to_basic_cancel(rabbitmq_4_2: Server) -> None:
     client = capable(rabbitmq_4_2)
     client.declare("q")
     client.consume("q", "t")

@@ -36,7 +36,7 @@ def expect_error(client: Client, code: int, text: str, ids: tuple[int, int]) -> 
     assert (close.class_id, close.method_id) == ids
 
 
-def test_a_header_frame_without_flags_is_one_of_malformed_properties(spec: Server) -> None:
+def test_header_frame_without_property_flags_closes_the_connection_with_501(spec: Server) -> None:
     client = spec.client()
     client.send(m.BasicPublish(routing_key="q"))
     client.send_frame(2, 1, struct.pack(">HHQ", 60, 0, 0))
@@ -53,7 +53,7 @@ def fetch_bytes(client: Client) -> list[bytes]:
 
 
 @rule("0-9-1/content/follows-method")
-def test_method_header_and_bodies_follow_each_other_both_ways(server: Server) -> None:
+def test_content_is_sent_as_method_header_and_body_frames_both_ways(server: Server) -> None:
     client = server.client(frame_max=8192)
     client.declare("q")
     client.consume("q", no_ack=True)
@@ -68,7 +68,7 @@ def test_method_header_and_bodies_follow_each_other_both_ways(server: Server) ->
 
 
 @rule("0-9-1/content/header-layout")
-def test_a_header_is_class_weight_size_flags_and_values(client: Client) -> None:
+def test_header_frame_contains_class_weight_size_flags_and_values(client: Client) -> None:
     client.declare("q")
     client.publish(b"hello", routing_key="q", content_type="a/b", priority=7, message_id="id")
     header = fetch_bytes(client)[1]
@@ -78,7 +78,7 @@ def test_a_header_is_class_weight_size_flags_and_values(client: Client) -> None:
 @pytest.mark.deviates("0-9-1/content/class-id-matches")
 @rule("0-9-1/content/class-id-matches")
 @pytest.mark.parametrize("class_id", [10, 50, 999])
-def test_a_header_of_another_class_is_an_error(server: Server, class_id: int) -> None:
+def test_header_frame_of_another_class_closes_the_connection(server: Server, class_id: int) -> None:
     client = server.client()
     client.send(m.BasicPublish(routing_key="q"))
     send_header(client, 0, class_id=class_id)
@@ -87,14 +87,14 @@ def test_a_header_of_another_class_is_an_error(server: Server, class_id: int) ->
 
 
 @rule("0-9-1/content/incomplete#header")
-def test_a_method_instead_of_a_header_is_an_error(client: Client) -> None:
+def test_method_in_place_of_header_frame_closes_the_connection_with_505(client: Client) -> None:
     client.send(m.BasicPublish(routing_key="q"))
     client.send(m.QueueDeclare(queue="q"))
     expect_error(client, 505, NON_CONTENT, (60, 40))
 
 
 @rule("0-9-1/content/incomplete#header")
-def test_a_second_publish_instead_of_a_header_is_an_error(client: Client) -> None:
+def test_second_publish_in_place_of_header_frame_closes_the_connection_with_505(client: Client) -> None:
     client.publish(routing_key="q")
     for _ in range(2):
         client.send(m.BasicPublish(routing_key="q"))
@@ -102,14 +102,14 @@ def test_a_second_publish_instead_of_a_header_is_an_error(client: Client) -> Non
 
 
 @rule("0-9-1/content/incomplete#header")
-def test_a_body_instead_of_a_header_is_an_error(client: Client) -> None:
+def test_body_frame_in_place_of_header_frame_closes_the_connection_with_505(client: Client) -> None:
     client.send(m.BasicPublish(routing_key="q"))
     client.send_frame(3, 1, b"body")
     expect_error(client, 505, NON_CONTENT, (60, 40))
 
 
 @rule("0-9-1/content/incomplete#body")
-def test_a_header_instead_of_a_body_is_an_error(client: Client) -> None:
+def test_header_frame_in_place_of_body_frame_closes_the_connection_with_505(client: Client) -> None:
     announce(client, 10)
     send_header(client, 10)
     expect_error(client, 505, NON_BODY, (60, 40))
@@ -117,14 +117,14 @@ def test_a_header_instead_of_a_body_is_an_error(client: Client) -> None:
 
 @pytest.mark.deviates("0-9-1/content/incomplete#malformed")
 @rule("0-9-1/content/incomplete#malformed")
-def test_properties_that_cannot_be_read_are_an_error(client: Client) -> None:
+def test_malformed_properties_close_the_connection(client: Client) -> None:
     client.publish_bytes(b"\x80\x00\x05abc", routing_key="q")
     close = client.expect_connection_close(501 if client.explained_to else 541)
     assert (close.class_id, close.method_id) == ((60, 40) if client.explained_to else (0, 0))
 
 
 @rule("0-9-1/content/incomplete#malformed")
-def test_a_header_frame_cut_short_is_a_frame_error(client: Client) -> None:
+def test_truncated_header_frame_closes_the_connection_with_501(client: Client) -> None:
     client.send(m.BasicPublish(routing_key="q"))
     client.send_frame(2, 1, bytes.fromhex("003c 0000 00"))
     client.expect_connection_close(501)
@@ -132,7 +132,9 @@ def test_a_header_frame_cut_short_is_a_frame_error(client: Client) -> None:
 
 @rule("0-9-1/content/missing-body")
 @pytest.mark.parametrize("method", [m.ChannelFlow(active=True), m.ChannelClose(), m.BasicPublish()])
-def test_a_method_before_the_body_is_complete_is_an_error(client: Client, method: m.Method) -> None:
+def test_method_within_incomplete_body_closes_the_connection_with_505(
+    client: Client, method: m.Method
+) -> None:
     client.declare("q")
     announce(client, 10)
     client.send_frame(3, 1, b"12345")
@@ -143,7 +145,7 @@ def test_a_method_before_the_body_is_complete_is_an_error(client: Client, method
 @pytest.mark.deviates("0-9-1/content/body-overrun")
 @rule("0-9-1/content/body-overrun")
 @pytest.mark.parametrize("bodies", [[b"12345"], [b"12", b"34"]])
-def test_more_body_than_announced_is_an_error(server: Server, bodies: list[bytes]) -> None:
+def test_body_larger_than_announced_closes_the_connection(server: Server, bodies: list[bytes]) -> None:
     client, other = server.client(), server.client()
     other.declare("q")
     announce(client, 3)
@@ -156,20 +158,20 @@ def test_more_body_than_announced_is_an_error(server: Server, bodies: list[bytes
 
 @rule("0-9-1/content/unsolicited-header#header", "0-9-1/content/unsolicited-header#body")
 @pytest.mark.parametrize("frame_type", [2, 3])
-def test_content_without_a_method_is_unexpected(client: Client, frame_type: int) -> None:
+def test_content_frame_without_method_closes_the_connection_with_505(client: Client, frame_type: int) -> None:
     client.send_frame(frame_type, 1, bytes.fromhex("003c 0000 0000000000000000 0000"))
     expect_error(client, 505, NON_METHOD, (0, 0))
 
 
 @rule("0-9-1/content/unsolicited-header#body")
-def test_a_body_after_an_empty_content_is_unexpected(client: Client) -> None:
+def test_body_frame_after_empty_content_closes_the_connection_with_505(client: Client) -> None:
     client.publish(b"", routing_key="q")
     client.send_frame(3, 1, b"")
     expect_error(client, 505, NON_METHOD, (0, 0))
 
 
 @rule("0-9-1/content/weight-zero")
-def test_the_weight_is_zero_both_ways(client: Client) -> None:
+def test_content_header_with_nonzero_weight_closes_the_connection_with_505(client: Client) -> None:
     client.declare("q")
     client.publish(routing_key="q")
     assert fetch_bytes(client)[1][2:4] == b"\0\0"
@@ -180,7 +182,7 @@ def test_the_weight_is_zero_both_ways(client: Client) -> None:
 
 
 @rule("0-9-1/content/zero-body")
-def test_an_empty_body_has_no_frames_either_way(client: Client) -> None:
+def test_message_with_empty_body_has_no_body_frames(client: Client) -> None:
     client.declare("q")
     announce(client, 0)
     client.declare("next-method-parses")
@@ -192,7 +194,7 @@ def test_an_empty_body_has_no_frames_either_way(client: Client) -> None:
 @pytest.mark.deviates("0-9-1/content/channel-zero#header", "0-9-1/content/channel-zero#body")
 @rule("0-9-1/content/channel-zero#header", "0-9-1/content/channel-zero#body")
 @pytest.mark.parametrize("frame_type", [2, 3])
-def test_content_does_not_travel_on_channel_0(server: Server, frame_type: int) -> None:
+def test_content_frame_on_channel_0_closes_the_connection(server: Server, frame_type: int) -> None:
     client = server.client()
     client.send_frame(frame_type, 0, bytes.fromhex("003c 0000 0000000000000000 0000"))
     close = client.expect_connection_close(504 if is_spec(server) else 505)
@@ -200,7 +202,7 @@ def test_content_does_not_travel_on_channel_0(server: Server, frame_type: int) -
 
 
 @rule("0-9-1/content/interleave-channels#other-channels")
-def test_contents_of_two_channels_mix(connect: Callable[..., Client]) -> None:
+def test_interleaved_contents_of_two_channels_arrive_separately(connect: Callable[..., Client]) -> None:
     client = connect(channels=2)
     client.declare("q")
     client.declare("r")
@@ -216,7 +218,7 @@ def test_contents_of_two_channels_mix(connect: Callable[..., Client]) -> None:
 
 
 @rule("0-9-1/content/interleave-channels#other-channels")
-def test_methods_of_other_channels_may_come_within_a_content(connect: Callable[..., Client]) -> None:
+def test_method_of_another_channel_within_a_content_is_accepted(connect: Callable[..., Client]) -> None:
     client = connect(channels=2)
     client.declare("q")
     announce(client, 2)
@@ -231,7 +233,7 @@ def test_methods_of_other_channels_may_come_within_a_content(connect: Callable[.
 @rule("0-9-1/frame/strict-sequence#sequence")
 @rule("0-9-1/content/interleave-channels#one-channel")
 @pytest.mark.protocols("0-9-1")
-def test_contents_of_one_channel_do_not_mix(client: Client) -> None:
+def test_second_content_within_incomplete_content_of_one_channel_is_refused(client: Client) -> None:
     announce(client, 4)
     announce(client, 4)
     expect_error(client, 505, NON_BODY, (60, 40))
@@ -239,7 +241,7 @@ def test_contents_of_one_channel_do_not_mix(client: Client) -> None:
 
 @pytest.mark.deviates("0-9-1/content/sender-abort")
 @pytest.mark.protocols("0-9-1")
-def test_a_content_cannot_be_abandoned(server: Server) -> None:
+def test_method_after_partial_body_closes_the_connection_and_drops_the_message(server: Server) -> None:
     """The documents say both that it can and that it must not; RabbitMQ says not: see docs/decisions.md."""
     client, other = server.client(), server.client()
     other.declare("q")
@@ -258,7 +260,7 @@ def test_a_content_cannot_be_abandoned(server: Server) -> None:
     ("name", "flags"),
     [("content_type", 0x8000), ("content_encoding", 0x4000), ("message_id", 0x0080), ("app_id", 0x0008)],
 )
-def test_the_first_property_has_the_highest_flag(client: Client, name: str, flags: int) -> None:
+def test_property_flags_count_from_the_highest_bit(client: Client, name: str, flags: int) -> None:
     client.declare("q")
     octets = flags.to_bytes(2, "big") + short_string("value")
     client.publish_bytes(octets, routing_key="q")
@@ -271,7 +273,7 @@ def test_the_first_property_has_the_highest_flag(client: Client, name: str, flag
 
 @pytest.mark.deviates("0-9-1/content/flags-continuation")
 @rule("0-9-1/content/flags-continuation")
-def test_a_second_word_of_flags_may_follow(client: Client) -> None:
+def test_second_word_of_property_flags_is_accepted_by_spec_personality(client: Client) -> None:
     client.declare("q")
     client.publish_bytes(b"\x80\x01\x00\x00" + short_string("a/b"), routing_key="q")
     if not client.explained_to:
@@ -283,7 +285,7 @@ def test_a_second_word_of_flags_may_follow(client: Client) -> None:
 
 
 @rule("0-9-1/content/values-in-order#flagged", "0-9-1/content/values-in-order#order")
-def test_only_flagged_properties_are_there_in_their_order(client: Client) -> None:
+def test_only_properties_with_flags_are_read_in_layout_order(client: Client) -> None:
     client.declare("q")
     client.publish_bytes(b"\x08\x80" + b"\x09" + short_string("id"), b"body", routing_key="q")
     message = client.get("q")
@@ -319,14 +321,14 @@ ALL_PROPERTIES = b"\xff\xfc" + b"".join(
 
 
 @rule("0-9-1/content/header-not-removed")
-def test_no_header_information_is_removed_or_changed(client: Client) -> None:
+def test_properties_are_delivered_octet_by_octet_as_published(client: Client) -> None:
     client.declare("q")
     client.publish_bytes(ALL_PROPERTIES, b"body", routing_key="q")
     assert fetch_bytes(client)[1][12:] == ALL_PROPERTIES
 
 
 @pytest.mark.deviates("0-9-1/content/header-not-removed")
-def test_rabbitmq_removes_the_bcc_header(rabbitmq: Server) -> None:
+def test_rabbitmq_removes_the_bcc_header_and_keeps_cc(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.publish(routing_key="q", headers={"BCC": ["elsewhere"], "CC": ["nowhere"]})
@@ -336,7 +338,7 @@ def test_rabbitmq_removes_the_bcc_header(rabbitmq: Server) -> None:
 
 
 @rule("0-9-1/content/header-may-add")
-def test_header_information_is_only_added(client: Client) -> None:
+def test_dead_lettering_keeps_published_headers_and_adds_its_own(client: Client) -> None:
     client.call(m.ExchangeDeclare(exchange="e", type="fanout"), m.ExchangeDeclareOk)
     client.declare("dead")
     client.bind("dead", "e")
@@ -363,7 +365,7 @@ def publish_in_chunks(client: Client, body: bytes, size: int) -> None:
 
 
 @rule("0-9-1/content/body-split")
-def test_ten_frames_of_one_octet_are_one_body(client: Client) -> None:
+def test_body_of_ten_one_octet_frames_is_delivered_in_one_frame(client: Client) -> None:
     client.declare("q")
     publish_in_chunks(client, b"0123456789", 1)
     assert fetch_bytes(client)[2:] == [b"0123456789"]
@@ -371,7 +373,7 @@ def test_ten_frames_of_one_octet_are_one_body(client: Client) -> None:
 
 
 @rule("0-9-1/content/body-split")
-def test_empty_frames_within_a_body_do_no_harm(client: Client) -> None:
+def test_empty_body_frames_within_a_body_are_accepted(client: Client) -> None:
     client.declare("q")
     announce(client, 2)
     for part in (b"", b"1", b"", b"2"):
@@ -380,7 +382,7 @@ def test_empty_frames_within_a_body_do_no_harm(client: Client) -> None:
 
 
 @rule("0-9-1/content/body-split-on-send")
-def test_a_body_is_cut_to_the_frames_of_its_receiver(server: Server) -> None:
+def test_body_is_delivered_in_frames_of_frame_max_of_the_receiver(server: Server) -> None:
     body = random.Random(1).randbytes(100_000)
     publisher = server.client()
     publisher.declare("q")
@@ -394,7 +396,7 @@ def test_a_body_is_cut_to_the_frames_of_its_receiver(server: Server) -> None:
 
 @rule("0-9-1/content/body-unmodified")
 @pytest.mark.parametrize("body", [b"\0", b"\xce" * 100, random.Random(2).randbytes(300_000)], ids=len)
-def test_a_body_is_not_altered(client: Client, body: bytes) -> None:
+def test_body_is_delivered_unchanged(client: Client, body: bytes) -> None:
     client.declare("q")
     client.publish(body, routing_key="q")
     message = client.get("q")
@@ -404,7 +406,7 @@ def test_a_body_is_not_altered(client: Client, body: bytes) -> None:
 
 @rule("0-9-1/content/chunks-any-size")
 @pytest.mark.parametrize("size", [1, 7, 131072 - 8])
-def test_a_body_may_come_in_chunks_of_any_size(client: Client, size: int) -> None:
+def test_body_in_frames_of_any_size_is_accepted(client: Client, size: int) -> None:
     body = random.Random(3).randbytes(200_000 if size > 7 else 500)
     client.declare("q")
     publish_in_chunks(client, body, size)
@@ -479,7 +481,7 @@ DEVIATIONS: dict[str, tuple[RawFrame, ...]] = {
 @pytest.mark.protocols("0-9-1")
 @pytest.mark.parametrize("name", DEVIATIONS)
 @pytest.mark.parametrize("limits", [{}, {"largest_content": 4}, {"largest_message": 4}], ids=str)
-def test_a_content_that_comes_as_a_whole_is_read_as_its_frames_are(
+def test_content_read_in_one_piece_is_handled_like_single_frames(
     server: Server, name: str, limits: dict[str, int]
 ) -> None:
     """Frames that come in one read, behind a method that the channel has seen, are no special case."""
@@ -508,7 +510,7 @@ def test_a_content_that_comes_as_a_whole_is_read_as_its_frames_are(
 
 @rule("0-9-1/content/follows-method")
 @pytest.mark.protocols("0-9-1")
-def test_a_blocked_connection_takes_no_content_that_comes_as_a_whole(rabbitmq: Server) -> None:
+def test_publish_read_in_one_piece_is_not_queued_while_blocked(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.publish(routing_key="q")

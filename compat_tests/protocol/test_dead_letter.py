@@ -61,7 +61,9 @@ def summary(content: Content, which: str) -> tuple[str, str, str]:
 # --- the header --------------------------------------------------------------------------------------
 
 
-def test_a_death_is_described(rabbitmq: Server, client: Client) -> None:
+def test_dead_lettered_message_carries_x_death_and_first_and_last_death_headers(
+    rabbitmq: Server, client: Client
+) -> None:
     dead_end(client)
     declare(client, "q", "dlx")
     client.bind("q", "amq.direct", "k")
@@ -92,7 +94,7 @@ def test_a_death_is_described(rabbitmq: Server, client: Client) -> None:
     }
 
 
-def test_the_count_is_a_64_bit_integer(client: Client) -> None:
+def test_x_death_count_is_a_64_bit_integer(client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx")
     client.fill("q", b"m")
@@ -102,7 +104,7 @@ def test_the_count_is_a_64_bit_integer(client: Client) -> None:
     assert b"\x05countl\0\0\0\0\0\0\0\x01" in client.take_frame().payload
 
 
-def test_entries_are_written_in_rabbitmqs_order(rabbitmq: Server, client: Client) -> None:
+def test_x_death_entry_fields_are_in_the_order_of_rabbitmq(rabbitmq: Server, client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx")
     client.publish(routing_key="q", expiration="1000")
@@ -112,7 +114,7 @@ def test_entries_are_written_in_rabbitmqs_order(rabbitmq: Server, client: Client
     assert list(entry) == names
 
 
-def test_a_message_without_headers_gets_them(client: Client) -> None:
+def test_dead_lettered_message_without_headers_receives_x_death(client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx")
     client.fill("q", b"m")
@@ -120,7 +122,7 @@ def test_a_message_without_headers_gets_them(client: Client) -> None:
     assert "x-death" in headers(take(client))
 
 
-def test_the_time_is_that_of_the_first_death(rabbitmq: Server, client: Client) -> None:
+def test_x_death_entry_keeps_the_time_of_its_first_death(rabbitmq: Server, client: Client) -> None:
     declare(client, "q", "", "q")
     client.fill("q", b"m")
     first = int(rabbitmq.clock.time())
@@ -134,7 +136,9 @@ def test_the_time_is_that_of_the_first_death(rabbitmq: Server, client: Client) -
 # --- reasons -----------------------------------------------------------------------------------------
 
 
-def test_expiry_by_the_queue(rabbitmq: Server, client: Client) -> None:
+def test_message_expired_by_queue_ttl_is_dead_lettered_with_reason_expired(
+    rabbitmq: Server, client: Client
+) -> None:
     dead_end(client)
     declare(client, "q", "dlx", x_message_ttl=1000)
     client.fill("q", b"m")
@@ -144,7 +148,7 @@ def test_expiry_by_the_queue(rabbitmq: Server, client: Client) -> None:
     assert "original-expiration" not in headers(dead)["x-death"][0]
 
 
-def test_expiry_by_the_message_takes_its_expiration_away(rabbitmq: Server, client: Client) -> None:
+def test_dead_lettering_moves_expiration_to_original_expiration(rabbitmq: Server, client: Client) -> None:
     client.declare("dead")
     declare(client, "q", "", "dead")
     client.publish(b"m", routing_key="q", expiration="1000")
@@ -155,7 +159,7 @@ def test_expiry_by_the_message_takes_its_expiration_away(rabbitmq: Server, clien
     assert headers(dead)["x-death"][0]["original-expiration"] == "1000"
 
 
-def test_overflow(client: Client) -> None:
+def test_message_dropped_by_x_max_length_is_dead_lettered_with_reason_maxlen(client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx", x_max_length=1)
     client.fill("q", b"1", b"2")
@@ -168,7 +172,9 @@ def test_overflow(client: Client) -> None:
     [m.BasicReject(delivery_tag=1), m.BasicNack(delivery_tag=1), m.BasicNack(multiple=True)],
     ids=["reject", "nack", "nack all"],
 )
-def test_refusal(client: Client, refuse: m.Method) -> None:
+def test_rejected_or_nacked_message_is_dead_lettered_with_reason_rejected(
+    client: Client, refuse: m.Method
+) -> None:
     dead_end(client)
     declare(client, "q", "dlx")
     client.fill("q", b"m")
@@ -177,7 +183,7 @@ def test_refusal(client: Client, refuse: m.Method) -> None:
     assert deaths(take(client)) == [("q", "rejected", 1)]
 
 
-def test_many_refused_at_once_die_in_order(client: Client) -> None:
+def test_messages_rejected_by_multiple_nack_are_dead_lettered_in_order(client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx")
     client.fill("q", b"1", b"2", b"3")
@@ -188,7 +194,7 @@ def test_many_refused_at_once_die_in_order(client: Client) -> None:
 
 
 @pytest.mark.parametrize("method", [m.QueuePurge, m.QueueDelete], ids=lambda each: each.NAME)
-def test_purging_and_deleting_are_no_deaths(client: Client, method: type[m.Method]) -> None:
+def test_purge_and_delete_do_not_dead_letter_messages(client: Client, method: type[m.Method]) -> None:
     dead_end(client)
     declare(client, "q", "dlx")
     client.fill("q", b"m")
@@ -197,7 +203,7 @@ def test_purging_and_deleting_are_no_deaths(client: Client, method: type[m.Metho
     assert client.count("dead") == 0
 
 
-def test_an_acknowledged_message_does_not_die(client: Client) -> None:
+def test_acknowledged_message_is_not_dead_lettered(client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx")
     client.fill("q", b"m")
@@ -209,14 +215,14 @@ def test_an_acknowledged_message_does_not_die(client: Client) -> None:
 # --- where it goes -----------------------------------------------------------------------------------
 
 
-def test_without_a_dead_letter_exchange_a_message_is_dropped(client: Client) -> None:
+def test_rejected_message_without_dead_letter_exchange_is_dropped(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"m")
     reject(client, "q")
     assert client.count("q") == 0
 
 
-def test_a_missing_dead_letter_exchange_drops_the_message(client: Client) -> None:
+def test_rejected_message_with_missing_dead_letter_exchange_is_dropped(client: Client) -> None:
     declare(client, "q", "missing")
     client.fill("q", b"m")
     reject(client, "q")
@@ -224,7 +230,7 @@ def test_a_missing_dead_letter_exchange_drops_the_message(client: Client) -> Non
     client.expect_nothing()
 
 
-def test_a_routing_key_of_the_queues_replaces_the_messages(client: Client) -> None:
+def test_x_dead_letter_routing_key_replaces_the_routing_key(client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx", "other")
     client.fill("q", b"m")
@@ -234,7 +240,7 @@ def test_a_routing_key_of_the_queues_replaces_the_messages(client: Client) -> No
     assert headers(dead)["x-death"][0]["routing-keys"] == ["q"]
 
 
-def test_without_a_key_of_its_own_all_the_messages_keys_count(client: Client) -> None:
+def test_dead_letter_without_own_routing_key_is_routed_by_all_cc_and_bcc_keys(client: Client) -> None:
     for queue in ("by key", "by copy", "by blind copy"):
         client.declare(queue)
         client.bind(queue, "amq.direct", queue.removeprefix("by "))
@@ -250,7 +256,7 @@ def test_without_a_key_of_its_own_all_the_messages_keys_count(client: Client) ->
     assert client.count("by copy") == client.count("by blind copy") == 1
 
 
-def test_a_key_of_its_own_replaces_the_copies_too(client: Client) -> None:
+def test_x_dead_letter_routing_key_replaces_cc_keys(client: Client) -> None:
     client.declare("dead")
     client.declare("copy")
     declare(client, "q", "", "dead")
@@ -262,7 +268,7 @@ def test_a_key_of_its_own_replaces_the_copies_too(client: Client) -> None:
     assert client.count("copy") == 0
 
 
-def test_a_header_cc_left_over_does_not_route_a_second_time(client: Client) -> None:
+def test_cc_header_does_not_route_dead_letters_of_queues_with_own_routing_key(client: Client) -> None:
     client.declare("dead")
     client.declare("copy")
     declare(client, "second", "", "dead")
@@ -278,7 +284,7 @@ def test_a_header_cc_left_over_does_not_route_a_second_time(client: Client) -> N
     ]
 
 
-def test_an_internal_exchange_will_do(client: Client) -> None:
+def test_internal_exchange_accepts_dead_letters(client: Client) -> None:
     client.declare("dead")
     client.call(m.ExchangeDeclare(exchange="inner", type="fanout", internal=True), m.ExchangeDeclareOk)
     client.bind("dead", "inner")
@@ -288,7 +294,7 @@ def test_an_internal_exchange_will_do(client: Client) -> None:
     assert client.count("dead") == 1
 
 
-def test_a_waiting_consumer_gets_the_dead_at_once(rabbitmq: Server, client: Client) -> None:
+def test_consumer_receives_dead_letter_when_the_message_expires(rabbitmq: Server, client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx", x_message_ttl=1000)
     client.consume("dead")
@@ -298,7 +304,9 @@ def test_a_waiting_consumer_gets_the_dead_at_once(rabbitmq: Server, client: Clie
     assert client.bodies() == [b"m"]
 
 
-def test_a_ladder_of_delays_takes_its_time_at_every_step(rabbitmq: Server, client: Client) -> None:
+def test_message_in_chain_of_ttl_queues_expires_after_the_ttl_of_each_queue(
+    rabbitmq: Server, client: Client
+) -> None:
     start = int(rabbitmq.clock.time())
     client.declare("end")
     declare(client, "third", "", "end", x_message_ttl=3000)
@@ -318,7 +326,7 @@ def test_a_ladder_of_delays_takes_its_time_at_every_step(rabbitmq: Server, clien
 # --- more than one death -----------------------------------------------------------------------------
 
 
-def test_the_latest_death_comes_first_and_counts_up(client: Client) -> None:
+def test_latest_x_death_entry_is_first_and_its_count_increases(client: Client) -> None:
     declare(client, "a", "", "b")
     declare(client, "b", "", "a")
     client.fill("a", b"m")
@@ -328,7 +336,7 @@ def test_the_latest_death_comes_first_and_counts_up(client: Client) -> None:
     assert deaths(dead) == [("a", "rejected", 3), ("b", "rejected", 2)]
 
 
-def test_each_reason_counts_apart(rabbitmq: Server, client: Client) -> None:
+def test_x_death_counts_each_queue_and_reason_separately(rabbitmq: Server, client: Client) -> None:
     client.declare("dead")
     declare(client, "retry", "", "q", x_message_ttl=1000)
     declare(client, "q", "", "retry")
@@ -339,7 +347,7 @@ def test_each_reason_counts_apart(rabbitmq: Server, client: Client) -> None:
     assert deaths(take(client, "q")) == [("retry", "expired", 2), ("q", "rejected", 2)]
 
 
-def test_the_first_and_the_last_death_are_told_apart(rabbitmq: Server, client: Client) -> None:
+def test_first_and_last_death_headers_describe_different_deaths(rabbitmq: Server, client: Client) -> None:
     client.declare("dead")
     client.bind("dead", "amq.fanout")
     declare(client, "second", "amq.fanout", x_message_ttl=1000)
@@ -353,7 +361,7 @@ def test_the_first_and_the_last_death_are_told_apart(rabbitmq: Server, client: C
     assert summary(dead, "last") == ("second", "expired", "amq.direct")
 
 
-def test_the_first_death_stays_the_first_when_it_happens_again(client: Client) -> None:
+def test_x_first_death_queue_is_unchanged_by_repeated_deaths(client: Client) -> None:
     declare(client, "a", "", "b")
     declare(client, "b", "", "a")
     client.fill("a", b"m")
@@ -364,7 +372,7 @@ def test_the_first_death_stays_the_first_when_it_happens_again(client: Client) -
     assert summary(dead, "last")[0] == "a"
 
 
-def test_a_client_cannot_make_up_deaths(client: Client) -> None:
+def test_x_death_headers_set_by_publisher_are_replaced(client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx")
     invented = [{"count": 7, "reason": "rejected", "queue": "q", "exchange": "", "routing-keys": ["q"]}]
@@ -377,7 +385,7 @@ def test_a_client_cannot_make_up_deaths(client: Client) -> None:
     assert headers(dead)["own"] is True
 
 
-def test_a_dead_message_published_again_by_a_client_begins_anew(client: Client) -> None:
+def test_dead_letter_republished_by_a_client_restarts_its_x_death_count(client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx")
     client.fill("q", b"m")
@@ -390,14 +398,14 @@ def test_a_dead_message_published_again_by_a_client_begins_anew(client: Client) 
 # --- cycles ------------------------------------------------------------------------------------------
 
 
-def test_a_cycle_that_turns_by_itself_drops_the_message(rabbitmq: Server, client: Client) -> None:
+def test_message_expiring_into_its_own_queue_is_dropped(rabbitmq: Server, client: Client) -> None:
     declare(client, "q", "", "q", x_message_ttl=1000)
     client.fill("q", b"m")
     rabbitmq.advance(1)
     assert client.count("q") == 0
 
 
-def test_a_longer_cycle_that_turns_by_itself_drops_the_message(rabbitmq: Server, client: Client) -> None:
+def test_message_expiring_through_a_cycle_of_two_queues_is_dropped(rabbitmq: Server, client: Client) -> None:
     declare(client, "a", "", "b", x_message_ttl=1000)
     declare(client, "b", "", "a", x_message_ttl=1000)
     client.fill("a", b"m")
@@ -407,7 +415,7 @@ def test_a_longer_cycle_that_turns_by_itself_drops_the_message(rabbitmq: Server,
     assert (client.count("a"), client.count("b")) == (0, 0)
 
 
-def test_a_cycle_with_a_client_in_it_goes_on(rabbitmq: Server, client: Client) -> None:
+def test_dead_letter_cycle_with_a_rejection_is_not_dropped(rabbitmq: Server, client: Client) -> None:
     declare(client, "work", "", "wait")
     declare(client, "wait", "", "work", x_message_ttl=1000)
     client.fill("work", b"m")
@@ -417,7 +425,7 @@ def test_a_cycle_with_a_client_in_it_goes_on(rabbitmq: Server, client: Client) -
     assert deaths(take(client, "work")) == [("wait", "expired", 10), ("work", "rejected", 10)]
 
 
-def test_a_rejection_before_the_cycle_does_not_save_the_message(rabbitmq: Server, client: Client) -> None:
+def test_rejection_before_an_expiry_cycle_does_not_prevent_the_drop(rabbitmq: Server, client: Client) -> None:
     declare(client, "outside", "", "a")
     declare(client, "a", "", "b", x_message_ttl=1000)
     declare(client, "b", "", "a", x_message_ttl=1000)
@@ -427,7 +435,9 @@ def test_a_rejection_before_the_cycle_does_not_save_the_message(rabbitmq: Server
     assert (client.count("a"), client.count("b")) == (0, 0)
 
 
-def test_a_cycle_is_cut_at_the_queue_that_closes_it_only(rabbitmq: Server, client: Client) -> None:
+def test_dead_letter_cycle_is_dropped_only_for_the_queue_of_the_cycle(
+    rabbitmq: Server, client: Client
+) -> None:
     client.declare("exit")
     declare(client, "q", "amq.fanout", x_message_ttl=1000)
     for queue in ("q", "exit"):

@@ -44,7 +44,7 @@ def waiting(server: Server, exchange: str = "x") -> int:
 # --- when ------------------------------------------------------------------------------------------
 
 
-def test_a_message_comes_when_its_delay_is_over(rabbitmq: Server, client: Client) -> None:
+def test_delayed_message_is_delivered_when_its_delay_ends(rabbitmq: Server, client: Client) -> None:
     client.consume("q", no_ack=True)
     later(client, b"m", 5000)
     rabbitmq.advance(4.999)
@@ -56,7 +56,7 @@ def test_a_message_comes_when_its_delay_is_over(rabbitmq: Server, client: Client
     client.expect_nothing()
 
 
-def test_its_header_tells_that_it_was_delayed(rabbitmq: Server, client: Client) -> None:
+def test_delivered_message_has_negative_x_delay_header(rabbitmq: Server, client: Client) -> None:
     client.publish(
         b"m",
         exchange="x",
@@ -74,7 +74,7 @@ def test_its_header_tells_that_it_was_delayed(rabbitmq: Server, client: Client) 
     assert (got.properties.message_id, got.properties.delivery_mode) == ("i", 2)
 
 
-def test_messages_come_in_the_order_they_are_due(rabbitmq: Server, client: Client) -> None:
+def test_delayed_messages_are_queued_in_order_of_due_time(rabbitmq: Server, client: Client) -> None:
     for body, delay in ((b"3", 3000), (b"1", 1000), (b"2", 2000), (b"1b", 1000)):
         later(client, body, delay)
     later(client, b"0", 0)
@@ -82,7 +82,7 @@ def test_messages_come_in_the_order_they_are_due(rabbitmq: Server, client: Clien
     assert client.empty("q") == [b"0", b"1", b"1b", b"2", b"3"]
 
 
-def test_each_comes_at_its_own_instant(rabbitmq: Server, client: Client) -> None:
+def test_delayed_messages_are_queued_at_their_exact_due_times(rabbitmq: Server, client: Client) -> None:
     client.call(m.QueueDeclare(queue="short", arguments={"x-message-ttl": 1000}), m.QueueDeclareOk)
     client.bind("short", "x", "k")
     later(client, b"1", 1000)
@@ -92,7 +92,7 @@ def test_each_comes_at_its_own_instant(rabbitmq: Server, client: Client) -> None
     assert client.empty("q") == [b"1", b"2"]
 
 
-def test_those_due_at_once_come_by_exchange_and_then_as_they_were_published(rabbitmq: Server) -> None:
+def test_messages_due_together_are_ordered_by_exchange_name_and_publish_order(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     for exchange in ("b", "a", "é", "B"):
@@ -115,7 +115,9 @@ STEPS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 30), st.intege
 
 @settings(deadline=None)
 @given(STEPS)
-def test_the_order_is_by_instant_then_exchange_then_arrival(steps: list[tuple[str, int, int]]) -> None:
+def test_delayed_messages_are_ordered_by_due_time_then_exchange_then_publish_order(
+    steps: list[tuple[str, int, int]],
+) -> None:
     server = Server()
     client = server.client()
     client.declare("q")
@@ -149,7 +151,9 @@ def test_the_order_is_by_instant_then_exchange_then_arrival(steps: list[tuple[st
     ],
     ids=repr,
 )
-def test_what_delays(rabbitmq: Server, client: Client, value: Any, seconds: float) -> None:
+def test_positive_x_delay_values_delay_by_milliseconds(
+    rabbitmq: Server, client: Client, value: Any, seconds: float
+) -> None:
     later(client, b"m", value)
     assert client.count("q") == 0
     rabbitmq.advance(seconds - 0.0005)
@@ -165,7 +169,9 @@ def test_what_delays(rabbitmq: Server, client: Client, value: Any, seconds: floa
     [0, -1, -5000, 2**32, 2**40, "0", "-5", 0.9, -3.5, True, Timestamp(5000), [5000], {"a": 5000}],
     ids=repr,
 )
-def test_what_does_not_delay(rabbitmq: Server, client: Client, value: Any) -> None:
+def test_zero_negative_too_large_and_non_numeric_x_delay_values_do_not_delay(
+    rabbitmq: Server, client: Client, value: Any
+) -> None:
     later(client, b"m", value)
     got = client.get("q")
     assert got is not None
@@ -173,7 +179,7 @@ def test_what_does_not_delay(rabbitmq: Server, client: Client, value: Any) -> No
     assert waiting(rabbitmq) == 0
 
 
-def test_without_the_header_nothing_is_delayed(client: Client) -> None:
+def test_message_without_x_delay_header_is_not_delayed(client: Client) -> None:
     client.publish(b"1", exchange="x", routing_key="k")
     client.publish(b"2", exchange="x", routing_key="k", headers={"X-Delay": 5000})
     assert client.empty("q") == [b"1", b"2"]
@@ -192,7 +198,7 @@ TAGS: list[tuple[bytes, bool]] = [
 
 
 @pytest.mark.parametrize(("value", "delays"), TAGS)
-def test_the_smallest_kind_of_number_does_not_delay(
+def test_x_delay_of_type_int8_does_not_delay(
     rabbitmq: Server, client: Client, value: bytes, delays: bool
 ) -> None:
     field = b"\x07x-delay" + value
@@ -205,13 +211,15 @@ def test_the_smallest_kind_of_number_does_not_delay(
 
 @pytest.mark.rule("0-9-1/reply-code/internal-error")
 @pytest.mark.parametrize("value", ["soon", "", "1.5", " 1", "1 ", "0x10", b"\xff", None], ids=repr)
-def test_what_is_no_number_ends_the_connection(rabbitmq: Server, client: Client, value: Any) -> None:
+def test_invalid_x_delay_value_closes_the_connection_with_541(
+    rabbitmq: Server, client: Client, value: Any
+) -> None:
     later(client, b"m", value)
     assert "x-delay" in client.expect_connection_close(541).reply_text
     assert waiting(rabbitmq) == 0
 
 
-def test_other_exchanges_do_not_delay(client: Client) -> None:
+def test_x_delay_header_does_not_delay_on_other_exchange_types(client: Client) -> None:
     client.bind("q", "amq.direct", "k")
     later(client, b"m", 5000, "amq.direct")
     assert client.empty("q") == [b"m"]
@@ -229,7 +237,9 @@ def test_a_delayed_message_is_confirmed_at_once(rabbitmq: Server, client: Client
     assert client.count("q") == 1
 
 
-def test_a_mandatory_one_comes_back_at_once_and_is_delivered_later(rabbitmq: Server, client: Client) -> None:
+def test_delayed_mandatory_message_is_returned_at_once_and_delivered_later(
+    rabbitmq: Server, client: Client
+) -> None:
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     later(client, b"m", 5000, mandatory=True)
     back = client.expect_content(m.BasicReturn)
@@ -239,14 +249,14 @@ def test_a_mandatory_one_comes_back_at_once_and_is_delivered_later(rabbitmq: Ser
     assert client.empty("q") == [b"m"]
 
 
-def test_what_finds_no_queue_when_it_is_due_is_gone_without_a_word(rabbitmq: Server, client: Client) -> None:
+def test_delayed_message_unroutable_when_due_is_dropped_silently(rabbitmq: Server, client: Client) -> None:
     later(client, b"m", 5000, key="elsewhere")
     rabbitmq.advance(5)
     client.expect_nothing()
     assert waiting(rabbitmq) == 0
 
 
-def test_the_alternate_exchange_gets_it_at_once_and_the_queues_later(rabbitmq: Server) -> None:
+def test_delayed_message_goes_to_alternate_exchange_at_once_and_to_queues_when_due(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     declare(client, arguments={"alternate-exchange": "amq.fanout"})
     for queue in ("q", "spare"):
@@ -262,7 +272,7 @@ def test_the_alternate_exchange_gets_it_at_once_and_the_queues_later(rabbitmq: S
     assert (client.empty("q"), client.empty("spare")) == ([b"1"], [b"2"])
 
 
-def test_in_a_transaction_it_waits_from_when_it_was_published(rabbitmq: Server, client: Client) -> None:
+def test_delay_of_transacted_message_starts_at_publish(rabbitmq: Server, client: Client) -> None:
     client.call(m.TxSelect(), m.TxSelectOk)
     later(client, b"1", 5000)
     rabbitmq.advance(3)
@@ -274,7 +284,7 @@ def test_in_a_transaction_it_waits_from_when_it_was_published(rabbitmq: Server, 
     assert client.empty("q") == [b"2"]
 
 
-def test_a_rollback_does_not_call_it_back(rabbitmq: Server, client: Client) -> None:
+def test_rollback_does_not_remove_a_delayed_message(rabbitmq: Server, client: Client) -> None:
     client.call(m.TxSelect(), m.TxSelectOk)
     later(client, b"m", 5000, mandatory=True)
     client.expect_nothing()
@@ -283,7 +293,7 @@ def test_a_rollback_does_not_call_it_back(rabbitmq: Server, client: Client) -> N
     assert client.empty("q") == [b"m"]
 
 
-def test_a_mandatory_one_of_a_transaction_comes_back_at_commit(client: Client) -> None:
+def test_delayed_mandatory_message_of_a_transaction_is_returned_at_commit(client: Client) -> None:
     client.call(m.TxSelect(), m.TxSelectOk)
     later(client, b"m", 5000, mandatory=True)
     client.expect_nothing()
@@ -308,7 +318,7 @@ def test_a_mandatory_one_of_a_transaction_comes_back_at_commit(client: Client) -
         ("x-local-random", "", {}, {"key": "any"}, None),
     ],
 )
-def test_it_routes_as_the_type_it_names(
+def test_delayed_exchange_routes_as_its_x_delayed_type(
     rabbitmq: Server, inner: str, binding: str, arguments: Any, fits: Any, misses: Any
 ) -> None:
     client = rabbitmq.client()
@@ -330,7 +340,9 @@ def test_it_routes_as_the_type_it_names(
     assert client.count("q") == 0
 
 
-def test_a_hash_inside_spreads_as_it_does_outside(rabbitmq: Server) -> None:
+def test_delayed_consistent_hash_exchange_routes_like_a_plain_consistent_hash_exchange(
+    rabbitmq: Server,
+) -> None:
     client = rabbitmq.client()
     client.call(m.ExchangeDeclare(exchange="plain", type="x-consistent-hash"), m.ExchangeDeclareOk)
     declare(client, inner="x-consistent-hash")
@@ -346,7 +358,7 @@ def test_a_hash_inside_spreads_as_it_does_outside(rabbitmq: Server) -> None:
         assert client.empty(f"x{number}") == client.empty(f"plain{number}") != []
 
 
-def test_the_inner_type_has_the_arguments(rabbitmq: Server) -> None:
+def test_exchange_arguments_apply_to_the_x_delayed_type(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     declare(client, inner="x-consistent-hash", arguments={"hash-header": "customer"})
     for number in range(4):
@@ -357,7 +369,7 @@ def test_the_inner_type_has_the_arguments(rabbitmq: Server) -> None:
     assert sorted(client.count(f"q{number}") for number in range(4)) == [0, 0, 0, 20]
 
 
-def test_bindings_are_those_when_it_is_due(rabbitmq: Server, client: Client) -> None:
+def test_delayed_message_is_routed_by_the_bindings_at_due_time(rabbitmq: Server, client: Client) -> None:
     client.declare("new")
     later(client, b"m", 1000)
     client.call(m.QueueUnbind(queue="q", exchange="x", routing_key="k"), m.QueueUnbindOk)
@@ -366,7 +378,7 @@ def test_bindings_are_those_when_it_is_due(rabbitmq: Server, client: Client) -> 
     assert (client.count("q"), client.count("new")) == (0, 1)
 
 
-def test_copies_are_delayed_with_it(rabbitmq: Server, client: Client) -> None:
+def test_cc_and_bcc_copies_are_delayed_with_the_message(rabbitmq: Server, client: Client) -> None:
     client.declare("other")
     client.bind("other", "x", "b")
     later(client, b"m", 1000, key="elsewhere", headers={"CC": ["k"], "BCC": ["b"]})
@@ -378,7 +390,9 @@ def test_copies_are_delayed_with_it(rabbitmq: Server, client: Client) -> None:
         assert got.properties.headers == {"CC": ["k"], "x-delay": -1000}
 
 
-def test_a_message_is_delayed_once(rabbitmq: Server, client: Client) -> None:
+def test_delayed_message_is_not_delayed_again_by_another_delayed_exchange(
+    rabbitmq: Server, client: Client
+) -> None:
     declare(client, "second", "fanout")
     client.call(m.ExchangeBind(source="x", destination="second", routing_key="k"), m.ExchangeBindOk)
     client.declare("end")
@@ -391,7 +405,9 @@ def test_a_message_is_delayed_once(rabbitmq: Server, client: Client) -> None:
     assert client.empty("q") == [b"m", b"again"]
 
 
-def test_behind_another_exchange_only_its_own_branch_is_delayed(rabbitmq: Server, client: Client) -> None:
+def test_delayed_exchange_bound_to_another_exchange_delays_only_its_own_branch(
+    rabbitmq: Server, client: Client
+) -> None:
     client.declare("prompt")
     client.bind("prompt", "amq.direct", "k")
     client.call(m.ExchangeBind(source="amq.direct", destination="x", routing_key="k"), m.ExchangeBindOk)
@@ -404,7 +420,7 @@ def test_behind_another_exchange_only_its_own_branch_is_delayed(rabbitmq: Server
     assert (got.method.exchange, client.count("prompt")) == ("amq.direct", 0)
 
 
-def test_dead_letters_can_be_delayed(rabbitmq: Server, client: Client) -> None:
+def test_dead_letter_with_x_delay_is_delayed_by_delayed_exchange(rabbitmq: Server, client: Client) -> None:
     client.declare("work", arguments={"x-dead-letter-exchange": "x", "x-dead-letter-routing-key": "k"})
     client.publish(b"m", routing_key="work", headers={"x-delay": 1000})
     got = client.get("work")
@@ -415,14 +431,14 @@ def test_dead_letters_can_be_delayed(rabbitmq: Server, client: Client) -> None:
     assert client.empty("q") == [b"m"]
 
 
-def test_a_dead_letter_with_a_delay_that_is_no_number_is_dropped(rabbitmq: Server, client: Client) -> None:
+def test_dead_letter_with_invalid_x_delay_is_dropped(rabbitmq: Server, client: Client) -> None:
     client.declare("work", arguments={"x-dead-letter-exchange": "x", "x-message-ttl": 1000})
     client.publish(b"m", routing_key="work", headers={"x-delay": "soon"})
     rabbitmq.advance(1)
     assert (client.count("work"), client.count("q")) == (0, 0)
 
 
-def test_expiration_counts_from_when_it_is_queued(rabbitmq: Server, client: Client) -> None:
+def test_expiration_of_delayed_message_counts_from_queueing(rabbitmq: Server, client: Client) -> None:
     later(client, b"m", 5000, expiration="2000")
     rabbitmq.advance(6.9)
     assert client.count("q") == 1
@@ -430,7 +446,9 @@ def test_expiration_counts_from_when_it_is_queued(rabbitmq: Server, client: Clie
     assert client.count("q") == 0
 
 
-def test_a_full_queue_refuses_it_without_a_word(rabbitmq: Server, client: Client) -> None:
+def test_delayed_message_for_full_reject_publish_queue_is_dropped_silently(
+    rabbitmq: Server, client: Client
+) -> None:
     client.declare("full", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
     client.bind("full", "x", "k")
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
@@ -442,7 +460,7 @@ def test_a_full_queue_refuses_it_without_a_word(rabbitmq: Server, client: Client
     assert (client.empty("full"), client.empty("q")) == ([b"1"], [b"1", b"2"])
 
 
-def test_purging_a_queue_does_not_touch_what_is_delayed(rabbitmq: Server, client: Client) -> None:
+def test_purge_of_queue_does_not_remove_delayed_messages(rabbitmq: Server, client: Client) -> None:
     later(client, b"m", 1000)
     client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
     rabbitmq.advance(1)
@@ -473,21 +491,23 @@ def test_purging_a_queue_does_not_touch_what_is_delayed(rabbitmq: Server, client
         ),
     ],
 )
-def test_declarations_that_are_refused(rabbitmq: Server, arguments: dict[str, Any], text: str) -> None:
+def test_delayed_exchange_with_invalid_arguments_is_refused(
+    rabbitmq: Server, arguments: dict[str, Any], text: str
+) -> None:
     client = rabbitmq.client()
     method = m.ExchangeDeclare(exchange="x", type="x-delayed-message", arguments=arguments)
     refused(client, method, 406, f"PRECONDITION_FAILED - {text}")
     assert "x" not in rabbitmq.vhost.exchanges
 
 
-def test_the_inner_type_is_that_of_the_personality() -> None:
+def test_x_delayed_type_unknown_to_the_personality_is_refused() -> None:
     client = Server("rabbitmq-3.13").client()
     arguments = {"x-delayed-type": "x-local-random"}
     method = m.ExchangeDeclare(exchange="x", type="x-delayed-message", arguments=arguments)
     refused(client, method, 406, "PRECONDITION_FAILED - unknown exchange type 'x-local-random'")
 
 
-def test_a_second_declaration_may_name_another_type(client: Client) -> None:
+def test_redeclaration_with_another_x_delayed_type_keeps_the_first_type(client: Client) -> None:
     for inner in ("fanout", 5):
         declare(client, inner=inner)
     client.publish(exchange="x", routing_key="elsewhere")
@@ -507,7 +527,7 @@ def test_a_second_declaration_may_name_another_type(client: Client) -> None:
         ),
     ],
 )
-def test_the_inner_type_refuses_bindings(
+def test_binding_invalid_for_the_x_delayed_type_is_refused(
     rabbitmq: Server, inner: str, key: str, arguments: Any, text: str
 ) -> None:
     client = rabbitmq.client()
@@ -517,7 +537,7 @@ def test_the_inner_type_refuses_bindings(
     refused(client, bind, 406, f"PRECONDITION_FAILED - {text}")
 
 
-def test_the_inner_type_refuses_destinations(rabbitmq: Server) -> None:
+def test_exchange_destination_invalid_for_the_x_delayed_type_is_refused(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     declare(client, inner="x-local-random")
     bind = m.ExchangeBind(source="x", destination="amq.fanout")
@@ -531,7 +551,7 @@ def delete(client: Client, exchange: str = "x") -> None:
     client.call(m.ExchangeDelete(exchange=exchange), m.ExchangeDeleteOk)
 
 
-def test_what_a_deleted_exchange_kept_is_dropped_when_it_is_due(rabbitmq: Server, client: Client) -> None:
+def test_delayed_message_of_deleted_exchange_is_dropped_when_due(rabbitmq: Server, client: Client) -> None:
     later(client, b"m", 1000)
     delete(client)
     rabbitmq.advance(1)
@@ -542,7 +562,9 @@ def test_what_a_deleted_exchange_kept_is_dropped_when_it_is_due(rabbitmq: Server
     assert client.count("q") == 0
 
 
-def test_an_exchange_of_the_same_name_inherits_it(rabbitmq: Server, client: Client) -> None:
+def test_redeclared_exchange_routes_old_delayed_messages_by_their_own_keys(
+    rabbitmq: Server, client: Client
+) -> None:
     later(client, b"old", 1000)
     delete(client)
     declare(client, inner="fanout")
@@ -553,7 +575,9 @@ def test_an_exchange_of_the_same_name_inherits_it(rabbitmq: Server, client: Clie
     assert client.empty("q") == [b"new"], "the old one goes by its key still"
 
 
-def test_it_inherits_with_its_bindings(rabbitmq: Server, client: Client) -> None:
+def test_redeclared_exchange_of_another_type_routes_delayed_messages_by_its_bindings(
+    rabbitmq: Server, client: Client
+) -> None:
     later(client, b"m", 1000)
     delete(client)
     client.call(m.ExchangeDeclare(exchange="x", type="topic"), m.ExchangeDeclareOk)
@@ -562,7 +586,7 @@ def test_it_inherits_with_its_bindings(rabbitmq: Server, client: Client) -> None
     assert client.empty("q") == [b"m"]
 
 
-def test_the_alternate_of_a_deleted_exchange_gets_it(rabbitmq: Server) -> None:
+def test_delayed_message_of_deleted_exchange_goes_to_its_alternate_exchange(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     declare(client, arguments={"alternate-exchange": "amq.fanout"})
     client.declare("spare")
@@ -582,7 +606,7 @@ def durable(rabbitmq: Server) -> Client:
     return client
 
 
-def test_a_restart_keeps_what_waits(rabbitmq: Server, durable: Client) -> None:
+def test_restart_keeps_delayed_messages_of_durable_exchange(rabbitmq: Server, durable: Client) -> None:
     later(durable, b"transient", 2000)
     later(durable, b"persistent", 2000, delivery_mode=2)
     rabbitmq.advance(1)
@@ -595,7 +619,7 @@ def test_a_restart_keeps_what_waits(rabbitmq: Server, durable: Client) -> None:
     assert again.empty("q") == [b"transient", b"persistent"]
 
 
-def test_a_hash_ring_inside_is_restarted_as_well() -> None:
+def test_restart_rebuilds_the_hash_ring_of_a_delayed_exchange() -> None:
     server = Server("rabbitmq-3.13")
     client = server.client()
     declare(client, inner="x-consistent-hash", durable=True)
@@ -620,7 +644,7 @@ def took(client: Client, key: str) -> str:
     return queue
 
 
-def test_a_transient_exchange_loses_it_with_a_restart() -> None:
+def test_restart_drops_delayed_messages_of_transient_exchange() -> None:
     rabbitmq = Server("rabbitmq-4.0")
     client = rabbitmq.client()
     declare(client)
@@ -632,7 +656,7 @@ def test_a_transient_exchange_loses_it_with_a_restart() -> None:
     assert rabbitmq.client().count("kept") == 0
 
 
-def test_a_crash_loses_what_was_not_confirmed(rabbitmq: Server, durable: Client) -> None:
+def test_crash_drops_unconfirmed_delayed_messages(rabbitmq: Server, durable: Client) -> None:
     later(durable, b"lost", 1000)
     later(durable, b"lost", 3000)
     durable.call(m.ConfirmSelect(), m.ConfirmSelectOk)
@@ -644,7 +668,7 @@ def test_a_crash_loses_what_was_not_confirmed(rabbitmq: Server, durable: Client)
     assert rabbitmq.client().empty("q") == [b"kept"]
 
 
-def test_a_broker_that_is_cleared_forgets_it(rabbitmq: Server, client: Client) -> None:
+def test_cleared_broker_has_no_timers_for_delayed_messages(rabbitmq: Server, client: Client) -> None:
     later(client, b"m", 1000)
     client.drop()
     rabbitmq.state.clear()
@@ -658,7 +682,7 @@ def words(server: Server) -> list[str]:
     return [timer.words for timer in server.state.timers.pending()]
 
 
-def test_timers_say_what_they_are_for(rabbitmq: Server, client: Client) -> None:
+def test_timers_of_delayed_messages_name_exchange_and_message_count(rabbitmq: Server, client: Client) -> None:
     later(client, b"1", 3000)
     assert words(rabbitmq) == ["exchange 'x' publishes a message"]
     later(client, b"2", 3000)
@@ -668,7 +692,7 @@ def test_timers_say_what_they_are_for(rabbitmq: Server, client: Client) -> None:
     assert words(rabbitmq) == []
 
 
-def test_the_exchange_tells_how_many_wait(rabbitmq: Server, client: Client) -> None:
+def test_exchange_view_shows_the_number_of_delayed_messages(rabbitmq: Server, client: Client) -> None:
     declare(client, "y")
     assert waiting(rabbitmq) == 0
     assert "delayed=" not in repr(exchange_view(rabbitmq.state, "x"))
@@ -687,7 +711,7 @@ def watched() -> Server:
     return Server("rabbitmq-4.2", history=10)
 
 
-def test_the_record_of_a_publish_tells_of_the_delay(watched: Server) -> None:
+def test_published_record_of_delayed_message_shows_delay_and_exchange(watched: Server) -> None:
     client = watched.client()
     declare(client)
     for queue in ("q", "now"):
@@ -707,7 +731,7 @@ def test_the_record_of_a_publish_tells_of_the_delay(watched: Server) -> None:
     assert len(published_views(watched.state)) == 3, "it was published once"
 
 
-def test_so_does_the_record_of_a_publish_in_a_transaction(watched: Server) -> None:
+def test_published_record_of_transacted_delayed_message_shows_the_delay(watched: Server) -> None:
     client = watched.client()
     declare(client)
     client.call(m.TxSelect(), m.TxSelectOk)
@@ -728,7 +752,9 @@ class Tap(QuietTap):
 
 
 @pytest.mark.parametrize(("key", "outcome"), [("k", "routed to q"), ("elsewhere", "unroutable")])
-def test_the_tap_sees_both_halves(rabbitmq: Server, client: Client, key: str, outcome: str) -> None:
+def test_tap_records_publish_and_end_of_delay(
+    rabbitmq: Server, client: Client, key: str, outcome: str
+) -> None:
     tap = rabbitmq.state.tap = Tap()
     later(client, b"m", 1500, key=key)
     [(event, facts)] = tap.events
@@ -739,7 +765,7 @@ def test_the_tap_sees_both_halves(rabbitmq: Server, client: Client, key: str, ou
     assert facts["message"].body == b"m"
 
 
-def test_what_a_broker_without_its_disk_has_forgotten_is_dropped() -> None:
+def test_restart_without_disk_records_delayed_message_as_dropped() -> None:
     server = Server(history=10)
     client = server.client()
     declare(client)

@@ -56,17 +56,19 @@ def refused(server: Server, text: str, **declaration: Any) -> None:
 
 
 @pytest.mark.parametrize("auto_delete", [False, True])
-def test_transient_queues_for_all_can_be_denied_in_4_3(denying: Server, auto_delete: bool) -> None:
+def test_denied_transient_queue_declaration_closes_the_connection_in_4_3(
+    denying: Server, auto_delete: bool
+) -> None:
     refused(denying, DENIED_BY_CONFIGURATION, auto_delete=auto_delete)  # Measured on 4.3.6.
 
 
-def test_the_name_may_be_left_to_the_broker(denying: Server) -> None:
+def test_denied_transient_queue_declaration_with_generated_name_is_refused(denying: Server) -> None:
     client = denying.client()
     client.send(m.QueueDeclare())
     client.expect_connection_close(541)
 
 
-def test_other_queues_are_as_ever(denying: Server) -> None:
+def test_denial_of_transient_queues_allows_durable_and_exclusive_queues(denying: Server) -> None:
     client = denying.client()
     client.declare("durable", durable=True)
     client.declare("fleeting", durable=True, auto_delete=True)
@@ -79,22 +81,22 @@ def test_other_queues_are_as_ever(denying: Server) -> None:
 @pytest.mark.parametrize(
     "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3", "spec"]
 )
-def test_transient_queues_are_fine_unless_denied(name: str) -> None:
+def test_transient_queues_are_allowed_by_default(name: str) -> None:
     Server(name).client().declare("q")
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
-def test_they_can_be_denied(name: str) -> None:
+def test_transient_queues_can_be_denied_before_4_3(name: str) -> None:
     refused(Server(name, deny=["transient_nonexcl_queues"]), DENIED_BY_CONFIGURATION)
 
 
-def test_they_can_be_permitted() -> None:
+def test_transient_queues_can_be_permitted_explicitly() -> None:
     client = Server("rabbitmq-4.3", permit=["transient_nonexcl_queues"]).client()
     client.declare("q")
     client.declare("q")
 
 
-def test_a_queue_that_is_there_is_only_compared(denying: Server) -> None:
+def test_denied_transient_queue_can_be_redeclared_when_it_exists(denying: Server) -> None:
     client = denying.client()
     client.declare("q", durable=True)
     client.send(m.QueueDeclare(queue="q"))
@@ -116,7 +118,9 @@ def test_a_queue_that_is_there_is_only_compared(denying: Server) -> None:
     ],
     ids=repr,
 )
-def test_what_is_looked_at_first(denying: Server, declaration: dict[str, Any], code: int) -> None:
+def test_deprecation_is_checked_after_name_and_arguments_and_before_queue_type_support(
+    denying: Server, declaration: dict[str, Any], code: int
+) -> None:
     # Measured on 4.3.6.
     client = denying.client()
     client.send(m.QueueDeclare(**declaration))
@@ -129,28 +133,28 @@ def test_what_is_looked_at_first(denying: Server, declaration: dict[str, Any], c
 # --- queue_master_locator ----------------------------------------------------------------------------
 
 
-def test_the_master_locator_is_gone_in_4_3(modern: Server) -> None:
+def test_queue_master_locator_is_refused_in_4_3(modern: Server) -> None:
     refused(modern, LOCATOR_DENIED_BY_DEFAULT, durable=True, arguments=LOCATOR)
 
 
 @pytest.mark.parametrize("value", ["nonsense", 5, True], ids=repr)
-def test_whatever_its_value(modern: Server, value: Any) -> None:
+def test_queue_master_locator_is_refused_with_any_value_in_4_3(modern: Server, value: Any) -> None:
     refused(modern, LOCATOR_DENIED_BY_DEFAULT, exclusive=True, arguments={"x-queue-master-locator": value})
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
-def test_the_master_locator_is_fine_elsewhere(name: str) -> None:
+def test_queue_master_locator_is_accepted_before_4_3(name: str) -> None:
     Server(name).client().declare("q", arguments=LOCATOR)
 
 
-def test_it_can_be_denied_and_permitted() -> None:
+def test_queue_master_locator_can_be_denied_in_4_2_and_permitted_in_4_3() -> None:
     server = Server("rabbitmq-4.2", deny=["queue_master_locator"])
     refused(server, LOCATOR_DENIED_BY_CONFIGURATION, arguments=LOCATOR)
     server = Server("rabbitmq-4.3", permit=["queue_master_locator"])
     server.client().declare("q", durable=True, arguments=LOCATOR)
 
 
-def test_other_queue_types_never_had_it(modern: Server) -> None:
+def test_queue_master_locator_on_quorum_queue_is_an_invalid_argument(modern: Server) -> None:
     client = modern.client()
     arguments = {**LOCATOR, "x-queue-type": "quorum"}
     client.send(m.QueueDeclare(queue="q", durable=True, arguments=arguments))
@@ -180,7 +184,7 @@ LOUD = replace(PERSONALITIES["rabbitmq-4.3"], refuses_denied_global_qos=True)
     ids=["4.3", "4.2 denied"],
 )
 @pytest.mark.parametrize("count", [0, 1])
-def test_a_global_limit_that_is_denied_can_end_the_connection(
+def test_denied_global_prefetch_closes_the_connection_when_configured(
     server: Server, reason: str, count: int
 ) -> None:
     client = server.client()
@@ -218,13 +222,13 @@ def two_consumers(server: Server) -> Client:
     ids=["4.2", "4.3 permitted", "4.3", "4.2 denied"],
 )
 @pytest.mark.protocols("0-9-1")
-def test_a_global_limit_that_is_denied_silently_is_one_for_each_consumer(
+def test_silently_denied_global_prefetch_applies_to_each_consumer(
     server: Server, bodies: list[bytes]
 ) -> None:
     assert two_consumers(server).bodies() == bodies
 
 
-def test_a_limit_denied_silently_leaves_running_consumers_alone() -> None:
+def test_silently_denied_global_prefetch_does_not_limit_existing_consumers() -> None:
     client = Server("rabbitmq-4.3").client()
     client.declare("q", durable=True)
     client.consume("q")
@@ -238,7 +242,7 @@ def test_a_limit_denied_silently_leaves_running_consumers_alone() -> None:
 
 
 @pytest.mark.parametrize("kind", ["quorum", "stream"])
-def test_a_limit_denied_silently_suits_queues_that_take_no_shared_one(kind: str) -> None:
+def test_silently_denied_global_prefetch_limits_quorum_and_stream_consumers(kind: str) -> None:
     # Measured on 4.3.6.
     client = Server("rabbitmq-4.3").client()
     client.declare("q", durable=True, arguments={"x-queue-type": kind})

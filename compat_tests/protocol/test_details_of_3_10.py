@@ -55,7 +55,7 @@ def header_bytes(client: Client, queue: str) -> bytes:
 
 
 @BOTH
-def test_a_refused_permission_is_named_since_3_13(name: str) -> None:
+def test_access_refused_text_names_the_permission_since_3_13(name: str) -> None:
     server = Server(name)
     user = server.state.access.users["guest"]
     user.permissions["/"] = Permission(configure="")
@@ -71,7 +71,7 @@ def test_a_refused_permission_is_named_since_3_13(name: str) -> None:
 
 
 @BOTH
-def test_an_unknown_exchange_type_ends_the_connection_until_3_10(name: str) -> None:
+def test_unknown_exchange_type_closes_the_connection_until_3_10(name: str) -> None:
     client = client_of(name)
     client.send(m.ExchangeDeclare(exchange="x", type="bogus"))
     if name == OLD:
@@ -90,7 +90,7 @@ def test_an_unknown_exchange_type_ends_the_connection_until_3_10(name: str) -> N
         (b"a\x7f", b"<<97,127>>", b"<<97,127>>"),
     ],
 )
-def test_malformed_bytes_are_printed_in_latin_1_until_3_10(
+def test_octets_in_frame_error_text_are_printed_in_latin_1_until_3_10(
     name: str, payload: bytes, old: bytes, new: bytes
 ) -> None:
     client = client_of(name)
@@ -103,7 +103,7 @@ def test_malformed_bytes_are_printed_in_latin_1_until_3_10(
 
 
 @BOTH
-def test_headers_come_as_they_were_sent_until_3_10(name: str) -> None:
+def test_headers_are_delivered_unsorted_with_duplicates_until_3_10(name: str) -> None:
     client = client_of(name)
     client.declare("q")
     b, a, again = integer("b", 1), integer("a", 2), integer("b", 3)
@@ -112,7 +112,7 @@ def test_headers_come_as_they_were_sent_until_3_10(name: str) -> None:
 
 
 @BOTH
-def test_where_the_broker_adds_a_header_duplicates_stay_until_3_10(name: str) -> None:
+def test_dead_lettered_message_keeps_duplicate_headers_until_3_10(name: str) -> None:
     client = client_of(name)
     client.declare("dead")
     client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
@@ -127,7 +127,7 @@ def test_where_the_broker_adds_a_header_duplicates_stay_until_3_10(name: str) ->
 
 
 @BOTH
-def test_expirations_come_as_they_were_sent_until_3_10(name: str) -> None:
+def test_expiration_is_delivered_with_leading_zero_until_3_10(name: str) -> None:
     client = client_of(name)
     client.declare("q")
     client.fill("q", b"m", expiration="0500")
@@ -193,7 +193,7 @@ MATCH_ANY = field("x-match", b"S" + long_string(b"any"))
         ([integer("a", 1), integer("a", 2)], [integer("a", 2), integer("a", 1)], False, False),
     ],
 )
-def test_headers_are_compared_by_value_and_in_turn_until_3_10(
+def test_headers_exchange_compares_values_without_type_and_in_order_until_3_10(
     name: str, wanted: list[bytes], sent: list[bytes], old: bool, new: bool
 ) -> None:
     client = bound(name, table(*wanted))
@@ -227,7 +227,7 @@ AS_ADDED = ["count", "reason", "queue", "time", "exchange", "routing-keys"]
 
 
 @BOTH
-def test_the_last_death_is_told_since_3_13(name: str) -> None:
+def test_x_last_death_headers_exist_since_3_13(name: str) -> None:
     client = client_of(name)
     dying(client)
     client.fill("q", b"m")
@@ -238,7 +238,7 @@ def test_the_last_death_is_told_since_3_13(name: str) -> None:
 
 
 @BOTH
-def test_the_fields_of_deaths_are_sorted_until_3_10(name: str) -> None:
+def test_fields_of_repeated_x_death_entries_are_sorted_until_3_10(name: str) -> None:
     server = Server(name)
     client = server.client()
     dying(client)
@@ -252,7 +252,7 @@ def test_the_fields_of_deaths_are_sorted_until_3_10(name: str) -> None:
 
 
 @BOTH
-def test_each_death_turns_the_order_of_the_others_around_until_3_10(name: str) -> None:
+def test_each_death_reverses_the_order_of_older_x_death_entries_until_3_10(name: str) -> None:
     server = Server(name)
     client = server.client()
     dying(client)
@@ -266,7 +266,7 @@ def test_each_death_turns_the_order_of_the_others_around_until_3_10(name: str) -
 
 
 @BOTH
-def test_deaths_that_a_client_claims_stay_as_they_are_until_3_10(name: str) -> None:
+def test_x_death_entries_set_by_publisher_are_kept_until_3_10(name: str) -> None:
     client = client_of(name)
     dying(client)
     claimed = [
@@ -297,7 +297,9 @@ def test_deaths_that_a_client_claims_stay_as_they_are_until_3_10(name: str) -> N
     ("value", "known"),
     [("client-local", True), (b"random", True), ("min-masters", True), ("bogus", False), (5, False)],
 )
-def test_an_unknown_locator_of_masters_is_541_until_3_10(name: str, value: object, known: bool) -> None:
+def test_unknown_queue_master_locator_closes_the_connection_with_541_until_3_10(
+    name: str, value: object, known: bool
+) -> None:
     client = client_of(name)
     client.send(m.QueueDeclare(queue="q", arguments={"x-queue-master-locator": value}))  # type: ignore[dict-item]
     if known or name == NEW:
@@ -307,7 +309,7 @@ def test_an_unknown_locator_of_masters_is_541_until_3_10(name: str, value: objec
 
 
 @BOTH
-def test_the_first_get_shows_the_count_of_a_quorum_queue_until_3_10(name: str) -> None:
+def test_first_get_from_quorum_queue_has_x_delivery_count_0_until_3_10(name: str) -> None:
     client = client_of(name)
     client.declare("q", durable=True, arguments={"x-queue-type": "quorum"})
     client.fill("q", b"1", b"2")
@@ -320,7 +322,7 @@ def test_the_first_get_shows_the_count_of_a_quorum_queue_until_3_10(name: str) -
 
 @BOTH
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_a_timeout_of_a_queue_is_ignored_until_3_10(name: str, kind: str) -> None:
+def test_x_consumer_timeout_argument_is_ignored_until_3_10(name: str, kind: str) -> None:
     server = Server(name)
     client = server.client()
     client.declare("q", durable=True, arguments={"x-queue-type": kind, "x-consumer-timeout": 60_000})
@@ -340,7 +342,7 @@ def test_a_timeout_of_a_queue_is_ignored_until_3_10(name: str, kind: str) -> Non
     ("key", "value"),
     [("target-group-size", 3), ("consumer-timeout", 60_000), ("stream-filter-size-bytes", 20)],
 )
-def test_keys_of_policies_that_came_after_3_10(key: str, value: int) -> None:
+def test_policy_keys_introduced_after_3_10_are_refused_by_3_10(key: str, value: int) -> None:
     set_policy(Server(NEW), "p", {key: value})
     with pytest.raises(PolicyError, match=key):
         set_policy(Server(OLD), "p", {key: value})
@@ -360,7 +362,7 @@ def stream(name: str, **properties: Any) -> Client:
 
 
 @BOTH
-def test_streams_keep_bytes_and_no_tables_until_3_10(name: str) -> None:
+def test_streams_keep_byte_headers_and_drop_array_headers_until_3_10(name: str) -> None:
     sent = {"b": b"x", "x-a": [1], "x-exchange": "e", "t": Timestamp(5)}
     properties = stream(name, headers=sent, expiration="0500").delivery().properties
     old = {"b": b"x", "t": Timestamp(5), "x-exchange": "e", "x-stream-offset": 0}
@@ -372,7 +374,7 @@ def test_streams_keep_bytes_and_no_tables_until_3_10(name: str) -> None:
 
 @BOTH
 @pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
-def test_stream_filters_are_ignored_until_3_10(name: str, kind: str) -> None:
+def test_x_stream_filter_is_ignored_until_3_10(name: str, kind: str) -> None:
     client = client_of(name)
     client.declare("q", durable=True, arguments={"x-queue-type": kind})
     client.fill("q", b"m", headers={"x-stream-filter-value": "a"})
@@ -391,7 +393,7 @@ def test_stream_filters_are_ignored_until_3_10(name: str, kind: str) -> None:
         m.BasicNack(delivery_tag=1),
     ],
 )
-def test_deliveries_of_streams_cannot_be_refused_until_3_10(name: str, method: Any) -> None:
+def test_reject_and_nack_of_stream_deliveries_close_the_connection_until_3_10(name: str, method: Any) -> None:
     client = stream(name)
     client.delivery()
     client.send(method)
@@ -419,14 +421,14 @@ def lost(name: str) -> tuple[Client, Client]:
     return client, other
 
 
-def test_a_commit_for_a_deleted_queue_returns_the_message_until_3_10() -> None:
+def test_commit_returns_mandatory_message_for_deleted_queue_until_3_10() -> None:
     client, _ = lost(OLD)
     client.send(m.TxCommit())
     assert client.expect_content(m.BasicReturn).method.reply_code == 312
     client.expect(m.TxCommitOk)
 
 
-def test_a_commit_finds_a_queue_by_its_name_until_3_10() -> None:
+def test_commit_routes_to_recreated_queue_of_same_name_until_3_10() -> None:
     client, other = lost(OLD)
     other.declare("q")
     client.call(m.TxCommit(), m.TxCommitOk)

@@ -39,7 +39,7 @@ def dead_flag(client: Client) -> bool:
     ids=["reject", "nack"],
 )
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_a_rejected_message_stays_redelivered_in_4_3(
+def test_rejected_dead_letter_has_redelivered_set_in_4_3(
     name: str, settle: Any, counted: bool, kind: str
 ) -> None:
     client = Server(name).client()
@@ -52,7 +52,7 @@ def test_a_rejected_message_stays_redelivered_in_4_3(
 
 @pytest.mark.parametrize(("requeue", "counted"), [("reject", True), ("nack", False), ("lost", True)])
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_message_that_failed_and_expires_then_stays_redelivered_in_4_3(
+def test_dead_letter_expired_after_requeue_has_redelivered_set_in_4_3(
     name: str, requeue: str, counted: bool
 ) -> None:
     server = Server(name)
@@ -70,7 +70,7 @@ def test_a_message_that_failed_and_expires_then_stays_redelivered_in_4_3(
     assert dead_flag(client) is (counted and name == "rabbitmq-4.3")
 
 
-def test_a_consumer_that_waits_gets_a_dead_letter_without_the_flag() -> None:
+def test_dead_letter_delivered_to_waiting_consumer_has_no_redelivered_flag() -> None:
     client = Server("rabbitmq-4.3").client()
     dying(client)
     client.consume("dead", no_ack=True)
@@ -80,7 +80,7 @@ def test_a_consumer_that_waits_gets_a_dead_letter_without_the_flag() -> None:
     assert client.delivery().method.redelivered is False
 
 
-def test_a_second_death_keeps_the_flag() -> None:
+def test_second_dead_lettering_keeps_the_redelivered_flag() -> None:
     server = Server("rabbitmq-4.3")
     client = server.client()
     client.declare("last", durable=True)
@@ -95,7 +95,7 @@ def test_a_second_death_keeps_the_flag() -> None:
     assert content.method.redelivered
 
 
-def test_a_quorum_queue_shows_the_count_of_a_dead_letter() -> None:
+def test_dead_letter_in_quorum_queue_has_acquired_and_delivery_counts() -> None:
     client = Server("rabbitmq-4.3").client()
     dying(client, {"x-queue-type": "quorum"})
     client.fill("q", b"m")
@@ -122,7 +122,7 @@ def publishes(client: Client, *keys: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", [*RABBITMQ, "spec"])
-def test_unroutable_messages_are_confirmed_one_by_one(name: str) -> None:
+def test_rabbitmq_confirms_unroutable_messages_one_by_one(name: str) -> None:
     client = Server(name).client()
     client.declare("q", durable=True)
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
@@ -158,7 +158,7 @@ OVERLONG = b"\xc0\x80".decode("utf-8", "surrogateescape")
     ids=repr,
 )
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_names_must_be_utf8(name: str, method: Any) -> None:
+def test_rabbitmq_refuses_invalid_utf8_in_names_with_501(name: str, method: Any) -> None:
     client = Server(name).client()
     client.declare("q", durable=True)
     client.send(method)
@@ -167,14 +167,14 @@ def test_names_must_be_utf8(name: str, method: Any) -> None:
     assert (close.class_id, close.method_id) == (0, 0)
 
 
-def test_by_the_letter_names_are_bytes(spec: Server) -> None:
+def test_spec_personality_accepts_invalid_utf8_in_routing_key(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     client.bind("q", "amq.direct", NOT_UTF8)
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_surrogates_are_not_utf8_since_4_3(name: str) -> None:
+def test_utf8_encoded_surrogates_in_queue_name_are_refused_since_4_3(name: str) -> None:
     client = Server(name).client()
     client.send(m.QueueDeclare(queue=SURROGATE))
     if name == "rabbitmq-4.3":
@@ -184,7 +184,7 @@ def test_surrogates_are_not_utf8_since_4_3(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_publish_may_hold_any_bytes(name: str) -> None:
+def test_publish_accepts_invalid_utf8_in_routing_key_and_correlation_id(name: str) -> None:
     client = Server(name).client()
     client.declare("q", durable=True)
     client.bind("q", "amq.fanout")
@@ -212,7 +212,7 @@ def test_a_publish_may_hold_any_bytes(name: str) -> None:
         (12345678901234567890.0, "1.2345678901234567e19"),
     ],
 )
-def test_floats_are_printed_as_erlang_does(value: float, text: str) -> None:
+def test_floats_in_error_texts_are_formatted_like_erlang(value: float, text: str) -> None:
     client = Server("rabbitmq-4.2").client()
     client.declare("q", durable=True, arguments={"x-message-ttl": 7})
     client.send(m.QueueDeclare(queue="q", durable=True, arguments={"x-message-ttl": value}))
@@ -229,7 +229,7 @@ def test_floats_are_printed_as_erlang_does(value: float, text: str) -> None:
         ("", "no_integer"),
     ],
 )
-def test_texts_about_expirations_are_broken_into_lines_as_erlang_does(expiration: str, problem: str) -> None:
+def test_invalid_expiration_texts_have_line_breaks_like_erlang(expiration: str, problem: str) -> None:
     client = Server("rabbitmq-4.2").client()
     client.publish(b"m", routing_key="q", expiration=expiration)
     text = f"PRECONDITION_FAILED - invalid expiration '{expiration}': {problem}"
@@ -241,7 +241,7 @@ def test_texts_about_expirations_are_broken_into_lines_as_erlang_does(expiration
 
 @pytest.mark.parametrize("name", RABBITMQ)
 @pytest.mark.parametrize("passive", [True, False])
-def test_a_bogus_reply_address_ends_the_connection_since_4_2(name: str, passive: bool) -> None:
+def test_declare_of_invalid_reply_address_closes_the_connection_since_4_2(name: str, passive: bool) -> None:
     # Measured on 4.0.5 and 4.3.6; 4.2.9 by its tagged source.
     client = Server(name).client()
     client.send(m.QueueDeclare(queue="amq.rabbitmq.reply-to.bogus", passive=passive))
@@ -252,7 +252,7 @@ def test_a_bogus_reply_address_ends_the_connection_since_4_2(name: str, passive:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_the_exchange_for_logs_is_in_one_virtual_host_in_4_3(name: str) -> None:
+def test_amq_rabbitmq_log_exists_only_in_default_virtual_host_of_4_3(name: str) -> None:
     server = Server(name)
     other = server.state.add_virtual_host("other")
     assert ("amq.rabbitmq.log" in server.vhost.exchanges) is (name == "rabbitmq-4.3")
@@ -303,7 +303,7 @@ TWO = b"\x01bI\0\0\0\x02"
 
 
 @pytest.mark.parametrize("tag", [tag for tag in ONE if tag not in b"I"])
-def test_the_width_of_an_integer_is_part_of_a_bindings_identity(tag: bytes) -> None:
+def test_rabbitmq_distinguishes_bindings_by_integer_width_of_arguments(tag: bytes) -> None:
     for name in RABBITMQ:
         assert bindings_left(name, table(ONE[b"I"]), table(ONE[tag])) == 1, name
         assert bindings_left(name, table(ONE[tag]), table(ONE[tag])) == 0, name
@@ -311,11 +311,11 @@ def test_the_width_of_an_integer_is_part_of_a_bindings_identity(tag: bytes) -> N
         assert bindings_left("spec", table(ONE[b"I"]), table(ONE[tag])) == 0
 
 
-def test_int64_has_two_tags_and_one_width() -> None:
+def test_bindings_with_int64_tags_l_and_capital_l_are_equal() -> None:
     assert bindings_left("rabbitmq-4.2", table(ONE[b"l"]), table(ONE[b"L"])) == 0
 
 
-def test_the_order_counts_in_nested_tables_only() -> None:
+def test_binding_arguments_compare_field_order_only_in_nested_tables() -> None:
     one = ONE[b"I"]
     assert bindings_left("rabbitmq-4.2", table(one, TWO), table(TWO, one)) == 0
     nested = [b"\x01tF" + each for each in (table(one, TWO), table(TWO, one))]
@@ -323,7 +323,7 @@ def test_the_order_counts_in_nested_tables_only() -> None:
     assert bindings_left("spec", table(nested[0]), table(nested[1])) == 0
 
 
-def test_a_binding_from_definitions_is_known_by_its_values() -> None:
+def test_binding_created_without_wire_types_is_unbound_by_its_values() -> None:
     server = Server("rabbitmq-4.3")
     client = server.client()
     queue = client.declare("q", durable=True) and server.vhost.queues["q"]
@@ -343,7 +343,7 @@ def routed(name: str, wanted: bytes, sent: bytes) -> bool:
 
 
 @pytest.mark.parametrize("tag", [b"F", b"A"])
-def test_headers_compare_what_is_nested_with_order_and_width(tag: bytes) -> None:
+def test_rabbitmq_headers_exchange_compares_nested_values_with_order_and_width(tag: bytes) -> None:
     if tag == b"F":
         values = table(ONE[b"I"], TWO), table(TWO, ONE[b"I"]), table(ONE[b"l"], TWO)
     else:
@@ -358,7 +358,7 @@ def test_headers_compare_what_is_nested_with_order_and_width(tag: bytes) -> None
     assert routed("spec", same, other_width)
 
 
-def test_each_of_two_arguments_with_one_name_counts() -> None:
+def test_headers_exchange_uses_both_of_two_arguments_of_one_name() -> None:
     other = b"\x01aI\0\0\0\x02"
     any_of = b"\x07x-matchS\0\0\0\x03any"
     for sent in (ONE[b"I"], other):

@@ -41,7 +41,7 @@ def answerer(rabbitmq: Server) -> Client:
 # --- the round trip ----------------------------------------------------------------------------------
 
 
-def test_an_answer_goes_straight_to_the_asking_channel(asker: Client, answerer: Client) -> None:
+def test_reply_is_delivered_to_the_channel_of_the_reply_consumer(asker: Client, answerer: Client) -> None:
     address = ask(asker)
     answerer.publish(b"!", routing_key=address, correlation_id="1")
     answer = asker.delivery()
@@ -50,25 +50,25 @@ def test_an_answer_goes_straight_to_the_asking_channel(asker: Client, answerer: 
     assert (answer.method.exchange, answer.method.routing_key) == ("", address)
 
 
-def test_the_address_is_the_pseudo_queue_and_two_words(asker: Client) -> None:
+def test_reply_address_is_the_pseudo_queue_name_with_two_suffixes(asker: Client) -> None:
     assert re.fullmatch(r"amq\.rabbitmq\.reply-to\.[A-Za-z0-9+/=_-]+\.[A-Za-z0-9+/=_-]+", ask(asker))
 
 
-def test_the_address_stays_the_same_for_every_question(asker: Client) -> None:
+def test_reply_address_of_a_channel_is_the_same_for_every_request(asker: Client) -> None:
     assert ask(asker) == ask(asker, tag="")
 
 
-def test_every_channel_has_its_own_address(rabbitmq: Server) -> None:
+def test_reply_addresses_of_two_channels_differ(rabbitmq: Server) -> None:
     assert ask(rabbitmq.client()) != ask(rabbitmq.client())
 
 
-def test_answers_count_up_the_tags_of_the_channel(asker: Client, answerer: Client) -> None:
+def test_replies_use_the_delivery_tags_of_the_channel(asker: Client, answerer: Client) -> None:
     address = ask(asker)  # Which took tag 1 for its get.
     answerer.fill(address, b"1", b"2")
     assert [asker.delivery().method.delivery_tag for _ in range(2)] == [2, 3]
 
 
-def test_an_address_elsewhere_in_reply_to_is_left_alone(asker: Client) -> None:
+def test_other_reply_to_value_is_delivered_unchanged(asker: Client) -> None:
     asker.declare("q")
     asker.publish(routing_key="q", reply_to="my own queue")
     got = asker.get("q")
@@ -76,7 +76,7 @@ def test_an_address_elsewhere_in_reply_to_is_left_alone(asker: Client) -> None:
     assert got.properties.reply_to == "my own queue"
 
 
-def test_a_mandatory_answer_to_a_live_address_is_confirmed_and_not_returned(
+def test_mandatory_reply_to_live_address_is_confirmed_and_not_returned(
     asker: Client, answerer: Client
 ) -> None:
     address = ask(asker)
@@ -91,7 +91,7 @@ def test_a_mandatory_answer_to_a_live_address_is_confirmed_and_not_returned(
 @pytest.mark.parametrize(
     "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
 )
-def test_a_mandatory_answer_to_an_address_that_has_gone_was_returned_until_4_1(name: str, end: str) -> None:
+def test_mandatory_reply_to_ended_address_is_returned_until_4_1(name: str, end: str) -> None:
     # Measured on 4.0.5 and 4.3.6; 4.2.9 by its tagged source.
     server = Server(name)
     asker, answerer = server.client(), server.client()
@@ -110,9 +110,7 @@ def test_a_mandatory_answer_to_an_address_that_has_gone_was_returned_until_4_1(n
     asker.expect_nothing()
 
 
-def test_a_transacted_answer_to_an_address_that_has_gone_meanwhile_vanishes(
-    asker: Client, answerer: Client
-) -> None:
+def test_transacted_reply_to_address_ended_before_commit_is_dropped(asker: Client, answerer: Client) -> None:
     address = ask(asker)
     answerer.call(m.TxSelect(), m.TxSelectOk)
     answerer.publish(b"!", routing_key=address)
@@ -122,12 +120,12 @@ def test_a_transacted_answer_to_an_address_that_has_gone_meanwhile_vanishes(
 
 
 @pytest.mark.parametrize("routing_key", [PSEUDO_QUEUE, f"{PSEUDO_QUEUE}.bogus", f"{PSEUDO_QUEUE}.a.b"])
-def test_an_address_nobody_has_is_no_route(answerer: Client, routing_key: str) -> None:
+def test_reply_to_unknown_address_is_unroutable(answerer: Client, routing_key: str) -> None:
     answerer.publish(routing_key=routing_key, mandatory=True)
     assert answerer.expect_content(m.BasicReturn).method.reply_code == 312
 
 
-def test_addresses_are_known_to_the_default_exchange_only(asker: Client, answerer: Client) -> None:
+def test_reply_address_is_unroutable_through_other_exchanges(asker: Client, answerer: Client) -> None:
     answerer.publish(exchange="amq.direct", routing_key=ask(asker), mandatory=True)
     assert answerer.expect_content(m.BasicReturn).method.reply_code == 312
     asker.expect_nothing()
@@ -136,20 +134,20 @@ def test_addresses_are_known_to_the_default_exchange_only(asker: Client, answere
 # --- consuming replies -------------------------------------------------------------------------------
 
 
-def test_replies_cannot_be_acknowledged(asker: Client) -> None:
+def test_reply_consumer_with_acknowledgement_is_refused(asker: Client) -> None:
     asker.send(m.BasicConsume(queue=PSEUDO_QUEUE))
     close = asker.expect_channel_close(406)
     assert close.reply_text == "PRECONDITION_FAILED - reply consumer cannot acknowledge"
     assert (close.class_id, close.method_id) == (60, 20)
 
 
-def test_a_channel_has_one_reply_consumer(asker: Client) -> None:
+def test_second_reply_consumer_on_a_channel_is_refused(asker: Client) -> None:
     asker.consume(PSEUDO_QUEUE, "1", no_ack=True)
     asker.send(m.BasicConsume(queue=PSEUDO_QUEUE, consumer_tag="2", no_ack=True))
     assert asker.expect_channel_close(406).reply_text == ("PRECONDITION_FAILED - reply consumer already set")
 
 
-def test_a_cancelled_reply_consumer_makes_room_for_another(asker: Client, answerer: Client) -> None:
+def test_new_reply_consumer_after_cancel_has_a_new_address(asker: Client, answerer: Client) -> None:
     old = ask(asker, "1")
     asker.call(m.BasicCancel(consumer_tag="1"), m.BasicCancelOk)
     new = ask(asker, "2")
@@ -158,22 +156,22 @@ def test_a_cancelled_reply_consumer_makes_room_for_another(asker: Client, answer
     assert asker.delivery().method.consumer_tag == "2"
 
 
-def test_the_tag_may_be_left_to_the_broker(asker: Client) -> None:
+def test_reply_consumer_with_empty_tag_receives_generated_tag(asker: Client) -> None:
     assert asker.consume(PSEUDO_QUEUE, "", no_ack=True).startswith("amq.ctag-")
 
 
-def test_exclusive_means_nothing_here(asker: Client) -> None:
+def test_exclusive_reply_consumer_is_accepted(asker: Client) -> None:
     assert asker.consume(PSEUDO_QUEUE, "t", no_ack=True, exclusive=True) == "t"
 
 
-def test_a_tag_in_use_is_in_use_here_too(asker: Client) -> None:
+def test_reply_consumer_with_tag_in_use_closes_the_connection_with_530(asker: Client) -> None:
     asker.declare("q")
     asker.consume("q", "t")
     asker.send(m.BasicConsume(queue=PSEUDO_QUEUE, consumer_tag="t", no_ack=True))
     asker.expect_connection_close(530)
 
 
-def test_asking_needs_a_reply_consumer_on_the_channel(asker: Client) -> None:
+def test_request_without_reply_consumer_on_its_channel_is_refused(asker: Client) -> None:
     asker.open_channel(2)
     asker.consume(PSEUDO_QUEUE, no_ack=True, channel=2)
     asker.publish(routing_key="q", reply_to=PSEUDO_QUEUE)
@@ -186,13 +184,13 @@ def test_asking_needs_a_reply_consumer_on_the_channel(asker: Client) -> None:
 
 
 @pytest.mark.parametrize("passive", [False, True])
-def test_the_pseudo_queue_is_always_there(asker: Client, passive: bool) -> None:
+def test_declare_of_the_pseudo_queue_succeeds_without_reply_consumer(asker: Client, passive: bool) -> None:
     ok = asker.declare(PSEUDO_QUEUE, passive=passive)
     assert (ok.queue, ok.message_count, ok.consumer_count) == (PSEUDO_QUEUE, 0, 1)
 
 
 @pytest.mark.parametrize("passive", [False, True])
-def test_declaring_an_address_tells_whether_it_is_alive(
+def test_declare_of_reply_address_succeeds_only_while_its_consumer_exists(
     asker: Client, answerer: Client, passive: bool
 ) -> None:
     address = ask(asker)
@@ -204,20 +202,22 @@ def test_declaring_an_address_tells_whether_it_is_alive(
 
 
 @pytest.mark.parametrize("method", [m.QueuePurge, m.BasicGet], ids=lambda each: each.NAME)
-def test_the_pseudo_queue_is_no_queue_to_others(asker: Client, method: type[m.Method]) -> None:
+def test_purge_and_get_on_the_pseudo_queue_fail_with_404(asker: Client, method: type[m.Method]) -> None:
     asker.send(method(queue=PSEUDO_QUEUE))
     assert asker.expect_channel_close(404).reply_text == (
         "NOT_FOUND - no queue 'amq.rabbitmq.reply-to' in vhost '/'"
     )
 
 
-def test_declaring_it_makes_it_the_current_queue(asker: Client) -> None:
+def test_declare_of_the_pseudo_queue_makes_it_the_last_declared_queue(asker: Client) -> None:
     asker.declare(PSEUDO_QUEUE)
     asker.send(m.BasicGet(queue=""))
     assert f"no queue '{PSEUDO_QUEUE}'" in asker.expect_channel_close(404).reply_text
 
 
-def test_deleting_it_changes_nothing(asker: Client, answerer: Client) -> None:
+def test_delete_of_pseudo_queue_or_reply_address_does_not_stop_replies(
+    asker: Client, answerer: Client
+) -> None:
     address = ask(asker)
     for name in (PSEUDO_QUEUE, address):
         assert answerer.call(m.QueueDelete(queue=name), m.QueueDeleteOk).message_count == 0
@@ -226,7 +226,9 @@ def test_deleting_it_changes_nothing(asker: Client, answerer: Client) -> None:
 
 
 @pytest.mark.parametrize("method", [m.QueueBind, m.QueueUnbind], ids=lambda each: each.NAME)
-def test_an_address_cannot_be_bound(asker: Client, answerer: Client, method: type[m.Method]) -> None:
+def test_bind_and_unbind_of_a_reply_address_are_refused(
+    asker: Client, answerer: Client, method: type[m.Method]
+) -> None:
     answerer.send(method(queue=ask(asker), exchange="amq.direct"))
     close = answerer.expect_channel_close(403)
     assert close.reply_text == (
@@ -235,7 +237,7 @@ def test_an_address_cannot_be_bound(asker: Client, answerer: Client, method: typ
     assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
 
 
-def test_by_the_letter_the_name_is_like_any_other_reserved_one(spec: Server) -> None:
+def test_spec_personality_does_not_implement_direct_reply_to(spec: Server) -> None:
     client = spec.client()
     client.send(m.BasicConsume(queue=PSEUDO_QUEUE, no_ack=True))
     client.expect_channel_close(404)
@@ -247,7 +249,7 @@ def test_by_the_letter_the_name_is_like_any_other_reserved_one(spec: Server) -> 
     assert got.properties.reply_to == PSEUDO_QUEUE
 
 
-def test_an_address_takes_dead_letters_as_it_takes_replies() -> None:
+def test_dead_letter_to_reply_address_is_delivered_without_redelivered_flag() -> None:
     told: list[tuple[object, bool, object]] = []
 
     class Requester:

@@ -15,7 +15,7 @@ extension = otherwise_in_0_9 = pytest.mark.protocols("0-9-1")
 
 
 @pytest.mark.rule("0-9-1/domain.delivery-tag/channel-local")
-def test_a_delivery_tag_means_nothing_on_another_channel(server: Server) -> None:
+def test_ack_of_delivery_tag_on_another_channel_closes_that_channel(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")
     client.publish(routing_key="q")
@@ -43,7 +43,7 @@ def test_delivery_tags_count_from_one(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/domain.consumer-tag/scope")
-def test_a_consumer_tag_belongs_to_its_channel(server: Server) -> None:
+def test_two_channels_can_use_the_same_consumer_tag(server: Server) -> None:
     client = server.client(channels=2)
     for channel in (1, 2):
         client.declare(f"q{channel}", channel=channel)
@@ -62,7 +62,9 @@ def test_a_consumer_tag_belongs_to_its_channel(server: Server) -> None:
 
 @pytest.mark.rule("0-9-1/domain.redelivered/implementation#flag")
 @pytest.mark.parametrize("how", ["closed", "dropped"])
-def test_what_a_lost_client_held_is_marked_redelivered(server: Server, how: str) -> None:
+def test_unacknowledged_message_of_ended_connection_is_redelivered_with_flag(
+    server: Server, how: str
+) -> None:
     first = server.client()
     first.declare("q")
     first.publish(b"m", routing_key="q")
@@ -81,7 +83,7 @@ def test_what_a_lost_client_held_is_marked_redelivered(server: Server, how: str)
 @pytest.mark.rule(
     "0-9-1/domain.redelivered/meaning#same-client", "0-9-1/domain.redelivered/meaning#other-client"
 )
-def test_redelivered_says_that_somebody_had_it_before(server: Server) -> None:
+def test_redelivered_is_set_after_requeue_for_same_and_for_another_client(server: Server) -> None:
     first, second = server.client(channels=2), server.client()
     first.declare("q")
     first.publish(routing_key="q")
@@ -104,7 +106,9 @@ def test_redelivered_says_that_somebody_had_it_before(server: Server) -> None:
 @pytest.mark.deviates("0-9-1/domain.exchange-name/length")
 @pytest.mark.rule("0-9-1/domain.exchange-name/length")
 @pytest.mark.parametrize(("personality", "longest"), [("spec", 127), ("rabbitmq-4.3", 255)])
-def test_exchange_names_have_a_longest_length(personality: str, longest: int) -> None:
+def test_exchange_name_longer_than_127_is_refused_only_by_spec_personality(
+    personality: str, longest: int
+) -> None:
     client = Server(personality).client()
     client.call(m.ExchangeDeclare(exchange="x" * longest, type="direct"), m.ExchangeDeclareOk)
     if longest < 255:
@@ -116,7 +120,9 @@ def test_exchange_names_have_a_longest_length(personality: str, longest: int) ->
 @pytest.mark.rule("0-9-1/domain.exchange-name/pattern")
 @pytest.mark.parametrize(("personality", "legal"), [("spec", False), ("rabbitmq-4.3", True)])
 @pytest.mark.parametrize("name", ["a b", "a/b", "(x)", "ß"])
-def test_exchange_names_have_a_pattern(personality: str, legal: bool, name: str) -> None:
+def test_exchange_name_outside_the_pattern_is_refused_only_by_spec_personality(
+    personality: str, legal: bool, name: str
+) -> None:
     client = Server(personality).client()
     client.send(m.ExchangeDeclare(exchange=name, type="direct"))
     if legal:
@@ -128,7 +134,9 @@ def test_exchange_names_have_a_pattern(personality: str, legal: bool, name: str)
 @pytest.mark.deviates("0-9-1/domain.queue-name/length")
 @pytest.mark.rule("0-9-1/domain.queue-name/length")
 @pytest.mark.parametrize(("personality", "longest"), [("spec", 127), ("rabbitmq-4.3", 255)])
-def test_queue_names_have_a_longest_length(personality: str, longest: int) -> None:
+def test_queue_name_longer_than_127_is_refused_only_by_spec_personality(
+    personality: str, longest: int
+) -> None:
     client = Server(personality).client()
     assert client.declare("q" * longest).queue == "q" * longest
     if longest < 255:
@@ -140,7 +148,9 @@ def test_queue_names_have_a_longest_length(personality: str, longest: int) -> No
 @pytest.mark.rule("0-9-1/domain.queue-name/pattern")
 @pytest.mark.parametrize(("personality", "legal"), [("spec", False), ("rabbitmq-4.3", True)])
 @pytest.mark.parametrize("name", ["a b", "a/b", "(x)", "ß"])
-def test_queue_names_have_a_pattern(personality: str, legal: bool, name: str) -> None:
+def test_queue_name_outside_the_pattern_is_refused_only_by_spec_personality(
+    personality: str, legal: bool, name: str
+) -> None:
     client = Server(personality).client()
     client.send(m.QueueDeclare(queue=name))
     if legal:
@@ -202,7 +212,7 @@ def test_a_blank_queue_name_needs_a_declared_queue(server: Server, method: Metho
         ("rabbitmq-4.2", "", 530),
     ],
 )
-def test_a_path_is_not_empty_and_not_too_long(personality: str, path: str, code: int) -> None:
+def test_empty_or_too_long_virtual_host_path_is_refused(personality: str, path: str, code: int) -> None:
     client = Server(personality).connect()
     client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
@@ -218,7 +228,7 @@ def test_a_path_is_not_empty_and_not_too_long(personality: str, path: str, code:
 
 
 @pytest.mark.rule("0-9-1/domain.no-ack/dequeue-on-delivery")
-def test_what_needs_no_ack_is_gone_once_sent(server: Server) -> None:
+def test_no_ack_delivery_is_not_requeued_after_disconnect(server: Server) -> None:
     client = server.client()
     client.declare("q")
     client.publish(routing_key="q")
@@ -231,7 +241,7 @@ def test_what_needs_no_ack_is_gone_once_sent(server: Server) -> None:
 
 @pytest.mark.rule("0-9-1/domain.no-ack/ack-after-no-ack")
 @pytest.mark.parametrize("method", [m.BasicAck, m.BasicReject], ids=lambda method: method.NAME)
-def test_what_needs_no_ack_cannot_be_settled(client: Client, method: type[m.BasicAck]) -> None:
+def test_ack_or_reject_of_no_ack_delivery_is_refused(client: Client, method: type[m.BasicAck]) -> None:
     client.declare("q")
     client.consume("q", no_ack=True)
     client.publish(routing_key="q")
@@ -240,7 +250,7 @@ def test_what_needs_no_ack_cannot_be_settled(client: Client, method: type[m.Basi
 
 
 @pytest.mark.rule("0-9-1/domain.no-local/own-messages")
-def test_a_no_local_consumer_gets_nothing_from_its_own_connection(spec: Server) -> None:
+def test_no_local_consumer_receives_no_messages_of_its_own_connection(spec: Server) -> None:
     client, other = spec.client(channels=2), spec.client()
     client.declare("q")
     client.consume("q", channel=1, no_local=True)
@@ -252,7 +262,7 @@ def test_a_no_local_consumer_gets_nothing_from_its_own_connection(spec: Server) 
 
 
 @pytest.mark.deviates("0-9-1/domain.no-local/own-messages", "0-9-1/domain.no-local/other-consumers")
-def test_rabbitmq_takes_no_notice_of_no_local(rabbitmq: Server) -> None:
+def test_rabbitmq_ignores_no_local(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.consume("q", no_local=True)
@@ -261,7 +271,7 @@ def test_rabbitmq_takes_no_notice_of_no_local(rabbitmq: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/domain.no-local/other-consumers")
-def test_what_no_local_withholds_is_there_for_others(spec: Server) -> None:
+def test_message_withheld_by_no_local_is_delivered_to_another_connection(spec: Server) -> None:
     client, other = spec.client(), spec.client()
     client.declare("q")
     client.consume("q", no_local=True)
@@ -290,7 +300,7 @@ def test_what_no_local_withholds_is_there_for_others(spec: Server) -> None:
     ],
     ids=lambda method: method.NAME,
 )
-def test_with_no_wait_there_is_no_reply(client: Client, method: Method) -> None:
+def test_methods_with_no_wait_are_not_answered(client: Client, method: Method) -> None:
     client.declare("q")
     client.consume("q", "t")
     client.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)
@@ -317,7 +327,7 @@ def test_with_no_wait_there_is_no_reply(client: Client, method: Method) -> None:
     ],
     ids=lambda value: getattr(value, "NAME", value),
 )
-def test_with_no_wait_errors_are_still_raised(client: Client, method: Method, code: int) -> None:
+def test_errors_of_methods_with_no_wait_close_the_channel(client: Client, method: Method, code: int) -> None:
     client.declare("q")
     client.publish(routing_key="q")
     client.send(method)
@@ -328,7 +338,7 @@ def test_with_no_wait_errors_are_still_raised(client: Client, method: Method, co
 
 
 @pytest.mark.rule("0-9-1/domain.no-wait/error-still-raised#connection")
-def test_with_no_wait_errors_still_end_the_connection(client: Client) -> None:
+def test_connection_errors_of_methods_with_no_wait_close_the_connection(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
     client.send(m.BasicConsume(queue="q", consumer_tag="t", no_wait=True))
@@ -336,7 +346,7 @@ def test_with_no_wait_errors_still_end_the_connection(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/domain.message-count/ready-only")
-def test_messages_somebody_holds_are_not_counted(client: Client) -> None:
+def test_message_count_excludes_unacknowledged_messages(client: Client) -> None:
     client.declare("q")
     for _ in range(3):
         client.publish(routing_key="q")
@@ -349,7 +359,7 @@ def test_messages_somebody_holds_are_not_counted(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/domain.message-count/uncommitted-excluded")
-def test_messages_of_an_open_transaction_are_not_counted(server: Server) -> None:
+def test_message_count_excludes_uncommitted_messages(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q", channel=2)
     client.call(m.TxSelect(), m.TxSelectOk)
@@ -360,7 +370,7 @@ def test_messages_of_an_open_transaction_are_not_counted(server: Server) -> None
 
 
 @pytest.mark.rule("0-9-1/domain.message-count/new-queue-zero")
-def test_a_new_queue_holds_nothing(client: Client) -> None:
+def test_new_queue_has_no_messages_and_no_consumers(client: Client) -> None:
     client.publish(routing_key="q")
     declared = client.declare("q")
     assert (declared.message_count, declared.consumer_count) == (0, 0)

@@ -23,7 +23,7 @@ def is_spec(server: Server) -> bool:
 
 
 @rule("0-9-1/errors/operational-is-channel#missing")
-def test_a_missing_entity_ends_the_channel_only(connect: Callable[..., Client]) -> None:
+def test_passive_declare_of_missing_queue_closes_only_the_channel(connect: Callable[..., Client]) -> None:
     client = connect(channels=2)
     client.send(MISSING)
     client.expect_channel_close(404)
@@ -35,7 +35,7 @@ def test_a_missing_entity_ends_the_channel_only(connect: Callable[..., Client]) 
 
 @rule("0-9-1/errors/operational-is-channel#rights")
 @rule("0-9-1/reply-code/access-refused")
-def test_missing_rights_end_the_channel_only(server: Server) -> None:
+def test_missing_configure_permission_closes_only_the_channel(server: Server) -> None:
     server.state.access.add(User("worker", "secret", permissions={"/": Permission(configure="^mine")}))
     client = server.client(channels=2, user="worker", password="secret")
     client.send(m.QueueDeclare(queue="yours"))
@@ -53,9 +53,7 @@ def test_missing_rights_end_the_channel_only(server: Server) -> None:
     ],
 )
 @pytest.mark.parametrize("channel", [0, 1])
-def test_what_breaks_the_rules_of_the_wire_ends_the_connection(
-    server: Server, payload: bytes, channel: int
-) -> None:
+def test_invalid_method_frame_closes_the_connection(server: Server, payload: bytes, channel: int) -> None:
     client, other = server.client(), server.client()
     client.send_frame(1, channel, payload)
     if client.explained_to or payload[2:4] != b"\x03\xe7":
@@ -109,7 +107,9 @@ def precondition_failed(server: Server) -> Client:
         (406, precondition_failed),
     ],
 )
-def test_soft_errors_end_the_channel(server: Server, code: int, provoke: Callable[[Server], Client]) -> None:
+def test_soft_errors_close_the_channel(
+    server: Server, code: int, provoke: Callable[[Server], Client]
+) -> None:
     client = provoke(server)
     close = client.expect_channel_close(code)
     assert close.reply_text.startswith(constants.REPLY_NAMES[code] + " - ")
@@ -194,7 +194,7 @@ HARD_ERRORS_OF_THE_DOCUMENTS = [
 
 @rule("0-9-1/errors/hard-error-class")
 @pytest.mark.parametrize(("code", "provoke"), HARD_ERRORS)
-def test_hard_errors_end_the_connection(
+def test_hard_errors_close_the_connection(
     server: Server, code: int, provoke: Callable[[Server], Client]
 ) -> None:
     client = provoke(server)
@@ -205,7 +205,7 @@ def test_hard_errors_end_the_connection(
 
 @rule("0-9-1/errors/hard-error-class")
 @pytest.mark.parametrize(("code", "provoke"), HARD_ERRORS_OF_THE_DOCUMENTS)
-def test_the_hard_errors_that_only_the_documents_have(
+def test_spec_personality_closes_the_connection_with_402_501_502_and_540(
     spec: Server, code: int, provoke: Callable[[Server], Client]
 ) -> None:
     close = provoke(spec).expect_connection_close(code)
@@ -224,7 +224,7 @@ def test_the_hard_errors_that_only_the_documents_have(
     ],
     ids=lambda value: getattr(value, "NAME", None),
 )
-def test_the_first_of_three_digits_tells_what_goes_on(
+def test_reply_code_4xx_closes_the_channel_and_5xx_the_connection(
     server: Server, method: m.Method, digit: int, others_go_on: bool
 ) -> None:
     client = server.client(channels=2)
@@ -238,7 +238,7 @@ def test_the_first_of_three_digits_tells_what_goes_on(
         assert client.closed
 
 
-def test_the_first_of_three_digits_tells_how_bad_it_is() -> None:
+def test_first_digit_of_reply_code_matches_its_severity() -> None:
     codes = set(constants.REPLY_NAMES)
     assert {code // 100 for code in codes} == {2, 3, 4, 5}
     assert {code for code in codes if code < 300} == {200}, "only success is a completion"
@@ -261,7 +261,7 @@ def test_the_first_of_three_digits_tells_how_bad_it_is() -> None:
         pytest.param(m.BasicGet(), marks=otherwise_in_0_9),
     ],
 )
-def test_channel_close_has_a_code_and_a_text(client: Client, method: m.Method) -> None:
+def test_channel_close_has_a_soft_error_code_and_a_text(client: Client, method: m.Method) -> None:
     client.send(method)
     close = client.expect(m.ChannelClose)
     assert close.reply_code in constants.SOFT_ERRORS
@@ -272,7 +272,7 @@ def test_channel_close_has_a_code_and_a_text(client: Client, method: m.Method) -
 
 @rule("0-9-1/errors/reply-code-and-text#connection-close")
 @pytest.mark.parametrize("method", [m.ChannelOpen(), m.BasicConsume(queue="q", consumer_tag="t")])
-def test_connection_close_has_a_code_and_a_text(client: Client, method: m.Method) -> None:
+def test_connection_close_has_a_hard_error_code_and_a_text(client: Client, method: m.Method) -> None:
     client.declare("q")
     client.consume("q", "t")
     client.send(method)
@@ -284,14 +284,14 @@ def test_connection_close_has_a_code_and_a_text(client: Client, method: m.Method
 
 
 @rule("0-9-1/errors/reply-code-and-text#return")
-def test_return_has_a_code_and_a_text(client: Client) -> None:
+def test_basic_return_has_reply_code_and_text(client: Client) -> None:
     client.publish(routing_key="nowhere", mandatory=True)
     returned = client.expect_content(m.BasicReturn).method
     assert (returned.reply_code, returned.reply_text) == (312, "NO_ROUTE")
 
 
 @rule("0-9-1/errors/reply-code-and-text#channel-close")
-def test_a_long_text_is_cut_to_a_short_string(client: Client) -> None:
+def test_reply_text_longer_than_255_octets_is_truncated(client: Client) -> None:
     client.send(m.ExchangeDeclare(exchange="x" * 127, passive=True))
     assert len(client.expect_channel_close(404).reply_text) < 255
     client.open_channel()
@@ -303,7 +303,7 @@ def test_a_long_text_is_cut_to_a_short_string(client: Client) -> None:
 
 
 @rule("0-9-1/errors/failing-method")
-def test_a_close_names_the_method_that_failed(client: Client) -> None:
+def test_channel_close_names_class_and_method_of_the_failed_method(client: Client) -> None:
     client.send(m.QueuePurge(queue="missing"))
     close = client.expect_channel_close(404)
     assert (close.class_id, close.method_id) == (50, 30)
@@ -314,7 +314,7 @@ def test_a_close_names_the_method_that_failed(client: Client) -> None:
 
 
 @rule("0-9-1/errors/failing-method")
-def test_a_repeated_publish_that_fails_is_named_too(client: Client) -> None:
+def test_channel_close_names_a_failed_repeated_publish(client: Client) -> None:
     client.call(m.ExchangeDeclare(exchange="e", type="direct"), m.ExchangeDeclareOk)
     client.publish(exchange="e")
     client.call(m.ExchangeDelete(exchange="e"), m.ExchangeDeleteOk)
@@ -324,7 +324,7 @@ def test_a_repeated_publish_that_fails_is_named_too(client: Client) -> None:
 
 
 @rule("0-9-1/errors/failing-method")
-def test_a_repeated_publish_with_a_bad_header_is_named_too(rabbitmq: Server) -> None:
+def test_connection_close_names_a_repeated_publish_with_invalid_header(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.publish(routing_key="q")
@@ -336,7 +336,7 @@ def test_a_repeated_publish_with_a_bad_header_is_named_too(rabbitmq: Server) -> 
 
 
 @rule("0-9-1/errors/failing-method")
-def test_a_close_for_no_method_names_none(server: Server) -> None:
+def test_operator_close_has_class_and_method_zero(server: Server) -> None:
     client = server.client()
     client.send(MISSING)
     client.expect_channel_close(404)
@@ -346,7 +346,7 @@ def test_a_close_for_no_method_names_none(server: Server) -> None:
 
 
 @rule("0-9-1/errors/no-positive-confirmation")
-def test_success_of_what_has_no_reply_is_silent(client: Client) -> None:
+def test_successful_publish_and_ack_are_not_answered(client: Client) -> None:
     client.declare("q")
     client.publish(routing_key="q")
     client.expect_nothing()
@@ -359,7 +359,7 @@ def test_success_of_what_has_no_reply_is_silent(client: Client) -> None:
 
 
 @rule("0-9-1/errors/open-when#channel")
-def test_a_channel_may_be_used_without_waiting_for_open_ok(server: Server) -> None:
+def test_methods_pipelined_behind_channel_open_are_answered(server: Server) -> None:
     client = server.client(channels=0)
     methods = (m.ChannelOpen(), m.QueueDeclare(queue="q"))
     client.send_bytes(b"".join(method_frame(1, method.encode()) for method in methods))
@@ -368,7 +368,7 @@ def test_a_channel_may_be_used_without_waiting_for_open_ok(server: Server) -> No
 
 
 @rule("0-9-1/errors/open-when#connection", "0-9-1/errors/open-when#channel")
-def test_a_connection_may_be_used_without_waiting_for_open_ok(server: Server) -> None:
+def test_methods_pipelined_behind_connection_open_are_answered(server: Server) -> None:
     client = invalid_path(server)
     client.expect(m.ConnectionClose, 0)
     client = server.connect()
@@ -389,7 +389,7 @@ def test_a_connection_may_be_used_without_waiting_for_open_ok(server: Server) ->
 
 
 @rule("0-9-1/errors/close-handshake")
-def test_the_socket_ends_after_close_and_close_ok_only(client: Client) -> None:
+def test_broker_waits_for_close_ok_before_it_ends_the_socket(client: Client) -> None:
     client.send_frame(3, 0, b"body")
     client.expect(m.ConnectionClose, 0)
     assert not client.closed
@@ -398,13 +398,13 @@ def test_the_socket_ends_after_close_and_close_ok_only(client: Client) -> None:
 
 
 @rule("0-9-1/errors/close-must-answer#channel", "0-9-1/errors/close-must-answer#connection")
-def test_every_close_is_answered(client: Client) -> None:
+def test_channel_close_and_connection_close_are_answered_with_close_ok(client: Client) -> None:
     client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
     client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
 
 
 @rule("0-9-1/errors/crossed-close#channel")
-def test_crossed_closes_of_a_channel_are_both_answered(client: Client) -> None:
+def test_crossed_channel_closes_are_both_answered(client: Client) -> None:
     client.declare("q")
     client.send_bytes(
         method_frame(1, MISSING.encode()) + method_frame(1, m.ChannelClose(reply_code=200).encode())
@@ -431,7 +431,7 @@ def test_crossed_closes_of_a_channel_are_both_answered(client: Client) -> None:
         pytest.param(b"\x02\0\0\0\0\0\0\xce", id="content"),
     ],
 )
-def test_an_error_before_tune_ends_the_socket_without_a_word(server: Server, octets: bytes) -> None:
+def test_error_before_tune_ends_the_socket_silently(server: Server, octets: bytes) -> None:
     client = server.connect()
     client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
@@ -442,7 +442,7 @@ def test_an_error_before_tune_ends_the_socket_without_a_word(server: Server, oct
 
 @pytest.mark.deviates("0-9-1/errors/pre-open-error#tuning")
 @rule("0-9-1/errors/pre-open-error#tuning")
-def test_an_error_before_open_ends_the_socket_without_a_word_by_the_letter(server: Server) -> None:
+def test_spec_personality_ends_the_socket_silently_on_an_error_before_open(server: Server) -> None:
     client = server.connect()
     client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)

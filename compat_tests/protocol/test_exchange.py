@@ -54,7 +54,7 @@ def refused(client: Client, method: m.Method, code: int, text: str) -> None:
         pytest.param("direct", marks=pytest.mark.rule("0-9-1/exchange/required-types#direct")),
     ],
 )
-def test_the_required_types_are_there(client: Client, kind: str) -> None:
+def test_exchange_types_fanout_and_direct_are_implemented(client: Client, kind: str) -> None:
     client.call(Declare(exchange="x", type=kind), DeclareOk)
 
 
@@ -75,13 +75,13 @@ def test_the_required_types_are_there(client: Client, kind: str) -> None:
         ),
     ],
 )
-def test_the_recommended_types_are_there(client: Client, kind: str) -> None:
+def test_exchange_types_topic_and_headers_are_implemented(client: Client, kind: str) -> None:
     client.call(Declare(exchange="x", type=kind), DeclareOk)
 
 
 @pytest.mark.rule("0-9-1/exchange/required-instances#types", "0-9-1/exchange/required-instances#nameless")
 @pytest.mark.parametrize("kind", FOUR_TYPES)
-def test_every_virtual_host_has_an_instance_of_every_type(server: Server, kind: str) -> None:
+def test_every_virtual_host_has_a_predeclared_exchange_of_every_type(server: Server, kind: str) -> None:
     server.state.add_virtual_host("/other")
     server.state.access.users["guest"].permissions["/other"] = Permission()
     for virtual_host in ("/", "/other"):
@@ -100,7 +100,7 @@ def test_amq_match_is_a_headers_exchange(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange/default-exchange")
-def test_the_nameless_exchange_serves_every_queue_by_its_name(client: Client) -> None:
+def test_default_exchange_delivers_to_the_queue_named_by_the_routing_key(client: Client) -> None:
     client.declare("q")
     client.publish(b"to q", exchange="", routing_key="q")
     got = client.get("q")
@@ -122,7 +122,7 @@ DEFAULT_ONLY = "ACCESS_REFUSED - operation not permitted on the default exchange
     ],
     ids=["declare", "declare-passive", "delete", "delete-if-unused"],
 )
-def test_the_default_exchange_is_not_for_declare_and_delete(client: Client, method: m.Method) -> None:
+def test_declare_and_delete_of_the_default_exchange_are_refused(client: Client, method: m.Method) -> None:
     refused(client, method, 403, DEFAULT_ONLY)
     client.declare("q")
     client.publish(routing_key="q")
@@ -141,14 +141,14 @@ def test_the_default_exchange_is_not_for_declare_and_delete(client: Client, meth
     ],
     ids=["queue.bind", "queue.unbind", "bind-source", "bind-destination", "unbind"],
 )
-def test_rabbitmq_keeps_bindings_away_from_the_default_exchange(rabbitmq: Server, method: m.Method) -> None:
+def test_rabbitmq_refuses_bindings_of_the_default_exchange(rabbitmq: Server, method: m.Method) -> None:
     client = rabbitmq.client()
     client.declare("q")
     refused(client, method, 403, DEFAULT_ONLY)
 
 
 @pytest.mark.rule("0-9-1/exchange/grammar#declare", "0-9-1/exchange/grammar#delete")
-def test_declare_and_delete_are_answered_once_each(client: Client) -> None:
+def test_exchange_declare_and_delete_are_answered_once_each(client: Client) -> None:
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     client.expect_nothing()
     client.call(Delete(exchange="x"), DeleteOk)
@@ -164,13 +164,13 @@ def test_predeclared_exchanges_cannot_be_deleted(client: Client, name: str) -> N
     assert exists(client, name)
 
 
-def test_what_is_called_amq_cannot_be_deleted_even_if_it_does_not_exist(client: Client) -> None:
+def test_delete_of_missing_exchange_with_amq_prefix_is_refused(client: Client) -> None:
     # RabbitMQ: measured.
     text = "ACCESS_REFUSED - deletion of system exchange 'amq.nothing' in vhost '/' not allowed"
     refused(client, Delete(exchange="amq.nothing"), 403, text)
 
 
-def test_rabbitmq_has_an_internal_exchange_for_tracing(rabbitmq: Server) -> None:
+def test_rabbitmq_has_internal_exchange_amq_rabbitmq_trace(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     assert exists(client, "amq.rabbitmq.trace")
     client.declare("q")
@@ -181,13 +181,13 @@ def test_rabbitmq_has_an_internal_exchange_for_tracing(rabbitmq: Server) -> None
     )
 
 
-def test_the_documents_know_no_exchange_for_tracing(spec: Server) -> None:
+def test_spec_personality_has_no_exchange_amq_rabbitmq_trace(spec: Server) -> None:
     assert not exists(spec.client(), "amq.rabbitmq.trace")
 
 
 @pytest.mark.rule("0-9-1/exchange/lifetimes#durable", "0-9-1/exchange/lifetimes#temporary")
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "spec"])
-def test_durable_exchanges_last_and_temporary_ones_end_with_the_server(name: str, protocol: str) -> None:
+def test_restart_keeps_durable_exchanges_and_deletes_transient_exchanges(name: str, protocol: str) -> None:
     server = Server(name, protocol=protocol)
     client = server.client()
     client.call(Declare(exchange="lasts", type="topic", durable=True), DeclareOk)
@@ -203,7 +203,7 @@ def test_durable_exchanges_last_and_temporary_ones_end_with_the_server(name: str
 
 
 @pytest.mark.rule("0-9-1/exchange/many-queues")
-def test_one_message_reaches_fifty_queues(client: Client) -> None:
+def test_fanout_exchange_delivers_one_message_to_fifty_queues(client: Client) -> None:
     client.call(Declare(exchange="x", type="fanout"), DeclareOk)
     for number in range(50):
         client.declare(f"q{number}")
@@ -219,7 +219,7 @@ def test_one_message_reaches_fifty_queues(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/minimum")
-def test_a_hundred_exchanges_fit_into_a_virtual_host(client: Client) -> None:
+def test_virtual_host_accepts_a_hundred_exchanges(client: Client) -> None:
     for number in range(100):
         client.call(Declare(exchange=f"x{number}", type="direct"), DeclareOk)
     assert all(exists(client, f"x{number}") for number in range(100))
@@ -230,7 +230,7 @@ def test_a_hundred_exchanges_fit_into_a_virtual_host(client: Client) -> None:
     "0-9-1/exchange.declare/exchange-reserved#existing",
     "0-9-1/exchange.declare/exchange-reserved#passive",
 )
-def test_reserved_names_are_for_what_exists(client: Client) -> None:
+def test_exchange_name_with_amq_prefix_is_refused_unless_predeclared(client: Client) -> None:
     refused(
         client,
         Declare(exchange="amq.mine", type="direct"),
@@ -242,14 +242,14 @@ def test_reserved_names_are_for_what_exists(client: Client) -> None:
     assert not exists(client, "amq.mine")
 
 
-def test_a_name_may_begin_with_amq_without_the_dot(client: Client) -> None:
+def test_exchange_name_starting_with_amq_without_dot_is_accepted(client: Client) -> None:
     client.call(Declare(exchange="amq", type="direct"), DeclareOk)
     client.call(Declare(exchange="amqp.events", type="direct"), DeclareOk)
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/exchange-syntax")
 @pytest.mark.parametrize("name", ["a b", "a/b", "é", "a\n"])
-def test_names_have_letters_digits_and_four_signs(spec: Server, name: str) -> None:
+def test_spec_personality_refuses_exchange_name_outside_the_pattern(spec: Server, name: str) -> None:
     client = spec.client()
     client.send(Declare(exchange=name + "!", type="direct"))
     client.expect_channel_close(406)
@@ -262,14 +262,14 @@ def test_names_have_letters_digits_and_four_signs(spec: Server, name: str) -> No
 @pytest.mark.deviates("0-9/exchange.declare/name-pattern#exchange")
 @pytest.mark.deviates("0-9-1/exchange.declare/exchange-syntax")
 @pytest.mark.parametrize("name", ["a b", "a/b", "é", "it's", "a\0b"])
-def test_rabbitmq_takes_any_name_but_the_empty_one(rabbitmq: Server, name: str) -> None:
+def test_rabbitmq_accepts_any_exchange_name_except_the_empty_name(rabbitmq: Server, name: str) -> None:
     client = rabbitmq.client()
     client.call(Declare(exchange=name, type="direct"), DeclareOk)
     assert exists(client, name)
     refused(client, Declare(exchange="", type="direct"), 403, DEFAULT_ONLY)
 
 
-def test_line_ends_are_taken_out_of_names(rabbitmq: Server) -> None:
+def test_line_ends_are_removed_from_exchange_names(rabbitmq: Server) -> None:
     # RabbitMQ: measured.
     client = rabbitmq.client()
     client.call(Declare(exchange="a\r\nb", type="direct"), DeclareOk)
@@ -283,7 +283,7 @@ def test_line_ends_are_taken_out_of_names(rabbitmq: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/type-typed#refused")
-def test_another_type_on_redeclare_ends_the_connection_by_the_letter(spec: Server) -> None:
+def test_spec_personality_refuses_redeclare_with_another_type_with_530(spec: Server) -> None:
     client = spec.client()
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     client.send(Declare(exchange="x", type="fanout"))
@@ -293,7 +293,7 @@ def test_another_type_on_redeclare_ends_the_connection_by_the_letter(spec: Serve
 
 @pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent#type")
 @pytest.mark.rule("0-9-1/exchange.declare/type-typed#kept")
-def test_an_exchange_keeps_its_type(server: Server) -> None:
+def test_refused_redeclare_does_not_change_the_exchange_type(server: Server) -> None:
     client = server.client()
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     client.declare("q")
@@ -307,7 +307,7 @@ def test_an_exchange_keeps_its_type(server: Server) -> None:
 
 @pytest.mark.deviates("0-9-1/exchange.declare/type-typed#refused")
 @pytest.mark.parametrize("kind", ["fanout", "topic", "headers"])
-def test_another_type_on_redeclare_ends_the_channel_at_rabbitmq(rabbitmq: Server, kind: str) -> None:
+def test_rabbitmq_refuses_redeclare_with_another_type_with_406(rabbitmq: Server, kind: str) -> None:
     client = rabbitmq.client()
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     refused(
@@ -321,7 +321,7 @@ def test_another_type_on_redeclare_ends_the_channel_at_rabbitmq(rabbitmq: Server
 
 @pytest.mark.rule("0-9-1/exchange.declare/type-support")
 @pytest.mark.parametrize("kind", ["nosuch", "DIRECT", "System"])
-def test_an_unknown_type_ends_the_connection_by_the_letter(spec: Server, kind: str) -> None:
+def test_spec_personality_refuses_unknown_exchange_type_with_503(spec: Server, kind: str) -> None:
     client = spec.client()
     client.send(Declare(exchange="x", type=kind))
     close = client.expect_connection_close(503)
@@ -338,7 +338,9 @@ def test_an_unknown_type_ends_the_connection_by_the_letter(spec: Server, kind: s
         ("", "invalid exchange type ''"),
     ],
 )
-def test_an_unknown_type_ends_the_channel_at_rabbitmq(rabbitmq: Server, kind: str, text: str) -> None:
+def test_rabbitmq_refuses_unknown_exchange_type_with_406_before_other_checks(
+    rabbitmq: Server, kind: str, text: str
+) -> None:
     client = rabbitmq.client()
     refused(client, Declare(exchange="x", type=kind), 406, f"PRECONDITION_FAILED - {text}")
     # Looked at before everything else, the name included.
@@ -348,7 +350,7 @@ def test_an_unknown_type_ends_the_channel_at_rabbitmq(rabbitmq: Server, kind: st
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/passive-not-found")
-def test_a_passive_declare_of_what_is_not_there_is_refused(client: Client) -> None:
+def test_passive_declare_of_missing_exchange_is_refused_with_404(client: Client) -> None:
     text = "NOT_FOUND - no exchange 'missing' in vhost '/'"
     refused(client, Declare(exchange="missing", type="direct", passive=True), 404, text)
     refused(client, Declare(exchange="missing", type="direct", passive=True), 404, text)
@@ -358,7 +360,7 @@ def test_a_passive_declare_of_what_is_not_there_is_refused(client: Client) -> No
     "0-9-1/exchange.declare/passive-equivalent#same", "0-9-1/exchange.declare/passive-equivalent#durable"
 )
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_redeclare_must_repeat_the_declaration(client: Client, durable: bool) -> None:
+def test_redeclare_with_another_durable_flag_is_refused(client: Client, durable: bool) -> None:
     client.call(Declare(exchange="x", type="direct", durable=durable), DeclareOk)
     client.call(Declare(exchange="x", type="direct", durable=durable), DeclareOk)
     received, current = str(not durable).lower(), str(durable).lower()
@@ -374,7 +376,9 @@ def test_a_redeclare_must_repeat_the_declaration(client: Client, durable: bool) 
 @pytest.mark.deviates("0-9-1/exchange.declare/passive-equivalent#same")
 @pytest.mark.parametrize("flag", ["auto_delete", "internal"])
 @pytest.mark.parametrize("value", [True, False])
-def test_rabbitmq_compares_its_own_flags_too(rabbitmq: Server, flag: str, value: bool) -> None:
+def test_rabbitmq_refuses_redeclare_with_another_auto_delete_or_internal_flag(
+    rabbitmq: Server, flag: str, value: bool
+) -> None:
     client = rabbitmq.client()
     client.call(Declare(exchange="x", type="direct", **{flag: value}), DeclareOk)
     received, current = str(not value).lower(), str(value).lower()
@@ -405,7 +409,7 @@ def test_rabbitmq_compares_its_own_flags_too(rabbitmq: Server, flag: str, value:
     ],
     ids=["changed", "added", "removed"],
 )
-def test_the_alternate_exchange_is_compared(
+def test_redeclare_with_another_alternate_exchange_is_refused(
     client: Client, first: dict[str, object], second: dict[str, object], text: str
 ) -> None:
     client.call(Declare(exchange="x", type="direct", arguments=first), DeclareOk)
@@ -418,7 +422,7 @@ def test_the_alternate_exchange_is_compared(
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent#arguments")
-def test_other_arguments_are_compared_by_the_letter(spec: Server) -> None:
+def test_spec_personality_refuses_redeclare_with_other_unknown_arguments(spec: Server) -> None:
     client = spec.client()
     client.call(Declare(exchange="x", type="direct", arguments={"colour": "red"}), DeclareOk)
     client.send(Declare(exchange="x", type="direct", arguments={"colour": "blue"}))
@@ -426,7 +430,7 @@ def test_other_arguments_are_compared_by_the_letter(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/exchange.declare/passive-equivalent#arguments")
-def test_other_arguments_are_not_compared_by_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_accepts_redeclare_with_other_unknown_arguments(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.call(Declare(exchange="x", type="direct", arguments={"colour": "red"}), DeclareOk)
     client.call(Declare(exchange="x", type="direct", arguments={"colour": "blue"}), DeclareOk)
@@ -458,7 +462,7 @@ def test_durable_exchanges_survive_a_restart_with_their_type(server: Server) -> 
 
 @pytest.mark.rule("0-9-1/exchange.declare/durable-default")
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "spec"])
-def test_an_exchange_is_transient_unless_asked(name: str) -> None:
+def test_exchange_declared_without_durable_is_deleted_by_restart(name: str) -> None:
     server = Server(name)
     client = server.client()
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
@@ -489,7 +493,9 @@ TRANSIENT_STAYS = pytest.mark.deviates(
     ],
 )
 @pytest.mark.protocols("0-9-1")
-def test_transient_exchanges_survive_with_their_bindings_since_4_2(name: str, survives: bool) -> None:
+def test_transient_exchanges_survive_a_restart_with_their_bindings_since_4_2(
+    name: str, survives: bool
+) -> None:
     server = Server(name)
     client = server.client()
     client.declare("q", durable=True)
@@ -508,7 +514,9 @@ def test_transient_exchanges_survive_with_their_bindings_since_4_2(name: str, su
     ("name", "stays"),
     [("rabbitmq-3.13", True), ("rabbitmq-4.0", True), ("rabbitmq-4.2", False), ("rabbitmq-4.3", False)],
 )
-def test_a_restart_that_takes_the_last_binding_takes_the_exchange_since_4_2(name: str, stays: bool) -> None:
+def test_restart_deletes_auto_delete_exchange_without_remaining_bindings_since_4_2(
+    name: str, stays: bool
+) -> None:
     server = Server(name)
     client = server.client()
     client.declare("transient")
@@ -519,7 +527,7 @@ def test_a_restart_that_takes_the_last_binding_takes_the_exchange_since_4_2(name
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/passive-ignores-fields")
-def test_a_passive_declare_looks_at_the_name_only(client: Client) -> None:
+def test_passive_declare_ignores_all_fields_except_the_name(client: Client) -> None:
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     for kind in ("fanout", "nosuch", ""):
         client.call(
@@ -539,7 +547,7 @@ def test_a_passive_declare_looks_at_the_name_only(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/passive-no-wait")
-def test_passive_and_no_wait_together_do_nothing(spec: Server) -> None:
+def test_spec_personality_ignores_passive_declare_of_missing_exchange_with_no_wait(spec: Server) -> None:
     client = spec.client()
     client.send(Declare(exchange="missing", passive=True, no_wait=True))
     client.expect_nothing()
@@ -547,14 +555,14 @@ def test_passive_and_no_wait_together_do_nothing(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/exchange.declare/passive-no-wait")
-def test_rabbitmq_refuses_what_is_missing_even_with_no_wait(rabbitmq: Server) -> None:
+def test_rabbitmq_refuses_passive_declare_of_missing_exchange_with_no_wait(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     method = Declare(exchange="missing", passive=True, no_wait=True)
     refused(client, method, 404, "NOT_FOUND - no exchange 'missing' in vhost '/'")
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/arguments-equivalence")
-def test_arguments_are_compared_by_meaning(client: Client) -> None:
+def test_redeclare_with_reordered_arguments_of_equal_values_is_accepted(client: Client) -> None:
     first = b"\x01aI\0\0\0\x05" + b"\x12alternate-exchangeS\0\0\0\x01x"
     second = b"\x12alternate-exchangeS\0\0\0\x01x" + b"\x01ai\0\0\0\x05"
     for table in (first, second):
@@ -565,7 +573,7 @@ def test_arguments_are_compared_by_meaning(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/no-wait-silent")
-def test_a_declare_with_no_wait_is_not_answered(client: Client) -> None:
+def test_exchange_declare_with_no_wait_is_not_answered(client: Client) -> None:
     client.send(Declare(exchange="x", type="direct", no_wait=True))
     client.expect_nothing()
     client.call(Declare(exchange="x", passive=True), DeclareOk)
@@ -573,7 +581,7 @@ def test_a_declare_with_no_wait_is_not_answered(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/creates")
-def test_declare_creates_what_is_missing(client: Client) -> None:
+def test_exchange_declare_creates_a_missing_exchange(client: Client) -> None:
     assert not exists(client, "x")
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     assert exists(client, "x")
@@ -582,7 +590,7 @@ def test_declare_creates_what_is_missing(client: Client) -> None:
 @pytest.mark.rule(
     "0-9-1/exchange.declare/reserved-flags#auto-delete", "0-9-1/exchange.declare/reserved-flags#internal"
 )
-def test_the_reserved_bits_are_ignored_by_the_letter(spec: Server) -> None:
+def test_spec_personality_ignores_auto_delete_and_internal_bits(spec: Server) -> None:
     client = spec.client()
     client.call(Declare(exchange="x", type="fanout", auto_delete=True, internal=True), DeclareOk)
     client.declare("q")
@@ -597,7 +605,7 @@ def test_the_reserved_bits_are_ignored_by_the_letter(spec: Server) -> None:
 @pytest.mark.deviates(
     "0-9-1/exchange.declare/reserved-flags#auto-delete", "0-9-1/exchange.declare/reserved-flags#internal"
 )
-def test_the_reserved_bits_mean_auto_delete_and_internal_at_rabbitmq(rabbitmq: Server) -> None:
+def test_rabbitmq_applies_auto_delete_and_internal_bits(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.call(Declare(exchange="x", type="fanout", auto_delete=True, internal=True), DeclareOk)
     client.declare("q")
@@ -611,7 +619,7 @@ def test_the_reserved_bits_mean_auto_delete_and_internal_at_rabbitmq(rabbitmq: S
 
 
 @pytest.mark.rule("0-9-1/exchange.declare-ok/confirm")
-def test_declare_ok_is_empty(client: Client) -> None:
+def test_exchange_declare_ok_has_no_fields(client: Client) -> None:
     client.send(Declare(exchange="x", type="direct"))
     assert client.take_frame().payload == bytes((0, 40, 0, 11))
 
@@ -620,21 +628,21 @@ def test_declare_ok_is_empty(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange.delete/exchange-exists")
-def test_deleting_what_is_missing_is_refused_by_the_letter(spec: Server) -> None:
+def test_spec_personality_refuses_delete_of_missing_exchange(spec: Server) -> None:
     client = spec.client()
     refused(client, Delete(exchange="missing"), 404, "NOT_FOUND - no exchange 'missing' in vhost '/'")
 
 
 @pytest.mark.deviates("0-9-1/exchange.delete/exchange-exists")
 @pytest.mark.parametrize("if_unused", [False, True])
-def test_deleting_what_is_missing_is_fine_with_rabbitmq(rabbitmq: Server, if_unused: bool) -> None:
+def test_rabbitmq_accepts_delete_of_missing_exchange(rabbitmq: Server, if_unused: bool) -> None:
     rabbitmq.client().call(Delete(exchange="missing", if_unused=if_unused), DeleteOk)
 
 
 @pytest.mark.rule(
     "0-9-1/exchange.delete/if-unused-in-use#kept", "0-9-1/exchange.delete/if-unused-in-use#refused"
 )
-def test_if_unused_spares_an_exchange_with_bindings(client: Client) -> None:
+def test_delete_with_if_unused_of_exchange_with_bindings_is_refused(client: Client) -> None:
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     client.declare("q")
     client.bind("q", "x", "k")
@@ -650,7 +658,7 @@ def test_if_unused_spares_an_exchange_with_bindings(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange.delete/cancels-bindings")
-def test_bindings_go_with_their_exchange(client: Client) -> None:
+def test_delete_of_exchange_removes_its_bindings(client: Client) -> None:
     client.declare("q")
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     client.bind("q", "x", "k")
@@ -662,7 +670,7 @@ def test_bindings_go_with_their_exchange(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange.delete/if-unused-free")
-def test_if_unused_deletes_an_exchange_without_bindings(client: Client) -> None:
+def test_delete_with_if_unused_deletes_exchange_without_bindings(client: Client) -> None:
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     client.declare("q")
     client.bind("q", "x", "k")
@@ -672,7 +680,7 @@ def test_if_unused_deletes_an_exchange_without_bindings(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange.delete/no-wait-silent")
-def test_a_delete_with_no_wait_is_not_answered(client: Client) -> None:
+def test_exchange_delete_with_no_wait_is_not_answered(client: Client) -> None:
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     client.send(Delete(exchange="x", no_wait=True))
     client.expect_nothing()
@@ -680,7 +688,7 @@ def test_a_delete_with_no_wait_is_not_answered(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange.delete-ok/confirm#empty", "0-9-1/exchange.delete-ok/confirm#follows")
-def test_delete_ok_is_empty_and_follows_the_deletion(client: Client) -> None:
+def test_exchange_delete_ok_has_no_fields_and_follows_the_deletion(client: Client) -> None:
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     client.send(Delete(exchange="x"))
     assert client.take_frame().payload == bytes((0, 40, 0, 21))

@@ -44,7 +44,7 @@ def returned(client: Client, exchange: str, routing_key: str = "", **properties:
 # --- exchange to exchange --------------------------------------------------------------------------
 
 
-def test_a_message_passes_from_exchange_to_exchange(client: Client) -> None:
+def test_message_is_routed_through_exchange_binding_with_original_exchange_and_key(client: Client) -> None:
     declare(client, "first")
     declare(client, "second", "direct")
     client.declare("q")
@@ -58,7 +58,7 @@ def test_a_message_passes_from_exchange_to_exchange(client: Client) -> None:
     assert client.count("q") == 0
 
 
-def test_the_binding_key_between_exchanges_selects(client: Client) -> None:
+def test_exchange_binding_routes_only_messages_matching_its_key(client: Client) -> None:
     declare(client, "second")
     client.declare("q")
     bind(client, "amq.topic", "second", "a.*")
@@ -68,7 +68,7 @@ def test_the_binding_key_between_exchanges_selects(client: Client) -> None:
     assert client.count("q") == 1
 
 
-def test_a_message_goes_round_a_cycle_once(client: Client) -> None:
+def test_message_in_a_cycle_of_exchanges_is_queued_once(client: Client) -> None:
     for name in ("1", "2", "3"):
         declare(client, name)
     for source, destination in (("1", "2"), ("2", "3"), ("3", "1")):
@@ -80,7 +80,7 @@ def test_a_message_goes_round_a_cycle_once(client: Client) -> None:
     assert client.count("q") == 1
 
 
-def test_an_exchange_may_be_bound_to_itself(client: Client) -> None:
+def test_exchange_bound_to_itself_queues_message_once(client: Client) -> None:
     declare(client, "x")
     bind(client, "x", "x")
     client.declare("q")
@@ -89,7 +89,7 @@ def test_an_exchange_may_be_bound_to_itself(client: Client) -> None:
     assert client.count("q") == 1
 
 
-def test_unbinding_stops_the_flow(client: Client) -> None:
+def test_exchange_unbind_of_the_last_binding_stops_routing(client: Client) -> None:
     declare(client, "1")
     declare(client, "2")
     client.declare("q")
@@ -102,7 +102,7 @@ def test_unbinding_stops_the_flow(client: Client) -> None:
     assert returned(client, "1")
 
 
-def test_predeclared_exchanges_may_be_destinations(client: Client) -> None:
+def test_predeclared_exchange_can_be_an_exchange_binding_destination(client: Client) -> None:
     declare(client, "x")
     client.declare("q")
     client.bind("q", "amq.direct", "k")
@@ -111,7 +111,7 @@ def test_predeclared_exchanges_may_be_destinations(client: Client) -> None:
     assert client.count("q") == 1
 
 
-def test_bind_and_unbind_with_no_wait_are_not_answered(client: Client) -> None:
+def test_exchange_bind_and_unbind_with_no_wait_are_not_answered(client: Client) -> None:
     declare(client, "1")
     declare(client, "2")
     client.declare("q")
@@ -128,7 +128,9 @@ def test_bind_and_unbind_with_no_wait_are_not_answered(client: Client) -> None:
     [("nos", "amq.fanout", "nos"), ("amq.fanout", "nod", "nod"), ("nos", "nod", "nos")],
     ids=["source", "destination", "both"],
 )
-def test_both_ends_must_exist(client: Client, source: str, destination: str, named: str) -> None:
+def test_exchange_bind_with_missing_exchange_is_refused(
+    client: Client, source: str, destination: str, named: str
+) -> None:
     method = m.ExchangeBind(source=source, destination=destination)
     refused(client, method, 404, f"NOT_FOUND - no exchange '{named}' in vhost '/'")
 
@@ -136,20 +138,24 @@ def test_both_ends_must_exist(client: Client, source: str, destination: str, nam
 @pytest.mark.parametrize(
     ("source", "destination"), [("nos", "amq.fanout"), ("nos", "nod"), ("amq.fanout", "amq.direct")]
 )
-def test_rabbitmq_unbinds_what_is_not_bound(rabbitmq: Server, source: str, destination: str) -> None:
+def test_rabbitmq_accepts_exchange_unbind_of_missing_binding(
+    rabbitmq: Server, source: str, destination: str
+) -> None:
     unbind(rabbitmq.client(), source, destination)
 
 
 @pytest.mark.parametrize(
     ("source", "destination"), [("nos", "amq.fanout"), ("amq.fanout", "nod"), ("amq.fanout", "amq.direct")]
 )
-def test_by_the_letter_only_what_is_bound_is_unbound(spec: Server, source: str, destination: str) -> None:
+def test_spec_personality_refuses_exchange_unbind_of_missing_binding(
+    spec: Server, source: str, destination: str
+) -> None:
     client = spec.client()
     client.send(m.ExchangeUnbind(source=source, destination=destination))
     client.expect_channel_close(404)
 
 
-def test_an_exchange_that_is_a_source_is_in_use_one_that_is_a_destination_is_not(client: Client) -> None:
+def test_if_unused_refuses_delete_of_source_exchange_but_not_of_destination_exchange(client: Client) -> None:
     declare(client, "s")
     declare(client, "d")
     bind(client, "s", "d")
@@ -187,7 +193,7 @@ def rabbit(rabbitmq: Server) -> Client:
     return rabbitmq.client()
 
 
-def test_an_auto_delete_exchange_goes_with_its_last_binding(rabbit: Client) -> None:
+def test_auto_delete_exchange_is_deleted_with_its_last_binding(rabbit: Client) -> None:
     declare(rabbit, "x", auto_delete=True)
     rabbit.declare("q")
     rabbit.bind("q", "x", "1")
@@ -198,7 +204,7 @@ def test_an_auto_delete_exchange_goes_with_its_last_binding(rabbit: Client) -> N
     assert not exists(rabbit, "x")
 
 
-def test_an_auto_delete_exchange_that_was_never_bound_stays(rabbit: Client) -> None:
+def test_auto_delete_exchange_without_any_binding_is_kept(rabbit: Client) -> None:
     declare(rabbit, "x", auto_delete=True)
     rabbit.declare("q")
     rabbit.call(m.QueueUnbind(queue="q", exchange="x"), m.QueueUnbindOk)
@@ -206,7 +212,7 @@ def test_an_auto_delete_exchange_that_was_never_bound_stays(rabbit: Client) -> N
     assert exists(rabbit, "x")
 
 
-def test_an_auto_delete_exchange_goes_with_its_last_queue(rabbit: Client) -> None:
+def test_auto_delete_exchange_is_deleted_with_its_last_bound_queue(rabbit: Client) -> None:
     declare(rabbit, "x", auto_delete=True)
     rabbit.declare("q")
     rabbit.bind("q", "x")
@@ -214,7 +220,7 @@ def test_an_auto_delete_exchange_goes_with_its_last_queue(rabbit: Client) -> Non
     assert not exists(rabbit, "x")
 
 
-def test_an_auto_delete_exchange_goes_with_its_last_destination_exchange(rabbit: Client) -> None:
+def test_auto_delete_exchange_is_deleted_with_its_last_destination_exchange(rabbit: Client) -> None:
     for how in ("unbind", "delete"):
         declare(rabbit, "s", auto_delete=True)
         declare(rabbit, "d", auto_delete=True)
@@ -227,7 +233,7 @@ def test_an_auto_delete_exchange_goes_with_its_last_destination_exchange(rabbit:
         assert not exists(rabbit, "s")
 
 
-def test_a_destination_outlives_its_source(rabbit: Client) -> None:
+def test_delete_of_source_exchange_keeps_auto_delete_destination(rabbit: Client) -> None:
     declare(rabbit, "s")
     declare(rabbit, "d", auto_delete=True)
     bind(rabbit, "s", "d")
@@ -235,7 +241,7 @@ def test_a_destination_outlives_its_source(rabbit: Client) -> None:
     assert exists(rabbit, "d")
 
 
-def test_auto_delete_goes_on_from_exchange_to_exchange(rabbit: Client) -> None:
+def test_auto_delete_propagates_along_exchange_bindings(rabbit: Client) -> None:
     for name in ("1", "2", "3"):
         declare(rabbit, name, auto_delete=True)
     bind(rabbit, "1", "2")
@@ -246,7 +252,7 @@ def test_auto_delete_goes_on_from_exchange_to_exchange(rabbit: Client) -> None:
     assert [exists(rabbit, name) for name in ("1", "2", "3")] == [False, False, False]
 
 
-def test_auto_delete_in_a_cycle_ends(rabbit: Client) -> None:
+def test_auto_delete_in_a_cycle_deletes_all_exchanges(rabbit: Client) -> None:
     declare(rabbit, "1", auto_delete=True)
     declare(rabbit, "2", auto_delete=True)
     bind(rabbit, "1", "2")
@@ -255,7 +261,7 @@ def test_auto_delete_in_a_cycle_ends(rabbit: Client) -> None:
     assert [exists(rabbit, name) for name in ("1", "2")] == [False, False]
 
 
-def test_an_exclusive_queue_takes_its_exchange_along(rabbitmq: Server) -> None:
+def test_end_of_exclusive_queue_deletes_its_auto_delete_exchange(rabbitmq: Server) -> None:
     owner, other = rabbitmq.client(), rabbitmq.client()
     declare(other, "x", auto_delete=True)
     owner.declare("q", exclusive=True)
@@ -268,7 +274,7 @@ def test_an_exclusive_queue_takes_its_exchange_along(rabbitmq: Server) -> None:
 # --- internal --------------------------------------------------------------------------------------
 
 
-def test_an_internal_exchange_is_reached_from_other_exchanges_only(rabbit: Client) -> None:
+def test_internal_exchange_accepts_messages_only_from_other_exchanges(rabbit: Client) -> None:
     declare(rabbit, "inner", internal=True)
     declare(rabbit, "outer")
     rabbit.declare("q")
@@ -282,7 +288,7 @@ def test_an_internal_exchange_is_reached_from_other_exchanges_only(rabbit: Clien
     assert (close.class_id, close.method_id) == (60, 40)
 
 
-def test_an_internal_exchange_may_be_an_alternate_one(rabbit: Client) -> None:
+def test_internal_exchange_can_be_an_alternate_exchange(rabbit: Client) -> None:
     declare(rabbit, "inner", internal=True)
     declare(rabbit, "outer", "direct", arguments={"alternate-exchange": "inner"})
     rabbit.declare("q")
@@ -294,7 +300,7 @@ def test_an_internal_exchange_may_be_an_alternate_one(rabbit: Client) -> None:
 # --- alternate exchange ----------------------------------------------------------------------------
 
 
-def test_the_alternate_exchange_gets_what_cannot_be_routed(client: Client) -> None:
+def test_alternate_exchange_receives_unroutable_messages(client: Client) -> None:
     declare(client, "spare")
     declare(client, "x", "direct", arguments={"alternate-exchange": "spare"})
     client.declare("known")
@@ -309,7 +315,7 @@ def test_the_alternate_exchange_gets_what_cannot_be_routed(client: Client) -> No
     assert (got.method.exchange, got.method.routing_key) == ("x", "elsewhere")
 
 
-def test_what_the_alternate_exchange_routes_is_not_returned(client: Client) -> None:
+def test_message_routed_by_alternate_exchange_is_not_returned(client: Client) -> None:
     declare(client, "x", "direct", arguments={"alternate-exchange": "spare"})
     assert returned(client, "x", "k"), "the alternate exchange does not exist yet"
     declare(client, "spare")
@@ -321,13 +327,13 @@ def test_what_the_alternate_exchange_routes_is_not_returned(client: Client) -> N
     assert returned(client, "x", "k")
 
 
-def test_alternate_exchanges_of_one_another_do_not_loop(client: Client) -> None:
+def test_mutual_alternate_exchanges_return_an_unroutable_message(client: Client) -> None:
     declare(client, "1", "direct", arguments={"alternate-exchange": "2"})
     declare(client, "2", "direct", arguments={"alternate-exchange": "1"})
     assert returned(client, "1", "k")
 
 
-def test_alternate_exchanges_form_a_chain(client: Client) -> None:
+def test_alternate_exchange_of_an_alternate_exchange_receives_unroutable_messages(client: Client) -> None:
     declare(client, "1", "direct", arguments={"alternate-exchange": "2"})
     declare(client, "2", "topic", arguments={"alternate-exchange": "3"})
     declare(client, "3")
@@ -336,7 +342,7 @@ def test_alternate_exchanges_form_a_chain(client: Client) -> None:
     assert not returned(client, "1", "k")
 
 
-def test_the_alternate_of_an_inner_exchange_counts(client: Client) -> None:
+def test_alternate_exchange_of_a_bound_exchange_receives_its_unroutable_messages(client: Client) -> None:
     declare(client, "1")
     declare(client, "2", "direct", arguments={"alternate-exchange": "spare"})
     declare(client, "spare")
@@ -350,7 +356,9 @@ def test_the_alternate_of_an_inner_exchange_counts(client: Client) -> None:
 @pytest.mark.parametrize(
     ("value", "kind"), [(5, "signedint"), (None, "void"), (True, "bool"), (["x"], "array")]
 )
-def test_the_alternate_exchange_is_a_name(client: Client, value: object, kind: str) -> None:
+def test_alternate_exchange_argument_of_non_string_type_is_refused(
+    client: Client, value: object, kind: str
+) -> None:
     method = m.ExchangeDeclare(exchange="x", type="direct", arguments={"alternate-exchange": value})
     about = "for arg 'alternate-exchange' in exchange 'x' in vhost '/'"
     refused(client, method, 406, f"PRECONDITION_FAILED - invalid type '{kind}' {about}")

@@ -70,22 +70,22 @@ def named(numbers: dict[str, int]) -> dict[str, str]:
 # --- consistent hash -------------------------------------------------------------------------------
 
 
-def test_the_routing_key_chooses_the_queue_it_chooses_on_rabbitmq(rabbitmq: Server) -> None:
+def test_consistent_hash_routes_routing_keys_to_the_same_queues_as_rabbitmq(rabbitmq: Server) -> None:
     assert Ring(rabbitmq, *("1",) * 10).spread() == named(OF_TEN)
     assert Ring(Server(), *("1",) * 5).spread() == named(OF_FIVE)
 
 
-def test_equal_keys_go_to_the_same_queue(rabbitmq: Server) -> None:
+def test_consistent_hash_routes_equal_keys_to_one_queue(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, "3", "3", "3")
     assert len({ring.where("customer-7") for _ in range(10)}) == 1
 
 
-def test_weights_are_buckets_at_the_end_of_the_ring(rabbitmq: Server) -> None:
+def test_binding_weight_appends_that_many_buckets_to_the_hash_ring(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, "4", "3", "2", "1")  # Buckets 0 to 3, 4 to 6, 7 and 8, 9.
     assert ring.spread() == named({"a": 1, "k1": 2, "hello": 3, "order.42": 0, "": 3})
 
 
-def test_shares_are_as_the_weights(rabbitmq: Server) -> None:
+def test_consistent_hash_distributes_messages_in_proportion_to_weights(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, "1", "3")
     for number in range(2000):
         ring.client.publish(exchange="x", routing_key=f"key-{number}")
@@ -94,7 +94,7 @@ def test_shares_are_as_the_weights(rabbitmq: Server) -> None:
     assert 0.2 < first / 2000 < 0.3
 
 
-def test_a_new_queue_takes_keys_and_moves_no_others(rabbitmq: Server) -> None:
+def test_new_queue_on_the_hash_ring_moves_keys_only_to_itself(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, "1", "1", "1")
     keys = [f"key-{number}" for number in range(300)]
     before = ring.spread(keys)
@@ -105,7 +105,7 @@ def test_a_new_queue_takes_keys_and_moves_no_others(rabbitmq: Server) -> None:
     assert 300 / 4 * 0.6 < len(moved) < 300 / 4 * 1.4
 
 
-def test_only_the_first_binding_of_a_queue_counts(rabbitmq: Server) -> None:
+def test_second_binding_of_a_queue_does_not_change_the_hash_ring(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, *("1",) * 5)
     ring.client.bind("q0", "x", "100")
     assert ring.spread() == named(OF_FIVE)
@@ -113,7 +113,7 @@ def test_only_the_first_binding_of_a_queue_counts(rabbitmq: Server) -> None:
 
 
 @pytest.mark.parametrize("key", ["1", "100"])
-def test_any_binding_that_goes_takes_the_queue_off_the_ring(rabbitmq: Server, key: str) -> None:
+def test_unbind_of_any_binding_removes_the_queue_from_the_hash_ring(rabbitmq: Server, key: str) -> None:
     ring = Ring(rabbitmq, "1", *("1",) * 5)
     ring.client.bind("q0", "x", "100")
     ring.unbind("q0", key)
@@ -125,21 +125,21 @@ def test_any_binding_that_goes_takes_the_queue_off_the_ring(rabbitmq: Server, ke
     assert ring.where("hello") == f"q{(jump(phash2(b'hello'), 6) + 1) % 6}"
 
 
-def test_a_deleted_queue_leaves_the_ring(rabbitmq: Server) -> None:
+def test_deleted_queue_is_removed_from_the_hash_ring(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, "7", *("1",) * 5)
     ring.client.call(m.QueueDelete(queue="q0"), m.QueueDeleteOk)
     ring.queues.remove("q0")
     assert ring.spread() == {key: f"q{number + 1}" for key, number in OF_FIVE.items()}
 
 
-def test_with_an_empty_ring_nothing_is_routed(rabbitmq: Server) -> None:
+def test_mandatory_message_to_an_empty_hash_ring_is_returned(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, "1")
     ring.unbind("q0", "1")
     ring.client.publish(exchange="x", mandatory=True)
     assert ring.client.expect_content(m.BasicReturn).method.reply_code == 312
 
 
-def test_the_alternate_exchange_gets_what_an_empty_ring_does_not_take(rabbitmq: Server) -> None:
+def test_alternate_exchange_receives_messages_of_an_empty_hash_ring(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, alternate_exchange="amq.fanout")
     ring.client.declare("spare")
     ring.client.bind("spare", "amq.fanout")
@@ -148,7 +148,7 @@ def test_the_alternate_exchange_gets_what_an_empty_ring_does_not_take(rabbitmq: 
     ring.client.expect_nothing()
 
 
-def test_exchanges_take_part_like_queues(rabbitmq: Server) -> None:
+def test_consistent_hash_distributes_to_bound_exchanges_like_queues(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq)
     for number in range(5):
         ring.queues.append(f"q{number}")
@@ -160,12 +160,12 @@ def test_exchanges_take_part_like_queues(rabbitmq: Server) -> None:
     assert ring.spread() == named(OF_FIVE)
 
 
-def test_a_message_with_copies_goes_to_one_queue_by_its_own_key(rabbitmq: Server) -> None:
+def test_consistent_hash_ignores_cc_and_bcc_keys(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, *("1",) * 5)
     assert ring.where("a", headers={"CC": ["k1"], "BCC": [""]}) == "q1"
 
 
-def test_bindings_by_a_consumer_of_the_key_are_seen_at_once(rabbitmq: Server) -> None:
+def test_changes_of_the_hash_ring_apply_to_keys_routed_before(rabbitmq: Server) -> None:
     """What is remembered of a key must not outlive the ring."""
     ring = Ring(rabbitmq, "1")
     assert ring.where("hello") == "q0"
@@ -187,7 +187,7 @@ def bucket(term: Any, of: int = 10) -> str:
     return f"q{jump(term if type(term) is int else phash2(term), of)}"
 
 
-def test_a_header_can_choose(rabbitmq: Server) -> None:
+def test_hash_header_argument_selects_the_queue_by_header_value(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, *("1",) * 10, hash_header="customer")
     found = {key: ring.where("whatever", headers={"customer": key}) for key in KEYS}
     assert found == named(OF_TEN)
@@ -218,18 +218,18 @@ def test_a_header_can_choose(rabbitmq: Server) -> None:
     ],
     ids=repr,
 )
-def test_a_header_is_hashed_as_what_it_is(value: Any, term: Any) -> None:
+def test_header_value_is_hashed_as_the_erlang_term_of_its_type(value: Any, term: Any) -> None:
     assert by_header(value) == bucket(term)
 
 
-def test_without_the_header_all_go_to_one_queue(rabbitmq: Server) -> None:
+def test_messages_without_the_hash_header_go_to_one_queue(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, *("1",) * 10, hash_header="h")
     wanted = bucket(Atom("undefined"))
     assert [ring.where("a"), ring.where("b", headers={"g": "x"}), ring.where("c", headers={})] == [wanted] * 3
 
 
 @pytest.mark.parametrize("value", [[], {}], ids=repr)
-def test_rabbitmq_fails_on_an_empty_array_or_table(value: Any) -> None:
+def test_empty_array_or_table_as_hash_header_closes_the_connection_before_4_3(value: Any) -> None:
     for name in ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"):
         ring = Ring(Server(name), *("1",) * 10, hash_header="h")
         ring.client.publish(exchange="x", headers={"h": value})
@@ -238,13 +238,13 @@ def test_rabbitmq_fails_on_an_empty_array_or_table(value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["message_id", "correlation_id"])
-def test_a_property_can_choose(rabbitmq: Server, name: str) -> None:
+def test_hash_property_argument_selects_the_queue_by_property_value(rabbitmq: Server, name: str) -> None:
     ring = Ring(rabbitmq, *("1",) * 10, hash_property=name)
     assert {key: ring.where("k", **{name: key}) for key in KEYS} == named(OF_TEN)
     assert ring.where("k") == bucket(Atom("undefined"))
 
 
-def test_a_timestamp_is_hashed_as_text(rabbitmq: Server) -> None:
+def test_hash_property_timestamp_is_hashed_as_text(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, *("1",) * 10, hash_property="timestamp")
     assert ring.where("k", timestamp=1_700_000_000) == bucket(b"1700000000")
     assert ring.where("k") == bucket(Atom("undefined"))
@@ -264,7 +264,9 @@ def test_a_timestamp_is_hashed_as_text(rabbitmq: Server) -> None:
         ),
     ],
 )
-def test_declarations_that_are_refused(rabbitmq: Server, arguments: dict[str, Any], text: str) -> None:
+def test_consistent_hash_exchange_with_invalid_hash_arguments_is_refused(
+    rabbitmq: Server, arguments: dict[str, Any], text: str
+) -> None:
     client = rabbitmq.client()
     declare = m.ExchangeDeclare(exchange="x", type="x-consistent-hash", arguments=arguments)
     refused(client, declare, 406, f"PRECONDITION_FAILED - {text}")
@@ -273,14 +275,16 @@ def test_declarations_that_are_refused(rabbitmq: Server, arguments: dict[str, An
 
 @pytest.mark.parametrize("name", ["hash-header", "hash-property"])
 @pytest.mark.parametrize("value", [1, True, None, ["h"], b"h"], ids=repr)
-def test_what_is_hashed_is_named_by_a_string(rabbitmq: Server, name: str, value: Any) -> None:
+def test_hash_argument_of_non_string_type_closes_the_connection_with_541(
+    rabbitmq: Server, name: str, value: Any
+) -> None:
     client = rabbitmq.client()
     client.send(m.ExchangeDeclare(exchange="x", type="x-consistent-hash", arguments={name: value}))
     close = client.expect_connection_close(541)  # Without an explanation (measured).
     assert (close.reply_text, close.class_id, close.method_id) == ("INTERNAL_ERROR", 0, 0)
 
 
-def test_a_second_declaration_may_say_something_else(rabbitmq: Server) -> None:
+def test_redeclaration_with_other_hash_arguments_keeps_the_first_arguments(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, *("1",) * 10, hash_header="h")
     again = m.ExchangeDeclare(
         exchange="x", type="x-consistent-hash", arguments={"hash-property": "nonsense", "hash-header": 1}
@@ -304,7 +308,7 @@ def test_a_second_declaration_may_say_something_else(rabbitmq: Server) -> None:
         ("10001", "The binding key must not exceed 10000"),
     ],
 )
-def test_binding_keys_that_are_no_weights(rabbitmq: Server, key: str, text: str) -> None:
+def test_binding_key_invalid_as_weight_is_refused(rabbitmq: Server, key: str, text: str) -> None:
     client = Ring(rabbitmq).client
     client.declare("q")
     refused(
@@ -316,12 +320,12 @@ def test_binding_keys_that_are_no_weights(rabbitmq: Server, key: str, text: str)
 
 
 @pytest.mark.parametrize("key", ["+1", "0001", "10000"])
-def test_binding_keys_that_are_weights(rabbitmq: Server, key: str) -> None:
+def test_binding_key_with_sign_or_leading_zeros_is_a_valid_weight(rabbitmq: Server, key: str) -> None:
     assert Ring(rabbitmq, key).where("k") == "q0"
 
 
 @pytest.mark.parametrize(("name", "limited"), [("3.13", False), ("4.0", False), ("4.2", True), ("4.3", True)])
-def test_weights_have_a_limit_since_4_2(name: str, limited: bool) -> None:
+def test_binding_weight_above_the_limit_is_refused_since_4_2(name: str, limited: bool) -> None:
     client = Ring(Server(f"rabbitmq-{name}")).client
     client.declare("q", durable=True)
     client.send(m.QueueBind(queue="q", exchange="x", routing_key="1000000000"))
@@ -333,7 +337,7 @@ def test_weights_have_a_limit_since_4_2(name: str, limited: bool) -> None:
         assert client.empty("q") == [b"body"]
 
 
-def test_unbinding_asks_for_no_weight(rabbitmq: Server) -> None:
+def test_unbind_with_non_integer_key_is_accepted(rabbitmq: Server) -> None:
     Ring(rabbitmq, "1").unbind("q0", "abc")
 
 
@@ -341,7 +345,7 @@ def test_unbinding_asks_for_no_weight(rabbitmq: Server) -> None:
 
 
 @pytest.mark.parametrize(("name", "anew"), [("3.13", True), ("4.0", True), ("4.2", False), ("4.3", False)])
-def test_a_restart_makes_the_ring_anew_before_4_2(name: str, anew: bool) -> None:
+def test_restart_rebuilds_the_hash_ring_in_key_order_before_4_2(name: str, anew: bool) -> None:
     server = Server(f"rabbitmq-{name}")
     ring = Ring(server, "2", "10", durable=True)  # By key, 10 comes before 2.
     keys = [f"key-{number}" for number in range(40)]
@@ -354,7 +358,7 @@ def test_a_restart_makes_the_ring_anew_before_4_2(name: str, anew: bool) -> None
     assert ring.spread(keys) == (swapped if anew else before)
 
 
-def test_a_binding_that_counted_for_nothing_counts_after_a_restart(rabbitmq: Server) -> None:
+def test_ignored_second_binding_joins_the_hash_ring_after_restart(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, "1", durable=True)
     ring.client.bind("q0", "x", "5")
     ring.unbind("q0", "1")
@@ -370,19 +374,21 @@ HASHES = {"a": 53691870, "k1": 21317394, "hello": 106084785, "order.42": 2862838
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
-def test_modulus_counts_the_bindings(rabbitmq: Server, count: int) -> None:
+def test_modulus_hash_selects_the_queue_by_hash_modulo_number_of_bindings(
+    rabbitmq: Server, count: int
+) -> None:
     ring = Ring(rabbitmq, *(f"b{number}" for number in range(count)), kind="x-modulus-hash")
     assert ring.spread() == {key: f"q{hashed % count}" for key, hashed in HASHES.items()}
 
 
-def test_modulus_hashes_all_keys_of_a_message_together(rabbitmq: Server) -> None:
+def test_modulus_hash_includes_cc_and_bcc_keys_in_the_hash(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, *(f"b{number}" for number in range(7)), kind="x-modulus-hash")
     assert ring.where("a", headers={"CC": ["b"]}) == f"q{3094894 % 7}"
     assert ring.where("a", headers={"BCC": ["b"]}) == f"q{3094894 % 7}"
     assert ring.where("a") == f"q{53691870 % 7}"
 
 
-def test_modulus_counts_a_queue_for_each_of_its_bindings(rabbitmq: Server) -> None:
+def test_modulus_hash_counts_each_binding_of_a_queue(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, "a", kind="x-modulus-hash")
     ring.client.bind("q0", "x", "b")
     ring.add("c")
@@ -398,7 +404,7 @@ def test_modulus_counts_a_queue_for_each_of_its_bindings(rabbitmq: Server) -> No
         ("4.3", "fanout q0 q1 q2"),
     ],
 )
-def test_the_order_of_the_bindings_is_the_personalitys(name: str, order: str) -> None:
+def test_modulus_hash_order_of_bindings_depends_on_the_rabbitmq_version(name: str, order: str) -> None:
     client = (ring := Ring(Server(f"rabbitmq-{name}"), kind="x-modulus-hash")).client
     for queue in ("q0", "q1", "q2", "fanout"):
         client.declare(queue, durable=True)
@@ -412,7 +418,7 @@ def test_the_order_of_the_bindings_is_the_personalitys(name: str, order: str) ->
     assert ring.spread() == {key: entries[hashed % 4] for key, hashed in HASHES.items()}
 
 
-def test_modulus_follows_bindings_that_come_and_go(rabbitmq: Server) -> None:
+def test_modulus_hash_follows_added_and_removed_bindings(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, "a", "b", "c", kind="x-modulus-hash")
     assert ring.where("hello") == f"q{HASHES['hello'] % 3}"
     ring.unbind("q0", "a")
@@ -431,7 +437,7 @@ BINDS = st.lists(
 
 @settings(deadline=None)
 @given(WEIGHTS, st.text(max_size=20))
-def test_every_key_has_the_queue_its_bucket_belongs_to(weights: list[int], key: str) -> None:
+def test_consistent_hash_routes_every_key_to_the_owner_of_its_bucket(weights: list[int], key: str) -> None:
     ring = Ring(Server(), *map(str, weights))
     owners = [f"q{number}" for number, weight in enumerate(weights) for _ in range(weight)]
     assert ring.where(key) == owners[jump(phash2(key.encode()), len(owners))]
@@ -439,7 +445,7 @@ def test_every_key_has_the_queue_its_bucket_belongs_to(weights: list[int], key: 
 
 @settings(deadline=None)
 @given(BINDS)
-def test_the_ring_is_what_was_bound_and_not_unbound(steps: list[tuple[str, int, int]]) -> None:
+def test_hash_ring_matches_the_sequence_of_bind_and_unbind(steps: list[tuple[str, int, int]]) -> None:
     ring = Ring(Server())
     bound: set[tuple[int, int]] = set()
     weights: dict[int, int] = {}
@@ -463,7 +469,7 @@ def test_the_ring_is_what_was_bound_and_not_unbound(steps: list[tuple[str, int, 
         assert ring.where(key) == wanted
 
 
-def test_a_client_is_told_of_the_type_it_declared(rabbitmq: Server) -> None:
+def test_inequivalent_type_error_names_the_hash_exchange_types(rabbitmq: Server) -> None:
     client: Client = Ring(rabbitmq).client
     declare = m.ExchangeDeclare(exchange="x", type="x-modulus-hash")
     text = "inequivalent arg 'type' for exchange 'x' in vhost '/': received 'x-modulus-hash' but current is "

@@ -55,14 +55,14 @@ def headers(client: Client) -> Bench:
 
 
 @pytest.mark.rule("0-9-1/exchange-type.direct/match")
-def test_direct_passes_equal_keys(direct: Bench) -> None:
+def test_direct_exchange_routes_only_equal_routing_keys(direct: Bench) -> None:
     direct.bind("k")
     assert direct.arrives("k")
     assert not any(map(direct.arrives, ("K", "k.x", "", "kk", "*", "#")))
 
 
 @pytest.mark.rule("0-9-1/exchange-type.direct/several-queues")
-def test_direct_passes_to_all_queues_with_the_key(direct: Bench) -> None:
+def test_direct_exchange_routes_to_all_queues_bound_with_the_key(direct: Bench) -> None:
     for queue in ("q1", "q2", "q3"):
         direct.bind("k", queue=queue)
     direct.bind("other", queue="q4")
@@ -72,7 +72,7 @@ def test_direct_passes_to_all_queues_with_the_key(direct: Bench) -> None:
 
 @pytest.mark.rule("0-9-1/exchange-type.direct/any-key")
 @pytest.mark.parametrize("key", ["", "y" * 255, "a b\n", "é中", "*"])
-def test_any_short_string_is_a_key(direct: Bench, key: str) -> None:
+def test_direct_exchange_accepts_any_short_string_as_binding_key(direct: Bench, key: str) -> None:
     direct.bind(key)
     assert direct.arrives(key)
     assert not direct.arrives("z")
@@ -82,7 +82,7 @@ def test_any_short_string_is_a_key(direct: Bench, key: str) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange-type.fanout/unconditional")
-def test_fanout_passes_everything_to_everybody(fanout: Bench) -> None:
+def test_fanout_exchange_routes_every_message_to_every_bound_queue(fanout: Bench) -> None:
     fanout.bind("1", queue="q1")
     fanout.bind("2", {"x-match": "all", "a": 1}, queue="q2")
     for _ in range(2):
@@ -95,7 +95,7 @@ def test_fanout_passes_everything_to_everybody(fanout: Bench) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange-type.topic/words")
-def test_topic_keys_are_words_between_dots(topic: Bench) -> None:
+def test_topic_exchange_matches_routing_keys_word_by_word(topic: Bench) -> None:
     for pattern, fitting in (("", ""), ("a", "a"), ("a.b.c", "a.b.c"), ("A1.b2", "A1.b2")):
         topic.bind(pattern)
         assert topic.arrives(fitting)
@@ -137,14 +137,16 @@ def table(*cases: tuple[str, str, dict[str, bool]]) -> list[Any]:
         ("empty-words", "a.", {"a.": True, "a": False, "a.b": False}),
     ),
 )
-def test_topic_patterns(topic: Bench, pattern: str, keys: dict[str, bool]) -> None:
+def test_topic_exchange_matches_keys_by_pattern_with_wildcards(
+    topic: Bench, pattern: str, keys: dict[str, bool]
+) -> None:
     topic.bind(pattern)
     assert {key: topic.arrives(key) for key in keys} == keys
 
 
 @pytest.mark.rule("0-9-1/exchange-type.topic/hash-middle")
 @pytest.mark.parametrize("name", ["spec", "rabbitmq-4.2"])
-def test_a_topic_pattern_may_have_many_wildcards(name: str, protocol: str) -> None:
+def test_topic_pattern_can_have_three_hash_wildcards(name: str, protocol: str) -> None:
     # RabbitMQ 4.3 takes two at most (measured).
     topic = Bench(Server(name, protocol=protocol).client(), "topic")
     topic.bind("#.a.#.b.#")
@@ -153,7 +155,7 @@ def test_a_topic_pattern_may_have_many_wildcards(name: str, protocol: str) -> No
 
 
 @pytest.mark.rule("0-9-1/exchange-type.topic/wildcards-only-in-pattern")
-def test_wildcards_in_a_message_are_ordinary_words(topic: Bench) -> None:
+def test_wildcards_in_the_routing_key_of_a_message_are_literal_words(topic: Bench) -> None:
     topic.bind("a.b")
     assert not topic.arrives("a.*")
     assert not topic.arrives("#")
@@ -166,7 +168,7 @@ def test_wildcards_in_a_message_are_ordinary_words(topic: Bench) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange-type.headers/all")
-def test_all_wants_every_field(headers: Bench) -> None:
+def test_x_match_all_requires_every_header(headers: Bench) -> None:
     headers.bind(arguments={"x-match": "all", "a": 1, "b": "2"})
     assert headers.arrives(headers={"a": 1, "b": "2"})
     assert headers.arrives(headers={"a": 1, "b": "2", "c": 3})
@@ -176,7 +178,7 @@ def test_all_wants_every_field(headers: Bench) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange-type.headers/any")
-def test_any_wants_one_field(headers: Bench) -> None:
+def test_x_match_any_requires_one_header(headers: Bench) -> None:
     headers.bind(arguments={"x-match": "any", "a": 1, "b": "2"})
     assert headers.arrives(headers={"b": "2"})
     assert headers.arrives(headers={"a": 2, "b": "2"})
@@ -187,7 +189,7 @@ def test_any_wants_one_field(headers: Bench) -> None:
 
 @pytest.mark.rule("0-9-1/exchange-type.headers/void-means-presence")
 @pytest.mark.parametrize("match", ["all", "any"])
-def test_a_field_without_a_value_asks_for_presence(headers: Bench, match: str) -> None:
+def test_void_binding_argument_requires_only_presence_of_the_header(headers: Bench, match: str) -> None:
     headers.bind(arguments={"x-match": match, "a": None})
     assert all(headers.arrives(headers={"a": value}) for value in ("x", 1, None, [], False))
     assert not headers.arrives(headers={"b": 1})
@@ -208,7 +210,7 @@ def test_a_field_without_a_value_asks_for_presence(headers: Bench, match: str) -
     ],
     ids=repr,
 )
-def test_a_field_with_a_value_asks_for_an_equal_one(
+def test_binding_argument_with_value_requires_an_equal_header_value(
     headers: Bench, wanted: Any, fitting: list[Any], others: list[Any]
 ) -> None:
     headers.bind(arguments={"x-match": "all", "a": wanted})
@@ -221,7 +223,7 @@ def test_a_field_with_a_value_asks_for_an_equal_one(
 @pytest.mark.parametrize(
     "octets", [b"b\x01", b"B\x01", b"i\0\0\0\x01", b"I\0\0\0\x01", b"l" + bytes(7) + b"\x01"]
 )
-def test_the_width_of_whole_numbers_does_not_count(headers: Bench, octets: bytes) -> None:
+def test_headers_exchange_ignores_integer_width_of_header_values(headers: Bench, octets: bytes) -> None:
     headers.bind(arguments={"x-match": "all", "a": 1})
     field = b"\x01a" + octets
     properties = b"\x20\0" + len(field).to_bytes(4, "big") + field
@@ -233,7 +235,9 @@ def test_the_width_of_whole_numbers_does_not_count(headers: Bench, octets: bytes
 
 @pytest.mark.deviates("0-9-1/exchange-type.headers/value-equality")
 @pytest.mark.parametrize(("wanted", "sent"), [("s", b"s"), (b"s", "s")])
-def test_rabbitmq_compares_the_octets_of_strings(rabbitmq: Server, wanted: Any, sent: Any) -> None:
+def test_rabbitmq_headers_exchange_treats_string_and_byte_array_as_equal(
+    rabbitmq: Server, wanted: Any, sent: Any
+) -> None:
     headers = Bench(rabbitmq.client(), "headers")
     headers.bind(arguments={"x-match": "all", "a": wanted})
     assert headers.arrives(headers={"a": sent})
@@ -241,7 +245,7 @@ def test_rabbitmq_compares_the_octets_of_strings(rabbitmq: Server, wanted: Any, 
 
 
 @pytest.mark.rule("0-9-1/exchange-type.headers/x-fields-ignored")
-def test_reserved_fields_take_no_part(headers: Bench) -> None:
+def test_x_match_all_ignores_fields_with_x_prefix(headers: Bench) -> None:
     headers.bind(arguments={"x-match": "all", "x-foo": 1, "a": 1})
     assert headers.arrives(headers={"a": 1})
     assert headers.arrives(headers={"a": 1, "x-foo": 2})
@@ -249,13 +253,13 @@ def test_reserved_fields_take_no_part(headers: Bench) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange-type.headers/x-fields-ignored")
-def test_reserved_fields_take_no_part_in_any(headers: Bench) -> None:
+def test_x_match_any_ignores_fields_with_x_prefix(headers: Bench) -> None:
     headers.bind(arguments={"x-match": "any", "x-foo": 1, "a": 1})
     assert not headers.arrives(headers={"x-foo": 1})
     assert headers.arrives(headers={"a": 1})
 
 
-def test_all_with_x_counts_reserved_fields(headers: Bench) -> None:
+def test_x_match_all_with_x_requires_fields_with_x_prefix(headers: Bench) -> None:
     # RabbitMQ: documented extension.
     headers.bind(arguments={"x-match": "all-with-x", "x-foo": 1, "a": 1})
     assert headers.arrives(headers={"x-foo": 1, "a": 1})
@@ -263,7 +267,7 @@ def test_all_with_x_counts_reserved_fields(headers: Bench) -> None:
     assert not headers.arrives(headers={"x-foo": 2, "a": 1})
 
 
-def test_any_with_x_counts_reserved_fields(headers: Bench) -> None:
+def test_x_match_any_with_x_matches_fields_with_x_prefix(headers: Bench) -> None:
     # RabbitMQ: documented extension.
     headers.bind(arguments={"x-match": "any-with-x", "x-foo": 1, "a": 1})
     assert headers.arrives(headers={"x-foo": 1})
@@ -272,7 +276,7 @@ def test_any_with_x_counts_reserved_fields(headers: Bench) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange-type.headers/routing-key-unused")
-def test_the_routing_key_of_a_headers_exchange_is_ignored(headers: Bench) -> None:
+def test_headers_exchange_ignores_the_routing_key(headers: Bench) -> None:
     headers.bind("k", {"x-match": "all", "a": 1})
     for key in ("", "k", "other"):
         assert headers.arrives(key, {"a": 1})
@@ -280,7 +284,7 @@ def test_the_routing_key_of_a_headers_exchange_is_ignored(headers: Bench) -> Non
 
 
 @pytest.mark.rule("0-9-1/exchange-type.headers/default-match")
-def test_without_x_match_all_must_match(headers: Bench) -> None:
+def test_headers_binding_without_x_match_requires_all_headers(headers: Bench) -> None:
     headers.bind(arguments={"a": 1, "b": 2})
     assert not headers.arrives(headers={"a": 1})
     assert headers.arrives(headers={"a": 1, "b": 2})
@@ -299,7 +303,7 @@ def test_without_x_match_all_must_match(headers: Bench) -> None:
         (None, "type void (value undefined); expected longstr"),
     ],
 )
-def test_x_match_has_few_legal_values(headers: Bench, match: Any, text: str) -> None:
+def test_invalid_x_match_value_is_refused(headers: Bench, match: Any, text: str) -> None:
     client = headers.client
     client.send(m.QueueBind(queue="q", exchange="x", arguments={"x-match": match, "a": 1}))
     close = client.expect_channel_close(406)
@@ -310,7 +314,7 @@ def test_x_match_has_few_legal_values(headers: Bench, match: Any, text: str) -> 
 
 
 @pytest.mark.parametrize("kind", ["direct", "fanout", "topic"])
-def test_x_match_means_nothing_to_other_types(client: Client, kind: str) -> None:
+def test_x_match_is_ignored_by_direct_fanout_and_topic_exchanges(client: Client, kind: str) -> None:
     bench = Bench(client, kind)
     bench.bind("k", {"x-match": "some", "a": 1})
     assert bench.arrives("k")
@@ -320,7 +324,7 @@ def test_x_match_means_nothing_to_other_types(client: Client, kind: str) -> None
 @pytest.mark.rule(
     "0-9-1/exchange-type.headers/empty-arguments#all", "0-9-1/exchange-type.headers/empty-arguments#any"
 )
-def test_nothing_to_match_satisfies_all_and_not_any(headers: Bench) -> None:
+def test_empty_arguments_match_with_x_match_all_and_not_with_any(headers: Bench) -> None:
     headers.bind(arguments={"x-match": "any"})
     assert not headers.arrives()
     assert not headers.arrives(headers={"a": 1})
@@ -331,7 +335,7 @@ def test_nothing_to_match_satisfies_all_and_not_any(headers: Bench) -> None:
 
 @pytest.mark.rule("0-9-1/exchange-type.headers/no-headers-property")
 @pytest.mark.parametrize("match", ["all", "any"])
-def test_a_message_without_headers_has_nothing_to_match(headers: Bench, match: str) -> None:
+def test_message_without_headers_does_not_match_a_required_header(headers: Bench, match: str) -> None:
     headers.bind(arguments={"x-match": match, "a": None})
     assert not headers.arrives(headers=NO_HEADERS)
     assert not headers.arrives(headers={})
@@ -342,7 +346,7 @@ def test_a_message_without_headers_has_nothing_to_match(headers: Bench, match: s
 
 @pytest.mark.deviates("0-9-1/exchange-type.system/passes-to-service")
 @pytest.mark.protocols("0-9-1")
-def test_rabbitmq_has_no_system_exchanges(rabbitmq: Server) -> None:
+def test_rabbitmq_refuses_exchange_type_system(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send(m.ExchangeDeclare(exchange="services", type="system"))
     client.expect_channel_close(406)
@@ -352,7 +356,7 @@ def test_rabbitmq_has_no_system_exchanges(rabbitmq: Server) -> None:
 
 @pytest.mark.rule("0-9-1/exchange-type.custom/x-prefix")
 @pytest.mark.parametrize("kind", ["x-unknown", "bogus", "x-delayed-message", "x-consistent-hash"])
-def test_types_that_are_not_registered_are_refused_by_the_letter(spec: Server, kind: str) -> None:
+def test_spec_personality_refuses_unregistered_exchange_type_with_503(spec: Server, kind: str) -> None:
     client = spec.client()
     client.send(m.ExchangeDeclare(exchange="x", type=kind))
     assert client.expect_connection_close(503).reply_text.endswith(f"unknown exchange type '{kind}'")
@@ -361,14 +365,14 @@ def test_types_that_are_not_registered_are_refused_by_the_letter(spec: Server, k
 @pytest.mark.rule("0-9-1/exchange-type.custom/x-prefix")
 @pytest.mark.parametrize("kind", ["x-unknown", "bogus", "x-jms-topic", "Direct"])
 @pytest.mark.protocols("0-9-1")
-def test_types_that_are_not_registered_are_refused_by_rabbitmq(rabbitmq: Server, kind: str) -> None:
+def test_rabbitmq_refuses_unregistered_exchange_type_with_406(rabbitmq: Server, kind: str) -> None:
     client = rabbitmq.client()
     client.send(m.ExchangeDeclare(exchange="x", type=kind))
     assert client.expect_channel_close(406).reply_text.endswith(f"unknown exchange type '{kind}'")
 
 
 @pytest.mark.parametrize("kind", ["", "undefined", "header"])
-def test_some_words_rabbitmq_calls_invalid_instead(rabbitmq: Server, kind: str) -> None:
+def test_rabbitmq_refuses_some_type_names_as_invalid_exchange_type(rabbitmq: Server, kind: str) -> None:
     client = rabbitmq.client()
     client.send(m.ExchangeDeclare(exchange="x", type=kind))
     assert client.expect_channel_close(406).reply_text.endswith(f"invalid exchange type '{kind}'")
@@ -390,7 +394,7 @@ PLUGIN_TYPES = {
     "personality", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
 )
 @pytest.mark.parametrize("kind", PLUGIN_TYPES)
-def test_rabbitmq_has_further_types(personality: str, kind: str) -> None:
+def test_rabbitmq_implements_the_exchange_types_of_its_plugins(personality: str, kind: str) -> None:
     client = Server(personality).client()
     declare = m.ExchangeDeclare(exchange="x", type=kind, arguments=PLUGIN_TYPES[kind])
     if (personality, kind) == ("rabbitmq-3.13", "x-local-random"):
@@ -404,7 +408,7 @@ def test_rabbitmq_has_further_types(personality: str, kind: str) -> None:
     assert close.reply_text.endswith(f"received 'direct' but current is '{kind}'")
 
 
-def test_there_is_no_predeclared_exchange_of_a_further_type(rabbitmq: Server) -> None:
+def test_predeclared_exchanges_are_only_of_the_four_standard_types(rabbitmq: Server) -> None:
     kinds = {exchange.type_name for exchange in rabbitmq.vhost.exchanges.values()}
     assert kinds == {"direct", "fanout", "topic", "headers"}
 
@@ -421,7 +425,7 @@ WIDTHS = {"int8": b"b\x01", "int32": b"I\0\0\0\x01", "int64": b"l" + bytes(7) + 
 @pytest.mark.parametrize("place", [0, 1], ids=["table", "array"])
 @pytest.mark.parametrize("beside", [b"", b"\x01zI\0\0\0\x09"], ids=["alone", "beside"])
 @pytest.mark.parametrize("sent", WIDTHS)
-def test_the_width_of_whole_numbers_counts_within_tables_and_arrays(
+def test_rabbitmq_headers_exchange_compares_integer_width_within_tables_and_arrays(
     headers: Bench, server: Server, place: int, beside: bytes, sent: str
 ) -> None:
     """RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6. By the letter the width never counts."""
