@@ -98,7 +98,7 @@ def test_between_the_disk_and_the_ack(killed: Killed) -> None:
 
 
 @only_at_length
-def test_without_message_ids_what_was_not_acked_is_there_twice(killed: Killed) -> None:
+def test_unacknowledged_messages_without_message_ids_are_duplicated_after_crash(killed: Killed) -> None:
     lane = killed.lanes["unacked-not-deduped"]
     outcome = lane.outcome()
     assert outcome.lost == []

@@ -83,7 +83,9 @@ def test_the_end_is_asked_for(whom: str, tmp_path: Path, lanes: dict[str, Lane])
     check(lanes)
 
 
-def test_a_held_batch_in_the_other_modes(tmp_path: Path, lanes: dict[str, Lane]) -> None:
+def test_each_ack_mode_keeps_guarantees_when_query_is_killed_while_sink_holds_batch(
+    tmp_path: Path, lanes: dict[str, Lane]
+) -> None:
     """The sink has the batch, Spark has not noted it, and another consumer takes messages meanwhile."""
     for lane in lanes.values():
         lane.hold_after = 1

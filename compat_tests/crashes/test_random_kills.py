@@ -47,7 +47,7 @@ def brokers(broker: Broker, rabbitmq: str | None) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_spool_loses_nothing_and_has_nothing_twice(
+def test_spool_loses_and_duplicates_no_message_under_random_kills(
     seed: int, tmp_path: Path, rabbitmq: str | None, make_lane: Callable[..., Lane]
 ) -> None:
     with Broker(history=0, trace=0) as broker:
@@ -68,7 +68,7 @@ def test_spool_loses_nothing_and_has_nothing_twice(
 
 @only_at_length
 @pytest.mark.parametrize("seed", SEEDS)
-def test_other_modes_keep_what_they_promise(
+def test_commit_mode_loses_and_at_most_once_mode_duplicates_no_message_under_random_kills(
     seed: int, tmp_path: Path, rabbitmq: str | None, make_lane: Callable[..., Lane]
 ) -> None:
     with Broker(history=0, trace=0) as broker:

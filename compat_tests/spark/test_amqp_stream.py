@@ -54,8 +54,7 @@ def test_a_crash_after_publishing_publishes_again_with_the_same_ids(put, amqp_br
     assert [message.message_id for message in amqp_broker.queue("alerts").messages] == ["one"] * 2
 
 
-def test_a_source_that_is_killed_loses_nothing(put, amqp_stream, make_amqp_stream):
-    """And it is the source of this query that is, where another one runs."""
+def test_killed_source_loses_no_message_and_leaves_other_query_running(put, amqp_stream, make_amqp_stream):
     other = make_amqp_stream()
     other.start(texts, queue="alerts")
     other.process_all()
@@ -111,7 +110,7 @@ def test_a_source_does_not_outlive_a_query_that_fails_before_its_first_batch(put
     assert [row.value for row in amqp_stream.rows] == ["one"]
 
 
-def test_read_gives_the_columns_of_a_queue_and_starts_nothing(put, amqp_broker, amqp_stream):
+def test_read_returns_queue_columns_without_starting_query(put, amqp_broker, amqp_stream):
     put("one")
     messages = amqp_stream.read(queue="orders", columns=["value", "routing_key"])
     assert messages.isStreaming

@@ -30,7 +30,7 @@ def read(spark, amqp_broker: Broker):
     return read
 
 
-def test_every_action_reads_what_is_there(read, orders, amqp_broker):
+def test_each_action_reads_messages_present_at_that_time(read, orders, amqp_broker):
     waiting = read(queue="orders,refunds")
     assert waiting.count() == 5
     amqp_broker.publish("back", routing_key="refunds")

@@ -34,7 +34,7 @@ def write(rows, url: str, **options: str) -> None:
     rows.write.format("amqp").options(**{"amqp.url": url, **options}).mode("append").save()
 
 
-def test_what_is_read_goes_where_the_options_say(rows, broker):
+def test_routing_key_option_overrides_destination_of_read_rows(rows, broker):
     write(rows, broker.url, routingKey="b")
     [copy] = broker.queue("b").messages
     assert (copy.exchange, copy.routing_key, broker.queue("a").ready) == ("", "b", 1)

@@ -101,13 +101,13 @@ def reasons(poison) -> dict[bytes | None, str]:
     return {row.value if row.value is None else bytes(row.value): row.reason for row in poison.collect()}
 
 
-def test_every_kind_of_poison_has_a_reason_that_says_what_it_is(messages):
+def test_each_kind_of_poison_message_has_its_reason(messages):
     found = poison_split(messages(*POISON, *GOOD), LENIENT)
     assert reasons(found.poison) == POISON
     assert found.good.count() == len(GOOD)
 
 
-def test_without_ansi_mode_it_is_the_same(spark, messages):
+def test_poison_reasons_do_not_depend_on_ansi_mode(spark, messages):
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", "false" if before == "true" else "true")
     try:
@@ -139,7 +139,7 @@ def test_a_schema_may_be_ddl_or_a_struct(spark):
     assert StructType.fromDDL(STRICT) == schema.add("place", place)
 
 
-def test_fields_that_are_not_null_have_to_be_there(messages):
+def test_message_with_missing_or_null_required_field_is_poison(messages):
     expected = {
         b"{}": "missing field name; missing field count",
         b'{"Name": "x", "count": 1}': "missing field name (found: Name, count)",
@@ -155,7 +155,7 @@ def test_fields_that_are_not_null_have_to_be_there(messages):
     assert good.count() == len(fine)
 
 
-def test_rules_make_poison_of_what_could_be_read(messages):
+def test_valid_message_matching_rule_is_poison_with_reason_of_rule(messages):
     rules = {
         "count below zero": "count < 0",
         "no name on this route": F.col("name").isNull() & (F.col("routing_key") == "k"),
@@ -170,7 +170,7 @@ def test_rules_make_poison_of_what_could_be_read(messages):
     assert [row.name for row in good.collect()] == ["x"]
 
 
-def test_what_the_source_could_not_read_is_poison(spark):
+def test_row_with_source_error_is_poison_with_reason_of_error(spark):
     rows = [
         (b'{"count": 1}', None),
         (b'{"count": 2}', ("timestamp is a time after the year 9999", b"\x00")),
@@ -210,7 +210,7 @@ def test_bodies_may_be_text_in_a_column_of_any_name(spark):
     assertDataFrameEqual(poison, expected)
 
 
-def test_what_cannot_be_split_is_refused(messages):
+def test_poison_split_with_invalid_schema_or_columns_is_refused(messages):
     df = messages(b"{}")
     for schema, arguments, said in (
         ("INT", {}, "must have fields"),
@@ -235,7 +235,7 @@ def test_what_cannot_be_split_is_refused(messages):
         poison_split(df.withColumn("reason", F.lit(1)), "name STRING")
 
 
-def test_random_damage_is_found_and_kills_nothing(spark):
+def test_poison_split_of_damaged_json_agrees_with_python_parser(spark):
     """What Python's parser takes is good, what it refuses is poison."""
     randomly = random.Random(7)
     whole = b' {"name": "\xe2\x82\xac 5\\u20ac", "n": [1, -2.5e3, true, null], "o": {"a": "b"}} '
@@ -264,7 +264,7 @@ def test_random_damage_is_found_and_kills_nothing(spark):
     assert set(reasons(poison)) == bodies - expected
 
 
-def test_a_dead_letter_says_why_it_is_one_and_where_it_came_from(spark, messages):
+def test_dead_letter_has_headers_with_reason_and_original_route(spark, messages):
     df = messages(
         b"oops",
         columns="routing_key STRING, exchange STRING, queue STRING, headers MAP<STRING, STRING>, "
@@ -315,7 +315,7 @@ def test_headers_as_json_keep_their_types(messages, headers, kept):
     assert json.loads(row.headers) == {**kept, "x-reason": "not JSON", "x-original-queue": "orders"}
 
 
-def test_headers_that_were_not_read_leave_ours(messages):
+def test_dead_letter_of_row_without_headers_has_only_reason_header(messages):
     df = messages(b"oops", columns="", values=())
     [row] = dead_letters(poison_split(df, FEW).poison, "dead", routing_key="k").collect()
     assert (row.routing_key, row.headers) == ("k", {"x-reason": "not JSON"})
@@ -370,7 +370,9 @@ def nested(levels):
     }.values(),
     ids=["map", "json"],
 )
-def test_what_the_sink_cannot_send_makes_no_query_fail(spark, amqp_broker, kind, rows):
+def test_dead_letters_with_unsendable_headers_or_properties_are_shortened_and_sent(
+    spark, amqp_broker, kind, rows
+):
     """The source reads all of these; the sink refuses them in other rows."""
     amqp_broker.load_definitions({"queues": [{"name": "dead"}]})
     odd = (REPLACED, 9)
@@ -411,7 +413,7 @@ def test_dead_letters_need_a_reason_and_a_key(messages):
         dead_letters(messages(b"oops", columns="reason STRING", values=("so",)), "dead")
 
 
-def test_on_a_stream_both_parts_can_go_on_as_one(spark, amqp_stream, tmp_path):
+def test_good_and_poison_rows_of_streaming_query_can_be_united(spark, amqp_stream, tmp_path):
     """Text files stand for a queue here: the source is no matter of the split."""
     tmp_path.joinpath("lines").write_text('{"name": "x"}\noops\n{"name": 7\n')
 

@@ -33,7 +33,7 @@ def test_workers_run_this_python(spark):
     assert os.path.dirname(found) == os.path.dirname(sys.executable)
 
 
-def test_workers_import_the_installed_pyspark_and_compile_nothing(spark):
+def test_workers_import_installed_pyspark_with_compiled_bytecode(spark):
     import pyspark
 
     def module(_):

@@ -77,7 +77,7 @@ def test_offsets_of_any_size(spark, queue, append, large):
     assert (message.body, message.message_id, dict(message.headers)) == (b"a", "m", {"k": "v"})
 
 
-def test_what_is_read_can_be_written(spark, amqp_broker, queue, append):
+def test_rows_read_from_queue_are_written_with_same_body_and_properties(spark, amqp_broker, queue, append):
     amqp_broker.load_definitions({"queues": [{"name": "copy", "durable": True}]})
     amqp_broker.publish(
         b"\xff", routing_key="q", message_id="m", headers={"a": "b"}, priority=3, type="order"
@@ -125,7 +125,7 @@ def test_a_thread_that_has_made_a_dataframe_can_write(spark, queue, append):
         ("'a' AS value", {"routingKey": ""}, "the rows have no destination"),
     ],
 )
-def test_what_cannot_be_written_is_refused_before_a_task_starts(
+def test_invalid_columns_or_options_are_refused_before_connecting(
     spark, amqp_broker, append, columns, options, said
 ):
     connects = amqp_broker.faults.on("connection.open").optional()
@@ -182,7 +182,7 @@ with local_session(master="local[2,4]") as spark:
 """
 
 
-def test_a_task_that_is_tried_again_sends_the_same_ids(tmp_path, amqp_broker, queue):
+def test_retried_spark_task_sends_same_message_ids(tmp_path, amqp_broker, queue):
     """In a session of its own, for the master says whether tasks are tried again."""
     cut = amqp_broker.faults.on("basic.publish").after(150).disconnect().once()
     script = tmp_path / "retry.py"

@@ -28,7 +28,7 @@ def numbers(rows):
     return [int(row.value) for row in rows]
 
 
-def test_available_now_reads_what_there_was_though_more_comes(amqp_stream, orders, publish):
+def test_available_now_reads_only_messages_present_at_start(amqp_stream, orders, publish):
     publish(*range(25))
     seen = []
 
@@ -47,7 +47,7 @@ def test_available_now_reads_what_there_was_though_more_comes(amqp_stream, order
     assert sum(progress["numInputRows"] for progress in query.recentProgress) == 25
 
 
-def test_the_progress_of_a_query_shows_what_waits(amqp_stream, orders, publish):
+def test_query_progress_shows_lag_of_queue(amqp_stream, orders, publish):
     publish(*range(25))
     query = amqp_stream.run_available(
         lambda rows: rows.writeStream.format("noop"), queue="orders", maxMessagesPerTrigger=10
@@ -60,7 +60,7 @@ def test_the_progress_of_a_query_shows_what_waits(amqp_stream, orders, publish):
     assert seen[-1]["metrics"]["consumers"] == 1
 
 
-def test_what_was_published_before_is_processed(amqp_stream, orders, publish):
+def test_process_all_reads_queue_messages_published_before(amqp_stream, orders, publish):
     amqp_stream.start(lambda rows: rows.select("value"), queue="orders", columns="value,offset")
     for first in range(0, 50, 10):
         publish(*range(first, first + 10))
@@ -69,7 +69,7 @@ def test_what_was_published_before_is_processed(amqp_stream, orders, publish):
     assert (orders.ready, orders.unacked) == (0, 0)
 
 
-def test_the_end_of_a_query_stores_what_has_come(amqp_stream, orders, publish):
+def test_stopped_query_stores_and_acknowledges_delivered_messages(amqp_stream, orders, publish):
     written = {}
     begun = threading.Event()
 
@@ -109,7 +109,7 @@ def test_a_crash_between_sink_and_commit_log_repeats_the_same_rows(amqp_stream, 
     assert seen == [(0, list(range(10))), (0, list(range(10))), (1, list(range(10, 15)))]
 
 
-def test_a_source_that_is_killed(amqp_stream, orders, publish):
+def test_restart_after_killed_source_loses_and_repeats_no_message(amqp_stream, orders, publish):
     publish(*range(20))
     amqp_stream.start(lambda rows: rows, queue="orders", maxMessagesPerTrigger=15, spoolFlushInterval="1h")
     amqp_stream.process_all()
@@ -122,14 +122,16 @@ def test_a_source_that_is_killed(amqp_stream, orders, publish):
 
 
 @pytest.mark.parametrize("mode", ["commit", "none"])
-def test_the_other_modes(amqp_stream, orders, publish, mode):
+def test_commit_mode_leaves_messages_in_queue_and_at_most_once_mode_does_not(
+    amqp_stream, orders, publish, mode
+):
     publish(*range(10))
     amqp_stream.run_available(lambda rows: rows, queue="orders", ackMode=mode)
     assert numbers(amqp_stream.rows) == list(range(10))
     orders.wait_for(ready=10 if mode == "commit" else 0, unacked=0, consumers=0)
 
 
-def test_a_source_is_stopped_if_another_one_of_the_query_cannot_begin(
+def test_source_is_stopped_if_second_source_of_query_cannot_start(
     amqp_broker, amqp_stream, pika_channel, orders, publish, tmp_path
 ):
     def read(queue):

@@ -48,7 +48,7 @@ def test_run_available_goes_on_where_the_one_before_has_ended(lines, amqp_stream
     assert lines.written == [(0, ["one"]), (1, ["two"])]
 
 
-def test_process_all_waits_for_what_is_there_and_restart_goes_on(lines, amqp_stream):
+def test_process_all_waits_for_present_rows_and_restart_continues_query(lines, amqp_stream):
     query = amqp_stream.start(lines.job())
     lines.put("one")
     amqp_stream.process_all()
@@ -93,7 +93,7 @@ def test_a_crash_is_between_the_write_and_the_note_of_it(lines, amqp_stream):
     assert lines.written == [(n, [text]) for n, text in enumerate(("one", "two", "three")) for _ in range(2)]
 
 
-def test_a_batch_that_is_unfinished_cannot_crash_before_it_runs_again(lines, amqp_stream):
+def test_crash_is_refused_while_unfinished_batch_has_not_run_again(lines, amqp_stream):
     lines.put("one")
     with amqp_stream.crash():
         amqp_stream.run_available(lines.job())
@@ -117,7 +117,7 @@ def test_another_failure_is_no_crash(lines, make_amqp_stream):
     assert not list(stream.checkpoint.joinpath("commits").iterdir())
 
 
-def test_failures_are_raised_where_somebody_waits(lines, amqp_stream, make_amqp_stream):
+def test_failure_of_query_is_raised_by_waiting_call_or_by_close(lines, amqp_stream, make_amqp_stream):
     def fail(rows, batch):
         raise ValueError("on purpose")
 
@@ -135,7 +135,7 @@ def test_failures_are_raised_where_somebody_waits(lines, amqp_stream, make_amqp_
         unseen.close()
 
 
-def test_who_waits_in_vain_is_told_how_far_it_was(lines, amqp_stream):
+def test_wait_failed_timeout_shows_status_of_running_query(lines, amqp_stream):
     amqp_stream.start(lines.job())
     with pytest.raises(QueryTimeout, match=r"has not failed in 0.01 s; .*and it says: \w"):
         amqp_stream.wait_failed(timeout=0.01)
@@ -143,7 +143,7 @@ def test_who_waits_in_vain_is_told_how_far_it_was(lines, amqp_stream):
         amqp_stream.start(lines.job())
 
 
-def test_what_is_no_job_is_refused(spark, lines, amqp_stream):
+def test_invalid_job_option_or_crash_point_is_refused(spark, lines, amqp_stream):
     for job, said in (
         (7, "a pipeline is a function"),
         (lambda source: source, "say what the pipeline reads"),

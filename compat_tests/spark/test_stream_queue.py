@@ -46,7 +46,7 @@ def test_a_range_of_a_stream_is_read_by_several_tasks(spark, amqp_broker, log):
     assert [int(row.value) for row in some.load().orderBy("offset").collect()] == [10, 11, 12]
 
 
-def test_filters_narrow_what_is_read(spark, amqp_broker, log):
+def test_pushed_filters_reduce_number_of_partitions(spark, amqp_broker, log):
     log(*range(6000))
     log(*range(3000), to="more")
     options = {
@@ -87,7 +87,7 @@ def test_partitions_of_a_super_stream_are_tasks(spark, amqp_broker, amqp_stream,
         assert sorted(offsets(amqp_stream.rows, name)) == [*range(10)]
 
 
-def test_a_stream_that_was_declared_anew_fails_the_next_run(amqp_broker, amqp_stream, log):
+def test_redeclared_stream_fails_next_run_of_query(amqp_broker, amqp_stream, log):
     log(*range(10))
     amqp_stream.run_available(lambda rows: rows.select("queue", "offset"), stream="log")
     with pika.BlockingConnection(pika.URLParameters(amqp_broker.url)) as connection:
@@ -127,7 +127,7 @@ def test_available_now_goes_on_where_the_run_before_has_ended(amqp_broker, amqp_
     assert sorted(offsets(amqp_stream.rows, "more")) == [*range(5)]
 
 
-def test_what_was_confirmed_before_is_processed(amqp_broker, amqp_stream, log):
+def test_process_all_reads_stream_messages_published_before(amqp_broker, amqp_stream, log):
     log(0)
     query = amqp_stream.start(lambda rows: rows.select("queue", "offset"), stream="log")
     for number in range(1, 4):
@@ -141,7 +141,7 @@ def test_what_was_confirmed_before_is_processed(amqp_broker, amqp_stream, log):
     assert amqp_broker.queue("log").ready == 4
 
 
-def test_a_batch_whose_note_is_missing_is_the_same_again(amqp_stream, log):
+def test_failed_batch_has_same_rows_after_restart(amqp_stream, log):
     log(*range(10))
     seen = []
 

@@ -51,7 +51,7 @@ def rows(spark_amqp, folder):
     return traces.load(spark_amqp, folder / "one.jsonl").events.drop("run").orderBy("number").collect()
 
 
-def test_columns_are_those_that_are_documented(spark, folder):
+def test_columns_and_queries_of_traces_are_documented(spark, folder):
     loaded = traces.load(spark, folder / "one.jsonl")
     types = {name: column.type for name, column in traces.COLUMNS.items()}
     assert {field.name: field.dataType.simpleString().upper() for field in loaded.events.schema} == types
@@ -63,7 +63,7 @@ def test_columns_are_those_that_are_documented(spark, folder):
         assert f"| `{name}` |" in page
 
 
-def test_a_row_says_what_the_event_says(rows, recording):
+def test_trace_row_has_fields_of_its_event(rows, recording):
     assert len(rows) == len(recording)
     assert [(row.name, row.time, row.alias, row.text) for row in rows] == [
         (event.name, event.time, event.alias, event.text) for event in recording.events
@@ -78,7 +78,7 @@ def test_a_row_says_what_the_event_says(rows, recording):
     assert (ack.delivery_tag, ack.multiple, ack.direction) == (3, True, "received")
 
 
-def test_parquet_and_what_is_saved_say_the_same(spark, folder, rows, tmp_path, monkeypatch):
+def test_traces_loaded_from_parquet_or_saved_table_have_same_rows(spark, folder, rows, tmp_path, monkeypatch):
     recorded = traces.load(spark, folder / "deep" / "one.parquet")
     assert recorded.events.drop("run").orderBy("number").collect() == rows
     monkeypatch.chdir(tmp_path)
@@ -180,13 +180,13 @@ def test_damaged_lines_are_left_out_and_kept(spark, folder, tmp_path):
         ("odd.txt", "", "set format='jsonl'"),
     ],
 )
-def test_what_is_no_recording_is_refused(spark, tmp_path, name, text, words):
+def test_file_without_valid_recording_is_refused(spark, tmp_path, name, text, words):
     (tmp_path / name).write_text(text)
     with pytest.raises(RecordingError, match=words):
         traces.load(spark, tmp_path / name)
 
 
-def test_no_path_and_a_table_of_something_else_are_refused(spark, tmp_path):
+def test_empty_path_list_and_unrelated_table_are_refused(spark, tmp_path):
     with pytest.raises(RecordingError, match="no path"):
         traces.load(spark, [])
     spark.range(3).write.parquet(str(tmp_path / "numbers"))

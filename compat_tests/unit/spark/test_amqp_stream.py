@@ -217,7 +217,7 @@ def test_a_job_writes_where_its_options_say(stream):
             assert job.writer.calls["outputMode"] == "complete"
 
 
-def test_a_job_with_a_writer_of_its_own_is_started_as_it_is(stream):
+def test_job_with_own_writer_gets_only_checkpoint_location_and_no_sink_options(stream):
     writer = Writer()
     stream.start(Job(writer), queue="orders", maxMessagesPerTrigger=3).end()
     assert writer.calls == {"checkpointLocation": str(stream.checkpoint)}
@@ -229,7 +229,7 @@ def test_a_job_with_a_writer_of_its_own_is_started_as_it_is(stream):
     stream.start(writer, **{"amqp.heartbeat": 1}).end()
 
 
-def test_a_pipeline_that_is_no_job_is_refused(stream):
+def test_invalid_pipeline_is_refused_without_starting_query(stream):
     still = Rows()
     still.isStreaming = False
     with cases() as case:
@@ -266,7 +266,7 @@ def test_a_query_is_waited_for_as_its_trigger_needs(stream):
     assert again.calls[-1] == ("awaitTermination",)
 
 
-def test_a_query_that_runs_is_the_only_one(stream):
+def test_second_query_is_refused_while_query_runs(stream):
     with cases() as case:
         for call in (stream.process_all, stream.wait_failed, stream.restart, lambda: stream.crash("source")):
             with case("none", call), pytest.raises(NotStarted, match="there is no query yet"):
@@ -507,7 +507,7 @@ def test_only_the_sources_of_a_query_are_killed(tmp_path, monkeypatch):
             assert killed == []
 
 
-def test_a_system_that_does_not_tell_of_open_files_kills_none(tmp_path, monkeypatch):
+def test_crash_of_source_is_refused_if_open_files_cannot_be_listed(tmp_path, monkeypatch):
     monkeypatch.setattr(os.path, "isdir", lambda _: False)
     with open(tmp_path / "lock", "w"), pytest.raises(CrashNotPossible, match="2 processes may be the source"):
         kill_sources(session_with(Child(os.getpid(), SOURCE), Child(2**30, SOURCE)), tmp_path)

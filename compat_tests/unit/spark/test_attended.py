@@ -93,7 +93,7 @@ def test_a_connection_that_cannot_be_prepared(links):
             keeper.call(lambda _link: 7)
 
 
-def test_a_first_connection_that_is_lost_at_once(links):
+def test_first_connection_lost_during_preparation_raises_connection_lost(links):
     def lose(_link):
         raise ConnectionLost("no such queue")
 
@@ -155,7 +155,7 @@ def waiting(monkeypatch):
     assert not any(link.open for link in Waiting.made)
 
 
-def test_all_jobs_run_on_one_connection_that_was_prepared(waiting):
+def test_all_calls_run_on_one_prepared_connection_until_stop(waiting):
     prepared = []
     keeper = waiting(prepared.append)
     keeper.stop()  # Nothing to stop yet, and a later start has ended at once.
@@ -173,7 +173,7 @@ def test_all_jobs_run_on_one_connection_that_was_prepared(waiting):
         keeper.call(lambda _link: 7)
 
 
-def test_what_is_due_says_when_it_is_due_again(waiting):
+def test_result_of_due_function_is_pause_before_next_run(waiting):
     pauses = iter([5.0, 3.0, None])
     keeper = waiting(due=lambda: next(pauses))
     for expected in (5.0, 3.0, None):

@@ -160,7 +160,7 @@ def test_a_read_that_would_destroy_messages_is_refused(quorum, caplog):
 
 
 @each_limit
-def test_what_reading_often_costs_a_quorum_queue_if_it_is_allowed(quorum):
+def test_batch_reads_beyond_delivery_limit_drop_messages_if_allowed(quorum):
     broker, limit = quorum
     for _ in range((limit or 30) + 1):
         assert values(rows(broker, allowDeliveryLimit="true")) == [1, 2]
@@ -232,7 +232,7 @@ def test_a_first_message_that_comes_in_many_pieces(broker, channel, arguments, o
     assert [len(message.body) for message in broker.queue("large").messages] == sizes
 
 
-def test_the_first_message_counts_for_the_delivery_limit_whatever_its_size():
+def test_large_first_message_counts_for_delivery_limit_of_quorum_queue():
     arguments = {"x-queue-type": "quorum", "x-delivery-limit": 3}
     with Broker(personality="rabbitmq-4.0") as older:
         with pika.BlockingConnection(pika.URLParameters(older.url)) as connection:
@@ -272,7 +272,7 @@ def test_the_octets_of_headers_count(broker, monkeypatch):
     assert len(list(browse.read(*browse.partitions()))) > 1
 
 
-def test_nothing_is_read_that_came_after_the_task_began(broker, monkeypatch):
+def test_messages_published_after_task_start_are_not_read(broker, monkeypatch):
     publish(broker, 1, 2)
     meanwhile(monkeypatch, lambda: publish(broker, 3, 4))
     assert values(rows(broker)) == [1, 2]
@@ -343,7 +343,7 @@ def test_the_delivery_limit_of_a_quorum_queue_with_a_single_active_consumer(sing
     assert bodies(broker) == [1, 2]
 
 
-def test_batches_are_small_whatever_is_in_the_queue(broker, monkeypatch):
+def test_size_of_record_batches_is_limited_by_rows_and_bytes(broker, monkeypatch):
     for number in range(2500):
         broker.publish(b"x" * 100, routing_key="orders", message_id=str(number))
     monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 1000)
@@ -359,7 +359,7 @@ def test_batches_are_small_whatever_is_in_the_queue(broker, monkeypatch):
     assert max(batch.num_rows for batch in browse.read(partition)) < 2000
 
 
-def test_a_reader_that_is_left_puts_everything_back(broker, monkeypatch):
+def test_closed_batch_reader_requeues_all_messages_in_order(broker, monkeypatch):
     publish(broker, *range(3000))
     monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 10)
     browse = reader(broker)
@@ -379,7 +379,7 @@ def test_a_queue_that_does_not_exist_fails_before_any_task(broker):
         reader(broker, queue="orders,nowhere").partitions()
 
 
-def test_a_queue_that_is_deleted_meanwhile_is_an_error(broker, channel, monkeypatch):
+def test_queue_deleted_during_batch_read_raises_connection_lost(broker, channel, monkeypatch):
     publish(broker, *range(100))
     monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", 50)
     monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 10)
@@ -464,7 +464,7 @@ def test_many_reads_at_the_same_time(broker):
     assert found == [list(range(200))] * 8
 
 
-def test_a_read_waits_for_another_one_as_long_as_it_may(broker, begun):
+def test_batch_read_fails_if_other_read_of_queue_does_not_end_in_time(broker, begun):
     first = begun()
     with pytest.raises(SparkError, match=r"another batch read .* did not end within 0\.1 s.* cache\(\)"):
         rows(broker, reconnectTimeout="100ms")
@@ -496,7 +496,7 @@ def test_a_read_that_fits_into_a_record_batch_returns_it_before_spark_has_it(bro
 
 
 @pytest.mark.parametrize("permissions", [("", "", ".*"), ("^orders$", "", ".*")])
-def test_a_user_who_may_not_declare_queues_reads_without_a_turn(
+def test_user_without_permission_to_declare_lease_reads_without_lease(
     broker, begun, in_a_task, permissions, caplog
 ):
     caplog.set_level("INFO", "fakeamqp.spark")

@@ -41,6 +41,6 @@ def test_a_text_of_several_lines_is_whole():
     assert cause_of(PythonException(f"{TRACE}\nand more\n SQLSTATE: 38000")) == f"{CAUSE}\nand more"
 
 
-def test_other_errors_have_none():
+def test_cause_of_unrelated_error_is_empty():
     assert cause_of(PythonException("[PATH_NOT_FOUND] Path does not exist: /x. SQLSTATE: 42K03")) == ""
     assert cause_of(ValueError(TRACE)) == ""

@@ -85,7 +85,7 @@ def test_the_end_of_a_connection_ends_a_wait(broker):
             link.wait_for(lambda: False, 5, "answer")
 
 
-def test_no_answer_in_time_says_what_was_asked(broker):
+def test_request_timeout_error_names_request(broker):
     broker.faults.on("channel.open").drop()
     with Link(options(broker.url)) as link:
         # Only now: a busy machine may need longer for the login.
@@ -94,7 +94,7 @@ def test_no_answer_in_time_says_what_was_asked(broker):
             link.channel()
 
 
-def test_a_broker_that_says_nothing_is_given_up(broker):
+def test_silent_broker_raises_broker_unreachable_after_connection_timeout(broker):
     broker.faults.network.hang()
     with pytest.raises(BrokerUnreachable, match="no answer within"):
         Link(options(broker.url, **{"amqp.connectionTimeout": "50ms"})).open()
@@ -143,7 +143,7 @@ def guarded() -> Iterator[Broker]:
         yield broker
 
 
-def test_a_password_may_be_in_a_file_that_is_read_for_each_connection(guarded, tmp_path):
+def test_password_file_is_read_for_each_connection(guarded, tmp_path):
     file = tmp_path / "password"
     login = options(f"amqp://me@{guarded.host}:{guarded.port}/", **{"amqp.passwordFile": str(file)})
     with pytest.raises(OptionError, match=f"'amqp.passwordFile': cannot read {file}: No such file"):
@@ -161,8 +161,8 @@ def test_a_password_may_be_in_a_file_that_is_read_for_each_connection(guarded, t
         Link(options(guarded.url, **{"amqp.passwordFile": str(garbled)})).open()
 
 
-def test_a_password_file_that_was_read_before_is_tried_again(guarded, tmp_path):
-    """Who renews it may delete it first."""
+def test_unreadable_password_file_is_temporary_error_after_earlier_successful_read(guarded, tmp_path):
+    """A renewal of the file may delete it first."""
     file = tmp_path / "password"
     file.write_text("s3cret")
     login = options(f"amqp://me@{guarded.host}:{guarded.port}/", **{"amqp.passwordFile": str(file)})
@@ -223,7 +223,7 @@ def test_no_error_shows_the_query_of_a_url():
 
 
 @pytest.mark.parametrize("how", ["password", "virtual host"])
-def test_a_login_that_is_refused_stays_refused(broker, how):
+def test_wrong_password_or_virtual_host_raises_login_refused(broker, how):
     more = {"password": {"amqp.password": "wrong"}, "virtual host": {"amqp.virtualHost": "nowhere"}}[how]
     with pytest.raises(LoginRefused, match=r"\((403|530)\)"):
         Link(options(broker.url, **more)).open()
@@ -334,7 +334,7 @@ def test_version_is_that_of_rabbitmq_only(changes, found):
         assert link.broker_version == found
 
 
-def test_the_text_of_an_error_is_that_of_the_last_one_inside():
+def test_error_text_is_text_of_last_inner_error():
     inner = ValueError("first"), ValueError("last")
     assert _in_words(Exception(*inner)) == "last"
     several = pika.exceptions.AMQPConnectionError()

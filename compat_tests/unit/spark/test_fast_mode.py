@@ -162,7 +162,7 @@ def test_a_program_that_takes_too_long_ends_with_the_processes_that_it_started(m
     assert ended
 
 
-def test_what_takes_too_long_is_given_up(folder, monkeypatch):
+def test_archive_creation_timeout_makes_fast_mode_unavailable(folder, monkeypatch):
     def run(command, environment):
         Path(command[-1]).touch()
         raise subprocess.TimeoutExpired(command, 180)
@@ -181,7 +181,7 @@ def test_another_installation_has_another_folder(installation, folder):
     assert cache.cache_folder(installation) != first
 
 
-def test_what_nobody_has_used_for_a_month_goes(folder):
+def test_cache_folder_unused_for_a_month_is_removed(folder):
     for name, age in (("old", 31), ("newer", 29), ("unfinished", None)):
         other = folder.parent / name
         other.mkdir()

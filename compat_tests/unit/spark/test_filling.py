@@ -127,7 +127,7 @@ def test_ready_messages_are_waited_for_while_they_may_come(
     assert caplog.text == ""
 
 
-def test_ready_messages_that_nobody_delivers_are_told(
+def test_ready_messages_not_delivered_by_broker_are_logged(
     link: Waiting, folder: SharedFolder, caplog: pytest.LogCaptureFixture
 ) -> None:
     link.ready = [4]
@@ -248,7 +248,7 @@ def test_a_shard_that_cannot_be_consumed(link: Waiting, folder: SharedFolder) ->
     assert link.lost == "maintenance"
 
 
-def test_columns_of_segments_are_those_that_are_wanted(tmp_path: Path) -> None:
+def test_segment_columns_are_chosen_columns_and_message_id_for_dedupe(tmp_path: Path) -> None:
     for more, expected in [
         ({"columns": "value"}, ["value", "message_id"]),
         ({"columns": "message_id,value"}, ["message_id", "value"]),
@@ -291,7 +291,7 @@ def test_a_task_tries_again_until_its_segment_is_complete(
         filled(folder, number=4)
 
 
-def test_a_lease_that_is_taken_is_not_tried_again(
+def test_lease_held_by_another_connection_fails_task_without_retry(
     link: Waiting, folder: SharedFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def take(*_: Any) -> None:
@@ -304,7 +304,7 @@ def test_a_lease_that_is_taken_is_not_tried_again(
     assert sleeps(link) == []
 
 
-def test_a_segment_that_is_complete_when_its_connection_is_lost_counts(
+def test_complete_segment_is_kept_when_connection_is_lost_before_ack(
     link: Waiting, folder: SharedFolder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def acknowledge(_self: Any) -> None:
@@ -334,7 +334,7 @@ def test_a_segment_of_the_holder_before_is_not_filled_again(
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_segment_that_was_complete_is_not_filled_again(
+def test_missing_segment_noted_as_complete_raises_data_loss_or_is_skipped(
     link: Waiting, folder: SharedFolder, caplog: pytest.LogCaptureFixture, fails: bool
 ) -> None:
     folder._make(folder._shard("q"))
@@ -425,7 +425,7 @@ def test_shards_without_a_new_segment_are_not_listed(running: Any, monkeypatch: 
     assert life.metrics()["spoolBytes"] == 0
 
 
-def test_segments_that_are_there_come_before_new_ones(running: Any, folder: SharedFolder) -> None:
+def test_complete_segments_of_spool_are_read_before_new_segments(running: Any, folder: SharedFolder) -> None:
     """A batch that runs again has the ones that it had, and the tasks fill those that are missing."""
     complete(folder, "a", 0)
     complete(folder, "a", 1)
@@ -443,7 +443,7 @@ def test_segments_that_are_there_come_before_new_ones(running: Any, folder: Shar
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_segments_that_are_gone_are_a_loss(
+def test_missing_segments_raise_data_loss_or_are_skipped_with_warning(
     running: Any, folder: SharedFolder, caplog: pytest.LogCaptureFixture, fails: bool
 ) -> None:
     complete(folder, "a", 0)
@@ -500,7 +500,7 @@ def test_places_that_the_spool_does_not_have_are_a_loss(
                     assert text in caplog.text
 
 
-def test_a_shard_that_is_no_longer_read_keeps_its_place(
+def test_position_of_removed_shard_stays_in_checkpoint(
     running: Any, folder: SharedFolder, caplog: pytest.LogCaptureFixture
 ) -> None:
     complete(folder, "c", 4)
@@ -558,7 +558,7 @@ def test_available_now_takes_no_more_than_there_was(running: Any, folder: Shared
                 assert life._metrics.redelivered == sum(1 for count in taken if count)
 
 
-def test_figures_of_shards_count_the_spool_and_what_came_again(running: Any, folder: SharedFolder) -> None:
+def test_shard_metrics_count_spool_bytes_and_redelivered_messages(running: Any, folder: SharedFolder) -> None:
     complete(folder, "a", 0, 5, 5)
     life = running()
     life._watch.ready = {"a": 7, "b": 0}
@@ -629,7 +629,7 @@ def test_the_driver_has_the_lease_before_it_looks_at_its_shards(link: Waiting, w
     assert found._attended._thread.name == "watch of shards"
 
 
-def test_a_spool_whose_lease_is_taken_is_in_use(
+def test_spool_with_lease_held_by_another_query_is_refused(
     link: Waiting, watch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def take(*_: Any) -> None:

@@ -124,13 +124,13 @@ def test_contents_out_of_order_are_an_error(octets):
 
 
 @pytest.mark.parametrize("octets", [b"AMQP\x00\x00\x09\x01", b"HTTP/1.1 400", HEARTBEAT_FRAME[:-1] + b"\x00"])
-def test_what_is_no_frame_is_for_pika(octets):
+def test_octets_that_form_no_frame_are_passed_to_pika(octets):
     log = Log()
     log.incoming.receive(DECLARED + octets)
     assert log.joined() == [("pika", DECLARED + octets)]
 
 
-def test_contents_that_nothing_waits_for_are_dropped():
+def test_unexpected_message_contents_are_dropped():
     log = Log()
     log.incoming.channels[1] = Contents()
     got = BasicGetOk(delivery_tag=1, exchange="x", routing_key="a.b", message_count=7)

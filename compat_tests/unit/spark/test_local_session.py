@@ -50,7 +50,7 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeJava:
     return make
 
 
-def test_the_version_of_java_is_that_of_its_files_or_of_what_it_says(java: MakeJava) -> None:
+def test_java_version_is_read_from_release_file_or_program_output(java: MakeJava) -> None:
     with cases() as case:
         for given, version in [
             ({"release": "17"}, "17"),
@@ -127,7 +127,9 @@ def test_the_installed_spark(java: MakeJava, monkeypatch: pytest.MonkeyPatch, tm
 @pytest.mark.parametrize(
     ("missing", "error"), [("pyspark", SparkMissing), ("py4j", SparkMissing), ("zlib", ImportError)]
 )
-def test_a_spark_that_is_not_installed(missing: str, error: type, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pyspark_or_py4j_raises_spark_missing(
+    missing: str, error: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = builtins.__import__
 
     def fail(name: str, *more: Any) -> Any:
@@ -201,7 +203,7 @@ def test_a_session_has_its_settings_and_its_own_folder(started: list[Any], tmp_p
     assert not home.exists()
 
 
-def test_a_session_as_it_is_asked_for(started: list[Any], tmp_path: Path) -> None:
+def test_local_session_uses_given_name_master_config_and_folder(started: list[Any], tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     config = {"spark.ui.enabled": True, "spark.x": 7, "spark.driver.extraJavaOptions": "-Da=b"}
     with local.local_session(app_name="a", master="local[1]", config=config, folder=folder):
@@ -299,7 +301,7 @@ def test_fast_mode_is_given_up_with_a_warning(
         assert "classes.jsa" not in settings["spark.driver.extraJavaOptions"]
 
 
-def test_a_session_is_the_only_one_of_its_process(
+def test_second_spark_session_in_process_is_refused(
     started: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SparkContext, "_active_spark_context", SimpleNamespace(appName="other"))
@@ -311,7 +313,7 @@ def test_a_session_is_the_only_one_of_its_process(
     assert started == []
 
 
-def test_what_was_made_goes_if_a_session_does_not_start(
+def test_failed_session_start_removes_folder_and_restores_environment(
     started: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(settings: dict[str, str]) -> None:

@@ -37,7 +37,7 @@ def now():
     return Hands()
 
 
-def test_the_age_of_the_first_message_that_is_not_read(now):
+def test_lag_seconds_are_age_of_first_unread_message(now):
     clock = LagClock(now)
     assert clock.age(0, 0) == 0
     assert clock.age(0, 10) == 0
@@ -52,7 +52,7 @@ def test_the_age_of_the_first_message_that_is_not_read(now):
     assert clock.age(5, 6) == 0
 
 
-def test_a_clock_that_is_asked_often_keeps_few_samples(now):
+def test_lag_clock_keeps_at_most_100_samples(now):
     clock = LagClock(now)
     for number in range(1, 10_000):
         now.time += 0.01
@@ -156,7 +156,7 @@ def test_the_lag_of_streams_is_that_of_all_of_them(now, clocks):
     assert_warns(figures, "stream a, b", "a super stream divides a stream")
 
 
-def test_the_lag_of_shards_is_what_their_last_batch_left(now, clocks):
+def test_shard_lag_counts_messages_left_by_last_batch(now, clocks):
     options = read_options({"amqp.url": "amqp://h", "queue": "q", "shards": "2", "spoolDir": "/x"})
     figures = of_shards.ShardMetrics(options)
     depths = {"q-0": {"ready": 10, "consumers": 0}, "q-1": {"ready": 3, "consumers": 2}}
@@ -182,7 +182,7 @@ def test_the_lag_of_shards_is_what_their_last_batch_left(now, clocks):
     assert_warns(figures, "shards q-0, q-1", "More shards with as many processors")
 
 
-def test_the_lag_of_queues_is_what_waits_in_them_and_here(now, clocks):
+def test_queue_lag_counts_ready_messages_and_arrived_unread_messages(now, clocks):
     state = SharedState(
         arrived=30,
         arrived_before=26,
@@ -230,7 +230,7 @@ def settled(broker, job):
     return metrics(job)
 
 
-def test_a_query_on_queues_reports_what_waits(broker, query):
+def test_query_on_queues_reports_lag_and_spool_size(broker, query):
     publish(broker, *range(25))
     publish(broker, 1, 2, queue="refunds")
     job = query(queue="orders,refunds", maxMessagesPerTrigger=10).start()
@@ -292,7 +292,7 @@ def test_redelivered_messages_are_counted(broker, query):
     assert metrics(job)["redelivered"] == 2
 
 
-def test_redelivered_messages_that_are_dropped_are_counted(broker, query):
+def test_dropped_duplicates_are_counted_as_redelivered(broker, query):
     publish(broker, 1, 2)
     job = query().start()
     with broker.faults.on("basic.ack").drop():

@@ -114,7 +114,7 @@ def test_sizes(value, octets):
         ({**QUEUE, "ackMode": "commit", "spoolDir": "/x"}, "'spoolDir' is for ackMode=spool, not commit"),
     ],
 )
-def test_what_cannot_be_read(given, said):
+def test_invalid_read_options_are_refused(given, said):
     with pytest.raises(OptionError, match=re.escape(said)):
         read_options(given)
 
@@ -147,7 +147,7 @@ def test_what_cannot_be_read(given, said):
         ),
     ],
 )
-def test_what_cannot_be_written(given, said):
+def test_invalid_write_options_are_refused_without_showing_password(given, said):
     with pytest.raises(OptionError, match=re.escape(said)) as caught:
         write_options(given)
     assert "s3cret" not in str(caught.value)
@@ -179,7 +179,7 @@ def test_a_url_of_the_http_api_has_no_password_in_its_path():
 
 
 @pytest.mark.parametrize("key", ["endingOffsets", "endingTimestamp", "timestampTolerance"])
-def test_what_streaming_queries_do_not_have(key):
+def test_batch_only_options_are_refused_for_streaming_query(key):
     value = {"endingOffsets": "latest", "endingTimestamp": "0", "timestampTolerance": "1s"}[key]
     assert read_options({**STREAM, key: value})
     with pytest.raises(OptionError, match=f"'{key}' is for batch reads"):
@@ -220,12 +220,12 @@ def test_tables_of_the_catalog_are_not_supported(parse, given):
         parse(given)
 
 
-def test_a_missing_url_of_a_reader_with_options_says_nothing_of_tables():
+def test_error_of_missing_url_with_other_options_does_not_mention_tables():
     with pytest.raises(OptionError, match=r"'amqp.url' is missing.*:port/$"):
         read_options({"queue": "orders"})
 
 
-def test_what_spark_says_to_itself_is_passed_over():
+def test_options_of_spark_itself_are_ignored():
     assert write_options({"amqp.url": URL, "checkpointLocation": "/x", "queryName": "q"}).exchange is None
 
 

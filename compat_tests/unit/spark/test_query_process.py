@@ -70,7 +70,7 @@ def test_handlers_are_put_back():
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_handler_of_somebody_else_stays():
+def test_foreign_sigterm_handler_is_not_replaced():
     def theirs(_number: int, _frame: object) -> None:
         """Theirs."""
 
@@ -140,7 +140,7 @@ def test_the_master_is_in_a_command_line(monkeypatch):
     assert runs_tasks_here() is False
 
 
-def test_the_first_signal_ends_the_process_and_later_ones_do_nothing():
+def test_first_sigterm_ends_process_and_later_ones_are_ignored():
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         restore = exit_on_sigterm()

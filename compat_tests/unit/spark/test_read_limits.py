@@ -37,7 +37,7 @@ def made(make, options, url, spool):
 
 
 @each_reader
-def test_a_reader_begins_nothing_when_it_is_prepared_for_available_now(broker, tmp_path, make, options):
+def test_preparation_for_available_now_opens_no_connection_and_no_spool(broker, tmp_path, make, options):
     """Spark does not stop it if the preparation of another source of the query fails."""
     spool = tmp_path / "spool"
     reader = made(make, options, broker.url, spool)

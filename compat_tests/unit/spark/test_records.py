@@ -90,7 +90,7 @@ def test_no_properties_are_nulls():
     assert [plain[name] for name in ("timestamp", "message_id", "headers")] == [None, None, None]
 
 
-def test_only_what_is_wanted_in_the_order_that_is_wanted():
+def test_record_batch_has_chosen_columns_in_given_order():
     columns = chosen_columns(read_options({**URL, "columns": "message_id, value"}))
     assert record_batch([delivered(b"x")], columns).schema.names == ["message_id", "value"]
 
@@ -110,7 +110,7 @@ def test_a_time_after_the_year_9999_is_null_and_an_error(seconds):
     }
 
 
-def test_octets_that_are_no_text_are_replaced_and_an_error():
+def test_non_utf_8_octets_are_replaced_and_reported_in_error_column():
     message = delivered(
         route=b"\x01x\x02k\xff",
         message_id="a\udcffb",
@@ -132,7 +132,7 @@ def test_octets_that_are_no_text_are_replaced_and_an_error():
     }
 
 
-def test_two_names_that_are_the_same_after_replacement_are_one_header():
+def test_header_names_equal_after_replacement_are_one_header():
     assert row(with_fields(b"\x01\xffS\x00\x00\x00\x01a\x01\xfeV"))["headers"] == [("\ufffd", "a")]
 
 
@@ -216,7 +216,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(("octets", "reason"), MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_property_list_is_an_error_and_what_comes_first_counts(octets, reason):
+def test_malformed_property_list_is_reported_and_fields_before_error_are_kept(octets, reason):
     read = row(with_list(octets, b"body"))
     assert read["_error"] == {"reason": reason, "octets": octets}
     assert (read["value"], read["routing_key"], read["headers"]) == (b"body", "orders.new", None)
@@ -234,7 +234,7 @@ MALFORMED_TABLES = {
 
 
 @pytest.mark.parametrize(("octets", "reason"), MALFORMED_TABLES.values(), ids=MALFORMED_TABLES)
-def test_a_malformed_table_is_an_error_and_what_comes_first_counts(octets, reason):
+def test_malformed_header_table_is_reported_and_headers_before_error_are_kept(octets, reason):
     read = row(with_fields(b"\x01at\x01" + octets))
     assert read["headers"] == [("a", "true")]
     assert read["_error"]["reason"] == reason

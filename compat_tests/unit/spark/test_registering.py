@@ -56,7 +56,7 @@ def test_workers_of_a_cluster_keep_theirs(master):
     assert session.registered == [AmqpDataSource]
 
 
-def test_what_a_cluster_lacks_is_named(monkeypatch):
+def test_error_of_cluster_python_names_missing_modules(monkeypatch):
     monkeypatch.setattr(registering, "_REQUIRED", ("fakeamqp", "lacking1", "lacking2"))
     with pytest.raises(SessionError, match=r"run 'sh', which lacks lacking1, lacking2; set PYSPARK_PYTHON"):
         register(Session("yarn", "sh"))
@@ -88,7 +88,7 @@ def test_a_python_that_does_not_run_is_named(python, failure, said):
         register(Session("yarn", python, failure))
 
 
-def test_a_source_that_is_known_already_stays():
+def test_already_registered_source_is_no_error():
     register(Session("local", sys.executable, refuses="[DATA_SOURCE_ALREADY_EXISTS] amqp"))
     with pytest.raises(RuntimeError, match="another reason"):
         register(Session("local", sys.executable, refuses="another reason"))

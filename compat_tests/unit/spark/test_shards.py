@@ -77,7 +77,7 @@ def test_every_shard_is_a_task_and_a_segment(broker, sharded, tmp_path):
     assert job.batch() == []
 
 
-def test_what_was_published_before_is_there(broker, sharded):
+def test_batch_of_shards_reads_message_published_before_batch(broker, sharded):
     job = sharded().start()
     for number in range(20):
         publish(broker, number)
@@ -85,7 +85,7 @@ def test_what_was_published_before_is_there(broker, sharded):
     assert job.batch() == []
 
 
-def test_a_batch_has_at_most_so_many_messages_and_no_other_one_is_taken(broker, sharded):
+def test_batch_of_shards_takes_at_most_max_messages_from_queues(broker, sharded):
     publish(broker, *range(30))
     publish(broker, *range(30, 40), queue="refunds")
     job = sharded(maxMessagesPerTrigger=20).start()
@@ -122,7 +122,7 @@ def test_the_octets_of_headers_count(broker, sharded, monkeypatch):
     assert len(list(job.reader.read(task))) > 1
 
 
-def test_available_now_reads_what_there_was(broker, sharded):
+def test_available_now_of_shards_reads_only_messages_present_at_start(broker, sharded):
     publish(broker, *range(25))
     job = sharded(maxMessagesPerTrigger=10).start(available_now=True)
     seen = []
@@ -230,7 +230,7 @@ def test_a_batch_that_runs_again_has_the_shards_that_it_had(broker, sharded, mom
     assert caplog.text.count("shard 'refunds' is no longer read; its place stays in the checkpoint") == 1
 
 
-def test_a_batch_that_runs_again_has_a_shard_that_was_new_in_it(broker, sharded):
+def test_repeated_batch_reads_shard_new_in_this_batch_and_removed_since(broker, sharded):
     publish(broker, 0)
     publish(broker, 1, queue="refunds")
     job = sharded(queue="orders", shards=1).start()
@@ -245,7 +245,7 @@ def test_a_batch_that_runs_again_has_a_shard_that_was_new_in_it(broker, sharded)
     assert to_the_end(job) == [0, 1]
 
 
-def test_segments_of_a_shard_that_is_gone_are_read(broker, sharded):
+def test_segments_of_removed_shard_are_read(broker, sharded):
     publish(broker, 0)
     publish(broker, 1, queue="refunds")
     job = sharded().start()
@@ -263,7 +263,7 @@ def test_segments_of_a_shard_that_is_gone_are_read(broker, sharded):
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_driver_that_dies_loses_nothing_and_repeats_nothing(broker, sharded, moment):
+def test_dead_driver_loses_and_repeats_no_message(broker, sharded, moment):
     publish(broker, *range(30))
     publish(broker, *range(30, 60), queue="refunds")
     job = sharded(maxMessagesPerTrigger=10).start()
@@ -380,7 +380,7 @@ def test_the_first_commit_of_two_attempts_counts(broker, sharded, monkeypatch, t
     broker.queue("orders").wait_for(ready=7, unacked=0)
 
 
-def test_an_executor_that_does_not_see_the_folder_takes_nothing(broker, sharded, tmp_path):
+def test_executor_without_access_to_spool_folder_takes_no_message(broker, sharded, tmp_path):
     """Without a shared file system it would store messages where the query never looks."""
     publish(broker, 1)
     job = sharded().start()
@@ -416,7 +416,7 @@ def test_a_segment_of_a_batch_that_runs_again_is_not_filled_with_other_messages(
     assert values(job.batch()) == [2]
 
 
-def test_a_segment_that_is_lost_before_the_task_runs_again(broker, sharded, tmp_path, caplog):
+def test_lost_segment_of_retried_task_raises_data_loss_or_is_skipped(broker, sharded, tmp_path, caplog):
     publish(broker, 1)
     job = sharded(queue="orders", shards=1).start()
     end = job.reader.latestOffset(json.loads(job.initial), Limit(10))
@@ -433,8 +433,8 @@ def test_a_segment_that_is_lost_before_the_task_runs_again(broker, sharded, tmp_
     assert "continuing without its messages" in caplog.text
 
 
-def test_a_segment_whose_note_is_missing_gets_one(broker, sharded, tmp_path, monkeypatch, dies_once):
-    """The attempt that completed it ended before: its messages are redelivered, and may not come twice."""
+def test_complete_segment_without_note_gets_note_on_retry(broker, sharded, tmp_path, monkeypatch, dies_once):
+    """The attempt that completed the segment has ended: its messages come again, and must be read once."""
     publish(broker, *range(3))
     job = sharded(queue="orders", shards=1).start()
     dies_once(SharedFolder, "note")
@@ -443,7 +443,7 @@ def test_a_segment_whose_note_is_missing_gets_one(broker, sharded, tmp_path, mon
     assert note.name == "000000000000-3-0.filled"
 
 
-def test_a_checkpoint_that_is_ahead_of_the_spool(broker, sharded, tmp_path):
+def test_checkpoint_ahead_of_shard_spool_raises_data_loss_or_restarts_after_commit(broker, sharded, tmp_path):
     job = sharded(queue="orders", shards=1).start()
     publish(broker, 1)
     job.batch()
@@ -462,7 +462,7 @@ def test_a_checkpoint_that_is_ahead_of_the_spool(broker, sharded, tmp_path):
     assert to_the_end(job) == [1, 1, 2]
 
 
-def test_a_temporary_file_of_an_executor_that_was_killed_is_removed(broker, sharded, tmp_path):
+def test_temporary_file_of_killed_executor_is_removed_once_unused(broker, sharded, tmp_path):
     job = sharded(queue="orders", shards=1).start()
     publish(broker, 1)
     job.batch()
@@ -490,7 +490,7 @@ def test_a_folder_is_on_the_disk_before_its_segments_are(monkeypatch, tmp_path):
     assert synced == [str(tmp_path), str(tmp_path / "spool")]
 
 
-def test_a_segment_that_is_not_brought_to_the_disk_is_no_segment_of_another_task(monkeypatch, tmp_path):
+def test_segment_commit_fails_if_folder_cannot_be_synced(monkeypatch, tmp_path):
     """The name is given by then, and only the folder's own entry may be lost."""
     folder = SharedFolder(str(tmp_path / "spool"))
     folder.make()
@@ -519,7 +519,7 @@ def test_a_stream_is_no_shard(broker, sharded):
         sharded(queue="orders,log").start()
 
 
-def test_a_shard_whose_messages_another_app_gets_ends_with_available_now(broker, sharded, caplog):
+def test_available_now_ends_though_another_consumer_gets_messages_of_shard(broker, sharded, caplog):
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         channel = connection.channel()
         arguments = {"x-single-active-consumer": True}
@@ -672,7 +672,7 @@ def test_a_task_that_finds_no_broker_in_time_fails_with_the_last_error(broker, s
         job.batch()
 
 
-def test_a_lease_that_is_not_free_in_time(broker):
+def test_lease_still_held_after_timeout_raises_connection_lost(broker):
     options = read_options({"amqp.url": broker.url, "queue": "orders"})
     with Link(options.connection) as holder, Link(options.connection) as other:
         take_lease(holder, "lease", 0)
@@ -682,7 +682,7 @@ def test_a_lease_that_is_not_free_in_time(broker):
         take_lease(other, "lease", 10)
 
 
-def test_a_spool_has_one_query(broker, sharded, monkeypatch):
+def test_second_query_on_same_sharded_spool_is_refused(broker, sharded, monkeypatch):
     monkeypatch.setattr("fakeamqp.spark.shards.watch._BEATS", 0.01)
     sharded().start()
     with pytest.raises(SpoolError, match="spoolDir is in use by another query, or by another source of"):
@@ -710,8 +710,10 @@ def test_the_lease_is_kept_while_spark_is_busy(broker, sharded):
     assert broker.connections == (driver,)
 
 
-def test_what_the_query_before_did_last_is_known(broker, sharded, tmp_path, monkeypatch):
-    """It may commit a batch while the next query waits for its lease."""
+def test_query_sees_commit_made_by_previous_query_before_its_lease_ended(
+    broker, sharded, tmp_path, monkeypatch
+):
+    """The previous query may commit a batch while the next query waits for its lease."""
     first = sharded(queue="orders", shards=1).start()
     publish(broker, 1)
     first.batch()
@@ -788,7 +790,7 @@ def test_segments_are_kept_as_long_as_their_messages_may_come_again(broker, shar
     assert len([path for path in Path(tmp_path, "spool").iterdir() if path.is_file()]) == 1
 
 
-def test_a_spool_that_is_gone_is_a_loss(broker, sharded, tmp_path):
+def test_deleted_spool_raises_data_loss(broker, sharded, tmp_path):
     publish(broker, 1)
     job = sharded().start()
     job.batch()
@@ -800,7 +802,7 @@ def test_a_spool_that_is_gone_is_a_loss(broker, sharded, tmp_path):
         job.batch()
 
 
-def test_a_segment_that_is_gone_is_a_loss_and_not_filled_again(broker, sharded):
+def test_removed_segment_raises_data_loss_and_is_not_filled_again(broker, sharded):
     job = sharded(queue="orders", shards=1).start()
     for number in range(filling.KEPT + 3):
         publish(broker, number)
@@ -858,7 +860,7 @@ def test_the_first_of_two_segments_stays(folder):
     assert folder.contents("a/b").end == 0
 
 
-def test_a_segment_that_is_given_up_leaves_nothing(folder):
+def test_discarded_segment_is_not_in_folder(folder):
     segment = folder.new("a", 0, SCHEMA)
     segment.write(batch(1))
     segment.discard()
@@ -940,8 +942,7 @@ def test_two_queries_that_make_a_spool_at_once_have_the_same(tmp_path, monkeypat
     assert [path.name for path in tmp_path.iterdir()] == ["state-000000000000.json"]
 
 
-def test_a_state_that_the_driver_removes_while_it_is_read(tmp_path, monkeypatch):
-    """There is a newer one then."""
+def test_state_replaced_during_read_is_read_as_newer_state(tmp_path, monkeypatch):
     folder, driver = SharedFolder(str(tmp_path)), SharedFolder(str(tmp_path))
     driver.save(State("x", {"a": 1}))
     state_path = SharedFolder._state_path
@@ -990,13 +991,13 @@ def test_only_files_of_this_machine_are_brought_to_the_disk(tmp_path, monkeypatc
         SharedFolder(str(tmp_path)).sync(str(tmp_path))
 
 
-def test_without_sync_nothing_waits_for_the_disk(broker, sharded, monkeypatch):
+def test_sharded_spool_without_sync_calls_no_fsync(broker, sharded, monkeypatch):
     monkeypatch.delattr(os, "fsync")
     publish(broker, 1)
     assert values(sharded(queue="orders", shards=1, spoolSync="none").start().batch()) == [1]
 
 
-def test_a_file_system_that_is_unknown():
+def test_spool_dir_on_unknown_file_system_is_refused():
     with pytest.raises(SpoolError, match="cannot use spoolDir 'ftp://somewhere/spool'"):
         SharedFolder("ftp://somewhere/spool")
 
@@ -1067,6 +1068,6 @@ def test_the_names_of_shards(given, queues):
         ({"queue": "a1,a{0..1}"}, "all different"),
     ],
 )
-def test_what_does_not_go_together(given, text):
+def test_incompatible_shard_options_are_refused(given, text):
     with pytest.raises(OptionError, match=text):
         read_options({"amqp.url": "amqp://localhost", **given})

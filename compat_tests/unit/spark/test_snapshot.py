@@ -176,7 +176,7 @@ def test_a_queue_without_basic_get(link: Link, error: str, kind: Any, text: str,
             read.begin()
 
 
-def test_an_empty_queue_has_nothing_missing(link: Link) -> None:
+def test_snapshot_of_empty_queue_has_no_missing_messages(link: Link) -> None:
     read = held(link)
     link.get = lambda *_: None
     read.missing = 0
@@ -246,9 +246,7 @@ def test_messages_that_do_not_return_in_time_are_told(
     assert link.calls[-1] == (3, "close")
 
 
-def test_a_connection_that_is_lost_has_returned_the_messages(
-    link: Link, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requeue_on_lost_connection_raises_no_error(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
     read = consumed(link, monkeypatch)
     link.lost = "maintenance"
     read.requeue()

@@ -41,7 +41,7 @@ class Query:
         return bool(end)
 
 
-def test_a_query_that_is_not_through_in_time_is_stopped():
+def test_query_not_finished_within_timeout_is_stopped():
     query = Query()
     with pytest.raises(QueryTimeout, match=r"not through in 0.01 s; no batch is through, and it says: busy"):
         until_done(query, query.stopped.wait, 0.01)
@@ -58,7 +58,7 @@ def test_a_failure_while_waiting_is_raised_here():
     until_done(Query(), lambda: None, 5)
 
 
-def test_only_a_failure_is_one():
+def test_until_failed_returns_error_or_raises_query_timeout():
     error = ValueError("on purpose")
     assert until_failed(Query(error), 1) is error
     with pytest.raises(QueryTimeout, match="has ended, and has not failed"):
@@ -110,7 +110,7 @@ def test_a_super_stream_is_a_source(starts, monkeypatch):
     assert seen == [{"super_stream": "orders", "startingOffsets": "latest"}]
 
 
-def test_a_query_whose_worker_was_late_is_started_again(starts):
+def test_query_with_late_worker_is_started_again(starts):
     stream, to_come = starts(Starting(LATE), Starting(LATE), Starting())
     stream.process_all()
     assert to_come == []
@@ -192,7 +192,7 @@ def test_another_object_finds_the_spools_of_a_job(tmp_path):
     assert (others.folder_for("alerts"), others.folder_for("orders")) == (alerts, orders)
 
 
-def test_options_are_sorted_by_what_they_are_for():
+def test_options_are_split_into_source_and_sink_options():
     given = {"maxMessagesPerTrigger": 3, "routingkey": "a", "amqp.heartbeat": 0}
     assert of_source(given) == {"maxMessagesPerTrigger": "3", "amqp.heartbeat": "0"}
     assert of_sink(given) == {"routingkey": "a", "amqp.heartbeat": "0"}

@@ -57,7 +57,7 @@ def _first_type(column):
     }[column.types[0]]
 
 
-def test_what_the_source_reads_can_be_written():
+def test_sink_accepts_source_columns_and_finds_all_properties():
     found = find([(column.name, OF_THE_SOURCE.get(column.name, TEXT)) for column in SOURCE_COLUMNS])
     assert not set(found) & set(NOT_SENT)
     assert set(PROPERTIES) <= set(found)
@@ -111,7 +111,7 @@ def test_types_of_a_body(kind):
         ("VALUE", TEXT, "two columns 'value', whose names differ by case only: drop or rename one of them"),
     ],
 )
-def test_columns_that_are_refused(name, kind, expected):
+def test_column_with_invalid_type_or_name_is_refused(name, kind, expected):
     columns = [(name, kind)] if name == "value" else [("value", TEXT), (name, kind)]
     with pytest.raises(ColumnError, match=expected):
         find(columns, exchange=None if name == "Exchange" else "events")
@@ -130,7 +130,7 @@ def test_there_has_to_be_a_value():
         find([("fruit", TEXT)], ignoreUnknownColumns="true")
 
 
-def test_ids_from_a_column_need_one():
+def test_message_id_option_column_without_message_id_column_is_refused():
     with pytest.raises(OptionError, match="'messageId' is column, but there is no column 'message_id'"):
         find([("value", TEXT)], messageId="column")
 
@@ -178,7 +178,7 @@ def test_options_come_before_columns(options, exchange, key):
         ({"exchangeColumn": "to"}, "to"),
     ],
 )
-def test_two_columns_whose_names_differ_by_case_only(options, twice):
+def test_columns_differing_only_in_case_are_refused_if_options_use_them(options, twice):
     given = {"exchange": None, "ignoreUnknownColumns": "true", **options}
     with pytest.raises(ColumnError, match=f"two columns '{twice}'"):
         find([*ROWS, (twice.upper(), TEXT)], **given)

@@ -79,7 +79,7 @@ def columns(draw) -> dict[str, list]:
 
 @examples(80)
 @given(columns(), some.booleans())
-def test_messages_have_what_the_rows_have(broker, columns, persistent):
+def test_message_fields_equal_row_values_or_defaults(broker, columns, persistent):
     broker.queue("q").purge()
     done = sink.write(
         broker, sink.batch(**columns), exchange="one", messageId="auto", persistent=str(persistent)
@@ -211,7 +211,7 @@ def test_headers_of_type_void_are_left_out_and_sent_within_others():
     assert read.headers == {"b": {"c": None}, "d": [None, None]}
 
 
-def test_a_column_of_nothing_is_as_if_it_were_not_there():
+def test_column_of_null_type_sets_no_headers_or_priority():
     for name, kind in (("headers", types.NullType()), ("priority", types.NullType())):
         [read] = encode(pa.null(), kind, [None], name)
         assert (read.headers, read.priority) == (None, None)
@@ -352,7 +352,7 @@ NOT_UTF_8 = pa.array([b"a", None, b"\xff", b"a"]).view(pa.string())
 
 @pytest.mark.parametrize("name", ["routing_key", "exchange"])
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_text_that_is_not_utf_8_is_named(name, kind):
+def test_row_with_non_utf_8_routing_key_or_exchange_is_refused_with_row_number(name, kind):
     """As of `CAST(X'ff' AS STRING)`."""
     with pytest.raises(
         PublishError, match=rf"^row 2 of the task .* {name} is b'\\xff'; it must be valid UTF-8"
@@ -360,7 +360,7 @@ def test_text_that_is_not_utf_8_is_named(name, kind):
         encode(None, types.StringType(), NOT_UTF_8.cast(kind), name)
 
 
-def test_text_that_is_not_utf_8_and_too_long_either():
+def test_non_utf_8_app_id_over_255_bytes_and_non_utf_8_headers_are_refused():
     long = pa.array([b"\xff" * 256]).view(pa.string())
     with pytest.raises(
         PublishError, match=r"row 0 .* its app_id is b'(\\xff)+\.\.\.; it must be at most 255"

@@ -180,7 +180,7 @@ def ids(broker: Broker) -> list[str]:
     return [message.message_id for message in broker.queue("q").messages]
 
 
-def test_a_task_that_is_tried_again_has_the_same_ids_and_another_write_has_not(broker, task):
+def test_retried_task_reuses_message_ids_and_another_write_does_not(broker, task):
     batches = [sink.batch(value=[b"a", b"b"]), sink.batch(value=[b"c"])]
     writer = sink.writer(broker, batches[0])
     task(Context(7))
@@ -303,7 +303,7 @@ def test_mandatory_false_reports_no_unroutable_messages(broker, caplog):
         ({"headers": [[("CC", "q")]]}, "406 PRECONDITION_FAILED.* The headers CC and BCC must be lists"),
     ],
 )
-def test_what_the_broker_closes_the_channel_for_is_told_and_not_tried_again(broker, columns, said):
+def test_channel_closed_for_invalid_publish_fails_task_without_reconnecting(broker, columns, said):
     connects = broker.faults.on("connection.open")
     with pytest.raises(PublishError, match=f"{said}.*[^0-9]0 of the 1 messages"):
         sink.write(broker, sink.batch(**{"value": [b""], **columns}))
@@ -331,7 +331,7 @@ def repeated(broker: Broker) -> int:
 
 
 @pytest.mark.parametrize("how", ["disconnect", "close_connection"])
-def test_what_was_not_confirmed_is_published_again_when_a_connection_is_lost(broker, caplog, how):
+def test_unconfirmed_messages_are_published_again_after_lost_connection(broker, caplog, how):
     end = broker.faults.on("basic.publish", message_id="m300").once()
     {"disconnect": end.disconnect, "close_connection": lambda: end.close_connection(320, "maintenance")}[
         how
@@ -346,7 +346,7 @@ def test_what_was_not_confirmed_is_published_again_when_a_connection_is_lost(bro
     assert done.republished == sent - confirmed
 
 
-def test_what_is_confirmed_is_not_repeated(broker):
+def test_confirmed_messages_are_not_published_again_after_lost_connection(broker):
     """Confirms in any order: messages 0 to 2 and 5 to 9 are confirmed when the connection is lost."""
     held = broker.faults.on("confirm").hold().times(10)
     task = Elsewhere(lambda: sink.write(broker, rows(10)))
@@ -360,7 +360,7 @@ def test_what_is_confirmed_is_not_repeated(broker):
     assert bodies(broker) == [*range(10), 3, 4]
 
 
-def test_a_broker_that_is_away_for_a_while_is_waited_for(broker):
+def test_sink_reconnects_until_unavailable_broker_accepts_connection(broker):
     away = broker.faults.on("basic.publish", message_id="m5").disconnect().once()
     refused = broker.faults.on("connection.open").after(1).disconnect().times(4)
     done = sink.write(broker, rows(10))
@@ -378,7 +378,7 @@ def test_attempts_to_connect_end_with_reconnectTimeout(broker):
     assert so_far(str(caught.value))[1] >= 5
 
 
-def test_a_login_that_is_refused_meanwhile_is_not_tried_again():
+def test_login_refused_on_reconnect_fails_task():
     queues = {"queues": [{"name": "q", "durable": True}]}
     with Broker(users={"me": "old"}, definitions=queues) as broker:
         login = {"amqp.username": "me", "amqp.password": "old"}
@@ -441,7 +441,7 @@ def test_a_login_that_expires_while_its_file_is_away_is_renewed(tmp_path, monkey
 
 
 @pytest.mark.parametrize("how", ["close_channel", "close_connection"])
-def test_what_the_broker_closes_for_a_message_is_not_tried_again(broker, how):
+def test_channel_or_connection_closed_with_406_on_publish_fails_task_without_retry(broker, how):
     end = getattr(broker.faults.on("basic.publish", message_id="m300"), how)(406, "PRECONDITION_FAILED")
     with pytest.raises(PublishError, match=r"406 PRECONDITION_FAILED") as caught:
         sink.write(broker, rows(1000), maxInFlight="100")
@@ -451,7 +451,7 @@ def test_what_the_broker_closes_for_a_message_is_not_tried_again(broker, how):
 
 
 @pytest.mark.parametrize("how", ["close_channel", "close_connection"])
-def test_an_internal_error_is_the_fault_of_a_decimal_header_if_there_is_one(broker, how):
+def test_internal_error_is_retried_unless_message_has_decimal_header(broker, how):
     end = getattr(broker.faults.on("basic.publish").once(), how)(541, "INTERNAL_ERROR")
     assert sink.write(broker, rows(10)).confirmed == 10
     assert end.hits == 1
@@ -464,7 +464,7 @@ def test_an_internal_error_is_the_fault_of_a_decimal_header_if_there_is_one(brok
     assert again.hits == 1
 
 
-def test_a_message_that_was_refused_before_the_loss_fails_the_task(broker):
+def test_message_nacked_before_connection_loss_fails_task(broker):
     broker.faults.on("basic.publish", message_id="m2").nack()
     broker.faults.on("basic.publish", message_id="m5").disconnect()
     with pytest.raises(PublishError, match=r"refused \(nacked\) 1 message \(message 'm2'"):
@@ -488,7 +488,7 @@ def test_a_connection_that_ends_between_two_batches_is_replaced(broker, caplog):
     assert "320 maintenance. No message was unconfirmed; connecting again" in caplog.text
 
 
-def test_messages_whose_confirms_do_not_come_are_published_again(broker, caplog):
+def test_messages_without_confirm_within_confirm_timeout_are_published_again(broker, caplog):
     """Nothing else says that the network between them is down."""
     dropped = broker.faults.on("confirm").after(2).drop().times(8)
     done = sink.write(broker, rows(10), confirmTimeout="100ms")
@@ -498,7 +498,7 @@ def test_messages_whose_confirms_do_not_come_are_published_again(broker, caplog)
 
 
 @pytest.mark.parametrize(("late", "twice"), [(7, [7, 8, 9]), (10, [])])
-def test_what_is_confirmed_while_a_connection_closes_is_not_published_again(
+def test_messages_confirmed_while_connection_closes_are_not_published_again(
     broker, monkeypatch, caplog, late, twice
 ):
     monkeypatch.setattr(connection, "_GOODBYE", 30.0)
@@ -516,7 +516,7 @@ def test_what_is_confirmed_while_a_connection_closes_is_not_published_again(
     assert (connects.hits > 1) == ("connecting again" in caplog.text) == bool(twice)
 
 
-def test_a_message_that_is_refused_while_a_connection_closes_fails_the_task(broker, monkeypatch):
+def test_message_nacked_while_connection_closes_fails_task(broker, monkeypatch):
     monkeypatch.setattr(connection, "_GOODBYE", 30.0)
     held = broker.faults.on("confirm").nack().hold().once()
     closing = broker.faults.on("channel.close").hold().once()
@@ -557,7 +557,7 @@ def test_a_broker_that_blocks_publishers_for_too_long_fails_the_task(broker):
 
 
 @pytest.mark.parametrize("kind", [BatchWriter, MicroBatchWriter])
-def test_commit_and_abort_tell_what_was_published(kind, caplog):
+def test_commit_and_abort_log_counts_of_published_messages(kind, caplog):
     caplog.set_level("INFO", "fakeamqp.spark.sink")
     writer = kind(write_options(sink.options("amqp://localhost/")), sink.schema(["value"]))
     messages = [writers.Written(0, 5, 5, 2, 1), writers.Written(1, 6, 6, 0, 0)]

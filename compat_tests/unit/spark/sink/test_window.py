@@ -18,7 +18,7 @@ ANSWERS = some.lists(
 
 
 @given(ANSWERS)
-def test_whatever_the_order_of_answers_each_message_is_settled_once(steps):
+def test_each_message_is_settled_once_for_any_order_of_confirms(steps):
     window, open_tags, sent = ConfirmWindow(), set(), 0
     for what, number in steps:
         if what == "send":

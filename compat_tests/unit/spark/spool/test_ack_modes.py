@@ -13,7 +13,7 @@ from fakeamqp.spark.spool.memory import MemoryStore
 
 
 @pytest.mark.parametrize("mode", ["commit", "none"])
-def test_what_was_published_before_is_there(broker, query, mode):
+def test_batch_of_unspooled_mode_reads_message_published_before_batch(broker, query, mode):
     job = query(ackMode=mode).start()
     for number in range(30):
         publish(broker, number)
@@ -29,7 +29,7 @@ def test_a_window_smaller_than_a_batch(broker, query, mode):
 
 
 @pytest.mark.parametrize("mode", ["commit", "none"])
-def test_available_now_ends_with_what_there_was(broker, query, mode):
+def test_available_now_of_unspooled_mode_reads_only_messages_present_at_start(broker, query, mode):
     publish(broker, *range(25))
     job = query(ackMode=mode, maxMessagesPerTrigger=10).start(available_now=True)
     publish(broker, *range(100, 110))
@@ -71,7 +71,7 @@ def test_rows_that_go_with_their_channel_while_a_batch_is_planned(broker, query,
     assert len(job.batch()) > 0
 
 
-def test_commit_acknowledges_a_batch_with_the_next_one(broker, query):
+def test_commit_mode_acknowledges_batch_when_next_batch_starts(broker, query):
     publish(broker, *range(10))
     job = query(ackMode="commit", maxMessagesPerTrigger=6).start()
     job.batch()
@@ -97,7 +97,7 @@ def test_commit_does_not_acknowledge_on_another_channel(broker, query):
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_commit_loses_nothing(broker, query, moment):
+def test_commit_mode_loses_no_message_when_query_dies(broker, query, moment):
     publish(broker, *range(30))
     job = query(ackMode="commit", maxMessagesPerTrigger=10).start()
     job.batch()
@@ -107,7 +107,7 @@ def test_commit_loses_nothing(broker, query, moment):
     assert set(values(job.start().all())) == set(range(30))
 
 
-def test_a_batch_that_is_not_known_any_more_is_empty(broker, query):
+def test_unknown_batch_repeated_in_commit_mode_is_empty_and_no_message_is_lost(broker, query):
     publish(broker, *range(10))
     job = query(ackMode="commit", maxMessagesPerTrigger=4).start()
     with pytest.raises(Died):
@@ -123,7 +123,7 @@ def test_commit_needs_room_for_the_next_batch(query):
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_none_has_nothing_twice(broker, query, moment):
+def test_at_most_once_mode_reads_no_message_twice_when_query_dies(broker, query, moment):
     publish(broker, *range(30))
     job = query(ackMode="none", maxMessagesPerTrigger=10, prefetch=5).start()
     job.batch()
@@ -134,7 +134,7 @@ def test_none_has_nothing_twice(broker, query, moment):
     assert len(set(seen)) == len(seen)
 
 
-def test_none_is_acknowledged_before_it_is_seen(broker, query):
+def test_at_most_once_mode_acknowledges_messages_before_batch_is_processed(broker, query):
     publish(broker, *range(10))
     job = query(ackMode="none").start()
     with pytest.raises(Died):
@@ -142,7 +142,7 @@ def test_none_is_acknowledged_before_it_is_seen(broker, query):
     assert (broker.queue("orders").ready, broker.queue("orders").unacked) == (0, 0)
 
 
-def test_none_does_not_take_more_than_there_is_room_for(broker, query):
+def test_at_most_once_mode_takes_at_most_prefetch_messages_while_acks_are_lost(broker, query):
     publish(broker, *range(10))
     with broker.faults.on("basic.ack").drop():
         job = query(ackMode="none", prefetch=4).start()
@@ -150,7 +150,7 @@ def test_none_does_not_take_more_than_there_is_room_for(broker, query):
         assert broker.queue("orders").ready == 6
 
 
-def test_none_forgets_what_may_not_have_been_acknowledged(broker, query):
+def test_at_most_once_mode_reads_each_message_once_when_ack_is_lost_with_connection(broker, query):
     publish(broker, *range(4))
     job = query(ackMode="none").start()
     # The acknowledgement is lost on its way, and the connection before the broker has answered anything else.
@@ -159,7 +159,7 @@ def test_none_forgets_what_may_not_have_been_acknowledged(broker, query):
     assert (broker.queue("orders").ready, broker.queue("orders").unacked) == (0, 0)
 
 
-def test_rows_that_are_acknowledged_behind_the_question_wait_for_the_next(broker, query, monkeypatch):
+def test_rows_acknowledged_after_status_request_wait_for_next_batch(broker, query, monkeypatch):
     """The answer says nothing about them: they would be in two batches if the connection were lost."""
     job = query(ackMode="none").start()
     publish(broker, 1, 2)

@@ -65,7 +65,7 @@ def test_messages_that_went_back_before_the_end_is_known_are_added() -> None:
     assert backlog.row == 6
 
 
-def test_a_new_channel_makes_the_end_unknown_unless_it_is_stored() -> None:
+def test_new_channel_makes_backlog_end_unknown_unless_end_is_stored() -> None:
     backlog = Backlog()
     backlog.expect({}, 8)
     backlog.restart(8)
@@ -76,7 +76,7 @@ def test_a_new_channel_makes_the_end_unknown_unless_it_is_stored() -> None:
     assert backlog.pending
 
 
-def test_an_end_that_is_set_counts_whatever_is_missing() -> None:
+def test_explicit_backlog_end_stays_when_missing_message_arrives() -> None:
     backlog = Backlog()
     backlog.expect({"a": 1}, 0)
     backlog.end_at(3)

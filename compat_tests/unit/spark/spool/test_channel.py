@@ -271,7 +271,7 @@ def test_messages_that_the_store_has_already_are_dropped(
     assert caplog.text.count("dropped") == 2
 
 
-def test_the_broker_is_asked_behind_everything_that_it_sent(link: Link) -> None:
+def test_status_request_counts_messages_delivered_before_its_answer(link: Link) -> None:
     """The answer to a request without effect says that it has processed the acknowledgements before."""
     store, shared = Store(), SharedState()
     found = consuming(link, store, shared, queue="q,r")
@@ -296,7 +296,7 @@ def test_the_broker_is_asked_behind_everything_that_it_sent(link: Link) -> None:
     assert len(store.settlements) == 2
 
 
-def test_rows_that_are_shown_when_settled_are_stored_before_the_question(link: Link) -> None:
+def test_rows_visible_only_when_settled_are_acknowledged_before_barrier_request(link: Link) -> None:
     store = Store(shows_when_settled=True, on_disk=False)
     found = consuming(link, store, ackMode="none")
     link.deliver(b"0")
@@ -334,8 +334,8 @@ def test_much_that_comes_before_an_answer_is_stored_meanwhile(link: Link) -> Non
 # --- backlogs ---------------------------------------------------------------------------------------------
 
 
-def test_a_backlog_is_counted_while_nothing_comes(link: Link) -> None:
-    """Messages that come with a count may be in it or not: it is counted again."""
+def test_backlog_is_counted_again_if_messages_arrive_during_count(link: Link) -> None:
+    """Messages that arrive during a count may be in it or not."""
     store, shared = Store(), SharedState()
     found = consuming(link, store, shared)
     link.deliver(b"0")
@@ -448,7 +448,9 @@ def test_at_the_end_of_a_channel_the_window_stays(link: Link) -> None:
     assert (store.next, shared.window) == (0, None)
 
 
-def test_a_store_in_memory_returns_what_is_too_much(link: Link, caplog: pytest.LogCaptureFixture) -> None:
+def test_full_memory_store_requeues_surplus_messages_and_narrows_prefetch_window(
+    link: Link, caplog: pytest.LogCaptureFixture
+) -> None:
     """The same channel goes on with other consumers, once the queue has the messages."""
     store = Store(room=1, on_disk=False, acks_on_arrival=False, least_window=2)
     shared = SharedState()
@@ -505,8 +507,8 @@ def test_returned_messages_are_waited_for_a_second(link: Link) -> None:
     assert link.now == pytest.approx(1001.0, abs=0.02)
 
 
-def test_messages_that_are_too_much_wait_for_the_end_of_a_count(link: Link) -> None:
-    """Those that return meanwhile would be missing from it, or counted twice."""
+def test_surplus_messages_are_kept_until_backlog_count_ends(link: Link) -> None:
+    """Messages that return meanwhile would be missing from the count, or counted twice."""
     store = Store(room=0, on_disk=False, acks_on_arrival=False)
     found = consuming(link, store, ackMode="commit")
     found._counting = True

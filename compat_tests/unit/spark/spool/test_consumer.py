@@ -154,7 +154,7 @@ def test_messages_that_arrived_are_shown_behind_a_turn(link: Connected) -> None:
     assert not found.wait_for_more(3, 0.0)
 
 
-def test_questions_are_answered_one_after_the_other(link: Connected) -> None:
+def test_consumer_answers_status_requests_in_order(link: Connected) -> None:
     found = consumer(link)
     backlog = Backlog()
     answers: list[Any] = []
@@ -216,7 +216,9 @@ def test_the_window_is_the_smaller_one(link: Connected) -> None:
 
 
 @pytest.mark.parametrize("error", [QueueRefused("404"), BrokerUnreachable("no route")])
-def test_what_options_cause_is_not_tried_again(link: Connected, error: Exception) -> None:
+def test_refused_queue_or_unreachable_broker_at_start_fails_without_retry(
+    link: Connected, error: Exception
+) -> None:
     found = consumer(link)
     if isinstance(error, BrokerUnreachable):
         link.refused = [error]
@@ -302,7 +304,7 @@ def test_another_failure_ends_the_thread(link: Connected, error: Exception, kind
     assert found._link is None
 
 
-def test_a_reader_that_was_stopped_answers_nothing(link: Connected) -> None:
+def test_stopped_reader_raises_connection_lost_without_connecting(link: Connected) -> None:
     found = consumer(link)
     assert found.stop()
     with pytest.raises(ConnectionLost, match="the reader was stopped"):

@@ -53,7 +53,7 @@ def source(broker, tmp_path):
     process.communicate()
 
 
-def test_sigterm_stores_what_has_come_and_acknowledges_it(broker, query, source):
+def test_sigterm_stores_and_acknowledges_delivered_messages(broker, query, source):
     publish(broker, *range(10))
     source.stdin.write(b"10\n")
     source.stdin.flush()
@@ -73,14 +73,14 @@ def test_sigkill_releases_the_spool(broker, query, source):
     assert sorted(values(query().start().all())) == list(range(10))
 
 
-def test_a_query_waits_for_one_that_is_ending(broker, query, source):
+def test_query_waits_for_ending_query_on_same_spool(broker, query, source):
     begun = []
     threading.Timer(0.2, lambda: (begun.append(True), source.send_signal(signal.SIGTERM))).start()
     query().start()
     assert begun
 
 
-def test_a_message_that_is_held_for_too_long(tmp_path):
+def test_message_held_longer_than_consumer_timeout_is_read_by_new_consumer(tmp_path):
     with Broker(clock="virtual", personality="rabbitmq-4.2") as broker:
         with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
             connection.channel().queue_declare("orders")

@@ -17,7 +17,7 @@ from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, S
 
 @pytest.mark.parametrize("modern", [True, False])
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_query_that_was_killed_goes_on(broker, query, moment, modern):
+def test_killed_query_continues_without_message_loss_or_duplicates(broker, query, moment, modern):
     publish(broker, *range(30))
     job = query(modern=modern, maxMessagesPerTrigger=10).start()
     job.batch()
@@ -29,7 +29,7 @@ def test_a_query_that_was_killed_goes_on(broker, query, moment, modern):
     assert values(job.start().all()) == list(range(60))
 
 
-def test_a_batch_that_is_repeated_has_nothing_from_the_queue(broker, query):
+def test_repeated_batch_is_read_from_spool_and_not_from_queue(broker, query):
     publish(broker, *range(10))
     job = query(maxMessagesPerTrigger=6).start()
     with pytest.raises(Died):
@@ -63,7 +63,7 @@ def test_a_checkpoint_of_another_spool_is_refused(broker, query, tmp_path):
     assert values(job.start().all()) == list(range(11))
 
 
-def test_a_spool_that_is_behind_its_checkpoint_is_refused(broker, query, tmp_path):
+def test_checkpoint_ahead_of_spool_is_refused_with_data_loss(broker, query, tmp_path):
     publish(broker, 1)
     job = query().start()
     job.batch()
@@ -98,7 +98,7 @@ def test_a_truncated_segment_is_noticed(broker, query, tmp_path, left):
     assert values(job.start().all()) == [2, 3]
 
 
-def test_a_file_that_was_not_finished_is_thrown_away(broker, query, tmp_path):
+def test_unfinished_spool_file_is_removed_on_restart(broker, query, tmp_path):
     job = query().start()
     job.stop()
     leftover = tmp_path / "spool" / "00000000000000000000-5.arrow.tmp"
@@ -120,7 +120,7 @@ def test_committed_segments_go(broker, query, tmp_path):
     assert 21 <= kept < 41
 
 
-def test_the_end_stores_what_has_come(broker, query):
+def test_stopped_query_stores_and_acknowledges_delivered_messages(broker, query):
     job = query().start()
     job.batch()
     publish(broker, *range(5))
@@ -162,14 +162,14 @@ def test_a_message_that_comes_again_in_another_queue_is_another(broker, query):
         assert [row["queue"] for row in job.batch()] == ["refunds"]
 
 
-def test_without_dedupe_it_is_there_twice(broker, query):
+def test_message_redelivered_after_crash_is_read_twice_without_dedupe(broker, query):
     publish(broker, 1, 2)
     job = query(dedupe="none").start()
     crash_between_disk_and_ack(broker, job)
     assert values(job.start().all()) == [1, 2, 1, 2]
 
 
-def test_without_a_message_id_it_is_there_twice(broker, query):
+def test_message_without_message_id_redelivered_after_crash_is_read_twice(broker, query):
     broker.publish(b"1", routing_key="orders")
     job = query().start()
     crash_between_disk_and_ack(broker, job)
@@ -224,7 +224,7 @@ def test_a_closed_channel_is_opened_again(broker, query):
 
 
 @pytest.mark.parametrize("method", ["queue.declare-ok", "basic.qos-ok"])
-def test_a_channel_that_is_closed_in_the_same_breath_as_an_answer(broker, query, method):
+def test_channel_closed_right_after_reply_loses_no_message(broker, query, method):
     job = query(queue="orders,refunds").start()
     job.batch()
     publish(broker, *range(10))
@@ -250,7 +250,7 @@ def test_a_broker_that_restarts(broker, query):
     assert sorted(values(job.all())) == list(range(15))
 
 
-def test_a_connection_that_stays_away_fails_the_query_and_loses_nothing(broker, query):
+def test_unreachable_broker_fails_query_without_message_loss(broker, query):
     publish(broker, *range(10), delivery_mode=2)
     job = query(maxMessagesPerTrigger=4, reconnectTimeout="100ms").start()
     job.batch()
@@ -263,7 +263,7 @@ def test_a_connection_that_stays_away_fails_the_query_and_loses_nothing(broker, 
     assert values(job.start().all()) == list(range(12))
 
 
-def test_a_queue_that_is_deleted_fails_the_query(broker, query):
+def test_deleted_queue_fails_query_with_connection_lost(broker, query):
     job = query(reconnectTimeout="100ms").start()
     job.batch()
     broker.queue("orders").delete()
@@ -271,7 +271,7 @@ def test_a_queue_that_is_deleted_fails_the_query(broker, query):
         job.batch()
 
 
-def test_a_channel_that_is_closed_whenever_it_consumes_fails_the_query(broker, query):
+def test_channel_closed_on_every_queue_declare_fails_query(broker, query):
     job = query(reconnectTimeout="100ms").start()
     job.batch()
     broker.faults.on("queue.declare").close_channel(406, "PRECONDITION_FAILED - never")
@@ -284,7 +284,7 @@ def test_a_missing_queue_fails_at_once(query):
         query(queue="nothing", reconnectTimeout="1h").start().batch()
 
 
-def test_a_connection_that_is_lost_while_it_begins_is_had_again(broker, query):
+def test_connection_lost_during_first_basic_consume_is_opened_again(broker, query):
     publish(broker, 1)
     with broker.faults.on("basic.consume").disconnect().once():
         assert values(query().start().all()) == [1]
@@ -295,7 +295,7 @@ def test_a_refused_login_fails_at_once(broker, query):
         query(**{"amqp.password": "wrong", "reconnectTimeout": "1h"}).start().batch()
 
 
-def test_what_is_planned_needs_no_broker(broker, query):
+def test_planned_batch_is_read_from_spool_without_broker(broker, query):
     publish(broker, *range(4))
     job = query(reconnectTimeout="1h").start()
     with pytest.raises(Died):
@@ -323,7 +323,7 @@ def test_a_segment_larger_than_the_whole_spool(broker, query):
     assert [row["value"] for row in job.all()] == [body, b"after"]
 
 
-def test_a_disk_that_is_full(broker, query, monkeypatch):
+def test_full_disk_fails_batch_and_leaves_message_in_queue(broker, query, monkeypatch):
     publish(broker, 1)
     job = query().start()
 
@@ -339,8 +339,7 @@ def test_a_disk_that_is_full(broker, query, monkeypatch):
     assert values(job.start().all()) == [1]
 
 
-def test_what_is_stored_is_on_the_disk_and_so_is_its_name(broker, query, monkeypatch):
-    """Each file is brought to the disk before it gets its name, and the folder behind that."""
+def test_spool_file_is_synced_before_rename_and_folder_after_rename(broker, query, monkeypatch):
     steps, fsync, replace = [], os.fsync, os.replace
 
     def synced(descriptor):
@@ -359,7 +358,7 @@ def test_what_is_stored_is_on_the_disk_and_so_is_its_name(broker, query, monkeyp
     assert steps and steps == ["file", "name", "folder"] * (len(steps) // 3)
 
 
-def test_without_sync_nothing_waits_for_the_disk(broker, query, monkeypatch):
+def test_spool_without_sync_calls_no_fsync(broker, query, monkeypatch):
     monkeypatch.delattr(os, "fsync")
     publish(broker, 1)
     assert values(query(spoolSync="none").start().all()) == [1]

@@ -45,7 +45,9 @@ def used(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["lock", "state.json", SEGMENT, "state.json.tmp", f"{2:020d}-2.arrow.tmp"])
 @pytest.mark.parametrize("kind", ["a symbolic link", "a FIFO"])
-def test_what_is_no_regular_file_is_refused(used: Path, tmp_path: Path, name: str, kind: str) -> None:
+def test_symbolic_link_or_fifo_as_spool_file_is_refused(
+    used: Path, tmp_path: Path, name: str, kind: str
+) -> None:
     target = tmp_path / "precious"
     target.write_bytes(b"mine")
     (used / name).unlink(missing_ok=True)

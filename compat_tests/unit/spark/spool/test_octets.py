@@ -74,8 +74,9 @@ def test_large_messages_take_neither_memory_nor_disk(broker, query, held, availa
 
 
 @pytest.mark.parametrize("dedupe", ["none", "message_id"])
-def test_what_a_full_spool_took_is_acknowledged(broker, query, held, dedupe):
-    """A connection that is lost has nothing stored twice."""
+def test_messages_in_full_spool_are_acknowledged_and_stored_once_despite_lost_connections(
+    broker, query, held, dedupe
+):
     publish(broker)
     job = query(dedupe=dedupe, **OPTIONS).start()
     job.batch()
@@ -95,7 +96,7 @@ def test_what_a_full_spool_took_is_acknowledged(broker, query, held, dedupe):
 
 @pytest.mark.parametrize("available_now", [False, True])
 @pytest.mark.parametrize("mode", ["commit", "none"])
-def test_what_a_full_store_in_memory_does_not_take_returns_to_the_queue(
+def test_messages_beyond_memory_store_limit_are_requeued_and_read_in_order(
     broker, query, held, mode, available_now
 ):
     """The same consumer goes on with a smaller window: no row is lost or repeated, and all are in order."""
@@ -138,7 +139,7 @@ def test_several_queues_return_messages_of_a_backlog(broker, query, mode):
 
 
 @pytest.mark.parametrize("mode", ["spool", "commit", "none"])
-def test_a_message_that_is_larger_than_the_limit(broker, query, mode):
+def test_messages_larger_than_byte_limits_are_read(broker, query, mode):
     publish(broker)
     job = query(
         ackMode=mode, spoolMaxBytes=1000, prefetchBytes=1000, maxMessagesPerTrigger=10, prefetch=20
@@ -195,8 +196,8 @@ def on_disk(folder):
     return sum(path.stat().st_size for path in folder.glob("*.arrow"))
 
 
-def test_segments_that_are_kept_take_no_more_than_the_spool_may(broker, query, tmp_path):
-    """They only know which messages come again; the broker has processed the acknowledgements of these."""
+def test_kept_segments_use_less_than_half_of_all_message_bytes_on_disk(broker, query, tmp_path):
+    """Kept segments only tell which messages come again; the broker has processed their acknowledgements."""
     publish(broker)
     job = query(**OPTIONS).start()
     seen, sizes = [], []
@@ -208,7 +209,7 @@ def test_segments_that_are_kept_take_no_more_than_the_spool_may(broker, query, t
     assert max(sizes[5:]) < COUNT * SIZE // 2
 
 
-def test_the_broker_is_asked_before_segments_that_are_large_go(tmp_path):
+def test_large_committed_segments_are_removed_only_after_settlement(tmp_path):
     options = read_options(
         {"amqp.url": "amqp://host/", "queue": "orders", "spoolDir": str(tmp_path), "spoolMaxBytes": "1000"},
         streaming=True,
@@ -228,7 +229,7 @@ def test_the_broker_is_asked_before_segments_that_are_large_go(tmp_path):
     spool.close()
 
 
-def test_segments_whose_messages_may_come_again_are_kept(broker, query, tmp_path):
+def test_segments_with_possibly_redelivered_messages_are_kept(broker, query, tmp_path):
     """A channel that was lost has acknowledged messages that the broker may not know of."""
     publish(broker)
     job = query(**OPTIONS).start()
@@ -244,7 +245,7 @@ def test_segments_whose_messages_may_come_again_are_kept(broker, query, tmp_path
     assert store._first_kept() == 0
 
 
-def test_a_segment_has_no_more_bytes_than_its_bound_unless_it_is_one_message(broker, query, monkeypatch):
+def test_segment_of_several_messages_stays_within_byte_limit(broker, query, monkeypatch):
     segments, add = [], Spool.add
 
     def adding(self, messages):

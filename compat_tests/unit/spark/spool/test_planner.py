@@ -168,7 +168,7 @@ def test_batch_of_a_store_that_keeps_messages_unacknowledged_is_half_of_the_wind
     assert store.handed == [(10, 14, 99)]
 
 
-def test_rows_that_are_lost_with_their_channel_are_waited_for() -> None:
+def test_planner_waits_for_rows_lost_with_their_channel() -> None:
     store = Store(visible=15, lost=[10, 10])
     batches, consumer = planner(store, status(12))
     consumer.calls.clear()
@@ -179,7 +179,7 @@ def test_rows_that_are_lost_with_their_channel_are_waited_for() -> None:
     assert batches.latest(10, 5) == 11
 
 
-def test_batch_without_a_start_begins_at_the_end_of_the_last_one() -> None:
+def test_batch_without_start_begins_at_end_of_last_batch() -> None:
     store = Store(visible=30, committed=4)
     batches, _ = planner(store)
     assert batches.latest(None, 5) == 9
@@ -191,8 +191,9 @@ def test_batch_without_a_start_begins_at_the_end_of_the_last_one() -> None:
     assert store.processed_up_to == [4, 9, 20, 25]
 
 
-def test_batch_of_all_that_is_available(caplog: pytest.LogCaptureFixture) -> None:
-    """The limit of the store does not apply meanwhile."""
+def test_all_available_batch_lifts_store_limit_and_ends_at_backlog_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with cases() as case:
         for name, row, statuses, more, waits, end in [
             ("everything", 13, [status(13)], (), [], 13),

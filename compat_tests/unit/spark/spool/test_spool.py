@@ -19,7 +19,7 @@ from fakeamqp.spark.spool import queue_stream_reader
 # --- the barrier and batches ------------------------------------------------------------------------------
 
 
-def test_what_was_published_before_is_there(broker, query):
+def test_batch_reads_message_published_before_batch(broker, query):
     job = query().start()
     for number in range(50):
         publish(broker, number)
@@ -68,13 +68,13 @@ def test_several_queues_one_with_a_comma(broker, query):
     assert sorted((row["queue"], int(row["value"])) for row in job.all()) == [("a,b", 2), ("orders", 1)]
 
 
-def test_everything_is_acknowledged_once_it_is_spooled(broker, query):
+def test_messages_are_acknowledged_once_spooled(broker, query):
     publish(broker, *range(10))
     assert len(query().start().batch()) == 10
     broker.queue("orders").wait_for(ready=0, unacked=0)
 
 
-def test_what_comes_while_a_batch_runs_is_spooled_without_being_asked_for(broker, query):
+def test_messages_published_between_batches_are_spooled_without_request(broker, query):
     job = query(spoolFlushInterval="1ms").start()
     job.batch()
     publish(broker, *range(10))
@@ -85,7 +85,7 @@ def test_what_comes_while_a_batch_runs_is_spooled_without_being_asked_for(broker
 # --- AvailableNow and old versions of Spark -----------------------------------------------------------------
 
 
-def test_available_now_ends_with_what_there_was(broker, query):
+def test_available_now_reads_only_messages_present_at_start(broker, query):
     publish(broker, *range(25))
     job = query(maxMessagesPerTrigger=10).start(available_now=True)
     publish(broker, *range(100, 130))
@@ -95,7 +95,7 @@ def test_available_now_ends_with_what_there_was(broker, query):
     assert values(job.start(available_now=True).all()) == [*range(25), *range(100, 130)]
 
 
-def test_available_now_takes_from_each_queue_what_it_had(broker, query):
+def test_available_now_reads_backlog_of_each_queue(broker, query):
     publish(broker, *range(5))
     publish(broker, *range(50, 80), queue="refunds")
     job = query(queue="orders,refunds", prefetch=4).start(available_now=True)
@@ -104,7 +104,7 @@ def test_available_now_takes_from_each_queue_what_it_had(broker, query):
     assert set(seen) >= {*range(5), *range(50, 80)}
 
 
-def test_available_now_does_not_wait_for_what_others_took(broker, query):
+def test_available_now_does_not_wait_for_purged_messages(broker, query):
     publish(broker, *range(25))
     with broker.faults.on("basic.ack").drop():
         job = query(prefetch=10, idleTimeout="1h").start(available_now=True)
@@ -112,7 +112,7 @@ def test_available_now_does_not_wait_for_what_others_took(broker, query):
     assert values(job.all()) == list(range(10))
 
 
-def test_available_now_gives_up_what_it_does_not_get(broker, query):
+def test_available_now_gives_up_undelivered_messages_after_idle_timeout(broker, query):
     publish(broker, *range(25))
     with broker.faults.on("basic.ack").drop():
         job = query(prefetch=10, idleTimeout="10ms").start(available_now=True)
@@ -120,7 +120,7 @@ def test_available_now_gives_up_what_it_does_not_get(broker, query):
 
 
 @pytest.mark.parametrize("limit", [None, ReadAllAvailable()], ids=["rows", "all"])
-def test_available_now_says_what_it_does_not_get(broker, query, caplog, limit):
+def test_available_now_logs_ready_messages_not_delivered_to_query(broker, query, caplog, limit):
     """Another app is the single active consumer."""
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         channel = connection.channel()
@@ -133,7 +133,7 @@ def test_available_now_says_what_it_does_not_get(broker, query, caplog, limit):
     assert "'alone': 4 messages are ready, and the broker delivers none of them" in caplog.text
 
 
-def test_available_now_counts_what_is_in_the_spool_already(broker, query):
+def test_available_now_reads_messages_left_in_spool(broker, query):
     publish(broker, *range(10))
     job = query(maxMessagesPerTrigger=4).start()
     job.batch()
@@ -141,7 +141,7 @@ def test_available_now_counts_what_is_in_the_spool_already(broker, query):
     assert values(job.start(available_now=True).all()) == list(range(10))
 
 
-def test_without_a_limit_the_first_batch_is_everything(broker, query):
+def test_first_batch_without_limit_has_all_messages(broker, query):
     publish(broker, *range(25))
     job = query(modern=False, maxMessagesPerTrigger=10, prefetch=5, spoolMaxBytes=1).start()
     assert len(job.batch()) == 25
@@ -165,7 +165,7 @@ def test_only_wanted_columns_travel(broker, query):
     assert rows == [{"value": b"1", "routing_key": "orders"}]
 
 
-def test_a_column_that_was_not_stored(broker, query):
+def test_unstored_column_is_refused_or_null_if_fail_on_data_loss_is_false(broker, query):
     publish(broker, *range(4))
     job = query(columns="value", maxMessagesPerTrigger=2).start()
     job.batch()
@@ -188,7 +188,7 @@ def test_errors_are_null_for_messages_of_a_spool_without_them(broker, query):
     assert [row["_error"] for row in job.start().all()[1:]] == [None]
 
 
-def test_text_that_is_none_does_not_stop_it(broker, query):
+def test_non_utf_8_property_is_read_with_replacement_character_and_error(broker, query):
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         connection.channel().basic_publish("", "orders", b"\xff")
     broker.faults.on("basic.deliver").replace(correlation_id="\udcff").once()
@@ -210,7 +210,7 @@ def test_a_large_batch_is_cut_into_tasks(broker, query, transport):
         assert max(len(pickle.dumps(part)) for part in parts) < 1000 << 10
 
 
-def test_a_small_batch_is_one_task(broker, query):
+def test_small_batch_has_one_partition(broker, query):
     publish(broker, *range(500))
     job = query(minPartitions=8, spoolFlushRows=50).start()
     job.batch()
@@ -220,7 +220,7 @@ def test_a_small_batch_is_one_task(broker, query):
 # --- readers that only plan, and two queries --------------------------------------------------------------
 
 
-def test_a_reader_that_is_not_called_touches_nothing(broker, tmp_path):
+def test_unused_reader_creates_no_folder_or_connection(broker, tmp_path):
     folder = tmp_path / "never"
     options = read_options(
         {"amqp.url": broker.url, "queue": "orders", "spoolDir": str(folder)}, streaming=True

@@ -186,7 +186,7 @@ def test_a_batch_has_at_most_so_many_bytes_of_bodies() -> None:
     assert filled(memory(UntilCommit, columns="message_id"), "abc").within(0, 3, 0) == 3
 
 
-def test_rows_that_are_gone_are_a_loss_or_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_rows_raise_data_loss_or_log_warning(caplog: pytest.LogCaptureFixture) -> None:
     with cases() as case:
         for gone, start, end, text, left in [
             (0, 0, 6, "rows 0 to 1 are gone", b"cdef"),
@@ -420,7 +420,7 @@ def test_segments_that_may_come_again_are_kept_although_they_are_large(
     assert len(store._blocks) == 3
 
 
-def test_a_new_channel_may_bring_what_was_not_settled(on_disk: Any) -> None:
+def test_only_rows_unsettled_at_new_channel_may_be_redelivered(on_disk: Any) -> None:
     store = filled(on_disk(), "ab")
     store.new_channel()
     assert store._may_return == 2
@@ -454,7 +454,7 @@ def test_the_folder_of_the_option(tmp_path: Path) -> None:
             assert str(caught.value).startswith(text)
 
 
-def test_files_that_are_no_segments_are_left_alone(tmp_path: Path) -> None:
+def test_spool_folder_lists_only_segments_and_removes_temporary_files(tmp_path: Path) -> None:
     folder = SpoolFolder(tmp_path, sync=False)
     batch = pa.RecordBatch.from_pydict({"body": [b"1", b"2"]})
     for first in (20, 3, 100):
@@ -513,7 +513,7 @@ def test_pieces_are_cut_into_tasks_of_one_size(monkeypatch: pytest.MonkeyPatch) 
                     assert shown == expected
 
 
-def test_stored_columns_are_those_that_are_wanted_now() -> None:
+def test_stored_columns_are_picked_and_missing_columns_are_null_or_refused() -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([1, 2]), pa.array(["x", "y"])], names=["a", "b"])
     error = pa.field("_error", pa.string())
     a, b, c = pa.field("a", pa.int64()), pa.field("b", pa.string()), pa.field("c", pa.string())

@@ -26,7 +26,7 @@ def read(broker, **options):
 # --- what is read -----------------------------------------------------------------------------------------
 
 
-def test_everything_is_read_as_often_as_one_likes(broker, log):
+def test_batch_read_of_stream_returns_all_messages_each_time(broker, log):
     log.publish("log", *range(10), headers={"shop": "east"}, timestamp=1_900_000_000)
     for _ in range(2):
         found = rows(batch_reader(broker.url, includeProperties="true"))
@@ -40,7 +40,7 @@ def test_everything_is_read_as_often_as_one_likes(broker, log):
     assert broker.queue("log").ready == 10
 
 
-def test_the_brokers_own_header_is_none_of_the_messages(broker, log):
+def test_stream_offset_header_of_broker_is_not_in_headers_column(broker, log):
     log.publish("log", 1)
     [row] = rows(batch_reader(broker.url))
     assert row["headers"] is None
@@ -103,7 +103,7 @@ def test_several_streams(broker, log):
     ]
 
 
-def test_a_small_window_reads_everything(broker, log):
+def test_batch_read_with_any_prefetch_returns_all_messages(broker, log):
     log.publish("log", *range(100))
     for prefetch in ("1", "2", "3", "7", "99", "100"):
         assert read(broker, prefetch=prefetch) == [(n, n) for n in range(100)]
@@ -146,7 +146,7 @@ def test_no_more_is_sent_than_is_wanted(broker, log, monkeypatch, prefetch):
         ({"startingTimestamp": "noon"}, "'startingTimestamp' is 'noon'; it has to be milliseconds"),
     ],
 )
-def test_options_that_say_nothing(broker, log, options, words):
+def test_invalid_offsets_or_timestamp_options_are_refused(broker, log, options, words):
     log.publish("log", 1, 2, 3)
     with pytest.raises(OptionError, match=words):
         batch_reader(broker.url, **options).partitions()
@@ -232,7 +232,7 @@ def test_messages_that_retention_dropped_can_be_done_without(broker, log, caplog
     assert read(broker, failOnDataLoss="false", **options) == []
 
 
-def test_a_stream_that_was_declared_anew_is_a_loss(broker, log):
+def test_batch_planned_before_stream_was_redeclared_raises_data_loss(broker, log):
     log.publish("log", *range(10))
     reader, careless = (batch_reader(broker.url, failOnDataLoss=text) for text in ("true", "false"))
     planned = reader.partitions()
@@ -244,7 +244,7 @@ def test_a_stream_that_was_declared_anew_is_a_loss(broker, log):
     assert table(careless, planned).num_rows == 2
 
 
-def test_a_stream_that_was_declared_anew_and_is_empty_is_a_loss(broker, log):
+def test_batch_planned_before_stream_was_redeclared_empty_raises_data_loss(broker, log):
     log.publish("log", *range(10))
     options = {"amqp.connectionTimeout": "1s"}
     reader = batch_reader(broker.url, **options)
@@ -257,7 +257,7 @@ def test_a_stream_that_was_declared_anew_and_is_empty_is_a_loss(broker, log):
     assert table(careless, planned).num_rows == 0
 
 
-def test_a_stream_that_is_gone_is_an_error(broker, log):
+def test_deleted_stream_raises_connection_lost_with_404(broker, log):
     log.publish("log", 1, 2)
     reader = batch_reader(broker.url)
     planned = reader.partitions()
@@ -269,7 +269,7 @@ def test_a_stream_that_is_gone_is_an_error(broker, log):
 # --- connections ------------------------------------------------------------------------------------------
 
 
-def test_a_lost_connection_is_replaced_where_it_was_lost(broker, log, monkeypatch):
+def test_batch_read_continues_at_next_offset_after_lost_connection(broker, log, monkeypatch):
     monkeypatch.setattr("fakeamqp.spark.stream_queue.reading._ROWS", 10)
     log.publish("log", *range(100))
     reader = batch_reader(broker.url, prefetch="10")
@@ -293,7 +293,7 @@ def test_the_octets_of_headers_count(broker, log, monkeypatch):
     assert max(part.num_rows for part in reader.read(task)) < 9
 
 
-def test_a_connection_that_is_lost_before_the_broker_serves_is_replaced(broker, log, monkeypatch):
+def test_connection_lost_before_basic_consume_is_replaced(broker, log, monkeypatch):
     log.publish("log", *range(5))
     reader = batch_reader(broker.url)
     [task] = reader.partitions()
@@ -313,7 +313,7 @@ def test_a_connection_that_is_lost_before_the_broker_serves_is_replaced(broker, 
     assert lost
 
 
-def test_nothing_is_left_open_and_nothing_nacked(broker, log):
+def test_batch_read_leaves_no_open_connection_after_idle_ones_are_closed(broker, log):
     log.publish("log", *range(100))
     assert len(read(broker)) == 100
     pool.close_idle()

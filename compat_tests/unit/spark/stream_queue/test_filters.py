@@ -52,7 +52,7 @@ comparisons = st.one_of(
 
 
 @given(st.lists(comparisons, max_size=4))
-def test_nothing_that_the_filters_want_is_left_out(wanted):
+def test_narrowed_ranges_keep_all_offsets_matching_filters(wanted):
     found = left([a_filter("offset", *each) for each in wanted])
     for stream, start, stop, _mark in RANGES:
         for offset in range(start, stop):
@@ -195,7 +195,7 @@ def test_fewer_offsets_are_read(broker, minutes, options, expected):
     assert offsets_read(broker, *filters, **options) == expected
 
 
-def test_a_time_that_no_message_has_narrows_nothing(broker, minutes):
+def test_timestamp_filters_after_last_message_do_not_narrow_range(broker, minutes):
     """The broker sends nothing then, as one does that is slow."""
     filters = [("GreaterThan", minutes(20)), ("LessThan", minutes(30))]
     assert offsets_read(broker, *filters, timestampTolerance="0s") == [*range(10)]

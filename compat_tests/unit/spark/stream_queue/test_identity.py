@@ -54,7 +54,9 @@ def read_ten(log, follow):
 
 @pytest.mark.parametrize("available_now", [True, False])
 @pytest.mark.parametrize("count", [3, 10, 100])
-def test_a_stream_that_was_declared_anew_between_two_runs(log, follow, read_ten, count, available_now):
+def test_stream_redeclared_between_two_runs_raises_data_loss_or_is_read_from_start(
+    log, follow, read_ten, count, available_now
+):
     declare_anew(log, count)
     reader, careless = follow(), follow(failOnDataLoss="false")
     if available_now:
@@ -70,7 +72,7 @@ def test_a_stream_that_was_declared_anew_between_two_runs(log, follow, read_ten,
 
 
 @pytest.mark.parametrize("count", [3, 10, 100])
-def test_a_stream_that_is_declared_anew_while_the_query_runs(log, follow, count):
+def test_stream_redeclared_while_query_runs_raises_data_loss_or_is_read_from_start(log, follow, count):
     log.publish("log", *range(10))
     reader, careless = follow(), follow(failOnDataLoss="false")
     end = reader.latestOffset({"log": 0}, EVERYTHING)
@@ -87,8 +89,10 @@ def test_a_stream_that_is_declared_anew_while_the_query_runs(log, follow, count)
 
 
 @pytest.mark.parametrize("available_now", [True, False])
-def test_a_stream_that_was_declared_anew_and_is_empty(log, follow, read_ten, available_now):
-    """It is believed after the time that a broker has for its answers."""
+def test_stream_redeclared_and_empty_raises_data_loss_or_continues_at_offset_0(
+    log, follow, read_ten, available_now
+):
+    """The stream counts as empty after the time that a broker has for its answers."""
     declare_anew(log, 0)
     patience = {"amqp.connectionTimeout": "1s"}
     reader, careless = follow(**patience), follow(failOnDataLoss="false", **patience)
@@ -108,7 +112,7 @@ def test_a_stream_that_was_declared_anew_and_is_empty(log, follow, read_ten, ava
 
 
 @pytest.mark.parametrize("count", [10, 100])
-def test_a_query_that_began_at_the_end_and_has_read_nothing(log, follow, count):
+def test_stream_redeclared_before_first_batch_of_latest_query_raises_data_loss(log, follow, count):
     log.publish("log", *range(10))
     reader = follow(startingOffsets="latest")
     start = reader.initialOffset()
@@ -118,7 +122,7 @@ def test_a_query_that_began_at_the_end_and_has_read_nothing(log, follow, count):
 
 
 @pytest.mark.parametrize("count", [3, 10, 100])
-def test_a_batch_that_was_planned_on_another_stream(log, follow, count):
+def test_batch_planned_on_deleted_stream_raises_data_loss_or_reads_new_messages(log, follow, count):
     log.publish("log", *range(10))
     reader, careless = follow(), follow(failOnDataLoss="false")
     end = reader.latestOffset({"log": 0}, EVERYTHING)
@@ -156,7 +160,7 @@ def test_every_task_of_a_batch_looks(log, broker, monkeypatch):
             table(reader, [task])
 
 
-def test_retention_of_what_was_read_is_no_loss(broker, log, follow):
+def test_retention_of_read_messages_raises_no_data_loss(broker, log, follow):
     log.declare("short", stream_max_segment_size_bytes=400, max_length_bytes=2000)
     log.publish("short", *range(3))
     reader = follow(stream="short")
@@ -178,7 +182,7 @@ def test_retention_of_what_was_read_is_no_loss(broker, log, follow):
     assert positions(reader.latestOffset(end, EVERYTHING))["none"] > end["none"]["next"]
 
 
-def test_retention_of_what_was_not_read_is_a_loss(log, follow):
+def test_retention_of_unread_messages_raises_data_loss(log, follow):
     log.declare("short", stream_max_segment_size_bytes=400, max_length_bytes=1000)
     log.publish("short", *range(3))
     reader = follow(stream="short")
@@ -208,7 +212,7 @@ def test_a_checkpoint_of_an_earlier_version_goes_on(log, follow, read_ten):
     assert read(reader, {"log": 5}, {"log": 9}) == [5, 6, 7, 8]
 
 
-def test_a_batch_of_a_stream_that_is_new_begins_at_its_first_message(log, follow):
+def test_batch_of_new_stream_begins_at_its_first_retained_message(log, follow):
     log.declare("more", stream_max_segment_size_bytes=400, max_length_bytes=1000)
     log.publish("more", *range(50))
     reader = follow(stream="log,more", startingOffsets={"log": 0, "more": "latest"})

@@ -64,7 +64,7 @@ def test_a_query_cannot_begin_behind_the_end(log, follow):
         follow(startingOffsets={"log": 9}).initialOffset()
 
 
-def test_the_earliest_is_what_retention_left(broker, log, follow):
+def test_earliest_offset_is_first_message_left_by_retention(broker, log, follow):
     log.declare("short", stream_max_segment_size_bytes=400, max_length_bytes=1000)
     log.publish("short", *range(30))
     first = broker.queue("short").messages[0].offset
@@ -85,7 +85,7 @@ def test_an_empty_stream_has_its_first_message_before_it(log, follow):
     assert read(reader, start, {"log": 1}) == [0]
 
 
-def test_nothing_begins_before_the_first_call(broker, log, follow):
+def test_unused_stream_reader_opens_no_connection(broker, log, follow):
     pytest.importorskip("pyspark.sql.streaming.datasource", reason="limits came with PySpark 4.1")
     reader = follow()
     assert reader.getDefaultReadLimit().max_rows == 10_000
@@ -97,7 +97,7 @@ def test_nothing_begins_before_the_first_call(broker, log, follow):
 # --- where a micro-batch ends -----------------------------------------------------------------------------
 
 
-def test_what_was_confirmed_before_is_seen(log, follow):
+def test_latest_offset_includes_message_published_before_call(log, follow):
     reader = follow(stream="log,more")
     seen = {"log": 0, "more": 0}
     for number in range(100):
@@ -168,7 +168,7 @@ def test_a_batch_of_two_streams_is_shared_in_proportion(start, most, ends):
     assert admitted(start, {"a": 10, "b": 30}, most) == ends
 
 
-def test_available_now_ends_at_what_there_was(log, follow):
+def test_available_now_reads_only_messages_present_at_start(log, follow):
     log.publish("log", *range(25))
     reader = follow()
     reader.prepareForTriggerAvailableNow()
@@ -191,7 +191,7 @@ def test_available_now_of_an_empty_stream_is_over_at_once(log, follow):
     assert positions(reader.latestOffset(start, Limit(10))) == {"log": 0}
 
 
-def test_old_versions_of_pyspark_ask_once_for_everything(log, follow):
+def test_first_batch_of_old_pyspark_has_all_messages_and_later_ones_a_limit(log, follow):
     log.publish("log", *range(25))
     reader = follow(maxMessagesPerTrigger=10)
     start = reader.initialOffset()
@@ -217,7 +217,7 @@ def test_a_logged_batch_is_the_same_again(log, follow):
     assert positions(again.latestOffset(end, Limit(100))) == {"log": 60}
 
 
-def test_a_restart_on_an_old_version_goes_on_where_it_was(log, follow):
+def test_restart_on_old_pyspark_reads_rest_of_stream_in_one_batch(log, follow):
     log.publish("log", *range(30))
     reader = follow(maxMessagesPerTrigger=10)
     assert rows(reader, {"log": 5}, {"log": 5}) == []
@@ -267,7 +267,7 @@ def test_offsets_are_the_same_text_for_the_same_place(log, follow):
 # --- losses -----------------------------------------------------------------------------------------------
 
 
-def test_a_stream_that_was_declared_anew_fails_the_query(log, follow):
+def test_redeclared_shorter_stream_fails_query_with_data_loss(log, follow):
     log.publish("log", *range(10))
     reader = follow()
     assert positions(reader.latestOffset({"log": 0}, Limit(100))) == {"log": 10}
@@ -278,7 +278,7 @@ def test_a_stream_that_was_declared_anew_fails_the_query(log, follow):
         reader.latestOffset({"log": 10}, Limit(100))
 
 
-def test_a_stream_that_was_declared_anew_can_be_read_from_its_beginning(log, follow, caplog):
+def test_redeclared_stream_is_read_from_start_if_fail_on_data_loss_is_false(log, follow, caplog):
     log.publish("log", *range(10))
     reader = follow(failOnDataLoss="false")
     assert positions(reader.latestOffset({"log": 0}, Limit(100))) == {"log": 10}
@@ -302,7 +302,7 @@ def test_a_stream_that_may_not_have_its_messages_yet_is_asked_from_time_to_time(
     assert 3 <= len(asked) <= 8
 
 
-def test_retention_that_is_faster_than_the_query_fails_it(log, follow):
+def test_messages_removed_by_retention_before_read_fail_query_with_data_loss(log, follow):
     log.declare("short", stream_max_segment_size_bytes=400, max_length_bytes=1000)
     log.publish("short", *range(3))
     reader = follow(stream="short")
@@ -315,7 +315,7 @@ def test_retention_that_is_faster_than_the_query_fails_it(log, follow):
 # --- connections ------------------------------------------------------------------------------------------
 
 
-def test_one_connection_is_held_and_replaced_when_it_is_lost(broker, log, follow):
+def test_stream_reader_keeps_one_connection_and_replaces_lost_connection(broker, log, follow):
     log.publish("log", 1)
     reader = follow()
     for number in range(1, 5):
@@ -326,7 +326,9 @@ def test_one_connection_is_held_and_replaced_when_it_is_lost(broker, log, follow
 
 
 @pytest.mark.parametrize(("owner", "name"), [(Tails, "marks"), (tail, "first_message")])
-def test_a_connection_that_is_lost_after_the_answer(broker, log, follow, monkeypatch, owner, name):
+def test_connection_lost_before_marks_are_read_does_not_change_batch(
+    broker, log, follow, monkeypatch, owner, name
+):
     """The marks of a batch are asked for after its ends, maybe on another connection."""
     log.publish("log", *range(20))
     reader = follow()
@@ -346,7 +348,7 @@ def test_a_connection_that_is_lost_after_the_answer(broker, log, follow, monkeyp
     assert lost
 
 
-def test_a_stream_that_is_declared_again_when_the_connection_is_lost(broker, log, follow, monkeypatch):
+def test_stream_redeclared_while_connection_is_lost_raises_data_loss(broker, log, follow, monkeypatch):
     log.publish("log", *range(20))
     reader = follow()
     start = reader.latestOffset(reader.initialOffset(), Limit(5))
@@ -376,7 +378,7 @@ def test_without_a_broker_the_query_fails_after_a_while(broker, follow):
         reader.latestOffset({"log": 0}, Limit(100))
 
 
-def test_a_broker_that_was_never_there_is_not_waited_for(broker, follow):
+def test_broker_unreachable_at_first_call_fails_without_waiting(broker, follow):
     reader = follow(reconnectTimeout="1h")
     broker.stop()
     for call in (reader.initialOffset, reader.latestOffset):
@@ -384,7 +386,7 @@ def test_a_broker_that_was_never_there_is_not_waited_for(broker, follow):
             call()
 
 
-def test_messages_that_are_counted_and_do_not_come_are_waited_for(broker, log):
+def test_missing_delivery_of_counted_message_raises_connection_lost_after_patience(broker, log):
     log.publish("log", 0)
     held = broker.faults.on("basic.deliver").hold().once()
     with Link(options(broker.url).connection) as link:

@@ -150,7 +150,7 @@ def test_streams_that_end_before_their_place_are_asked_again(
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_stream_that_was_declared_anew_is_a_loss(
+def test_replaced_stream_raises_data_loss_or_is_read_with_warning(
     follow: Any, caplog: pytest.LogCaptureFixture, fails: bool
 ) -> None:
     tails = Tails(a=9, b=4)
@@ -168,7 +168,7 @@ def test_a_stream_that_was_declared_anew_is_a_loss(
     assert tails.waits == []
 
 
-def test_available_now_ends_at_what_there_was(follow: Any) -> None:
+def test_available_now_ends_at_offsets_prepared_at_start(follow: Any) -> None:
     reader = follow(Tails(a=7, b=8, c=9))
     reader._available = {"a": 5, "b": 3}
     start = at(a=place("a", 3), b=place("b", 4), c=StreamPlace(2))
@@ -379,7 +379,7 @@ def test_all_streams_are_asked_and_empty_ones_checked_once(tails: Any) -> None:
     assert len(Tail.made) == 6
 
 
-def test_marks_of_a_connection_that_is_new_are_those_of_the_same_stream(tails: Any) -> None:
+def test_marks_on_new_connection_keep_old_mark_of_replaced_stream(tails: Any) -> None:
     found = tails(stream="b,c")
     begin = {"b": place("b", 7), "c": place("c", 8)}
     found.ask(begin)
@@ -415,7 +415,7 @@ def test_first_messages_are_there(tails: Any, monkeypatch: pytest.MonkeyPatch) -
     assert tails(stream="b").firsts(["a", "bb"]) == {"a": 1, "bb": 2}
 
 
-def test_partitions_of_super_streams_come_before_streams_that_were_read(
+def test_partitions_of_super_streams_are_listed_before_streams_read_earlier(
     tails: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Any] = []
@@ -448,7 +448,7 @@ def test_partitions_of_super_streams_come_before_streams_that_were_read(
 # --- partitions of super streams --------------------------------------------------------------------------
 
 
-def test_partitions_are_the_streams_that_are_bound_or_numbered(
+def test_partitions_of_super_stream_are_its_bound_or_numbered_streams(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The broker is asked less and less often for more of them."""

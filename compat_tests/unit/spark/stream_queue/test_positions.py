@@ -197,7 +197,7 @@ def test_an_end_is_no_beginning(broker: Any) -> None:
             find(options(**{key: "noon"}), None)
 
 
-def test_a_range_is_narrowed_to_what_was_stored_between_two_times(broker: Any) -> None:
+def test_offset_range_is_narrowed_to_messages_stored_between_two_times(broker: Any) -> None:
     mark = StreamMark(19, "x")
     since, until = datetime(2030, 1, 1, tzinfo=timezone.utc), NOON
     at = {since: 5, until: 12}

@@ -114,7 +114,7 @@ def test_messages_are_as_they_were_published(link: Streams) -> None:
     assert queue_types.taken_offset(message.properties)[0] is None
 
 
-def test_an_empty_range_asks_for_nothing(link: Streams) -> None:
+def test_empty_range_sends_no_request(link: Streams) -> None:
     found, offsets = read(link, Range("log", 5, 5))
     assert (offsets, link.calls, found.served) == ([], [], False)
 
@@ -372,7 +372,7 @@ def offsets_of(wanted: Range, **more: str) -> list[int]:
     return [each.offset for messages in read_range(options(**given), wanted) for each in messages]
 
 
-def test_a_lost_connection_is_replaced_where_it_was_lost(
+def test_read_reconnects_with_growing_pauses_and_continues_at_next_offset(
     link: Streams, lent: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     def lose(*offsets: int) -> Any:
@@ -390,7 +390,7 @@ def test_a_lost_connection_is_replaced_where_it_was_lost(
         offsets_of(Range("log", 0, 5))
 
 
-def test_a_stream_that_was_never_served_is_refused(link: Streams, lent: list[Any]) -> None:
+def test_stream_refused_at_first_attempt_fails_without_retry(link: Streams, lent: list[Any]) -> None:
     link.refuses = {"log": "404 NOT_FOUND"}
     lent[:] = [[]]
     with pytest.raises(QueueRefused, match="cannot read stream 'log': 404 NOT_FOUND"):
@@ -448,7 +448,7 @@ def test_the_first_messages_of_a_stream_are_waited_for(link: Streams) -> None:
         late.ask()
 
 
-def test_a_window_that_is_full_begins_again_at_the_end(
+def test_full_window_of_tail_consumes_again_at_end_of_stream(
     link: Streams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tail, "_WINDOW", 3)

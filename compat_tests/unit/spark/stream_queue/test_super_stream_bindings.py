@@ -84,7 +84,7 @@ def test_a_batch_read_finds_partitions_with_any_name(broker, log, regions):
     assert values(rows(reader)) == [0, 1, 2, 10, 11, 12]
 
 
-def test_a_queue_with_the_name_of_a_partition_is_none_without_a_binding(broker, log, regions):
+def test_stream_named_like_partition_but_unbound_is_not_read(broker, log, regions):
     log.declare("orders-0")
     log.publish("orders-0", 99)
     publish(log, "emea", 1)
@@ -130,7 +130,7 @@ def test_bindings_to_others_than_streams_are_left_out(log, regions, follow, capl
     assert len(caplog.records) == warned
 
 
-def test_a_stream_with_two_bindings_is_one_partition(broker, log, regions):
+def test_stream_with_two_bindings_is_read_once(broker, log, regions):
     log.channel.queue_bind("orders-emea", "orders", "europe")
     publish(log, "europe", 1)
     reader = batch_reader(broker.url, superStream="orders", managementUrl=broker.management_url)
@@ -262,7 +262,7 @@ def test_the_order_is_that_of_the_arguments(api):
         (200, b'[{"destination_type": "queue"}]', BrokerUnreachable, "answered with no list of bindings"),
     ],
 )
-def test_answers_that_are_no_bindings(api, status, body, error, words):
+def test_invalid_answer_of_bindings_api_is_refused_without_showing_password(api, status, body, error, words):
     api.answer = status, body
     if error is None:
         assert ask(api.url) == []
@@ -274,7 +274,7 @@ def test_answers_that_are_no_bindings(api, status, body, error, words):
     assert len(api.asked) == 1
 
 
-def test_an_api_that_is_not_there():
+def test_unreachable_management_api_raises_broker_unreachable():
     with pytest.raises(BrokerUnreachable, match=r"cannot ask http://127\.0\.0\.1:1: .*refused"):
         ask("http://me:s3cret@127.0.0.1:1")
 
@@ -311,7 +311,7 @@ def test_a_query_goes_on_while_the_api_does_not_answer(api, log, regions, follow
     assert values(rows(reader, end, reader.latestOffset(end, EVERYTHING))) == [2]
 
 
-def test_the_api_is_asked_less_often_if_nothing_is_new(monkeypatch):
+def test_management_api_is_asked_less_often_while_bindings_do_not_change(monkeypatch):
     now, looks = [0.0], []
     monkeypatch.setattr(super_stream.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(super_stream, "is_stream", lambda _link, name: name != "audit")

@@ -108,7 +108,7 @@ def test_a_queue_of_another_type_is_no_partition(broker, log, orders, follow, ca
     assert [message.redelivered for message in broker.queue("orders-3").messages] == [False]
 
 
-def test_partitions_are_looked_for_less_often_if_there_are_none(broker, orders, monkeypatch):
+def test_new_partitions_are_looked_for_less_often_while_no_partition_is_found(broker, orders, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(super_stream, "_FIRST_PAUSE", 5.0)
     monkeypatch.setattr(super_stream.time, "monotonic", lambda: now[0])
@@ -134,7 +134,7 @@ def test_available_now_leaves_later_partitions_for_the_next_run(orders, follow):
     assert reader.latestOffset(end, EVERYTHING) == end
 
 
-def test_a_partition_that_is_gone_fails_the_query(log, orders, follow):
+def test_deleted_partition_fails_query_with_404(log, orders, follow):
     orders.publish(*range(6))
     reader = follow()
     end = reader.latestOffset(reader.initialOffset(), EVERYTHING)
@@ -203,7 +203,7 @@ def test_a_time_for_every_stream(broker, minutes):
     ],
 )
 @pytest.mark.parametrize("key", ["startingTimestamp", "endingTimestamp"])
-def test_times_that_say_nothing(broker, orders, key, given, words):
+def test_invalid_timestamp_option_of_super_stream_is_refused(broker, orders, key, given, words):
     with pytest.raises(OptionError, match=f"'{key}' {words}"):
         batch_reader(broker.url, superStream="orders", **{key: given}).partitions()
 
@@ -245,7 +245,7 @@ def test_a_batch_does_not_wait_longer_than_the_delay(orders, follow, clock):
     assert reader.latestOffset(end, EVERYTHING) == end
 
 
-def test_available_now_waits_for_nothing(orders, follow, clock):
+def test_available_now_ignores_min_offsets_per_trigger(orders, follow, clock):
     orders.publish(*range(5))
     reader = follow(minOffsetsPerTrigger="10")
     reader.prepareForTriggerAvailableNow()
@@ -275,7 +275,7 @@ def test_tasks_use_the_connection_of_the_task_before(broker, orders):
     assert len(seen) == 1
 
 
-def test_a_connection_that_was_lost_while_idle_is_replaced(broker, orders, caplog):
+def test_idle_connection_closed_by_broker_is_replaced_without_warning(broker, orders, caplog):
     orders.publish(*range(30))
     reader = batch_reader(broker.url, superStream="orders")
     for task in reader.partitions():
