@@ -16,7 +16,7 @@ BAD = ("crashed", "no answer", "no end", "kept", "control characters", "never ta
     "name",
     [pytest.param(each.name, marks=pytest.mark.long if each.long else ()) for each in ATTEMPTS.values()],
 )
-def test_an_attempt_ends_as_the_page_says(name: str) -> None:
+def test_attempt_on_broker_has_recorded_outcome(name: str) -> None:
     attempt = ATTEMPTS[name]
     with broker_process(tls=attempt.tls, most=attempt.descriptors) as target:
         rows = attempt.make(target)
@@ -25,7 +25,7 @@ def test_an_attempt_ends_as_the_page_says(name: str) -> None:
     assert happened == {row: each[0] for row, each in expected.items()}
 
 
-def test_the_page_is_that_of_the_results_and_nothing_on_it_is_bad() -> None:
+def test_attempts_page_equals_results_and_has_no_bad_outcome_of_broker() -> None:
     assert page.PAGE.read_text(encoding="utf-8") == page.text(), "run python -m compat_tests.attempts"
     results = page.recorded()
     assert set(results) == set(ATTEMPTS)

@@ -72,7 +72,9 @@ def broker(caplog: pytest.LogCaptureFixture) -> Iterator[Broker]:
         connection.close()
 
 
-def test_no_text_of_the_broker_acts_in_a_terminal(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+def test_hostile_names_in_views_and_logs_have_no_terminal_escape(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
     rule = broker.faults.on("basic.publish", queue=ESCAPES).nack()
     queue, exchange = broker.queue(ESCAPES), broker.exchange(ESCAPES)
     views: dict[str, Callable[[], object]] = {
@@ -107,7 +109,7 @@ def test_no_text_of_the_broker_acts_in_a_terminal(broker: Broker, caplog: pytest
                 quiet(shown if isinstance(shown, str) else repr(shown))
 
 
-def test_no_text_of_an_error_acts_in_a_terminal(broker: Broker) -> None:
+def test_hostile_names_in_error_messages_have_no_terminal_escape(broker: Broker) -> None:
     mistakes: dict[str, Callable[[], object]] = {
         "expected": lambda: broker.expect_published(exchange=ESCAPES, routing_key="another", count=1),
         "waited for": lambda: broker.queue(ESCAPES).wait_for(ready=99, timeout=0.01),
@@ -129,7 +131,7 @@ def test_no_text_of_an_error_acts_in_a_terminal(broker: Broker) -> None:
                 quiet(str(caught.value))
 
 
-def test_no_name_is_an_element_of_the_page(broker: Broker) -> None:
+def test_hostile_names_add_no_element_to_trace_page(broker: Broker) -> None:
     """Whether a browser runs any of it is tested in `compat_tests/pages`."""
     page = elements_of(broker.trace.html(title=ESCAPES))
     assert not page.all("img")
@@ -148,7 +150,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_no_command_prints_what_acts_in_a_terminal(broker: Broker, tmp_path: Path) -> None:
+def test_commands_print_hostile_names_without_terminal_escape(broker: Broker, tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     broker.trace.jsonl(path)
     for arguments in (
@@ -163,7 +165,7 @@ def test_no_command_prints_what_acts_in_a_terminal(broker: Broker, tmp_path: Pat
         assert "Traceback" not in done.stderr
 
 
-def test_the_text_of_a_replay_does_not_act_in_a_terminal(broker: Broker, tmp_path: Path) -> None:
+def test_replay_outcome_has_no_terminal_escape(broker: Broker, tmp_path: Path) -> None:
     broker.trace.jsonl(tmp_path / "trace.jsonl")
     text = (tmp_path / "trace.jsonl").read_text()
     first, _, rest = text.partition("\n")
@@ -179,7 +181,7 @@ def test_the_text_of_a_replay_does_not_act_in_a_terminal(broker: Broker, tmp_pat
 # --- passwords -------------------------------------------------------------------------------------------
 
 
-def test_no_command_prints_a_password(tmp_path: Path) -> None:
+def test_trace_and_replay_commands_print_no_password(tmp_path: Path) -> None:
     with Broker(users={"app": PASSWORD}) as broker:
         pika.BlockingConnection(pika.URLParameters(broker.url)).close()
         for redact in (True, False):
@@ -197,13 +199,13 @@ def test_no_command_prints_a_password(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [f"amqp://app:{PASSWORD}@host/x", f"amqp://app:{PASSWORD}@"])
-def test_no_mistake_in_a_url_prints_its_password(text: str) -> None:
+def test_invalid_url_error_hides_password(text: str) -> None:
     with Broker() as broker, pytest.raises(FakeAMQPError, match=r"\*\*\*@") as caught:
         broker.intercept(text).__enter__()
     assert PASSWORD not in str(caught.value)
 
 
-def test_no_report_of_a_failed_test_has_a_password(pytester: pytest.Pytester) -> None:
+def test_failure_report_and_trace_files_contain_no_password(pytester: pytest.Pytester) -> None:
     """With its timeline, the values of local variables, logs, and what --amqp-trace keeps."""
     pytester.makepyfile(
         """
@@ -234,7 +236,7 @@ def test_no_report_of_a_failed_test_has_a_password(pytester: pytest.Pytester) ->
         assert PASSWORD not in text
 
 
-def test_the_process_does_not_show_a_password() -> None:
+def test_process_title_threads_and_environment_contain_no_password() -> None:
     """Its title and arguments are as they were; environment variables are not set."""
     before = Path("/proc/self/cmdline").read_bytes(), Path("/proc/self/comm").read_text()
     with Broker(users={"app": PASSWORD}) as broker:
@@ -246,7 +248,7 @@ def test_the_process_does_not_show_a_password() -> None:
     assert PASSWORD not in str(dict(os.environ))
 
 
-def test_chains_of_exceptions_have_no_password() -> None:
+def test_exception_chains_contain_no_password() -> None:
     """Not even with the values of local variables that reports of failures show: those are reprs."""
     wrong: list[Callable[[], object]] = [
         lambda: Broker(users={"app": {"pasword": PASSWORD}}),

@@ -36,7 +36,7 @@ OPTIONAL = {
     ["import fakeamqp", "from fakeamqp import Broker", "from fakeamqp import Broker\nwith Broker(): pass"],
     ids=["import", "Broker", "running"],
 )
-def test_nothing_heavy_and_nothing_optional_is_imported(program: str) -> None:
+def test_import_and_start_of_broker_load_no_heavy_or_optional_module(program: str) -> None:
     program = f"import sys\nbefore = set(sys.modules)\n{program}\nprint(*(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     tops = {name.partition(".")[0] for name in done.stdout.split()}
@@ -45,21 +45,21 @@ def test_nothing_heavy_and_nothing_optional_is_imported(program: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.group}: {case.name}")
-def test_case(case: Case) -> None:
+def test_benchmark_case_runs_twice(case: Case) -> None:
     run = case.make()
     run()
     run()
 
 
 @pytest.mark.parametrize("dead_lettered", [False, True])
-def test_everything_expires(dead_lettered: bool) -> None:
+def test_expiry_benchmark_measures_expired_or_dead_lettered_messages(dead_lettered: bool) -> None:
     assert expiry.measure(100, dead_lettered=dead_lettered).messages == 100  # It checks that all are gone.
     waiting, afterwards = expiry.bytes_per_message(100, dead_lettered=dead_lettered)
     assert waiting > 0
     assert (afterwards > waiting) is dead_lettered
 
 
-def test_what_a_broker_delivers_is_what_the_load_client_counts_on() -> None:
+def test_load_client_measures_broker_and_leaves_no_queue() -> None:
     with Broker(history=0, trace=0) as broker:
         address = load.Address("here", broker.host, broker.port)
         for same_channel in (True, False):
@@ -69,37 +69,37 @@ def test_what_a_broker_delivers_is_what_the_load_client_counts_on() -> None:
 
 
 @pytest.mark.skipif(rabbitmq_node.available() is not None, reason=str(rabbitmq_node.available()))
-def test_rabbitmq_delivers_the_same_octets() -> None:
+def test_load_client_measures_rabbitmq() -> None:
     with load.rabbitmq_serving() as address:
         assert load.measure(address, 5000) > 0
 
 
-def test_the_load_of_a_broker_and_of_none_in_processes_of_their_own() -> None:
+def test_load_of_broker_and_bare_loop_has_rate_for_each_round() -> None:
     with load.fakeamqp_serving() as fake, load.sink_serving() as sink:
         rates = load.take_turns([fake, sink], 1000, 2)
     assert {name: len(measured) for name, measured in rates.items()} == {"fakeamqp": 2, "bare loop": 2}
 
 
 @pytest.mark.parametrize("name", trace.CONVERSATIONS)
-def test_a_conversation_with_a_trace_and_without(name: str) -> None:
+def test_conversation_is_measured_with_and_without_trace(name: str) -> None:
     pair = trace.converse(name, 2)
     assert len(pair.off) == len(pair.on) == 2
 
 
-def test_what_a_trace_costs() -> None:
+def test_trace_cost_table_has_row_per_conversation() -> None:
     table = list(trace.rows(1, 1000, 1))
     assert [row.count("|") for row in table] == [5] * (len(trace.CONVERSATIONS) + 1)
     assert trace.Pair([1.0, 2.0, 1.0], [2.0, 4.0, 2.0]).cost == 0.5
 
 
-def test_what_the_tap_costs() -> None:
+def test_tap_cost_table_has_row_per_conversation() -> None:
     table = list(tap.rows(1, 1))
     assert [row.count("|") for row in table] == [tap.HEAD.splitlines()[0].count("|")] * len(
         trace.CONVERSATIONS
     )
 
 
-def test_a_package_without_a_tap_differs_where_it_should(tmp_path: Path) -> None:
+def test_package_copy_without_tap_differs_only_in_hot_modules(tmp_path: Path) -> None:
     here, gone = tap.copies(tmp_path)
     changed = {
         str(path.relative_to(gone / "fakeamqp"))
@@ -109,7 +109,7 @@ def test_a_package_without_a_tap_differs_where_it_should(tmp_path: Path) -> None
     assert changed == set(tap.HOT)
 
 
-def test_a_function_loses_all_that_it_does_for_a_tap() -> None:
+def test_strip_removes_all_tap_code_of_named_function() -> None:
     source = """
 def hot(self, bytes):
     tap = self.state.tap
@@ -140,19 +140,19 @@ def cold(tap):
 @pytest.mark.parametrize(
     "places", [{"hot": 2}, {"hot": 0}, {"hot": 1, "gone": 1}], ids=["fewer", "more", "no function"]
 )
-def test_a_tap_that_is_looked_for_elsewhere_than_expected_is_an_error(places: dict[str, int]) -> None:
+def test_strip_with_wrong_count_of_tap_tests_raises_lookup_error(places: dict[str, int]) -> None:
     source = "def hot(tap):\n    if tap is not None:\n        tap.model('event')\n"
     with pytest.raises(LookupError, match="the tap is looked for in"):
         tap.strip(source, places)
 
 
-def test_a_tap_that_would_be_left_is_an_error() -> None:
+def test_strip_that_would_leave_tap_call_raises_lookup_error() -> None:
     source = "def hot(tap):\n    if tap is not None:\n        pass\n    tap.model('event')\n"
     with pytest.raises(LookupError, match="hot still has to do with the tap"):
         tap.strip(source, {"hot": 1})
 
 
-def test_import_seconds() -> None:
+def test_import_seconds_has_figure_for_each_run_and_raises_on_failed_import() -> None:
     with pytest.raises(subprocess.CalledProcessError):
         import_seconds("import no_such_module", runs=1)
     assert len(import_seconds("import fakeamqp", compiled=False, runs=2)) == 2
@@ -164,7 +164,7 @@ def test_first_connection_seconds_has_a_figure_for_each_run() -> None:
 
 
 @pytest.mark.parametrize("requeues", [False, True])
-def test_a_client_that_only_counts_takes_all_messages(requeues: bool, tmp_path: Path) -> None:
+def test_counting_client_acks_or_requeues_all_messages(requeues: bool, tmp_path: Path) -> None:
     pytest.importorskip("pika")
     from compat_tests.benchmarks.spark_routes import Bench, counting_client
 
@@ -177,7 +177,7 @@ def test_a_client_that_only_counts_takes_all_messages(requeues: bool, tmp_path: 
         bench.close()
 
 
-def test_a_section_of_the_report_about_spark_is_measured_alone(
+def test_spark_report_with_only_option_replaces_only_that_section(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("pyspark")

@@ -24,7 +24,7 @@ FEW = 8
     [(case, target) for case in CASES for target in (IN_THREAD, IN_LOOP, SERVE) if case.on(target)],
     ids=lambda each: each if isinstance(each, str) else each.name,
 )
-def test_case(case: Case, target: str) -> None:
+def test_side_by_side_case_measures_times_and_leaves_no_queue(case: Case, target: str) -> None:
     with Broker() as broker:  # In the place of `serve`.
         measured = measure(case, target, broker.url if target == SERVE else "", FEW)
         assert measured.time > 0
@@ -34,12 +34,12 @@ def test_case(case: Case, target: str) -> None:
         assert len(broker.published) == (FEW if target == SERVE and "declare" not in case.name else 0)
 
 
-def test_turns() -> None:
+def test_turns_rotate_start_target_in_each_round() -> None:
     assert list(command.turns(["a", "b", "c"], 2)) == [*"abc", *"bca", *"cab"]
     assert list(command.turns([], 2)) == []
 
 
-def test_clients_take_turns_in_processes_of_their_own() -> None:
+def test_clients_in_own_processes_measure_each_round() -> None:
     [case] = [case for case in CASES if case.name == "pika: declare"]
     with load.fakeamqp_serving() as serve:
         found = command.clients(case, {IN_THREAD: None, IN_LOOP: None, SERVE: serve}, 2, 0.01)
@@ -50,20 +50,20 @@ def test_clients_take_turns_in_processes_of_their_own() -> None:
     assert {target: len(kinds["time"]) for target, kinds in loads.items()} == {SERVE: 2, "bare loop": 2}
 
 
-def test_a_client_that_fails_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+def test_failed_client_process_raises_runtime_error(capfd: pytest.CaptureFixture[str]) -> None:
     [case] = [case for case in CASES if case.name == "pika: declare"]
     with pytest.raises(RuntimeError, match="'pika: declare' on 'serve' ended"):
         command.clients(case, {SERVE: load.Address("nothing", "127.0.0.1", 1)}, 1, 0.01)
     assert "AMQPConnectionError" in capfd.readouterr().err
 
 
-def test_fixture_costs() -> None:
+def test_fixture_costs_are_positive_for_each_test() -> None:
     costs = fixture_costs.measure(1)
     assert tuple(costs) == fixture_costs.TESTS
     assert all(cost > 0 for cost in costs.values())
 
 
-def test_fixture_costs_are_those_of_all_phases() -> None:
+def test_fixture_costs_sum_setup_call_and_teardown() -> None:
     stopwatch = fixture_costs.Stopwatch()
     for name, phase, seconds in [
         ("test_1", "setup", 1.0),
@@ -79,7 +79,9 @@ def test_fixture_costs_are_those_of_all_phases() -> None:
     assert stopwatch.seconds == {"test_1": 7.0, "test_2": 8.0}
 
 
-def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_side_by_side_command_prints_table_and_left_out_targets(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(command, "obstacle", {"RabbitMQ 4.3": "it is not here"}.get)
     few = ["aio-pika: get", "--rounds", "1", "--fraction", "0.01", "--targets"]
     command.main([*few, IN_THREAD, IN_LOOP, "RabbitMQ 4.3"])
@@ -105,7 +107,7 @@ def found() -> dict[str, Any]:
     return {"rounds": 3, "versions": versions, "missing": {}, "cases": dict.fromkeys(names, times)}
 
 
-def test_ratios(found: dict[str, Any]) -> None:
+def test_ratios_compare_rates_or_times_with_other_targets(found: dict[str, Any]) -> None:
     ratios = {(each.case, each.target, each.others): each.of(found) for each in page.RATIOS}
     assert ratios["pika: publish then consume", IN_THREAD, tuple(RABBITMQ)] == 4  # A ratio of rates.
     assert ratios["pika: declare", IN_THREAD, tuple(RABBITMQ)] == 0.25  # A ratio of times.
@@ -116,7 +118,7 @@ def test_ratios(found: dict[str, Any]) -> None:
     assert {each.case for each in page.RATIOS} <= set(found["cases"])
 
 
-def test_figures(found: dict[str, Any]) -> None:
+def test_figures_show_rate_or_time_with_deviation(found: dict[str, Any]) -> None:
     assert page.figure("pika: publish", {"time": [90.0, 100.0, 110.0]}) == "10,000 ±5%"
     assert page.figure("pika: get", {"time": [100.0]}) == "100 µs"
     assert page.figure("fixtures", {"time": [1234.0, 1234.0]}) == "1.2 ms ±0%"
@@ -126,7 +128,7 @@ def test_figures(found: dict[str, Any]) -> None:
     assert "\n| pika: publish | 1 µs, 0.50 |" in printed
 
 
-def test_pictures(found: dict[str, Any], tmp_path: Path) -> None:
+def test_plots_are_drawn_with_cases_and_versions(found: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     plots.draw(found, tmp_path)
     assert {each.name for each in tmp_path.iterdir()} == set(plots.PLOTS)
@@ -135,7 +137,7 @@ def test_pictures(found: dict[str, Any], tmp_path: Path) -> None:
     assert "RabbitMQ 4.3.6" in drawn
 
 
-def test_numbers_are_kept_in_one_line(found: dict[str, Any], tmp_path: Path) -> None:
+def test_results_file_keeps_numbers_of_list_in_one_line(found: dict[str, Any], tmp_path: Path) -> None:
     results.write("kept", "command", found, tmp_path)
     assert results.load("kept", tmp_path) == {**(results.load("kept", tmp_path) or {}), **found}
     assert '"time": [ 1000.0, 1000.0, 1000.0 ]' in results.path("kept", tmp_path).read_text("utf-8")
@@ -145,7 +147,7 @@ def test_numbers_are_kept_in_one_line(found: dict[str, Any], tmp_path: Path) -> 
 # --- profile ---------------------------------------------------------------------------------------------
 
 
-def test_shares() -> None:
+def test_profile_shares_assign_samples_to_client_and_broker_parts() -> None:
     client = 'process 2:"python -m compat_tests.benchmarks.side_by_side.client get";thread (2): '
     inside = f"{client}MainThread;main (client.py:9);measure (client.py:8)"
     samples = [

@@ -7,7 +7,7 @@ from compat_tests.benchmarks.trace_soak import record
 from fakeamqp.trace import ModelEvent, load
 
 
-def test_a_soak_has_something_of_everything() -> None:
+def test_trace_soak_contains_each_queue_event_and_prefetch() -> None:
     events = [event for event in soak(60).events if isinstance(event, ModelEvent)]
     assert {event.queue for event in events} >= set(QUEUES)
     assert {event.name for event in events} >= {
@@ -18,12 +18,12 @@ def test_a_soak_has_something_of_everything() -> None:
     assert len({event.facts["prefetch"] for event in events if event.name == "consumer added"}) > 3
 
 
-def test_the_same_seed_gives_the_same_soak() -> None:
+def test_same_seed_gives_same_soak_timeline() -> None:
     first, again, other = soak(2).timeline(), soak(2).timeline(), soak(2, 2).timeline()
     assert first == again != other
 
 
-def test_recordings_are_linked_until_there_are_enough_events(tmp_path) -> None:
+def test_soak_recordings_are_repeated_until_event_count_is_reached(tmp_path) -> None:
     total = record(tmp_path, 5000, 2, rounds=1)
     files = sorted(tmp_path.iterdir())
     assert total == sum(len(load(file)) for file in files) >= 5000

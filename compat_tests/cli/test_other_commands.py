@@ -31,7 +31,7 @@ def test_the_help_of_serve_quotes_the_line_to_wait_for(capsys):
     assert "amqp://guest:guest@127.0.0.1:PORT/%2F" in "".join(capsys.readouterr().out.split("\n"))
 
 
-def test_the_demo_tells_what_happened(capsys):
+def test_demo_prints_redelivery_errors_and_restart(capsys):
     assert main(["demo"]) == 0
     out = capsys.readouterr().out
     for words in (
@@ -44,7 +44,7 @@ def test_the_demo_tells_what_happened(capsys):
         assert words in out
 
 
-def test_the_demo_without_pika_says_what_to_install(capsys, monkeypatch):
+def test_demo_without_pika_prints_install_command(capsys, monkeypatch):
     real_import = builtins.__import__
 
     def without_pika(name, *arguments, **keywords):
@@ -66,14 +66,14 @@ def test_the_doctor_finds_this_machine_ready(capsys):
     assert lines[-1].startswith("Ready")
 
 
-def test_the_doctor_says_how_to_get_what_is_missing(capsys, monkeypatch):
+def test_doctor_prints_install_command_of_missing_library(capsys, monkeypatch):
     monkeypatch.setattr("fakeamqp.cli._LIBRARIES", (("no-such-library", "pip install no-such-library"),))
     assert main(["doctor"]) == 0
     assert "missing  no-such-library" in (out := capsys.readouterr().out)
     assert "not installed: pip install no-such-library" in out
 
 
-def test_the_doctor_says_where_java_is_or_how_to_have_one(capsys, monkeypatch, tmp_path):
+def test_doctor_prints_java_path_or_java_home_hint(capsys, monkeypatch, tmp_path):
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("")

@@ -27,7 +27,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_recording_is_shown_as_a_timeline(recording, capsys):
+def test_trace_command_shows_recording_as_timeline_without_password(recording, capsys):
     assert main(["trace", str(recording)]) == 0
     out = capsys.readouterr().out
     assert "c1 -> 1    queue.declare queue='orders'" in out
@@ -35,7 +35,7 @@ def test_a_recording_is_shown_as_a_timeline(recording, capsys):
     assert "guest\0guest" not in out
 
 
-def test_a_name_that_the_console_cannot_show_is_escaped(tmp_path):
+def test_queue_name_outside_console_encoding_is_escaped(tmp_path):
     """A console of Windows in code page 1252 is simulated."""
     path = tmp_path / "trace.jsonl"
     with Broker() as broker:
@@ -52,7 +52,7 @@ def test_a_name_that_the_console_cannot_show_is_escaped(tmp_path):
     assert "queue='ordrés-\\u6ce8\\u6587'" in shown.stdout.decode("cp1252")
 
 
-def test_who_has_read_enough_may_go(recording):
+def test_trace_command_with_closed_output_pipe_ends_with_code_141(recording):
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -64,7 +64,7 @@ def test_who_has_read_enough_may_go(recording):
     assert ended.returncode == 141
 
 
-def test_one_connection_and_the_latest_events_alone(recording, capsys):
+def test_connection_and_limit_options_reduce_shown_events(recording, capsys):
     assert main(["trace", str(recording), "--connection", "c2", "--limit", "3"]) == 0
     out = capsys.readouterr().out
     assert "bills" not in out and "c1" not in out
@@ -73,7 +73,7 @@ def test_one_connection_and_the_latest_events_alone(recording, capsys):
 
 
 @pytest.mark.parametrize(("form", "beginning"), [("html", b"<!doctype html>"), ("pcapng", b"\n\r\r\n")])
-def test_other_forms_are_written_in_its_place(recording, tmp_path, capsys, form, beginning):
+def test_trace_command_writes_html_or_pcapng_file(recording, tmp_path, capsys, form, beginning):
     out = tmp_path / f"trace.{form}"
     assert main(["trace", str(recording), f"--{form}", str(out)]) == 0
     assert capsys.readouterr().out == f"wrote {out}\n"
@@ -83,14 +83,14 @@ def test_other_forms_are_written_in_its_place(recording, tmp_path, capsys, form,
     assert b"bills" not in out.read_bytes() and len(out.read_bytes()) < whole
 
 
-def test_a_replay_that_goes_as_before(recording, capsys):
+def test_replay_on_default_broker_reports_same_replies(recording, capsys):
     assert main(["replay", str(recording)]) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("c1 127.0.0.1:") and first.endswith(": the same 7 replies")
     assert second.startswith("c2 127.0.0.1:")
 
 
-def test_a_replay_on_another_broker_that_goes_otherwise(recording, capsys):
+def test_replay_on_other_broker_shows_difference_of_replies(recording, capsys):
     with Broker() as broker, pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         connection.channel().queue_declare("bills", durable=True)
         assert main(["replay", str(recording), "--url", broker.url, "--timeout", "0.5"]) == 1
@@ -100,7 +100,7 @@ def test_a_replay_on_another_broker_that_goes_otherwise(recording, capsys):
     assert "+ channel 1: channel.close reply_code=406" in out
 
 
-def test_a_replay_on_another_version(tmp_path, capsys):
+def test_replay_with_other_personality_shows_difference_of_replies(tmp_path, capsys):
     path = tmp_path / "trace.jsonl"
     with Broker(personality="spec") as broker:
         with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
@@ -111,14 +111,14 @@ def test_a_replay_on_another_version(tmp_path, capsys):
     assert "+ channel 0: connection.close reply_code=540" in capsys.readouterr().out
 
 
-def test_a_replay_on_a_broker_that_begins_with_definitions(recording, tmp_path, capsys):
+def test_replay_loads_definitions_before_recording(recording, tmp_path, capsys):
     definitions = tmp_path / "definitions.json"
     definitions.write_text('{"queues": [{"name": "orders", "vhost": "/", "durable": true, "arguments": {}}]}')
     assert main(["replay", str(recording), "--definitions", str(definitions)]) == 1
     assert "406" in capsys.readouterr().out
 
 
-def test_a_broker_that_is_not_there(recording, capsys):
+def test_replay_to_port_without_broker_ends_with_code_1(recording, capsys):
     assert main(["replay", str(recording), "--url", "amqp://127.0.0.1:1/"]) == 1
     assert "no broker at 127.0.0.1:1" in capsys.readouterr().err
 
@@ -142,7 +142,7 @@ def test_a_broker_that_is_not_there(recording, capsys):
         (["trace"], "FILE"),
     ],
 )
-def test_what_does_not_exist_is_refused_with_code_2(recording, capsys, arguments, words):
+def test_trace_and_replay_with_invalid_argument_end_with_code_2(recording, capsys, arguments, words):
     arguments = [str(recording) if each == "RECORDING" else each for each in arguments]
     try:
         code = main(arguments)

@@ -58,7 +58,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_printed_url_works_at_once():
+def test_client_connects_to_printed_url_immediately():
     with (
         serving("--port", "0") as (_, url, _),
         pika.BlockingConnection(pika.URLParameters(url)) as connection,
@@ -67,20 +67,20 @@ def test_the_printed_url_works_at_once():
 
 
 @needs_ipv6
-def test_clients_that_take_localhost_for_ipv6_reach_it():
+def test_serve_accepts_connections_on_ipv4_and_ipv6_loopback():
     with serving("--port", "0") as (_, _, port):
         for host in LOOPBACK:
             pika.BlockingConnection(pika.ConnectionParameters(host, port)).close()
 
 
 @needs_ipv6
-def test_another_host_can_be_asked_for():
+def test_serve_with_host_option_listens_on_that_address_only():
     with serving("--port", "0", "--host", "127.0.0.1") as (_, _, port), pytest.raises(ConnectionRefusedError):
         socket.create_connection(("::1", port)).close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_cleanly_even_with_a_client_inside(number):
+def test_serve_ends_with_code_0_on_signal_while_client_is_connected(number):
     with serving("--port", "0") as (process, url, port):
         connection = pika.BlockingConnection(pika.URLParameters(url))
         process.send_signal(number)
@@ -93,7 +93,7 @@ def test_a_signal_ends_it_cleanly_even_with_a_client_inside(number):
             socket.create_connection(("127.0.0.1", port)).close()
 
 
-def test_ctrl_break_ends_it_cleanly():
+def test_serve_ends_with_code_0_on_ctrl_break():
     """Windows is simulated: another signal replaces the one that only Windows has."""
     code = "import signal; signal.SIGBREAK = signal.SIGUSR1; from fakeamqp.cli import main; exit(main())"
     with serving("--port", "0", program=("-c", code)) as (process, _, _):
@@ -101,7 +101,7 @@ def test_ctrl_break_ends_it_cleanly():
         assert (*process.communicate(timeout=TIMEOUT), process.returncode) == ("", "", 0)
 
 
-def test_an_interpreter_that_collects_in_another_way_is_left_alone(monkeypatch):
+def test_serve_leaves_garbage_collector_of_pypy_unchanged(monkeypatch):
     """PyPy is simulated."""
     monkeypatch.delattr(gc, "freeze")
     before = gc.get_threshold()
@@ -109,7 +109,7 @@ def test_an_interpreter_that_collects_in_another_way_is_left_alone(monkeypatch):
     assert gc.get_threshold() == before
 
 
-def test_two_signals_are_no_more_than_one():
+def test_serve_ends_with_code_0_on_two_signals():
     with serving("--port", "0") as (process, _, _):
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)
@@ -117,14 +117,14 @@ def test_two_signals_are_no_more_than_one():
         assert (process.returncode, errors) == (0, "")
 
 
-def test_a_port_can_be_asked_for():
+def test_serve_listens_on_port_of_option():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with serving("--port", str(port)) as (_, _, actual):
         assert actual == port
 
 
-def test_a_port_in_use_is_an_error_at_once():
+def test_serve_on_port_in_use_ends_with_code_1():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = run("serve", "--port", str(taken.getsockname()[1]))
     assert done.returncode == 1
@@ -133,7 +133,7 @@ def test_a_port_in_use_is_an_error_at_once():
 
 
 @pytest.mark.parametrize(("name", "is_rabbitmq"), [("rabbitmq-4.2", True), ("spec", False)])
-def test_the_personality_can_be_chosen(name, is_rabbitmq):
+def test_personality_option_selects_personality(name, is_rabbitmq):
     with (
         serving("--port", "0", "--personality", name) as (_, _, port),
         socket.create_connection(("127.0.0.1", port)) as client,
@@ -155,7 +155,7 @@ def transient_queue_on(*options):
         return None
 
 
-def test_deprecated_features_can_be_permitted_and_denied():
+def test_permit_and_deny_options_set_deprecated_features():
     modern = ("--personality", "rabbitmq-4.3")
     assert transient_queue_on(*modern) is None
     denied = ("--permit", "global_qos", "--deny", "transient_nonexcl_queues")
@@ -163,7 +163,7 @@ def test_deprecated_features_can_be_permitted_and_denied():
     assert transient_queue_on("--deny", "transient_nonexcl_queues") == 541
 
 
-def test_the_largest_message_can_be_chosen():
+def test_max_message_size_option_refuses_larger_message():
     with (
         serving("--port", "0", "--max-message-size", "3") as (_, url, _),
         pika.BlockingConnection(pika.URLParameters(url)) as connection,
@@ -175,7 +175,7 @@ def test_the_largest_message_can_be_chosen():
             channel.basic_publish("", "nowhere", b"1234")
 
 
-def test_the_memory_limit_and_bounds_can_be_chosen():
+def test_memory_limit_and_bound_options_block_publisher_and_limit_consumers():
     options = ("--memory-limit", "10000", "--bound", "consumers_per_channel=1")
     with (
         serving("--port", "0", *options) as (_, url, _),
@@ -200,12 +200,12 @@ def test_the_memory_limit_and_bounds_can_be_chosen():
 @pytest.mark.parametrize(
     ("option", "users"), [([], ("guest",)), (["none"], ()), (["guest, ann"], ("guest", "ann"))]
 )
-def test_loopback_users(option: list[str], users: tuple[str, ...]):
+def test_loopback_users_option_is_parsed_to_names(option: list[str], users: tuple[str, ...]):
     options = _parser().parse_args(["serve", *(["--loopback-users", *option] if option else [])])
     assert _choices(options)["loopback_users"] == users
 
 
-def test_addresses_that_fail_to_log_in_can_be_blocked():
+def test_max_failed_logins_option_blocks_address_after_wrong_passwords():
     def log_in(port: int, password: str) -> None:
         credentials = pika.PlainCredentials("guest", password)
         pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port, "/", credentials)).close()
@@ -217,7 +217,7 @@ def test_addresses_that_fail_to_log_in_can_be_blocked():
                 log_in(port, password)
 
 
-def test_classes_can_be_left_out():
+def test_not_implemented_option_refuses_class_and_method():
     arguments = ("--port", "0", "--not-implemented", "tx", "--not-implemented", "confirm.select")
     with serving(*arguments) as (_, url, _):
         for select in ("tx_select", "confirm_delivery"):
@@ -227,7 +227,7 @@ def test_classes_can_be_left_out():
                 assert select == "confirm_delivery" or "540" in str(error.value)
 
 
-def test_a_virtual_clock_runs_as_fast_as_asked():
+def test_clock_rate_option_speeds_up_virtual_clock():
     with (
         serving("--port", "0", "--clock", "virtual", "--clock-rate", "1e6") as (_, url, _),
         pika.BlockingConnection(pika.URLParameters(url)) as connection,
@@ -242,7 +242,7 @@ def test_a_virtual_clock_runs_as_fast_as_asked():
             break
 
 
-def test_the_wall_clock_can_be_chosen():
+def test_message_expires_with_wall_clock_option():
     with (
         serving("--port", "0", "--clock", "wall") as (_, url, _),
         pika.BlockingConnection(pika.URLParameters(url)) as connection,
@@ -257,7 +257,7 @@ def test_the_wall_clock_can_be_chosen():
             break
 
 
-def test_without_a_known_password_the_url_names_no_user(tmp_path):
+def test_printed_url_has_no_user_when_definitions_hold_only_password_hashes(tmp_path):
     path = tmp_path / "definitions.json"
     path.write_text(
         json.dumps(
@@ -278,7 +278,7 @@ def test_without_a_known_password_the_url_names_no_user(tmp_path):
     )
 
 
-def test_definitions_are_loaded_before_it_listens(tmp_path):
+def test_definitions_are_loaded_before_serve_listens(tmp_path):
     path = tmp_path / "definitions.json"
     path.write_text('{"queues": [{"name": "orders", "vhost": "/", "durable": true, "arguments": {}}]}')
     with (
@@ -288,7 +288,7 @@ def test_definitions_are_loaded_before_it_listens(tmp_path):
         connection.channel().queue_declare("orders", passive=True)
 
 
-def test_tls_is_trusted_by_who_reads_the_printed_file():
+def test_client_with_printed_ca_file_connects_over_tls():
     with serving("--port", "0", "--tls") as (process, url, _):
         assert url.startswith("amqps://")
         assert process.stdout is not None
@@ -363,14 +363,14 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path):
         (["--no-such-option"], "--no-such-option"),
     ],
 )
-def test_what_does_not_exist_is_refused_with_code_2(arguments, words):
+def test_serve_with_invalid_option_ends_with_code_2(arguments, words):
     done = run("serve", "--port", "0", *arguments)
     assert done.returncode == 2
     assert words in done.stderr and "Traceback" not in done.stderr
     assert done.stdout == ""
 
 
-def test_serve_collects_garbage_less_often() -> None:
+def test_serve_raises_garbage_collection_thresholds() -> None:
     before = gc.get_threshold()
     try:
         _tune_garbage_collection()
@@ -381,7 +381,7 @@ def test_serve_collects_garbage_less_often() -> None:
         gc.set_threshold(*before)
 
 
-def test_a_broker_in_a_test_leaves_the_collector_alone() -> None:
+def test_broker_in_test_leaves_garbage_collector_unchanged() -> None:
     thresholds, frozen = gc.get_threshold(), gc.get_freeze_count()
     with Broker():
         assert gc.get_threshold() == thresholds
@@ -406,7 +406,7 @@ def full_pipe() -> Iterator[int]:
         os.close(writer)
 
 
-def test_a_log_that_nobody_reads_stops_neither_the_broker_nor_its_end():
+def test_serve_works_and_ends_while_its_stderr_pipe_is_full():
     with full_pipe() as errors, serving("--port", "0", errors=errors) as (process, url, port):
         for _ in range(3):
             with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as client:
@@ -418,7 +418,7 @@ def test_a_log_that_nobody_reads_stops_neither_the_broker_nor_its_end():
         assert process.wait(TIMEOUT) == 0
 
 
-def test_what_was_logged_last_is_written():
+def test_last_warning_is_written_before_serve_ends():
     with serving("--port", "0") as (process, _, port):
         with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as client:
             client.sendall(b"garbage!")

@@ -31,7 +31,8 @@ def comparisons(
     chosen = [
         item.callspec.params
         for item in request.session.items
-        if getattr(item, "originalname", "") == test_the_same_tests_pass_and_fail.__name__
+        if getattr(item, "originalname", "")
+        == test_client_suite_has_same_results_on_rabbitmq_and_broker.__name__
     ]
     sources: dict[Suite, Source] = {}
     for suite in dict.fromkeys(each["suite"] for each in chosen):
@@ -48,7 +49,7 @@ def comparisons(
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("suite", SHORT, ids=str)
-def test_the_same_tests_pass_and_fail(
+def test_client_suite_has_same_results_on_rabbitmq_and_broker(
     suite: Suite,
     version: str,
     comparisons: dict[tuple[str, str], Comparison],
@@ -71,7 +72,7 @@ def _assert_that_most_pass(compared: Comparison) -> None:
 
 
 @pytest.mark.parametrize("suite", [each for each in SHORT if each.in_loops], ids=str)
-def test_the_same_tests_pass_and_fail_in_event_loops(suite: Suite) -> None:
+def test_client_suite_has_same_results_in_event_loops(suite: Suite) -> None:
     try:
         found = source(suite)
     except Unavailable as reason:
@@ -81,7 +82,7 @@ def test_the_same_tests_pass_and_fail_in_event_loops(suite: Suite) -> None:
     _assert_that_most_pass(compared)
 
 
-def test_entries_are_about_suites_and_series() -> None:
+def test_known_differences_name_existing_suites_and_versions_with_reason() -> None:
     assert {each.suite for each in known()} <= SUITES.keys()
     assert {version for each in known() for version in each.versions} <= set(VERSIONS)
     assert [each.tests for each in known() if not each.reason] == []

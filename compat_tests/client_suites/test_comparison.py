@@ -37,14 +37,14 @@ def entry(rabbitmq: str, fakeamqp: str, *, sometimes: bool = False) -> Differenc
     return Difference("kombu", ("4.3",), ("a*",), "a reason", rabbitmq, fakeamqp, sometimes)
 
 
-def test_what_goes_alike_is_no_problem(listed: list[Difference]) -> None:
+def test_equal_results_of_both_brokers_are_no_problem(listed: list[Difference]) -> None:
     both = compared(a=("passed", "passed"), b=("failed", "failed"), c=("skipped", "skipped"))
     assert both.differing() == []
     assert problems("4.3", both) == []
     assert both.counts(0) == "1 passed, 1 failed, 1 skipped"
 
 
-def test_what_goes_differently_is_a_problem(listed: list[Difference]) -> None:
+def test_each_different_result_is_a_problem(listed: list[Difference]) -> None:
     both = compared(a=("passed", "failed"), b=("failed", "passed"), c=("passed", None))
     assert both.differing() == ["a", "b", "c"]
     assert problems("4.3", both) == [
@@ -54,13 +54,13 @@ def test_what_goes_differently_is_a_problem(listed: list[Difference]) -> None:
     ]
 
 
-def test_an_entry_of_the_list_explains_it(listed: list[Difference]) -> None:
+def test_different_result_with_entry_of_its_version_is_no_problem(listed: list[Difference]) -> None:
     listed.append(entry("passed", "failed"))
     assert problems("4.3", compared(a1=("passed", "failed"))) == []
     assert len(problems("4.0", compared(a1=("passed", "failed")))) == 1
 
 
-def test_an_entry_that_no_longer_fits_is_a_problem(listed: list[Difference]) -> None:
+def test_entry_that_no_longer_matches_results_is_a_problem(listed: list[Difference]) -> None:
     listed.append(entry("passed", "failed"))
     assert problems("4.3", compared(a1=("passed", "passed"))) == [
         "no longer differs; take it off the list: a*"
@@ -68,13 +68,13 @@ def test_an_entry_that_no_longer_fits_is_a_problem(listed: list[Difference]) -> 
     assert problems("4.3", compared(a1=("failed", "passed")))[0].startswith("differs in another way")
 
 
-def test_an_entry_of_a_test_that_varies_fits_either_way(listed: list[Difference]) -> None:
+def test_entry_marked_sometimes_matches_equal_and_different_results(listed: list[Difference]) -> None:
     listed.append(entry("", "", sometimes=True))
     for both in (("passed", "passed"), ("passed", "failed"), ("failed", "passed")):
         assert problems("4.3", compared(a1=both)) == []
 
 
-def test_what_goes_differently_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tests_with_different_results_are_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[tuple[str, list[str]]] = []
 
     def run(suite: object, source: object, target: Target, only: list[str] = (), **_: object) -> object:
@@ -90,7 +90,7 @@ def test_what_goes_differently_is_looked_at_again(monkeypatch: pytest.MonkeyPatc
     assert sorted(runs) == sorted((target.name, only) for target in TARGETS for only in ([], ["a"]))
 
 
-def test_entries_of_suites_are_complete() -> None:
+def test_left_out_tests_have_reasons_and_are_not_listed_as_slow() -> None:
     for suite in SUITES.values():
         assert all([*suite.left_out.values(), *(suite.not_matching or ())])
         assert not set(suite.slow) & set(suite.left_out)

@@ -18,12 +18,14 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_a_python_that_is_too_old() -> None:
+def test_source_of_suite_on_too_old_python_is_unavailable() -> None:
     with pytest.raises(Unavailable, match=r"^aio-pika 10\.2\.1 needs Python 9\.0$"):
         source(replace(SUITES["aio-pika"], least_python=(9, 0)))
 
 
-def test_an_archive_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> None:
+def test_source_from_unreachable_archive_is_unavailable_and_not_cached(
+    monkeypatch: pytest.MonkeyPatch, empty_cache: Path
+) -> None:
     monkeypatch.setattr(sources, "_POOL", "http://127.0.0.1:1/pool/")
     with pytest.raises(
         Unavailable, match=r"the suite of pika cannot be had from http://127\.0\.0\.1:1/pool/p/"
@@ -33,7 +35,7 @@ def test_an_archive_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, empty_
     assert not list(empty_cache.glob("*/.complete"))
 
 
-def test_an_index_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_source_without_package_index_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PIP_NO_INDEX", "1")

@@ -42,7 +42,7 @@ def outcomes(request: pytest.FixtureRequest, nodes: Nodes) -> Mapping[str, Mappi
 
 @pytest.mark.parametrize("case", CASES.values(), ids=str)
 @pytest.mark.parametrize("series", SERIES.values(), ids=str)
-def test_the_outcome_is_rabbitmqs(
+def test_case_has_same_outcome_on_rabbitmq_or_is_known_difference(
     series: Series, case: Case, outcomes: Mapping[str, Mapping[str, Outcome] | str]
 ) -> None:
     found = outcomes[series.name]
@@ -52,7 +52,7 @@ def test_the_outcome_is_rabbitmqs(
 
 
 @pytest.mark.parametrize("entry", Lists.read().entries, ids=lambda entry: f"{entry.file}-{entry.cases[0]}")
-def test_known_differences_name_cases_there_are(entry: Difference) -> None:
+def test_known_differences_name_existing_cases_once_per_series(entry: Difference) -> None:
     for pattern in entry.cases:
         named = [case_id for case_id in CASES if fits(pattern, case_id)]
         assert named, f"there is no case {pattern}"
@@ -61,7 +61,7 @@ def test_known_differences_name_cases_there_are(entry: Difference) -> None:
             assert all(covered), f"{pattern} is covered by two entries of {series}"
 
 
-def test_known_differences_are_explained() -> None:
+def test_known_differences_have_kind_outcomes_and_reason() -> None:
     for entry in Lists.read().entries:
         assert entry.kind in KINDS, entry
         assert entry.kind != "3.13" or entry.versions == ("3.10",), entry
@@ -70,6 +70,6 @@ def test_known_differences_are_explained() -> None:
         assert entry.reason not in ("", UNEXPLAINED), f"{entry.cases[0]}: why does it differ?"
 
 
-def test_the_lists_are_written_as_the_command_writes_them() -> None:
+def test_known_difference_files_have_format_of_command() -> None:
     for name, text in Lists.read().texts().items():
         assert (FOLDER / f"{name}.toml").read_text(encoding="utf-8") == text

@@ -136,19 +136,25 @@ def entries(definitions: dict[str, Any], section: str) -> list[str]:
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_rabbitmq_has_what_we_dump(exported: dict[str, Any], series: Series, section: str) -> None:
+def test_definitions_dumped_by_broker_are_equal_after_rabbitmq_import(
+    exported: dict[str, Any], series: Series, section: str
+) -> None:
     ours = Broker(personality=series.personality, definitions=MADE).definitions()
     assert entries(exported, section) == entries(ours, section)
     assert entries(ours, section)
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_we_have_what_rabbitmq_exports(exported: dict[str, Any], series: Series, section: str) -> None:
+def test_definitions_exported_by_rabbitmq_are_equal_after_broker_load(
+    exported: dict[str, Any], series: Series, section: str
+) -> None:
     broker = Broker(personality=series.personality, definitions=exported)
     assert entries(broker.definitions(), section) == entries(exported, section)
 
 
-def test_accounts_and_virtual_hosts_are_the_same(exported: dict[str, Any], series: Series) -> None:
+def test_users_virtual_hosts_and_global_parameters_equal_those_of_rabbitmq(
+    exported: dict[str, Any], series: Series
+) -> None:
     theirs = exported
     ours = Broker(personality=series.personality, definitions=exported).definitions()
     for section in ("users", "vhosts", "global_parameters"):
@@ -158,7 +164,7 @@ def test_accounts_and_virtual_hosts_are_the_same(exported: dict[str, Any], serie
                 assert same.get(key) == entry.get(key), f"{section} {entry['name']}: {key}"
 
 
-def test_hashes_are_those_of_the_passwords_there_as_here(
+def test_password_hashes_of_broker_match_passwords_on_rabbitmq(
     node: RabbitMQNode, exported: dict[str, Any], series: Series
 ) -> None:
     ours = Broker(personality=series.personality, definitions=MADE).definitions()
@@ -175,7 +181,9 @@ def test_hashes_are_those_of_the_passwords_there_as_here(
         assert node.evaluate(f"element(1, {login})").strip() == answer
 
 
-def test_password_and_hash_are_one_too_many_there_as_here(node: RabbitMQNode, series: Series) -> None:
+def test_user_with_password_and_hash_is_refused_by_rabbitmq_and_broker(
+    node: RabbitMQNode, series: Series
+) -> None:
     [hashed] = Broker(users={"both": "hashed"}).definitions()["users"]
     both = {"users": [{**hashed, "password": "plain"}]}
     with pytest.raises(RabbitMQError, match="both_password_and_password_hash_are_provided"):
@@ -184,7 +192,7 @@ def test_password_and_hash_are_one_too_many_there_as_here(node: RabbitMQNode, se
         Broker(personality=series.personality, definitions=both)
 
 
-def test_the_policies_are_in_force_there_as_here(
+def test_effective_policies_of_queues_equal_those_of_rabbitmq(
     node: RabbitMQNode, exported: dict[str, Any], series: Series
 ) -> None:
     listed = json.loads(node.control("list_queues", "-p", "shop", "name", "policy", "--formatter", "json"))
@@ -202,7 +210,9 @@ def test_the_policies_are_in_force_there_as_here(
     assert {entry["name"]: entry["policy"] for entry in listed} == {"orders": "retry", "other": ""}
 
 
-def test_what_was_set_by_command_loads(node: RabbitMQNode, exported: dict[str, Any], series: Series) -> None:
+def test_operator_policy_and_limits_set_by_rabbitmqctl_load_into_broker(
+    node: RabbitMQNode, exported: dict[str, Any], series: Series
+) -> None:
     node.control("set_operator_policy", "-p", "shop", "more", "^x", '{"max-length": 4}', "--priority", "7")
     node.control("set_vhost_limits", "-p", "shop", '{"max-queues": 50}')
     theirs = without_cases(node.export_definitions())

@@ -30,7 +30,7 @@ OF_0_9 = re.compile(
 CASES = all_cases()
 
 
-def test_every_case_is_the_same_over_both_headers() -> None:
+def test_unlisted_cases_have_same_outcome_over_headers_0_9_and_0_9_1() -> None:
     expected = {each for each in CASES if OF_0_9.fullmatch(each)}
     listed = expected | WITH_FRAMES_OF_0_9
     with Broker(definitions=ACCOUNTS, seed=1) as broker, Broker(definitions=ACCOUNTS, seed=1) as second:

@@ -90,7 +90,7 @@ def test_a_node_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("series", SERIES.values(), ids=str)
-def test_a_node_is_of_the_series_that_was_asked_for(series: Series, beside: SideBySide) -> None:
+def test_node_has_version_of_requested_series(series: Series, beside: SideBySide) -> None:
     assert beside.node.version.startswith(f"{series.name}.")
     assert f'"{beside.node.version}"' in beside.node.control("eval", "rabbit_misc:version().")
 
@@ -98,9 +98,7 @@ def test_a_node_is_of_the_series_that_was_asked_for(series: Series, beside: Side
 @pytest.mark.parametrize(
     ("version", "taken"), [(None, "_distribution_port"), ("4.3", "port")], ids=["distribution", "listener"]
 )
-def test_a_node_starts_with_other_ports_where_another_process_has_taken_one(
-    version: str | None, taken: str
-) -> None:
+def test_node_starts_on_other_port_when_its_port_is_in_use(version: str | None, taken: str) -> None:
     reason = available(version)
     if reason is not None:
         pytest.skip(reason)

@@ -10,6 +10,6 @@ from compat_tests.plugin.test_queues import SUITE, TESTS
 
 
 @pytest.mark.parametrize("series", [SERIES["4.0"], SERIES["4.3"]], ids=str)
-def test_a_natural_suite_runs_on_rabbitmq(series, beside, run_tests):  # noqa: F811
+def test_suite_with_amqp_queue_passes_on_rabbitmq_and_leaves_no_queue(series, beside, run_tests):  # noqa: F811
     run_tests(SUITE, "-rs", f"--amqp-real-url={beside.node.url}").assert_outcomes(passed=TESTS)
     assert "orders-" not in beside.node.evaluate("rabbit_amqqueue:list_names()")

@@ -32,13 +32,13 @@ def shown_by_nodes(scene: Scene, nodes: Nodes) -> Iterable[str]:
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_rabbitmq_shows_every_order_of_the_list_and_no_other(name: str, nodes: Nodes) -> None:
+def test_rabbitmq_shows_exactly_the_listed_orders_of_each_scene(name: str, nodes: Nodes) -> None:
     assert set(shown_by_nodes(SCENES[name], nodes)) == SCENES[name].orders
 
 
 @pytest.mark.parametrize("series", MEASURED, ids=str)
 @pytest.mark.parametrize("name", SCENES)
-def test_a_broker_with_races_shows_every_order_of_the_list_and_no_other(name: str, series: Series) -> None:
+def test_broker_with_races_shows_exactly_the_listed_orders_of_each_scene(name: str, series: Series) -> None:
     scene = SCENES[name]
     shown: set[str] = set()
     for seed in range(1, SEEDS + 1):
@@ -50,6 +50,6 @@ def test_a_broker_with_races_shows_every_order_of_the_list_and_no_other(name: st
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_a_broker_without_races_shows_one_order_of_each_scene(name: str) -> None:
+def test_broker_without_races_shows_exactly_1_order_of_each_scene(name: str) -> None:
     with Broker() as broker:
         assert len(orders(SCENES[name], Address("127.0.0.1", broker.port), ROUNDS_OF_A_SEED)) == 1

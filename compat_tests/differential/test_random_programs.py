@@ -45,7 +45,7 @@ def comparisons(request: pytest.FixtureRequest, nodes: Nodes) -> Mapping[str, Co
         item.callspec.params["series"].name
         for item in request.session.items
         if getattr(item, "originalname", "")
-        == test_random_programs_bring_about_what_they_do_on_rabbitmq.__name__
+        == test_random_programs_have_same_effects_on_broker_and_rabbitmq.__name__
     ]
 
     def compare(series: str) -> Comparison | str:
@@ -57,7 +57,7 @@ def comparisons(request: pytest.FixtureRequest, nodes: Nodes) -> Mapping[str, Co
 
 
 @pytest.mark.parametrize("series", SERIES.values(), ids=str)
-def test_random_programs_bring_about_what_they_do_on_rabbitmq(
+def test_random_programs_have_same_effects_on_broker_and_rabbitmq(
     series: Series,
     beside: SideBySide,
     comparisons: Mapping[str, Comparison | str],
@@ -87,13 +87,15 @@ def test_random_programs_bring_about_what_they_do_on_rabbitmq(
         for name in entry.versions
     ],
 )
-def test_known_differences_differ(entry: Difference, series: Series, beside: SideBySide) -> None:
+def test_each_known_difference_of_programs_still_differs(
+    entry: Difference, series: Series, beside: SideBySide
+) -> None:
     brokers = ProgramsSideBySide(series.name, beside)
     program = entry.operations
     assert not survey(program).robust, "random programs do this"
     assert brokers.difference(program), "no longer differs; take it off the list"
 
 
-def test_known_differences_are_explained() -> None:
+def test_each_known_difference_of_programs_has_kind_reason_and_versions() -> None:
     assert {entry.kind for entry in DIFFERENCES} <= set(KINDS)
     assert all(entry.reason and entry.versions for entry in DIFFERENCES)

@@ -12,7 +12,7 @@ from fakeamqp.replay import replay
 
 @pytest.mark.parametrize("series", SERIES.values(), ids=str)
 @pytest.mark.parametrize("happening", [busy, calls])
-def test_a_real_rabbitmq_answers_the_same(series, beside, happening):
+def test_rabbitmq_gives_same_replies_to_replayed_trace(series, beside, happening):
     with Broker(personality=series.personality) as broker:
         happening(broker)
         broker.wait_for(lambda: not broker.connections)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.parametrize("series", SERIES.values(), ids=str)
-def test_every_type_of_a_header_comes_back(beside):
+def test_each_header_type_survives_spark_round_trip_on_rabbitmq(beside):
     url = beside.node.url
     with pika.BlockingConnection(pika.URLParameters(url)) as connection:
         channel = connection.channel()

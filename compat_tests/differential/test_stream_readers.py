@@ -106,7 +106,7 @@ def ends(reader, start, limit):
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_a_queue_is_read_again_and_again_and_stays_in_order(url, rabbit, kind, monkeypatch):
+def test_repeated_browse_returns_all_messages_in_order(url, rabbit, kind, monkeypatch):
     monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", 1000)
     rabbit.channel.queue_declare(kind, durable=True, arguments={"x-queue-type": kind})
     rabbit.publish(kind, *range(50))
@@ -122,7 +122,7 @@ def test_a_queue_is_read_again_and_again_and_stays_in_order(url, rabbit, kind, m
         assert {row["redelivered"] for row in found} == {redelivered}
 
 
-def test_a_first_message_that_comes_in_many_pieces(url, rabbit):
+def test_browse_returns_large_first_message_of_many_frames(url, rabbit):
     rabbit.channel.queue_declare("large", durable=True)
     sizes = [5_000_000, 200_000, 10]
     for size in sizes:
@@ -131,7 +131,7 @@ def test_a_first_message_that_comes_in_many_pieces(url, rabbit):
         assert [len(row["value"]) for row in browse(url, "large")] == sizes
 
 
-def test_a_stream_is_no_queue_and_a_queue_no_stream(url, rabbit, log, there):
+def test_browse_of_stream_and_stream_read_of_queue_are_refused(url, rabbit, log, there):
     with pytest.raises(OptionError, match="'log' is a stream"):
         browse(url, "log")
     rabbit.channel.queue_declare("plain", durable=True)
@@ -142,7 +142,7 @@ def test_a_stream_is_no_queue_and_a_queue_no_stream(url, rabbit, log, there):
     assert len(browse(url, "plain")) == 1
 
 
-def test_times_of_filters_narrow_what_is_read(url, log, there):
+def test_timestamp_filters_limit_messages_read_from_stream(url, log, there):
     """The broker has sent the first message of a time before it answers the question after it."""
     if not hasattr(datasource, "EqualTo"):
         pytest.skip("filters came with PySpark 4.1")
@@ -157,7 +157,7 @@ def test_times_of_filters_narrow_what_is_read(url, log, there):
         assert len(rows(reader)) == expected
 
 
-def test_what_was_confirmed_before_is_seen(url, rabbit):
+def test_latest_offset_includes_each_confirmed_message(url, rabbit):
     """On a busy machine a later question may be needed: RabbitMQ's confirms are no deliveries."""
     rabbit.declare("live")
     reader = stream_reader(url, stream="live")
@@ -184,7 +184,7 @@ def test_what_was_confirmed_before_is_seen(url, rabbit):
         reader.stop()
 
 
-def test_a_count_of_a_deleted_stream_is_not_trusted(node, rabbit):
+def test_initial_offset_ignores_stale_message_count_of_replaced_stream(node, rabbit):
     """A stream counts its messages every five seconds, also one that another has replaced just now."""
     rabbit.declare("replaced")
     name = 'rabbit_misc:r(<<"/">>, queue, <<"replaced">>)'
@@ -197,7 +197,7 @@ def test_a_count_of_a_deleted_stream_is_not_trusted(node, rabbit):
         reader.stop()
 
 
-def test_everything_is_read_from_everywhere(url, there):
+def test_batch_reader_reads_all_messages_from_earliest_or_starting_timestamp(url, there):
     found = rows(batch_reader(url, startingOffsets="earliest", prefetch="100"))
     assert [row["offset"] for row in found] == there
     assert there != list(range(len(there)))  # Segments begin with offsets that have no message.
@@ -211,7 +211,7 @@ def test_everything_is_read_from_everywhere(url, there):
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
-def test_any_split_of_any_range_gives_every_offset_once(url, there, data):
+def test_split_offset_range_returns_each_offset_once(url, there, data):
     end = there[-1] + 1
     start = data.draw(st.integers(0, end), label="start")
     stop = data.draw(st.integers(start, min(end, start + 800)), label="stop")
@@ -222,7 +222,7 @@ def test_any_split_of_any_range_gives_every_offset_once(url, there, data):
     assert [row["offset"] for row in found] == [offset for offset in there if start <= offset < stop]
 
 
-def test_messages_that_retention_dropped(url, rabbit):
+def test_messages_dropped_by_retention_raise_data_loss_or_are_skipped(url, rabbit):
     rabbit.declare("short", stream_max_segment_size_bytes=2000, max_length_bytes=5000)
     plain = rabbit.channel.connection.channel()
     for number in range(30):
@@ -243,7 +243,7 @@ def test_messages_that_retention_dropped(url, rabbit):
 
 @pytest.mark.parametrize("headers", [None, {}, {"x-stream-offset": 7}], ids=["empty", "filled", "forged"])
 @pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
-def test_what_type_a_queue_has(url, rabbit, kind, headers):
+def test_link_distinguishes_stream_from_classic_and_quorum_queue(url, rabbit, kind, headers):
     rabbit.channel.queue_declare("typed", durable=True, arguments={"x-queue-type": kind})
     try:
         if headers is not None:

@@ -12,15 +12,15 @@ from compat_tests import api_page
 pytest.importorskip("pyspark", reason="the page lists names of fakeamqp.spark.testing")
 
 
-def test_the_page_lists_what_the_code_exports() -> None:
+def test_api_page_is_up_to_date_with_exported_names() -> None:
     assert api_page.PAGE.read_text() == api_page.page(), "run `python -m compat_tests.api_page`"
 
 
-def test_every_public_name_is_documented() -> None:
+def test_every_public_name_has_docstring() -> None:
     assert list(api_page.undocumented()) == []
 
 
-def test_every_exported_name_is_listed() -> None:
+def test_api_page_lists_every_exported_name_and_broker_member() -> None:
     page = api_page.PAGE.read_text()
     assert [name for name in fakeamqp.__all__ if f"| `{name}` |" not in page] == []
     members = [name for name, _ in inspect.getmembers(fakeamqp.Broker) if not name.startswith("_")]
@@ -28,7 +28,7 @@ def test_every_exported_name_is_listed() -> None:
     assert [name for name in members if f"| `{name}` |" not in section] == []
 
 
-def test_a_module_names_its_exports_and_nothing_else() -> None:
+def test_dir_of_package_lists_only_exports_and_unknown_name_raises() -> None:
     assert dir(fakeamqp) == sorted(fakeamqp.__all__)
     for name in fakeamqp.__all__:
         assert getattr(fakeamqp, name) is not None

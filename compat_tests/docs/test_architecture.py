@@ -23,7 +23,7 @@ def exists(path: str) -> bool:
     return any(any(base.glob(path)) for base in BASES)
 
 
-def test_every_file_and_folder_exists() -> None:
+def test_files_and_folders_named_by_architecture_page_exist() -> None:
     paths = [text for text in CODE if re.fullmatch(r"[\w*./-]+(\.py|\.toml|/)|[\w-]+/[\w/.-]+", text)]
     assert len(paths) > 60
     with cases() as case:
@@ -32,7 +32,7 @@ def test_every_file_and_folder_exists() -> None:
                 assert exists(path.removesuffix("/"))
 
 
-def test_every_class_method_and_table_exists() -> None:
+def test_classes_methods_and_tables_named_by_architecture_page_exist() -> None:
     names = [text for text in CODE if re.fullmatch(r"[A-Z]\w+(\.\w+)?", text)]
     assert len(names) > 30
     with cases() as case:

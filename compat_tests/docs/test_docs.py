@@ -27,7 +27,7 @@ def forget_what_blocks_made() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("page", "index"), BLOCKS)
-def test_block(page: Page, index: int, pytester: pytest.Pytester) -> None:
+def test_code_block_of_documentation_runs(page: Page, index: int, pytester: pytest.Pytester) -> None:
     page.run_through(index)
     if page.blocks[index].is_test_file:
         page.write_files(index, pytester.path)
@@ -46,7 +46,7 @@ def test_block(page: Page, index: int, pytester: pytest.Pytester) -> None:
         assert not set(outcomes) & {"failed", "errors", "warnings"}
 
 
-def test_the_how_tos_have_code() -> None:
+def test_how_to_pages_have_code_blocks() -> None:
     assert {
         "README.md",
         "docs/fault-injection.md",
@@ -65,20 +65,20 @@ def test_the_how_tos_have_code() -> None:
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_links_lead_somewhere(path) -> None:
+def test_relative_links_of_documentation_lead_to_existing_files(path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text()):
         if not re.match(r"[a-z]+:", target):
             assert (path.parent / target).exists(), f"{path.name} links to {target}"
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_rows_of_tables_have_as_many_cells_as_the_head(path) -> None:
+def test_rows_of_documentation_tables_have_as_many_cells_as_head(path) -> None:
     for table in re.findall(r"(?:^\|.*\n)+", path.read_text(), re.MULTILINE):
         head, *rows = [re.split(r"(?<!\\)\|", line) for line in table.splitlines()]
         assert [row for row in rows if len(row) != len(head)] == []
 
 
-def test_the_options_of_the_page_about_the_plugin_exist(pytestconfig: pytest.Config) -> None:
+def test_options_named_by_plugin_page_exist(pytestconfig: pytest.Config) -> None:
     _, _, table = (ROOT / "docs" / "pytest-fixtures.md").read_text().partition("\n## Options\n")
     rows = [[cell.strip(" `") for cell in row.split("|")[1:3]] for row in re.findall(r"^\|.*", table, re.M)]
     named = [(option.partition("=")[0], ini) for option, ini in rows[2:]]

@@ -42,22 +42,22 @@ _OWN_LINK = re.compile(r"\]\(#(?P<anchor>[\w-]+)\)")
 _DROPPED = re.compile(rf"\b(?:{'|'.join(DROPPED)})\b", re.IGNORECASE)
 
 
-def test_terms_are_in_alphabetical_order() -> None:
+def test_glossary_terms_are_in_alphabetical_order() -> None:
     terms = [term.casefold() for term in _terms()]
     assert terms == sorted(terms)
 
 
-def test_each_term_occurs_once() -> None:
+def test_each_glossary_term_occurs_once() -> None:
     terms = [term.casefold() for term in _terms()]
     assert len(terms) == len(set(terms))
 
 
-def test_each_term_has_an_explanation() -> None:
+def test_each_glossary_term_has_explanation() -> None:
     texts = _TERM.split(GLOSSARY.read_text())[2::2]
     assert [text for text in texts if not text.strip()] == []
 
 
-def test_links_to_terms_lead_to_a_term() -> None:
+def test_links_to_glossary_lead_to_existing_term() -> None:
     anchors = {term.lower().replace(" ", "-") for term in _terms()}
     linked = set(_OWN_LINK.findall(GLOSSARY.read_text()))
     for page in PAGES:
@@ -65,7 +65,7 @@ def test_links_to_terms_lead_to_a_term() -> None:
     assert linked - anchors == set()
 
 
-def test_pages_use_no_dropped_words() -> None:
+def test_documentation_pages_use_no_word_dropped_from_vocabulary() -> None:
     assert [found for page in PAGES for found in _dropped_words(page)] == []
 
 

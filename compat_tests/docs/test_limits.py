@@ -6,10 +6,10 @@ from compat_tests import limits_page
 from fakeamqp.model.limits import Bounds
 
 
-def test_the_tables_are_those_of_the_code() -> None:
+def test_limits_page_tables_equal_code() -> None:
     page = limits_page.PAGE.read_text()
     assert limits_page.with_tables(page) == page, "run `python -m compat_tests.limits_page`"
 
 
-def test_every_bound_has_a_row() -> None:
+def test_each_bound_has_limits_page_row() -> None:
     assert list(limits_page.ROWS) == [each.name for each in fields(Bounds)]

@@ -12,7 +12,7 @@ CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TIME = re.compile(r"^ +[0-9.]+  ", re.MULTILINE)
 
 
-def test_the_report_of_a_failed_test(pytester: pytest.Pytester) -> None:
+def test_failure_report_in_readme_equals_real_report(pytester: pytest.Pytester) -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     [shown] = CONSOLE.findall(text)
     failing, *report = shown.splitlines()

@@ -40,7 +40,7 @@ RUN = ("python", "ini", "js", "php", "sh")
 @pytest.mark.parametrize(
     "recipe", [each for each in RECIPES if each.stages()], ids=lambda each: each.path.name
 )
-def test_recipe(recipe: Recipe, tmp_path: Path) -> None:
+def test_code_of_recipe_page_runs(recipe: Recipe, tmp_path: Path) -> None:
     for need in NEEDS.get(recipe.path.name, ()):
         if reason := missing(need):
             pytest.skip(reason)
@@ -120,12 +120,12 @@ def run_pytest(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=NAMES)
-def test_every_block_of_code_is_a_file_that_runs(recipe: Recipe) -> None:
+def test_each_runnable_recipe_block_has_file_name(recipe: Recipe) -> None:
     nameless = [code for language, code, name in recipe.blocks if language in RUN and name is None]
     assert nameless == []
 
 
-def test_the_commands_of_ci_are_those_of_pytest(tmp_path: Path) -> None:
+def test_pytest_commands_of_ci_recipe_write_trace_files(tmp_path: Path) -> None:
     page = next(recipe for recipe in RECIPES if recipe.path.name == "ci.md")
     (tmp_path / "test_orders.py").write_text(
         "def test_it(pika_channel):\n    pika_channel.queue_declare('orders')\n"
@@ -142,5 +142,5 @@ def test_the_commands_of_ci_are_those_of_pytest(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "traces")
 
 
-def test_the_needs_are_those_of_pages() -> None:
+def test_needs_of_recipes_name_existing_pages() -> None:
     assert set(NEEDS) <= set(NAMES)

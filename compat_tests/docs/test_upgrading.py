@@ -34,7 +34,7 @@ def stable(text: str) -> list[str]:
     return re.sub(r"Timestamp\(\d+\)|\d+ more runs", "…", text).splitlines()
 
 
-def test_the_comparison_says_what_the_page_shows(page: Page, pytester: pytest.Pytester) -> None:
+def test_comparison_output_equals_upgrading_page(page: Page, pytester: pytest.Pytester) -> None:
     shown = OUTPUT.search(PAGE.read_text())
     assert shown is not None
     index = next(number for number, block in enumerate(page.blocks) if block.is_test_file)
@@ -48,7 +48,7 @@ def test_the_comparison_says_what_the_page_shows(page: Page, pytester: pytest.Py
     assert stable(said) == stable(shown["section"])
 
 
-def test_the_mended_app_passes_on_both(page: Page, pytester: pytest.Pytester) -> None:
+def test_fixed_app_of_upgrading_page_passes_on_both_versions(page: Page, pytester: pytest.Pytester) -> None:
     index = len(page.blocks) - 1
     page.write_files(index, pytester.path)
     result = pytester.runpytest_inprocess("-v", *QUIET)

@@ -28,7 +28,7 @@ async def publish(connection: aio_pika.abc.AbstractConnection, queue: str, *bodi
 
 
 @in_loop
-async def test_a_client_of_the_same_loop_needs_no_thread_and_no_socket():
+async def test_client_in_same_loop_uses_memory_transport_and_no_thread():
     before = {*threading.enumerate()}  # One of an earlier test may end meanwhile.
     async with Broker(runtime="asyncio") as broker:
         _, writer = await asyncio.open_connection(broker.host, broker.port)
@@ -44,7 +44,7 @@ async def test_a_client_of_the_same_loop_needs_no_thread_and_no_socket():
 
 
 @in_loop
-async def test_localhost_is_the_same_address():
+async def test_localhost_and_loopback_address_use_memory_transport():
     async with Broker("localhost", runtime="asyncio") as broker:
         for host in ("localhost", "127.0.0.1"):
             _, writer = await asyncio.open_connection(host, broker.port)
@@ -53,7 +53,7 @@ async def test_localhost_is_the_same_address():
 
 
 @in_loop
-async def test_other_addresses_are_reached_as_before():
+async def test_connections_to_other_addresses_use_sockets():
     loop = asyncio.get_running_loop()
     server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
     async with Broker(runtime="asyncio") as broker, server:
@@ -69,7 +69,7 @@ async def test_other_addresses_are_reached_as_before():
 
 
 @in_loop
-async def test_clients_in_threads_use_sockets():
+async def test_client_in_thread_connects_over_socket():
     def connect(port: int) -> bytes:
         with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
             client.sendall(b"AMQP\0\0\x09\x01")
@@ -81,7 +81,7 @@ async def test_clients_in_threads_use_sockets():
 
 
 @in_loop
-async def test_tls():
+async def test_client_in_same_loop_publishes_over_tls():
     async with Broker(runtime="asyncio", tls=True) as broker:
         connection = await aio_pika.connect(broker.url, ssl_context=broker.tls.client_context)
         async with connection:
@@ -90,7 +90,7 @@ async def test_tls():
 
 
 @in_loop
-async def test_waits_are_coroutines():
+async def test_async_waits_return_queue_and_message_or_time_out():
     async with Broker(runtime="asyncio") as broker, await aio_pika.connect(broker.url) as connection:
         waiting = asyncio.ensure_future(broker.queue("orders").wait_for_async(ready=1))
         await publish(connection, "orders", b"1")
@@ -113,7 +113,7 @@ async def test_a_wait_that_would_block_the_loop_is_refused():
 
 
 @in_loop
-async def test_virtual_time():
+async def test_message_in_event_loop_expires_when_virtual_clock_reaches_ttl():
     async with (
         Broker(runtime="asyncio", clock="virtual") as broker,
         await aio_pika.connect(broker.url) as connection,
@@ -128,7 +128,7 @@ async def test_virtual_time():
 
 
 @in_loop
-async def test_real_time_is_that_of_the_loop():
+async def test_message_ttl_expires_in_real_time_of_event_loop():
     async with Broker(runtime="asyncio") as broker:
         broker.load_definitions(
             {"queues": [{"name": "q", "durable": True, "arguments": {"x-message-ttl": 1}}]}
@@ -138,7 +138,7 @@ async def test_real_time_is_that_of_the_loop():
 
 
 @in_loop
-async def test_what_clients_send_before_an_advance_is_handled_before():
+async def test_publish_sent_before_advance_is_handled_before_time_moves():
     async with (
         Broker(runtime="asyncio", clock="virtual") as broker,
         await aio_pika.connect(broker.url) as connection,
@@ -151,7 +151,7 @@ async def test_what_clients_send_before_an_advance_is_handled_before():
 
 
 @in_loop
-async def test_a_restart_keeps_the_port_and_what_is_durable():
+async def test_restart_in_event_loop_keeps_port_and_durable_queue():
     async with Broker(runtime="asyncio") as broker:
         port = broker.port
         connection = await aio_pika.connect(broker.url)
@@ -166,7 +166,7 @@ async def test_a_restart_keeps_the_port_and_what_is_durable():
 
 
 @in_loop
-async def test_a_broker_starts_again_on_its_port():
+async def test_stopped_broker_starts_again_on_same_port():
     broker = Broker(runtime="asyncio")
     ports = []
     for _ in range(3):
@@ -180,7 +180,7 @@ async def test_a_broker_starts_again_on_its_port():
 
 
 @in_loop
-async def test_two_brokers_in_one_loop():
+async def test_two_brokers_in_one_loop_have_separate_queues():
     async with Broker(runtime="asyncio") as one, Broker(runtime="asyncio") as two:
         async with await aio_pika.connect(one.url) as connection:
             await publish(connection, "orders", b"1")
@@ -188,14 +188,14 @@ async def test_two_brokers_in_one_loop():
 
 
 @in_loop
-async def test_a_port_in_use():
+async def test_start_on_port_in_use_raises_port_in_use():
     async with Broker(runtime="asyncio") as broker:
         with pytest.raises(PortInUse):
             await Broker(runtime="asyncio", port=broker.port).start_async()
 
 
 @in_loop
-async def test_faults_and_network_faults():
+async def test_publish_and_network_faults_work_in_event_loop():
     async with Broker(runtime="asyncio") as broker:
         async with await aio_pika.connect(broker.url) as connection:
             channel = await connection.channel()
@@ -214,7 +214,7 @@ async def test_faults_and_network_faults():
 
 
 @in_loop
-async def test_a_client_that_does_not_read_leaves_messages_in_the_queue():
+async def test_messages_stay_in_queue_while_client_does_not_read():
     async with Broker(runtime="asyncio") as broker:
         async with await aio_pika.connect(broker.url) as connection:
             channel = await connection.channel()
@@ -241,7 +241,7 @@ async def test_a_client_that_does_not_read_leaves_messages_in_the_queue():
 
 
 @in_loop
-async def test_a_connected_socket():
+async def test_connected_socket_gets_connection_start():
     async with Broker(runtime="asyncio") as broker:
         reader, writer = await asyncio.open_connection(sock=broker.connect())
         writer.write(b"AMQP\0\0\x09\x01")
@@ -251,7 +251,7 @@ async def test_a_connected_socket():
 
 
 @in_loop
-async def test_the_trace_has_what_clients_did():
+async def test_trace_in_event_loop_contains_publish_of_client():
     async with Broker(runtime="asyncio") as broker:
         async with await aio_pika.connect(broker.url) as connection:
             await publish(connection, "orders", b"1")
@@ -259,14 +259,14 @@ async def test_the_trace_has_what_clients_did():
 
 
 @in_loop
-async def test_other_threads_are_refused():
+async def test_broker_call_from_other_thread_raises_engine_error():
     async with Broker(runtime="asyncio") as broker:
         with pytest.raises(EngineError, match="event loop of another thread"):
             await asyncio.to_thread(lambda: broker.queue("q").ready)
 
 
 @in_loop
-async def test_nothing_is_left_when_the_test_leaves_its_clients_open():
+async def test_stopped_broker_has_no_connection_though_client_stays_open():
     async with Broker(runtime="asyncio") as broker:
         connection = await aio_pika.connect(broker.url)
         await publish(connection, "orders", b"1")
@@ -281,17 +281,17 @@ def test_a_start_without_a_loop_is_refused():
         Broker(runtime="asyncio").start()
 
 
-def test_a_misspelled_runtime():
+def test_misspelled_runtime_is_refused_with_suggestion():
     with pytest.raises(BrokerError, match="did you mean 'asyncio'"):
         Broker(runtime="asynci")  # type: ignore[arg-type]
 
 
-def test_the_http_api_needs_a_thread():
+def test_management_in_asyncio_runtime_is_refused():
     with pytest.raises(BrokerError, match="runtime='thread'"):
         Broker(runtime="asyncio", management=True)
 
 
-def test_a_simulated_day():
+def test_consumer_handles_a_simulated_day_of_messages():
     async def main() -> list[float]:
         loop = asyncio.get_running_loop()
         handled = []

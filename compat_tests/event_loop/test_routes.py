@@ -64,7 +64,7 @@ async def accepted() -> None:
 
 
 @on_all_ways
-async def test_what_is_called_soon_after_a_request_comes_before_the_answer(way: str) -> None:
+async def test_callbacks_scheduled_after_request_run_before_its_answer(way: str) -> None:
     loop = asyncio.get_running_loop()
     async with Broker(runtime="asyncio") as broker:
         transport, client = await connect(broker, way)
@@ -87,7 +87,7 @@ async def test_what_is_called_soon_after_a_request_comes_before_the_answer(way: 
 
 
 @on_all_ways
-async def test_what_is_called_soon_comes_before_the_connection(way: str) -> None:
+async def test_callback_scheduled_before_connect_runs_before_connection_is_made(way: str) -> None:
     async with Broker(runtime="asyncio") as broker:
         ran: list[None] = []
         asyncio.get_running_loop().call_soon(ran.append, None)
@@ -98,7 +98,7 @@ async def test_what_is_called_soon_comes_before_the_connection(way: str) -> None
 
 
 @on_all_ways
-async def test_what_is_called_soon_comes_before_input_that_was_not_read(way: str) -> None:
+async def test_callback_scheduled_after_resume_reading_runs_before_pending_input(way: str) -> None:
     loop = asyncio.get_running_loop()
     async with Broker(runtime="asyncio") as broker:
         transport, client = await connect(broker, way)
@@ -114,7 +114,7 @@ async def test_what_is_called_soon_comes_before_input_that_was_not_read(way: str
 
 
 @on_all_ways
-async def test_a_closed_transport_keeps_nothing_of_the_client(way: str) -> None:
+async def test_closed_transport_keeps_no_reference_to_client_protocol(way: str) -> None:
     async with Broker(runtime="asyncio") as broker:
         transport, client = await connect(broker, way)
         transport.close()
@@ -130,7 +130,7 @@ async def test_a_closed_transport_keeps_nothing_of_the_client(way: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_clients_work_while_the_clock_of_the_loop_stands_still() -> None:
+async def test_client_works_while_freezegun_stops_loop_clock() -> None:
     with freeze_time("2026-01-01"):
         async with Broker(runtime="asyncio") as broker, await aio_pika.connect(broker.url) as connection:
             channel = await connection.channel()
@@ -139,13 +139,13 @@ async def test_clients_work_while_the_clock_of_the_loop_stands_still() -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_port_of_another_address_may_be_a_name() -> None:
+async def test_connection_to_unknown_service_name_raises_os_error() -> None:
     async with Broker(runtime="asyncio"):
         with pytest.raises(OSError):
             await asyncio.open_connection("127.0.0.1", "no-such-service")  # type: ignore[arg-type]
 
 
-def test_what_is_under_way_arrives_when_an_interrupted_loop_runs_on() -> None:
+def test_pending_arrivals_are_called_when_interrupted_loop_runs_again() -> None:
     loop = asyncio.new_event_loop()
     arrived: list[int] = []
 

@@ -74,7 +74,7 @@ def in_simulated_loops(test: Any) -> Any:
 
 
 @in_simulated_loops
-def test_an_hour_of_a_worker_that_reconnects(run: Callable[[Main], None]) -> None:
+def test_reconnecting_consumer_handles_each_message_in_simulated_hour(run: Callable[[Main], None]) -> None:
     runs = []
 
     async def main() -> None:
@@ -121,7 +121,9 @@ def test_an_hour_of_a_worker_that_reconnects(run: Callable[[Main], None]) -> Non
 
 
 @in_simulated_loops
-def test_two_brokers_have_different_ports_and_refuse_when_they_are_told(run: Callable[[Main], None]) -> None:
+def test_two_brokers_in_simulated_loop_have_different_ports_and_refuse_connections(
+    run: Callable[[Main], None],
+) -> None:
     runs = []
 
     async def main() -> None:
@@ -146,7 +148,7 @@ def test_two_brokers_have_different_ports_and_refuse_when_they_are_told(run: Cal
     assert runs
 
 
-def test_clients_of_other_hosts_of_simloop() -> None:
+def test_client_on_other_simloop_host_declares_queue() -> None:
     module = pytest.importorskip("simloop")
     loop = module.SimLoop(seed=1)
 
@@ -210,7 +212,7 @@ async def exchange(broker: Broker) -> asyncio.BaseTransport:
     return writer.transport
 
 
-def test_a_loop_that_lets_nobody_wait_for_descriptors() -> None:
+def test_broker_in_loop_without_readers_serves_clients_but_connect_is_refused() -> None:
     async def main() -> None:
         async with Broker(runtime="asyncio") as broker:
             transport = await exchange(broker)
@@ -223,7 +225,7 @@ def test_a_loop_that_lets_nobody_wait_for_descriptors() -> None:
     run_in(NoDescriptors(), main)
 
 
-def test_a_loop_that_refuses_servers() -> None:
+def test_broker_in_loop_without_servers_serves_clients_in_memory() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         async with Broker(runtime="asyncio") as broker:
@@ -244,7 +246,7 @@ def test_a_loop_that_refuses_servers() -> None:
     run_in(NoServers(), main)
 
 
-def test_a_loop_that_refuses_everything() -> None:
+def test_start_in_loop_without_servers_and_patching_raises_engine_error() -> None:
     async def main() -> None:
         with pytest.raises(EngineError, match=r"NoMemory has no servers \(create_server\).*simulation\.run"):
             await Broker(runtime="asyncio").start_async()

@@ -23,7 +23,7 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_clients_work_as_in_other_loops(tls: bool) -> None:
+def test_client_in_uvloop_publishes_and_gets_messages(tls: bool) -> None:
     async def main() -> None:
         async with Broker(runtime="asyncio", tls=tls) as broker:
             context = broker.tls.client_context if tls else None
@@ -42,7 +42,7 @@ def test_clients_work_as_in_other_loops(tls: bool) -> None:
     run(main())
 
 
-def test_restarts_faults_and_refusals() -> None:
+def test_broker_in_uvloop_restarts_refuses_connections_and_expires_messages() -> None:
     async def main() -> None:
         async with Broker(runtime="asyncio", clock="virtual") as broker:
             connection = await aio_pika.connect(broker.url)
@@ -61,7 +61,7 @@ def test_restarts_faults_and_refusals() -> None:
     run(main())
 
 
-def test_a_connected_socket() -> None:
+def test_connected_socket_in_uvloop_gets_connection_start() -> None:
     async def main() -> None:
         async with Broker(runtime="asyncio") as broker:
             reader, writer = await asyncio.open_connection(sock=broker.connect())

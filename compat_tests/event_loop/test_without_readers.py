@@ -64,7 +64,7 @@ async def is_served(client: socket.socket) -> bool:
 
 @needs_ipv6
 @in_loops_without_readers
-async def test_localhost_is_served_on_both_addresses_and_peers_have_theirs() -> None:
+async def test_localhost_is_served_on_ipv4_and_ipv6_with_peer_address_in_name() -> None:
     async with Broker("localhost", runtime="asyncio") as broker:
         for host in LOOPBACK:
             client = dial(host, broker.port)
@@ -78,7 +78,7 @@ async def test_localhost_is_served_on_both_addresses_and_peers_have_theirs() -> 
 
 
 @in_loops_without_readers
-async def test_peers_can_connect_at_once_after_a_restart() -> None:
+async def test_client_connects_immediately_after_restart() -> None:
     async with Broker(runtime="asyncio") as broker:
         for _ in range(3):
             broker.restart()
@@ -88,7 +88,7 @@ async def test_peers_can_connect_at_once_after_a_restart() -> None:
 
 
 @in_loops_without_readers
-async def test_clients_of_the_same_loop_in_memory_and_over_tls() -> None:
+async def test_client_in_same_loop_gets_large_message_plain_and_over_tls() -> None:
     for tls in (False, True):
         async with Broker(runtime="asyncio", tls=tls) as broker:
             context = broker.tls.client_context if tls else None
@@ -104,7 +104,7 @@ async def test_clients_of_the_same_loop_in_memory_and_over_tls() -> None:
 
 
 @in_loops_without_readers
-async def test_a_client_in_a_thread() -> None:
+async def test_client_in_thread_gets_large_and_small_messages() -> None:
     bodies = [b"x" * 300_000, b"small"]
 
     def work(url: str) -> list[bytes]:
@@ -121,7 +121,7 @@ async def test_a_client_in_a_thread() -> None:
 
 
 @in_loops_without_readers
-async def test_a_connected_socket() -> None:
+async def test_connected_socket_gets_connection_start_without_readers() -> None:
     async with Broker(runtime="asyncio") as broker:
         reader, writer = await asyncio.open_connection(sock=broker.connect())
         writer.write(HEADER)
@@ -132,7 +132,7 @@ async def test_a_connected_socket() -> None:
 
 
 @in_loops_without_readers
-async def test_refused_and_hanging_networks() -> None:
+async def test_network_faults_refuse_hang_and_reset_connections() -> None:
     async with Broker(runtime="asyncio", clock="virtual") as broker:
         with broker.faults.network.refuse(), pytest.raises(ConnectionRefusedError):
             dial(broker.host, broker.port)
@@ -148,7 +148,7 @@ async def test_refused_and_hanging_networks() -> None:
 
 
 @in_loops_without_readers
-async def test_a_stopped_broker_has_released_its_port() -> None:
+async def test_stopped_broker_releases_its_port() -> None:
     async with Broker(runtime="asyncio") as broker:
         with pytest.raises(PortInUse):
             await Broker(runtime="asyncio", port=broker.port).start_async()
@@ -162,7 +162,7 @@ async def test_a_stopped_broker_has_released_its_port() -> None:
 
 
 @in_loops_without_readers
-async def test_an_app_that_cancels_all_tasks_leaves_the_port_served() -> None:
+async def test_port_stays_served_after_app_cancels_all_tasks() -> None:
     others = asyncio.all_tasks()
     async with Broker(runtime="asyncio") as broker:
         assert await is_served(dial(broker.host, broker.port))
@@ -173,7 +173,7 @@ async def test_an_app_that_cancels_all_tasks_leaves_the_port_served() -> None:
 
 
 @in_loops_without_readers
-async def test_a_peer_accepted_while_the_broker_stops_is_closed() -> None:
+async def test_restart_while_connection_is_accepted_causes_no_failure() -> None:
     async with Broker(runtime="asyncio") as broker:
         loop = asyncio.get_running_loop()
         for _ in range(20):
@@ -187,7 +187,7 @@ async def test_a_peer_accepted_while_the_broker_stops_is_closed() -> None:
 
 
 @in_loops_without_readers
-async def test_peers_are_accepted_after_a_shortage_of_descriptors() -> None:
+async def test_connections_are_accepted_again_after_emfile() -> None:
     loop = asyncio.get_running_loop()
     accept, refusals = loop.sock_accept, []
 
@@ -206,7 +206,7 @@ async def test_peers_are_accepted_after_a_shortage_of_descriptors() -> None:
 
 
 @pytest.mark.parametrize("new_loop", LOOPS)
-def test_a_broker_that_starts_again_in_another_loop(
+def test_broker_starts_again_in_another_loop(
     new_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     broker = Broker(runtime="asyncio")
@@ -250,7 +250,7 @@ too_many = partial(pytest.raises, match=r"waits with select\(\)")
 
 
 @FULL
-def test_peers_beyond_what_select_takes_are_refused_and_the_others_served(
+def test_loop_refuses_connections_beyond_select_limit_and_serves_earlier_ones(
     selector: type[SelectSelector],
     full: Callable[[], AbstractContextManager[None]],
     caplog: pytest.LogCaptureFixture,
@@ -283,7 +283,7 @@ def test_peers_beyond_what_select_takes_are_refused_and_the_others_served(
 
 
 @FULL
-def test_a_thread_refuses_peers_beyond_what_select_takes(
+def test_thread_refuses_connections_beyond_select_limit(
     selector: type[SelectSelector],
     full: Callable[[], AbstractContextManager[None]],
     caplog: pytest.LogCaptureFixture,

@@ -123,7 +123,7 @@ def packaged_files() -> set[str]:
     return {name for name in found if not name.startswith("fakeamqp/spark/registration/")}
 
 
-def test_a_wheel_holds_every_module_the_type_marks_and_the_pages(wheel):
+def test_wheel_contains_exactly_modules_type_markers_and_pages(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         types = {f"{package}/py.typed" for package in TYPED}
@@ -131,7 +131,7 @@ def test_a_wheel_holds_every_module_the_type_marks_and_the_pages(wheel):
         assert names == packaged_files()
 
 
-def test_a_wheel_names_its_commands_and_its_plugin(wheel):
+def test_wheel_declares_console_command_and_pytest_plugin(wheel):
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith(".dist-info/entry_points.txt"))
         text = archive.read(name).decode()
@@ -139,7 +139,7 @@ def test_a_wheel_names_its_commands_and_its_plugin(wheel):
     assert re.search(r"\[pytest11\]\nfakeamqp = pytest_fakeamqp\n", text)
 
 
-def test_a_wheel_carries_the_licence(wheel, metadata):
+def test_wheel_contains_apache_licence(wheel, metadata):
     assert metadata["License-Expression"] == "Apache-2.0"
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith("licenses/LICENSE"))
@@ -152,7 +152,7 @@ def test_the_only_requirement_is_typing_extensions(metadata):
     assert metadata["Requires-Python"] == ">=3.10"
 
 
-def test_the_version_is_that_of_the_changelog_with_its_date(metadata):
+def test_wheel_version_is_latest_dated_changelog_version(metadata):
     changelog = (ROOT / "CHANGELOG.md").read_text()
     released = re.findall(r"^## (\d\S*) - (\d{4}-\d\d-\d\d)$", changelog, re.MULTILINE)
     version, day = released[0]
@@ -161,7 +161,7 @@ def test_the_version_is_that_of_the_changelog_with_its_date(metadata):
     assert (ROOT / "docs" / "release-notes.md").read_text().count(f"## {version}\n") == 1
 
 
-def test_the_metadata_say_whose_it_is_and_where_to_find_it(metadata):
+def test_wheel_metadata_have_author_project_urls_and_keywords(metadata):
     assert metadata["Author"] == "fakeamqp developers"
     urls = dict(each.split(", ") for each in metadata.get_all("Project-URL"))
     assert set(urls) == {"Documentation", "Source", "Issues", "Changelog"}
@@ -178,7 +178,7 @@ def test_the_long_description_is_the_readme_with_absolute_links(metadata):
     assert text.replace(base, "").strip() == (ROOT / "README.md").read_text().strip()
 
 
-def test_the_sources_hold_tests_documentation_and_changelog(sources):
+def test_source_distribution_contains_tests_docs_and_changelog(sources):
     with tarfile.open(sources) as archive:
         files = {name.partition("/")[2] for name in archive.getnames() if archive.getmember(name).isfile()}
     wanted = set(ALSO_IN_SOURCES) | {
@@ -190,7 +190,7 @@ def test_the_sources_hold_tests_documentation_and_changelog(sources):
     assert wanted - files == set()
 
 
-def test_builds_of_a_commit_have_the_same_bytes(tmp_path):
+def test_two_builds_of_same_commit_are_byte_identical(tmp_path):
     built = []
     for name, modified in (("one", 1_000_000_000), ("other", 1_700_000_000)):
         checkout = copied_to(tmp_path / name)
@@ -219,7 +219,7 @@ def commit_all(folder: Path) -> None:
         )
 
 
-def test_an_installation_without_extras_serves_clients(wheel, tmp_path):
+def test_broker_and_command_work_in_installation_without_extras(wheel, tmp_path):
     """A clean environment: nothing but the wheel and its only requirement."""
     venv.create(tmp_path / "environment", with_pip=False)
     python = tmp_path / "environment" / "bin" / "python"
@@ -249,7 +249,7 @@ def test_an_installation_without_extras_serves_clients(wheel, tmp_path):
         assert served.wait(60) == 0
 
 
-def test_the_extras_are_there(metadata):
+def test_wheel_metadata_list_exactly_the_expected_extras(metadata):
     assert set(metadata.get_all("Provides-Extra")) == {
         "aio-pika",
         "bench",
@@ -267,7 +267,7 @@ def test_the_extras_are_there(metadata):
 
 
 @pytest.mark.parametrize("kind", ["wheel", "editable"])
-def test_an_installation_finds_every_package(kind, source, tmp_path):
+def test_wheel_and_editable_installation_find_every_package(kind, source, tmp_path):
     built = build(kind, source, tmp_path)
     venv.create(tmp_path / "environment", with_pip=False)
     python = tmp_path / "environment" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
@@ -297,7 +297,7 @@ def test_an_installation_finds_every_package(kind, source, tmp_path):
     assert found == packaged_files()
 
 
-def test_importing_the_library_imports_nothing_optional_and_nothing_heavy():
+def test_import_of_fakeamqp_loads_no_optional_or_heavy_module():
     program = (
         "import sys; before = set(sys.modules); import fakeamqp;"
         "print('\\n'.join(sorted({name.split('.')[0] for name in set(sys.modules) - before})))"

@@ -141,7 +141,7 @@ def streamed(broker: Broker, queue: str = "streamed") -> list[bytes]:
 ORDERS = [b"order 0", b"order 1", b"order 2"]
 
 
-def test_py_files(wheel, environment, broker, tmp_path):
+def test_py_files_option_gives_package_to_spark_executors(wheel, environment, broker, tmp_path):
     """Executors have pyarrow, which is not pure Python, and get the rest."""
     python = make_python(tmp_path / "base", "pyarrow")
     shutil.unpack_archive(wheel, tmp_path / "packages", "zip")
@@ -153,7 +153,7 @@ def test_py_files(wheel, environment, broker, tmp_path):
     assert streamed(broker) == ORDERS
 
 
-def test_a_packed_environment(wheel, environment, broker, tmp_path):
+def test_packed_environment_gives_package_to_spark_executors(wheel, environment, broker, tmp_path):
     venv_pack = pytest.importorskip("venv_pack")
     found = Path(venv_pack.__file__).parents[1]
     packer = f"#!/bin/sh\nPYTHONPATH='{found}' exec '{sys.executable}' -m venv_pack \"$@\"\n"
@@ -179,7 +179,9 @@ def connect_packages(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"{folder}\n"
 
 
-def test_spark_connect(wheel, environment, connect_packages, broker, tmp_path):
+def test_spark_connect_server_with_package_runs_job_of_client(
+    wheel, environment, connect_packages, broker, tmp_path
+):
     """The server's Python has the package; the format is known to clients by its name."""
     installed = Path(pyspark.__file__).parents[1]
     python = make_python(tmp_path / "server", wheel, paths=f"{connect_packages}{installed}\n")
@@ -192,12 +194,14 @@ def test_spark_connect(wheel, environment, connect_packages, broker, tmp_path):
 class TestRegister:
     """A program that is run by a Python whose environment is not active: Spark's `python3` is another one."""
 
-    def test_a_local_session_finds_the_source(self, wheel, environment, broker, tmp_path):
+    def test_local_spark_session_finds_data_source(self, wheel, environment, broker, tmp_path):
         installed = Path(pyspark.__file__).parents[1]
         python = make_python(tmp_path / "own", wheel, paths=f"{installed}\n")
         assert "orders: 3\n" in run([f"{python} {JOBS / 'plain.py'}"], tmp_path, environment, broker)
 
-    def test_a_cluster_without_the_package_is_told_what_to_set(self, wheel, environment, broker, tmp_path):
+    def test_cluster_without_package_raises_session_error_naming_pyspark_python(
+        self, wheel, environment, broker, tmp_path
+    ):
         installed = Path(pyspark.__file__).parents[1]
         python = make_python(tmp_path / "own", wheel, paths=f"{installed}\n")
         command = f"MASTER='{CLUSTER}' {python} {JOBS / 'plain.py'} 2>&1 || true"

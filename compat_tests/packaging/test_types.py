@@ -108,7 +108,7 @@ def test_orders(
 """
 
 
-def test_wrong_names_and_arguments_are_errors(check: Check) -> None:
+def test_mypy_reports_wrong_names_and_arguments(check: Check) -> None:
     assert check(WRONG) == [
         (2, "attr-defined"),
         (3, "attr-defined"),
@@ -132,11 +132,11 @@ def test_wrong_names_and_arguments_are_errors(check: Check) -> None:
     ]
 
 
-def test_a_right_one_has_none(check: Check) -> None:
+def test_mypy_reports_no_error_in_correct_test(check: Check) -> None:
     assert check(RIGHT) == []
 
 
-def test_every_public_name_has_a_type(check: Check) -> None:
+def test_mypy_finds_type_of_every_public_name(check: Check) -> None:
     imports = [
         f"from {module} import {name} as _"
         for module in MODULES
@@ -148,7 +148,7 @@ def test_every_public_name_has_a_type(check: Check) -> None:
 
 @pytest.mark.parametrize("python", ["wheel"], indirect=True)
 @pytest.mark.parametrize("package", ["fakeamqp", "pytest_fakeamqp"])
-def test_every_public_name_has_a_declared_type(package: str, python: Path, tmp_path: Path) -> None:
+def test_pyright_finds_declared_type_of_every_public_name(package: str, python: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyright", reason="pyright is not installed")
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("pyright needs Node.js and npm")

@@ -130,7 +130,7 @@ def node(name: str) -> str:
 # --- empty, busy, at a fault, dark ----------------------------------------------------------------------
 
 
-def test_an_empty_broker_says_what_to_do(open_page: Open, broker: Broker):
+def test_inspector_of_empty_broker_shows_hint_in_each_tab(open_page: Open, broker: Broker):
     page = open_page(broker)
     wait_for_text(page, "#graph-empty", f"Connect a client to {broker.host}:{broker.port}")
     for tab, said in (
@@ -144,7 +144,7 @@ def test_an_empty_broker_says_what_to_do(open_page: Open, broker: Broker):
         wait_for_text(page, f"#view-{tab}", said)
 
 
-def test_the_topology_and_counts_that_move(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_graph_updates_nodes_and_counts_in_place(open_page: Open, broker: Broker, channel: Any):
     page = open_page(broker)
     busy(broker, channel)
     page.wait_for_selector(node("queue invoices, 7 ready, 3 unacked, 1 consumer, dead letters to dead"))
@@ -165,7 +165,9 @@ def test_the_topology_and_counts_that_move(open_page: Open, broker: Broker, chan
     page.wait_for_selector(node("queue failed"), state="detached")
 
 
-def test_a_queue_with_its_messages(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_shows_messages_and_arguments_of_selected_queue(
+    open_page: Open, broker: Broker, channel: Any
+):
     busy(broker, channel)
     page = open_page(broker)
     page.click("#tab-queues")
@@ -185,7 +187,7 @@ def test_a_queue_with_its_messages(open_page: Open, broker: Broker, channel: Any
     wait_for_text(page, "#detail", "from orders")
 
 
-def test_a_long_body_is_shown_in_steps(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_shows_long_message_body_in_steps(open_page: Open, broker: Broker, channel: Any):
     channel.queue_declare("q")
     broker.publish(b"a" * 5000 + b"end", routing_key="q")
     page = open_page(broker)
@@ -196,7 +198,9 @@ def test_a_long_body_is_shown_in_steps(open_page: Open, broker: Broker, channel:
     page.wait_for_function("() => document.querySelector('#detail .one pre').textContent.endsWith('end')")
 
 
-def test_connections_and_channels(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_shows_connection_with_channels_and_closes_it(
+    open_page: Open, broker: Broker, channel: Any
+):
     busy(broker, channel)
     page = open_page(broker)
     page.click("#tab-connections")
@@ -212,7 +216,7 @@ def test_connections_and_channels(open_page: Open, broker: Broker, channel: Any)
     assert not broker.connections
 
 
-def test_the_timeline_grows(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_timeline_adds_new_events_and_filters_them(open_page: Open, broker: Broker, channel: Any):
     page = open_page(broker)
     page.click("#tab-timeline")
     busy(broker, channel)
@@ -232,7 +236,9 @@ def test_the_timeline_grows(open_page: Open, broker: Broker, channel: Any):
     )
 
 
-def test_heartbeats_in_the_timeline_stay_one_line(open_page: Open, broker: Broker, channel: Any):
+def test_successive_heartbeats_share_one_timeline_row_per_direction(
+    open_page: Open, broker: Broker, channel: Any
+):
     page = open_page(broker)
     page.click("#tab-timeline")
     channel.queue_declare("orders")
@@ -256,7 +262,7 @@ def test_heartbeats_in_the_timeline_stay_one_line(open_page: Open, broker: Broke
     page.wait_for_function("() => document.querySelectorAll('#line-list .row.k-heartbeat').length === 3")
 
 
-def test_the_trace_can_be_saved(open_page: Open, broker: Broker, channel: Any, tmp_path: Path):
+def test_inspector_saves_trace_as_html_file(open_page: Open, broker: Broker, channel: Any, tmp_path: Path):
     busy(broker, channel)
     page = open_page(broker)
     page.click("#tab-timeline")
@@ -267,7 +273,7 @@ def test_the_trace_can_be_saved(open_page: Open, broker: Broker, channel: Any, t
     assert "basic.publish" in (tmp_path / "trace.html").read_text("utf-8")
 
 
-def test_time_is_moved(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_advances_virtual_clock_and_shows_timers(open_page: Open, broker: Broker, channel: Any):
     channel.queue_declare("q", arguments={"x-message-ttl": 90_000})
     broker.publish(b"", routing_key="q")
     page = open_page(broker)
@@ -283,7 +289,7 @@ def test_time_is_moved(open_page: Open, broker: Broker, channel: Any):
     assert broker.queue("q").ready == 0
 
 
-def test_real_time_is_shown_and_not_moved(open_page: Open):
+def test_inspector_shows_real_clock_with_advance_controls_disabled(open_page: Open):
     with Broker(management=True) as broker:
         page = open_page(broker)
         page.click("#tab-time")
@@ -293,7 +299,9 @@ def test_real_time_is_shown_and_not_moved(open_page: Open):
         page.wait_for_function("(first) => document.getElementById('now').innerText !== first", arg=first)
 
 
-def test_a_fault_is_added_hits_and_is_removed(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_adds_fault_rule_shows_its_hits_and_removes_it(
+    open_page: Open, broker: Broker, channel: Any
+):
     channel.queue_declare("q")
     page = open_page(broker)
     page.click("#tab-faults")
@@ -319,7 +327,7 @@ def test_a_fault_is_added_hits_and_is_removed(open_page: Open, broker: Broker, c
     assert not broker.faults.rules
 
 
-def test_what_a_fault_holds_is_released(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_releases_message_held_by_fault_rule(open_page: Open, broker: Broker, channel: Any):
     channel.queue_declare("q")
     rule = broker.faults.on("basic.publish", optional=True).hold()
     page = open_page(broker)
@@ -330,7 +338,9 @@ def test_what_a_fault_holds_is_released(open_page: Open, broker: Broker, channel
     broker.queue("q").wait_for(ready=1)
 
 
-def test_a_message_is_explained_and_published(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_explains_route_of_message_before_publishing_it(
+    open_page: Open, broker: Broker, channel: Any
+):
     busy(broker, channel)
     page = open_page(broker)
     page.click(node("queue failed"))
@@ -351,7 +361,7 @@ def test_a_message_is_explained_and_published(open_page: Open, broker: Broker, c
     wait_for_text(page, "#publish-problem[role=alert]", "Headers:")
 
 
-def test_a_purge_asks_first(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_purges_queue_only_after_confirmation(open_page: Open, broker: Broker, channel: Any):
     channel.queue_declare("q")
     broker.publish(b"", routing_key="q")
     page = open_page(broker)
@@ -369,7 +379,7 @@ def test_a_purge_asks_first(open_page: Open, broker: Broker, channel: Any):
 
 
 @pytest.mark.parametrize("width", [480, 1000, 1400])
-def test_details_and_what_they_are_of_are_both_visible(
+def test_selected_queue_and_its_details_are_both_visible(
     open_page: Open, broker: Broker, channel: Any, width: int
 ):
     busy(broker, channel)
@@ -387,7 +397,7 @@ def test_details_and_what_they_are_of_are_both_visible(
     assert detail["x"] + detail["width"] <= width + 1
 
 
-def test_several_virtual_hosts(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_shows_only_queues_of_selected_virtual_host(open_page: Open, broker: Broker, channel: Any):
     channel.queue_declare("here")
     broker.add_virtual_host("other")
     parameters = pika.ConnectionParameters(broker.host, broker.port, "other")
@@ -403,7 +413,9 @@ def test_several_virtual_hosts(open_page: Open, broker: Broker, channel: Any):
 # --- keys, colours, screen readers ----------------------------------------------------------------------
 
 
-def test_everything_is_done_by_keys(open_page: Open, broker: Broker, channel: Any):
+def test_keyboard_moves_through_tabs_lists_and_graph_of_inspector(
+    open_page: Open, broker: Broker, channel: Any
+):
     busy(broker, channel)
     page = open_page(broker)
     page.wait_for_selector(node("queue failed"))
@@ -446,7 +458,9 @@ def test_everything_is_done_by_keys(open_page: Open, broker: Broker, channel: An
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(open_page: Open, broker: Broker, channel: Any, scheme: str):
+def test_axe_reports_no_accessibility_violation_in_any_inspector_tab(
+    open_page: Open, broker: Broker, channel: Any, scheme: str
+):
     axe = pytest.importorskip("axe_playwright_python")
     script = (Path(axe.__file__).parent / "axe.min.js").read_text("utf-8")
     busy(broker, channel)
@@ -471,7 +485,7 @@ def test_axe_finds_nothing(open_page: Open, broker: Broker, channel: Any, scheme
     assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-def test_the_colours_can_be_chosen_and_stay(open_page: Open, broker: Broker):
+def test_chosen_colour_scheme_of_inspector_survives_reload(open_page: Open, broker: Broker):
     page = open_page(broker, color_scheme="dark")
     ground = "getComputedStyle(document.body).backgroundColor"
     dark = page.evaluate(ground)
@@ -482,7 +496,7 @@ def test_the_colours_can_be_chosen_and_stay(open_page: Open, broker: Broker):
     assert page.evaluate(ground) == "rgb(255, 255, 255)"
 
 
-def test_nothing_moves_for_those_who_ask_for_it(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_runs_no_animation_with_reduced_motion(open_page: Open, broker: Broker, channel: Any):
     busy(broker, channel)
     page = open_page(broker, reduced_motion="reduce")
     page.wait_for_selector(node("queue invoices, 7 ready"))
@@ -491,7 +505,7 @@ def test_nothing_moves_for_those_who_ask_for_it(open_page: Open, broker: Broker,
     assert page.evaluate("document.getAnimations().length") == 0
 
 
-def test_a_paused_page_stands_still(open_page: Open, broker: Broker, channel: Any):
+def test_paused_inspector_renders_no_update_until_resumed(open_page: Open, broker: Broker, channel: Any):
     channel.queue_declare("q")
     page = open_page(broker)
     page.wait_for_selector(node("queue q, 0 ready"))
@@ -510,7 +524,7 @@ def test_a_paused_page_stands_still(open_page: Open, broker: Broker, channel: An
 # --- who may look ---------------------------------------------------------------------------------------
 
 
-def test_the_address_opens_the_page_and_is_then_without_its_secret(open_page: Open, broker: Broker):
+def test_inspector_removes_token_from_address_and_survives_reload(open_page: Open, broker: Broker):
     page = open_page(broker)
     assert "token" not in page.url and page.url.endswith("/inspector/#topology")
     page.reload()
@@ -518,7 +532,7 @@ def test_the_address_opens_the_page_and_is_then_without_its_secret(open_page: Op
     assert page.evaluate("document.cookie") == ""
 
 
-def test_without_the_token_one_logs_in(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_without_token_asks_for_name_and_password(open_page: Open, broker: Broker, channel: Any):
     channel.queue_declare("q")
     page = open_page(broker, broker.inspector_url.partition("#")[0])
     page.wait_for_selector("#login[open]")
@@ -531,7 +545,7 @@ def test_without_the_token_one_logs_in(open_page: Open, broker: Broker, channel:
     page.wait_for_selector(node("queue q"))
 
 
-def test_the_page_comes_back_with_its_broker(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_reconnects_when_broker_starts_again(open_page: Open, broker: Broker, channel: Any):
     channel.queue_declare("kept", durable=True)
     channel.queue_declare("lost")
     page = open_page(broker)
@@ -544,7 +558,7 @@ def test_the_page_comes_back_with_its_broker(open_page: Open, broker: Broker, ch
     assert page.locator(node("queue kept")).count() == 1
 
 
-def test_a_foreign_page_reads_and_does_nothing(browser: Any, broker: Broker, channel: Any):
+def test_page_of_other_origin_cannot_purge_queue_or_read_answer(browser: Any, broker: Broker, channel: Any):
     """The page of another origin has the token here, which it would not have in reality."""
     channel.queue_declare("q")
     broker.publish(b"", routing_key="q")
@@ -574,7 +588,7 @@ def test_a_foreign_page_reads_and_does_nothing(browser: Any, broker: Broker, cha
     assert broker.queue("q").ready == 1
 
 
-def test_nothing_that_a_peer_names_runs(open_page: Open):
+def test_hostile_names_of_client_are_never_executed_by_inspector(open_page: Open):
     with Broker(management=True, clock="virtual") as broker:
         parameters = pika.ConnectionParameters(
             broker.host, broker.port, client_properties={"connection_name": EVIL, "product": EVIL, EVIL: EVIL}
@@ -613,7 +627,7 @@ def test_nothing_that_a_peer_names_runs(open_page: Open):
             broker.faults.clear()
 
 
-def test_the_policy_stops_markup_made_from_text(open_page: Open, broker: Broker):
+def test_content_security_policy_blocks_inner_html_and_inline_script(open_page: Open, broker: Broker):
     page = open_page(broker)
     stopped = page.evaluate(
         """() => {
@@ -637,7 +651,7 @@ def test_the_policy_stops_markup_made_from_text(open_page: Open, broker: Broker)
 # --- large ----------------------------------------------------------------------------------------------
 
 
-def test_of_a_large_broker_only_what_is_near_is_in_the_document(open_page: Open):
+def test_inspector_of_large_broker_renders_only_rows_near_viewport(open_page: Open):
     with Broker(management=True) as broker:
         fill(broker)
         page = open_page(broker)
@@ -680,7 +694,7 @@ def test_passes(amqp_broker):
 
 
 @pytest.mark.parametrize("how", ["the button", "Ctrl-C"])
-def test_a_failed_test_is_held_open(open_page: Open, tmp_path: Path, how: str):
+def test_amqp_inspect_holds_failed_test_open_until_ended(open_page: Open, tmp_path: Path, how: str):
     (tmp_path / "test_inner.py").write_text(FAILING)
     # A process that was started in the background of a shell may have been told to ignore Ctrl-C.
     program = "import pytest, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -713,7 +727,7 @@ def test_a_failed_test_is_held_open(open_page: Open, tmp_path: Path, how: str):
     assert "captured" not in "".join(said)
 
 
-def test_serve_prints_the_address_and_keeps_what_the_page_shows(open_page: Open):
+def test_serve_prints_inspector_address_and_timeline_shows_unroutable_publish(open_page: Open):
     command = [sys.executable, "-m", "fakeamqp", "serve", "--port", "0", "--management-port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

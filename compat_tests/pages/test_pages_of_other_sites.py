@@ -90,16 +90,16 @@ def read(page: Any, broker: Broker) -> str:
     return text
 
 
-def test_a_page_of_another_site_publishes_no_message_by_a_form(page: Any, broker: Broker) -> None:
+def test_form_of_other_site_is_refused_and_publishes_no_message(page: Any, broker: Broker) -> None:
     assert posted(page, broker) == 403
     assert broker.queue("orders").ready == 0
 
 
-def test_a_page_whose_name_is_bound_anew_reads_no_definitions(page: Any, broker: Broker) -> None:
+def test_page_with_rebound_host_name_reads_no_definitions(page: Any, broker: Broker) -> None:
     assert json.loads(read(page, broker))["error"] == "misdirected_request"
 
 
-def test_without_the_checks_both_attacks_succeed(
+def test_form_and_rebinding_attacks_succeed_without_origin_and_host_checks(
     page: Any, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So the two tests above show something."""

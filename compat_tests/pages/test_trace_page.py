@@ -127,7 +127,7 @@ def story() -> Trace:
     )  # fmt: skip
 
 
-def test_every_row_is_said_in_words(show: Show):
+def test_each_trace_row_has_label_in_words(show: Show):
     page = show(story())
     assert page.shown == 9
     assert page.labels[3] == (
@@ -138,7 +138,7 @@ def test_every_row_is_said_in_words(show: Show):
     assert page.labels[8].endswith("reply_code=404 reply_text='gone', problem")
 
 
-def test_the_header_says_what_it_is(show: Show):
+def test_trace_page_header_shows_event_counts_duration_and_clock(show: Show):
     dom = show(story()).dom
     for name, value in (
         ("Events", "11"),
@@ -151,7 +151,7 @@ def test_the_header_says_what_it_is(show: Show):
     assert "<b>c1</b>billing<i>8</i>" in dom
 
 
-def test_heartbeats_are_one_row_with_real_time_beside_virtual_time(show: Show):
+def test_successive_heartbeats_are_one_row_and_single_heartbeat_shows_real_time(show: Show):
     name = "10.0.0.1:c1 -> b"
     beats = [
         FrameEvent(30.0 * number, name, "c1", "sent", 8, 0, b"", real_time=number / 1000)
@@ -183,11 +183,11 @@ def test_heartbeats_are_one_row_with_real_time_beside_virtual_time(show: Show):
         ("#nonsense&channel=x&%", 9),
     ],
 )
-def test_the_address_filters(show: Show, address: str, count: int):
+def test_fragment_of_trace_page_address_filters_events(show: Show, address: str, count: int):
     assert show(story(), address).shown == count
 
 
-def test_the_address_opens_an_event(show: Show):
+def test_fragment_with_body_frame_id_opens_its_publish_event(show: Show):
     # The body frame belongs to the publish.
     page = show(story(), "#e5")
     assert page.by_id("e3")["aria-selected"] == "true"
@@ -199,13 +199,13 @@ def test_the_address_opens_an_event(show: Show):
     assert '"fruit": "apple"' in detail
 
 
-def test_a_link_to_an_event_wins_over_a_filter_that_hides_it(show: Show):
+def test_link_to_event_overrides_filter_that_hides_it(show: Show):
     page = show(story(), "#e3&kind=fault")
     assert page.shown == 9
     assert page.by_id("e3")["aria-selected"] == "true"
 
 
-def test_searching_goes_from_match_to_match(show: Show):
+def test_enter_in_search_field_selects_next_or_previous_match(show: Show):
     page = show(
         story(),
         act="""
@@ -225,7 +225,7 @@ def test_searching_goes_from_match_to_match(show: Show):
     assert page.result == [["1 of 3", "#e2"], ["2 of 3", "#e3"], ["1 of 3", "#e2"], ["3 of 3", "#e6"]]
 
 
-def test_keys_move_through_the_events(show: Show):
+def test_keyboard_selects_events_and_opens_details(show: Show):
     page = show(
         story(),
         act="""
@@ -245,7 +245,7 @@ def test_keys_move_through_the_events(show: Show):
     assert page.result == [*moves, "detail", "list", True]
 
 
-def test_tabs_and_kinds_can_be_clicked(show: Show):
+def test_clicked_tab_and_kind_filter_trace_rows(show: Show):
     page = show(
         story(),
         act="""
@@ -261,7 +261,7 @@ def test_tabs_and_kinds_can_be_clicked(show: Show):
     assert page.result == [3, 1, 3, ["false", "false", "true"], "#connection=c2"]
 
 
-def test_the_colours_can_be_chosen(show: Show):
+def test_theme_button_cycles_light_dark_and_auto(show: Show):
     page = show(
         story(),
         act="""
@@ -279,7 +279,7 @@ def test_the_colours_can_be_chosen(show: Show):
     assert auto[1] in (light[1], dark[1])
 
 
-def test_on_paper_every_row_is_there(show: Show):
+def test_printed_trace_page_contains_every_row(show: Show):
     act = "window.dispatchEvent(new Event('beforeprint'));"
     page = show(many(300), act=act)
     assert page.dom.count("<tr") == 301
@@ -290,7 +290,7 @@ def many(count: int) -> Trace:
     return Trace.of([frame(m.QueueDeclare(queue=f"queue-{number}"), time=number) for number in range(count)])
 
 
-def test_only_what_is_near_is_in_the_document(show: Show):
+def test_trace_page_renders_only_rows_near_viewport(show: Show):
     page = show(many(10_000), "#e9000")
     assert page.shown == 10_000
     assert len(page.labels) < 100
@@ -299,7 +299,7 @@ def test_only_what_is_near_is_in_the_document(show: Show):
     assert page.by_id("e9000")["aria-posinset"] == "9001"
 
 
-def test_nothing_a_peer_sends_runs_even_without_the_policy(show: Show):
+def test_hostile_text_in_trace_events_is_never_executed(show: Show):
     hostile = Trace.of(
         [
             ConnectionEvent(0, EVIL, "c1", EVIL, EVIL),
@@ -325,7 +325,7 @@ def test_nothing_a_peer_sends_runs_even_without_the_policy(show: Show):
     assert not page.elements.all("img")
 
 
-def test_nothing_that_a_client_names_runs(show: Show):
+def test_hostile_names_in_recorded_conversation_are_never_executed(show: Show):
     """A real conversation, with hostile names wherever a client can give one."""
     with Broker() as broker:
         connection = pika.BlockingConnection(
@@ -355,7 +355,7 @@ def test_nothing_that_a_client_names_runs(show: Show):
     assert not page.elements.all("img")
 
 
-def test_the_policy_stops_what_is_not_the_pages_own(show: Show, chromium: str, tmp_path: Path):
+def test_content_security_policy_blocks_script_added_to_trace_page(show: Show, chromium: str, tmp_path: Path):
     show(story())
     path = tmp_path / "trace.html"
     text = path.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from compat_tests.programs.seeds import seed_of
 from compat_tests.programs.strategies import programs
 
 
-def test_the_reference_foretells_it(request: pytest.FixtureRequest) -> None:
+def test_random_queue_program_matches_reference(request: pytest.FixtureRequest) -> None:
     chosen = seed_of(request.config)
 
     @seed(chosen)

@@ -186,5 +186,5 @@ PROGRAMS: dict[str, Program] = {
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 @pytest.mark.parametrize("personality", ["rabbitmq-4.0", "rabbitmq-4.2"])
-def test_rare_programs(program: Program, personality: str) -> None:
+def test_rare_queue_program_matches_reference(program: Program, personality: str) -> None:
     assert run_program(program, personality)

@@ -275,19 +275,19 @@ both_ways = pytest.mark.parametrize("crash", [False, True], ids=["restart", "cra
 
 @both_ways
 @on_each_session
-def test_what_is_kept_behind_some_frames(name: str, crash: bool) -> None:
+def test_restart_or_crash_after_every_fifth_frame_keeps_expected_messages(name: str, crash: bool) -> None:
     check(name, crash=crash, every=5)
 
 
 @pytest.mark.long
 @both_ways
 @on_each_session
-def test_what_is_kept_behind_every_frame(name: str, crash: bool) -> None:
+def test_restart_or_crash_after_every_frame_keeps_expected_messages(name: str, crash: bool) -> None:
     check(name, crash=crash, every=1)
 
 
 @on_each_session
-def test_a_session_has_no_error(name: str) -> None:
+def test_session_of_restart_tests_ends_with_close_ok_and_no_error(name: str) -> None:
     """All of its frames do what their step says: nothing is refused, and the last answer is a close-ok."""
     protocol, personality, make = SESSIONS[name]
     client = _server(protocol, personality)().connect()
@@ -354,7 +354,7 @@ def replayed(recorded: Recorded, count: int) -> Server:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_restarts_behind_every_frame_of_recordings(name: str) -> None:
+def test_restart_after_every_frame_of_recording_keeps_durable_persistent_messages(name: str) -> None:
     """A restart keeps just what is durable and persistent; a crash nothing else, twice in a row the same."""
     recorded = RECORDINGS[name]
     with cases() as case:

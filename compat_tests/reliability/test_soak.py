@@ -20,7 +20,7 @@ SEED = os.environ.get("FAKEAMQP_SOAK_SEED", "5")
 
 @pytest.mark.long
 @pytest.mark.timeout(240 + 120 * MINUTES)
-def test_a_month_under_chaos_loses_nothing_and_leaves_nothing() -> None:
+def test_simulated_month_with_faults_reports_no_problem() -> None:
     """In a process of its own: what earlier tests have left there would count as left by the soak."""
     command = [sys.executable, "-m", "compat_tests.reliability.soak", "--no-record"]
     command += ["--days", "30", "--minutes", str(MINUTES), "--seed", SEED]
@@ -33,7 +33,7 @@ def test_a_month_under_chaos_loses_nothing_and_leaves_nothing() -> None:
     assert all(counts["confirmed"] > 100 and counts["seen"] > 100 for counts in report.messages.values())
 
 
-def test_the_books_miss_what_is_confirmed_and_nowhere() -> None:
+def test_books_report_missing_confirmed_message() -> None:
     books = Books("x")
     books.published = 4
     for number in (0, 1, 2):
@@ -42,7 +42,7 @@ def test_the_books_miss_what_is_confirmed_and_nowhere() -> None:
     assert books.unaccounted({1}) == [2]
 
 
-def test_the_books_see_what_comes_twice_without_a_mark() -> None:
+def test_books_report_second_delivery_not_marked_redelivered() -> None:
     books = Books("x")
     for queue in ("q", "dead", "q"):
         books.came(9, queue, redelivered=queue == "q" and books.has("seen", 9))
@@ -52,7 +52,7 @@ def test_the_books_see_what_comes_twice_without_a_mark() -> None:
 
 
 @pytest.mark.parametrize(("objects", "grows"), [([10, 20, 12, 25, 29], False), ([10, 20, 30, 40, 50], True)])
-def test_memory_is_flat_or_grows(objects: list[int], grows: bool) -> None:
+def test_soak_reports_problem_only_when_object_count_grows(objects: list[int], grows: bool) -> None:
     report = Report("1", 5, objects=[each * 100 for each in [20, *objects]])
     _check_memory(report)
     assert bool(report.problems) is grows
