@@ -390,12 +390,12 @@ class DtxTests(OnBroker):
         self.assertEqual(0, count)
 
     @inlineCallbacks
-    def test_start_without_select(self) -> Steps:
+    def test_dtx_start_without_select_is_refused_with_406(self) -> Steps:
         error = yield self.assertFailure(self.channel.dtx_start(dtx_identifier="branch"), ChannelClosed)
         self.assertTrue(error.args[0].reply_text)
 
     @inlineCallbacks
-    def test_start_after_work(self) -> Steps:
+    def test_dtx_start_after_work_on_the_channel_is_refused_with_406(self) -> Steps:
         yield self.channel.queue_declare(queue="q", exclusive=True)
         self.channel.basic_publish(routing_key="q", content=Content("body"))
         yield self.channel.dtx_select()

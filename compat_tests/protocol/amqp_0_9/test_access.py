@@ -58,7 +58,7 @@ def strict(spec: Server) -> Client:
 
 
 @pytest.mark.parametrize("number", [0, 1, 101])
-def test_any_ticket_will_do_for_most_clients(lenient: Server, number: int) -> None:
+def test_lenient_broker_accepts_any_ticket_number(lenient: Server, number: int) -> None:
     client = lenient.client()
     client.call(m.QueueDeclare(ticket=number, queue="q"), shared.QueueDeclareOk)
     client.send_content(m.BasicPublish(ticket=number, routing_key="q"), body=b"m")
@@ -122,7 +122,7 @@ def test_a_second_request_for_a_realm_destroys_the_first_ticket(strict: Client) 
     strict.expect_channel_close(403)
 
 
-def test_tickets_for_two_realms_are_good_together(strict: Client) -> None:
+def test_tickets_for_two_realms_are_valid_at_the_same_time(strict: Client) -> None:
     data, admin = ticket(strict), ticket(strict, realm="/admin")
     strict.call(m.QueueDeclare(ticket=data, queue="q"), shared.QueueDeclareOk)
     strict.call(m.QueueDeclare(ticket=admin, queue="admin-q"), shared.QueueDeclareOk)
@@ -152,7 +152,7 @@ def test_exclusive_access_keeps_others_out_until_it_ends(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9/domain.access-ticket/non-zero")
-def test_there_is_no_ticket_0(spec: Server) -> None:
+def test_ticket_0_is_refused_with_403(spec: Server) -> None:
     client = spec.client()
     client.send(m.QueueDeclare(ticket=0, queue="q"))
     client.expect_channel_close(403)
@@ -200,7 +200,7 @@ def test_declare_with_valid_ticket_is_refused_without_permission_on_the_name(spe
 
 
 @pytest.mark.rule("0-9/access.request/passive#looking", "0-9/access.request/passive#changing")
-def test_passive_access_is_for_looking(strict: Client) -> None:
+def test_passive_ticket_allows_passive_declare_and_not_delete(strict: Client) -> None:
     number = ticket(strict, "passive")
     strict.call(m.QueueDeclare(ticket=number, queue="q", passive=True), shared.QueueDeclareOk)
     strict.call(m.ExchangeDeclare(ticket=number, exchange="x", passive=True), shared.ExchangeDeclareOk)
@@ -209,7 +209,7 @@ def test_passive_access_is_for_looking(strict: Client) -> None:
 
 
 @pytest.mark.rule("0-9/access.request/active#creating", "0-9/access.request/active#deleting")
-def test_active_access_is_for_creating_and_deleting(strict: Client) -> None:
+def test_declare_and_delete_need_a_ticket_with_active_access(strict: Client) -> None:
     number = ticket(strict, "active")
     strict.call(m.QueueDeclare(ticket=number, queue="new"), shared.QueueDeclareOk)
     strict.call(m.QueueDelete(ticket=number, queue="new"), shared.QueueDeleteOk)
@@ -220,7 +220,7 @@ def test_active_access_is_for_creating_and_deleting(strict: Client) -> None:
 
 @pytest.mark.rule("0-9/access.request/write")
 @pytest.mark.rule("0-9/access.request/read")
-def test_write_is_for_publishing_and_read_for_consuming(strict: Client) -> None:
+def test_publish_needs_a_write_ticket_and_consume_a_read_ticket(strict: Client) -> None:
     number = ticket(strict, "write")
     strict.send_content(m.BasicPublish(ticket=number, routing_key="q"), body=b"m")
     number = ticket(strict, "read")

@@ -41,7 +41,7 @@ def client(server: Server) -> Client:
 @pytest.mark.parametrize(
     "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
 )
-def test_start_is_the_same_to_the_byte(name: str) -> None:
+def test_connection_start_has_the_same_bytes_as_in_0_9_1(name: str) -> None:
     started = []
     for client in (Server(name).connect(), driver.Server(name).connect()):
         client.send_bytes(client.protocol_header)
@@ -110,7 +110,7 @@ def test_blocked_client_gets_connection_blocked_with_the_reason(client: Client, 
     client.expect(shared.ConnectionUnblocked, 0)
 
 
-def test_replies_come_directly(client: Client) -> None:
+def test_direct_reply_to_delivers_the_answer(client: Client) -> None:
     client.declare("q")
     consumer = m.BasicConsume(queue="amq.rabbitmq.reply-to", consumer_tag="r", no_ack=True)
     client.call(consumer, m.BasicConsumeOk)
@@ -121,7 +121,7 @@ def test_replies_come_directly(client: Client) -> None:
     assert client.delivery().body == b"answer"
 
 
-def test_a_new_secret_is_taken(client: Client) -> None:
+def test_update_secret_is_answered_with_update_secret_ok(client: Client) -> None:
     client.call(shared.ConnectionUpdateSecret(new_secret=b"s"), shared.ConnectionUpdateSecretOk, 0)
 
 
@@ -155,7 +155,9 @@ def test_recover_of_0_9_1_is_answered_and_that_of_0_9_is_not(client: Client) -> 
         (m.QueueBind(queue="q", exchange=""), 403, "ACCESS_REFUSED - operation not permitted on the default"),
     ],
 )
-def test_errors_are_those_of_rabbitmq(server: Server, method: Any, code: int, text: str) -> None:
+def test_channel_errors_have_codes_and_texts_of_rabbitmq(
+    server: Server, method: Any, code: int, text: str
+) -> None:
     server.client().declare("q")
     client = server.client()
     client.send(method)
@@ -227,7 +229,7 @@ def test_channel_refuses_a_second_transaction_or_confirm_mode(
     assert client.expect(m.ChannelClose).reply_text == f"PRECONDITION_FAILED - {text}"
 
 
-def test_work_before_a_distributed_transaction_is_noticed(client: Client) -> None:
+def test_dtx_start_after_a_publish_is_refused_with_406(client: Client) -> None:
     client.publish(b"x")
     client.call(m.DtxSelect(), m.DtxSelectOk)
     client.send(m.DtxStart(dtx_identifier="x"))
@@ -263,7 +265,7 @@ def test_a_resumed_consumer_keeps_its_prefetch(server: Server) -> None:
 # --- the letter ----------------------------------------------------------------------------------------
 
 
-def test_personality_that_follows_the_letter_stays_the_same() -> None:
+def test_letter_of_the_spec_personality_is_the_spec_personality() -> None:
     assert letter_of("spec") is personality_named("spec")
 
 
@@ -273,7 +275,7 @@ def test_personality_that_follows_the_letter_stays_the_same() -> None:
     [shared.ConfirmSelect(), shared.ExchangeBind(), shared.BasicNack(), shared.BasicRecover()],
     ids=lambda each: each.NAME,
 )
-def test_by_the_letter_there_are_no_extensions(personality: Any, method: Any) -> None:
+def test_rabbitmq_extensions_are_refused_with_540_to_the_letter(personality: Any, method: Any) -> None:
     client = Server(personality).client()
     client.send(method)
     client.expect_connection_close(540)

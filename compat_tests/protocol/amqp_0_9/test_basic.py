@@ -14,7 +14,7 @@ rule = pytest.mark.rule
 @rule("0-9/basic/grammar#get", "0-9/basic/grammar#ok", "0-9/basic/grammar#silent")
 @rule("0-9/basic.recover/asynchronous")
 @pytest.mark.letter
-def test_some_methods_are_answered_and_others_are_not(client: Client) -> None:
+def test_publish_ack_reject_and_recover_have_no_answer(client: Client) -> None:
     client.declare("q")
     client.call(m.BasicQos(prefetch_count=10), m.BasicQosOk)
     client.publish(routing_key="q")
@@ -130,9 +130,7 @@ def test_immediate_message_without_a_consumer_is_returned_with_code_313(client: 
 
 
 @rule("0-9/server-model/auto-transactions#publish", "0-9/server-model/auto-transactions#ack")
-def test_every_publish_counts_at_once_and_so_does_every_acknowledgement(
-    server: Server, client: Client
-) -> None:
+def test_publish_and_ack_outside_a_transaction_take_effect_at_once(server: Server, client: Client) -> None:
     client.open_channel(2)
     client.declare("q")
     client.publish(routing_key="q")
@@ -208,7 +206,7 @@ def test_message_rejected_without_requeue_is_not_redelivered_by_recover(client: 
 
 
 @pytest.mark.letter
-def test_recover_gives_again_to_the_consumer_that_had_it(server: Server) -> None:
+def test_recover_without_requeue_redelivers_to_the_same_consumer_in_order(server: Server) -> None:
     """basic.recover/requeue: zero means the original recipient, in order."""
     client = server.client(channels=2)
     client.declare("q")

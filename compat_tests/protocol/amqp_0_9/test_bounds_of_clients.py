@@ -11,7 +11,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 BODY = bytes(20_000)
 
 
-def test_contents_of_0_9() -> None:
+def test_child_contents_beyond_the_largest_depth_close_the_connection_with_502() -> None:
     client = Server("spec", protocol="0-9").client()
     client.send(m.BasicPublish(routing_key="q"))
     header = struct.pack(">HHQH", 60, 1, 0, 0)

@@ -38,7 +38,9 @@ def test_a_connection_is_opened_step_by_step_and_closed(server: Server) -> None:
     [m.ConnectionTuneOk(), m.ConnectionOpen(virtual_host="/"), m.ChannelOpen()],
     ids=lambda each: each.NAME,
 )
-def test_no_step_comes_before_its_time(server: Server, method: m.ConnectionOpen) -> None:
+def test_method_out_of_order_in_the_handshake_ends_the_socket(
+    server: Server, method: m.ConnectionOpen
+) -> None:
     client = server.connect()
     client.send_bytes(PROTOCOL_HEADER)
     client.expect(m.ConnectionStart, 0)

@@ -198,7 +198,7 @@ def test_unroutable_file_committed_after_channel_close_is_not_returned(server: S
     client.expect_nothing()
 
 
-def test_streams_are_no_part_of_it(server: Server) -> None:
+def test_stream_publish_in_a_branch_takes_effect_at_once(server: Server) -> None:
     client = started(server)
     publish_stream(client, b"1")
     assert client.count("q") == 1
@@ -208,13 +208,13 @@ def test_streams_are_no_part_of_it(server: Server) -> None:
 
 
 @rule("0-9/dtx.select/sets-mode#needed")
-def test_start_without_select(client: Client) -> None:
+def test_dtx_start_without_select_is_refused_with_406(client: Client) -> None:
     client.send(m.DtxStart(dtx_identifier="branch"))
     client.expect_channel_close(406)
 
 
 @rule("0-9/dtx.select/sets-mode#mode")
-def test_select_may_come_again(client: Client) -> None:
+def test_dtx_select_may_be_repeated(client: Client) -> None:
     for _ in range(2):
         client.call(m.DtxSelect(), m.DtxSelectOk)
     client.call(m.DtxStart(dtx_identifier="branch"), m.DtxStartOk)
@@ -222,7 +222,7 @@ def test_select_may_come_again(client: Client) -> None:
 
 
 @rule("0-9/dtx.start/identifier-not-null")
-def test_an_empty_identifier(client: Client) -> None:
+def test_dtx_start_with_an_empty_identifier_closes_the_connection_with_502(client: Client) -> None:
     client.call(m.DtxSelect(), m.DtxSelectOk)
     client.send(m.DtxStart())
     client.expect_connection_close(502)
@@ -242,7 +242,7 @@ WORK: dict[str, Callable[[Client], None]] = {
 
 @rule("0-9/dtx.start/first-on-channel")
 @pytest.mark.parametrize("work", WORK)
-def test_start_after_work(client: Client, work: str) -> None:
+def test_dtx_start_after_work_on_the_channel_is_refused_with_406(client: Client, work: str) -> None:
     client.declare("q")
     client.call(m.DtxSelect(), m.DtxSelectOk)
     WORK[work](client)
@@ -252,7 +252,7 @@ def test_start_after_work(client: Client, work: str) -> None:
 
 
 @rule("0-9/dtx.start-ok/failure")
-def test_an_identifier_in_use(server: Server) -> None:
+def test_dtx_start_with_an_identifier_in_use_is_refused_with_406(server: Server) -> None:
     client = started(server)
     other = server.client()
     other.call(m.DtxSelect(), m.DtxSelectOk)

@@ -197,7 +197,7 @@ def test_another_connection_may_use_the_same_tag(server: Server) -> None:
 
 
 @rule("0-9/file.consume/exclusive-01")
-def test_exclusive_access_that_cannot_be_granted(client: Client) -> None:
+def test_file_consumer_is_refused_with_405_beside_an_exclusive_consumer(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
     client.send(m.FileConsume(queue="q", exclusive=True))
@@ -208,7 +208,7 @@ def test_exclusive_access_that_cannot_be_granted(client: Client) -> None:
     client.expect_channel_close(405)
 
 
-def test_a_queue_that_there_is_not(client: Client) -> None:
+def test_file_consume_from_a_missing_queue_closes_the_channel_with_404(client: Client) -> None:
     client.send(m.FileConsume(queue="missing"))
     client.expect_channel_close(404)
 
@@ -224,7 +224,7 @@ def test_file_consumer_with_no_local_gets_no_files_of_its_own_connection(server:
 
 
 @rule("0-9/file.consume/nowait")
-def test_with_nowait_there_is_no_answer(client: Client) -> None:
+def test_file_consume_and_cancel_with_nowait_have_no_answer(client: Client) -> None:
     client.declare("q")
     client.send(m.FileConsume(queue="q", consumer_tag="t", no_wait=True))
     client.expect_nothing()
@@ -235,7 +235,7 @@ def test_with_nowait_there_is_no_answer(client: Client) -> None:
 
 
 @rule("0-9/file.consume/01")
-def test_many_consumers_take_turns(server: Server) -> None:
+def test_files_are_delivered_to_16_consumers_in_turn(server: Server) -> None:
     client = server.client(channels=16)
     client.declare("q")
     for number in range(1, 17):
@@ -292,7 +292,7 @@ def test_file_cancel_of_a_tag_of_another_class_is_confirmed_without_effect(clien
     client.expect_content(m.StreamDeliver)
 
 
-def test_the_queue_of_a_consumer_is_deleted(client: Client) -> None:
+def test_file_in_staging_is_not_delivered_after_its_queue_is_deleted(client: Client) -> None:
     client.declare("q")
     publish_file(client, b"1")
     consume(client)

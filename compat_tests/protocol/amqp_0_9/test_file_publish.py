@@ -77,7 +77,7 @@ def test_file_publish_of_an_unknown_identifier_closes_the_channel_with_404(clien
 
 
 @rule("0-9/file.publish/exchange-missing")
-def test_an_exchange_that_there_is_not(client: Client) -> None:
+def test_file_publish_to_a_missing_exchange_closes_the_channel_with_404(client: Client) -> None:
     stage_file(client, b"body")
     publish(client, exchange="missing")
     client.expect_channel_close(404)
@@ -93,7 +93,7 @@ def test_mandatory_file_is_returned_when_its_exchange_was_deleted_before_the_con
 
 
 @rule("0-9/file.publish/exchange-02")
-def test_an_internal_exchange(lenient: Server) -> None:
+def test_file_publish_to_an_internal_exchange_closes_the_channel_with_403(lenient: Server) -> None:
     client = lenient.client()
     client.call(shared.ExchangeDeclare(exchange="x", type="fanout", internal=True), shared.ExchangeDeclareOk)
     stage_file(client, b"body")
@@ -185,7 +185,7 @@ def test_publishes_are_done_at_commit(client: Client) -> None:
 
 
 @rule("0-9/file/transactional#messages", "0-9/file.publish/asynchronous")
-def test_a_content_may_come_after_the_commit(client: Client) -> None:
+def test_committed_file_is_queued_when_its_content_arrives_later(client: Client) -> None:
     client.declare("q")
     client.call(m.TxSelect(), shared.TxSelectOk)
     open_file(client, 4)
@@ -215,7 +215,7 @@ def test_acks_count_at_commit_and_are_undone_by_rollback(server: Server) -> None
     assert server.client().count("q") == 0
 
 
-def test_a_stage_without_properties_of_its_class(client: Client) -> None:
+def test_file_staged_without_properties_is_delivered_without_properties(client: Client) -> None:
     open_file(client, 0)
     client.send_content(m.FileStage(), FileProperties(), b"")
     client.declare("q")

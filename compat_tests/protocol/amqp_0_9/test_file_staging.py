@@ -64,7 +64,9 @@ def test_a_content_may_be_empty(client: Client) -> None:
 
 @rule("0-9/file.open/content-size-01#accurate")
 @pytest.mark.parametrize("body", [b"12345", b"123"])
-def test_a_content_of_another_size_than_announced(client: Client, body: bytes) -> None:
+def test_staged_content_of_another_size_than_announced_is_refused_with_406(
+    client: Client, body: bytes
+) -> None:
     open_file(client, 4)
     stage(client, body)
     client.expect_channel_close(406)
@@ -118,7 +120,7 @@ def test_file_open_of_a_staged_identifier_answers_the_size_already_staged(client
 
 
 @rule("0-9/file.open/restart")
-def test_another_size_is_another_content(client: Client) -> None:
+def test_file_open_with_another_size_starts_a_new_content(client: Client) -> None:
     stage_file(client, b"body")
     assert open_file(client, 5) == 0
 
@@ -126,7 +128,7 @@ def test_another_size_is_another_content(client: Client) -> None:
 @rule("0-9/file.open-ok/staged-size#held")
 @rule("0-9/file.open/restart", "0-9/file.open-ok/staged-size-01", "0-9/file.open-ok/staged-size-02")
 @pytest.mark.parametrize("how", ["transport", "restart of the channel", "method"])
-def test_a_stage_that_breaks_off_is_gone_on_with(server: Server, how: str) -> None:
+def test_interrupted_staging_is_resumed_at_the_octet_already_staged(server: Server, how: str) -> None:
     client = server.client()
     open_file(client, 10)
     begin_stage(client, b"0123", 10)
@@ -175,7 +177,7 @@ def test_fully_staged_file_can_be_published_after_reconnect(server: Server) -> N
     assert client.count("q") == 1
 
 
-def test_identifiers_are_each_users_own(server: Server) -> None:
+def test_staged_file_is_not_visible_to_another_user(server: Server) -> None:
     client = server.client()
     stage_file(client, b"body")
     client.drop()
@@ -244,7 +246,7 @@ def test_broker_stages_only_the_octets_that_the_client_does_not_hold(client: Cli
     assert take(client, held=7).body == b"789"
 
 
-def test_the_client_cannot_have_more_of_a_file_than_there_is(client: Client) -> None:
+def test_open_ok_with_staged_size_over_file_size_is_refused_with_406(client: Client) -> None:
     client.declare("q")
     publish_file(client, b"body")
     consume(client)

@@ -114,7 +114,7 @@ def test_each_request_of_class_message_gets_the_response_method_of_the_grammar(r
 
 
 @rule("0-9/message/wip")
-def test_the_class_is_there(requester: Requester) -> None:
+def test_message_qos_is_answered_with_message_ok(requester: Requester) -> None:
     requester.call(m.MessageQos(), m.MessageOk)
 
 
@@ -198,7 +198,7 @@ def test_the_broker_says_when_a_message_expires(server: Server, requester: Reque
 
 
 @rule("0-9/message.transfer/ttl#discarded")
-def test_a_message_is_discarded_when_its_time_is_over(server: Server, requester: Requester) -> None:
+def test_expired_transfer_is_discarded_after_its_ttl(server: Server, requester: Requester) -> None:
     requester.publish("q", b"short", ttl=50)
     requester.publish("q", b"longer", ttl=500)
     server.advance(0.05)
@@ -208,7 +208,7 @@ def test_a_message_is_discarded_when_its_time_is_over(server: Server, requester:
 
 
 @rule("0-9/message.transfer/ttl#dead-lettered")
-def test_a_message_is_dead_lettered_when_its_time_is_over(server: Server, requester: Requester) -> None:
+def test_expired_transfer_is_dead_lettered_with_reason_expired(server: Server, requester: Requester) -> None:
     client = requester.client
     client.declare("dead")
     table = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
@@ -302,7 +302,7 @@ def test_a_ticket_must_give_the_right_that_a_method_needs(spec: Server, rights: 
 
 @rule("0-9/message.transfer/01")
 @rule("0-9/message/01")
-def test_ok_says_that_the_broker_has_the_message_for_good(server: Server) -> None:
+def test_confirmed_persistent_transfer_survives_a_crash(server: Server) -> None:
     requester = Requester(server.client())
     requester.client.declare("q", durable=True)
     requester.publish("q", b"kept", delivery_mode=2)
@@ -414,7 +414,7 @@ def test_messages_of_one_priority_keep_their_order(requester: Requester) -> None
 @rule("0-9/message/02")
 @rule("0-9/message/05")
 @pytest.mark.letter
-def test_of_a_full_queue_the_least_urgent_go_first(requester: Requester) -> None:
+def test_full_queue_drops_the_transfer_of_lowest_priority(requester: Requester) -> None:
     requester.client.declare("full", arguments={"x-max-length": 2})
     requester.publish("full", b"urgent", priority=9)
     requester.publish("full", b"not", priority=0)

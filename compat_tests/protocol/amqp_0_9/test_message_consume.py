@@ -214,7 +214,7 @@ def test_message_consumer_with_no_local_gets_only_messages_of_other_connections(
     assert take(requester, 1)[0].method.body.octets == b"others'"
 
 
-def test_a_filter_is_for_the_queue_to_read(lenient: Server) -> None:
+def test_message_consumer_with_higher_x_priority_in_its_filter_is_preferred(lenient: Server) -> None:
     requester = Requester(lenient.client())
     requester.client.declare("q")
     requester.consume("q", "low")
@@ -402,7 +402,7 @@ def test_no_more_is_sent_than_the_window_allows(requester: Requester) -> None:
 
 
 @rule("0-9/message.qos/prefetch-count-01")
-def test_octets_count_as_well(requester: Requester) -> None:
+def test_message_prefetch_size_limits_octets_of_unanswered_transfers(requester: Requester) -> None:
     requester.call(m.MessageQos(prefetch_size=5), m.MessageOk)
     requester.consume("q", "d")
     fill(requester, b"123", b"12", b"1")
@@ -412,7 +412,7 @@ def test_octets_count_as_well(requester: Requester) -> None:
 
 
 @rule("0-9/message.qos/prefetch-size-01")
-def test_a_single_message_is_never_held_back(requester: Requester) -> None:
+def test_message_larger_than_the_prefetch_size_is_sent_alone(requester: Requester) -> None:
     requester.call(m.MessageQos(prefetch_size=10), m.MessageOk)
     requester.consume("q", "d")
     fill(requester, b"x" * 100, b"y")
@@ -472,7 +472,7 @@ def test_a_get_needs_no_window(requester: Requester) -> None:
     assert requester.get("q") is not None
 
 
-def test_a_window_may_be_the_connections(server: Server) -> None:
+def test_global_message_prefetch_counts_transfers_of_all_channels(server: Server) -> None:
     client = server.client(channels=3)
     client.declare("q")
     requesters = {number: Requester(client, number) for number in (1, 2, 3)}
@@ -507,7 +507,7 @@ def test_classes_have_windows_of_their_own(requester: Requester) -> None:
 # --- what else there is --------------------------------------------------------------------------------
 
 
-def test_transfers_and_deliveries_take_turns(requester: Requester) -> None:
+def test_consumers_of_class_message_and_class_basic_get_messages_in_turn(requester: Requester) -> None:
     client = requester.client
     requester.consume("q", "d")
     client.consume("q", "t")
@@ -518,7 +518,7 @@ def test_transfers_and_deliveries_take_turns(requester: Requester) -> None:
     assert client.delivery().body == b"2"
 
 
-def test_permissions_are_looked_at(lenient: Server) -> None:
+def test_message_consume_and_get_without_read_permission_are_refused_with_403(lenient: Server) -> None:
     lenient.client().declare("q")
     lenient.state.access.add(User("u", "p", (), {"/": Permission(read="^allowed$")}))
     for method in (m.MessageConsume(queue="q", destination="d"), m.MessageGet(queue="q")):

@@ -69,7 +69,7 @@ def world() -> World:
     return World(server, Requester(old), old, server.client(), server.session())
 
 
-def test_a_transfer_to_a_client_of_0_9_1(world: World) -> None:
+def test_transfer_keeps_its_fields_for_a_client_of_0_9_1(world: World) -> None:
     world.message.publish("q", b"body", ttl=5000, **FIELDS, **OWN)
     content = world.usual.get("q")
     assert content is not None
@@ -81,14 +81,14 @@ def test_a_transfer_to_a_client_of_0_9_1(world: World) -> None:
     assert got.timestamp == int(world.server.clock.time())
 
 
-def test_a_transfer_to_a_consumer_of_class_basic(world: World) -> None:
+def test_transfer_keeps_body_and_headers_for_class_basic(world: World) -> None:
     world.message.publish("q", b"body", **FIELDS)
     content = world.old.get("q")
     assert content is not None
     assert (content.body, content.properties.headers) == (b"body", {"n": 1})
 
 
-def test_a_transfer_to_a_client_of_0_10(world: World) -> None:
+def test_transfer_keeps_its_fields_for_a_client_of_0_10(world: World) -> None:
     world.message.publish("q", b"body", ttl=5000, **FIELDS, **OWN)
     world.server.advance(1)
     world.subscribe()

@@ -100,7 +100,7 @@ def test_reference_reopened_after_close_starts_with_an_empty_body(requester: Req
     assert requester.client.empty("q") == [b""]
 
 
-def test_references_do_not_mix(requester: Requester) -> None:
+def test_bodies_of_two_open_references_are_kept_apart(requester: Requester) -> None:
     begin(requester, b"a", name=b"1")
     begin(requester, b"b", name=b"2")
     append(requester, b"a", name=b"1")
@@ -186,7 +186,7 @@ def test_append_beyond_the_largest_message_closes_the_channel_with_311(lenient: 
     requester.client.expect_channel_close(311)
 
 
-def test_how_many_are_open_is_bounded(lenient: Server) -> None:
+def test_more_than_1000_open_references_close_the_channel_with_506(lenient: Server) -> None:
     requester = Requester(lenient.client())
     for number in range(1000):
         begin(requester, name=b"%d" % number)
@@ -254,7 +254,7 @@ def test_the_last_checkpoint_counts_and_lasts_until_the_reference_is_closed(
     assert again.call(m.MessageResume(reference=R, identifier="i"), m.MessageOffset).value == 0
 
 
-def test_checkpoints_are_each_users_own(lenient: Server) -> None:
+def test_checkpoint_is_not_visible_to_another_user(lenient: Server) -> None:
     requester = Requester(lenient.client())
     begin(requester, b"0")
     requester.call(m.MessageCheckpoint(reference=R, identifier="i"), m.MessageOk)
@@ -347,7 +347,7 @@ def test_a_body_goes_inline_as_long_as_it_fits(server: Server) -> None:
 @pytest.mark.parametrize("reserved", [True, False])
 @pytest.mark.parametrize("excess", [0, 1])
 @pytest.mark.letter
-def test_a_transfer_that_does_not_fit_even_without_its_body(
+def test_transfer_fields_larger_than_frame_max_close_the_connection_with_501(
     server: Server, reserved: bool, excess: int
 ) -> None:
     client = server.client(frame_max=FRAME_MAX)

@@ -73,7 +73,7 @@ def test_an_exclusive_queue_is_consumed_from_by_its_own_connection(connect: Call
 
 
 @rule("0-9/queue.declare/exclusive-implies-auto-delete")
-def test_an_exclusive_queue_goes_with_its_last_consumer_to_the_letter(spec: Server) -> None:
+def test_spec_exclusive_queue_is_deleted_with_its_last_consumer(spec: Server) -> None:
     client = spec.client()
     client.declare("q", exclusive=True)
     tag = client.consume("q")
@@ -356,7 +356,7 @@ def test_a_queue_has_many_consumers_of_any_class(
 
 
 @pytest.mark.parametrize("kind", ["stream", "quorum"])
-def test_windows_of_the_text_hold_for_queues_of_any_type(client: Client, kind: str) -> None:
+def test_basic_prefetch_limits_deliveries_from_stream_and_quorum_queues(client: Client, kind: str) -> None:
     client.declare("q", durable=True, arguments={"x-queue-type": kind})
     client.fill("q", b"1", b"2", b"3")
     client.qos(2)
@@ -369,7 +369,9 @@ def test_windows_of_the_text_hold_for_queues_of_any_type(client: Client, kind: s
 
 @pytest.mark.parametrize("kind", ["stream", "quorum"])
 @pytest.mark.letter
-def test_a_window_for_the_connection_does_too(client: Client, kind: str) -> None:
+def test_global_basic_prefetch_limits_deliveries_from_stream_and_quorum_queues(
+    client: Client, kind: str
+) -> None:
     client.declare("q", durable=True, arguments={"x-queue-type": kind})
     client.fill("q", b"1", b"2", b"3")
     client.qos(1, global_=True)
@@ -378,7 +380,7 @@ def test_a_window_for_the_connection_does_too(client: Client, kind: str) -> None
     assert client.bodies() == [b"1"]
 
 
-def test_windows_of_other_classes_do_too(client: Client) -> None:
+def test_quorum_queue_accepts_consumers_of_file_and_message_with_prefetch(client: Client) -> None:
     client.declare("q", durable=True, arguments={"x-queue-type": "quorum"})
     client.call(m.FileQos(prefetch_count=1), m.FileQosOk)
     client.call(m.FileConsume(queue="q"), m.FileConsumeOk)

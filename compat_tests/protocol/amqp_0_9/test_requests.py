@@ -113,7 +113,7 @@ def test_request_numbers_start_again_on_a_reopened_channel(requester: Requester)
 
 
 @pytest.mark.rule("0-9/request/in-order-of-issue")
-def test_requests_are_carried_out_as_they_come(requester: Requester) -> None:
+def test_requests_are_executed_in_the_order_of_their_arrival(requester: Requester) -> None:
     declare = m.QueueDeclare(queue="q")
     requester.ask(declare, m.MessageTransfer(routing_key="q", body=Body(b"a")), m.QueuePurge(queue="q"))
     requester.response(m.QueueDeclareOk)
@@ -134,13 +134,13 @@ def test_a_request_may_carry_any_method(requester: Requester) -> None:
 
 
 @pytest.mark.rule("0-9/request/no-method-semantics-change")
-def test_an_error_closes_the_channel_as_ever(requester: Requester) -> None:
+def test_failing_request_closes_the_channel_with_404(requester: Requester) -> None:
     requester.ask(m.QueueDeclare(queue="none", passive=True))
     close = requester.client.expect_channel_close(404)
     assert (close.class_id, close.method_id) == (50, 10)
 
 
-def test_a_method_that_there_is_not_is_told_as_ever(spec: Server) -> None:
+def test_request_with_an_unknown_method_closes_the_connection_with_540(spec: Server) -> None:
     requester = Requester(spec.client())
     numbers = (1).to_bytes(8, "big") + bytes(8) + bytes(4)
     requester.client.send_frame(FRAME_REQUEST, 1, numbers + (200 << 16 | 1).to_bytes(4, "big"))
@@ -248,7 +248,7 @@ def test_each_response_has_the_next_number(requester: Requester) -> None:
 
 @pytest.mark.rule("0-9/request/batch-or-single#batch")
 @pytest.mark.rule("0-9/response/range")
-def test_equal_answers_to_requests_of_one_turn_go_as_one(server: Server) -> None:
+def test_equal_answers_to_consecutive_requests_are_sent_as_a_single_response(server: Server) -> None:
     requester = Requester(batching(server).client())
     requester.ask(QOS, QOS, m.MessageRecover(requeue=True))
     assert requester.response(m.MessageOk)[:3] == (1, 1, 2)
@@ -265,7 +265,7 @@ def test_clients_in_the_field_get_one_response_to_each_request(lenient: Server) 
 
 
 @pytest.mark.rule("0-9/response/identical-only")
-def test_different_answers_are_never_one(server: Server) -> None:
+def test_different_answers_are_sent_as_separate_responses(server: Server) -> None:
     requester = Requester(batching(server).client())
     requester.client.declare("q")
     empty = m.MessageGet(queue="q")
@@ -274,7 +274,7 @@ def test_different_answers_are_never_one(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9/response/identical-only")
-def test_a_failure_is_in_no_range(server: Server) -> None:
+def test_failed_request_is_not_in_the_response_range(server: Server) -> None:
     requester = Requester(batching(server).client())
     requester.ask(QOS, m.MessageCheckpoint(reference=b"none"))
     assert requester.response(m.MessageOk)[:3] == (1, 1, 0)
@@ -320,7 +320,7 @@ def test_a_request_that_comes_again_is_answered_again_and_not_carried_out(reques
 
 
 @pytest.mark.rule("0-9/request/duplicate-detection")
-def test_one_of_a_batch_is_answered_by_that_batch_again(server: Server) -> None:
+def test_repeated_request_of_a_batch_gets_the_response_of_the_batch(server: Server) -> None:
     requester = Requester(batching(server).client())
     requester.ask(QOS, QOS, QOS)
     first = requester.response()
@@ -565,7 +565,9 @@ def test_lost_request_is_executed_when_sent_after_resume(
 
 
 @pytest.mark.rule("0-9/request/failover-reissue")
-def test_numbers_of_the_broker_have_no_gap(trusting: Server, losing: Client, channel_id: bytes) -> None:
+def test_resumed_channel_repeats_unanswered_broker_requests_under_their_numbers(
+    trusting: Server, losing: Client, channel_id: bytes
+) -> None:
     lost = Requester(losing, 2)
     pings(lost, 3)
     lost.answer(1, m.ChannelOk())

@@ -66,7 +66,7 @@ def test_a_channel_is_resumed_on_another_connection(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9/channel.resume/resumes")
-def test_its_consumers_go_on(server: Server) -> None:
+def test_resumed_channel_keeps_its_consumers_and_their_unacked_messages(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client)
     for queue, tag, options in (
@@ -97,7 +97,7 @@ def test_its_consumers_go_on(server: Server) -> None:
 
 
 @pytest.mark.letter
-def test_its_windows_and_its_flow_are_as_they_were(server: Server) -> None:
+def test_resumed_channel_keeps_its_prefetch_and_its_flow(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client)
     client.declare("q")
@@ -134,7 +134,7 @@ def test_resumed_channel_is_still_transactional(server: Server) -> None:
 
 
 @pytest.mark.parametrize("work", ["publish", "ack"])
-def test_in_the_midst_of_a_transaction_it_cannot_be_resumed(server: Server, work: str) -> None:
+def test_channel_with_uncommitted_work_cannot_be_resumed(server: Server, work: str) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client)
     client.declare("q")
@@ -153,7 +153,7 @@ def test_in_the_midst_of_a_transaction_it_cannot_be_resumed(server: Server, work
     assert client.empty("q") == [b"m"]
 
 
-def test_work_before_an_interruption_counts(server: Server) -> None:
+def test_dtx_start_on_a_resumed_channel_is_refused_after_earlier_work(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client)
     client.declare("q")
@@ -201,7 +201,7 @@ def test_consumers_of_a_resumed_channel_keep_no_local_and_priority(server: Serve
 
 
 @pytest.mark.rule("0-9/domain.consumer-tag/scope")
-def test_a_tag_that_the_connection_has_already_is_in_the_way(server: Server) -> None:
+def test_resume_with_a_consumer_tag_in_use_closes_the_connection_with_530(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client)
     client.declare("q")
@@ -218,7 +218,7 @@ def test_a_tag_that_the_connection_has_already_is_in_the_way(server: Server) -> 
     assert client.bodies() == [b"m"]
 
 
-def test_with_a_branch_it_cannot_be_resumed(server: Server) -> None:
+def test_channel_with_a_started_branch_cannot_be_resumed(server: Server) -> None:
     client = server.client(channels=0)
     selected, started = open_channel(client), open_channel(client, 2)
     for channel in (1, 2):
@@ -232,7 +232,7 @@ def test_with_a_branch_it_cannot_be_resumed(server: Server) -> None:
     client.call(m.DtxStart("another"), m.DtxStartOk)
 
 
-def test_consumers_of_every_class_go_on(server: Server) -> None:
+def test_resumed_channel_keeps_consumers_of_every_class(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client)
     client.declare("q")
@@ -332,7 +332,7 @@ def test_consumer_without_read_permission_is_not_resumed(server: Server) -> None
     client.expect_nothing()
 
 
-def test_in_strict_hands_consumers_go_on_and_tickets_do_not() -> None:
+def test_resumed_spec_channel_keeps_its_consumer_and_loses_its_ticket() -> None:
     server = Server("spec")
     client = server.client(channels=0)
     channel_id = open_channel(client)
@@ -351,7 +351,7 @@ def test_in_strict_hands_consumers_go_on_and_tickets_do_not() -> None:
     client.expect_connection_close(530)
 
 
-def test_it_keeps_its_id(server: Server) -> None:
+def test_resumed_channel_can_be_resumed_again_by_the_same_id(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client)
     for _ in range(2):
@@ -361,7 +361,7 @@ def test_it_keeps_its_id(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9/channel.resume/unknown-id")
-def test_an_unknown_id_is_not_found(server: Server) -> None:
+def test_resume_of_an_unknown_or_empty_id_is_refused(server: Server) -> None:
     client = server.client(channels=0)
     refused(client, b"unknown")
     refused(client, b"")
@@ -399,7 +399,7 @@ def test_channel_ended_by_close_or_error_cannot_be_resumed(server: Server) -> No
         refused(client, channel_id)
 
 
-def test_others_cannot_resume_it(server: Server) -> None:
+def test_channel_cannot_be_resumed_by_another_user_or_virtual_host(server: Server) -> None:
     server.state.add_virtual_host("/other")
     for name in ("guest", "somebody"):
         every = {"/": Permission(), "/other": Permission()}

@@ -151,7 +151,7 @@ def test_child_contents_of_a_stream_message_are_delivered_and_returned_with_it(c
     assert (returned.body, returned.children) == (b"body", inner)
 
 
-def test_clients_of_other_protocols(server: Server) -> None:
+def test_stream_messages_keep_body_and_properties_for_0_9_1_and_0_10(server: Server) -> None:
     client = server.client()
     client.declare("q")
     publish(client, b"1", **PROPERTIES)
@@ -208,14 +208,14 @@ def test_a_tag_in_use_on_the_connection_ends_it(server: Server, channel: int) ->
 
 
 @rule("0-9/stream.consume/exclusive-01")
-def test_exclusive_access_that_cannot_be_granted(client: Client) -> None:
+def test_exclusive_stream_consumer_is_refused_with_405_beside_another_consumer(client: Client) -> None:
     client.declare("q")
     consume(client)
     client.send(m.StreamConsume(queue="q", exclusive=True))
     client.expect_channel_close(405)
 
 
-def test_no_local_and_nowait(server: Server) -> None:
+def test_stream_consumer_accepts_no_local_and_nowait(server: Server) -> None:
     client, other = server.client(), server.client()
     client.declare("q")
     client.send(m.StreamConsume(queue="q", consumer_tag="t", no_local=True, no_wait=True))
@@ -405,13 +405,13 @@ def test_undeliverable_mandatory_or_immediate_stream_message_is_returned(
     assert client.count("q") == 0
 
 
-def test_an_exchange_that_there_is_not(client: Client) -> None:
+def test_stream_publish_to_a_missing_exchange_closes_the_channel_with_404(client: Client) -> None:
     publish(client, b"body", exchange="missing")
     client.expect_channel_close(404)
 
 
 @rule("0-9/stream.publish/exchange-02")
-def test_an_internal_exchange(lenient: Server) -> None:
+def test_stream_publish_to_an_internal_exchange_closes_the_channel_with_403(lenient: Server) -> None:
     client = lenient.client()
     client.call(shared.ExchangeDeclare(exchange="x", type="fanout", internal=True), shared.ExchangeDeclareOk)
     publish(client, b"body", exchange="x")

@@ -13,7 +13,7 @@ TRACE = 7
 
 @pytest.mark.rule("0-9/trace/discard")
 @pytest.mark.rule("0-9/frame/type-trace")
-def test_trace_frames_are_discarded_without_a_word(client: Client) -> None:
+def test_trace_frames_are_discarded_without_an_answer(client: Client) -> None:
     client.send_frame(TRACE, 0, b"anything")
     client.send_frame(TRACE, 0, b"")
     client.expect_nothing()
@@ -44,7 +44,7 @@ def test_trace_frame_is_passed_to_every_registered_handler(server: Server) -> No
     assert seen == [TraceFrame(client.connection.name, b"anything")] * 2
 
 
-def test_they_may_come_during_the_handshake(server: Server) -> None:
+def test_trace_frame_during_the_handshake_is_accepted(server: Server) -> None:
     client = server.connect()
     client.send_bytes(client.protocol_header)
     client.take_frame()
@@ -63,7 +63,7 @@ def test_a_handler_that_fails_ends_the_connection(server: Server) -> None:
     client.expect_connection_close(541)
 
 
-def test_one_in_a_closing_connection_is_discarded(server: Server) -> None:
+def test_trace_frame_on_a_closing_connection_is_discarded(server: Server) -> None:
     seen: list[TraceFrame] = []
     server.state.extensions[Registrations].trace_handlers.append(seen.append)
     client = server.client()

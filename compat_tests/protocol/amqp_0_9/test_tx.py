@@ -18,7 +18,7 @@ rule = pytest.mark.rule
     ],
     ids=["commit", "rollback"],
 )
-def test_there_is_no_end_without_a_beginning(client: Client, method: m.TxCommit) -> None:
+def test_commit_or_rollback_without_select_is_refused_with_406(client: Client, method: m.TxCommit) -> None:
     client.send(method)
     client.expect_channel_close(406)
 
@@ -104,7 +104,7 @@ def test_immediate_message_without_a_consumer_is_returned_at_commit(spec: Server
 
 
 @rule("0-9/tx/one-and-a-half-phase")
-def test_work_is_not_lost_with_the_confirmation_of_its_commit(server: Server) -> None:
+def test_committed_publish_is_kept_when_commit_ok_is_lost(server: Server) -> None:
     def work() -> Client:
         client = server.client()
         client.declare("q")

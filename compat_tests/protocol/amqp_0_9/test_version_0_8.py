@@ -31,7 +31,7 @@ def test_connection_start_of_0_8_has_version_8_0(older: Client) -> None:
     assert (start.version_major, start.version_minor) == (8, 0)
 
 
-def test_a_message_goes_there_and_back(older: Client) -> None:
+def test_published_messages_are_returned_by_get_and_delivered_to_a_consumer(older: Client) -> None:
     client = opened(older)
     client.declare("q")
     client.bind("q", "amq.topic", "a.#")
@@ -53,7 +53,7 @@ def test_consume_is_read_with_and_without_a_table(older: Client) -> None:
         assert client.expect(m.BasicConsumeOk).consumer_tag == tag
 
 
-def test_a_connection_is_closed_by_other_numbers(older: Client) -> None:
+def test_connection_close_has_the_method_number_of_0_8(older: Client) -> None:
     client = opened(older)
     client.send(m.ExchangeDeclare(exchange="x", type="no-such-type"))
     close = client.expect(old.ConnectionClose, 0)
@@ -62,7 +62,7 @@ def test_a_connection_is_closed_by_other_numbers(older: Client) -> None:
     assert client.closed
 
 
-def test_a_client_may_close_too(older: Client) -> None:
+def test_client_close_is_answered_with_close_ok_of_0_8(older: Client) -> None:
     client = opened(older)
     client.call(m.ChannelClose(), m.ChannelCloseOk)
     client.call(old.ConnectionClose(reply_code=200), old.ConnectionCloseOk, 0)
@@ -78,7 +78,7 @@ def test_method_added_in_0_9_closes_a_0_8_connection_with_540(older: Client, met
     assert client.expect(old.ConnectionClose, 0).reply_code == 540
 
 
-def test_there_are_no_request_frames(older: Client) -> None:
+def test_request_frame_is_a_frame_error_in_0_8(older: Client) -> None:
     client = opened(older)
     client.send_frame(9, 1, bytes(20) + m.ChannelPing().encode())
     if older.server.state.personality.name == "spec":
@@ -87,7 +87,7 @@ def test_there_are_no_request_frames(older: Client) -> None:
         assert client.expect(old.ConnectionClose, 0).reply_code == 501
 
 
-def test_files_and_streams_are_there(older: Client) -> None:
+def test_stream_message_is_delivered_over_0_8(older: Client) -> None:
     client = opened(older)
     client.declare("q")
     client.send_content(m.StreamPublish(routing_key="q"), body=b"s")
