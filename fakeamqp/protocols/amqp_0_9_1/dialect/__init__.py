@@ -26,7 +26,13 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.record import Record, apart
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.dialect.dialogue import Dialogue091
-from fakeamqp.protocols.amqp_0_9_1.dialect.groups import CONFIRMS, LARGEST_PAYLOAD, PUBLISH, MethodGroup091
+from fakeamqp.protocols.amqp_0_9_1.dialect.groups import (
+    CONFIRMS,
+    LARGEST_PAYLOAD,
+    PUBLISH,
+    MethodGroup091,
+    first_decoded,
+)
 from fakeamqp.protocols.amqp_0_9_1.dialect.malformations import MALFORMATIONS
 from fakeamqp.protocols.base.codec import FrameError, WireError, hide_in_urls
 from fakeamqp.trace.json_form import bytes_or_text, value_to_json
@@ -167,7 +173,10 @@ class Dialect091(Dialect):
     def decode_method(self, payload: bytes) -> Method | None:
         """The method in a method frame, or None if it cannot be decoded."""
         kind = self.methods.get(int.from_bytes(payload[:4], "big"))
-        return None if kind is None else self.read(lambda grammar: kind.decode(payload, grammar))
+        if kind is None:
+            return None
+        method: Method | None = first_decoded(self.grammars, lambda grammar: kind.decode(payload, grammar))
+        return method
 
     def decode_header(self, payload: bytes) -> tuple[int, Any] | None:
         """Body size and properties in a content header frame, or None if they cannot be decoded."""
@@ -175,7 +184,9 @@ class Dialect091(Dialect):
             return None
         class_id, _, size = CONTENT_HEADER.unpack_from(payload)
         kind: Any = self.properties_class(class_id)
-        properties = self.read(lambda grammar: kind.decode(payload, CONTENT_HEADER.size, grammar))
+        properties = first_decoded(
+            self.grammars, lambda grammar: kind.decode(payload, CONTENT_HEADER.size, grammar)
+        )
         return None if properties is None else (size, properties)
 
     def properties_class(self, class_id: int) -> Any:
@@ -210,15 +221,6 @@ class Dialect091(Dialect):
         if weight:
             yield f"weight={weight}"
         yield f"body_size={size}"
-
-    def read(self, decode: Any) -> Any:
-        """The result of `decode` with the first grammar that it succeeds with."""
-        for grammar in self.grammars:
-            try:
-                return decode(grammar)
-            except WireError:
-                continue
-        return None
 
     def _why_not(self, frame_type: int, payload: bytes) -> str:
         """Why a frame cannot be decoded, and its first bytes."""

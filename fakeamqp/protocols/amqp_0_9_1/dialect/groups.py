@@ -16,9 +16,10 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     FRAME_METHOD,
     split_body,
 )
+from fakeamqp.protocols.base.codec import WireError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
@@ -29,6 +30,16 @@ CONFIRMS = frozenset(("basic.ack", "basic.nack"))
 _DELIVERIES = frozenset(("basic.deliver", "basic.get-ok", "file.deliver", "stream.deliver"))
 LARGEST_PAYLOAD = 131_072 - 8
 """In bytes, where no limit was negotiated."""
+
+
+def first_decoded(grammars: Iterable[Any], decode: Callable[[Any], Any]) -> Any:
+    """The result of `decode` with the first grammar that it succeeds with, or None."""
+    for grammar in grammars:
+        try:
+            return decode(grammar)
+        except WireError:
+            continue
+    return None
 
 
 class MethodGroup091(FrameGroup):
@@ -69,8 +80,9 @@ class MethodGroup091(FrameGroup):
     def method(self) -> Any:
         if self._method is UNREAD:
             kind = self._kind
-            read = self.protocol.read
-            self._method = kind and read(lambda grammar: kind.decode(self.payload, grammar.unchecked))
+            self._method = kind and first_decoded(
+                self.protocol.grammars, lambda grammar: kind.decode(self.payload, grammar.unchecked)
+            )
         return self._method
 
     @property
@@ -105,8 +117,10 @@ class MethodGroup091(FrameGroup):
             decode = self.protocol.properties_class(self.index >> 16).decode
             found = None
             if len(payload) >= CONTENT_HEADER.size + 2:
-                read = self.protocol.read
-                found = read(lambda grammar: decode(payload, CONTENT_HEADER.size, grammar.unchecked))
+                found = first_decoded(
+                    self.protocol.grammars,
+                    lambda grammar: decode(payload, CONTENT_HEADER.size, grammar.unchecked),
+                )
             self._content = None if found is None else (found, CONTENT_HEADER.unpack_from(payload)[2])
         return self._content  # type: ignore[no-any-return]
 
