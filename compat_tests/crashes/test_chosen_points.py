@@ -77,7 +77,9 @@ def killed(tmp_path_factory: pytest.TempPathFactory, rabbitmq: str | None) -> It
 
 @pytest.mark.parametrize("competitor", ["", "-competitor"])
 @pytest.mark.parametrize("broker", ["fakeamqp", "rabbitmq"])
-def test_between_the_sink_and_its_note(killed: Killed, broker: str, competitor: str) -> None:
+def test_kill_between_sink_and_commit_log_loses_and_duplicates_no_message(
+    killed: Killed, broker: str, competitor: str
+) -> None:
     lane = killed.lanes.get(broker + competitor)
     if lane is None:
         pytest.skip("RabbitMQ 4.3 cannot be had")
@@ -91,7 +93,7 @@ def test_between_the_sink_and_its_note(killed: Killed, broker: str, competitor: 
     assert lane.ready() == 0
 
 
-def test_between_the_disk_and_the_ack(killed: Killed) -> None:
+def test_kill_between_spool_write_and_ack_loses_and_duplicates_no_message(killed: Killed) -> None:
     outcome = killed.lanes["unacked"].outcome()
     assert outcome.lost == []
     assert outcome.twice == []

@@ -59,7 +59,9 @@ def in_the_middle(lanes: dict[str, Lane]) -> Callable[[], bool]:
     return lambda: all(lane.written() >= 2 for lane in lanes.values())
 
 
-def test_the_sources_are_killed(tmp_path: Path, lanes: dict[str, Lane]) -> None:
+def test_each_ack_mode_keeps_guarantees_when_sources_are_killed(
+    tmp_path: Path, lanes: dict[str, Lane]
+) -> None:
     with Incarnation(tmp_path, list(lanes.values())) as pipeline:
         publish(pipeline, lanes)
         pipeline.wait_until(in_the_middle(lanes), "two batches are in each sink")
@@ -70,7 +72,9 @@ def test_the_sources_are_killed(tmp_path: Path, lanes: dict[str, Lane]) -> None:
 
 
 @pytest.mark.parametrize("whom", ["the first process", "all processes"])
-def test_the_end_is_asked_for(whom: str, tmp_path: Path, lanes: dict[str, Lane]) -> None:
+def test_each_ack_mode_keeps_guarantees_when_processes_get_sigterm(
+    whom: str, tmp_path: Path, lanes: dict[str, Lane]
+) -> None:
     with Incarnation(tmp_path, list(lanes.values())) as pipeline:
         publish(pipeline, lanes)
         pipeline.wait_until(in_the_middle(lanes), "two batches are in each sink")

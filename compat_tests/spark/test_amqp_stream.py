@@ -33,7 +33,7 @@ def bodies(broker) -> list[str]:
     return [bytes(message.body).decode() for message in broker.queue("alerts").messages]
 
 
-def test_from_a_queue_to_an_exchange_and_on_after_a_restart(put, amqp_broker, amqp_stream):
+def test_query_copies_queue_to_exchange_and_continues_after_restart(put, amqp_broker, amqp_stream):
     put("one", "two")
     amqp_stream.run_available(texts, queue="orders", exchange="", routingKey="alerts")
     assert bodies(amqp_broker) == ["one", "two"]

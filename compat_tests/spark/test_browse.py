@@ -58,7 +58,7 @@ def test_columns_have_spark_types(read, orders):
     assert row.delivery_mode in (None, 1, 2)
 
 
-def test_a_queue_in_sql(spark, read, orders, amqp_broker):
+def test_queue_is_read_through_sql_view(spark, read, orders, amqp_broker):
     spark.sql(
         "CREATE TEMPORARY VIEW waiting USING amqp "
         f"OPTIONS ('amqp.url' '{amqp_broker.url}', 'queue' 'orders', 'columns' 'value,message_id')"
@@ -106,7 +106,7 @@ def test_a_task_that_would_wait_for_itself_fails(read, orders, amqp_broker):
         cached.unpersist()
 
 
-def test_errors_are_told_in_words(read, orders):
+def test_error_of_batch_read_names_missing_queue_or_unknown_option(read, orders):
     with pytest.raises(Exception, match=r"cannot read queue 'oders': .*404 NOT_FOUND"):
         read(queue="oders").count()
     with pytest.raises(Exception, match=r"there is no option 'quee'.*'queue'"):

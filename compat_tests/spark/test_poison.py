@@ -127,7 +127,7 @@ def test_good_messages_have_their_fields_as_columns(spark, messages):
     assertDataFrameEqual(good, expected)
 
 
-def test_poison_is_as_it_came(spark, messages):
+def test_poison_row_keeps_columns_and_has_reason(spark, messages):
     came = messages(b"\x00\xff")
     _, poison = poison_split(came, FEW)
     assertDataFrameEqual(poison, came.withColumn("reason", F.lit("not valid UTF-8")))

@@ -65,7 +65,7 @@ def test_types_of_spark_become_those_of_amqp(spark, queue, append):
 
 
 @pytest.mark.parametrize("large", ["false", "true"])
-def test_offsets_of_any_size(spark, queue, append, large):
+def test_large_and_small_arrow_string_types_are_written(spark, queue, append, large):
     spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", large)
     try:
         append(
@@ -91,7 +91,7 @@ def test_rows_read_from_queue_are_written_with_same_body_and_properties(spark, a
     assert copy.body == original.body
 
 
-def test_sql(spark, amqp_broker, queue):
+def test_sql_insert_publishes_messages(spark, amqp_broker, queue):
     spark.sql(
         "CREATE TEMPORARY VIEW outbox (value STRING, message_id STRING) "
         f"USING amqp OPTIONS ('amqp.url' '{amqp_broker.url}', 'routingKey' 'q')"

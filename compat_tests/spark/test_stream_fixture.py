@@ -104,7 +104,7 @@ def test_crash_is_refused_while_unfinished_batch_has_not_run_again(lines, amqp_s
     assert [batch for batch, _ in lines.written] == [0, 0]
 
 
-def test_another_failure_is_no_crash(lines, make_amqp_stream):
+def test_other_failure_in_crash_block_raises_not_a_crash(lines, make_amqp_stream):
     def fail(rows, batch):
         raise ValueError("not this one")
 

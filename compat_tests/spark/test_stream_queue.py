@@ -99,7 +99,7 @@ def test_redeclared_stream_fails_next_run_of_query(amqp_broker, amqp_stream, log
         amqp_stream.run_available(lambda rows: rows.select("queue", "offset"), stream="log")
 
 
-def test_a_stream_in_sql(spark, amqp_broker, log):
+def test_stream_is_read_through_sql_view(spark, amqp_broker, log):
     log(1, 2, 3)
     spark.sql(
         "CREATE TEMPORARY VIEW events USING amqp "

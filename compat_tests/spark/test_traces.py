@@ -90,7 +90,7 @@ def test_traces_loaded_from_parquet_or_saved_table_have_same_rows(spark, folder,
     assert again.damaged.isEmpty()
 
 
-def test_files_folders_and_patterns(spark, folder, tmp_path):
+def test_traces_are_loaded_from_files_folders_and_patterns(spark, folder, tmp_path):
     def runs(*paths: Path) -> list[str]:
         found = traces.load(spark, paths).events.select("run").distinct().collect()
         return sorted(Path(row["run"]).name for row in found)
@@ -110,7 +110,7 @@ def test_a_fault_shows_as_a_violation(spark, recording, folder):
     assert [{**row, "run": ""} for row in found] == checks.conformance(lines(recording))
 
 
-def test_numbers_of_a_queue(spark, folder):
+def test_latency_redelivery_rate_and_unacked_age_are_computed(spark, folder):
     loaded = traces.load(spark, folder / "one.jsonl")
     (latency,) = loaded.latency_by_queue().collect()
     assert (latency.queue, latency.messages, latency.max) == ("<b>&q", 4, 0)
@@ -146,7 +146,7 @@ class Page(HTMLParser):
         self.shown.append(data)
 
 
-def test_the_page(spark, folder, tmp_path):
+def test_report_page_escapes_text_and_counts_violations_and_damaged_lines(spark, folder, tmp_path):
     with (tmp_path / "one.jsonl").open("w") as file:
         file.write((folder / "one.jsonl").read_text() + '{"cut off')
     traces.report(spark, tmp_path / "one.jsonl", tmp_path / "page.html", title="<i>all</i>")

@@ -329,7 +329,7 @@ def test_a_failure_is_raised_once(stream):
             stream.close()
 
 
-def test_a_query_that_does_not_fail_in_time(stream):
+def test_wait_failed_and_process_all_raise_query_timeout(stream):
     query = stream.start(Job(), queue="orders")
     with pytest.raises(QueryTimeout, match="the query has not failed in 7 s"):
         stream.wait_failed(7)
@@ -390,7 +390,7 @@ def test_a_crash_after_the_sink_happens_with_the_next_batch(stream):
     stream.close()
 
 
-def test_a_block_with_a_crash_ends_with_it(stream):
+def test_crash_block_expects_crash_and_raises_not_a_crash_otherwise(stream):
     query = stream.start(Job(), queue="orders")
     with stream.crash() as crash:
         query.end(BLOCKED)

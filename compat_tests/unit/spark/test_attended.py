@@ -83,7 +83,7 @@ def test_a_connection_that_lasts_for_two_seconds_is_no_success(links, monkeypatc
             keeper.call(lambda _link: 7)
 
 
-def test_a_connection_that_cannot_be_prepared(links):
+def test_failed_preparation_of_connection_is_raised_by_each_call(links):
     def refuse(_link):
         raise SpoolError("in use")
 

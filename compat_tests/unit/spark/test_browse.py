@@ -90,7 +90,9 @@ def test_all_messages_are_read_in_order_and_stay_in_order(broker, channel, argum
 
 
 @pytest.mark.parametrize("arguments", KINDS.values(), ids=KINDS)
-def test_more_messages_than_a_window_can_hold(broker, channel, arguments, monkeypatch):
+def test_batch_read_of_more_messages_than_largest_window_is_complete_and_in_order(
+    broker, channel, arguments, monkeypatch
+):
     monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", 100)
     channel.queue_declare("all", durable=True, arguments=arguments)
     publish(broker, *range(450), queue="all")
@@ -135,7 +137,7 @@ each_limit = pytest.mark.parametrize("quorum", LIMITS.values(), ids=LIMITS, indi
 
 
 @each_limit
-def test_how_often_a_queue_can_be_read(quorum):
+def test_partition_of_quorum_queue_has_its_delivery_limit(quorum):
     broker, limit = quorum
     assert reader(broker).partitions() == [QueuePartition("orders", limit)]
     assert broker.queue("orders").ready == 2
@@ -187,7 +189,7 @@ def test_a_message_at_its_limit_behind_others_is_not_destroyed(quorum, caplog):
 
 @pytest.mark.parametrize("kind", ["returned", "all"])
 @pytest.mark.parametrize("window", [65535, 100])
-def test_a_queue_that_delays_returned_messages(kind, window, monkeypatch, caplog):
+def test_batch_read_of_queue_with_delayed_retry_logs_warning(kind, window, monkeypatch, caplog):
     monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", window)
     monkeypatch.setattr("fakeamqp.spark.browse.snapshot._RETURN_SECONDS", 0.01)
     arguments = {**KINDS["quorum"], "x-delayed-retry-type": kind, "x-delayed-retry-min": 60_000}
@@ -204,7 +206,7 @@ def test_a_queue_that_delays_returned_messages(kind, window, monkeypatch, caplog
 
 
 @pytest.mark.parametrize("arguments", KINDS.values(), ids=KINDS)
-def test_a_queue_that_counts_returned_messages_late(channel, broker, arguments, monkeypatch, caplog):
+def test_late_count_of_returned_messages_logs_no_warning(channel, broker, arguments, monkeypatch, caplog):
     early = [1, 0]
     ready = snapshots._Held._ready
     monkeypatch.setattr(snapshots._Held, "_ready", lambda *held: early.pop() if early else ready(*held))
@@ -217,8 +219,8 @@ def test_a_queue_that_counts_returned_messages_late(channel, broker, arguments, 
 
 @pytest.mark.parametrize("arguments", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("others", [0, 1, 3])
-def test_a_first_message_that_comes_in_many_pieces(broker, channel, arguments, others):
-    """It is read with basic.get, whose answer arrives long before its last frame."""
+def test_large_first_message_is_read_completely_and_stays_in_queue(broker, channel, arguments, others):
+    """The first message is read with basic.get; the answer arrives long before the last frame."""
     channel.queue_declare("large", durable=True, arguments=arguments)
     sizes = [5_000_000, 200_000, 10, 1_000_000][: 1 + others]
     for size in sizes:
@@ -317,7 +319,9 @@ def single(request):
     "single", [(f"rabbitmq-{version}", {}) for version in ("3.13", "4.2", "4.3")], indirect=True
 )
 @pytest.mark.parametrize("window", [65535, 100])
-def test_a_quorum_queue_with_a_single_active_consumer(single, window, monkeypatch):
+def test_single_active_consumer_quorum_queue_is_read_unless_another_consumer_is_active(
+    single, window, monkeypatch
+):
     monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", window)
     broker, channel = single
     assert rows(broker) == []
@@ -408,7 +412,7 @@ def test_a_lost_connection_is_an_error_and_no_end(broker, monkeypatch):
 
 
 @pytest.mark.parametrize("count", [0, 3])
-def test_a_stream_is_no_queue(broker, channel, count):
+def test_batch_read_of_stream_given_as_queue_is_refused(broker, channel, count):
     channel.queue_declare("log", durable=True, arguments={"x-queue-type": "stream"})
     publish(broker, *range(count), queue="log")
     with pytest.raises(OptionError, match="'log' is a stream: set option 'stream'"):
@@ -457,7 +461,7 @@ def test_reads_of_a_queue_take_turns(broker, begun):
     assert bodies(broker) == list(range(100))
 
 
-def test_many_reads_at_the_same_time(broker):
+def test_concurrent_batch_reads_of_queue_return_all_messages_each(broker):
     publish(broker, *range(200))
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda _: values(rows(broker)), range(8)))

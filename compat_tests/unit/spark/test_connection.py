@@ -34,7 +34,7 @@ def options(url: str, **others: str) -> ConnectionOptions:
     return write_options({"amqp.url": url, **others}).connection
 
 
-def test_it_tells_the_broker_its_name(broker):
+def test_connection_has_given_client_name_and_heartbeat(broker):
     with Link(options(broker.url, **{"amqp.clientName": "orders job", "amqp.heartbeat": "7"})):
         (connection,) = broker.connections
         assert connection.client_properties["connection_name"] == "orders job"
@@ -120,7 +120,7 @@ def test_it_may_be_closed_twice_and_after_its_end(broker):
 
 
 @pytest.mark.parametrize("verify", ["true", "false"])
-def test_tls(verify):
+def test_tls_connection_opens_with_ca_file_or_without_verification(verify):
     pytest.importorskip("trustme")
     with Broker(tls=True) as broker:
         others = {"amqp.caFile": broker.tls.ca_file} if verify == "true" else {"amqp.verify": "false"}
@@ -190,7 +190,7 @@ def test_a_password_may_be_in_the_environment(guarded, monkeypatch):
         assert guarded.connections[0].user == "me"
 
 
-def test_a_certificate_may_log_in(tmp_path):
+def test_external_mechanism_logs_in_with_client_certificate(tmp_path):
     pytest.importorskip("trustme")
     with Broker(tls=True, users={"job": {"permissions": {"/": ("", "", "")}}}) as broker:
         made = broker.tls.client_certificate("job")
@@ -207,7 +207,7 @@ def test_a_certificate_may_log_in(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["password", "heartbeat", "frame_max", "socket_timeout", "ssl_options"])
-def test_a_url_with_settings_that_cannot_be_used(name):
+def test_url_with_query_settings_is_refused_without_showing_password(name):
     shown = rf"'amqp.url': amqp://me@host:5672/ cannot be used with its query \(locale, {name}\)"
     with pytest.raises(OptionError, match=rf"{shown}\. Settings of the connection are options, ") as caught:
         Link(options(f"amqp://me:s3cret@host:5672/?locale=s3cret&{name}=s3cret&s3cret")).open()
@@ -256,8 +256,8 @@ def test_no_repr_has_a_password():
         ("", False),
     ],
 )
-def test_which_errors_of_tls_are_refusals(reason, stays):
-    """Others come from a broker or a proxy that stops."""
+def test_tls_errors_of_certificate_or_protocol_are_refusals_and_other_errors_are_not(reason, stays):
+    """Other errors come from a broker or a proxy that stops."""
     error = (
         ssl.SSLError(1, f"[SSL: {reason}] text (_ssl.c:1007)")
         if reason

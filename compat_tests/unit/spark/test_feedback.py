@@ -52,7 +52,7 @@ def sinks(options: dict[str, str]):
         (SHARDS, ("value",), {"exchange": "hashed", "routingKey": "any"}),
     ],
 )
-def test_refused(source, rows, options):
+def test_streaming_write_to_own_source_is_refused_and_batch_write_is_not(source, rows, options):
     schema = read(*rows, **source)
     with pytest.raises(OptionError, match="the query would read its own messages: its rows come from '"):
         MicroBatchWriter(sinks(options), schema)
@@ -78,7 +78,7 @@ def test_refused(source, rows, options):
         (QUEUE, ("value exchange routing_key",), {"amqp.virtualHost": "other"}),
     ],
 )
-def test_accepted(source, rows, options):
+def test_streaming_write_to_another_destination_is_accepted(source, rows, options):
     MicroBatchWriter(sinks(options), read(*rows, **source))
 
 
@@ -86,7 +86,7 @@ def test_accepted(source, rows, options):
     ("source", "exchange", "key"),
     [(QUEUE, "", "a"), (SUPER, "", "sales-0"), (SUPER, "sales", "0"), (SHARDS, "hashed", "x")],
 )
-def test_rows_that_choose_the_way_back(source, exchange, key):
+def test_row_routed_to_own_source_of_query_is_refused_with_row_number(source, exchange, key):
     schema = read("value", "exchange routing_key", **source)
     writer = MicroBatchWriter(sinks({}), schema)
     encoder = Encoder(writer._columns, sinks({}), "id", check_not_fed(schema, writer._columns, sinks({})))

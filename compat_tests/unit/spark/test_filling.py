@@ -235,7 +235,7 @@ def test_a_queue_that_becomes_a_stream_is_no_shard(
     assert values(run(link, folder)) == [b"a"]  # An app has copied the header.
 
 
-def test_a_shard_that_cannot_be_consumed(link: Waiting, folder: SharedFolder) -> None:
+def test_missing_or_deleted_shard_queue_raises_connection_lost(link: Waiting, folder: SharedFolder) -> None:
     link.refuses = {"q": "404 NOT_FOUND"}
     with pytest.raises(ConnectionLost, match="cannot consume from queue 'q': 404 NOT_FOUND"):
         run(link, folder)

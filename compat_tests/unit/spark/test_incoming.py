@@ -98,7 +98,7 @@ def test_frames_of_other_channels_may_come_between():
     assert [each[-1] for each in log.seen if each[0] != "pika"] == [b"m" * 25, b"abcdef"]
 
 
-def test_answers_to_get():
+def test_basic_get_answer_returns_message_and_count():
     log = Log()
     got = BasicGetOk(delivery_tag=1, exchange="x", routing_key="a.b", message_count=7)
     log.incoming.receive(method_frame(1, got.encode()) + b"".join(content_frames(1, 60, b"\0\0", b"m", 9)))

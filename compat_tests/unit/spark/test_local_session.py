@@ -100,7 +100,9 @@ def test_java_is_that_of_the_path_without_java_home(java: MakeJava, monkeypatch:
         find_java()
 
 
-def test_the_installed_spark(java: MakeJava, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_find_installation_accepts_pyspark_4_and_refuses_other_versions(
+    java: MakeJava, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     program = java(release="17.0.1")
     monkeypatch.delenv("SPARK_HOME", raising=False)
     with cases() as case:
@@ -235,7 +237,7 @@ def test_the_class_of_checkpoints_is_set_if_this_spark_has_it(
 
 
 @pytest.mark.parametrize("why", ["a home of the user", "no links", "unknown layout", "Java runs"])
-def test_a_session_without_a_home_of_its_own(
+def test_session_without_own_spark_home_sets_no_spark_home_variable(
     started: list[Any], monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     ends = ["stop", "end of Java"]

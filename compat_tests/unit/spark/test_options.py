@@ -43,7 +43,7 @@ def test_the_case_of_keys_does_not_matter(spell):
     assert (options.connection.urls, options.queues, options.ack_mode) == ((URL,), ("Orders",), "commit")
 
 
-def test_defaults():
+def test_missing_read_and_write_options_have_default_values():
     options = read_options(QUEUE)
     assert (options.ack_mode, options.max_messages, options.prefetch) == ("spool", 10_000, 20_000)
     assert options.spool_sync and options.dedupe and options.fail_on_data_loss
@@ -64,7 +64,7 @@ def test_prefetch_follows_the_batch_as_far_as_the_protocol_can_count():
         ('["a,b", "c"]', ("a,b", "c")),
     ],
 )
-def test_several_queues(value, names):
+def test_queue_option_is_name_list_or_json_list(value, names):
     assert read_options({"amqp.url": URL, "queue": value}).queues == names
 
 
@@ -72,14 +72,14 @@ def test_several_queues(value, names):
     ("value", "seconds"),
     [("500ms", 0.5), ("30s", 30.0), ("2 minutes", 120.0), ("1 hour", 3600.0), ("7", 7.0)],
 )
-def test_times(value, seconds):
+def test_time_option_is_read_in_seconds(value, seconds):
     assert read_options({**QUEUE, "idleTimeout": value}).idle_timeout == seconds
 
 
 @pytest.mark.parametrize(
     ("value", "octets"), [("65536", 65536), ("64k", 65536), ("16 MB", 16 << 20), ("1g", 1 << 30)]
 )
-def test_sizes(value, octets):
+def test_size_option_is_read_in_bytes(value, octets):
     assert read_options({**QUEUE, "maxBytesPerTrigger": value}).max_bytes == octets
 
 
@@ -360,7 +360,7 @@ PARSED = {
 }
 
 
-def test_values_of_options():
+def test_option_values_are_parsed_or_refused():
     with cases() as case:
         for parse, texts in PARSED.items():
             for given, expected in texts:

@@ -66,7 +66,7 @@ class ReadMaxBytes:
     max_rows = None
 
 
-def test_rows_of_a_limit():
+def test_most_rows_is_limit_of_read_max_rows_or_default():
     found = [most_rows(limit, 5) for limit in (ReadMaxRows(), ReadMaxFiles(), ReadMaxBytes(), None)]
     assert found == [7, 5, 5, 5]
     assert most_rows(ReadAllAvailable(), 5) is None

@@ -47,7 +47,7 @@ def row(message: DeliveredRow, columns=ALL) -> dict:
     return only
 
 
-def test_every_column():
+def test_row_has_all_columns_of_message():
     sent_at = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.timezone.utc)
     message = delivered(
         b"\xff\x00",
@@ -194,7 +194,7 @@ def test_of_several_headers_of_one_name_the_first_counts():
 
 
 @pytest.mark.parametrize("tag", [b"A", b"F"])
-def test_nesting_has_no_limit(tag):
+def test_header_nested_20000_levels_deep_is_read(tag):
     octets, depth = b"", 20_000
     for _ in range(depth):
         octets = (b"\x00F" if tag == b"F" else b"A") + struct.pack(">I", len(octets)) + octets

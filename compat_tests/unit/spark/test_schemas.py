@@ -69,7 +69,7 @@ def test_the_case_of_the_option_does_not_matter():
     ids=["case", "type", "name", "twice", "not null", "map", "struct"],
 )
 @pytest.mark.parametrize("reader", ["reader", "streamReader"])
-def test_a_schema_that_the_rows_would_not_have(reader, fields, said):
+def test_given_schema_different_from_rows_is_refused(reader, fields, said):
     source = AmqpDataSource(OPTIONS)
     with pytest.raises(ColumnError, match=re.escape(said)):
         getattr(source, reader)(types.StructType(fields))

@@ -142,14 +142,14 @@ def test_available_now_counts_from_the_start_of_the_query(broker, sharded):
     assert values(job.batch()) == list(range(10, 20))
 
 
-def test_old_versions_ask_once(broker, sharded):
+def test_batch_of_shards_on_old_pyspark_has_all_messages(broker, sharded):
     publish(broker, *range(25))
     job = sharded(maxMessagesPerTrigger=10)
     job.modern = False
     assert len(job.start().batch()) == 25
 
 
-def test_old_versions_name_no_start(broker, sharded):
+def test_batches_of_shards_on_old_pyspark_continue_after_last_batch(broker, sharded):
     job = sharded()
     job.modern = False
     job.start()
@@ -180,7 +180,7 @@ def test_messages_that_others_take_leave_an_empty_segment(broker, sharded, monke
     assert values(job.batch()) == [2]
 
 
-def test_the_exchange_of_shards(broker, sharded):
+def test_shard_exchange_is_bound_to_shards_and_distributes_messages(broker, sharded):
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         channel = connection.channel()
         channel.exchange_declare("events", "x-consistent-hash", durable=True)
@@ -328,7 +328,9 @@ def test_an_executor_that_dies_before_the_commit_leaves_its_messages_in_the_queu
 
 
 @pytest.mark.parametrize(("dedupe", "times"), [("message_id", 1), ("none", 2)])
-def test_an_executor_that_dies_before_the_acknowledgement(broker, sharded, dies_once, dedupe, times):
+def test_messages_of_executor_killed_before_ack_are_read_once_with_dedupe_else_twice(
+    broker, sharded, dies_once, dedupe, times
+):
     publish(broker, *range(10))
     job = sharded(dedupe=dedupe).start()
     dies_once(filling.SegmentFiller, "_acknowledge")
@@ -587,7 +589,7 @@ def test_a_shard_with_repetitions_only_goes_on_with_available_now(broker, sharde
     assert to_the_end(job) == list(range(10))
 
 
-def test_an_exchange_of_another_type(broker, sharded):
+def test_shard_exchange_of_another_type_is_refused(broker, sharded):
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         connection.channel().exchange_declare("events", "topic", durable=True)
     with pytest.raises(ConnectionLost, match=r"'events' as a durable x-consistent-hash exchange: .*'type'"):
@@ -597,7 +599,7 @@ def test_an_exchange_of_another_type(broker, sharded):
 # --- figures -----------------------------------------------------------------------------------------------
 
 
-def test_the_figures_of_shards(broker, sharded, tmp_path):
+def test_query_on_shards_reports_lag_ready_messages_and_spool_size(broker, sharded, tmp_path):
     def metrics():
         return job.reader.reportLatestOffset()["metrics"]
 
@@ -766,7 +768,7 @@ def test_a_lease_is_an_exclusive_queue_of_its_connection(broker):
             take_lease(link, "amqp.lease.z", 10)
 
 
-def test_names_of_leases():
+def test_lease_name_has_id_and_queue_or_hash_of_long_queue_name():
     assert lease_name("id") == "amqp.lease.id"
     assert lease_name("id", "orders") == "amqp.lease.id.orders"
     assert lease_name("id", "x" * 241) == "amqp.lease.id." + "x" * 241
@@ -867,7 +869,7 @@ def test_discarded_segment_is_not_in_folder(folder):
     assert not folder.has("a", 0)
 
 
-def test_the_state_of_a_spool(folder):
+def test_saved_state_of_shared_folder_is_read_again(folder):
     state = folder.state()
     assert state.committed == {}
     assert folder.state() == state
@@ -876,7 +878,7 @@ def test_the_state_of_a_spool(folder):
     assert folder.state() == State(state.spool, {"a": 4})
 
 
-def test_a_spool_without_its_state(folder):
+def test_shared_folder_with_segments_but_no_state_is_refused(folder):
     segment = folder.new("a", 0, SCHEMA)
     segment.commit()
     with pytest.raises(SpoolError, match="has segments and no state"):
@@ -894,7 +896,7 @@ def test_a_spool_without_its_state(folder):
         (b"{", "JSONDecodeError"),
     ],
 )
-def test_a_state_that_cannot_be_read(tmp_path, state, said):
+def test_unreadable_state_of_shared_folder_is_refused(tmp_path, state, said):
     folder = SharedFolder(str(tmp_path))
     folder.save(State("x", {"a": 1}))
     (tmp_path / "state-000000000003.json").write_bytes(state)
@@ -1010,7 +1012,7 @@ def test_spool_dir_on_unknown_file_system_is_refused():
     st.dictionaries(st.text(max_size=3), st.integers(0, 10**7), max_size=8),
     st.none() | st.integers(1, 10**6),
 )
-def test_shares(ready, most):
+def test_each_shard_with_messages_gets_share_within_limit(ready, most):
     found = share(ready, most)
     assert set(found) == {shard for shard, count in ready.items() if count}
     assert all(1 <= count <= ready[shard] for shard, count in found.items())
@@ -1031,7 +1033,7 @@ def test_shares(ready, most):
         (2, {"a": 1, "b": 1, "c": 1}),
     ],
 )
-def test_shares_of_three_shards(most, found):
+def test_shares_of_three_shards_are_proportional_to_ready_messages(most, found):
     assert share({"a": 1, "b": 11, "none": 0, "c": 31}, most) == found
     assert share({}, most) == {}
 
@@ -1047,7 +1049,7 @@ def test_shares_of_three_shards(most, found):
         ({"queue": '["x{0..1}"]'}, ("x{0..1}",)),
     ],
 )
-def test_the_names_of_shards(given, queues):
+def test_queue_option_expands_to_names_of_shards(given, queues):
     assert read_options({"amqp.url": "amqp://localhost", **given}).queues == queues
 
 

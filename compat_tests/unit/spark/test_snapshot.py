@@ -157,7 +157,9 @@ def test_an_end_of_the_queue_is_told(link: Link) -> None:
     ],
 )
 @pytest.mark.parametrize("is_open", [True, False])
-def test_a_queue_without_basic_get(link: Link, error: str, kind: Any, text: str, is_open: bool) -> None:
+def test_refused_basic_get_raises_error_except_for_single_active_consumer(
+    link: Link, error: str, kind: Any, text: str, is_open: bool
+) -> None:
     read = held(link)
 
     def refuse(channel: Any, *_: object) -> None:
@@ -505,7 +507,7 @@ def test_a_read_that_waits_for_spark_has_the_lease_of_its_task_once(
     ("error", "text"),
     [(LeaseTaken("held"), "another batch read of it, .* did not end within 9 s"), (LeaseRefused("403"), "")],
 )
-def test_a_turn_that_does_not_come(
+def test_held_lease_fails_batch_read_and_refused_lease_is_logged(
     link: Link, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception, text: str
 ) -> None:
     def take(*_: Any) -> None:

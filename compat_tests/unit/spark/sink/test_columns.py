@@ -70,7 +70,7 @@ def test_a_column_comes_before_the_field_of_properties():
 
 
 @pytest.mark.parametrize("kind", [TEXT, types.BinaryType(), types.VarcharType(9), types.NullType()])
-def test_types_of_a_body(kind):
+def test_value_column_may_be_string_binary_varchar_or_void(kind):
     assert find([("value", kind)]) == {"value": ((0,),)}
 
 
@@ -123,7 +123,7 @@ def test_unknown_columns_may_be_left_out():
     assert find(columns, ignoreUnknownColumns="true") == {"value": ((1,),), "app_id": ((2, 1),)}
 
 
-def test_there_has_to_be_a_value():
+def test_rows_without_value_column_are_refused():
     with pytest.raises(ColumnError, match=r"no column 'value' for the body .*; did you mean 'values'"):
         find([("values", TEXT)], ignoreUnknownColumns="true")
     with pytest.raises(ColumnError, match=r"no column 'value' for the body \(BINARY or STRING\)$"):
@@ -135,7 +135,7 @@ def test_message_id_option_column_without_message_id_column_is_refused():
         find([("value", TEXT)], messageId="column")
 
 
-def test_rows_have_to_go_somewhere():
+def test_rows_without_exchange_or_routing_key_are_refused():
     with pytest.raises(OptionError, match=r"the rows have no destination.*'exchange' or 'routingKey'"):
         find([("value", TEXT)], routingKey="", exchange="")
     with pytest.raises(OptionError, match="column 'queue' is the queue that a row was read from"):

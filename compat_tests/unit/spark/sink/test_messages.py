@@ -140,7 +140,7 @@ SCALARS = [
 
 
 @pytest.mark.parametrize(("arrow", "spark", "value", "read"), SCALARS)
-def test_types_of_headers(arrow, spark, value, read):
+def test_headers_from_map_struct_and_list_keep_values_of_each_type(arrow, spark, value, read):
     of_map = encode(
         pa.map_(pa.string(), arrow),
         types.MapType(types.StringType(), spark),
@@ -190,7 +190,7 @@ def test_a_part_of_an_array_has_only_its_own_headers(start):
     ]
 
 
-def test_headers_as_json():
+def test_json_text_in_headers_column_becomes_headers():
     table = {"a": 1, "b": 1.5, "c": None, "d": [True, {"e": "f"}], "g": 1 << 40}
     read = encode(pa.string(), types.StringType(), [json.dumps(table), None, "{}"])
     assert [each.headers for each in read] == [table, None, {}]
@@ -255,7 +255,7 @@ def test_a_field_of_properties_may_have_larger_numbers_than_the_column():
         ("deterministic", ["job-0", "job-1"]),
     ],
 )
-def test_where_message_ids_come_from(kind, ids):
+def test_message_id_option_selects_ids_of_column_or_of_task(kind, ids):
     read = encode(pa.string(), types.StringType(), ["mine", None], "message_id", messageId=kind)
     assert [each.message_id for each in read] == ids
 
@@ -341,7 +341,7 @@ TEXT_MAP = (pa.map_(pa.string(), pa.string()), types.MapType(types.StringType(),
         ),
     ],
 )
-def test_a_row_that_cannot_be_a_message_is_named(name, arrow, spark, good, bad, said):
+def test_row_with_invalid_value_is_refused_with_row_number(name, arrow, spark, good, bad, said):
     assert encode(arrow, spark, [good], name)
     with pytest.raises(PublishError, match=f"^row 1 of the task cannot be sent: .*{said}"):
         encode(arrow, spark, [good, bad, good], name)

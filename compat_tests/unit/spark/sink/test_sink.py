@@ -133,7 +133,7 @@ def test_no_more_messages_are_open_than_maxInFlight(broker, most):
 
 
 @pytest.mark.parametrize("how", [{"reverse": True}, {"multiple": True}, {"count": 3}])
-def test_confirms_in_any_order(broker, how):
+def test_write_succeeds_for_confirms_in_any_order(broker, how):
     held = broker.faults.on("confirm").hold()
     task = Elsewhere(lambda: sink.write(broker, rows(10)))
     held.wait(10)
@@ -161,7 +161,7 @@ def test_rows_before_one_that_cannot_be_a_message_are_not_sent_either(broker):
     assert bodies(broker) == [0, 1]
 
 
-def test_a_connection_with_tls():
+def test_large_messages_are_published_over_tls():
     body = bytes(range(256)) * 4096
     with Broker(tls=True, definitions={"queues": [{"name": "q"}]}) as broker:
         batch = sink.batch(value=[body, *[b"x"] * 2000, body])
@@ -310,7 +310,7 @@ def test_channel_closed_for_invalid_publish_fails_task_without_reconnecting(brok
     assert connects.hits == 1
 
 
-def test_an_exchange_that_the_user_may_not_write_to():
+def test_publish_without_write_permission_fails_task_with_403():
     with Broker(users={"reader": "r"}) as broker:
         broker.add_user("reader", "r", permissions={"/": ("", "", ".*")})
         with pytest.raises(

@@ -22,7 +22,7 @@ def test_batch_of_unspooled_mode_reads_message_published_before_batch(broker, qu
 
 
 @pytest.mark.parametrize("mode", ["commit", "none"])
-def test_a_window_smaller_than_a_batch(broker, query, mode):
+def test_prefetch_smaller_than_batch_loses_no_message_in_unspooled_mode(broker, query, mode):
     publish(broker, *range(50))
     job = query(ackMode=mode, prefetch=4, maxMessagesPerTrigger=20).start()
     assert sorted(values(job.all())) == list(range(50))
@@ -37,7 +37,7 @@ def test_available_now_of_unspooled_mode_reads_only_messages_present_at_start(br
 
 
 @pytest.mark.parametrize("mode", ["commit", "none"])
-def test_a_lost_connection_is_had_again(broker, query, mode):
+def test_lost_connection_is_opened_again_and_ack_mode_keeps_its_guarantee(broker, query, mode):
     publish(broker, *range(20))
     job = query(ackMode=mode, maxMessagesPerTrigger=5, prefetch=10).start()
     job.batch()
@@ -117,7 +117,7 @@ def test_unknown_batch_repeated_in_commit_mode_is_empty_and_no_message_is_lost(b
     assert values(job.all()) == list(range(10))
 
 
-def test_commit_needs_room_for_the_next_batch(query):
+def test_commit_mode_refuses_prefetch_of_1(query):
     with pytest.raises(OptionError, match="'prefetch' is 1"):
         query(ackMode="commit", prefetch=1).start()
 

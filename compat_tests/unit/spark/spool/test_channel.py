@@ -192,7 +192,7 @@ def test_half_of_a_small_window_is_stored_at_once(link: Link) -> None:
         assert [len(each) for each in store.segments] == [rows]
 
 
-def test_a_segment_has_an_upper_size(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segments_are_split_at_byte_limit(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channels, "_SEGMENT_OCTETS", 10)
     store = Store()
     found = consuming(link, store)

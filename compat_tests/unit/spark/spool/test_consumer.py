@@ -205,7 +205,7 @@ def test_queues_are_counted_again_when_the_count_is_old(link: Connected) -> None
     assert Channel.made[0].calls == ["count", "work", "work", ("flush", True)]
 
 
-def test_the_window_is_the_smaller_one(link: Connected) -> None:
+def test_consumer_window_is_narrowed_window_if_set(link: Connected) -> None:
     found = consumer(link)
     assert found.window == 8
     found._shared.window = 3

@@ -40,7 +40,7 @@ def test_repeated_batch_is_read_from_spool_and_not_from_queue(broker, query):
     assert values(job.start().all()) == list(range(12))
 
 
-def test_a_new_checkpoint_goes_on_where_the_spool_is(broker, query):
+def test_query_with_new_checkpoint_continues_after_committed_rows_of_spool(broker, query):
     publish(broker, *range(10))
     first = query(maxMessagesPerTrigger=4).start()
     first.batch()
@@ -73,7 +73,7 @@ def test_checkpoint_ahead_of_spool_is_refused_with_data_loss(broker, query, tmp_
         job.start().batch()
 
 
-def test_a_lost_segment_is_noticed(broker, query, tmp_path):
+def test_lost_segment_raises_data_loss_or_is_skipped(broker, query, tmp_path):
     publish(broker, *range(10))
     job = query(maxMessagesPerTrigger=4, spoolFlushRows=2, dedupe="none").start()
     with pytest.raises(Died):
@@ -86,7 +86,7 @@ def test_a_lost_segment_is_noticed(broker, query, tmp_path):
 
 
 @pytest.mark.parametrize("left", [0, 100])
-def test_a_truncated_segment_is_noticed(broker, query, tmp_path, left):
+def test_truncated_segment_raises_data_loss_or_is_skipped(broker, query, tmp_path, left):
     publish(broker, *range(4))
     job = query(maxMessagesPerTrigger=4, spoolFlushRows=2).start()
     with pytest.raises(Died):
@@ -108,7 +108,7 @@ def test_unfinished_spool_file_is_removed_on_restart(broker, query, tmp_path):
     assert not leftover.exists()
 
 
-def test_committed_segments_go(broker, query, tmp_path):
+def test_committed_segments_older_than_redelivery_window_are_removed(broker, query, tmp_path):
     publish(broker, *range(40))
     job = query(maxMessagesPerTrigger=10, spoolFlushRows=10, prefetch=10).start()
     job.all()
@@ -141,7 +141,7 @@ def crash_between_disk_and_ack(broker, job):
         broker.queue("orders").wait_for(ready=(1, 1000), unacked=0)
 
 
-def test_a_message_that_comes_again_is_left_out(broker, query, caplog):
+def test_redelivered_messages_already_in_spool_are_dropped(broker, query, caplog):
     publish(broker, *range(10))
     job = query().start()
     crash_between_disk_and_ack(broker, job)
@@ -153,7 +153,7 @@ def test_a_message_that_comes_again_is_left_out(broker, query, caplog):
     assert "dropped 10 redelivered messages that the spool has already" in caplog.text
 
 
-def test_a_message_that_comes_again_in_another_queue_is_another(broker, query):
+def test_redelivered_message_with_known_id_in_another_queue_is_kept(broker, query):
     publish(broker, 1)
     job = query(queue="orders,refunds").start()
     job.batch()
@@ -197,7 +197,7 @@ def test_available_now_ends_though_messages_are_left_out(broker, query):
 # --- connections ------------------------------------------------------------------------------------------
 
 
-def test_a_lost_connection_is_had_again(broker, query):
+def test_lost_connection_is_opened_again_without_message_loss(broker, query):
     publish(broker, *range(10))
     job = query(maxMessagesPerTrigger=4, prefetch=4).start()
     job.batch()
@@ -207,7 +207,7 @@ def test_a_lost_connection_is_had_again(broker, query):
     assert sorted(values(job.all())) == list(range(15))
 
 
-def test_a_delivery_that_breaks_off(broker, query):
+def test_connection_cut_within_delivery_loses_no_message(broker, query):
     publish(broker, *range(100))
     rule = broker.faults.on("basic.deliver").cut(after="header").on_call(30)
     assert sorted(values(query(prefetch=10).start().all())) == list(range(100))
@@ -241,7 +241,7 @@ def test_a_cancelled_consumer_consumes_again(broker, query):
     assert values(job.all()) == [1]
 
 
-def test_a_broker_that_restarts(broker, query):
+def test_broker_restart_loses_no_persistent_message(broker, query):
     publish(broker, *range(10), delivery_mode=2)
     job = query(maxMessagesPerTrigger=4).start()
     job.batch()
@@ -315,7 +315,7 @@ def test_a_full_spool_leaves_messages_with_the_broker(broker, query):
     assert values(job.all()) == list(range(100))
 
 
-def test_a_segment_larger_than_the_whole_spool(broker, query):
+def test_message_larger_than_spool_max_bytes_is_read(broker, query):
     body = os.urandom(16 << 20)
     broker.publish(body, routing_key="orders")
     broker.publish(b"after", routing_key="orders")
@@ -364,7 +364,7 @@ def test_spool_without_sync_calls_no_fsync(broker, query, monkeypatch):
     assert values(query(spoolSync="none").start().all()) == [1]
 
 
-def test_a_folder_that_cannot_be(broker, query, tmp_path):
+def test_spool_dir_below_file_or_on_remote_store_is_refused(broker, query, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(SpoolError, match="cannot make the spool's folder"):
         query(spoolDir=tmp_path / "file" / "spool").start()
@@ -372,7 +372,7 @@ def test_a_folder_that_cannot_be(broker, query, tmp_path):
         query(spoolDir="s3://bucket/spool").start()
 
 
-def test_a_folder_as_a_url(broker, query, tmp_path):
+def test_spool_dir_may_be_file_url(broker, query, tmp_path):
     publish(broker, 1)
     assert values(query(spoolDir=f"file://{tmp_path}/here").start().all()) == [1]
     assert (tmp_path / "here" / "state.json").exists()

@@ -47,19 +47,19 @@ def test_a_batch_has_at_most_so_many_octets(broker, query):
     assert [len(job.batch()) for _ in range(5)] == [2, 1, 1, 1, 0]
 
 
-def test_all_available_knows_no_limit(broker, query):
+def test_read_all_available_ignores_max_messages_per_trigger(broker, query):
     publish(broker, *range(25))
     job = query(maxMessagesPerTrigger=10).start()
     assert len(job.batch(limit=ReadAllAvailable())) == 25
 
 
-def test_a_window_smaller_than_a_batch(broker, query):
+def test_prefetch_smaller_than_batch_loses_no_message(broker, query):
     publish(broker, *range(100))
     job = query(prefetch=3, maxMessagesPerTrigger=50).start()
     assert sorted(values(job.all())) == list(range(100))
 
 
-def test_several_queues_one_with_a_comma(broker, query):
+def test_queue_option_as_json_list_allows_comma_in_queue_name(broker, query):
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         connection.channel().queue_declare("a,b")
     publish(broker, 1, queue="orders")
@@ -159,7 +159,7 @@ def test_without_a_limit_later_batches_honour_the_option(broker, query):
 # --- columns ----------------------------------------------------------------------------------------------
 
 
-def test_only_wanted_columns_travel(broker, query):
+def test_rows_have_only_chosen_columns(broker, query):
     publish(broker, 1)
     rows = query(columns="value,routing_key").start().all()
     assert rows == [{"value": b"1", "routing_key": "orders"}]
@@ -231,7 +231,7 @@ def test_unused_reader_creates_no_folder_or_connection(broker, tmp_path):
     assert not folder.exists() and not broker.connections
 
 
-def test_two_queries_on_one_spool(query, monkeypatch):
+def test_second_query_on_same_spool_is_refused(query, monkeypatch):
     monkeypatch.setattr("fakeamqp.spark.spool.lock.FolderLock.__init__.__defaults__", (0.0,))
     query().start()
     with pytest.raises(SpoolError, match=f"another source of this one .process {os.getpid()} on") as caught:
@@ -250,7 +250,7 @@ def test_messages_that_come_one_by_one_do_not_leave_a_file_each(broker, query, t
     assert len(list((tmp_path / "spool").glob("*.arrow"))) <= 12
 
 
-def test_many_small_segments_travel_in_one_piece(broker, query):
+def test_many_small_segments_are_read_as_one_record_batch(broker, query):
     publish(broker, *range(60))
     job = query(spoolFlushRows=2).start()
     job.batch()

@@ -148,7 +148,7 @@ def test_a_store_is_full_by_its_bytes_and_never_without_rows() -> None:
                 assert not store.full
 
 
-def test_the_time_of_the_next_row() -> None:
+def test_timestamp_of_next_row_is_that_of_first_row_not_handed_out() -> None:
     store = memory(UntilCommit)
     assert store.timestamp_of_next() is None
     store.add([*delivered(b"a", timestamp=1_500_000_000), *delivered(b"b"), *delivered(b"c", timestamp=7)])
@@ -294,7 +294,7 @@ def names(store: Spool) -> list[str]:
     return sorted(path.name for path in store._folder.path.iterdir() if path.suffix == ".arrow")
 
 
-def test_a_spool_has_its_rows_again(on_disk: Any) -> None:
+def test_reopened_spool_has_id_rows_and_commit_of_before(on_disk: Any) -> None:
     store = filled(on_disk(dedupe="none", prefetch="1"), "ab", "cd", "ef")
     number = store.id
     store.commit(3)
@@ -317,7 +317,9 @@ def test_a_spool_has_its_rows_again(on_disk: Any) -> None:
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_spool_that_lost_rows(on_disk: Any, caplog: pytest.LogCaptureFixture, fails: bool) -> None:
+def test_reopened_spool_with_lost_rows_raises_data_loss_or_skips_them(
+    on_disk: Any, caplog: pytest.LogCaptureFixture, fails: bool
+) -> None:
     store = filled(on_disk(), "ab", "cd", "ef", "gh")
     store.commit(3)
     folder = store._folder.path
@@ -341,7 +343,9 @@ def test_a_spool_that_lost_rows(on_disk: Any, caplog: pytest.LogCaptureFixture, 
         assert not again.known("q", "a")
 
 
-def test_an_offset_of_another_spool_or_of_a_later_row(on_disk: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_offset_of_another_spool_or_later_row_raises_data_loss_or_logs_warning(
+    on_disk: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     with cases() as case:
         for fails in (True, False):
             store = filled(on_disk(failOnDataLoss=str(fails)))
@@ -434,7 +438,7 @@ def test_only_rows_unsettled_at_new_channel_may_be_redelivered(on_disk: Any) -> 
     assert store._may_return == 5
 
 
-def test_the_folder_of_the_option(tmp_path: Path) -> None:
+def test_spool_dir_option_creates_local_folder_and_refuses_other_paths(tmp_path: Path) -> None:
     with cases() as case:
         for given, found in [
             (str(tmp_path / "a" / "b"), tmp_path / "a" / "b"),
@@ -533,7 +537,7 @@ def test_stored_columns_are_picked_and_missing_columns_are_null_or_refused() -> 
         pick(wrong_error, pa.schema([error]), False)
 
 
-def test_a_state_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_or_missing_spool_state_is_refused(tmp_path: Path) -> None:
     folder = SpoolFolder(tmp_path, sync=False)
     path = tmp_path / "state.json"
     with cases() as case:

@@ -60,12 +60,12 @@ def test_stream_offset_header_of_broker_is_not_in_headers_column(broker, log):
         ({"startingOffsets": {"log": 10}}, []),
     ],
 )
-def test_where_to_begin_and_to_end(broker, log, options, expected):
+def test_batch_read_covers_offsets_from_starting_to_ending_offsets(broker, log, options, expected):
     log.publish("log", *range(10))
     assert read(broker, **options) == [(number, number) for number in expected]
 
 
-def test_a_time_to_begin_with(broker, log):
+def test_batch_read_starts_at_first_message_from_starting_timestamp_on(broker, log):
     broker.clock.advance(-broker.clock.time() % 60)
     for number in range(4):
         log.publish("log", number)
@@ -91,7 +91,7 @@ def test_a_task_that_waits_for_spark_is_given_time_to_answer_heartbeats(broker, 
         broker.wait_until_idle()
 
 
-def test_several_streams(broker, log):
+def test_batch_read_of_two_streams_returns_messages_of_both(broker, log):
     log.declare("more")
     log.publish("log", 1, 2)
     log.publish("more", 3)
@@ -153,7 +153,7 @@ def test_invalid_offsets_or_timestamp_options_are_refused(broker, log, options, 
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_a_queue_is_no_stream(broker, log, count):
+def test_queue_given_as_stream_is_refused_and_left_untouched(broker, log, count):
     log.channel.queue_declare("orders", durable=True)
     log.publish("orders", *range(count))
     with pytest.raises(OptionError, match=r"'orders' is no stream .*say option 'queue' in place of 'stream'"):
@@ -162,12 +162,12 @@ def test_a_queue_is_no_stream(broker, log, count):
     assert broker.queue("orders").ready == count
 
 
-def test_a_queue_that_does_not_exist(broker):
+def test_batch_read_of_missing_stream_raises_404(broker):
     with pytest.raises(ConnectionLost, match=r"cannot read stream 'nowhere': .*404"):
         batch_reader(broker.url, stream="nowhere").partitions()
 
 
-def test_no_broker(broker):
+def test_batch_read_without_broker_raises_broker_unreachable(broker):
     reader = batch_reader(broker.url, reconnectTimeout="200ms")
     broker.stop()
     with pytest.raises(BrokerUnreachable, match="refused"):
@@ -220,7 +220,7 @@ def test_messages_that_retention_dropped_fail_the_task(broker, log):
     assert read(broker)[0][0] == first
 
 
-def test_messages_that_retention_dropped_can_be_done_without(broker, log, caplog):
+def test_messages_removed_by_retention_are_skipped_if_fail_on_data_loss_is_false(broker, log, caplog):
     truncate(log)
     there = offsets(broker)
     found = read(broker, startingOffsets={"log": 2}, failOnDataLoss="false")
@@ -285,7 +285,7 @@ def test_batch_read_continues_at_next_offset_after_lost_connection(broker, log, 
     assert found == list(range(100))
 
 
-def test_the_octets_of_headers_count(broker, log, monkeypatch):
+def test_bytes_of_headers_count_for_size_of_record_batches(broker, log, monkeypatch):
     monkeypatch.setattr(reading, "_OCTETS", 3000)
     log.publish("log", *range(9), headers={"large": "x" * 1000})
     reader = batch_reader(broker.url, prefetch="2")

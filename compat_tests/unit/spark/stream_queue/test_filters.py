@@ -80,14 +80,14 @@ def test_narrowed_ranges_keep_all_offsets_matching_filters(wanted):
         ([("LessThan", 17), ("LessThan", 15)], 0, 15),
     ],
 )
-def test_a_range_is_narrowed(filters, start, stop):
+def test_offset_filters_narrow_range(filters, start, stop):
     bounds = FilterBounds()
     PushFilters(bounds)([a_filter("offset", *each) for each in filters])
     mark = StreamMark(19, "x")
     assert list(bounds.narrowed([Range("a", 0, 20, mark)])) == [Range("a", start, stop, mark)]
 
 
-def test_streams_are_left_out():
+def test_queue_filters_leave_out_other_streams():
     everything = left([])
     assert left([a_filter("queue", "EqualTo", "b")]) == [each for each in everything if each[0] == "b"]
     assert left([a_filter("queue", "EqualNullSafe", "b")]) == left([a_filter("queue", "In", ("b", "c"))])
@@ -107,7 +107,7 @@ def test_streams_are_left_out():
         ("value", "EqualTo", b"x"),
     ],
 )
-def test_other_filters_leave_all(other):
+def test_unsupported_filters_do_not_narrow_ranges(other):
     negated = datasource.Not(a_filter("offset", "EqualTo", 3))
     missing = datasource.IsNotNull(attribute=("offset",))
     assert left([a_filter(*other), negated, missing]) == left([])
@@ -148,7 +148,7 @@ def stored(tolerance, *filters):
         ([("LessThan", datetime.max.replace(tzinfo=timezone.utc))], [None, None]),
     ],
 )
-def test_times_of_filters(filters, expected):
+def test_timestamp_filters_become_time_bounds_with_tolerance(filters, expected):
     assert stored(10, *filters) == expected
 
 
@@ -228,6 +228,6 @@ def test_no_message_that_the_filters_want_is_left_out(messages, wanted):
             assert offset in found
 
 
-def test_the_tolerance_is_for_streams():
+def test_timestamp_tolerance_for_queue_is_refused():
     with pytest.raises(OptionError, match="'timestampTolerance' is for 'stream'"):
         read_options({"amqp.url": "amqp://host/", "queue": "q", "timestampTolerance": "1s"})

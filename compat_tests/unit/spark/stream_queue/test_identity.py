@@ -148,7 +148,7 @@ def test_an_old_version_of_pyspark_that_tells_the_start_later(log, follow, read_
         assert read(careless, read_ten, end) == [*range(1000, 1000 + count)]
 
 
-def test_every_task_of_a_batch_looks(log, broker, monkeypatch):
+def test_each_task_of_batch_on_redeclared_stream_raises_data_loss(log, broker, monkeypatch):
     monkeypatch.setattr("fakeamqp.spark.stream_queue.ranges._TASK_ROWS", 5)
     log.publish("log", *range(10))
     reader = batch_reader(broker.url, minPartitions="2")
@@ -222,7 +222,7 @@ def test_batch_of_new_stream_begins_at_its_first_retained_message(log, follow):
     assert rows(follow(), {"log": 0}, end)[0]["offset"] == first
 
 
-def test_a_stream_that_becomes_a_queue(log, follow):
+def test_stream_redeclared_as_queue_fails_query(log, follow):
     log.publish("log", *range(10))
     reader = follow()
     end = reader.latestOffset({"log": 0}, EVERYTHING)

@@ -52,7 +52,7 @@ def read(reader, start, end):
         ({"startingTimestamp": "2999-01-01"}, 3),
     ],
 )
-def test_where_a_new_query_begins(log, follow, start, expected):
+def test_new_query_starts_at_starting_offsets_or_timestamp(log, follow, start, expected):
     log.publish("log", 1, 2, 3)
     assert positions(follow(**start).initialOffset()) == {"log": expected}
 
@@ -108,7 +108,7 @@ def test_latest_offset_includes_message_published_before_call(log, follow):
     assert reader.reportLatestOffset()["offset"] == seen
 
 
-def test_a_backlog_longer_than_the_window_at_its_end(log, follow, monkeypatch):
+def test_latest_offset_is_found_for_backlogs_longer_than_window(log, follow, monkeypatch):
     monkeypatch.setattr("fakeamqp.spark.stream_queue.tail._WINDOW", 10)
     reader = follow()
     assert positions(reader.latestOffset({"log": 0}, Limit(10))) == {"log": 0}
@@ -397,7 +397,7 @@ def test_missing_delivery_of_counted_message_raises_connection_lost_after_patien
         assert follower.ask() == 1
 
 
-def test_a_stream_that_does_not_exist(follow):
+def test_query_on_missing_stream_raises_404(follow):
     reader = follow(stream="nowhere")
     for call in (reader.initialOffset, reader.latestOffset):
         with pytest.raises(ConnectionLost, match=r"cannot read stream 'nowhere': .*404"):
@@ -406,7 +406,7 @@ def test_a_stream_that_does_not_exist(follow):
 
 @pytest.mark.parametrize("personality", ["rabbitmq-3.13", "rabbitmq-4.2"])
 @pytest.mark.parametrize("count", [0, 1])
-def test_a_queue_is_no_stream(count, personality):
+def test_query_on_queue_given_as_stream_is_refused_and_leaves_messages(count, personality):
     with Broker(personality=personality) as broker, publisher(broker.url) as log:
         log.channel.queue_declare("orders", durable=True)
         log.publish("orders", *range(count))
@@ -419,7 +419,7 @@ def test_a_queue_is_no_stream(count, personality):
         assert broker.queue("orders").ready == count
 
 
-def test_a_stream_is_no_queue(broker, log, tmp_path):
+def test_query_on_stream_given_as_queue_is_refused(broker, log, tmp_path):
     for modes in ({"spoolDir": tmp_path}, {"ackMode": "commit"}, {"ackMode": "none"}):
         query = Query(broker, queue="log", **modes)
         try:

@@ -196,7 +196,7 @@ def test_old_versions_of_pyspark_name_neither_start_nor_limit(follow: Any) -> No
     assert not unknown._asked_without_start
 
 
-def test_the_ranges_of_a_batch(follow: Any) -> None:
+def test_partitions_of_batch_cover_offsets_from_start_to_end(follow: Any) -> None:
     reader = follow(Tails(), minPartitions="1")
     with cases() as case:
         for start, end, ranges in [
@@ -251,7 +251,7 @@ def test_progress_has_the_ends_and_the_lag(follow: Any) -> None:
     assert reader.reportLatestOffset() is None
 
 
-def test_a_reader_ends_once(follow: Any) -> None:
+def test_second_stop_of_reader_has_no_effect_on_tails(follow: Any) -> None:
     tails = Tails()
     reader = follow(tails)
     restored: list[bool] = []
@@ -406,7 +406,7 @@ def test_deliveries_are_acknowledged_once_a_minute(tails: Any) -> None:
     assert found._attended.name == "reader of streams"
 
 
-def test_first_messages_are_there(tails: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_firsts_returns_first_offset_of_each_stream(tails: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def first(link: Any, stream: str, start: str, patience: float, *, sure: bool) -> StreamMark:
         assert (link, start, patience, sure) == ("link", "first", 5.0, True)
         return StreamMark(len(stream), "")

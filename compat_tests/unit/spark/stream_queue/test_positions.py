@@ -187,7 +187,7 @@ def test_an_offset_behind_the_end_is_refused(broker: Any, find: Any, key: str, e
         find(options(**{key: "no"}), None)
 
 
-def test_an_end_is_no_beginning(broker: Any) -> None:
+def test_invalid_ending_offsets_and_timestamps_are_refused(broker: Any) -> None:
     with pytest.raises(
         OptionError, match="option 'endingOffsets' is 'earliest'; it has to be latest, or JSON"
     ):

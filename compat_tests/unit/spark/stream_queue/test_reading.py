@@ -477,7 +477,9 @@ def test_full_window_of_tail_consumes_again_at_end_of_stream(
     assert link.acks() == [3, 6, 7]
 
 
-def test_the_mark_of_an_offset(link: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mark_of_earlier_offset_is_read_from_stream_and_of_last_offset_is_known(
+    link: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[Any] = []
 
     def find(_link: Link, *given: Any, sure: bool) -> StreamMark:
@@ -570,7 +572,7 @@ def test_the_first_message_at_an_offset_or_a_time(link: Streams) -> None:
         ("invalid arg x-stream-offset", True, OptionError, "'log' is no stream"),
     ],
 )
-def test_a_stream_that_cannot_be_consumed(
+def test_refused_or_cancelled_stream_consumer_raises_matching_error(
     link: Streams, monkeypatch: pytest.MonkeyPatch, error: str, is_open: bool, kind: Any, text: str
 ) -> None:
     link.refuses = {"log": error}

@@ -137,7 +137,7 @@ def test_stream_with_two_bindings_is_read_once(broker, log, regions):
     assert values(rows(reader)) == [1]
 
 
-def test_names_with_other_characters(broker):
+def test_super_stream_and_virtual_host_names_with_special_characters_are_found(broker):
     url = urlsplit(broker.url)._replace(path=f"/{quote(VIRTUAL_HOST, safe='')}").geturl()
     name = "órders/é 1?"
     with publisher(url) as log:
@@ -150,7 +150,7 @@ def test_names_with_other_characters(broker):
 
 
 @pytest.mark.parametrize("bound", [False, True])
-def test_no_exchange_or_no_binding_to_a_stream(broker, log, follow, bound):
+def test_super_stream_without_exchange_or_stream_binding_is_refused(broker, log, follow, bound):
     if bound:
         log.channel.exchange_declare("orders", "direct", durable=True)
         log.channel.queue_declare("audit", durable=True)
@@ -174,7 +174,7 @@ def test_the_login_is_that_of_the_connection(broker, log, regions):
     assert values(rows(reader)) == [1]
 
 
-def test_a_refused_login(broker, log, regions):
+def test_login_refused_by_management_api_raises_login_refused(broker, log, regions):
     place = broker.management_url.rpartition("@")[2]
     reader = batch_reader(broker.url, superStream="orders", managementUrl=f"http://guest:s3cret@{place}")
     with pytest.raises(LoginRefused, match=r"refuses user 'guest' \(401\): the HTTP API needs") as refused:
@@ -279,7 +279,7 @@ def test_unreachable_management_api_raises_broker_unreachable():
         ask("http://me:s3cret@127.0.0.1:1")
 
 
-def test_tls(api):
+def test_management_api_certificate_is_verified_unless_verify_is_false(api):
     pytest.importorskip("trustme")
     with Broker(tls=True) as broker:
         made = broker.tls.client_certificate("127.0.0.1")
@@ -336,7 +336,7 @@ def test_management_api_is_asked_less_often_while_bindings_do_not_change(monkeyp
     "url",
     ["amqp://me:s3cret@host", "host:15672", "http://", "http://host:x", "http://host/?a=1", "http://host:0"],
 )
-def test_urls_of_no_api(url):
+def test_invalid_management_url_is_refused_without_showing_url(url):
     with pytest.raises(
         OptionError, match=r"'managementUrl' is \*\*\*; it has to be a URL such as http://host"
     ):

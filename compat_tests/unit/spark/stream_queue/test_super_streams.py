@@ -145,14 +145,14 @@ def test_deleted_partition_fails_query_with_404(log, orders, follow):
 
 
 @pytest.mark.parametrize("call", ["initialOffset", "latestOffset"])
-def test_a_super_stream_without_numbered_partitions(log, follow, call):
+def test_super_stream_without_numbered_partitions_is_refused(log, follow, call):
     log.channel.exchange_declare("orders", "direct", durable=True)
     log.declare("orders-east")
     with pytest.raises(OptionError, match=r"no partition 'orders-0'.*name all of them in option 'stream'"):
         getattr(follow(), call)()
 
 
-def test_offsets_of_partitions(broker, orders):
+def test_starting_offsets_are_given_for_each_partition(broker, orders):
     orders.publish(*range(30))
     given = {"orders-0": 9, "orders-1": "earliest", "orders-2": 10}
     reader = batch_reader(broker.url, superStream="orders", startingOffsets=given)
@@ -175,7 +175,7 @@ def minutes(broker, orders):
     return lambda minute: (begin + 60 * minute) * 1000
 
 
-def test_times_of_all_streams(broker, minutes):
+def test_one_timestamp_option_applies_to_all_partitions(broker, minutes):
     def read(**options):
         return values(rows(batch_reader(broker.url, superStream="orders", **options)))
 
@@ -184,7 +184,7 @@ def test_times_of_all_streams(broker, minutes):
     assert read(endingTimestamp="2999-01-01") == [*range(12)]
 
 
-def test_a_time_for_every_stream(broker, minutes):
+def test_timestamp_option_may_have_time_for_each_partition(broker, minutes):
     start = {"orders-0": minutes(0), "orders-1": str(minutes(2)), "orders-2": "2999-01-01T00:00:00Z"}
     reader = batch_reader(broker.url, superStream="orders", startingTimestamp=start)
     assert values(rows(reader)) == [0, 3, 6, 7, 9, 10]
@@ -311,7 +311,7 @@ def test_idle_connections_are_few_and_end(broker, monkeypatch):
     broker.wait_for(lambda: not broker.connections, timeout=20)
 
 
-def test_offsets_are_json(orders, follow):
+def test_offset_of_partition_as_json_has_next_last_digest_and_first(orders, follow):
     orders.publish(*range(6))
     assert set(json.loads(json.dumps(follow().latestOffset({}, EVERYTHING)))["orders-0"]) == {
         "next",
