@@ -108,7 +108,7 @@ def test_every_frame_ends_with_206(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/frame/size-excludes-end")
-def test_the_size_counts_the_payload_alone(client: Client) -> None:
+def test_size_field_of_frame_counts_only_the_payload(client: Client) -> None:
     payloads = [client.with_ticket(queue_declare(name)) for name in ("a", "bcd")]
     octets = b"".join(b"\x01\x00\x01" + len(each).to_bytes(4, "big") + each + b"\xce" for each in payloads)
     client.send_bytes(octets)
@@ -468,7 +468,9 @@ def test_channel_numbers_have_sixteen_bits(server: Server, offered: int) -> None
 @pytest.mark.rule("0-9-1/frame/class-id-reserved")
 @pytest.mark.parametrize("class_id", [0xF000, 0xFFFF])
 @pytest.mark.parametrize("channel", [0, 1])
-def test_a_method_of_an_implementation_class_is_an_error(server: Server, class_id: int, channel: int) -> None:
+def test_method_of_reserved_class_0xf000_or_0xffff_ends_the_connection(
+    server: Server, class_id: int, channel: int
+) -> None:
     client, other = server.client(), server.client()
     client.send_frame(1, channel, arguments(class_id, 10, b"anything"))
     if client.explained_to:

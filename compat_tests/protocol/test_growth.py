@@ -34,7 +34,9 @@ class Weight(int):
 @pytest.mark.parametrize(
     "operation", [pytest.param(each, id=each.name) for each in OPERATIONS if each.linear]
 )
-def test_work_is_linear(operation: Operation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_of_operation_grows_linearly_with_number_of_objects(
+    operation: Operation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     add = Ring.add
     monkeypatch.setattr(Ring, "add", lambda ring, member, weight: add(ring, member, Weight(weight)))
     few, many = (work(operation.prepare(number)) for number in (FEW, 4 * FEW))

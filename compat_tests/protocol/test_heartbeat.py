@@ -73,7 +73,7 @@ def test_heartbeats_on_connection_without_heartbeat_interval_are_discarded(serve
 
 
 @pytest.mark.rule("0-9-1/heartbeat/discard-if-unsupported")
-def test_a_heartbeat_may_come_in_the_midst_of_a_content(client: Client) -> None:
+def test_heartbeat_between_frames_of_a_content_is_accepted(client: Client) -> None:
     client.declare("q")
     client.send(m.BasicPublish(routing_key="q"))
     client.send_bytes(HEARTBEAT)
@@ -94,7 +94,7 @@ def test_the_server_sends_heartbeats_from_tune_ok_on(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/heartbeat/start-after-tune#expects")
-def test_the_server_expects_signs_of_life_from_tune_ok_on(server: Server) -> None:
+def test_client_silent_after_tune_ok_is_disconnected(server: Server) -> None:
     client = tuned(server, heartbeat=1)
     server.advance(3)
     assert client.connection.aborted
@@ -160,7 +160,7 @@ def test_a_server_that_falls_idle_sends_a_heartbeat_within_an_interval(server: S
 
 
 @pytest.mark.rule("0-9-1/heartbeat/any-octet-counts#received")
-def test_any_method_is_a_sign_of_life(server: Server) -> None:
+def test_any_method_of_client_restarts_heartbeat_timeout(server: Server) -> None:
     client = server.client(heartbeat=1)
     for _ in range(20):
         server.advance(0.5)
@@ -169,7 +169,7 @@ def test_any_method_is_a_sign_of_life(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/heartbeat/any-octet-counts#received")
-def test_a_part_of_a_frame_is_a_sign_of_life(server: Server) -> None:
+def test_part_of_a_frame_restarts_heartbeat_timeout(server: Server) -> None:
     client = server.client(heartbeat=1)
     for octet in HEARTBEAT:
         server.advance(0.9)
@@ -285,7 +285,7 @@ def test_silent_client_is_disconnected_while_connection_close_is_not_answered(se
 
 
 @pytest.mark.rule("0-9-1/heartbeat/zero-disables#sends", "0-9-1/heartbeat/zero-disables#expects")
-def test_zero_means_neither_heartbeats_nor_timeouts(server: Server) -> None:
+def test_heartbeat_interval_zero_disables_heartbeats_and_timeouts(server: Server) -> None:
     client = server.client(heartbeat=0)
     server.advance(1_000_000)
     client.expect_nothing()
@@ -294,7 +294,7 @@ def test_zero_means_neither_heartbeats_nor_timeouts(server: Server) -> None:
 
 @pytest.mark.rule("0-9-1/heartbeat/client-chooses")
 @pytest.mark.parametrize("chosen", [2, 60, 120])
-def test_the_interval_is_the_one_the_client_returns(server: Server, chosen: int) -> None:
+def test_heartbeat_interval_is_the_one_of_tune_ok(server: Server, chosen: int) -> None:
     client = server.client(heartbeat=chosen)
     times = listen(server, client, chosen * 3, step=chosen / 4)
     assert len(times) == 3 * beats(server)

@@ -255,7 +255,7 @@ def test_bad_limits_of_users_are_refused() -> None:
         UserLimits.read("user 'u'", {"max-channels": False})
 
 
-def test_changed_limits_keep_the_values_that_were_given_before() -> None:
+def test_changed_limits_keep_the_values_given_before() -> None:
     limits = VirtualHostLimits.read("x", {"max-queues": -1}).changed("x", max_connections=0)
     assert limits == VirtualHostLimits(max_connections=0, max_queues=-1)
     assert limits.value() == {"max-connections": 0, "max-queues": -1}

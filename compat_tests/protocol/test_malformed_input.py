@@ -188,7 +188,7 @@ def closing(server: Server) -> Client:
     return client
 
 
-def test_a_closing_channel_still_takes_contents(rabbitmq: Server) -> None:
+def test_publish_with_content_on_closing_channel_is_ignored(rabbitmq: Server) -> None:
     client = closing(rabbitmq)
     client.send(PUBLISH)
     client.send_frame(2, 1, header(size=1))

@@ -180,7 +180,7 @@ class TestWhatCounts:
             client.get(name, no_ack=True)
         assert messages(server) == two
 
-    def test_a_dead_letter_shares_the_body(self, server: Server) -> None:
+    def test_dead_letter_shares_memory_of_body_with_rejected_message(self, server: Server) -> None:
         client = publisher(server, "dead")
         arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
         client.declare("q", arguments=arguments)
@@ -191,7 +191,7 @@ class TestWhatCounts:
         assert ready(server, "dead") == 1
         assert len(BODY) < messages(server) < len(BODY) + 2 * MESSAGE + ENTRY
 
-    def test_a_delivery_counts_until_it_is_acknowledged(self, server: Server) -> None:
+    def test_delivery_counts_until_acknowledged(self, server: Server) -> None:
         client = publisher(server)
         client.consume("q")
         client.fill("q", BODY)

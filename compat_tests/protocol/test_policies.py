@@ -177,7 +177,7 @@ def test_new_max_length_policy_dead_letters_oldest_messages_to_exchange_of_same_
     assert first.properties.headers["x-death"][0]["reason"] == "maxlen"
 
 
-def test_unacknowledged_message_is_not_dropped_by_new_limit_until_it_is_requeued(
+def test_unacknowledged_message_is_dropped_by_new_limit_only_after_requeue(
     server: Server, client: Client
 ) -> None:
     client.declare("q")
@@ -303,7 +303,7 @@ def test_consumer_timeout_policy_closes_channel_with_406(server: Server, client:
 
 
 @pytest.mark.parametrize("exchange", ["x", "amq.direct"])
-def test_exchange_has_alternate_exchange_of_policy_until_it_is_cleared(
+def test_exchange_has_alternate_exchange_of_policy_until_policy_is_cleared(
     server: Server, client: Client, exchange: str
 ) -> None:
     client.declare("rest")

@@ -31,7 +31,9 @@ def refused(server: Server, octets: bytes) -> bytes:
 
 
 @pytest.mark.rule("0-9-1/protocol-header/client-first")
-def test_a_client_that_starts_with_a_frame_is_answered_with_a_header_and_the_end(server: Server) -> None:
+def test_frame_sent_before_protocol_header_is_answered_with_header_and_end_of_transport(
+    server: Server,
+) -> None:
     client = server.connect()
     client.send(m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US"), 0)
     client.expect_silent_end()
@@ -40,7 +42,7 @@ def test_a_client_that_starts_with_a_frame_is_answered_with_a_header_and_the_end
 
 
 @pytest.mark.rule("0-9-1/protocol-header/accept-0-9-1")
-def test_the_header_is_answered_with_one_start_on_channel_0(server: Server) -> None:
+def test_protocol_header_is_answered_with_one_connection_start_on_channel_0(server: Server) -> None:
     client = server.connect()
     client.expect_nothing()
     client.send_bytes(bytes.fromhex("414d515000000901"))
@@ -64,7 +66,7 @@ def test_header_of_unsupported_version_is_answered_with_supported_header(
 
 
 @pytest.mark.rule("0-9-1/protocol-header/version-mismatch")
-def test_rabbitmq_3_13_answers_with_0_9_1(rabbitmq: Server) -> None:
+def test_rabbitmq_3_13_answers_header_of_amqp_1_0_with_header_of_0_9_1(rabbitmq: Server) -> None:
     older = rabbitmq.varied(header_for_others=PERSONALITIES["rabbitmq-3.13"].header_for_others)
     assert refused(older, b"AMQP\x03\x01\x00\x00") == HEADER
 
@@ -143,7 +145,7 @@ def test_an_http_request_is_not_served_but_answered_with_a_header(server: Server
 
 
 @pytest.mark.rule("0-9-1/protocol-header/client-downgrade")
-def test_client_can_connect_again_with_the_version_that_was_offered(server: Server) -> None:
+def test_client_can_connect_again_with_the_offered_version(server: Server) -> None:
     offered = refused(server, b"AMQP\x00\x00\x0a\x00")
     client = server.connect()
     client.send_bytes(offered)

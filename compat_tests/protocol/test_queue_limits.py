@@ -77,9 +77,7 @@ def test_requeued_message_counts_against_x_max_length_and_is_dropped_at_the_head
 
 
 @pytest.mark.parametrize("overflow", ["reject-publish", "reject-publish-dlx"])
-def test_queue_with_overflow_reject_publish_keeps_its_messages_when_it_is_full(
-    client: Client, overflow: str
-) -> None:
+def test_full_queue_with_overflow_reject_publish_keeps_its_messages(client: Client, overflow: str) -> None:
     declare(client, x_max_length=2, x_overflow=overflow)
     client.fill("q", b"1", b"2", b"3")
     assert client.empty("q") == [b"1", b"2"]

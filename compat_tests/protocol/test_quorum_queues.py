@@ -401,7 +401,7 @@ def test_publish_and_ack_in_transaction_take_effect_at_commit(name: str) -> None
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_nack_that_is_rolled_back_leaves_message_unacknowledged(name: str) -> None:
+def test_rolled_back_nack_leaves_message_unacknowledged(name: str) -> None:
     client = client_of(name)
     client.fill("q", b"1")
     client.call(m.TxSelect(), m.TxSelectOk)

@@ -243,7 +243,7 @@ def test_two_high_priority_messages_alternate_with_one_normal_message_from_4_0_t
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
-def test_third_turn_goes_to_high_priority_message_if_it_was_published_earlier(name: str) -> None:
+def test_third_turn_goes_to_high_priority_message_if_published_earlier(name: str) -> None:
     assert drained(client_of(name), 5, 6, 7, 0, 8, 1) == [5, 6, 7, 8, 0, 1]
 
 

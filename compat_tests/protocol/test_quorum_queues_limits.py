@@ -54,7 +54,7 @@ def test_message_ttl_of_zero_expires_after_one_millisecond(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_unacknowledged_message_expires_only_when_it_is_requeued(name: str) -> None:
+def test_unacknowledged_message_expires_only_when_requeued(name: str) -> None:
     server = Server(name)
     client = server.client()
     declare(client, message_ttl=1000)
@@ -82,7 +82,7 @@ def test_requeued_message_keeps_its_expiry_time(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_expired_message_behind_the_head_stays_until_it_is_the_head(name: str) -> None:
+def test_expired_message_stays_behind_unexpired_head(name: str) -> None:
     server = Server(name)
     client = server.client()
     declare(client)

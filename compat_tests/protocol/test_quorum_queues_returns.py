@@ -56,7 +56,7 @@ def got(client: Client) -> tuple[bool, int | None, int | None]:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_message_that_was_never_requeued_has_no_delivery_count(name: str) -> None:
+def test_never_requeued_message_has_no_delivery_count(name: str) -> None:
     client = client_of(name)
     client.fill("q", b"1")
     content = client.get("q")
@@ -396,7 +396,7 @@ def test_each_retry_waits_for_its_own_time() -> None:
     assert client.empty("q") == [b"1", b"2"]
 
 
-def test_bytes_of_delayed_retry_are_not_ready_bytes_until_it_is_ready() -> None:
+def test_bytes_of_delayed_retry_are_not_ready_bytes_during_the_delay() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server)
     queue = server.vhost.queues["q"]
@@ -501,7 +501,7 @@ def test_delayed_retries_are_ordered_with_requeued_messages_before_new_ones() ->
     assert client.empty("q") == [b"3", b"1", b"2", b"4"]
 
 
-def test_delayed_retry_is_delivered_to_waiting_consumer_when_it_is_ready() -> None:
+def test_delayed_retry_is_delivered_to_waiting_consumer_after_its_delay() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server)
     client.consume("q")

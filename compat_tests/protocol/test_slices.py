@@ -328,7 +328,9 @@ def test_slices_do_not_change_the_order_of_events(prepare: Prepare, type_name: s
 
 @pytest.mark.parametrize("type_name", TYPES)
 @pytest.mark.parametrize("prepare", OF_CLIENTS)
-def test_the_client_that_asked_is_answered_after_its_operation(prepare: Prepare, type_name: str) -> None:
+def test_client_gets_no_further_answer_until_its_sliced_operation_ends(
+    prepare: Prepare, type_name: str
+) -> None:
     it, act = prepare(type_name)
     in_slices(it)
     act()
@@ -345,7 +347,7 @@ def test_the_client_that_asked_is_answered_after_its_operation(prepare: Prepare,
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_a_publish_to_many_queues_is_confirmed_once_all_have_it(full: bool) -> None:
+def test_publish_to_many_queues_is_confirmed_after_the_last_queue_has_it(full: bool) -> None:
     it, act = fan_out("classic")
     it.declare("full", **{"x-max-length": 0, "x-overflow": "reject-publish"})
     if full:
@@ -365,7 +367,7 @@ def test_a_publish_to_many_queues_is_confirmed_once_all_have_it(full: bool) -> N
 
 
 @pytest.mark.parametrize("deleted", [0, MANY // 2, MANY - 1])
-def test_a_queue_deleted_meanwhile_misses_the_message(deleted: int) -> None:
+def test_queue_deleted_between_slices_of_a_fanout_drops_the_message(deleted: int) -> None:
     it, act = fan_out("classic")
     histories = it.server.state.outcome_histories = OutcomeHistories(capacity=5)
     in_slices(it)
@@ -377,7 +379,7 @@ def test_a_queue_deleted_meanwhile_misses_the_message(deleted: int) -> None:
     assert [(each.queue, each.reason) for each in histories.dropped] == [(f"many.{deleted}", "deleted")]
 
 
-def test_what_a_full_queue_dead_letters_follows_the_message_to_many_queues() -> None:
+def test_dead_letter_of_full_queue_follows_message_routed_in_slices() -> None:
     it, _ = fan_out("classic")
     it.declare("first", **{"x-max-length": 0, **TO_DEAD})
     it.other.call(m.ExchangeDeclare(exchange="two", type="fanout"), m.ExchangeDeclareOk)
@@ -405,7 +407,7 @@ def test_channel_close_ok_follows_the_requeue(type_name: str) -> None:
 @pytest.mark.deviates("0-9-1/tx/atomic-single-queue#together")
 @pytest.mark.rule("0-9-1/tx/atomic-single-queue#together")
 @pytest.mark.parametrize("gradually", [False, True])
-def test_others_see_a_part_of_a_commit_by_personality(gradually: bool) -> None:
+def test_other_client_sees_part_of_a_commit_only_with_commits_gradually(gradually: bool) -> None:
     server = Server(replace(personality("rabbitmq-4.3"), commits_gradually=gradually))
     asker, other = server.client(), server.client()
     asker.declare(QUEUE)
@@ -418,7 +420,9 @@ def test_others_see_a_part_of_a_commit_by_personality(gradually: bool) -> None:
 
 @pytest.mark.parametrize("lost", [False, True])
 @pytest.mark.parametrize("fails", ["full", "deleted"])
-def test_a_commit_fails_in_a_later_slice_as_in_the_first(fails: str, lost: bool) -> None:
+def test_commit_that_fails_in_later_slice_keeps_earlier_publishes_and_closes_with_406_or_506(
+    fails: str, lost: bool
+) -> None:
     """A full queue refuses the last publish, and the ack counts; or its queue is deleted, and it does not."""
     it = scene("classic")
     it.declare("last", **({"x-max-length": 0, "x-overflow": "reject-publish"} if fails == "full" else {}))
@@ -449,7 +453,7 @@ def test_a_commit_fails_in_a_later_slice_as_in_the_first(fails: str, lost: bool)
 
 @pytest.mark.parametrize("type_name", TYPES)
 @pytest.mark.parametrize("steps", (0, 1, 2, 4, 6))
-def test_a_connection_may_be_lost_between_slices(type_name: str, steps: int) -> None:
+def test_operation_is_completed_if_its_connection_is_lost_between_slices(type_name: str, steps: int) -> None:
     for prepare, name in ((requeue, QUEUE), (reject, DEAD), (close_channel, QUEUE), (commit, QUEUE)):
         it, act = prepare(type_name)
         in_slices(it)
@@ -465,7 +469,9 @@ def test_a_connection_may_be_lost_between_slices(type_name: str, steps: int) -> 
 @pytest.mark.parametrize("type_name", TYPES)
 @pytest.mark.parametrize("steps", (0, 1, 2, 4, 6))
 @pytest.mark.parametrize("prepare", [each for each in ALL if each not in DELETIONS])
-def test_the_queue_may_be_deleted_between_slices(prepare: Prepare, type_name: str, steps: int) -> None:
+def test_queue_deleted_between_slices_stays_deleted_and_no_message_is_dead_lettered_twice(
+    prepare: Prepare, type_name: str, steps: int
+) -> None:
     it, act = prepare(type_name)
     in_slices(it)
     act()
@@ -479,7 +485,7 @@ def test_the_queue_may_be_deleted_between_slices(prepare: Prepare, type_name: st
 
 
 @pytest.mark.parametrize("steps", (0, 1, 3, 5, 6, 7))
-def test_the_dead_letter_exchange_may_be_deleted_between_slices(steps: int) -> None:
+def test_dead_letter_exchange_deleted_between_slices_leaves_dead_letters_in_order(steps: int) -> None:
     it = scene("classic", **{"x-dead-letter-exchange": "x"})
     it.other.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)
     it.other.call(m.QueueBind(queue=DEAD, exchange="x"), m.QueueBindOk)
@@ -495,7 +501,7 @@ def test_the_dead_letter_exchange_may_be_deleted_between_slices(steps: int) -> N
 
 
 @pytest.mark.parametrize("steps", (0, 1, 2, 3, 4, 6))
-def test_a_queue_deleted_between_slices_passes_each_message_on_once(steps: int) -> None:
+def test_queue_deleted_between_slices_sends_each_message_once_to_alternate_exchange(steps: int) -> None:
     it, act = requeue("classic")
     it.other.call(m.QueueBind(queue=DEAD, exchange="amq.fanout"), m.QueueBindOk)
     it.server.vhost.queues[QUEUE].alternate_exchange = "amq.fanout"
@@ -509,7 +515,7 @@ def test_a_queue_deleted_between_slices_passes_each_message_on_once(steps: int) 
 
 
 @pytest.mark.parametrize("type_name", TYPES)
-def test_what_others_dead_letter_meanwhile_keeps_its_turn(type_name: str) -> None:
+def test_dead_letter_of_other_queue_follows_dead_letters_of_the_sliced_operation(type_name: str) -> None:
     it, act = reject(type_name)
     it.declare("short", **{"x-max-length": 1, **TO_DEAD})
     in_slices(it)
@@ -540,7 +546,7 @@ def test_operations_of_two_connections_take_turns() -> None:
     assert it.server.vhost.queues[QUEUE].unacked
 
 
-def test_without_a_runtime_operations_run_to_their_end() -> None:
+def test_operations_without_a_runtime_are_not_sliced() -> None:
     it, act = reject("classic")
     act()
     assert not it.server.state.operations.pending
@@ -570,7 +576,7 @@ def test_dropped_messages_are_recorded_and_freed_in_steps(prepare: Prepare, type
     assert max(before - after for before, after in pairwise(left)) <= STEP
 
 
-def test_few_messages_are_not_cut() -> None:
+def test_operation_of_one_step_of_messages_is_not_sliced() -> None:
     it = scene("classic", **TO_DEAD)
     it.publish(STEP)
     it.asker.call(m.BasicConsume(queue=QUEUE, consumer_tag="c"), m.BasicConsumeOk)
@@ -595,7 +601,9 @@ def between(it: Scene, act: Act) -> None:
     ("exchange", "type_name"),
     [("amq.topic", "topic"), ("amq.direct", "direct"), ("amq.fanout", "fanout"), ("hash", "x-modulus-hash")],
 )
-def test_nothing_is_routed_to_a_deleted_queue_whose_bindings_are_left(exchange: str, type_name: str) -> None:
+def test_message_is_not_routed_to_deleted_queue_with_bindings_not_yet_removed(
+    exchange: str, type_name: str
+) -> None:
     it = scene("classic")
     it.other.call(m.ExchangeDeclare(exchange="none", type="fanout"), m.ExchangeDeclareOk)
     it.other.call(m.QueueBind(queue=DEAD, exchange="none"), m.QueueBindOk)
@@ -614,7 +622,7 @@ def test_nothing_is_routed_to_a_deleted_queue_whose_bindings_are_left(exchange: 
     assert not it.server.vhost.bindings.loose
 
 
-def test_a_queue_declared_anew_keeps_its_bindings() -> None:
+def test_queue_redeclared_between_slices_of_its_deletion_keeps_new_bindings() -> None:
     it = bindings("classic")
     between(it, lambda: it.asker.send(m.QueueDelete(queue=QUEUE)))
     it.declare(QUEUE)
@@ -625,7 +633,7 @@ def test_a_queue_declared_anew_keeps_its_bindings() -> None:
     assert it.server.vhost.bindings.count == 1
 
 
-def test_an_auto_delete_exchange_goes_with_the_last_of_many_bindings() -> None:
+def test_auto_delete_exchange_is_deleted_with_the_last_of_many_bindings() -> None:
     it = scene("classic")
     it.other.call(m.ExchangeDeclare(exchange="x", type="direct", auto_delete=True), m.ExchangeDeclareOk)
     for each in range(MANY):
@@ -635,7 +643,7 @@ def test_an_auto_delete_exchange_goes_with_the_last_of_many_bindings() -> None:
     assert "x" not in it.server.vhost.exchanges
 
 
-def test_an_auto_delete_exchange_may_be_deleted_and_declared_anew_meanwhile() -> None:
+def test_auto_delete_exchange_redeclared_between_slices_is_not_deleted() -> None:
     it = scene("classic")
     declare = m.ExchangeDeclare(exchange="x", type="direct", auto_delete=True)
     it.other.call(declare, m.ExchangeDeclareOk)
@@ -649,7 +657,7 @@ def test_an_auto_delete_exchange_may_be_deleted_and_declared_anew_meanwhile() ->
     assert it.server.vhost.bindings.count == 0
 
 
-def test_a_queue_and_the_exchange_it_is_bound_to_may_be_deleted_at_a_time() -> None:
+def test_queue_deleted_between_slices_of_deletion_of_its_exchange_leaves_no_binding() -> None:
     it, act = delete_exchange("classic")
     between(it, act)
     it.other.call(m.QueueDelete(queue=QUEUE), m.QueueDeleteOk)
@@ -659,7 +667,7 @@ def test_a_queue_and_the_exchange_it_is_bound_to_may_be_deleted_at_a_time() -> N
     assert "auto" not in it.server.vhost.exchanges
 
 
-def test_a_tag_that_its_client_has_used_anew_is_not_cancelled() -> None:
+def test_reused_consumer_tag_is_not_cancelled_by_sliced_queue_deletion() -> None:
     it, act = delete_consumed("classic")
     last = str(sorted(map(str, range(MANY)))[-1])
     between(it, act)

@@ -67,7 +67,9 @@ def deliveries(client: Client) -> list[Any]:
 # --- what is asked of consumers ----------------------------------------------------------------------------
 
 
-def test_a_prefetch_count_is_required(server: Server, client: Client) -> None:
+def test_consume_from_stream_without_prefetch_count_is_refused_with_406(
+    server: Server, client: Client
+) -> None:
     named = "'{}'" if server.state.personality.name in BEFORE_4_0 else "stream {}"
     text = f"PRECONDITION_FAILED - consumer prefetch count is not set for {named.format(QUEUE)}"
     refused(client, asking(), 406, text)
@@ -78,7 +80,7 @@ def test_a_prefetch_count_is_required(server: Server, client: Client) -> None:
     refused(client, BasicConsume(queue="s", no_ack=True, arguments={"x-stream-offset": True}), 406, text)
 
 
-def test_acknowledgements_are_required(server: Server, client: Client) -> None:
+def test_no_ack_consume_from_stream_closes_connection_with_540(server: Server, client: Client) -> None:
     client.qos(5)
     named = "stream queues" if server.state.personality.name in BEFORE_4_0 else "stream"
     text = f"NOT_IMPLEMENTED - automatic acknowledgement not supported by {named} {QUEUE}"
@@ -86,7 +88,7 @@ def test_acknowledgements_are_required(server: Server, client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
-def test_a_window_for_the_whole_channel_is_refused(name: str) -> None:
+def test_consume_from_stream_after_qos_global_is_refused_up_to_4_2(name: str) -> None:
     client = Server(name).client()
     declare(client)
     client.qos(5, global_=True)
@@ -99,7 +101,7 @@ def test_a_window_for_the_whole_channel_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
-def test_a_window_for_the_whole_channel_that_was_lifted_is_none(name: str) -> None:
+def test_qos_per_consumer_after_qos_global_allows_consume_from_stream(name: str) -> None:
     client = Server(name).client()
     declare(client)
     client.qos(5, global_=True)
@@ -108,7 +110,7 @@ def test_a_window_for_the_whole_channel_that_was_lifted_is_none(name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
-def test_a_window_that_comes_later_does_not_hold_a_stream_back(name: str) -> None:
+def test_qos_global_after_consume_does_not_limit_stream_consumer(name: str) -> None:
     client = Server(name).client()
     declare(client)
     client.qos(5)
@@ -120,7 +122,7 @@ def test_a_window_that_comes_later_does_not_hold_a_stream_back(name: str) -> Non
     assert client.bodies() == [b"1", b"2"]
 
 
-def test_the_window_of_the_documents_counts_as_prefetch() -> None:
+def test_prefetch_of_channel_counts_as_prefetch_count_in_spec_personality() -> None:
     client = Server("spec").client()
     declare(client)
     client.fill("s", *NUMBERS)
@@ -131,13 +133,13 @@ def test_the_window_of_the_documents_counts_as_prefetch() -> None:
     assert client.bodies() == [b"2"]
 
 
-def test_there_are_no_single_messages_to_get(server: Server) -> None:
+def test_get_from_stream_closes_connection_with_540(server: Server) -> None:
     text = f"NOT_IMPLEMENTED - basic.get not supported by stream queues {QUEUE}"
     for no_ack in (False, True):
         refused_connection(server.client(), m.BasicGet(queue="s", no_ack=no_ack), 540, text)
 
 
-def test_there_is_nothing_to_get_from_an_empty_stream_either() -> None:
+def test_get_from_empty_stream_closes_connection_with_540() -> None:
     client = Server().client()
     declare(client)
     client.send(m.BasicGet(queue="s"))
@@ -145,14 +147,14 @@ def test_there_is_nothing_to_get_from_an_empty_stream_either() -> None:
 
 
 @pytest.mark.parametrize("value", [5, "bad"])
-def test_consumers_have_no_priorities(client: Client, value: Any) -> None:
+def test_x_priority_of_stream_consumer_is_refused_with_406(client: Client, value: Any) -> None:
     client.qos(5)
     text = f"PRECONDITION_FAILED - invalid arg 'x-priority' for {QUEUE} of queue type rabbit_stream_queue"
     refused(client, asking(x_priority=value), 406, text)
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_arguments_that_are_known_in_some_versions(name: str) -> None:
+def test_consumer_arguments_of_stream_are_accepted_or_refused_by_version(name: str) -> None:
     client = Server(name).client()
     declare(client)
     client.qos(5)
@@ -174,7 +176,7 @@ def test_arguments_that_are_known_in_some_versions(name: str) -> None:
 
 @pytest.mark.parametrize("name", RABBITMQ)
 @pytest.mark.parametrize("argument", ["x-stream-offset", "x-stream-filter", "x-stream-match-unfiltered"])
-def test_classic_queues_refuse_the_arguments_of_streams(name: str, argument: str) -> None:
+def test_stream_consumer_arguments_are_refused_by_classic_queue(name: str, argument: str) -> None:
     client = Server(name).client()
     client.declare("s", durable=True)
     method = BasicConsume(queue="s", arguments={argument: "first"})
@@ -185,7 +187,7 @@ def test_classic_queues_refuse_the_arguments_of_streams(name: str, argument: str
         refused(client, method, 406, f"PRECONDITION_FAILED - {text}")
 
 
-def test_exclusive_consumers_exclude_nobody(client: Client) -> None:
+def test_exclusive_consumer_of_stream_does_not_exclude_other_consumers(client: Client) -> None:
     client.qos(100)
     for tag in ("a", "b"):
         client.call(
@@ -205,13 +207,13 @@ def test_exclusive_consumers_exclude_nobody(client: Client) -> None:
     [("first", 0), ("last", 4), (b"first", 0), (b"last", 4), (0, 0), (3, 3), (4, 4), (-7, 0)],
     ids=repr,
 )
-def test_a_consumer_begins_where_it_asks_to(server: Server, offset: Any, first: int) -> None:
+def test_consumer_begins_at_its_x_stream_offset(server: Server, offset: Any, first: int) -> None:
     skip_bytes(server, offset)
     assert read(server, offset) == NUMBERS[first:]
 
 
 @pytest.mark.parametrize("offset", [None, "next", b"next", 5], ids=repr)
-def test_a_consumer_may_want_only_what_comes(client: Client, offset: Any) -> None:
+def test_consumer_with_offset_next_gets_only_later_messages(client: Client, offset: Any) -> None:
     skip_bytes(client.server, offset)
     client.qos(5)
     consume(client, offset)
@@ -221,7 +223,7 @@ def test_a_consumer_may_want_only_what_comes(client: Client, offset: Any) -> Non
     assert (got.body, offsets([got])) == (b"5", [5])
 
 
-def test_an_offset_beyond_the_end_is_waited_for(client: Client) -> None:
+def test_consumer_with_offset_beyond_the_end_gets_no_earlier_message(client: Client) -> None:
     client.qos(1)
     consume(client, 7)
     client.fill("s", b"5", b"6")
@@ -230,7 +232,7 @@ def test_an_offset_beyond_the_end_is_waited_for(client: Client) -> None:
     assert client.bodies() == [b"7"]  # What was passed over has cost no credit.
 
 
-def test_the_last_of_an_empty_stream_is_the_next() -> None:
+def test_offset_last_of_empty_stream_begins_with_the_next_message() -> None:
     client = Server().client()
     declare(client)
     client.qos(5)
@@ -242,12 +244,16 @@ def test_the_last_of_an_empty_stream_is_the_next() -> None:
 @pytest.mark.parametrize(
     ("minutes", "first"), [(-10, 0), (0, 0), (0.5, 1), (1, 1), (3.99, 4), (4, 4)], ids=str
 )
-def test_a_consumer_may_begin_at_a_time(server: Server, minutes: float, first: int) -> None:
+def test_consumer_with_timestamp_offset_begins_with_first_message_since_then(
+    server: Server, minutes: float, first: int
+) -> None:
     written = server.clock.time() - 5 * 60  # When the first message was.
     assert read(server, Timestamp(int(written + minutes * 60))) == NUMBERS[first:]
 
 
-def test_a_time_after_everything_is_the_next(server: Server, client: Client) -> None:
+def test_timestamp_offset_after_last_message_begins_with_the_next_message(
+    server: Server, client: Client
+) -> None:
     client.qos(5)
     consume(client, Timestamp(int(server.clock.time()) + 3600))
     client.fill("s", b"5")
@@ -257,7 +263,9 @@ def test_a_time_after_everything_is_the_next(server: Server, client: Client) -> 
 @pytest.mark.parametrize(
     ("age", "first"), [("30s", 5), ("60s", 4), ("1m", 4), ("119s", 4), ("2m", 3), ("1h", 0), ("1Y", 0)]
 )
-def test_a_consumer_may_begin_an_age_ago(server: Server, age: str, first: int) -> None:
+def test_consumer_with_age_as_offset_begins_with_first_message_not_older(
+    server: Server, age: str, first: int
+) -> None:
     assert read(server, age) == NUMBERS[first:]
 
 
@@ -272,7 +280,9 @@ def test_a_consumer_may_begin_an_age_ago(server: Server, age: str, first: int) -
         ('1"', '<<"1\\"">>'),
     ],
 )
-def test_a_text_that_is_no_offset(client: Client, text: str, shown: str) -> None:
+def test_text_offset_beginning_with_digit_but_no_valid_age_is_refused_with_406(
+    client: Client, text: str, shown: str
+) -> None:
     # Looked at before the prefetch, and before what belongs to other queue types.
     about = f"PRECONDITION_FAILED - invalid arg 'x-stream-offset' for {QUEUE}: "
     reason = f"{{invalid_stream_offset_arg,{{longstr,{shown}}}}}"
@@ -280,7 +290,9 @@ def test_a_text_that_is_no_offset(client: Client, text: str, shown: str) -> None
 
 
 @pytest.mark.parametrize("text", ["bad", "", "First", " 1h", "-1s"])
-def test_a_text_that_does_not_even_begin_with_a_digit(server: Server, client: Client, text: str) -> None:
+def test_text_offset_without_leading_digit_ends_connection_before_4_2_and_is_refused_since(
+    server: Server, client: Client, text: str
+) -> None:
     if server.state.personality.name in BEFORE_4_2:
         crashed(client, asking(text))
     else:
@@ -289,7 +301,7 @@ def test_a_text_that_does_not_even_begin_with_a_digit(server: Server, client: Cl
 
 
 @pytest.mark.parametrize("value", [True, None, {"a": 1}, [1], Decimal("1.5"), 1.5, b"1h"], ids=repr)
-def test_other_types_are_no_offsets(server: Server, client: Client, value: Any) -> None:
+def test_offset_of_invalid_type_ends_the_connection(server: Server, client: Client, value: Any) -> None:
     skip_bytes(server, value)
     client.qos(5)
     crashed(client, BasicConsume(queue="s", arguments={"x-stream-offset": value}))
@@ -299,7 +311,7 @@ def test_other_types_are_no_offsets(server: Server, client: Client, value: Any) 
 # --- deliveries --------------------------------------------------------------------------------------------
 
 
-def test_deliveries_tell_their_offset_and_are_never_redelivered(client: Client) -> None:
+def test_deliveries_of_stream_have_their_offset_and_are_not_redelivered(client: Client) -> None:
     client.qos(10)
     for tag in ("a", "b"):
         consume(client, tag=tag)
@@ -309,7 +321,7 @@ def test_deliveries_tell_their_offset_and_are_never_redelivered(client: Client) 
         assert all(content.method.consumer_tag == tag for content in contents)
 
 
-def test_the_offset_is_a_long_however_small(client: Client) -> None:
+def test_x_stream_offset_of_delivery_is_a_64_bit_integer(client: Client) -> None:
     client.qos(1)
     client.send(asking("first"))
     client.expect(m.BasicConsumeOk)
@@ -317,14 +329,14 @@ def test_the_offset_is_a_long_however_small(client: Client) -> None:
     assert b"\x0fx-stream-offsetl" + bytes(8) in client.take_frame().payload
 
 
-def test_a_publishers_own_offset_does_not_count(server: Server, client: Client) -> None:
+def test_x_stream_offset_of_publisher_is_replaced(server: Server, client: Client) -> None:
     client.fill("s", b"5", headers={"x-stream-offset": "mine"})
     client.qos(5)
     consume(client, 5)
     assert offsets(deliveries(client)) == [5]
 
 
-def test_each_reads_at_its_own_pace(server: Server) -> None:
+def test_two_stream_consumers_read_independently(server: Server) -> None:
     fast, slow = server.client(), server.client()
     fast.qos(10)
     slow.qos(1)
@@ -359,7 +371,7 @@ def test_consumers_on_one_channel_are_independent(client: Client) -> None:
 # --- credit ------------------------------------------------------------------------------------------------
 
 
-def test_an_ack_of_many_gives_credit_for_each(client: Client) -> None:
+def test_multiple_ack_frees_prefetch_for_each_message(client: Client) -> None:
     client.qos(3)
     consume(client)
     assert client.bodies() == [b"0", b"1", b"2"]
@@ -367,7 +379,7 @@ def test_an_ack_of_many_gives_credit_for_each(client: Client) -> None:
     assert client.bodies() == [b"3", b"4"]
 
 
-def test_later_prefetch_counts_do_not_change_a_consumer(server: Server) -> None:
+def test_later_qos_does_not_change_prefetch_of_stream_consumer(server: Server) -> None:
     if not server.state.personality.prefetch_is_per_consumer:
         pytest.skip("the window is the channel's")
     client = server.client()
@@ -381,7 +393,7 @@ def test_later_prefetch_counts_do_not_change_a_consumer(server: Server) -> None:
 
 
 @pytest.mark.parametrize("requeue", [True, False])
-def test_a_refusal_gives_the_credit_back_and_nothing_else(client: Client, requeue: bool) -> None:
+def test_nack_and_reject_free_prefetch_and_leave_stream_unchanged(client: Client, requeue: bool) -> None:
     client.qos(2)
     consume(client)
     assert client.bodies() == [b"0", b"1"]
@@ -394,7 +406,7 @@ def test_a_refusal_gives_the_credit_back_and_nothing_else(client: Client, requeu
     assert client.count("s") == 5
 
 
-def test_recovery_gives_the_credit_back_before_it_says_so(client: Client) -> None:
+def test_recover_frees_prefetch_of_stream_consumer_before_recover_ok(client: Client) -> None:
     client.qos(2)
     consume(client)
     client.bodies()
@@ -404,7 +416,7 @@ def test_recovery_gives_the_credit_back_before_it_says_so(client: Client) -> Non
     client.expect_nothing()
 
 
-def test_recovery_brings_back_what_other_queues_gave(client: Client) -> None:
+def test_recover_redelivers_message_of_classic_queue_beside_stream(client: Client) -> None:
     client.declare("q", durable=True)
     client.fill("q", b"other")
     client.qos(1)
@@ -421,7 +433,7 @@ def test_recovery_brings_back_what_other_queues_gave(client: Client) -> None:
         assert [method.redelivered for method in got if isinstance(method, m.BasicDeliver)] == [False, True]
 
 
-def test_what_was_sent_to_a_cancelled_consumer_can_still_be_settled(client: Client) -> None:
+def test_deliveries_of_cancelled_stream_consumer_can_be_acknowledged(client: Client) -> None:
     client.qos(2)
     tag = consume(client)
     client.bodies()
@@ -434,7 +446,7 @@ def test_what_was_sent_to_a_cancelled_consumer_can_still_be_settled(client: Clie
     assert client.bodies() == [b"4", b"5"]
 
 
-def test_a_tag_is_settled_once(client: Client) -> None:
+def test_second_ack_of_delivery_tag_closes_channel_with_406(client: Client) -> None:
     client.qos(1)
     consume(client)
     client.bodies()
@@ -445,7 +457,7 @@ def test_a_tag_is_settled_once(client: Client) -> None:
 
 
 @pytest.mark.parametrize("end", ["channel", "connection"])
-def test_the_end_of_a_consumer_brings_nothing_back(server: Server, end: str) -> None:
+def test_closed_channel_or_connection_requeues_no_stream_message(server: Server, end: str) -> None:
     client = server.client()
     client.qos(5)
     consume(client)
@@ -459,7 +471,7 @@ def test_the_end_of_a_consumer_brings_nothing_back(server: Server, end: str) -> 
     assert not any(content.method.redelivered for content in deliveries(other))
 
 
-def test_acks_in_a_transaction_give_credit_at_commit(client: Client) -> None:
+def test_ack_in_transaction_frees_prefetch_at_commit(client: Client) -> None:
     client.call(m.TxSelect(), m.TxSelectOk)
     client.qos(1)
     consume(client)
@@ -472,7 +484,7 @@ def test_acks_in_a_transaction_give_credit_at_commit(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_what_is_held_too_long_closes_the_channel_up_to_4_2(name: str) -> None:
+def test_consumer_timeout_of_stream_closes_channel_up_to_4_2(name: str) -> None:
     server = Server(name)
     client = server.client()
     declare(client)

@@ -41,7 +41,7 @@ def refused_with(client: Client, method: QueueDeclare, text: str) -> None:
 # --- flags -------------------------------------------------------------------------------------------------
 
 
-def test_a_stream_has_a_name_that_programs_agree_on(server: Server) -> None:
+def test_server_named_stream_is_refused(server: Server) -> None:
     text = "Cannot declare a server-named queue for type rabbit_stream_queue"
     # Before anything else is looked at.
     refused_with(
@@ -60,7 +60,9 @@ def test_a_stream_has_a_name_that_programs_agree_on(server: Server) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_stream_is_durable_and_for_everybody(server: Server, flags: dict[str, Any], named: str) -> None:
+def test_transient_exclusive_or_auto_delete_stream_is_refused(
+    server: Server, flags: dict[str, Any], named: str
+) -> None:
     if flags == {"durable": False} and server.state.personality.name == "rabbitmq-4.3":
         pytest.skip("transient queues are denied whatever their type")
     refused_with(server.client(), asked({}, **flags), f"invalid property '{named}' for {QUEUE}")
@@ -84,14 +86,16 @@ ILLEGAL = [
 
 
 @pytest.mark.parametrize(("argument", "value", "reason"), ILLEGAL, ids=[f"{a}={v!r}" for a, v, _ in ILLEGAL])
-def test_illegal_values_are_refused_in_rabbitmqs_words(
+def test_invalid_stream_arguments_are_refused_with_406_and_text_of_rabbitmq(
     server: Server, argument: str, value: Any, reason: str
 ) -> None:
     refused_with(server.client(), asked({argument: value}), f"invalid arg '{argument}' for {QUEUE}: {reason}")
 
 
 @pytest.mark.parametrize("age", ["", "-1s", " 1s", "bad"])
-def test_an_age_that_does_not_begin_with_a_digit(server: Server, age: str) -> None:
+def test_x_max_age_without_leading_digit_ends_connection_before_4_2_and_is_refused_since(
+    server: Server, age: str
+) -> None:
     client = server.client()
     if server.state.personality.name in BEFORE_4_2:
         crashed(client, asked({"x-max-age": age}))
@@ -102,7 +106,7 @@ def test_an_age_that_does_not_begin_with_a_digit(server: Server, age: str) -> No
 
 
 @pytest.mark.parametrize("age", ["1Y", "2M", "3D", "4h", "5m", "60s", "007s", "1h\n"])
-def test_ages_have_one_unit(server: Server, age: str) -> None:
+def test_x_max_age_of_number_and_one_unit_is_accepted(server: Server, age: str) -> None:
     declare(server.client(), max_age=age)
 
 
@@ -119,7 +123,9 @@ LEGAL: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("arguments", LEGAL, ids=repr)
-def test_legal_values_are_taken_and_may_be_repeated(server: Server, arguments: dict[str, Any]) -> None:
+def test_valid_stream_arguments_are_accepted_and_may_be_repeated(
+    server: Server, arguments: dict[str, Any]
+) -> None:
     client = server.client()
     for _ in range(2):
         client.call(asked(arguments), m.QueueDeclareOk)
@@ -146,14 +152,14 @@ OF_OTHERS = (
 
 
 @pytest.mark.parametrize("argument", OF_OTHERS)
-def test_arguments_of_other_queue_types_are_refused_whatever_they_say(server: Server, argument: str) -> None:
+def test_arguments_of_other_queue_types_are_refused_for_stream(server: Server, argument: str) -> None:
     text = f"invalid arg '{argument}' for {QUEUE} of queue type rabbit_stream_queue"
     refused_with(server.client(), asked({argument: "bad"}), text)
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
 @pytest.mark.parametrize("argument", ["x-consumer-timeout", "x-delayed-retry-type"])
-def test_arguments_that_are_new_in_quorum_queues_of_4_3(name: str, argument: str) -> None:
+def test_quorum_queue_arguments_new_in_4_3_are_refused_for_stream_since_4_3(name: str, argument: str) -> None:
     client = Server(name).client()
     if name == "rabbitmq-4.3":
         text = f"invalid arg '{argument}' for {QUEUE} of queue type rabbit_stream_queue"
@@ -163,7 +169,7 @@ def test_arguments_that_are_new_in_quorum_queues_of_4_3(name: str, argument: str
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_locator_that_is_new_in_4_0(name: str) -> None:
+def test_leader_locator_min_masters_is_accepted_since_4_0(name: str) -> None:
     client = Server(name).client()
     method = asked({"x-queue-leader-locator": "min-masters"})
     if name == "rabbitmq-3.13":
@@ -176,13 +182,13 @@ def test_a_locator_that_is_new_in_4_0(name: str) -> None:
 # --- limits that are looked at last ------------------------------------------------------------------------
 
 
-def test_segments_have_a_largest_size(server: Server) -> None:
+def test_segment_size_above_3_000_000_000_is_refused(server: Server) -> None:
     text = "Exceeded max value for x-stream-max-segment-size-bytes"
     refused_with(server.client(), asked({"x-stream-max-segment-size-bytes": 3_000_000_001}), text)
 
 
 @pytest.mark.parametrize("size", [0, 15, 256])
-def test_filters_have_a_range_of_sizes(server: Server, size: int) -> None:
+def test_filter_size_outside_16_to_255_is_refused(server: Server, size: int) -> None:
     spaces = "  " if server.state.personality.name in BEFORE_4_2 else " "
     text = f"Invalid value for{spaces}x-stream-filter-size-bytes"
     refused_with(server.client(), asked({"x-stream-filter-size-bytes": size}), text)
@@ -191,7 +197,7 @@ def test_filters_have_a_range_of_sizes(server: Server, size: int) -> None:
 @pytest.mark.parametrize(
     ("size", "reason"), [("20", '"expected integer, got longstr"'), (-1, "{value_negative,-1}")]
 )
-def test_filter_sizes_that_are_none(server: Server, size: Any, reason: str) -> None:
+def test_negative_or_text_filter_size_is_refused(server: Server, size: Any, reason: str) -> None:
     text = f"invalid arg 'x-stream-filter-size-bytes' for {QUEUE}: {reason}"
     if server.state.personality.name in BEFORE_4_2:
         text = "Invalid value for  x-stream-filter-size-bytes"
@@ -231,7 +237,7 @@ IN_ORDER: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize("first", range(len(IN_ORDER)))
-def test_of_many_faults_the_same_is_told(server: Server, first: int) -> None:
+def test_first_of_several_invalid_arguments_in_order_of_rabbitmq_is_named(server: Server, first: int) -> None:
     arguments: dict[str, Any] = {"x-stream-filter-size-bytes": 3}
     flags: dict[str, Any] = {}
     for more_arguments, more_flags, _ in reversed(IN_ORDER[first:]):
@@ -240,7 +246,7 @@ def test_of_many_faults_the_same_is_told(server: Server, first: int) -> None:
     refused_with(server.client(), asked(arguments, **flags), IN_ORDER[first][2])
 
 
-def test_arguments_of_other_types_are_told_in_the_clients_order(server: Server) -> None:
+def test_first_unsupported_argument_in_order_of_client_is_named(server: Server) -> None:
     for argument in ("x-expires", "x-max-length"):
         names = [argument, "x-expires", "x-max-length"]
         text = f"invalid arg '{argument}' for {QUEUE} of queue type rabbit_stream_queue"
@@ -259,7 +265,9 @@ COMPARED = [
 
 
 @pytest.mark.parametrize(("argument", "old", "new", "kind"), COMPARED, ids=[each[0] for each in COMPARED])
-def test_arguments_must_be_repeated(server: Server, argument: str, old: Any, new: Any, kind: str) -> None:
+def test_redeclare_of_stream_must_repeat_its_arguments(
+    server: Server, argument: str, old: Any, new: Any, kind: str
+) -> None:
     about = f"PRECONDITION_FAILED - inequivalent arg '{argument}' for {QUEUE}: received"
     client = server.client()
     given = old
@@ -278,7 +286,7 @@ def test_arguments_must_be_repeated(server: Server, argument: str, old: Any, new
 
 
 @pytest.mark.parametrize("again", ["60m", "3600s", "3600000"])
-def test_an_age_is_compared_in_milliseconds_in_4_3(server: Server, again: str) -> None:
+def test_x_max_age_is_compared_in_milliseconds_since_4_3(server: Server, again: str) -> None:
     # Measured on 4.3.6, also the last one, which is no age.
     client = server.client()
     client.call(asked({"x-max-age": "1h"}), m.QueueDeclareOk)
@@ -291,7 +299,7 @@ def test_an_age_is_compared_in_milliseconds_in_4_3(server: Server, again: str) -
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_filter_sizes_are_compared_since_4_2(name: str) -> None:
+def test_filter_size_is_compared_in_redeclare_since_4_2(name: str) -> None:
     client = Server(name).client()
     declare(client, stream_filter_size_bytes=20)
     method = asked({"x-stream-filter-size-bytes": 21})
@@ -303,13 +311,13 @@ def test_filter_sizes_are_compared_since_4_2(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_arguments_of_others_are_not_even_looked_at_the_second_time(name: str) -> None:
+def test_unsupported_arguments_are_ignored_in_redeclare_of_stream(name: str) -> None:
     client = Server(name).client()
     declare(client)
     client.call(asked({"x-max-length": 5, "x-foo": 1}), m.QueueDeclareOk)
 
 
-def test_flags_must_be_repeated(server: Server) -> None:
+def test_redeclare_of_stream_as_transient_is_refused(server: Server) -> None:
     client = server.client()
     declare(client)
     text = f"inequivalent arg 'durable' for {QUEUE}: received 'false' but current is 'true'"
@@ -319,7 +327,7 @@ def test_flags_must_be_repeated(server: Server) -> None:
 # --- what declare-ok says ----------------------------------------------------------------------------------
 
 
-def test_messages_are_counted_at_once_and_consumers_not_at_all(server: Server) -> None:
+def test_declare_ok_of_stream_counts_messages_and_no_consumers(server: Server) -> None:
     client = server.client()
     assert declare(client).message_count == 0
     client.fill("s", b"1", b"2", b"3")
@@ -335,7 +343,7 @@ def test_messages_are_counted_at_once_and_consumers_not_at_all(server: Server) -
 # --- deleting ----------------------------------------------------------------------------------------------
 
 
-def test_a_stream_is_deleted_on_no_condition(server: Server) -> None:
+def test_delete_of_stream_ignores_if_unused_and_if_empty(server: Server) -> None:
     consumer, client = server.client(), server.client()
     declare(client)
     client.fill("s", b"1")
@@ -346,7 +354,7 @@ def test_a_stream_is_deleted_on_no_condition(server: Server) -> None:
     assert "s" not in server.vhost.queues
 
 
-def test_consumers_are_told_that_a_stream_has_gone(server: Server) -> None:
+def test_consumer_gets_basic_cancel_when_stream_is_deleted(server: Server) -> None:
     client = server.connect()
     client.handshake(client_properties={"capabilities": {"consumer_cancel_notify": True}})
     client.open_channel()
@@ -362,7 +370,7 @@ def test_consumers_are_told_that_a_stream_has_gone(server: Server) -> None:
 
 
 @pytest.mark.parametrize("bodies", [(), (b"1", b"2")], ids=["empty", "filled"])
-def test_a_stream_cannot_be_purged(server: Server, bodies: tuple[bytes, ...]) -> None:
+def test_purge_of_stream_closes_connection_with_540(server: Server, bodies: tuple[bytes, ...]) -> None:
     client = server.client()
     declare(client)
     client.fill("s", *bodies)

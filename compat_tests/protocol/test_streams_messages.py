@@ -50,20 +50,20 @@ def given(content: Content) -> dict[str, Any]:
 # --- coming in ---------------------------------------------------------------------------------------------
 
 
-def test_a_message_keeps_its_exchange_and_key(client: Client) -> None:
+def test_delivery_from_stream_has_exchange_and_routing_key_of_publish(client: Client) -> None:
     client.bind("s", "amq.topic", "a.#")
     client.publish(b"1", exchange="amq.topic", routing_key="a.b")
     method = only(client).method
     assert (method.exchange, method.routing_key) == ("amq.topic", "a.b")
 
 
-def test_publishes_are_confirmed(client: Client) -> None:
+def test_mandatory_publish_to_stream_is_confirmed(client: Client) -> None:
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     client.publish(b"1", routing_key="s", mandatory=True)
     assert client.expect(m.BasicAck).delivery_tag == 1  # And not returned.
 
 
-def test_publishes_of_a_transaction_come_at_commit(server: Server, client: Client) -> None:
+def test_publishes_in_transaction_are_in_stream_after_commit(server: Server, client: Client) -> None:
     client.call(m.TxSelect(), m.TxSelectOk)
     client.fill("s", b"1", b"2")
     assert read(server) == []
@@ -74,7 +74,7 @@ def test_publishes_of_a_transaction_come_at_commit(server: Server, client: Clien
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_a_copy_for_the_same_stream_comes_once(name: str) -> None:
+def test_message_with_its_stream_in_cc_is_stored_once(name: str) -> None:
     client = Server(name).client()
     declare(client)
     client.publish(b"1", routing_key="s", headers={"CC": ["s", "other"]})
@@ -84,7 +84,7 @@ def test_a_copy_for_the_same_stream_comes_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_expiration_is_checked_but_never_comes(name: str) -> None:
+def test_expiration_is_validated_but_message_in_stream_does_not_expire(name: str) -> None:
     server = Server(name)
     client = server.client()
     declare(client)
@@ -134,7 +134,7 @@ PLAIN: dict[str, Any] = {
 }
 
 
-def test_properties_are_kept(client: Client) -> None:
+def test_message_properties_are_kept_in_stream(client: Client) -> None:
     properties = delivered(client, delivery_mode=2, user_id="guest", **PLAIN).properties
     assert {name: getattr(properties, name) for name in PLAIN} == PLAIN
     assert (properties.delivery_mode, properties.user_id, properties.expiration) == (2, "guest", None)
@@ -142,14 +142,16 @@ def test_properties_are_kept(client: Client) -> None:
 
 @pytest.mark.parametrize(("asked", "got"), [(None, 1), (1, 1), (2, 2)])
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_there_is_always_a_delivery_mode(name: str, asked: int | None, got: int) -> None:
+def test_message_without_delivery_mode_is_delivered_from_stream_with_mode_1(
+    name: str, asked: int | None, got: int
+) -> None:
     client = Server(name).client()
     declare(client)
     assert delivered(client, delivery_mode=asked).properties.delivery_mode == got
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_what_amqp_1_0_does_not_have_is_lost_or_changes(name: str) -> None:
+def test_headers_and_properties_unknown_to_amqp_1_0_are_changed_or_dropped_in_stream(name: str) -> None:
     client = Server(name).client()
     declare(client)
     headers = {
@@ -189,14 +191,14 @@ def test_timestamps_overflow_as_milliseconds(name: str, given_as: int, comes_as:
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-def test_headers_come_in_the_order_of_their_names(name: str) -> None:
+def test_headers_are_delivered_from_stream_in_order_of_their_names(name: str) -> None:
     client = Server(name).client()
     declare(client)
     headers = delivered(client, headers={"z": 1, "x-a": 1, "é": 1, "Z": 1, "a": 1}).properties.headers
     assert list(headers or {}) == ["Z", "a", "x-a", "x-stream-offset", "z", "é"]
 
 
-def test_the_documents_have_messages_left_as_they_are() -> None:
+def test_spec_personality_keeps_headers_and_properties_unchanged_in_stream() -> None:
     client = Server("spec").client()
     declare(client)
     headers = {"z": [1], "a": {"b": 1}}
@@ -205,7 +207,7 @@ def test_the_documents_have_messages_left_as_they_are() -> None:
     assert content.properties.delivery_mode is None
 
 
-def test_headers_keep_the_types_they_came_with() -> None:
+def test_integer_headers_keep_their_width_in_stream() -> None:
     client = Server().client()
     declare(client)
     fields = b"\x01zb\xff" + b"\x01as\x00\x05" + b"\x01mL\0\0\0\0\0\0\0\x07"
@@ -232,7 +234,9 @@ def test_headers_keep_the_types_they_came_with() -> None:
     ],
     ids=["decimal", "number", "nul", "long", "not UTF-8"],
 )
-def test_what_rabbitmq_cannot_store_ends_the_connection(name: str, headers: dict[str, Any]) -> None:
+def test_message_that_rabbitmq_cannot_store_in_stream_ends_the_connection(
+    name: str, headers: dict[str, Any]
+) -> None:
     server = Server(name)
     client = server.client()
     declare(client)
@@ -268,20 +272,20 @@ def filtered(server: Server) -> Server:
     ],
     ids=str,
 )
-def test_a_consumer_may_have_a_stream_filtered(
+def test_stream_filter_selects_messages_by_filter_value(
     filtered: Server, arguments: dict[str, Any], expected: list[bytes]
 ) -> None:
     assert read(filtered, **arguments) == expected
 
 
-def test_the_value_stays_on_the_message(filtered: Server) -> None:
+def test_filter_value_stays_in_headers_of_delivery(filtered: Server) -> None:
     client = filtered.client()
     client.qos(1)
     consume(client, 3)
     assert given(client.delivery()) == {"x-stream-filter-value": "a"}
 
 
-def test_what_is_filtered_out_costs_no_credit(filtered: Server) -> None:
+def test_filtered_out_messages_do_not_use_prefetch(filtered: Server) -> None:
     client = filtered.client()
     client.qos(1)
     consume(client, filter="a")
@@ -297,7 +301,7 @@ def test_what_is_filtered_out_costs_no_credit(filtered: Server) -> None:
     assert client.bodies() == [b"a3"]
 
 
-def test_a_filter_without_a_text_ends_the_connection(filtered: Server) -> None:
+def test_x_stream_filter_without_text_ends_the_connection(filtered: Server) -> None:
     client = filtered.client()
     client.qos(1)
     crashed(client, m.BasicConsume(queue="s", arguments={"x-stream-filter": [1, 2]}))
@@ -306,7 +310,7 @@ def test_a_filter_without_a_text_ends_the_connection(filtered: Server) -> None:
 # --- restarts ----------------------------------------------------------------------------------------------
 
 
-def test_a_restart_keeps_everything(server: Server) -> None:
+def test_stream_keeps_all_messages_and_offsets_over_a_restart(server: Server) -> None:
     client = server.client()
     client.fill("s", b"1", delivery_mode=1)
     client.fill("s", b"2", delivery_mode=2)
@@ -324,7 +328,7 @@ def test_a_restart_keeps_everything(server: Server) -> None:
     assert len(server.vhost.queues["s"].unacked) == 3
 
 
-def test_what_is_settled_is_not_held_any_more(server: Server) -> None:
+def test_acknowledged_stream_deliveries_are_no_longer_unacknowledged(server: Server) -> None:
     client = server.client()
     client.fill("s", b"1", b"2", b"3", b"4")
     client.qos(10)
@@ -340,7 +344,7 @@ def test_what_is_settled_is_not_held_any_more(server: Server) -> None:
     assert len(unacked) == 0
 
 
-def test_a_crash_loses_what_came_after_the_last_confirmed_message(server: Server) -> None:
+def test_crash_loses_messages_after_the_last_confirmed_message(server: Server) -> None:
     client = server.client(channels=2)
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk, channel=2)
     for body, channel in ((b"1", 1), (b"2", 2), (b"3", 1)):
@@ -369,7 +373,7 @@ def test_inspection_shows_the_log_with_its_offsets(server: Server) -> None:
     assert "next_offset=3" in repr(view.consumers[0])
 
 
-def test_other_queues_have_no_offsets(client: Client) -> None:
+def test_inspection_of_other_queues_shows_no_offsets(client: Client) -> None:
     client.declare("q", durable=True)
     client.fill("q", b"1")
     client.consume("q", "c")
@@ -378,7 +382,7 @@ def test_other_queues_have_no_offsets(client: Client) -> None:
     assert view.consumers[0].next_offset is None
 
 
-def test_the_properties_of_one_publisher_are_not_taken_for_anothers(client: Client) -> None:
+def test_messages_with_different_headers_keep_their_own_headers(client: Client) -> None:
     client.fill("s", b"1", headers={"n": 1})
     client.fill("s", b"2", headers={"n": 2})
     client.fill("s", b"3", headers={"n": 1})
@@ -387,7 +391,7 @@ def test_the_properties_of_one_publisher_are_not_taken_for_anothers(client: Clie
     assert [given(client.delivery())["n"] for _ in range(3)] == [1, 2, 1]
 
 
-def test_times_in_headers_are_kept() -> None:
+def test_timestamp_in_headers_is_kept_in_stream() -> None:
     client = Server().client()
     declare(client)
     headers = given(delivered(client, headers={"t": Timestamp(5)}))
@@ -402,7 +406,7 @@ def test_times_in_headers_are_kept() -> None:
         ("spec", {"sorts_headers": True}, ["a", "x-stream-offset", "z"]),
     ],
 )
-def test_the_offset_is_entered_where_headers_are_sorted(
+def test_x_stream_offset_is_sorted_among_headers_only_if_headers_are_sorted(
     name: str, choices: dict[str, bool], names: list[str]
 ) -> None:
     server = Server(name).varied(**choices)

@@ -34,14 +34,14 @@ def kept(server: Server) -> list[int]:
     return [queued.offset for queued in server.vhost.queues["s"].ready]
 
 
-def test_without_limits_everything_stays(server: Server) -> None:
+def test_stream_without_limits_keeps_all_messages(server: Server) -> None:
     client = stream(server)
     client.fill("s", *[BODY] * 30)
     server.advance(10 * 365 * 24 * HOUR)
     assert len(kept(server)) == 30
 
 
-def test_every_further_segment_begins_with_an_offset_that_no_message_has(server: Server) -> None:
+def test_each_further_segment_skips_one_offset(server: Server) -> None:
     client = stream(server)
     client.fill("s", *[BODY] * 7)
     assert kept(server) == [0, 1, 2, 4, 5, 6, 8]
@@ -63,7 +63,7 @@ def test_a_message_takes_as_many_bytes_as_on_rabbitmq(server: Server, size: int,
         client.call(m.QueueDelete(queue="s"), m.QueueDeleteOk)
 
 
-def test_length_drops_whole_segments_but_never_the_newest(server: Server) -> None:
+def test_max_length_bytes_drops_whole_segments_except_the_newest(server: Server) -> None:
     client = stream(server, max_length_bytes=1)
     client.fill("s", *[BODY] * 3)
     assert kept(server) == [0, 1, 2]  # One segment, however large.
@@ -73,21 +73,21 @@ def test_length_drops_whole_segments_but_never_the_newest(server: Server) -> Non
     assert kept(server) == [4, 5, 6]
 
 
-def test_length_leaves_what_fits_beside_the_newest(server: Server) -> None:
+def test_max_length_bytes_keeps_older_segments_that_fit(server: Server) -> None:
     client = stream(server, max_length_bytes=2 * SEGMENT)
     client.fill("s", *[BODY] * 9)
     assert kept(server) == [4, 5, 6, 8, 9, 10]
     assert client.count("s") == 6
 
 
-def test_who_begins_too_early_begins_with_the_first_there_is(server: Server) -> None:
+def test_consumer_with_offset_of_dropped_message_begins_with_first_kept_message(server: Server) -> None:
     client = stream(server, max_length_bytes=1)
     client.fill("s", *[BODY] * 3, b"last")
     for offset in ("first", 0, 2, "1h"):
         assert read(server, offset) == [b"last"]
 
 
-def test_a_slow_consumer_goes_on_with_the_first_there_is(server: Server) -> None:
+def test_slow_consumer_continues_with_first_kept_message(server: Server) -> None:
     client = stream(server, max_length_bytes=1)
     client.qos(1)
     consume(client)
@@ -97,7 +97,7 @@ def test_a_slow_consumer_goes_on_with_the_first_there_is(server: Server) -> None
     assert offsets([client.delivery()]) == [4]
 
 
-def test_age_counts_when_a_segment_begins(server: Server) -> None:
+def test_max_age_drops_segments_when_a_new_segment_begins(server: Server) -> None:
     client = stream(server, max_age="10s")
     client.fill("s", *[BODY] * 2)
     server.advance(1000)
@@ -108,7 +108,7 @@ def test_age_counts_when_a_segment_begins(server: Server) -> None:
     assert kept(server) == [4]
 
 
-def test_a_segment_is_as_old_as_its_last_message(server: Server) -> None:
+def test_age_of_segment_is_age_of_its_last_message(server: Server) -> None:
     client = stream(server, max_age="10s")
     client.fill("s", *[BODY] * 2)
     server.advance(1000)
@@ -118,7 +118,7 @@ def test_a_segment_is_as_old_as_its_last_message(server: Server) -> None:
     assert kept(server) == [0, 1, 2, 4]  # Ten seconds, and not more.
 
 
-def test_age_counts_again_every_hour(server: Server) -> None:
+def test_max_age_is_checked_every_hour(server: Server) -> None:
     client = stream(server, max_age="10s")
     client.fill("s", *[BODY] * 4)
     server.advance(HOUR - 1)
@@ -128,7 +128,7 @@ def test_age_counts_again_every_hour(server: Server) -> None:
     assert not [timer for timer in server.state.timers.pending() if timer.words.startswith("q 's'")]
 
 
-def test_the_hours_count_from_the_last_segments_beginning(server: Server) -> None:
+def test_hourly_check_of_max_age_counts_from_beginning_of_last_segment(server: Server) -> None:
     client = stream(server, max_age="90m")
     client.fill("s", *[BODY] * 4)
     server.advance(HOUR)
@@ -141,7 +141,7 @@ def test_the_hours_count_from_the_last_segments_beginning(server: Server) -> Non
     assert kept(server) == [8]
 
 
-def test_the_timer_says_what_it_is_for() -> None:
+def test_pending_timer_of_max_age_names_queue_and_purpose() -> None:
     server = Server()
     client = stream(server, max_age="2h")
     client.fill("s", *[BODY] * 4)
@@ -157,7 +157,7 @@ def test_a_deleted_stream_has_no_timer() -> None:
     assert not [timer for timer in server.state.timers.pending() if timer.words.startswith("q 's'")]
 
 
-def test_other_options_hold_at_once(server: Server) -> None:
+def test_changed_retention_options_apply_at_once(server: Server) -> None:
     client = stream(server)
     client.fill("s", *[BODY] * 9)
     queue = server.vhost.queues["s"]

@@ -27,7 +27,7 @@ def test_a_message_goes_to_the_service_that_its_routing_key_names(server: Server
 
 
 @rule("0-9-1/exchange-type.system/passes-to-service")
-def test_clients_declare_system_exchanges_of_their_own(spec: Server) -> None:
+def test_spec_personality_lets_clients_declare_system_exchanges(spec: Server) -> None:
     got = add_service(spec, "billing")
     client = spec.client()
     client.call(m.ExchangeDeclare(exchange="services", type="system"), m.ExchangeDeclareOk)
@@ -38,7 +38,7 @@ def test_clients_declare_system_exchanges_of_their_own(spec: Server) -> None:
 
 
 @rule("0-9-1/exchange/required-instances#types")
-def test_a_system_exchange_is_predeclared_by_the_letter(spec: Server) -> None:
+def test_spec_personality_predeclares_amq_system_in_every_virtual_host(spec: Server) -> None:
     spec.state.add_virtual_host("other")
     for virtual_host in spec.state.virtual_hosts.values():
         assert virtual_host.exchanges["amq.system"].type_name == "system"
@@ -61,7 +61,7 @@ def test_a_message_for_no_service_is_unroutable(server: Server) -> None:
 
 
 @rule("0-9-1/exchange-type.system/amq-services-reserved")
-def test_no_service_of_the_test_gets_a_message_for_one_of_amqp(server: Server) -> None:
+def test_message_with_reserved_key_amq_is_given_to_no_service(server: Server) -> None:
     got = [add_service(server, key) for key in ("x", "amq", "", "*", "#")]
     client = server.client()
     client.publish(b"reserved", exchange="amq.system", routing_key="amq.x", mandatory=True)
@@ -81,7 +81,7 @@ def test_a_service_is_called_after_all_that_the_client_has_sent_with_the_message
     assert seen == [["q"]]
 
 
-def test_a_service_that_is_removed_meanwhile_is_not_called(server: Server) -> None:
+def test_service_removed_before_delivery_is_not_called(server: Server) -> None:
     got = add_service(server, "billing")
     client = server.client()
     client.publish(exchange="amq.system", routing_key="billing")
@@ -105,7 +105,7 @@ def test_messages_of_a_transaction_arrive_with_its_commit(server: Server) -> Non
     assert bodies(got) == [b"committed"]
 
 
-def test_dead_letters_go_to_services_too(server: Server) -> None:
+def test_dead_letter_is_passed_to_service(server: Server) -> None:
     got = add_service(server, "billing")
     client = server.client()
     arguments = {"x-dead-letter-exchange": "amq.system", "x-dead-letter-routing-key": "billing"}
@@ -115,7 +115,7 @@ def test_dead_letters_go_to_services_too(server: Server) -> None:
     assert bodies(got) == [b"late"]
 
 
-def test_system_exchanges_take_no_bindings(server: Server) -> None:
+def test_binding_of_queue_to_system_exchange_is_refused_with_406(server: Server) -> None:
     add_service(server, "billing")
     client = server.client()
     client.declare("q")
@@ -123,7 +123,7 @@ def test_system_exchanges_take_no_bindings(server: Server) -> None:
     assert "takes no bindings" in client.expect_channel_close(406).reply_text
 
 
-def test_other_exchanges_pass_messages_on_to_a_system_exchange(rabbitmq: Server) -> None:
+def test_message_reaches_service_through_binding_from_topic_exchange(rabbitmq: Server) -> None:
     got = add_service(rabbitmq, "billing")
     client = rabbitmq.client()
     bind = m.ExchangeBind(destination="amq.system", source="amq.topic", routing_key="#")
@@ -137,7 +137,7 @@ def test_other_exchanges_pass_messages_on_to_a_system_exchange(rabbitmq: Server)
 
 
 @rule("0-9-1/basic.publish/exchange-03")
-def test_an_exchange_may_refuse_contents_of_class_basic(server: Server) -> None:
+def test_message_of_class_basic_to_file_service_closes_channel_with_540(server: Server) -> None:
     got = add_service(server, "archive", "file")
     client = server.client(channels=2)
     client.publish(b"refused", exchange="amq.system", routing_key="archive")
@@ -150,7 +150,7 @@ def test_an_exchange_may_refuse_contents_of_class_basic(server: Server) -> None:
 
 
 @rule("0-9-1/basic.publish/exchange-03")
-def test_what_one_service_refuses_another_takes(server: Server) -> None:
+def test_message_is_accepted_by_service_of_class_basic_beside_file_service(server: Server) -> None:
     got = add_service(server, "mail", "basic")
     add_service(server, "archive", "file")
     client = server.client()
@@ -160,7 +160,7 @@ def test_what_one_service_refuses_another_takes(server: Server) -> None:
 
 
 @rule("0-9-1/basic.publish/exchange-03")
-def test_a_refused_content_is_no_part_of_a_transaction(server: Server) -> None:
+def test_refused_message_closes_channel_and_transaction_is_rolled_back(server: Server) -> None:
     add_service(server, "archive", "file")
     client = server.client()
     client.declare("q")
@@ -172,7 +172,7 @@ def test_a_refused_content_is_no_part_of_a_transaction(server: Server) -> None:
     assert client.count("q") == 0
 
 
-def test_dead_letters_that_a_service_refuses_are_dropped(server: Server) -> None:
+def test_dead_letter_refused_by_service_is_dropped(server: Server) -> None:
     got = add_service(server, "archive", "file")
     client: Client = server.client()
     arguments = {"x-dead-letter-exchange": "amq.system", "x-dead-letter-routing-key": "archive"}

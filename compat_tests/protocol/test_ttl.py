@@ -26,7 +26,7 @@ def exists(client: Client, queue: str) -> bool:
 # --- messages of a queue with x-message-ttl ----------------------------------------------------------
 
 
-def test_a_message_is_gone_when_its_time_is_up(rabbitmq: Server, client: Client) -> None:
+def test_message_expires_after_x_message_ttl(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-message-ttl": 1000})
     client.fill("q", b"1")
     rabbitmq.advance(0.5)
@@ -39,7 +39,7 @@ def test_a_message_is_gone_when_its_time_is_up(rabbitmq: Server, client: Client)
     assert client.count("q") == 0
 
 
-def test_a_consumer_is_not_given_what_has_expired(rabbitmq: Server, client: Client) -> None:
+def test_expired_message_is_not_delivered_to_consumer(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-message-ttl": 1000})
     client.qos(1)
     client.consume("q")
@@ -51,7 +51,7 @@ def test_a_consumer_is_not_given_what_has_expired(rabbitmq: Server, client: Clie
     assert client.count("q") == 0
 
 
-def test_a_time_of_zero_is_for_ready_consumers_only(client: Client) -> None:
+def test_message_ttl_of_zero_expires_at_once_without_ready_consumer(client: Client) -> None:
     client.declare("q", arguments={"x-message-ttl": 0})
     client.fill("q", b"nobody")
     assert client.count("q") == 0
@@ -60,7 +60,7 @@ def test_a_time_of_zero_is_for_ready_consumers_only(client: Client) -> None:
     assert client.bodies() == [b"somebody"]
 
 
-def test_a_requeued_message_keeps_its_time(rabbitmq: Server, client: Client) -> None:
+def test_requeued_message_keeps_its_expiry_time(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-message-ttl": 1000})
     client.fill("q", b"m")
     client.get("q")
@@ -71,7 +71,7 @@ def test_a_requeued_message_keeps_its_time(rabbitmq: Server, client: Client) -> 
     assert client.count("q") == 0
 
 
-def test_a_message_requeued_after_its_time_expires_at_once(rabbitmq: Server, client: Client) -> None:
+def test_message_requeued_after_its_expiry_is_dead_lettered_at_once(rabbitmq: Server, client: Client) -> None:
     client.declare("dead")
     arguments = {"x-message-ttl": 1000, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
     client.declare("q", arguments=arguments)
@@ -83,7 +83,7 @@ def test_a_message_requeued_after_its_time_expires_at_once(rabbitmq: Server, cli
     assert (client.count("q"), client.count("dead")) == (0, 1)
 
 
-def test_the_message_itself_is_not_changed(client: Client) -> None:
+def test_x_message_ttl_does_not_change_expiration_property(client: Client) -> None:
     client.declare("q", arguments={"x-message-ttl": 60_000})
     client.publish(routing_key="q", expiration="50000")
     got = client.get("q")
@@ -95,7 +95,7 @@ def test_the_message_itself_is_not_changed(client: Client) -> None:
 
 
 @pytest.mark.parametrize(("ttl", "expiration", "life"), [(1000, "5000", 1), (5000, "1000", 1)])
-def test_the_shorter_time_counts(
+def test_shorter_of_x_message_ttl_and_expiration_applies(
     rabbitmq: Server, client: Client, ttl: int, expiration: str, life: float
 ) -> None:
     client.declare("q", arguments={"x-message-ttl": ttl})
@@ -106,7 +106,7 @@ def test_the_shorter_time_counts(
     assert client.count("q") == 0
 
 
-def test_a_message_expires_when_it_is_at_the_head(rabbitmq: Server, client: Client) -> None:
+def test_expired_message_stays_behind_unexpired_head(rabbitmq: Server, client: Client) -> None:
     client.declare("q")
     client.publish(b"lasting", routing_key="q")
     client.publish(b"short-lived", routing_key="q", expiration="1000")
@@ -115,7 +115,7 @@ def test_a_message_expires_when_it_is_at_the_head(rabbitmq: Server, client: Clie
     assert client.empty("q") == [b"lasting"]
 
 
-def test_each_queue_counts_on_its_own(rabbitmq: Server, client: Client) -> None:
+def test_message_expires_in_each_queue_by_its_own_ttl(rabbitmq: Server, client: Client) -> None:
     client.declare("fast", arguments={"x-message-ttl": 1000})
     client.declare("slow", arguments={"x-message-ttl": 3000})
     for queue in ("fast", "slow"):
@@ -127,7 +127,7 @@ def test_each_queue_counts_on_its_own(rabbitmq: Server, client: Client) -> None:
     assert client.count("slow") == 0
 
 
-def test_a_full_queue_watches_the_new_head_after_dropping_the_old_one(
+def test_message_expires_after_x_max_length_dropped_the_head_before_it(
     rabbitmq: Server, client: Client
 ) -> None:
     client.declare("dead")
@@ -143,7 +143,7 @@ def test_a_full_queue_watches_the_new_head_after_dropping_the_old_one(
 # --- queues with x-expires ---------------------------------------------------------------------------
 
 
-def test_an_unused_queue_is_deleted(rabbitmq: Server, client: Client) -> None:
+def test_unused_queue_is_deleted_when_x_expires_has_passed(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-expires": 1000})
     client.fill("q", b"m")
     rabbitmq.advance(0.999)
@@ -153,7 +153,7 @@ def test_an_unused_queue_is_deleted(rabbitmq: Server, client: Client) -> None:
 
 
 @pytest.mark.parametrize("use", ["declare", "passive declare", "get"])
-def test_using_a_queue_begins_its_time_anew(rabbitmq: Server, client: Client, use: str) -> None:
+def test_declare_and_get_restart_x_expires(rabbitmq: Server, client: Client, use: str) -> None:
     client.declare("q", arguments={"x-expires": 1000})
     rabbitmq.advance(0.9)
     if use == "declare":
@@ -189,7 +189,7 @@ def test_messages_of_an_expired_queue_are_not_dead_lettered(rabbitmq: Server, cl
     assert not exists(client, "q")
 
 
-def test_what_an_expired_queue_had_sent_can_still_be_settled(rabbitmq: Server, client: Client) -> None:
+def test_delivery_of_expired_queue_can_be_acknowledged(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-expires": 1000})
     client.fill("q", b"m")
     client.get("q")

@@ -29,7 +29,7 @@ def rollback(client: Client, channel: int = 1) -> None:
 
 
 @pytest.mark.rule("0-9-1/tx/atomic-single-queue#together")
-def test_others_see_all_of_a_transaction_or_nothing(connect: Callable[[], Client]) -> None:
+def test_other_client_sees_publishes_only_after_commit(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
     one.fill("q", b"old")
@@ -45,7 +45,7 @@ def test_others_see_all_of_a_transaction_or_nothing(connect: Callable[[], Client
 
 
 @pytest.mark.rule("0-9-1/tx/atomic-single-queue#nothing")
-def test_a_transaction_cut_short_never_happened(connect: Callable[[], Client]) -> None:
+def test_lost_connection_rolls_back_the_transaction(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
     one.fill("q", b"old")
@@ -72,7 +72,7 @@ def test_a_rollback_undoes_publishes_and_acks(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/tx/not-deliveries")
-def test_messages_are_delivered_in_the_middle_of_a_transaction(client: Client) -> None:
+def test_consumer_gets_deliveries_during_a_transaction(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"1")
     select(client)
@@ -84,7 +84,7 @@ def test_messages_are_delivered_in_the_middle_of_a_transaction(client: Client) -
 
 
 @pytest.mark.rule("0-9-1/tx/optional-class")
-def test_the_class_is_there(client: Client) -> None:
+def test_tx_select_is_answered_with_select_ok(client: Client) -> None:
     client.send(m.TxSelect())
     client.expect(m.TxSelectOk)
 
@@ -105,7 +105,7 @@ def test_other_channels_are_not_transacted(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/tx.select/sets-mode")
-def test_what_is_published_after_select_waits_for_the_commit(connect: Callable[[], Client]) -> None:
+def test_publish_after_tx_select_takes_effect_at_commit(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
     one.fill("q", b"before")
@@ -117,7 +117,7 @@ def test_what_is_published_after_select_waits_for_the_commit(connect: Callable[[
 
 
 @pytest.mark.rule("0-9-1/tx.select/repeatable#repeated")
-def test_select_may_be_repeated_and_keeps_what_is_pending(client: Client) -> None:
+def test_repeated_tx_select_keeps_pending_publishes(client: Client) -> None:
     client.declare("q")
     select(client)
     client.fill("q", b"pending")
@@ -133,7 +133,7 @@ def test_select_ok_has_no_fields(client: Client) -> None:
     assert client.take_frame().payload == b"\x00\x5a\x00\x0b"
 
 
-def test_a_transaction_takes_ten_thousand_publishes_since_4_3() -> None:
+def test_transaction_is_limited_to_10000_uncommitted_publishes_since_4_3() -> None:
     """RabbitMQ: measured on 4.3.6; 4.0.5 has no limit."""
     assert personality("rabbitmq-4.3").most_uncommitted_publishes == 10_000
     assert personality("rabbitmq-4.0").most_uncommitted_publishes == 0
@@ -177,7 +177,7 @@ def test_commit_publishes_in_order(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/tx.commit/acks")
-def test_commit_makes_acks_count(client: Client) -> None:
+def test_acks_take_effect_at_commit(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"acknowledged", b"not")
     select(client)
@@ -203,7 +203,7 @@ def test_the_next_transaction_begins_with_the_commit(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/tx.commit/empty")
-def test_committing_nothing_succeeds(client: Client) -> None:
+def test_commit_of_empty_transaction_succeeds(client: Client) -> None:
     select(client)
     client.send(m.TxCommit())
     assert client.take_frame().payload == b"\x00\x5a\x00\x15"
@@ -225,7 +225,7 @@ def test_a_commit_that_fails_closes_the_channel(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/tx.commit-ok/failure")
-def test_a_transaction_with_an_impossible_publish_never_commits(client: Client) -> None:
+def test_transaction_with_publish_to_missing_exchange_is_not_committed(client: Client) -> None:
     client.declare("q")
     select(client)
     client.fill("q", b"possible")
@@ -274,7 +274,7 @@ def test_rollback_that_fails_by_a_fault_closes_the_channel(server: Server) -> No
 
 
 @pytest.mark.rule("0-9-1/tx.rollback/discards-publishes")
-def test_rolled_back_publishes_are_gone(client: Client) -> None:
+def test_rolled_back_publishes_are_discarded(client: Client) -> None:
     client.declare("q")
     select(client)
     client.fill("q", b"1", b"2")
@@ -288,7 +288,9 @@ def test_rolled_back_publishes_are_gone(client: Client) -> None:
 @pytest.mark.rule("0-9-1/tx.rollback/undoes-acks#outstanding", "0-9-1/tx.rollback/undoes-acks#again")
 @pytest.mark.parametrize("how", [m.BasicAck, m.BasicReject, m.BasicNack], ids=lambda each: each.NAME)
 @pytest.mark.protocols("0-9-1")
-def test_what_was_settled_is_outstanding_again_under_its_old_tag(client: Client, how: type[m.Method]) -> None:
+def test_rollback_makes_settled_delivery_unacknowledged_again_under_its_tag(
+    client: Client, how: type[m.Method]
+) -> None:
     client.declare("q")
     client.fill("q", b"1", b"2", b"3")
     select(client)
@@ -306,7 +308,7 @@ def test_what_was_settled_is_outstanding_again_under_its_old_tag(client: Client,
 
 
 @pytest.mark.rule("0-9-1/tx.rollback/no-redelivery")
-def test_a_rollback_redelivers_nothing_until_recover(client: Client) -> None:
+def test_rollback_does_not_redeliver_messages_until_recover(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"m")
     select(client)
@@ -342,7 +344,7 @@ def test_a_publish_to_a_missing_exchange_fails_at_once(client: Client) -> None:
     assert close.reply_text == "NOT_FOUND - no exchange 'missing' in vhost '/'"
 
 
-def test_where_a_message_goes_is_decided_when_it_is_published(client: Client) -> None:
+def test_message_in_transaction_is_routed_at_publish_and_not_at_commit(client: Client) -> None:
     client.declare("q")
     client.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)
     client.bind("q", "x")
@@ -355,7 +357,7 @@ def test_where_a_message_goes_is_decided_when_it_is_published(client: Client) ->
     assert (got.body, got.method.exchange) == (b"m", "x")
 
 
-def test_a_queue_bound_after_the_publish_does_not_get_it(client: Client) -> None:
+def test_queue_bound_after_publish_in_transaction_does_not_get_the_message(client: Client) -> None:
     client.declare("q")
     select(client)
     client.publish(b"m", exchange="amq.fanout")
@@ -364,7 +366,7 @@ def test_a_queue_bound_after_the_publish_does_not_get_it(client: Client) -> None
     assert client.count("q") == 0
 
 
-def test_a_queue_deleted_before_the_commit_takes_its_messages_with_it(spec: Server) -> None:
+def test_message_to_queue_deleted_before_commit_is_lost_in_spec_personality(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     select(client)
@@ -389,7 +391,7 @@ def with_lost_queue(name: str, kind: str = "classic") -> tuple[Client, Client]:
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0"])
-def test_a_commit_to_a_deleted_queue_was_partial_until_4_0(name: str) -> None:
+def test_commit_to_deleted_classic_queue_closes_channel_with_406_up_to_4_0(name: str) -> None:
     client, other = with_lost_queue(name)  # Measured on 4.0.5.
     client.send(m.TxCommit())
     close = client.expect_channel_close(406)
@@ -405,7 +407,7 @@ def test_a_commit_to_a_deleted_queue_was_partial_until_4_0(name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 @pytest.mark.parametrize("name", ["rabbitmq-4.2", "rabbitmq-4.3"])
-def test_a_commit_to_a_deleted_queue_ends_the_connection_since_4_2(name: str, kind: str) -> None:
+def test_commit_to_deleted_queue_closes_connection_with_506_since_4_2(name: str, kind: str) -> None:
     client, other = with_lost_queue(name, kind)  # Measured on 4.3.6; 4.2.9 by its tagged source.
     client.send(m.TxCommit())
     close = client.expect_connection_close(506)
@@ -434,7 +436,9 @@ def test_a_commit_to_a_deleted_queue_ends_the_connection_since_4_2(name: str, ki
     ],
     ids=["one line", "two", "three"],
 )
-def test_the_text_is_broken_into_lines_as_erlang_does(virtual_host: str, queue: str, text: str) -> None:
+def test_text_of_commit_to_deleted_queue_has_line_breaks_of_erlang(
+    virtual_host: str, queue: str, text: str
+) -> None:
     # Measured on 4.3.6.
     server = Server("rabbitmq-4.3")
     if virtual_host != "/":
@@ -453,7 +457,7 @@ def test_the_text_is_broken_into_lines_as_erlang_does(virtual_host: str, queue: 
 @pytest.mark.parametrize(
     "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
 )
-def test_a_queue_that_took_the_name_of_a_deleted_one_gets_nothing(name: str) -> None:
+def test_redeclared_queue_gets_no_message_published_before_deletion(name: str) -> None:
     client, other = with_lost_queue(name)  # Measured on 4.0.5 and 4.3.6.
     other.declare("q")
     client.send(m.TxCommit())
@@ -471,14 +475,14 @@ def test_an_unroutable_message_is_returned_before_commit_ok(client: Client) -> N
     client.expect(m.TxCommitOk)
 
 
-def test_an_unroutable_message_that_is_rolled_back_is_not_returned(client: Client) -> None:
+def test_unroutable_message_is_not_returned_after_rollback(client: Client) -> None:
     select(client)
     client.publish(b"m", routing_key="nowhere", mandatory=True)
     rollback(client)
     client.expect_nothing()
 
 
-def test_an_immediate_message_is_judged_at_commit(spec: Server) -> None:
+def test_immediate_message_needs_a_consumer_at_commit(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
     select(client)
@@ -497,7 +501,7 @@ def test_an_immediate_message_is_judged_at_commit(spec: Server) -> None:
 # --- settlements -------------------------------------------------------------------------------------
 
 
-def test_a_requeue_waits_for_the_commit(client: Client) -> None:
+def test_requeue_takes_effect_at_commit(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"m")
     select(client)
@@ -524,7 +528,7 @@ def test_a_multiple_nack_requeues_in_order_at_commit(rabbitmq: Server) -> None:
     ]
 
 
-def test_settlements_take_effect_in_the_order_they_were_asked_for(rabbitmq: Server) -> None:
+def test_settlements_take_effect_at_commit_in_the_order_of_their_methods(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("dead")
     client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
@@ -540,7 +544,7 @@ def test_settlements_take_effect_in_the_order_they_were_asked_for(rabbitmq: Serv
     assert client.empty("dead") == [b"3", b"1"]
 
 
-def test_an_ack_not_committed_frees_no_room_in_the_window(client: Client) -> None:
+def test_uncommitted_ack_does_not_free_prefetch(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"1", b"2")
     select(client)
@@ -554,7 +558,7 @@ def test_an_ack_not_committed_frees_no_room_in_the_window(client: Client) -> Non
     assert client.delivery().body == b"2"
 
 
-def test_closing_the_channel_rolls_back(client: Client) -> None:
+def test_closed_channel_rolls_back_its_transaction(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"1", b"2")
     select(client)
@@ -570,7 +574,7 @@ def test_closing_the_channel_rolls_back(client: Client) -> None:
 # --- and confirms ------------------------------------------------------------------------------------
 
 
-def test_a_confirming_channel_cannot_be_transacted(client: Client) -> None:
+def test_tx_select_on_confirming_channel_is_refused_with_406(client: Client) -> None:
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     client.send(m.TxSelect())
     close = client.expect_channel_close(406)
@@ -578,7 +582,7 @@ def test_a_confirming_channel_cannot_be_transacted(client: Client) -> None:
     assert (close.class_id, close.method_id) == (90, 10)
 
 
-def test_a_transacted_channel_cannot_confirm(client: Client) -> None:
+def test_confirm_select_on_transacted_channel_is_refused_with_406(client: Client) -> None:
     select(client)
     client.send(m.ConfirmSelect())
     close = client.expect_channel_close(406)

@@ -80,7 +80,7 @@ def test_no_wait_is_the_fifth_bit_of_queue_declare(client: Client) -> None:
 
 
 @rule("0-9-1/types/bits-packed")
-def test_a_server_packs_bits_from_the_lowest_up(client: Client) -> None:
+def test_redelivered_is_the_lowest_bit_of_get_ok(client: Client) -> None:
     client.declare("q")
     client.publish(routing_key="q")
     client.get("q")
@@ -131,7 +131,7 @@ def test_a_queue_name_may_have_200_octets_of_utf_8(rabbitmq: Server) -> None:
 
 
 @rule("0-9-1/types/shortstr-no-nul")
-def test_a_zero_octet_in_a_short_string_is_a_syntax_error_by_the_letter(spec: Server) -> None:
+def test_spec_personality_closes_connection_with_502_at_zero_octet_in_short_string(spec: Server) -> None:
     client = spec.client()
     client.send_frame(1, 1, queue_declare(b"a\0b"))
     close = client.expect_connection_close(502)
@@ -139,7 +139,7 @@ def test_a_zero_octet_in_a_short_string_is_a_syntax_error_by_the_letter(spec: Se
 
 
 @pytest.mark.deviates("0-9-1/types/shortstr-no-nul")
-def test_rabbitmq_takes_a_zero_octet_in_a_short_string(rabbitmq: Server) -> None:
+def test_rabbitmq_accepts_zero_octet_in_short_string(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send_frame(1, 1, queue_declare(b"a\0b"))
     assert client.expect(m.QueueDeclareOk).queue == "a\0b"
@@ -196,19 +196,19 @@ MIXED = table(
 
 
 @rule("0-9-1/types/table-encoding")
-def test_a_mixed_table_passes_byte_for_byte(client: Client) -> None:
+def test_mixed_headers_table_is_delivered_byte_for_byte(client: Client) -> None:
     assert passed_on(client, MIXED) == MIXED
 
 
 @rule("0-9-1/types/table-encoding")
-def test_a_length_that_counts_itself_is_wrong(client: Client) -> None:
+def test_table_length_that_includes_itself_closes_connection_with_501(client: Client) -> None:
     wrong = (len(MIXED)).to_bytes(4, "big") + MIXED[4:]
     client.send_frame(1, 1, queue_declare("q", fields=wrong))
     client.expect_connection_close(501)
 
 
 @rule("0-9-1/types/table-encoding")
-def test_server_properties_are_a_table_whose_length_excludes_itself(server: Server) -> None:
+def test_table_length_of_server_properties_excludes_the_length_field(server: Server) -> None:
     client = server.connect()
     client.send_bytes(client.protocol_header)
     payload = cut(client.take_bytes())[0].payload
@@ -228,14 +228,14 @@ def test_an_empty_table_is_four_zero_octets(client: Client) -> None:
 
 @rule("0-9-1/types/table-nested")
 @pytest.mark.parametrize("depth", [10, 100])
-def test_tables_nest(client: Client, depth: int) -> None:
+def test_headers_tables_nested_100_levels_deep_are_delivered_unchanged(client: Client, depth: int) -> None:
     nested = table(field("bottom", b"t\x01"))
     for _ in range(depth):
         nested = table(field("a", b"F" + nested))
     assert passed_on(client, nested) == nested
 
 
-def test_tables_that_nest_beyond_all_reason_do_no_harm(server: Server) -> None:
+def test_tables_nested_10_000_levels_deep_are_accepted(server: Server) -> None:
     client = server.client()
     nested = table()
     for _ in range(10_000):
@@ -254,7 +254,7 @@ BAD_NAMES = ["", "1abc", "_a", "-a", "a b", "é", "a" * 129]
     "0-9-1/types/table-name-syntax#length",
 )
 @pytest.mark.parametrize("name", GOOD_NAMES)
-def test_field_names_as_they_should_be(client: Client, name: str) -> None:
+def test_valid_field_names_are_accepted(client: Client, name: str) -> None:
     headers = table(field(name, b"V"))
     assert passed_on(client, headers) == headers
 
@@ -265,7 +265,7 @@ def test_field_names_as_they_should_be(client: Client, name: str) -> None:
     "0-9-1/types/table-name-syntax#length",
 )
 @pytest.mark.parametrize("name", BAD_NAMES)
-def test_field_names_as_they_should_not_be_are_refused_by_the_letter(spec: Server, name: str) -> None:
+def test_spec_personality_closes_connection_with_503_at_invalid_field_name(spec: Server, name: str) -> None:
     client = spec.client()
     client.publish_bytes(HEADERS_ONLY + table(field(name, b"V")), routing_key="q")
     client.expect_connection_close(503)
@@ -277,7 +277,7 @@ def test_field_names_as_they_should_not_be_are_refused_by_the_letter(spec: Serve
     "0-9-1/types/table-name-syntax#length",
 )
 @pytest.mark.parametrize("name", BAD_NAMES)
-def test_rabbitmq_takes_any_field_name(rabbitmq: Server, name: str) -> None:
+def test_rabbitmq_accepts_invalid_field_names(rabbitmq: Server, name: str) -> None:
     headers = table(field(name, b"V"))
     assert passed_on(rabbitmq.client(), headers) == headers
 
@@ -286,7 +286,7 @@ NINE_X = queue_declare("q", fields=table(field("9x", b"t\x01")))
 
 
 @rule("0-9-1/types/table-name-validation")
-def test_an_argument_with_an_illegal_name_is_a_command_invalid_by_the_letter(spec: Server) -> None:
+def test_spec_personality_closes_connection_with_503_at_argument_with_invalid_name(spec: Server) -> None:
     client = spec.client()
     client.send_frame(1, 1, NINE_X)
     close = client.expect_connection_close(503)
@@ -294,14 +294,14 @@ def test_an_argument_with_an_illegal_name_is_a_command_invalid_by_the_letter(spe
 
 
 @pytest.mark.deviates("0-9-1/types/table-name-validation")
-def test_rabbitmq_does_not_look_at_the_names_of_arguments(rabbitmq: Server) -> None:
+def test_rabbitmq_accepts_argument_with_invalid_name(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send_frame(1, 1, NINE_X)
     client.expect(m.QueueDeclareOk)
 
 
 @rule("0-9-1/types/table-duplicates")
-def test_two_fields_of_one_name_do_no_harm(client: Client) -> None:
+def test_table_with_two_fields_of_one_name_is_accepted(client: Client) -> None:
     twice = table(field("a", b"I\0\0\0\x01"), field("a", b"I\0\0\0\x02"))
     client.send_frame(1, 1, queue_declare("twice", fields=twice))
     client.expect(m.QueueDeclareOk)
@@ -325,7 +325,9 @@ def routed(client: Client, value: bytes, wanted: bytes) -> bool:
     return client.get(queue, no_ack=True) is not None
 
 
-def test_of_two_headers_of_one_name_rabbitmq_matches_the_last(server: Server) -> None:
+def test_headers_exchange_matches_first_or_last_of_two_equal_header_names_by_personality(
+    server: Server,
+) -> None:
     client = server.client()
     last = server.state.personality.matches_last_header
     for number, fits in ((1, not last), (2, last)):
@@ -415,7 +417,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("value", "same", "other"), VALUES)
-def test_a_value_is_read_by_its_type_and_passed_on_as_it_came(
+def test_field_value_is_compared_by_its_type_and_delivered_unchanged(
     client: Client, value: bytes, same: bytes, other: bytes
 ) -> None:
     rewrites = client.server.state.personality.rewrites_headers
@@ -429,7 +431,7 @@ MINUS_TWO = b"b\xfe"
 
 
 @rule("0-9-1/types/value-int16")
-def test_u_upper_is_an_int16_by_the_letter(spec: Server) -> None:
+def test_type_tag_u_upper_is_an_int16_in_spec_personality(spec: Server) -> None:
     client = spec.client()
     headers = table(field("h", b"U\xff\xfe"))
     assert passed_on(client, headers) == headers
@@ -438,7 +440,7 @@ def test_u_upper_is_an_int16_by_the_letter(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/types/value-int16")
-def test_rabbitmq_has_s_for_an_int16(rabbitmq: Server) -> None:
+def test_rabbitmq_reads_type_tag_s_as_int16_and_refuses_u_upper(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     headers = table(field("h", b"s\xff\xfe"))
     assert passed_on(client, headers) == headers
@@ -448,7 +450,7 @@ def test_rabbitmq_has_s_for_an_int16(rabbitmq: Server) -> None:
 
 
 @rule("0-9-1/types/value-shortstr")
-def test_s_is_a_short_string_by_the_letter(spec: Server) -> None:
+def test_type_tag_s_is_a_short_string_in_spec_personality(spec: Server) -> None:
     client = spec.client()
     headers = table(field("h", b"s\x03abc"))
     assert passed_on(client, headers) == headers
@@ -467,7 +469,7 @@ MANY_ONES = b"l" + b"\xff" * 8
 
 
 @rule("0-9-1/types/value-uint64")
-def test_l_is_unsigned_by_the_letter(spec: Server) -> None:
+def test_type_tag_l_is_unsigned_in_spec_personality(spec: Server) -> None:
     client = spec.client()
     headers = table(field("h", MANY_ONES))
     assert passed_on(client, headers) == headers
@@ -477,7 +479,7 @@ def test_l_is_unsigned_by_the_letter(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/types/value-uint64")
-def test_rabbitmq_reads_l_as_signed(rabbitmq: Server) -> None:
+def test_rabbitmq_reads_type_tag_l_as_signed(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     headers = table(field("h", MANY_ONES))
     assert passed_on(client, headers) == headers
@@ -486,7 +488,7 @@ def test_rabbitmq_reads_l_as_signed(rabbitmq: Server) -> None:
 
 @pytest.mark.deviates("0-9-1/types/value-decimal")
 @rule("0-9-1/types/value-decimal")
-def test_a_decimal_below_zero_passes(server: Server) -> None:
+def test_negative_decimal_is_delivered_unchanged_and_signed_only_in_spec_personality(server: Server) -> None:
     headers = table(field("h", b"D\x02\xff\xff\xcf\xc7"))
     came = passed_on(server.client(), headers)
     assert came == headers
@@ -495,7 +497,7 @@ def test_a_decimal_below_zero_passes(server: Server) -> None:
 
 
 @rule("0-9-1/types/value-void")
-def test_a_void_stays_present_and_empty(client: Client) -> None:
+def test_void_header_is_delivered_and_matched_as_void(client: Client) -> None:
     headers = table(field("before", b"t\x01"), field("h", b"V"), field("then", b"t\x01"))
     assert passed_on(client, headers) == headers
     assert routed(client, b"V", b"V")
@@ -504,7 +506,7 @@ def test_a_void_stays_present_and_empty(client: Client) -> None:
 @pytest.mark.deviates("0-9-1/types/value-unknown")
 @rule("0-9-1/types/value-unknown")
 @pytest.mark.parametrize("tag", [b"z", b"\0", b"\xff"])
-def test_an_undefined_type_cannot_be_read(server: Server, tag: bytes) -> None:
+def test_undefined_type_tag_in_headers_closes_the_connection(server: Server, tag: bytes) -> None:
     client = server.client()
     client.declare("q")
     client.publish_bytes(HEADERS_ONLY + table(field("h", tag + bytes(8))), routing_key="q")
@@ -514,7 +516,9 @@ def test_an_undefined_type_cannot_be_read(server: Server, tag: bytes) -> None:
 
 
 @rule("0-9-1/types/value-unknown")
-def test_only_rabbitmq_knows_byte_arrays(spec: Server, rabbitmq: Server) -> None:
+def test_byte_array_in_headers_is_accepted_by_rabbitmq_and_refused_by_spec_personality(
+    spec: Server, rabbitmq: Server
+) -> None:
     headers = table(field("h", b"x" + long_string(b"\0\xff")))
     assert passed_on(rabbitmq.client(), headers) == headers
     client = spec.client()
@@ -532,7 +536,7 @@ def announce(client: Client, size: int) -> None:
 
 @rule("0-9-1/types/max-content-size")
 @pytest.mark.parametrize("size", [2**40, 2**63 - 1, 2**63, 2**64 - 1])
-def test_a_content_of_any_64_bit_size_may_begin_by_the_letter(spec: Server, size: int) -> None:
+def test_spec_personality_accepts_content_header_of_any_64_bit_size(spec: Server, size: int) -> None:
     client = spec.client(channels=2)
     announce(client, size)
     client.send_frame(3, 1, b"the first octets of many")
@@ -541,7 +545,7 @@ def test_a_content_of_any_64_bit_size_may_begin_by_the_letter(spec: Server, size
 
 
 @pytest.mark.deviates("0-9-1/types/max-content-size")
-def test_rabbitmq_refuses_a_content_of_more_than_512_mib_when_it_is_announced(rabbitmq: Server) -> None:
+def test_rabbitmq_closes_connection_with_501_at_content_header_of_more_than_512_mib(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     announce(client, 512 * 1024 * 1024)
     client.expect_nothing()

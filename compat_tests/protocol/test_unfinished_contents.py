@@ -32,7 +32,7 @@ def little_memory() -> Iterator[None]:
 
 @pytest.mark.parametrize("protocol", [each for each in SHARING if each in protocol_names()])
 @pytest.mark.parametrize("size", [0, 2])
-def test_tiny_body_frames_are_joined_as_they_come(protocol: str, size: int) -> None:
+def test_memory_of_tiny_body_frames_is_limited_to_their_bytes(protocol: str, size: int) -> None:
     client = Server("rabbitmq-4.3" if protocol == "0-9-1" else "spec", protocol=protocol).client()
     client.declare("q")
     body = b"0123456789" * 2000
@@ -50,7 +50,7 @@ def test_tiny_body_frames_are_joined_as_they_come(protocol: str, size: int) -> N
 
 @pytest.mark.rule("0-9-1/types/max-content-size")
 @pytest.mark.parametrize("size", [2**63, 2**64 - 1])
-def test_an_announced_size_costs_no_memory(spec: Server, size: int) -> None:
+def test_announced_body_size_allocates_no_memory(spec: Server, size: int) -> None:
     client, other = spec.client(), spec.client()
     other.declare("q")
     client.send(m.BasicPublish(routing_key="q"))
@@ -64,7 +64,7 @@ def test_an_announced_size_costs_no_memory(spec: Server, size: int) -> None:
 
 
 @pytest.mark.rule("0-9-1/types/max-content-size")
-def test_what_was_received_of_a_content_goes_with_its_connection(spec: Server) -> None:
+def test_memory_of_unfinished_content_is_freed_with_its_connection(spec: Server) -> None:
     with little_memory():
         client = spec.client()
         client.send(m.BasicPublish(routing_key="q"))

@@ -7,7 +7,7 @@ from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
-def test_the_publishers_own_name_is_passed_on(rabbitmq: Server) -> None:
+def test_user_id_equal_to_publishers_name_is_accepted_and_delivered(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
     client.publish(b"body", routing_key="q", user_id="guest")
@@ -16,7 +16,7 @@ def test_the_publishers_own_name_is_passed_on(rabbitmq: Server) -> None:
     assert got.properties.user_id == "guest"
 
 
-def test_an_impersonator_may_use_any_name(rabbitmq: Server) -> None:
+def test_user_with_tag_impersonator_may_publish_with_another_user_id(rabbitmq: Server) -> None:
     rabbitmq.state.access.add(User("actor", "secret", ("impersonator",), {"/": Permission()}))
     client = rabbitmq.client(user="actor", password="secret")
     client.declare("q")
@@ -26,13 +26,13 @@ def test_an_impersonator_may_use_any_name(rabbitmq: Server) -> None:
     assert got.properties.user_id == "guest"
 
 
-def test_an_administrator_is_no_impersonator(rabbitmq: Server) -> None:
+def test_user_id_of_another_user_is_refused_with_406_even_for_administrator(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.publish(routing_key="q", user_id="other")
     client.expect_channel_close(406)
 
 
-def test_a_refused_publish_is_not_confirmed(rabbitmq: Server) -> None:
+def test_publish_refused_for_its_user_id_is_not_confirmed(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     client.publish(routing_key="q", user_id="other")

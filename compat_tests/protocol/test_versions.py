@@ -65,7 +65,7 @@ def test_mechanisms_are_offered_in_rabbitmqs_order(name: str, mechanisms: bytes)
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_all_offer_the_same_limits(name: str) -> None:
+def test_all_versions_offer_the_same_channel_max_frame_max_and_heartbeat(name: str) -> None:
     client = Server(name).connect()
     client.send_bytes(PROTOCOL_HEADER)
     client.expect(m.ConnectionStart, 0)
@@ -80,7 +80,7 @@ def test_all_offer_the_same_limits(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "least"), [(name, 4096 if name in SMALL_FRAMES else 8192) for name in EVERY]
 )
-def test_the_smallest_frame_max(name: str, least: int) -> None:
+def test_smallest_frame_max_is_4096_up_to_4_0_and_8192_since_4_1(name: str, least: int) -> None:
     server = Server(name)
     server.client(frame_max=least).declare("q", durable=True)
     client = server.connect()
@@ -103,7 +103,7 @@ def overrun(name: str) -> Client:
 
 
 @pytest.mark.parametrize("name", OLD)
-def test_too_much_body_is_noticed_by_what_follows(name: str) -> None:
+def test_body_larger_than_announced_closes_connection_at_next_method_up_to_4_1(name: str) -> None:
     client = overrun(name)
     client.send_frame(3, 1, b"more")
     client.expect_nothing()
@@ -116,12 +116,12 @@ def test_too_much_body_is_noticed_by_what_follows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NEW)
-def test_too_much_body_ends_the_connection(name: str) -> None:
+def test_body_larger_than_announced_closes_connection_with_501_since_4_2(name: str) -> None:
     overrun(name).expect_connection_close(501)
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_how_much_may_be_announced(name: str) -> None:
+def test_content_of_more_than_512_mib_is_refused_at_its_header_since_4_2(name: str) -> None:
     client = Server(name).client()
     client.send(m.BasicPublish(routing_key="q"))
     client.send_frame(2, 1, bytes((0, 60, 0, 0)) + (2**29 + 1).to_bytes(8, "big") + b"\0\0")
@@ -132,7 +132,7 @@ def test_how_much_may_be_announced(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_the_largest_message(name: str) -> None:
+def test_largest_message_is_128_mib_in_3_13_and_16_mib_since_4_0(name: str) -> None:
     """16 MiB since 4.0, 128 MiB before that; the records say so to the byte."""
     mib = 128 if name == "rabbitmq-3.13" else 16
     assert PERSONALITIES[name].largest_message == mib * 1024 * 1024
@@ -154,7 +154,7 @@ def someone(server: Server, *, topics: dict[Any, Any] | None = None, **permissio
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_asking_whether_something_exists_needs_a_permission_since_4_2(name: str) -> None:
+def test_passive_declare_needs_a_permission_since_4_2(name: str) -> None:
     server = Server(name)
     server.client().declare("q", durable=True)
     client = someone(server)
@@ -172,7 +172,7 @@ def stranger(name: str) -> Client:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_expiration_is_looked_at_before_the_user_since_4_0(name: str) -> None:
+def test_expiration_is_validated_before_user_id_since_4_0(name: str) -> None:
     client = stranger(name)
     client.publish(exchange="amq.direct", expiration="soon", user_id="guest")
     text = client.expect_channel_close(406).reply_text
@@ -181,14 +181,14 @@ def test_expiration_is_looked_at_before_the_user_since_4_0(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_the_topic_is_looked_at_behind_the_expiration_since_4_0(name: str) -> None:
+def test_topic_permission_is_checked_after_expiration_since_4_0(name: str) -> None:
     client = stranger(name)
     client.publish(exchange="amq.topic", routing_key="yours", expiration="soon")
     client.expect_channel_close(403 if name == "rabbitmq-3.13" else 406)
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_the_topics_of_copies_are_looked_at_since_4_0(name: str) -> None:
+def test_topic_permission_is_checked_for_keys_in_cc_since_4_0(name: str) -> None:
     client = stranger(name)
     client.publish(exchange="amq.topic", routing_key="mine", headers={"CC": ["yours"]})
     if name == "rabbitmq-3.13":
@@ -198,7 +198,7 @@ def test_the_topics_of_copies_are_looked_at_since_4_0(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_the_main_topic_is_always_looked_at(name: str) -> None:
+def test_topic_permission_is_always_checked_for_the_routing_key(name: str) -> None:
     """With properties that mean something to the broker, and without."""
     for properties in ({}, {"expiration": "5"}, {"headers": {"CC": ["mine"]}}):
         client = stranger(name)
@@ -223,7 +223,7 @@ def asker(server: Server) -> tuple[Client, str]:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_direct_replies_have_tags_of_their_own_since_4_2(name: str) -> None:
+def test_direct_replies_have_consecutive_delivery_tags_since_4_2(name: str) -> None:
     server = Server(name)
     client, address = asker(server)
     for _ in range(3):
@@ -259,7 +259,7 @@ def test_a_mandatory_direct_reply_is_not_returned_since_4_2(name: str, mode: Any
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_reply_address_cannot_be_bound(name: str) -> None:
+def test_binding_of_direct_reply_address_is_refused(name: str) -> None:
     client, address = asker(Server(name))
     client.send(m.QueueBind(queue=address, exchange="amq.direct"))
     close = client.expect_channel_close(404 if name in OLD else 403)
@@ -274,7 +274,7 @@ def test_a_reply_address_cannot_be_bound(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_wildcards_are_counted_since_4_3(name: str) -> None:
+def test_topic_binding_with_more_than_two_hash_wildcards_is_refused_since_4_3(name: str) -> None:
     client = Server(name).client()
     client.declare("q", durable=True)
     client.bind("q", "amq.topic", "a.#.#")
@@ -298,7 +298,7 @@ def test_wildcards_are_counted_since_4_3(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*EVERY, "spec"])
-def test_headers_exchanges_see_the_timestamps_of_messages_in_milliseconds(name: str) -> None:
+def test_headers_exchange_of_rabbitmq_matches_timestamps_of_messages_in_milliseconds(name: str) -> None:
     """In RabbitMQ, that is; those of bindings they take as they are."""
     client = Server(name).client()
     client.declare("q", durable=True)
@@ -351,7 +351,7 @@ def headers_of(content: Content | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_deaths_are_counted_on_in_3_13(name: str) -> None:
+def test_x_death_count_of_publisher_is_continued_only_in_3_13(name: str) -> None:
     [death] = die(retrier(name), history("work"))["x-death"]
     if name == "rabbitmq-3.13":
         assert (death["count"], death["exchange"], death["time"]) == (4, "e", 1_600_000_000)
@@ -361,14 +361,14 @@ def test_deaths_are_counted_on_in_3_13(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_other_deaths_are_kept_in_3_13(name: str) -> None:
+def test_x_death_entries_of_publisher_are_kept_only_in_3_13(name: str) -> None:
     deaths = die(retrier(name), history("a", "expired"), history("b", "maxlen"))["x-death"]
     expected = [("work", 1), ("a", 3), ("b", 3)] if name == "rabbitmq-3.13" else [("work", 1)]
     assert [(death["queue"], death["count"]) for death in deaths] == expected
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_the_first_death_is_left_to_who_told_of_it_in_3_13(name: str) -> None:
+def test_x_first_death_queue_of_publisher_is_kept_only_in_3_13(name: str) -> None:
     headers = die(retrier(name), history("a"), **{"x-first-death-queue": "a"})
     old = name == "rabbitmq-3.13"
     assert headers["x-first-death-queue"] == ("a" if old else "work")
@@ -377,7 +377,7 @@ def test_the_first_death_is_left_to_who_told_of_it_in_3_13(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_told_deaths_are_written_anew_in_3_13(name: str) -> None:
+def test_x_death_of_publisher_is_rewritten_only_in_3_13(name: str) -> None:
     client = retrier(name)
     sent = [history("a", time=5, colour="red", **{"original-expiration": "7"}), history("b", count=None), 5]
     client.publish(routing_key="work", headers={"x-death": sent, "other": 1})
@@ -393,7 +393,7 @@ def test_told_deaths_are_written_anew_in_3_13(name: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["exchange", "queue", "reason", "count", "time", "routing-keys"])
-def test_deaths_that_lack_something_are_left_out_in_3_13(missing: str) -> None:
+def test_x_death_entry_with_missing_field_is_dropped_in_3_13(missing: str) -> None:
     client = retrier("rabbitmq-3.13")
     entry = {name: value for name, value in history("a").items() if name != missing}
     client.publish(routing_key="work", headers={"x-death": [entry]})
@@ -404,7 +404,7 @@ def test_deaths_that_lack_something_are_left_out_in_3_13(missing: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["text", 5, {"queue": "a"}])
-def test_an_x_death_of_another_type_is_not_read(value: Any) -> None:
+def test_x_death_of_type_other_than_array_is_ignored(value: Any) -> None:
     client = retrier("rabbitmq-3.13")
     client.publish(routing_key="work", headers={"x-death": value})
     got = client.get("work")
@@ -417,20 +417,20 @@ def test_an_x_death_of_another_type_is_not_read(value: Any) -> None:
 
 
 @pytest.mark.parametrize("time", [-1, 2**62, Timestamp(2**63)])
-def test_a_time_that_is_none_is_something_that_lacks(time: int) -> None:
+def test_x_death_entry_with_invalid_time_is_dropped_in_3_13(time: int) -> None:
     client = retrier("rabbitmq-3.13")
     client.publish(routing_key="work", headers={"x-death": [history("a", time=time)]})
     assert headers_of(client.get("work", no_ack=True)) == {"x-death": []}
 
 
-def test_a_reason_that_nothing_dies_for_is_a_fault_of_the_broker_in_3_13() -> None:
+def test_x_death_entry_with_unknown_reason_closes_connection_with_541_in_3_13() -> None:
     client = retrier("rabbitmq-3.13")
     client.publish(routing_key="work", headers={"x-death": [history("a", "boredom")]})
     assert client.expect_connection_close(541).reply_text == "INTERNAL_ERROR"
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_told_deaths_make_a_cycle_in_3_13(name: str) -> None:
+def test_x_death_of_publisher_counts_for_cycle_detection_only_in_3_13(name: str) -> None:
     """It would expire back into the queue where it is said to have expired before."""
     client = Server(name).client()
     client.declare("end", durable=True, arguments={"x-message-ttl": 10, "x-dead-letter-exchange": ""})
@@ -452,7 +452,7 @@ def test_told_deaths_make_a_cycle_in_3_13(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*EVERY, "spec"])
-def test_a_client_may_confirm_a_cancellation_it_was_not_told_of_in_4_3(name: str) -> None:
+def test_cancel_ok_of_client_without_cancel_ends_consumer_only_in_4_3(name: str) -> None:
     client = Server(name).client()
     client.declare("q", durable=True)
     client.consume("q", "tag")
@@ -490,19 +490,19 @@ def belongs_elsewhere(argument: str, kind: str) -> str:
 
 
 @pytest.mark.parametrize("name", [each for each in EVERY if each != "rabbitmq-4.3"])
-def test_queue_modes_are_two_up_to_4_2(name: str) -> None:
+def test_x_queue_mode_other_than_default_or_lazy_is_refused_up_to_4_2(name: str) -> None:
     assert declared(name, queue_mode="lazy") == "ok"
     assert declared(name, queue_mode="eager") != "ok"
     assert declared(name, queue_mode=5) != "ok"
 
 
 @pytest.mark.parametrize("mode", ["default", "lazy", "eager", 5])
-def test_4_3_takes_any_queue_mode(mode: Any) -> None:
+def test_x_queue_mode_of_any_value_is_accepted_in_4_3(mode: Any) -> None:
     assert declared("rabbitmq-4.3", queue_mode=mode) == "ok"  # Measured on 4.3.6.
 
 
 @pytest.mark.parametrize("mode", ["default", "lazy", "eager", 5])
-def test_an_argument_can_be_removed(mode: Any) -> None:
+def test_removed_queue_argument_closes_connection_with_541(mode: Any) -> None:
     client = Server(
         replace(PERSONALITIES["rabbitmq-4.3"], removed_queue_arguments=("x-queue-mode",))
     ).client()
@@ -512,7 +512,7 @@ def test_an_argument_can_be_removed(mode: Any) -> None:
     assert (close.class_id, close.method_id) == (50, 10)
 
 
-def test_queue_modes_are_compared_in_4_3() -> None:
+def test_x_queue_mode_is_compared_in_redeclare_in_4_3() -> None:
     client = Server("rabbitmq-4.3").client()
     client.declare("q", durable=True, arguments={"x-queue-mode": "eager"})
     client.send(m.QueueDeclare(queue="q", durable=True, arguments={"x-queue-mode": "lazy"}))
@@ -520,7 +520,7 @@ def test_queue_modes_are_compared_in_4_3() -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_queue_version_1_went_with_4_3(name: str) -> None:
+def test_x_queue_version_1_is_refused_since_4_3(name: str) -> None:
     assert declared(name, queue_version=2) == "ok"
     refusal = (
         "PRECONDITION_FAILED - invalid arg 'x-queue-version' for queue 'q' in vhost '/': "
@@ -531,14 +531,14 @@ def test_queue_version_1_went_with_4_3(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_classic_queues_have_a_leader_locator_since_4_0(name: str) -> None:
+def test_x_queue_leader_locator_of_classic_queue_is_accepted_since_4_0(name: str) -> None:
     old = name == "rabbitmq-3.13"
     expected = belongs_elsewhere("x-queue-leader-locator", "classic") if old else "ok"
     assert declared(name, queue_leader_locator="balanced") == expected
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_the_filter_size_of_streams_is_refused_elsewhere_since_4_2(name: str) -> None:
+def test_x_stream_filter_size_bytes_of_classic_queue_is_refused_since_4_2(name: str) -> None:
     expected = "ok" if name in OLD else belongs_elsewhere("x-stream-filter-size-bytes", "classic")
     assert declared(name, stream_filter_size_bytes=16) == expected
 
@@ -548,19 +548,21 @@ def test_the_filter_size_of_streams_is_refused_elsewhere_since_4_2(name: str) ->
     ["delayed-retry-type", "delayed-retry-min", "delayed-retry-max", "consumer-disconnected-timeout"],
 )
 @pytest.mark.parametrize("name", EVERY)
-def test_arguments_of_quorum_queues_that_came_with_4_3(name: str, argument: str) -> None:
+def test_quorum_queue_arguments_of_4_3_are_refused_for_classic_queue_since_4_3(
+    name: str, argument: str
+) -> None:
     refused = belongs_elsewhere(f"x-{argument}", "classic")
     assert declared(name, **{argument: 5}) == (refused if name == "rabbitmq-4.3" else "ok")
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_consumer_timeout_is_not_for_classic_queues_since_4_3(name: str) -> None:
+def test_x_consumer_timeout_of_classic_queue_is_refused_since_4_3(name: str) -> None:
     refused = belongs_elsewhere("x-consumer-timeout", "classic")
     assert declared(name, consumer_timeout="x") == (refused if name == "rabbitmq-4.3" else "ok")
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_an_empty_queue_type_is_none_since_4_2(name: str) -> None:
+def test_empty_x_queue_type_is_accepted_since_4_2(name: str) -> None:
     assert (declared(name, queue_type="") == "ok") is (name in NEW)
     assert declared(name, queue_type="undefined") == "ok"
     assert declared(name, queue_type="quick") == (
@@ -570,7 +572,7 @@ def test_an_empty_queue_type_is_none_since_4_2(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_consumer_arguments_that_went_with_4_0(name: str) -> None:
+def test_x_cancel_on_ha_failover_is_not_validated_since_4_0(name: str) -> None:
     client = Server(name).client()
     client.declare("q", durable=True)
     client.consume("q", arguments={"x-cancel-on-ha-failover": True, "x-credit": {"credit": 1}})
@@ -582,7 +584,7 @@ def test_consumer_arguments_that_went_with_4_0(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_filters_of_streams_are_refused_elsewhere_since_4_0(name: str) -> None:
+def test_x_stream_filter_of_classic_queue_consumer_is_refused_since_4_0(name: str) -> None:
     client = Server(name).client()
     client.declare("q", durable=True)
     client.send(m.BasicConsume(queue="q", arguments={"x-stream-filter": 5}))
@@ -601,7 +603,7 @@ def renew(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_new_secret_ends_consumers_on_what_may_not_be_read_any_more_since_4_2(name: str) -> None:
+def test_update_secret_cancels_consumers_without_read_permission_since_4_2(name: str) -> None:
     server = Server(name)
     for queue in ("kept", "lost"):
         server.client().declare(queue, durable=True)
@@ -616,7 +618,7 @@ def test_a_new_secret_ends_consumers_on_what_may_not_be_read_any_more_since_4_2(
     assert left == ([1, 1] if name in OLD else [1, 0])
 
 
-def test_who_wants_to_know_is_told_of_the_end() -> None:
+def test_consumer_cancelled_by_update_secret_gets_basic_cancel() -> None:
     server = Server("rabbitmq-4.3")
     server.client().declare("q", durable=True)
     server.state.access.add(User("someone", "secret", (), {"/": Permission()}))
@@ -633,7 +635,7 @@ def test_who_wants_to_know_is_told_of_the_end() -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_new_secret_ends_connections_that_have_no_business_here_since_4_2(name: str) -> None:
+def test_update_secret_closes_connection_without_access_to_virtual_host_since_4_2(name: str) -> None:
     server = Server(name)
     client = someone(server)
     server.state.access.add(User("someone", "secret", (), {}))
@@ -651,7 +653,9 @@ def test_a_new_secret_ends_connections_that_have_no_business_here_since_4_2(name
 
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize(("sent", "expiration"), [("5", "5"), ("+5", "5"), ("007", "7"), ("-0", "0")])
-def test_an_expiration_goes_on_as_a_plain_number(name: str, sent: str, expiration: str) -> None:
+def test_expiration_is_normalized_to_a_plain_number_in_returned_message(
+    name: str, sent: str, expiration: str
+) -> None:
     client = Server(name).client()
     client.publish(exchange="amq.fanout", mandatory=True, expiration=sent, type="t")
     returned = client.expect_content(m.BasicReturn)
@@ -661,7 +665,7 @@ def test_an_expiration_goes_on_as_a_plain_number(name: str, sent: str, expiratio
 # --- between 4.0 and 4.3 --------------------------------------------------------------------------------
 
 
-def test_what_4_0_and_4_3_do_alike_4_1_and_4_2_do() -> None:
+def test_personalities_4_1_and_4_2_keep_choices_equal_in_their_neighbours() -> None:
     """4.0.5 and 4.3.6 are measured, 4.1 and 4.2 are not: what differs from both needs a source of its own."""
     assert (
         _alone(PERSONALITIES["rabbitmq-4.0"], PERSONALITIES["rabbitmq-4.2"], PERSONALITIES["rabbitmq-4.3"])
@@ -673,7 +677,7 @@ def test_what_4_0_and_4_3_do_alike_4_1_and_4_2_do() -> None:
     )
 
 
-def test_4_1_is_4_0_but_for_what_its_source_has_of_4_2() -> None:
+def test_personality_4_1_differs_from_4_0_only_in_known_choices() -> None:
     """Sources: the tags v4.0.5, v4.1.8 and v4.2.9 of rabbitmq-server, choice by choice."""
     assert [
         each.name for each in PERSONALITIES["rabbitmq-4.0"].differences(PERSONALITIES["rabbitmq-4.1"])
