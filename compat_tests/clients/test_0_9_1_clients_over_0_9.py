@@ -78,7 +78,7 @@ def test_pika_in_a_transaction(pika_0_9: Any, broker: Broker) -> None:
     assert channel.basic_get("orders") == (None, None, None)
 
 
-def test_pika_is_told_of_mistakes(pika_0_9: Any) -> None:
+def test_pika_over_0_9_gets_channel_errors_and_returned_messages(pika_0_9: Any) -> None:
     channel = pika_0_9.channel()
     with pytest.raises(ChannelClosedByBroker) as error:
         channel.queue_declare("unknown", passive=True)

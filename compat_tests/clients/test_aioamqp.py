@@ -33,12 +33,12 @@ async def channel(protocol: Any) -> Any:
     return await protocol.channel()
 
 
-async def test_it_sees_rabbitmq(protocol: Any) -> None:
+async def test_aioamqp_gets_rabbitmq_server_properties(protocol: Any) -> None:
     assert protocol.server_properties["product"] == "RabbitMQ"
     assert protocol.server_properties["capabilities"]["publisher_confirms"] is True
 
 
-async def test_a_round_trip(channel: Any, broker: Broker) -> None:
+async def test_aioamqp_publishes_consumes_requeues_and_acks_a_message(channel: Any, broker: Broker) -> None:
     await channel.exchange_declare("events", "topic", durable=True)
     await channel.queue_declare("orders", durable=True)
     await channel.queue_bind("orders", "events", "order.*")
@@ -77,7 +77,7 @@ async def test_exchanges_are_bound_to_exchanges(channel: Any, broker: Broker) ->
     assert not broker.exchange("one").bindings
 
 
-async def test_its_consumer_is_cancelled_with_its_queue(channel: Any) -> None:
+async def test_aioamqp_consumer_is_cancelled_when_its_queue_is_deleted(channel: Any) -> None:
     cancelled: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     async def take(*_: Any) -> None:

@@ -47,7 +47,7 @@ def test_over_a_socketpair(broker: Broker) -> None:
         works(connection)
 
 
-def test_all_at_once() -> None:
+def test_tls_and_socketpair_connections_work_at_the_same_time() -> None:
     with Broker(seed=1, tls=True) as broker:
         with (
             connect_over(broker.connect()) as pair,
@@ -76,7 +76,7 @@ def test_the_broker_is_a_program_of_its_own() -> None:
         assert session.get("q").body == b"from another connection"
 
 
-def test_a_program_that_ends_says_so() -> None:
+def test_terminated_server_program_closes_connections_with_connection_forced() -> None:
     with serving("--port", "0") as (process, _, port):
         connection = connect(port=port)
         session = connection.session(b"session", timeout=60)
@@ -110,7 +110,7 @@ def test_login_succeeds_with_each_offered_sasl_mechanism(broker: Broker, mechani
         assert broker.connections[0].user == "guest"
 
 
-def test_a_certificate_lets_us_in(nothing_is_left: None) -> None:
+def test_login_by_client_certificate_uses_its_user(nothing_is_left: None) -> None:
     with Broker(tls=True, users={"orders": "secret"}) as broker:
         context = broker.tls.client_certificate("orders").context
         with connect(broker, tls=context, mechanism="EXTERNAL") as connection:

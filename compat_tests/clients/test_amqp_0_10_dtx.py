@@ -162,7 +162,7 @@ def test_a_known_branch_must_be_joined(worker: Session, newcomer: Newcomer) -> N
 
 
 @suite("test_start_join_and_resume")
-def test_one_does_not_join_and_resume(worker: Session) -> None:
+def test_dtx_start_with_join_and_resume_fails_with_503(worker: Session) -> None:
     with fails(503):
         begin(worker, join=True, resume=True)
 
@@ -221,7 +221,7 @@ def test_other_work_is_done_while_one_is_suspended(worker: Session) -> None:
 
 
 @suite("test_end_suspend_and_fail")
-def test_one_does_not_suspend_and_fail(broker: Broker, worker: Session) -> None:
+def test_dtx_end_with_suspend_and_fail_fails_with_503(broker: Broker, worker: Session) -> None:
     begin(worker)
     with fails(503):
         end(worker, suspend=True, fail=True)

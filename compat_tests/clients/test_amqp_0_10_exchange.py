@@ -174,7 +174,7 @@ MATCHES = [
 
 
 @pytest.mark.parametrize(("arguments", "matching", "others"), MATCHES)
-def test_headers_decide(
+def test_headers_exchange_routes_only_matching_headers(
     session: Session,
     matched: Callable[[dict[str, Any]], bool],
     arguments: dict[str, Any],
@@ -233,7 +233,7 @@ def test_the_type_must_be_known(connection: Connection, session: Session) -> Non
 
 
 @pytest.mark.suite("exchange.MiscellaneousErrorsTests.testDifferentDeclaredType")
-def test_the_type_is_for_good(session: Session) -> None:
+def test_redeclare_of_an_exchange_with_another_type_fails_with_530(session: Session) -> None:
     session.declare_exchange("e", "direct")
     session.declare_exchange("e", "direct")
     with fails(530):

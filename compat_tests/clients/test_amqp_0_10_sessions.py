@@ -155,7 +155,7 @@ def test_the_result_of_a_command_comes_by_another_transport(broker: Broker, q: N
     hang_up(session)
 
 
-def test_a_transaction_goes_on_with_another_transport(broker: Broker, q: None) -> None:
+def test_transaction_continues_after_connection_loss(broker: Broker, q: None) -> None:
     session = Session(b"session", FOR_EVER)
     attach(broker, session)
     session.call(x.TxSelect())
@@ -168,7 +168,7 @@ def test_a_transaction_goes_on_with_another_transport(broker: Broker, q: None) -
     hang_up(session)
 
 
-def test_so_does_work_in_a_branch(broker: Broker, q: None) -> None:
+def test_branch_continues_after_connection_loss(broker: Broker, q: None) -> None:
     session = Session(b"session", FOR_EVER)
     attach(broker, session)
     session.call(x.DtxSelect())
@@ -268,7 +268,7 @@ def left_behind(broker: Broker, timeout: int | None) -> Session:
     return session
 
 
-def test_a_session_is_kept_for_as_long_as_was_asked_for(timeless: Broker) -> None:
+def test_detached_session_keeps_its_message_until_its_timeout(timeless: Broker) -> None:
     session = left_behind(timeless, timeout=30)
     timeless.clock.advance(29)
     attach(timeless, session)
@@ -277,7 +277,7 @@ def test_a_session_is_kept_for_as_long_as_was_asked_for(timeless: Broker) -> Non
     hang_up(session)
 
 
-def test_and_no_longer(timeless: Broker) -> None:
+def test_detached_session_is_lost_and_its_message_requeued_at_its_timeout(timeless: Broker) -> None:
     session = left_behind(timeless, timeout=30)
     timeless.clock.advance(30)
     assert timeless._reader.read(lambda state: state.sessions) == {}
@@ -299,7 +299,7 @@ def test_detached_session_without_timeout_can_be_resumed_after_a_year(timeless: 
     hang_up(session)
 
 
-def test_the_time_begins_anew_with_each_transport(timeless: Broker) -> None:
+def test_session_timeout_starts_again_at_each_detach(timeless: Broker) -> None:
     session = left_behind(timeless, timeout=30)
     for _ in range(3):
         timeless.clock.advance(20)

@@ -227,7 +227,7 @@ def test_transactions(broker: Broker) -> None:
         assert [message.body for message in broker.queue("orders").messages] == [b"kept"]
 
 
-def test_an_operator_s_close_is_told(broker: Broker) -> None:
+def test_connection_closed_by_the_operator_gets_its_code_and_text(broker: Broker) -> None:
     connection = connect(broker)
     (handle,) = broker.connections
     handle.close(320, "CONNECTION_FORCED - for repairs")

@@ -99,7 +99,7 @@ def run(program: int, **chaos: Any) -> tuple[World, list[str]]:
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("seed", [1, 2, "it's three"])
-def test_a_plan_has_the_same_happen_again(profile: str, seed: int | str) -> None:
+def test_repeated_chaos_plan_gives_the_same_faults_and_history(profile: str, seed: int | str) -> None:
     """Also where only what the plan is about is looked at, and for clients that say no name (c)."""
     world, plan = run(len(profile), seed=seed, profile=profile, intensity=6)
     assert plan
@@ -116,7 +116,7 @@ def test_every_fault_happens_and_no_message_is_lost(fault: str) -> None:
     assert all(f": {fault} (" in line for plan in plans for line in plan)
 
 
-def test_one_seed_is_one_run_and_another_is_another() -> None:
+def test_equal_chaos_seeds_give_equal_plans_and_other_seeds_other_plans() -> None:
     runs = [run(7, seed=seed, profile="hostile", intensity=5)[1] for seed in (1, 1, 2)]
     assert runs[0] == runs[1] != runs[2]
 

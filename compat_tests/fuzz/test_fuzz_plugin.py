@@ -56,7 +56,7 @@ def drawn(result: pytest.RunResult) -> str:
     return re.findall(r"assert \[.*\] == \[\]", str(result.stdout))[0]
 
 
-def test_the_command_that_it_says_draws_the_same(pytester: pytest.Pytester) -> None:
+def test_printed_command_draws_the_same_examples_again(pytester: pytest.Pytester) -> None:
     result = run(pytester, "1", "--hypothesis-seed=77")
     result.stdout.fnmatch_lines(["property tests: 1 of their examples, seed 77"])
     result.stdout.fnmatch_lines(
@@ -70,7 +70,7 @@ def test_the_command_that_it_says_draws_the_same(pytester: pytest.Pytester) -> N
     assert drawn(run(pytester, "1", "--hypothesis-seed=78")) != drawn(result)
 
 
-def test_a_tenth_is_the_same_at_every_run(pytester: pytest.Pytester) -> None:
+def test_default_run_draws_the_same_tenth_of_the_examples(pytester: pytest.Pytester) -> None:
     result = run(pytester, None)
     result.stdout.fnmatch_lines(["property tests: 0.1 of their examples, the same at every run"])
     result.stdout.no_fnmatch_line("*To draw the same examples again*")

@@ -108,7 +108,9 @@ def test_mutated_streams(personality: str) -> None:
 
 @pytest.mark.parametrize("reset", [False, True], ids=["FIN", "RST"])
 @pytest.mark.parametrize("recording", range(len(RECORDINGS)))
-def test_vanishing_at_every_prefix(broker: Broker, recording: int, reset: bool) -> None:
+def test_client_lost_at_any_frame_boundary_leaves_no_state_behind(
+    broker: Broker, recording: int, reset: bool
+) -> None:
     """Wherever in a frame a client goes, all it had goes with it."""
     strict = broker._reader.read(lambda state: state.personality.name) == "spec"
     frames = recordings("spec" if strict else "")[recording]
@@ -124,7 +126,7 @@ def test_vanishing_at_every_prefix(broker: Broker, recording: int, reset: bool) 
     check_nothing_is_left(broker)
 
 
-def test_many_vanish_at_once(broker: Broker) -> None:
+def test_64_clients_lost_at_once_leave_no_state_behind(broker: Broker) -> None:
     strict = broker._reader.read(lambda state: state.personality.name) == "spec"
     streams = [b"".join(recording) for recording in recordings("spec" if strict else "")]
     clients = []

@@ -63,7 +63,7 @@ def test_a_misspelled_argument_is_an_error(run_tests: RunTests, marker: str, sai
     result.stdout.fnmatch_lines([f"*{said.replace('[', '[[]')}*"])
 
 
-def test_a_test_that_fails_by_itself_says_its_own(run_tests: RunTests) -> None:
+def test_failed_test_reports_its_own_error_and_not_the_findings(run_tests: RunTests) -> None:
     result = run_tests(TEST.format(marker="checks=True", queue="nowhere") + "        assert 1 == 2\n")
     result.assert_outcomes(failed=1)
     assert "CheckFailed" not in result.stdout.str()

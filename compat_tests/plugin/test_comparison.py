@@ -90,7 +90,7 @@ def test_failure_only_on_second_personality_fails_the_run_and_names_its_cause(
     assert "largest_message" not in told
 
 
-def test_it_works_with_xdist(run_tests_apart: RunTests, pytester: pytest.Pytester) -> None:
+def test_compare_reports_differences_with_xdist(run_tests_apart: RunTests, pytester: pytest.Pytester) -> None:
     pytester.makeconftest(
         """
         from dataclasses import replace
@@ -117,7 +117,9 @@ def test_it_works_with_xdist(run_tests_apart: RunTests, pytester: pytest.Pyteste
     assert "  Choice deleting_missing_is_an_error: False in old, True in new" in lines
 
 
-def test_tests_without_a_difference(run_tests: RunTests, differ: Differ) -> None:
+def test_compare_runs_tests_with_a_broker_twice_and_counts_those_without_difference(
+    run_tests: RunTests, differ: Differ
+) -> None:
     differ(**UNNOTICED)
     result = run_tests(
         """
@@ -484,7 +486,7 @@ def test_failures_outside_of_the_test_count_as_well(run_tests: RunTests, differ:
     assert "test_inner.py::test_it: passed on old, error on new" in section(result)
 
 
-def test_skipped_and_expected_failures(run_tests: RunTests, differ: Differ) -> None:
+def test_skips_and_expected_failures_are_no_difference(run_tests: RunTests, differ: Differ) -> None:
     differ(**UNNOTICED)
     result = run_tests(
         """
@@ -570,13 +572,15 @@ def test_a_debugger_is_not_started_in_more_runs(run_tests: RunTests, differ: Dif
         ),
     ],
 )
-def test_usage_errors(run_tests: RunTests, arguments: list[str], message: str) -> None:
+def test_invalid_compare_option_is_a_usage_error(
+    run_tests: RunTests, arguments: list[str], message: str
+) -> None:
     result = run_tests(DELETES_A_MISSING_QUEUE, *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])
 
 
-def test_no_test_takes_a_broker(run_tests: RunTests, differ: Differ) -> None:
+def test_compare_says_that_no_test_took_a_broker(run_tests: RunTests, differ: Differ) -> None:
     differ()
     result = run_tests("def test_it(): pass", COMPARE)
     assert section(result) == ["no test took a broker from a fixture, without a personality of its own"]
@@ -591,7 +595,7 @@ RANDOM_NAMES = """
     def name():
         return f"n{os.urandom(3).hex()}"
 
-    def test_names(amqp_url):
+    def test_only_registered_host_names_are_resolved(amqp_url):
         queue, exchange, key, dead = name(), name(), name(), name()
         parameters = pika.URLParameters(amqp_url)
         parameters.client_properties = {"connection_name": name()}

@@ -46,7 +46,9 @@ def test_a_run_without_our_fixtures_imports_no_broker_and_no_client(
     assert not added & set(HEAVY)
 
 
-def test_the_plugin_works_by_itself(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plugin_works_without_aio_pika_and_pytest_asyncio(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makepyfile(
         """

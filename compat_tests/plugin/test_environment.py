@@ -117,7 +117,7 @@ def test_ini_option_amqp_env_sets_the_session_broker_before_modules_are_imported
 
 
 @pytest.mark.long
-def test_every_worker_of_xdist_has_its_own(pytester: pytest.Pytester) -> None:
+def test_amqp_env_names_the_own_broker_of_each_xdist_worker(pytester: pytest.Pytester) -> None:
     pytester.makeini(INI + "amqp_env = BROKER_URL\n")
     pytester.makepyfile(app=APP)
     pytester.makeconftest("import sys; sys.path.insert(0, '.'); import app")
@@ -136,7 +136,7 @@ def test_every_worker_of_xdist_has_its_own(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess("-n2", timeout=120).assert_outcomes(passed=6)
 
 
-def test_a_real_broker_is_named_instead(
+def test_amqp_env_has_the_real_url_with_the_option_real_url(
     run_tests: RunTests, pytester: pytest.Pytester, amqp_url: str
 ) -> None:
     pytester.syspathinsert()
@@ -164,7 +164,7 @@ def test_a_real_broker_is_named_instead(
         ("A={host", "*'A={host': *"),
     ],
 )
-def test_a_wrong_entry_is_an_error(run_tests: RunTests, entry: str, said: str) -> None:
+def test_invalid_amqp_env_entry_is_an_error(run_tests: RunTests, entry: str, said: str) -> None:
     result = run_tests("", "-o", f"amqp_env={entry}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([said])

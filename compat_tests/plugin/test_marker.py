@@ -106,7 +106,7 @@ def test_a_misspelled_argument_names_the_near_match(run_tests: RunTests, fixture
     assert "During handling" not in text
 
 
-def test_an_argument_like_no_other_gets_the_whole_list(run_tests: RunTests) -> None:
+def test_unknown_marker_argument_is_an_error_that_lists_the_arguments(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -199,7 +199,7 @@ def test_a_misspelled_personality_names_the_near_match(run_tests: RunTests) -> N
     result.stdout.fnmatch_lines(["*rabbitmq-4.2*"])
 
 
-def test_the_marker_is_known_to_strict_runs(run_tests: RunTests) -> None:
+def test_marker_is_registered_for_strict_markers(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest

@@ -37,7 +37,7 @@ def test_every_test_of_every_run_gets_other_names(run_tests: RunTests, amqp_brok
         import pytest
 
         @pytest.mark.parametrize("number", [1, 2])
-        def test_names(amqp_queue, number, pytestconfig):
+        def test_only_registered_host_names_are_resolved(amqp_queue, number, pytestconfig):
             with Path(pytestconfig.rootpath, "names").open("a") as names:
                 names.writelines(f"{amqp_queue('orders').name}\\n" for _ in range(2))
     """

@@ -80,7 +80,7 @@ def test_other_fixtures_of_a_test_are_about_the_same_broker(run_tests: RunTests)
     result.assert_outcomes(passed=3)
 
 
-def test_unittest_classes_take_it(run_tests: RunTests) -> None:
+def test_unittest_class_with_session_scope_uses_the_session_broker(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import unittest
@@ -107,7 +107,7 @@ def test_unittest_classes_take_it(run_tests: RunTests) -> None:
     result.assert_outcomes(passed=2)
 
 
-def test_reset_can_be_left_out(run_tests: RunTests) -> None:
+def test_session_broker_keeps_queues_between_tests_with_reset_false(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -343,7 +343,7 @@ def test_an_interrupted_test_is_recorded(run_tests_apart: RunTests, pytester: py
     assert "orders" in pytester.path.joinpath("traces", "test_inner-test_it.jsonl").read_text()
 
 
-def test_a_real_broker_takes_its_place(run_tests: RunTests, amqp_url: str) -> None:
+def test_real_url_replaces_the_session_broker(run_tests: RunTests, amqp_url: str) -> None:
     result = run_tests(
         """
         import pytest
@@ -367,7 +367,7 @@ def test_a_real_broker_takes_its_place(run_tests: RunTests, amqp_url: str) -> No
     result.assert_outcomes(passed=2, skipped=1)
 
 
-def test_a_comparison_gives_each_run_its_own(run_tests: RunTests) -> None:
+def test_compare_gives_each_run_its_own_broker_in_session_scope(run_tests: RunTests) -> None:
     result = run_tests(
         """
         ports = []
@@ -388,7 +388,7 @@ def test_a_comparison_gives_each_run_its_own(run_tests: RunTests) -> None:
 
 
 @pytest.mark.long
-def test_every_worker_has_one(pytester: pytest.Pytester) -> None:
+def test_each_xdist_worker_has_its_own_session_broker(pytester: pytest.Pytester) -> None:
     pytester.makeini(INI)
     pytester.makepyfile(
         test_inner="""

@@ -261,7 +261,7 @@ def test_simulated_failure_that_cannot_be_repeated_is_an_error(run_tests: RunTes
     )
 
 
-def test_a_finding_and_an_unused_fault_fail_it(run_tests: RunTests) -> None:
+def test_finding_or_unused_fault_fails_a_simulated_test(run_tests: RunTests) -> None:
     result = run_tests(
         """
     import asyncio
@@ -346,7 +346,7 @@ def test_a_real_broker_is_not_simulated(run_tests: RunTests) -> None:
     result.assert_outcomes(skipped=1)
 
 
-def test_settings_of_the_simulation(run_tests: RunTests) -> None:
+def test_marker_sets_start_time_and_time_limit_of_the_simulation(run_tests: RunTests) -> None:
     result = run_tests(
         """
     import asyncio
@@ -370,7 +370,7 @@ def test_settings_of_the_simulation(run_tests: RunTests) -> None:
 
 
 @pytest.mark.parametrize("how", ["marker", "option", "ini"])
-def test_brokers_in_the_loop_of_the_test(run_tests: RunTests, how: str) -> None:
+def test_runtime_asyncio_runs_the_broker_in_the_loop_of_the_test(run_tests: RunTests, how: str) -> None:
     marker = {"marker": "(runtime='asyncio')"}.get(how, "()")
     options = {"option": ["--amqp-runtime=asyncio"], "ini": ["-o", "amqp_runtime=asyncio"]}.get(how, [])
     result = run_tests(
@@ -406,7 +406,7 @@ def test_brokers_in_the_loop_of_the_test(run_tests: RunTests, how: str) -> None:
     result.assert_outcomes(passed=3)
 
 
-def test_the_option_is_for_coroutines_only(run_tests: RunTests) -> None:
+def test_runtime_option_asyncio_does_not_apply_to_plain_functions(run_tests: RunTests) -> None:
     result = run_tests(
         """
     def test_it(pika_channel, amqp_broker_session):
@@ -435,7 +435,7 @@ def test_runtime_asyncio_in_a_plain_function_is_an_error(run_tests: RunTests) ->
     )
 
 
-def test_misspelled_options(run_tests: RunTests) -> None:
+def test_invalid_runtime_or_schedules_option_is_reported(run_tests: RunTests) -> None:
     result = run_tests("def test_it(): pass", "--amqp-runtime=asynico")
     assert (
         "there is no runtime 'asynico'; did you mean 'asyncio'?" in result.stderr.str() + result.stdout.str()
@@ -444,7 +444,7 @@ def test_misspelled_options(run_tests: RunTests) -> None:
     assert "0 is not a number of schedules" in result.stderr.str() + result.stdout.str()
 
 
-def test_with_two_personalities_it_runs_once(run_tests: RunTests) -> None:
+def test_simulated_test_runs_once_with_the_option_compare(run_tests: RunTests) -> None:
     result = run_tests(
         """
     import pytest

@@ -62,7 +62,7 @@ WAITS = """
 """
 
 
-def test_it_has_no_frame_of_ours(run_tests: RunTests) -> None:
+def test_traceback_of_an_error_has_no_frame_of_fakeamqp(run_tests: RunTests) -> None:
     result = run_tests(WAITS)
     result.assert_outcomes(failed=10)
     lines = result.stdout.lines
@@ -82,7 +82,7 @@ def test_it_has_no_frame_of_ours(run_tests: RunTests) -> None:
     }
 
 
-def test_the_whole_trace_can_be_had(run_tests: RunTests) -> None:
+def test_full_trace_option_shows_frames_of_fakeamqp(run_tests: RunTests) -> None:
     result = run_tests(WAITS, "--full-trace", "-k", "test_wait")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*handles.py:*: WaitTimeout"])

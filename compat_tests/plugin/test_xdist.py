@@ -28,7 +28,7 @@ def test_four_workers_each_have_brokers_of_their_own(run_tests_apart: RunTests) 
     result.assert_outcomes(passed=24)
 
 
-def test_the_timeline_comes_home_from_a_worker(run_tests_apart: RunTests) -> None:
+def test_timeline_of_a_failed_test_in_an_xdist_worker_is_reported(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         """
         def test_it(pika_channel):

@@ -130,7 +130,7 @@ def test_seeds_and_errors_can_be_chosen():
     assert simulation.explore(lost_update, [0]).failure is None
 
 
-def test_another_failure_is_not_taken_for_the_same():
+def test_shrinking_does_not_accept_a_failure_of_another_type():
     # A deviation makes the assertion fail; without it, another error comes up.
     async def two_errors():
         order = []
@@ -177,7 +177,7 @@ def test_shrinking_makes_choices_smaller():
     assert best == {key(1): 3}
 
 
-def test_shrinking_keeps_to_its_runs():
+def test_shrinking_stops_at_the_largest_number_of_runs():
     runs = []
 
     def fails(candidate):

@@ -68,7 +68,7 @@ def running(test):
 
 
 @running
-async def test_bytes_and_ends_in_order():
+async def test_memory_transport_delivers_bytes_eof_and_close_in_order():
     client, server, at_client, at_server = pair()
     assert at_client.calls == ["made"]
     assert at_server.calls == []
@@ -219,7 +219,7 @@ async def test_a_failing_protocol_loses_its_connection():
 
 
 @running
-async def test_buffered_protocols():
+async def test_memory_transport_fills_the_buffer_of_a_buffered_protocol():
     class Buffered(asyncio.BufferedProtocol):
         def __init__(self):
             self.buffer, self.received = bytearray(4), []

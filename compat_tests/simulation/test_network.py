@@ -22,7 +22,7 @@ async def echo(reader, writer):
 
 @pytest.mark.each_case
 @pytest.mark.parametrize("seed", [None, 0, 1, 2, 3])
-def test_streams(seed):
+def test_streams_connect_echo_and_are_refused_after_server_close(seed):
     async def main():
         server = await asyncio.start_server(echo, "localhost", 0)
         assert server.is_serving()
@@ -69,7 +69,7 @@ def test_large_transfers_drain():
     simulation.run(main(), seed=5)
 
 
-def test_names():
+def test_only_registered_host_names_are_resolved():
     async def main():
         loop = simulation.current()
         with pytest.raises(simulation.UnknownHost, match=r"loop.network.names\['rabbit.prod'\]") as unknown:
@@ -131,7 +131,7 @@ def test_real_sockets_are_refused():
 
 @pytest.mark.each_case
 @pytest.mark.parametrize("seed", [None, 1, 4])
-def test_tls(seed):
+def test_tls_works_and_verifies_certificates_in_a_simulation(seed):
     trustme = pytest.importorskip("trustme")
     authority = trustme.CA()
     at_server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -90,7 +90,7 @@ def test_a_change_during_an_iteration_is_an_error_as_with_sets() -> None:
         OrderedSet().pop()
 
 
-def test_they_stand_for_the_usual_kinds() -> None:
+def test_ordered_sets_and_builtin_sets_are_instances_of_each_other() -> None:
     for usual, ordered in ((set, OrderedSet), (frozenset, OrderedFrozenSet), (WeakSet, OrderedWeakSet)):
         assert isinstance(usual(), ordered)
         assert isinstance(ordered(), usual)
@@ -98,7 +98,7 @@ def test_they_stand_for_the_usual_kinds() -> None:
     assert OrderedSet[int]
 
 
-def test_clients_make_them_in_simulations_only() -> None:
+def test_clients_use_ordered_sets_only_in_seeded_simulations() -> None:
     robust_connection = pytest.importorskip("aio_pika.robust_connection")
     base = pytest.importorskip("aiormq.base")
 

@@ -58,7 +58,7 @@ def test_an_eta_task_comes_by_advance() -> None:
         assert result.get(timeout=SECONDS) == 3
 
 
-def test_both_come_when_the_wall_clock_is_moved() -> None:
+def test_task_with_countdown_runs_when_time_machine_shifts_the_wall_clock() -> None:
     with (
         Broker(clock="wall") as broker,
         workers_time() as traveller,
@@ -86,7 +86,7 @@ def test_a_task_delayed_for_years_passes_all_its_queues() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_an_eta_task_held_by_the_worker_costs_it_its_channel_after_half_an_hour() -> None:
+def test_eta_task_held_by_a_worker_is_requeued_after_half_an_hour() -> None:
     """What many have met, up to RabbitMQ 4.2: with classic queues a worker holds an ETA task unacknowledged,
     the broker does not wait for ever, and the worker does not survive it."""
     broker = Broker(clock="virtual", personality="rabbitmq-4.2")

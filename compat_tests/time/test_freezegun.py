@@ -312,7 +312,7 @@ def test_many_small_ticks_come_as_far_as_one(
         assert counts() == (0, 1)
 
 
-def test_threads_at_any_depth_see_the_same(wall_broker: Broker) -> None:
+def test_broker_clock_is_frozen_in_threads_at_any_stack_depth(wall_broker: Broker) -> None:
     def deep(depth: int) -> float:
         return wall_broker.clock.time() if depth == 0 else deep(depth - 1)
 
@@ -334,7 +334,7 @@ def test_a_broker_made_in_a_frozen_world_begins_there(connect: Connect) -> None:
         assert broker.clock.elapsed == 60
 
 
-def test_without_a_freezer_time_just_passes(wall_broker: Broker) -> None:
+def test_timer_runs_in_real_time_without_freezegun(wall_broker: Broker) -> None:
     ran = threading.Event()
     wall_broker._reader.read(lambda state: state.timers.call_at(state.clock.now() + 0.01, ran.set))
     assert ran.wait(SECONDS)
@@ -477,7 +477,7 @@ def test_tick_called_in_the_engine_thread_expires_messages_without_deadlock(
         assert wall_broker.queue("minute").ready == 0
 
 
-def test_all_brokers_hear_the_hooks() -> None:
+def test_tick_moves_the_time_of_all_wall_clock_brokers() -> None:
     with freeze_time(NEW_YEAR) as freezer, Broker(clock="wall") as one, Broker(clock="wall") as two:
         freezer.tick(60)
         assert [broker._engine.stepped.elapsed for broker in (one, two)] == [60, 60]

@@ -125,7 +125,7 @@ def test_broker_clock_shows_the_time_of_the_traveller(wall_broker: Broker) -> No
     assert abs(clock.now() - datetime.now(timezone.utc)) < timedelta(seconds=SECONDS)
 
 
-def test_the_broker_does_not_make_a_journey_begin(minute: Any, wall_broker: Broker) -> None:
+def test_broker_clock_does_not_start_a_ticking_journey(minute: Any, wall_broker: Broker) -> None:
     """A journey that ticks begins with the first question; the test shall be the one who asks it."""
     minute.queue_declare("q", arguments={"x-expires": 3_600_000})
     with time_machine.travel(NEW_YEAR, tick=True):

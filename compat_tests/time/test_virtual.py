@@ -313,7 +313,7 @@ def test_time_can_be_moved_before_the_start_and_after_the_end() -> None:
     assert broker.clock.elapsed == 60
 
 
-def test_time_goes_on_over_a_restart(broker: Broker) -> None:
+def test_virtual_time_and_ttl_continue_over_a_restart(broker: Broker) -> None:
     declare(broker, q={"x-message-ttl": 60_000})
     broker.publish(b"x", routing_key="q", delivery_mode=2)
     broker.clock.advance(30)
@@ -324,7 +324,7 @@ def test_time_goes_on_over_a_restart(broker: Broker) -> None:
     assert broker.queue("q").ready == 0
 
 
-def test_reset_begins_anew(broker: Broker) -> None:
+def test_reset_restores_start_time_and_clock_settings(broker: Broker) -> None:
     broker.clock.advance(3600)
     broker.clock.rate = 1e-9
     broker.clock.autojump = 1000.0
@@ -484,7 +484,7 @@ def test_the_wall_clock_is_moved_elsewhere(move: str) -> None:
 
 
 @pytest.mark.threads_only  # The clock of a loop stands still until the broker starts in one.
-def test_a_real_clock_can_be_looked_at() -> None:
+def test_real_clock_shows_time_and_timers_and_has_no_elapsed() -> None:
     broker = Broker()
     clock = broker.clock
     before = datetime.now(timezone.utc) - timedelta(milliseconds=1)
