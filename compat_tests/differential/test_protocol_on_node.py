@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 FILES = ("test_basic_get.py", "test_basic_settle.py", "test_cc_bcc.py")
 
 
-def test_protocol_tests_pass_on_a_node_and_skips_name_what_is_needed() -> None:
+def test_protocol_tests_pass_on_rabbitmq_node_and_skips_name_missing_personality() -> None:
     if (reason := available("4.3")) is not None:
         pytest.skip(reason)
     files = [f"compat_tests/protocol/{file}" for file in FILES]
