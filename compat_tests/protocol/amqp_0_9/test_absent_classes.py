@@ -29,7 +29,7 @@ OPTIONAL_0_9 = [
 
 
 @pytest.mark.parametrize(("absent", "method", "ids"), OPTIONAL_0_9)
-def test_a_broker_of_0_9_without_a_class(
+def test_method_of_a_class_not_implemented_closes_the_connection_with_540(
     server: Server, absent: str, method: Method, ids: tuple[int, int]
 ) -> None:
     client = without(server, absent).client()
@@ -40,7 +40,7 @@ def test_a_broker_of_0_9_without_a_class(
 
 
 @rule("0-9/channel.resume/optional")
-def test_a_broker_that_resumes_no_channels(server: Server) -> None:
+def test_channel_resume_not_implemented_closes_the_connection_with_540(server: Server) -> None:
     server = without(server, "channel.resume")
     client = server.client(channels=0)
     client.send(m09.ChannelOpen())

@@ -20,7 +20,7 @@ def test_child_contents_beyond_the_largest_depth_close_the_connection_with_502()
     assert "contents nest deeper" in client.expect_connection_close(502).reply_text
 
 
-def test_a_publisher_of_0_9_is_not_read_from() -> None:
+def test_broker_stops_reading_from_a_publisher_at_the_memory_limit() -> None:
     server = Server("spec", protocol="0-9", memory_limit=100_000)
     client = server.client()
     client.declare("q")

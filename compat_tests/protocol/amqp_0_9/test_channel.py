@@ -56,7 +56,7 @@ def test_connection_opens_as_many_channels_as_channel_max_allows(server: Server)
 
 @rule("0-9/channel.flow/finish-frame")
 @pytest.mark.letter
-def test_a_delivery_that_has_begun_is_finished_and_then_there_is_a_pause(server: Server) -> None:
+def test_started_delivery_is_finished_before_flow_off_takes_effect(server: Server) -> None:
     client = server.client(frame_max=4096)
     client.declare("q")
     client.consume("q")

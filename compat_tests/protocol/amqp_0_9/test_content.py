@@ -74,7 +74,7 @@ def test_no_content_travels_on_channel_0(client: Client, kind: int) -> None:
 
 @rule("0-9/content/flags-continuation")
 @pytest.mark.parametrize("more", [1, 2])
-def test_flags_go_on_in_further_fields(spec: Server, more: int) -> None:
+def test_property_flags_may_continue_in_further_words(spec: Server, more: int) -> None:
     client = spec.client()
     client.declare("q")
     words = struct.pack(">H", 0x0800 | 1) + b"\x00\x01" * (more - 1) + b"\x00\x00"
@@ -151,8 +151,7 @@ def test_a_method_in_the_place_of_a_child_is_a_frame_error(client: Client) -> No
 
 
 @rule("0-9/content/max-weight")
-def test_a_weight_has_sixteen_bits(client: Client) -> None:
-    """All but the last of 65535 children: the content is not whole. The last makes it so."""
+def test_content_with_65535_children_is_published_after_the_last_child(client: Client) -> None:
     client.open_channel(2)
     client.declare("q")
     client.send(m.BasicPublish(routing_key="q"))

@@ -46,7 +46,7 @@ def test_two_connections_may_use_one_tag(connect: Callable[..., Client]) -> None
 
 
 @rule("0-9/domain.consumer-tag/scope")
-def test_a_tag_is_free_again_when_its_consumer_has_ended(server: Server) -> None:
+def test_consumer_tag_can_be_used_again_after_cancel_or_channel_close(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")
     client.consume("q", "t")

@@ -93,7 +93,7 @@ def test_a_type_has_a_pattern_too(spec: Server) -> None:
     "again", [{"durable": True}, {"auto_delete": True}, {"durable": True, "auto_delete": True}]
 )
 @pytest.mark.letter
-def test_a_flag_of_an_exchange_that_there_is_does_not_count(
+def test_redeclare_of_an_exchange_ignores_durable_and_auto_delete(
     server: Server, client: Client, again: dict[str, bool]
 ) -> None:
     declare(client)
@@ -105,7 +105,7 @@ def test_a_flag_of_an_exchange_that_there_is_does_not_count(
 @rule("0-9/exchange.declare/auto-delete-sticky")
 @pytest.mark.parametrize("auto_delete", [False, True])
 @pytest.mark.letter
-def test_whether_an_exchange_deletes_itself_is_settled_once(client: Client, auto_delete: bool) -> None:
+def test_auto_delete_of_an_exchange_is_set_by_its_first_declare(client: Client, auto_delete: bool) -> None:
     declare(client, auto_delete=auto_delete)
     declare(client, auto_delete=not auto_delete)
     client.declare("q")
@@ -122,7 +122,7 @@ def test_whether_an_exchange_deletes_itself_is_settled_once(client: Client, auto
 @pytest.mark.deviates("0-9/exchange.declare/durable-survives#transient")
 @pytest.mark.parametrize("durable", [False, True])
 @pytest.mark.letter
-def test_whether_an_exchange_is_durable_is_settled_once(
+def test_durability_of_an_exchange_is_set_by_its_first_declare(
     server: Server, client: Client, durable: bool
 ) -> None:
     declare(client, durable=durable)
@@ -169,7 +169,7 @@ def test_arguments_of_a_passive_declare_do_not_count(client: Client) -> None:
 
 
 @rule("0-9/exchange.delete/if-unused#kept", "0-9/exchange.delete/if-unused#refused")
-def test_an_exchange_in_use_is_kept_where_the_client_says_so(client: Client) -> None:
+def test_exchange_delete_if_unused_is_refused_with_406_while_bound(client: Client) -> None:
     declare(client)
     client.declare("q")
     client.bind("q", "x")
@@ -195,7 +195,7 @@ def test_the_type_of_an_exchange_does_not_change(connect: Callable[..., Client])
 
 
 @rule("0-9/exchange/extensions")
-def test_rabbitmqs_further_types_are_there_too(lenient: Server) -> None:
+def test_exchange_type_x_random_routes_messages(lenient: Server) -> None:
     client = lenient.client()
     declare(client, kind="x-random")
     client.declare("q")

@@ -174,7 +174,7 @@ def test_file_rejected_with_requeue_is_redelivered_to_another_channel_only(serve
 
 
 @rule("0-9/file.deliver/01")
-def test_a_file_that_comes_back_too_often_dies(spec: Server) -> None:
+def test_spec_file_is_dropped_after_the_largest_number_of_deliveries(spec: Server) -> None:
     most = spec.state.personality.most_deliveries
     assert most
     client = spec.client()

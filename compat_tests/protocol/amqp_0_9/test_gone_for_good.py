@@ -11,7 +11,7 @@ from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 
-def test_a_message_does_not_keep_the_channel_that_would_not_have_it(server: Server) -> None:
+def test_requeued_message_does_not_keep_the_rejecting_channel_object_alive(server: Server) -> None:
     ignore_older_objects()
     client = server.client()
     client.declare("q")

@@ -87,7 +87,9 @@ def test_transfer_by_reference_is_published_at_first_commit_after_message_close(
 
 
 @pytest.mark.parametrize("reply", [m.MessageOk(), m.MessageReject()])
-def test_an_answer_counts_at_commit(server: Server, requester: Requester, reply: Any) -> None:
+def test_answer_to_a_transfer_takes_effect_at_commit(
+    server: Server, requester: Requester, reply: Any
+) -> None:
     requester.client.declare("dead")
     server.client().fill("q", b"1")
     requester.consume("q", "d")
@@ -128,7 +130,7 @@ def test_message_from_get_answered_in_a_transaction_is_requeued_after_rollback(
     assert waiting(server) == [b"1"]
 
 
-def test_the_end_of_the_channel_undoes_answers(server: Server, requester: Requester) -> None:
+def test_uncommitted_answer_is_undone_when_the_channel_closes(server: Server, requester: Requester) -> None:
     server.client().fill("q", b"1")
     requester.consume("q", "d")
     requester.answer(requester.transfer().number)

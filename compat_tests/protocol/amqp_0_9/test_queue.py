@@ -18,7 +18,7 @@ rule = pytest.mark.rule
 
 
 @rule("0-9/queue/grammar")
-def test_every_method_is_answered_with_its_own(client: Client) -> None:
+def test_each_queue_method_gets_its_own_ok_method(client: Client) -> None:
     client.call(m.QueueDeclare(queue="q"), m.QueueDeclareOk)
     client.call(m.QueueBind(queue="q", exchange="amq.direct", routing_key="k"), m.QueueBindOk)
     client.call(m.QueueUnbind(queue="q", exchange="amq.direct", routing_key="k"), m.QueueUnbindOk)
@@ -37,9 +37,7 @@ def test_reserved_names_are_refused(client: Client) -> None:
 @rule("0-9/queue.declare/durable-pre-existence")
 @pytest.mark.parametrize("durable", [True, False])
 @pytest.mark.letter
-def test_durable_does_not_count_for_a_queue_that_there_is(
-    server: Server, client: Client, durable: bool
-) -> None:
+def test_redeclare_of_a_queue_ignores_durable(server: Server, client: Client, durable: bool) -> None:
     client.declare("q", durable=durable)
     client.declare("q", durable=not durable)
     assert server.vhost.queues["q"].durable is durable
@@ -290,7 +288,7 @@ def test_purge_or_delete_of_a_missing_queue_closes_the_channel_with_404(
 
 
 @rule("0-9/queue.delete/if-unused-01#kept", "0-9/queue.delete/if-unused-01#refused")
-def test_a_queue_with_consumers_is_kept_where_the_client_says_so(client: Client) -> None:
+def test_queue_delete_if_unused_is_refused_with_406_while_consumed(client: Client) -> None:
     client.open_channel(2)
     client.declare("q")
     client.consume("q", channel=2)
@@ -301,7 +299,7 @@ def test_a_queue_with_consumers_is_kept_where_the_client_says_so(client: Client)
 
 
 @rule("0-9/queue.delete/if-empty-01#kept", "0-9/queue.delete/if-empty-01#refused")
-def test_a_queue_with_messages_is_kept_where_the_client_says_so(client: Client) -> None:
+def test_queue_delete_if_empty_is_refused_with_406_with_messages(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"1")
     client.send(m.QueueDelete(queue="q", if_empty=True))

@@ -39,7 +39,7 @@ def redirected(server: Server) -> tuple[Client, m.ConnectionRedirect]:
 @pytest.mark.rule("0-9/connection.redirect/host-format")
 @pytest.mark.rule("0-9/domain.known-hosts/use")
 @pytest.mark.parametrize("host", ["127.0.0.1:5673", "localhost"])
-def test_a_broker_that_has_moved_redirects(server: Server, host: str) -> None:
+def test_connection_open_is_answered_with_redirect_host_and_known_hosts(server: Server, host: str) -> None:
     server.state.redirect = Redirect(host, ("third.example", "fourth.example:5673"))
     client, redirect = redirected(server)
     assert (redirect.host, redirect.known_hosts) == (host, "third.example,fourth.example:5673")
@@ -49,7 +49,7 @@ def test_a_broker_that_has_moved_redirects(server: Server, host: str) -> None:
 
 
 @pytest.mark.rule("0-9/connection.redirect/usage")
-def test_a_redirected_client_closes_or_just_goes(server: Server) -> None:
+def test_redirected_client_may_close_or_drop_its_connection(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere")
     client, _ = redirected(server)
     client.call(shared.ConnectionClose(reply_code=200), shared.ConnectionCloseOk, 0)
@@ -59,7 +59,7 @@ def test_a_redirected_client_closes_or_just_goes(server: Server) -> None:
     assert client.closed
 
 
-def test_a_redirected_client_that_stays_is_let_go(server: Server) -> None:
+def test_redirected_client_is_disconnected_after_60_seconds(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere")
     client, _ = redirected(server)
     server.advance(60)
@@ -94,7 +94,7 @@ def test_client_with_insist_is_refused_for_an_unknown_virtual_host(server: Serve
 @pytest.mark.rule("0-9/connection.open-ok/known-hosts")
 @pytest.mark.rule("0-9/domain.known-hosts/use")
 @pytest.mark.parametrize("insist", [False, True])
-def test_a_broker_alone_knows_no_other_hosts(server: Server, insist: bool) -> None:
+def test_known_hosts_are_empty_without_a_redirect(server: Server, insist: bool) -> None:
     assert opened(tuned(server), insist=insist).known_hosts == ""
 
 
