@@ -414,7 +414,7 @@ def test_crash_block_expects_crash_and_raises_not_a_crash_otherwise(stream):
     stream.close()
 
 
-def test_another_way_to_crash_is_refused(stream):
+def test_unknown_crash_point_is_refused(stream):
     with pytest.raises(CrashNotPossible, match="there is no crash 'sink'; there are 'commit' and 'source'"):
         stream.crash("sink")
 
@@ -437,7 +437,7 @@ def test_a_killed_source_makes_its_query_fail(stream, monkeypatch):
     stream.close()
 
 
-def test_a_source_that_keeps_its_spool_is_an_error(stream, monkeypatch):
+def test_stop_raises_spool_error_while_source_holds_spool_lock(stream, monkeypatch):
     """Only after a while: `stop` waits for it."""
     monkeypatch.setattr(FolderLock.__init__, "__defaults__", (0.0,))
     stream.start(Job(), queue="orders")

@@ -70,7 +70,7 @@ def test_every_broker_that_does_not_answer_is_named_without_its_password(broker)
     assert "s3cret" not in text and f"amqp://guest@{broker.host}:{broker.port}/" in text
 
 
-def test_an_answer_that_names_an_error_is_told_in_its_words(broker):
+def test_error_of_closed_channel_has_reply_text_of_broker(broker):
     with Link(options(broker.url)) as link:
         channel = link.channel()
         with pytest.raises(ConnectionLost, match="404 NOT_FOUND - no queue 'nowhere'"):
@@ -109,7 +109,7 @@ def test_another_thread_can_end_a_wait(broker):
         thread.join()
 
 
-def test_it_may_be_closed_twice_and_after_its_end(broker):
+def test_lost_connection_may_be_closed_twice(broker):
     link = Link(options(broker.url))
     link.open()
     broker.connections[0].close(320, "maintenance")
@@ -229,7 +229,7 @@ def test_wrong_password_or_virtual_host_raises_login_refused(broker, how):
         Link(options(broker.url, **more)).open()
 
 
-def test_a_broker_that_goes_away_during_the_login_may_come_back(broker):
+def test_connection_lost_during_login_is_not_login_refused(broker):
     broker.faults.on("connection.start-ok").disconnect()
     with pytest.raises(BrokerUnreachable) as caught:
         Link(options(broker.url)).open()

@@ -86,7 +86,7 @@ def test_a_home_that_another_process_makes_first_is_used(installation, folder, m
     assert [path.name for path in folder.iterdir()] == ["home"]
 
 
-def test_a_pyspark_without_its_zip_files_is_said(installation, folder):
+def test_pyspark_without_zip_file_makes_fast_mode_unavailable(installation, folder):
     installation.home.joinpath("python", "lib", "pyspark.zip").unlink()
     with pytest.raises(UnknownLayout, match="no zip file of pyspark"):
         home.the_home(installation, folder)
@@ -119,7 +119,7 @@ def test_processes_that_want_it_at_once_wait_for_the_one_that_makes_it(folder, t
     assert len(training) == 1
 
 
-def test_a_failure_is_remembered_with_its_reason(folder, training):
+def test_failed_archive_is_not_made_again_and_raises_same_reason(folder, training):
     training.says = "Error: no archive today\n\n"
     for _ in range(2):
         with pytest.raises(FastModeUnavailable, match="no archive today"):
@@ -193,7 +193,7 @@ def test_cache_folder_unused_for_a_month_is_removed(folder):
     assert {path.name for path in folder.parent.iterdir()} == {"one", "newer", "unfinished"}
 
 
-def test_a_cache_that_cannot_be_written_is_said(installation, monkeypatch, tmp_path):
+def test_unusable_cache_folder_makes_fast_mode_unavailable(installation, monkeypatch, tmp_path):
     blocked = tmp_path / "file"
     blocked.touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))

@@ -138,7 +138,7 @@ def test_ready_messages_not_delivered_by_broker_are_logged(
     assert not [call for call in link.calls if call[1] == "basic_ack"]
 
 
-def test_a_message_that_comes_with_the_count_goes_on(link: Waiting, folder: SharedFolder) -> None:
+def test_segment_continues_if_message_arrives_during_count(link: Waiting, folder: SharedFolder) -> None:
     link.ready = [0, lambda: (link.deliver(b"a"), 0)[1], 0]
     assert values(run(link, folder)) == [b"a"]
 
@@ -169,7 +169,7 @@ def test_large_segments_are_written_in_parts(
                 ]
 
 
-def test_another_task_may_have_completed_the_segment(
+def test_segment_completed_by_another_task_returns_messages_to_queue(
     link: Waiting, folder: SharedFolder, caplog: pytest.LogCaptureFixture
 ) -> None:
     def complete() -> None:
@@ -464,7 +464,7 @@ def test_missing_segments_raise_data_loss_or_are_skipped_with_warning(
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_places_that_the_spool_does_not_have_are_a_loss(
+def test_checkpoint_ahead_of_shared_spool_raises_data_loss_or_is_moved_back(
     running: Any, folder: SharedFolder, caplog: pytest.LogCaptureFixture, fails: bool
 ) -> None:
     complete(folder, "a", 0)

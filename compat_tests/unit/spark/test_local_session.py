@@ -351,7 +351,9 @@ def test_all_settings_go_to_the_builder(monkeypatch: pytest.MonkeyPatch) -> None
 # --- the process ------------------------------------------------------------------------------------------
 
 
-def test_the_process_is_as_before_after_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_environment_restores_own_changes_and_keeps_foreign_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """What the block and Spark have changed, but nothing that others have."""
     monkeypatch.setenv("KEPT", "1")
     monkeypatch.setenv("REMOVED", "2")
@@ -392,7 +394,7 @@ class Java:
         self.calls.append("kill")
 
 
-def test_the_java_of_a_session_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_end_of_session_shuts_down_java_or_kills_hanging_java(monkeypatch: pytest.MonkeyPatch) -> None:
     with cases() as case:
         for process, calls in [
             (Java(), ["shutdown", "close", ("wait", 10.0)]),

@@ -62,7 +62,7 @@ def test_lag_clock_keeps_at_most_100_samples(now):
 
 
 @pytest.mark.parametrize(("seconds", "warned"), [(4.9, False), (5.0, True)])
-def test_looks_within_seconds_of_another_do_not_count(now, caplog, seconds, warned):
+def test_lag_samples_less_than_5_seconds_apart_are_ignored(now, caplog, seconds, warned):
     behind = FallingBehind("queue orders", "", 3, now)
     for number in range(4):
         behind.look(number + 1, 1.0)
@@ -96,7 +96,7 @@ def test_a_clock_joins_looks_within_a_second(now):
     ],
     ids=["grows", "too few", "shrank", "stood still", "one batch"],
 )
-def test_a_query_that_falls_behind_says_so(now, caplog, lags, warned):
+def test_growing_lag_logs_warning(now, caplog, lags, warned):
     behind = FallingBehind("queue orders", "Do something", 50, now)
     for each in lags:
         now.time += 10

@@ -32,7 +32,7 @@ def test_every_option_fills_a_field_and_every_field_has_an_option():
     assert filled == wanted
 
 
-def test_keys_are_unlike_even_without_their_case():
+def test_option_keys_are_unique_ignoring_case():
     keys = [option.key.lower() for option in OPTIONS]
     assert sorted(set(keys)) == sorted(keys)
 

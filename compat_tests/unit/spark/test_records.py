@@ -288,7 +288,7 @@ def check_rows(message: DeliveredRow) -> None:
     timestamp=some.none() | some.integers(0, 2**64 - 1),
     priority=some.none() | some.integers(0, 255),
 )
-def test_no_message_keeps_a_batch_from_being_made(body, headers, message_id, timestamp, priority):
+def test_record_batch_is_made_of_any_message(body, headers, message_id, timestamp, priority):
     message = delivered(body, headers=headers, message_id=message_id, timestamp=timestamp, priority=priority)
     check_rows(message)
     assert record_batch([message], SOURCE_COLUMNS).column(0) == pa.array([body])

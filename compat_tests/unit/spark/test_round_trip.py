@@ -8,5 +8,5 @@ from compat_tests.unit.spark.round_trip import check
 
 
 @pytest.mark.parametrize("headers_format", ["map", "json"])
-def test_every_type_of_a_header_comes_back(broker, headers_format):
+def test_each_header_type_survives_write_and_read(broker, headers_format):
     check(broker.url, "orders", headers_format)

@@ -839,7 +839,7 @@ def numbers_of(folder, shard, number):
     return [value for part in folder.read(shard, number) for value in part.column(0).to_pylist()]
 
 
-def test_the_first_of_two_segments_stays(folder):
+def test_first_committed_segment_of_two_attempts_is_kept(folder):
     first, second = folder.new("a/b", 3, SCHEMA), folder.new("a/b", 3, SCHEMA)
     first.write(batch(1, 2))
     second.write(batch(3))

@@ -106,7 +106,7 @@ def test_messages_that_others_took_end_the_read(link: Link) -> None:
     assert link.calls[2:] == [(2, "queue_declare", "q", "passive")] * 2
 
 
-def test_a_message_that_comes_with_the_count_goes_on(link: Link) -> None:
+def test_read_continues_if_message_arrives_during_count(link: Link) -> None:
     """Whatever the count is, and however long nothing came before."""
     with cases() as case:
         for ready in (0, 2):
@@ -136,7 +136,7 @@ def test_messages_restart_the_idle_timeouts(link: Link) -> None:
         read.wait_for_more()
 
 
-def test_an_end_of_the_queue_is_told(link: Link) -> None:
+def test_queue_deleted_during_snapshot_raises_connection_lost(link: Link) -> None:
     read = held(link)
     read.wait_for_more()
     link.channels[-1].cancelled(None)
@@ -237,7 +237,7 @@ def test_messages_return_in_order(link: Link, monkeypatch: pytest.MonkeyPatch) -
                 assert link.pauses == [0.01] * pauses
 
 
-def test_messages_that_do_not_return_in_time_are_told(
+def test_missing_returned_messages_are_logged_after_a_second(
     link: Link, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     read = consumed(link, monkeypatch)

@@ -49,7 +49,7 @@ def test_query_not_finished_within_timeout_is_stopped():
     assert "amqp-stream-wait" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_a_failure_while_waiting_is_raised_here():
+def test_until_done_raises_failure_of_waiting_function():
     def fail():
         raise ValueError("on purpose")
 

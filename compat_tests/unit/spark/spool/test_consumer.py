@@ -130,7 +130,7 @@ def lose(link: Link, seconds: float = 0.0) -> Any:
     return happens
 
 
-def test_work_is_done_between_turns_until_the_end(link: Connected) -> None:
+def test_consumer_works_after_each_turn_and_flushes_at_end_if_asked(link: Connected) -> None:
     for flush in (True, False):
         found = consumer(link)
         assert played(found, link, [None, stop(found, flush)]) is None
@@ -141,7 +141,7 @@ def test_work_is_done_between_turns_until_the_end(link: Connected) -> None:
         assert found._link is None
 
 
-def test_messages_that_arrived_are_shown_behind_a_turn(link: Connected) -> None:
+def test_wait_for_more_sees_messages_that_arrived_during_turn(link: Connected) -> None:
     found = consumer(link)
 
     def arrive() -> None:
@@ -244,14 +244,16 @@ def test_a_lost_connection_is_opened_again(link: Connected, caplog: pytest.LogCa
 
 
 @pytest.mark.parametrize(("seconds", "again"), [(2.0, 0.4), (2.1, 0.05)])
-def test_a_connection_that_lasted_counts_as_a_success(link: Connected, seconds: float, again: float) -> None:
+def test_reconnect_pause_is_reset_after_connection_longer_than_2_seconds(
+    link: Connected, seconds: float, again: float
+) -> None:
     found = consumer(link)
     lost = [lose(link)], [lose(link)], [lose(link)], [lose(link, seconds)]
     played(found, link, *lost, [stop(found)])
     assert found._poked.pauses == [0.05, 0.1, 0.2, again]
 
 
-def test_a_connection_that_answered_counts_as_a_success(link: Connected) -> None:
+def test_reconnect_pause_is_reset_after_answered_request(link: Connected) -> None:
     found = consumer(link)
 
     def ask() -> None:
@@ -261,7 +263,7 @@ def test_a_connection_that_answered_counts_as_a_success(link: Connected) -> None
     assert found._poked.pauses == [0.05, 0.1, 0.05, 0.1]
 
 
-def test_a_smaller_window_is_begun_at_once(link: Connected, caplog: pytest.LogCaptureFixture) -> None:
+def test_too_wide_window_reconnects_without_pause(link: Connected, caplog: pytest.LogCaptureFixture) -> None:
     found = consumer(link)
 
     def narrow() -> None:
@@ -292,7 +294,9 @@ def test_a_connection_that_stays_away_fails_all_calls(link: Connected) -> None:
         (ValueError("on purpose"), SparkError, "^the consumer ended: ValueError: on purpose$"),
     ],
 )
-def test_another_failure_ends_the_thread(link: Connected, error: Exception, kind: type, text: str) -> None:
+def test_unexpected_error_ends_consumer_thread_and_is_raised_by_barrier(
+    link: Connected, error: Exception, kind: type, text: str
+) -> None:
     def fail() -> None:
         raise error
 

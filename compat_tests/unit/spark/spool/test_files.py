@@ -91,6 +91,6 @@ def test_a_lock_is_waited_for_until_its_holder_ends(tmp_path: Path, monkeypatch:
     FolderLock(tmp_path, 0).release()
 
 
-def test_a_folder_behind_a_link_can_be_used(used: Path, tmp_path: Path) -> None:
+def test_symbolic_link_to_spool_folder_can_be_used(used: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(used)
     use(tmp_path / "link")

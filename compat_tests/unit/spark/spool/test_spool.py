@@ -27,7 +27,7 @@ def test_batch_reads_message_published_before_batch(broker, query):
     assert job.batch() == []
 
 
-def test_rows_have_their_place_in_the_spool(broker, query):
+def test_offset_column_is_row_number_in_spool(broker, query):
     publish(broker, 1, 2, 3)
     job = query(maxMessagesPerTrigger=2).start()
     assert [(row["offset"], int(row["value"])) for row in job.all()] == [(0, 1), (1, 2), (2, 3)]

@@ -115,7 +115,7 @@ def test_rows_have_numbers_and_are_handed_out_by_them(kind: Any, on_disk: Any) -
 
 
 @pytest.mark.parametrize("kind", [UntilCommit, AtMostOnce])
-def test_rows_wait_until_spark_asks_for_later_ones(kind: Any) -> None:
+def test_rows_count_as_waiting_until_handed_out(kind: Any) -> None:
     store = filled(memory(kind), "abc", "d")
     store.settled(4)
     first, second = (block.octets for block in store._blocks)
@@ -237,8 +237,8 @@ def test_committed_rows_are_acknowledged_and_gone() -> None:
     assert (store.position({"spool": "other", "next": 4}), store.position({"spool": store.id})) == (0, 0)
 
 
-def test_a_new_channel_leaves_the_rows_that_spark_has(caplog: pytest.LogCaptureFixture) -> None:
-    """Their tags mean nothing to it: they are not acknowledged when they are committed."""
+def test_new_channel_drops_only_rows_not_handed_out_to_spark(caplog: pytest.LogCaptureFixture) -> None:
+    """Delivery tags of the old channel mean nothing to the new one: a commit does not acknowledge them."""
     caplog.set_level(logging.INFO, "fakeamqp.spark")
     store = filled(memory(UntilCommit), "ab", "cd", "ef")
     store.hand_out(0, 3)
@@ -263,7 +263,7 @@ def test_a_new_channel_leaves_the_rows_that_spark_has(caplog: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize(("prefetch", "fits"), [("1", False), ("2", True)])
-def test_the_window_has_room_for_the_next_batch(prefetch: str, fits: bool) -> None:
+def test_until_commit_store_needs_prefetch_of_at_least_2(prefetch: str, fits: bool) -> None:
     if fits:
         assert memory(UntilCommit, prefetch=prefetch).least_window == 2
     else:
@@ -271,7 +271,7 @@ def test_the_window_has_room_for_the_next_batch(prefetch: str, fits: bool) -> No
             memory(UntilCommit, prefetch=prefetch)
 
 
-def test_rows_are_seen_once_they_are_settled() -> None:
+def test_at_most_once_rows_are_visible_only_when_settled() -> None:
     store = filled(memory(AtMostOnce), "abcd")
     assert store.visible == 0
     store.settled(3)

@@ -110,7 +110,7 @@ def test_batch_read_with_any_prefetch_returns_all_messages(broker, log):
 
 
 @pytest.mark.parametrize("prefetch", ["1", "8", "15", "20", "50"])
-def test_no_more_is_sent_than_is_wanted(broker, log, monkeypatch, prefetch):
+def test_batch_read_receives_no_message_outside_offset_range(broker, log, monkeypatch, prefetch):
     log.publish("log", *range(100))
     sent = []
     receive = reading._Reading._receive

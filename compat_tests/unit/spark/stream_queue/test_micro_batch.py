@@ -138,7 +138,7 @@ def test_a_limit_is_shared_in_proportion(log, follow):
     begin=st.integers(0, 50),
     most=st.integers(1, 3000),
 )
-def test_every_stream_gets_on_and_no_batch_is_too_large(backlogs, begin, most):
+def test_limited_batch_takes_messages_of_each_stream_with_backlog(backlogs, begin, most):
     start = dict.fromkeys(backlogs, begin)
     end = {stream: begin + backlog for stream, backlog in backlogs.items()}
     ends = admitted(start, end, most)

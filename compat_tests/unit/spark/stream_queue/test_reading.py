@@ -119,7 +119,7 @@ def test_empty_range_sends_no_request(link: Streams) -> None:
     assert (offsets, link.calls, found.served) == ([], [], False)
 
 
-def test_a_message_without_an_offset_is_of_no_stream(link: Streams) -> None:
+def test_delivery_without_stream_offset_is_refused_as_no_stream(link: Streams) -> None:
     link.turns = [lambda: link.deliver(b"x")]
     with pytest.raises(OptionError, match="'log' is no stream"):
         read(link, Range("log", 0, 5))
@@ -208,7 +208,7 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     return found
 
 
-def test_an_idle_stream_is_waited_for_as_its_end_says(
+def test_idle_stream_raises_connection_lost_or_data_loss_by_its_end(
     link: Streams, ends: list[int | None], caplog: pytest.LogCaptureFixture
 ) -> None:
     late = "has messages from 1 on, and gave none for 6.0 s"
@@ -252,7 +252,7 @@ def test_a_stream_that_has_all_of_a_range_but_not_the_last_offsets_goes_on(
     assert read(link, Range("log", 0, 5))[1] == [[0, 1, 2, 3, 4]]
 
 
-def test_time_in_which_spark_is_busy_is_no_wait(
+def test_time_of_busy_spark_does_not_count_as_idle_time(
     link: Streams, ends: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "_ROWS", 1)
@@ -268,7 +268,7 @@ def test_time_in_which_spark_is_busy_is_no_wait(
 # --- which stream it was ----------------------------------------------------------------------------------
 
 
-def test_the_stream_has_to_have_the_message_of_the_plan(
+def test_stream_without_marked_message_raises_data_loss_or_logs_warning(
     link: Streams, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     properties = link.channel() and b"\x00\x00"

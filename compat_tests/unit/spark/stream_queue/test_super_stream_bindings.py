@@ -235,7 +235,7 @@ def ask(url, **given):
     return bound_queues(found.management_url, found.connection, "orders")
 
 
-def test_the_order_is_that_of_the_arguments(api):
+def test_partitions_are_ordered_by_partition_order_argument_of_binding(api):
     def binding(queue, **arguments):
         return {"destination": queue, "destination_type": "queue", "arguments": arguments}
 
@@ -343,11 +343,11 @@ def test_invalid_management_url_is_refused_without_showing_url(url):
         options("amqp://host/", superStream="orders", managementUrl=url)
 
 
-def test_the_url_is_for_super_streams():
+def test_management_url_without_super_stream_is_refused():
     with pytest.raises(OptionError, match="'managementUrl' is for 'superStream'"):
         options("amqp://host/", managementUrl="http://host:15672")
 
 
-def test_no_text_shows_the_password():
+def test_repr_of_options_does_not_show_password_of_management_url():
     found = options("amqp://host/", superStream="orders", managementUrl="http://me:s3cret@host:15672")
     assert "s3cret" not in repr(found)
