@@ -123,7 +123,7 @@ class BaseRule(Handle):
             and (self._limit is None or self.hits < self._limit)
             and (self._probability is None or self.random.random() < self._probability)
         )
-        self.hits += fires
+        self.hits: int = self.hits + fires
         return fires
 
     # --- in force -------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class BaseRule(Handle):
         if hasattr(error, "add_note"):  # Since Python 3.11.
             error.add_note(f"raised in a fault rule: {self}\nat: {group}")
         if self.error is None:
-            self.error = error
+            self.error: BaseException | None = error
 
     def enforce_heartbeats(self, port: FaultPort) -> None:
         """Apply the heartbeat timeout to a connection if this rule drops the client's heartbeats."""
