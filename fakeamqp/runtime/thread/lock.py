@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from threading import Lock, RLock, get_ident
 from typing import TYPE_CHECKING
@@ -92,19 +91,9 @@ class FairLock:
         else:
             self._let_go()
 
-    @contextmanager
-    def released(self) -> Iterator[None]:
+    def released(self) -> AbstractContextManager[None]:
         """Let others have the lock, at whatever depth this thread holds it, to wait for one of them."""
-        # An exception of a signal handler may have ended a release in its midst: that is not undone.
-        hold = (self.depth, self._frame) if self.held() and not self._releasing else None
-        if self.held():
-            self._let_go()
-        try:
-            yield
-        finally:
-            if hold is not None:
-                self.acquire()
-                self.depth, self._frame = hold
+        return _Released(self)
 
     def _note(self, frame: FrameType | None) -> None:
         self._owner = get_ident()
@@ -148,6 +137,29 @@ class FairLock:
         else:
             self._frame = None
             self.depth = 0
+
+
+class _Released:
+    """The context in which a thread lets others have a lock.
+
+    Not a generator: `Handover.abandoned` walks the frames of this thread from another one, and the frame of a
+    generator loses its caller when it yields.
+    """
+
+    def __init__(self, lock: FairLock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        lock = self._lock
+        # An exception of a signal handler may have ended a release in its midst: that is not undone.
+        self._hold = (lock.depth, lock._frame) if lock.held() and not lock._releasing else None
+        if lock.held():
+            lock._let_go()
+
+    def __exit__(self, *_: object) -> None:
+        if self._hold is not None:
+            self._lock.acquire()
+            self._lock.depth, self._lock._frame = self._hold
 
 
 class LifeLock(FairLock):
