@@ -12,10 +12,10 @@ TESTING := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest --timeout=300 -o fault
 # Random examples: how many times the usual number the full run draws, and from which seed.
 FUZZ_FACTOR := $(or $(FAKEAMQP_FUZZ),1)
 SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
-# One process does what needs Spark, one the jobs that are killed, one RabbitMQ (compat_tests/sharing.py).
+# One process does what needs Spark, one the jobs that are killed, one RabbitMQ (compat_tests/tools/sharing.py).
 SHARED := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadgroup
 FUZZ := compat_tests/fuzz compat_tests/programs compat_tests/differential/test_random_programs.py
-# What a broker in a thread does, one in an event loop does as well (compat_tests/runtimes.py).
+# What a broker in a thread does, one in an event loop does as well (compat_tests/tools/runtimes.py).
 BEHAVIOUR := compat_tests/broker compat_tests/time compat_tests/faults/test_network.py \
 	compat_tests/faults/test_catalogue_aio_pika.py compat_tests/clients/test_aio_pika.py \
 	compat_tests/clients/test_aioamqp.py compat_tests/clients/test_aiormq.py compat_tests/clients/test_pika_blocking.py
@@ -139,10 +139,10 @@ conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.
 		--conformance docs/conformance.md $(PYTEST_ARGS)
 
 blanking: $(VENV)/.test ## Check that no test of a rule counts in docs/conformance.md without its body
-	$(PY) -m compat_tests.blanking
+	$(PY) -m compat_tests.tools.blanking
 
 personalities: $(VENV)/.test ## Write the tables of docs/personalities.md
-	$(PY) -m compat_tests.personalities
+	$(PY) -m compat_tests.tools.personalities
 
 faults: $(VENV)/.test ## Record what clients do about faults and write docs/faults.md
 	$(PY) -m pytest compat_tests/faults/test_clients.py --timeout=300 --record-faults $(PYTEST_ARGS)

@@ -14,18 +14,18 @@ import pytest
 import fakeamqp
 
 if TYPE_CHECKING:
-    from compat_tests.sharing import Scheduler
+    from compat_tests.tools.sharing import Scheduler
 
 pytest_plugins = [
-    "compat_tests.tiers",  # --tier; before the next one
-    "compat_tests.folding",  # all parameters of a function are one test; --each-case
-    "compat_tests.conformance_plugin",  # --conformance and the marker `rule`
-    "compat_tests.faults_plugin",  # --record-faults
-    "compat_tests.shuffle",  # --shuffle
-    "compat_tests.runtimes",  # --runtime
-    "compat_tests.coalescing",  # --coalescing
-    "compat_tests.protocol.on_node",  # --on
-    "compat_tests.fuzz_plugin",  # how many examples property tests draw
+    "compat_tests.tools.tiers",  # --tier; before the next one
+    "compat_tests.tools.folding",  # all parameters of a function are one test; --each-case
+    "compat_tests.tools.conformance_plugin",  # --conformance and the marker `rule`
+    "compat_tests.tools.faults_plugin",  # --record-faults
+    "compat_tests.tools.shuffle",  # --shuffle
+    "compat_tests.tools.runtimes",  # --runtime
+    "compat_tests.tools.coalescing",  # --coalescing
+    "compat_tests.scripted.on_node",  # --on
+    "compat_tests.tools.fuzz_plugin",  # how many examples property tests draw
     "pytester",
 ]
 
@@ -95,6 +95,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler | 
     """Where processes share the suite, one of them does all that needs Spark."""
     if config.getoption("dist") != "loadgroup":
         return None
-    from compat_tests.sharing import Scheduler
+    from compat_tests.tools.sharing import Scheduler
 
     return Scheduler(config, log)

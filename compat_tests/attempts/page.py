@@ -28,7 +28,7 @@ attempt another client declares a queue, publishes and gets: an attempt after wh
 | Elsewhere | Test |
 |---|---|
 | Which right each method of each protocol needs, and every way round | \
-`compat_tests/protocol/test_rights.py` |
+`compat_tests/protocol/amqp_0_9_1/test_rights.py` |
 | Script in names and bodies of the page of a trace, in a browser | `compat_tests/pages/test_trace_page.py` |
 | Escape sequences in names: texts of views, errors, traces, logs and commands | \
 `compat_tests/attempts/test_outputs.py` |

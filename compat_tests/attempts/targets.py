@@ -18,7 +18,7 @@ from typing import Any
 
 from compat_tests.differential.rabbitmq_node import RabbitMQError, RabbitMQNode
 from compat_tests.differential.raw_client import Address, RawClient
-from compat_tests.loopback import free_port
+from compat_tests.tools.loopback import free_port
 
 __all__ = ["NAMES", "Target", "broker_process", "descriptors", "rabbitmq"]
 

@@ -17,7 +17,7 @@ from typing import Any
 import pika
 import pytest
 
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from compat_tests.unit.trace.pages import elements_of
 from fakeamqp import Broker
 from fakeamqp.errors import FakeAMQPError

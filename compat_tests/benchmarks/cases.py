@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from compat_tests.fuzz.streams import RICH_HEADERS
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.model.messages.message import Message
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame

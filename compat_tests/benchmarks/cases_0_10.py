@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from compat_tests.benchmarks.cases import BODY, CASES, MANY, Timed, case
-from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from compat_tests.scripted.amqp_0_10 import Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame, encode_frames

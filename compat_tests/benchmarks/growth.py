@@ -3,8 +3,8 @@
     python -m compat_tests.benchmarks.growth [PATTERN...] [--number N]
 
 Each operation runs at N, 2 N and 4 N objects, without sockets. Linear growth makes the last column 4. The
-operations are those of `OPERATIONS`; `compat_tests/protocol/test_growth.py` runs them at small numbers and
-counts their work.
+operations are those of `OPERATIONS`; `compat_tests/protocol/amqp_0_9_1/test_growth.py` runs them at small
+numbers and counts their work.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fnmatch import fnmatch
 from functools import partial
 from typing import Any, TypeAlias
 
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method

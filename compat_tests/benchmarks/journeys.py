@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import fakeamqp
 from compat_tests.benchmarks.cases import publish_bytes
 from compat_tests.benchmarks.cases_0_10 import subscriber, to_queue, transfer
-from compat_tests.protocol.driver import Client
+from compat_tests.scripted.amqp_0_9_1 import Client
 from compat_tests.unit.faults.server import FaultServer
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 

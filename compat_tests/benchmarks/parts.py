@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from compat_tests import tables
 from compat_tests.benchmarks import expiry, tap, trace
 from compat_tests.benchmarks.cases import Case
 from compat_tests.benchmarks.cases_0_10 import CASES
 from compat_tests.benchmarks.ladder import climb
 from compat_tests.benchmarks.side_by_side.page import PAGE
+from compat_tests.tools import tables
 from fakeamqp import Broker
 
 TRACE = "| | off | on | cost |\n|---|---:|---:|---:|\n"

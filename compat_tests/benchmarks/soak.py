@@ -11,7 +11,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.trace import Recorder, Trace
 

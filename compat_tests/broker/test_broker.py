@@ -16,7 +16,7 @@ import pika
 import pika.exceptions
 import pytest
 
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from fakeamqp import (
     PERSONALITIES,
     Broker,

@@ -14,7 +14,7 @@ from typing import Any
 import pika
 import pytest
 
-from compat_tests.protocol.octets import field, long_string
+from compat_tests.scripted.octets import field, long_string
 from fakeamqp import Broker
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.protocols.amqp_0_9.codec import methods as m09

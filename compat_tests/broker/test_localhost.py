@@ -7,7 +7,7 @@ import socket
 import pika
 import pytest
 
-from compat_tests.loopback import LOOPBACK, free_port, needs_ipv6
+from compat_tests.tools.loopback import LOOPBACK, free_port, needs_ipv6
 from fakeamqp import Broker, PortInUse
 
 pytestmark = needs_ipv6

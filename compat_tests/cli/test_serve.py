@@ -17,7 +17,7 @@ import pika
 import pytest
 import trustme
 
-from compat_tests.loopback import LOOPBACK, needs_ipv6
+from compat_tests.tools.loopback import LOOPBACK, needs_ipv6
 from fakeamqp import Broker
 from fakeamqp.cli import _choices, _parser, _tune_garbage_collection
 

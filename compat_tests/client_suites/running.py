@@ -18,7 +18,7 @@ from typing import NamedTuple
 from compat_tests.client_suites.sources import Source
 from compat_tests.client_suites.suites import Suite
 from compat_tests.client_suites.targets import ROOT, Target, runtimes, targets
-from compat_tests.loopback import free_port
+from compat_tests.tools.loopback import free_port
 
 __all__ = ["Comparison", "Outcome", "SuiteError", "compare", "measured", "measured_in_loops", "run"]
 

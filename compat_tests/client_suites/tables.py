@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from compat_tests import tables
 from compat_tests.client_suites.differences import known, problems
 from compat_tests.client_suites.running import Comparison
 from compat_tests.client_suites.suites import SUITES
+from compat_tests.tools import tables
 
 __all__ = ["differences_table", "left_out_table", "measured_table"]
 

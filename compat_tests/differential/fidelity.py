@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from compat_tests import tables
 from compat_tests.client_suites import running, sources, suites, tables as client_suites, targets
 from compat_tests.differential import programs
 from compat_tests.differential.comparison import SERIES, all_cases, side_by_side
@@ -22,6 +21,7 @@ from compat_tests.differential.differences import KINDS, Lists, problem
 from compat_tests.differential.rabbitmq_node import RabbitMQError, available
 from compat_tests.programs.program import Program
 from compat_tests.programs.seeds import USUAL_SEED
+from compat_tests.tools import tables
 
 __all__ = ["FAMILIES", "PAGE", "main", "with_tables"]
 

@@ -28,7 +28,7 @@ from typing import IO, Any
 from typing_extensions import Self
 
 from compat_tests.differential import installations
-from compat_tests.loopback import free_ports
+from compat_tests.tools.loopback import free_ports
 
 __all__ = ["RabbitMQError", "RabbitMQNode", "available"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.differential.broker_of_node import BrokerOfNode
 from compat_tests.differential.test_spark_suites import of_node, series, suite_of  # noqa: F401
 from compat_tests.unit.spark.conftest import no_idle_connections  # noqa: F401

@@ -12,7 +12,7 @@ from types import ModuleType
 import pika
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.differential.broker_of_node import BrokerOfNode
 from compat_tests.differential.comparison import SERIES
 from compat_tests.unit.spark import test_shards

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pika
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.differential.broker_of_node import BrokerOfNode
 from compat_tests.differential.comparison import SERIES
 from compat_tests.differential.rabbitmq_node import available

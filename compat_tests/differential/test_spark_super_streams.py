@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.differential.test_spark_streams import broker  # noqa: F401
 from compat_tests.differential.test_spark_suites import of_node, series, suite_of  # noqa: F401
 from compat_tests.unit.spark.conftest import no_idle_connections  # noqa: F401

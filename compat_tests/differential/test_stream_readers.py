@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pyspark.sql import datasource
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.differential.comparison import SERIES
 from compat_tests.unit.spark.micro_batches import Limit, ReadAllAvailable, table
 from compat_tests.unit.spark.stream_queue.streams import (

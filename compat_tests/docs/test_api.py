@@ -7,13 +7,13 @@ import inspect
 import pytest
 
 import fakeamqp
-from compat_tests import api_page
+from compat_tests.tools import api_page
 
 pytest.importorskip("pyspark", reason="the page lists names of fakeamqp.spark.testing")
 
 
 def test_api_page_is_up_to_date_with_exported_names() -> None:
-    assert api_page.PAGE.read_text() == api_page.page(), "run `python -m compat_tests.api_page`"
+    assert api_page.PAGE.read_text() == api_page.page(), "run `python -m compat_tests.tools.api_page`"
 
 
 def test_every_public_name_has_docstring() -> None:

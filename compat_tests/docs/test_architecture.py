@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from compat_tests import personalities
+from compat_tests.tools import personalities
 
 
 def test_personality_page_tables_equal_records_of_code() -> None:

@@ -4,13 +4,13 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from compat_tests import spark_page
+from compat_tests.tools import spark_page
 from fakeamqp.spark.columns import PROPERTIES
 
 
 def test_spark_page_tables_equal_options_and_columns_of_code() -> None:
     page = spark_page.PAGE.read_text()
-    assert spark_page.with_tables(page) == page, "run `python -m compat_tests.spark_page`"
+    assert spark_page.with_tables(page) == page, "run `python -m compat_tests.tools.spark_page`"
 
 
 def test_spark_page_names_every_property() -> None:

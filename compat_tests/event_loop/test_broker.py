@@ -10,7 +10,7 @@ import threading
 import aio_pika
 import pytest
 
-from compat_tests.loopback import free_port
+from compat_tests.tools.loopback import free_port
 from fakeamqp import Broker, BrokerError, simulation
 from fakeamqp.inspect import WaitTimeout
 from fakeamqp.runtime import EngineError, PortInUse

@@ -15,9 +15,9 @@ import aio_pika
 import pika
 import pytest
 
-from compat_tests.descriptors import high_descriptors
 from compat_tests.event_loop.without_readers import LOOPS
-from compat_tests.loopback import LOOPBACK, needs_ipv6
+from compat_tests.tools.descriptors import high_descriptors
+from compat_tests.tools.loopback import LOOPBACK, needs_ipv6
 from fakeamqp import Broker, CannotListen, PortInUse
 from fakeamqp.runtime import EngineError
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compat_tests import tables
 from compat_tests.faults.catalogue import GROUPS
 from compat_tests.faults.drivers import TITLES
 from compat_tests.faults.expected import Expected, read
 from compat_tests.faults.scenario import SCENARIOS
+from compat_tests.tools import tables
 
 __all__ = ["PAGE", "with_tables"]
 

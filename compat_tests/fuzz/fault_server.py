@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat_tests.protocol.driver import Server
-from compat_tests.protocol.fault_context import FaultContext
+from compat_tests.scripted.amqp_0_9_1 import Server
+from compat_tests.scripted.fault_context import FaultContext
 from fakeamqp.connection import PeerAddress
 from fakeamqp.faults import Faults
 from fakeamqp.protocols.negotiation import accept

@@ -2,7 +2,7 @@
 
 `FAKEAMQP_FUZZ` multiplies the examples. Without it there are a tenth of them, the same at every run, so that
 `make test` either always fails or never does. From 1 on (`make test-all`, `make fuzz`) every run draws new
-examples from a new seed, and a failure says how to draw them again (compat_tests/fuzz_plugin.py).
+examples from a new seed, and a failure says how to draw them again (compat_tests/tools/fuzz_plugin.py).
 """
 
 from __future__ import annotations

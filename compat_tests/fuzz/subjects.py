@@ -17,8 +17,8 @@ import pytest
 from compat_tests.fuzz import streams
 from compat_tests.fuzz.amqp_0_9 import recordings as amqp_0_9
 from compat_tests.fuzz.streams import Recording
-from compat_tests.protocol.amqp_0_9 import driver as driver_0_9
-from compat_tests.protocol.driver import METHODS, Server
+from compat_tests.scripted import amqp_0_9 as driver_0_9
+from compat_tests.scripted.amqp_0_9_1 import METHODS, Server
 from fakeamqp.connection import PeerAddress
 from fakeamqp.model.errors import InternalError
 from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8

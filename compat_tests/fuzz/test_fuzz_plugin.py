@@ -38,7 +38,7 @@ def run(pytester: pytest.Pytester, factor: str | None, *args: str) -> pytest.Run
         "-m",
         "pytest",
         "-p",
-        "compat_tests.fuzz_plugin",
+        "compat_tests.tools.fuzz_plugin",
         "-p",
         "no:cacheprovider",
         *args,

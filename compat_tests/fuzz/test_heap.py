@@ -25,7 +25,7 @@ from compat_tests.fuzz.checks import queues
 from compat_tests.fuzz.profile import scaled
 from compat_tests.fuzz.streams import Recording, recordings
 from compat_tests.fuzz.test_sockets import dial, say, vanish
-from compat_tests.heap import alive, ignore_older_objects
+from compat_tests.tools.heap import alive, ignore_older_objects
 from fakeamqp import Broker
 from fakeamqp.model.deliveries.delivery import Delivery
 from fakeamqp.model.deliveries.subscription import Subscription

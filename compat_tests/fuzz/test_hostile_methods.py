@@ -12,7 +12,7 @@ from compat_tests.fuzz.amqp_0_9 import hostile as hostile_0_9
 from compat_tests.fuzz.profile import examples
 from compat_tests.fuzz.subjects import PERSONALITIES, Subject, on_each
 from compat_tests.fuzz.test_mutated_streams import check_stream
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame

@@ -28,8 +28,8 @@ from compat_tests.fuzz.checks import (
 from compat_tests.fuzz.mutations import Chunks, chunked
 from compat_tests.fuzz.profile import examples, sampled, scaled
 from compat_tests.fuzz.subjects import SUBJECTS, Subject, on_each, speaking_0_9_1
-from compat_tests.heap import alive, ignore_older_objects
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.tools.heap import alive, ignore_older_objects
 from fakeamqp.protocols.amqp_0_9.access import Realms
 from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m

@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 
 from compat_tests.fuzz.checks import inconsistencies, left_behind
 from compat_tests.fuzz.profile import examples
-from compat_tests.protocol.driver import Client, Content, QuietTap, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Content, QuietTap, Server
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.personality import personality
 from fakeamqp.model.queues.queue import NOT_TAKEN_BACK

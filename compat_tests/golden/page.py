@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from compat_tests import tables as pages
 from compat_tests.golden import make, mutants, tables
+from compat_tests.tools import tables as pages
 
 __all__ = ["PAGE", "counts", "with_tables"]
 

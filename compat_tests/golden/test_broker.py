@@ -21,8 +21,8 @@ from compat_tests.golden.encoding import (
     properties as encode_properties,
 )
 from compat_tests.golden.published import Field, Layout
-from compat_tests.protocol.amqp_0_10.driver import Server as Server010
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
+from compat_tests.scripted.amqp_0_10 import Server as Server010
 
 CHANNEL = 1
 

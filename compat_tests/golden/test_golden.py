@@ -11,7 +11,7 @@ import pytest
 
 from compat_tests.golden import make, mutants, page, tables
 from compat_tests.golden.published import SPECS
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from fakeamqp.protocols.amqp_0_9.codec import constants as constants_0_9
 from fakeamqp.protocols.amqp_0_9.codec.contents import PROPERTIES
 from fakeamqp.protocols.amqp_0_9.codec.version_0_8 import PROTOCOL_HEADERS

@@ -15,7 +15,7 @@ from compat_tests.golden import make, outside, tables
 from compat_tests.golden.outside import Encoded
 from compat_tests.golden.published import SPECS
 from compat_tests.golden.tables import Row
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 
 TSHARK = shutil.which("tshark")
 

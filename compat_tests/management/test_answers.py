@@ -16,7 +16,7 @@ import pytest
 
 from compat_tests.management.client import Api
 from compat_tests.management.comparison import _BY_CHANCE, _VOLATILE
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from fakeamqp import Broker
 
 NODE = "fakeamqp@localhost"

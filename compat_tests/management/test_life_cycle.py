@@ -16,7 +16,7 @@ import pytest
 from freezegun import freeze_time
 
 from compat_tests.management.client import Api
-from compat_tests.runtimes import is_locked
+from compat_tests.tools.runtimes import is_locked
 from fakeamqp import Broker, BrokerError, ManagementUnavailable, PortInUse
 
 

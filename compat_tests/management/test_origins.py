@@ -9,7 +9,7 @@ from contextlib import nullcontext
 import pytest
 
 from compat_tests.management.client import Api
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from fakeamqp import Broker
 from fakeamqp.management.errors import Refused
 from fakeamqp.management.origins import OwnPages

@@ -12,7 +12,7 @@ import pytest
 
 from compat_tests.management.client import Api
 from compat_tests.management.scenario import requests
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from fakeamqp import Broker
 
 

@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import pika
 import pytest
 
-from compat_tests.descriptors import high_descriptors
 from compat_tests.management.client import Api
+from compat_tests.tools.descriptors import high_descriptors
 from fakeamqp import Bounds, Broker
 from fakeamqp.management import app, server
 from fakeamqp.management.errors import ManagementError

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.api_page import MODULES
 from compat_tests.packaging.test_packaging import build, copied_to
+from compat_tests.tools.api_page import MODULES
 
 Check = Callable[[str], list[tuple[int, str]]]
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.matrix import cases
 from compat_tests.plugin.conftest import RunTests
+from compat_tests.tools.matrix import cases
 from fakeamqp import PERSONALITIES
 from pytest_plugin.comparison.conversation import Conversation, _line, _random_words, parting
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from compat_tests.matrix import cases
 from compat_tests.plugin import portable_suite
 from compat_tests.plugin.conftest import RunTests
+from compat_tests.tools.matrix import cases
 from fakeamqp import Broker
 from fakeamqp.portable import NoAnswer, PortableRequests, RequestRefused, ToURL, declared
 

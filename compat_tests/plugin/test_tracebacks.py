@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from compat_tests.api_page import MODULES, names
 from compat_tests.plugin.conftest import RunTests
+from compat_tests.tools.api_page import MODULES, names
 
 FRAME = re.compile(r"(fakeamqp|pytest_plugin)/\S+\.py:\d+")
 """A line of a traceback with a place in the packages of this project."""

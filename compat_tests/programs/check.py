@@ -8,7 +8,7 @@ from compat_tests.programs.events import shown
 from compat_tests.programs.player import Player
 from compat_tests.programs.program import Count, Get, Operation, listing
 from compat_tests.programs.reference import Reference, Tie
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 
 __all__ = ["run_program"]
 

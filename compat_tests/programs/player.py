@@ -20,7 +20,7 @@ from compat_tests.programs.events import (
     Returned,
     Seen,
 )
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties

@@ -8,13 +8,12 @@ because the text of 0-9 wants something else, which has a test in `amqp_0_9/`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from compat_tests.conformance import MARKS, PROTOCOL_0_9_1, SHARING, catalogue_of
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.tools.conformance import MARKS, PROTOCOL_0_9_1, SHARING, catalogue_of
 from fakeamqp.dialects import protocol_names
 
 PERSONALITIES = ("rabbitmq-4.3", "spec")
@@ -22,7 +21,7 @@ PERSONALITIES = ("rabbitmq-4.3", "spec")
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test over each protocol that has one of its rules."""
-    if metafunc.definition.path.parent != Path(__file__).parent:
+    if metafunc.definition.path.parent.name != "amqp_0_9_1":
         return
     ids = [id_ for name in MARKS for mark in _marks(metafunc.definition, name) for id_ in mark.args]
     protocols = [

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from compat_tests import tables
 from compat_tests.reliability import results
 from compat_tests.reliability.mutations import PARTS
+from compat_tests.tools import tables
 
 __all__ = ["PAGE", "main", "with_tables"]
 

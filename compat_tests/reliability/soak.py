@@ -37,8 +37,8 @@ import pika
 from compat_tests.clients.amqp_0_10.client import connect as connect_0_10
 from compat_tests.clients.amqp_0_10.errors import ClientError
 from compat_tests.differential.raw_client import Address, RawClient
-from compat_tests.heap import alive, held_by, ignore_older_objects
 from compat_tests.reliability import page, results
+from compat_tests.tools.heap import alive, held_by, ignore_older_objects
 from fakeamqp import Broker
 from fakeamqp.faults.chaos import PROFILES
 from fakeamqp.protocols.base.server_connection import ServerConnection

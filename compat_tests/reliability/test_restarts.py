@@ -22,8 +22,8 @@ from compat_tests.fuzz.amqp_0_9 import recordings as streams_0_9
 from compat_tests.fuzz.amqp_0_10 import recordings as streams_0_10
 from compat_tests.fuzz.checks import inconsistencies
 from compat_tests.fuzz.subjects import PERSONALITIES, SUBJECTS
-from compat_tests.matrix import cases
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
+from compat_tests.tools.matrix import cases
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from fakeamqp.spark import ColumnError, OptionError, dead_letters, poison_split
 
 # isort: split

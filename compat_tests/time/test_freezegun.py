@@ -16,8 +16,8 @@ from freezegun.api import FrozenDateTimeFactory, StepTickTimeFactory, TickingDat
 
 from compat_tests.benchmarks.load import Address
 from compat_tests.benchmarks.stalls import PROBED, Talker
-from compat_tests.runtimes import is_locked
 from compat_tests.time.conftest import Connect, retry_queues
+from compat_tests.tools.runtimes import is_locked
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.runtime.thread.loop import Loop

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Client, Server, c, structs, x
+from compat_tests.scripted.amqp_0_10 import Client, Server, c, structs, x
 from fakeamqp.dialects import dialect_named
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec.frames import LAST_FRAME, LAST_SEGMENT

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol import driver
-from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted import amqp_0_9_1
+from compat_tests.scripted.amqp_0_9 import Child, Client, Server
+from compat_tests.scripted.requesting import Requester
 from fakeamqp.dialects import dialect_named
 from fakeamqp.protocols.amqp_0_9.codec import (
     METHODS,
@@ -179,13 +179,13 @@ def test_frames_of_a_trace_give_the_original_bytes(
     server: Server, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bytes_out = []
-    send = driver.Client.send_bytes
+    send = amqp_0_9_1.Client.send_bytes
 
-    def sending(client: driver.Client, octets: bytes) -> None:
+    def sending(client: amqp_0_9_1.Client, octets: bytes) -> None:
         bytes_out.append(octets)
         send(client, octets)
 
-    monkeypatch.setattr(driver.Client, "send_bytes", sending)
+    monkeypatch.setattr(amqp_0_9_1.Client, "send_bytes", sending)
     monkeypatch.setattr(Client, "send_bytes", sending, raising=False)
     conversation(server)
     framing = dialect_named("0-9")
@@ -369,8 +369,8 @@ def test_tshark_and_the_trace_agree_on_every_name(tmp_path: Path) -> None:
 
 def test_replay_skips_0_9_connections_and_gives_the_reason(server: Server, recorder: Recorder) -> None:
     server.client()
-    usual = driver.Server.connect(server)
-    usual.protocol_header = driver.PROTOCOL_HEADERS["0-9-1"]
+    usual = amqp_0_9_1.Server.connect(server)
+    usual.protocol_header = amqp_0_9_1.PROTOCOL_HEADERS["0-9-1"]
     usual.handshake()
     usual.call(shared.ChannelOpen(), shared.ChannelOpenOk)
     usual.call(shared.QueueDeclare(queue="r"), shared.QueueDeclareOk)

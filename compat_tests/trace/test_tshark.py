@@ -13,7 +13,7 @@ import aio_pika
 import pika
 import pytest
 
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.trace import FrameEvent, Recorder, Trace

@@ -8,8 +8,8 @@ from textwrap import dedent
 
 import pytest
 
-from compat_tests.blanking import excused_tests, passing_without_deliveries
-from compat_tests.conformance import (
+from compat_tests.tools.blanking import excused_tests, passing_without_deliveries
+from compat_tests.tools.conformance import (
     COMPLETE,
     PROTOCOL_0_9_1,
     PROTOCOLS,
@@ -23,7 +23,7 @@ from compat_tests.conformance import (
     report,
     unknown,
 )
-from compat_tests.evidence import gathering
+from compat_tests.tools.evidence import gathering
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import encode_short_string
 
 TESTS = Path(__file__).parents[1]
@@ -217,8 +217,8 @@ def test_exception_counts_for_same_rule_of_another_protocol(shared: Catalogue) -
 @pytest.mark.parametrize(
     ("place", "decorator", "counts"),
     [
-        ("protocol/test_a.py", "", True),
-        ("protocol/test_a.py", '@pytest.mark.protocols("0-9-1")\n', False),
+        ("protocol/amqp_0_9_1/test_a.py", "", True),
+        ("protocol/amqp_0_9_1/test_a.py", '@pytest.mark.protocols("0-9-1")\n', False),
         ("unit/test_a.py", "", False),
         ("unit/test_a.py", '@pytest.mark.protocols("0-9-1", "0-9")\n', True),
     ],
@@ -226,7 +226,7 @@ def test_exception_counts_for_same_rule_of_another_protocol(shared: Catalogue) -
 def test_rule_mark_counts_for_protocols_of_its_test(
     shared: Catalogue, tmp_path: Path, place: str, decorator: str, counts: bool
 ) -> None:
-    (tmp_path / place).parent.mkdir()
+    (tmp_path / place).parent.mkdir(parents=True)
     (tmp_path / place).write_text(f'{decorator}@rule("0-9-1/queue.declare/first")\ndef test(): ...\n')
     assert marked_rules(tmp_path, shared) == ({"0-9/queue.declare/first": {place}} if counts else {})
     own = read_catalogue(folder=tmp_path)
@@ -292,7 +292,7 @@ def test_rule_with_only_skipped_tests_is_not_covered(folder: Path) -> None:
 
 INNER = """
 import pytest
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 rule = pytest.mark.rule
 
 @rule("0-9-1/frame/layout")
@@ -324,7 +324,7 @@ def only_needed_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
 def run(pytester: pytest.Pytester, source: str, *arguments: str) -> pytest.RunResult:
     pytester.makepyfile(test_inner=source)
     return pytester.runpytest_inprocess(
-        "-p", "compat_tests.conformance_plugin", "-p", "no:cacheprovider", *arguments
+        "-p", "compat_tests.tools.conformance_plugin", "-p", "no:cacheprovider", *arguments
     )
 
 
@@ -351,7 +351,7 @@ def test_run_with_option_writes_conformance_report(
 
 TWICE = """
 import pytest
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 client = Server("rabbitmq-4.3").client
 rule = pytest.mark.rule
 
@@ -399,7 +399,7 @@ def test_result_counts_only_for_rules_of_protocol_the_test_runs_over(pytester: p
 
 SHOWING = """
 import pytest
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 rule, deviates = pytest.mark.rule, pytest.mark.deviates
 
@@ -487,7 +487,7 @@ def test_blank_option_makes_every_test_show_no_evidence(pytester: pytest.Pyteste
 
 LOOKING_AWAY = """
 import pytest
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 rule = pytest.mark.rule
 
 def got(count):
@@ -515,7 +515,7 @@ def test_mute_option_runs_only_rule_tests_and_fails_those_checking_deliveries(
 ) -> None:
     pytester.makepyfile(test_inner=LOOKING_AWAY)
     result = pytester.runpytest_subprocess(
-        *("-p", "compat_tests.conformance_plugin", "-p", "no:cacheprovider"),
+        *("-p", "compat_tests.tools.conformance_plugin", "-p", "no:cacheprovider"),
         *("--conformance", "report.md", "--mute"),
     )
     result.assert_outcomes(passed=2, failed=1)

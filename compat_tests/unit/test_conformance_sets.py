@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.conformance import Catalogue, Rule, marked_rules, read_catalogue
+from compat_tests.tools.conformance import Catalogue, Rule, marked_rules, read_catalogue
 
 TESTS = Path(__file__).parents[1]
 WIRE = {"protocol-header", "frame", "types", "content", "oob", "trace", "heartbeat", "request", "response"}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests import folding
-from compat_tests.conformance import catalogue_of
-from compat_tests.folding import CASE, RULE
+from compat_tests.tools import folding
+from compat_tests.tools.conformance import catalogue_of
+from compat_tests.tools.folding import CASE, RULE
 
 SOME_FAIL = """
     import pytest
@@ -28,7 +28,7 @@ def here(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(pytester: pytest.Pytester, source: str, *args: str) -> pytest.RunResult:
     pytester.makepyfile(source)
-    return pytester.runpytest_inprocess("-p", "compat_tests.folding", "-p", "no:cacheprovider", *args)
+    return pytester.runpytest_inprocess("-p", "compat_tests.tools.folding", "-p", "no:cacheprovider", *args)
 
 
 def test_all_cases_of_function_run_as_one_test(pytester: pytest.Pytester) -> None:
@@ -78,7 +78,9 @@ def test_function_in_other_folder_is_not_folded(
 
 def test_single_case_can_be_run_by_its_id(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it=SOME_FAIL)
-    result = pytester.runpytest_inprocess("-p", "compat_tests.folding", "-s", "test_it.py::test_even[2]")
+    result = pytester.runpytest_inprocess(
+        "-p", "compat_tests.tools.folding", "-s", "test_it.py::test_even[2]"
+    )
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*ran 2*"])
     result.stdout.no_fnmatch_line("*ran 4*")
@@ -176,7 +178,7 @@ def test_folded_test_has_marks_of_function_but_not_of_single_cases(
 ) -> None:
     source = SOME_FAIL.replace("range(5)", "[0, pytest.param(2, marks=pytest.mark.rule('b')), 4]")
     pytester.makepyfile(source.replace("def test", "@pytest.mark.rule('a')\n    def test"))
-    recorder = pytester.inline_run("-p", "compat_tests.folding", "--collect-only")
+    recorder = pytester.inline_run("-p", "compat_tests.tools.folding", "--collect-only")
     [item] = recorder.getcall("pytest_collection_finish").session.items
     assert [mark.args for mark in item.iter_markers("rule")] == [("a",)]
 
@@ -241,7 +243,7 @@ def test_report_has_outcome_and_rules_of_each_case(pytester: pytest.Pytester) ->
         """
     )
     pytester.makepyfile(SOME_FAIL)
-    recorder = pytester.inline_run("-p", "compat_tests.folding")
+    recorder = pytester.inline_run("-p", "compat_tests.tools.folding")
     [report] = [each for each in recorder.getreports("pytest_runtest_logreport") if each.when == "call"]
     assert RULE == "rule"
     assert report.user_properties[:2] == [
@@ -257,7 +259,7 @@ def test_failed_case_fails_only_its_own_rules(
     pytester.makepyfile(
         f"""
         import pytest
-        from compat_tests.protocol.driver import Server
+        from compat_tests.scripted.amqp_0_9_1 import Server
 
         rule = pytest.mark.rule
 
@@ -270,14 +272,14 @@ def test_failed_case_fails_only_its_own_rules(
             assert number == 0
         """
     )
-    plugins = ("-p", "compat_tests.folding", "-p", "compat_tests.conformance_plugin")
+    plugins = ("-p", "compat_tests.tools.folding", "-p", "compat_tests.tools.conformance_plugin")
     pytester.runpytest_inprocess(*plugins, "--conformance", "report.md").assert_outcomes(failed=1)
     text = (pytester.path / "report.md").read_text(encoding="utf-8")
     failing = text.partition("## Failing")[2].partition("## Deviating")[0]
     assert broken in failing and shown not in failing
     assert f"| `{shown.split('/', 2)[2]}` | " in text and "| **spec only** |" in text
     pytester.makeconftest(
-        "from pathlib import Path\nfrom compat_tests import folding\n"
+        "from pathlib import Path\nfrom compat_tests.tools import folding\n"
         "folding.FOLDED = (Path(__file__).parent,)"
     )
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))

@@ -107,7 +107,7 @@ with Broker() as broker:
 @pytest.mark.parametrize("name", PACKAGES)
 def test_lazily_imported_names_equal_names_seen_by_type_checkers(name: str) -> None:
     if name.startswith("fakeamqp.spark"):
-        import compat_tests.needs_pyspark  # noqa: F401
+        import compat_tests.tools.needs_pyspark  # noqa: F401
 
     # In a new interpreter: tests of plugins take modules out of `sys.modules` that a package keeps a name of.
     program = f"from {__name__} import check_names; check_names({name!r})"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests import loopback
-from compat_tests.loopback import LOOPBACK, free_port, free_ports, has_ipv6, needs_ipv6
+from compat_tests.tools import loopback
+from compat_tests.tools.loopback import LOOPBACK, free_port, free_ports, has_ipv6, needs_ipv6
 
 
 def test_free_ports_are_different_and_free() -> None:

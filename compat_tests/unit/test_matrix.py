@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 
 
 def test_every_failed_case_of_matrix_is_listed() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Any, cast
 
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 from fakeamqp.model.messages.message import Message
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.base.outbox import Outbox

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields
 
-from compat_tests.personalities import KEYWORDS, keywords
+from compat_tests.tools.personalities import KEYWORDS, keywords
 from fakeamqp import Broker
 from fakeamqp.model.messages.message import MessageProperties, PlainProperties
 from fakeamqp.model.personality.keywords import PersonalityChoices
@@ -14,7 +14,7 @@ from fakeamqp.settings import BrokerArguments
 
 def test_keyword_types_of_choices_are_generated_from_rows():
     written = KEYWORDS.read_text()
-    assert written == keywords(written), "run: python -m compat_tests.personalities"
+    assert written == keywords(written), "run: python -m compat_tests.tools.personalities"
 
 
 def test_broker_arguments_type_equals_parameters_of_broker():

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from compat_tests import folding
-from compat_tests.shuffle import THRESHOLDS
+from compat_tests.tools import folding
+from compat_tests.tools.shuffle import THRESHOLDS
 
 FILES = {name: "".join(f"def test_{number}():\n    pass\n" for number in range(8)) for name in ("a", "b")}
 
@@ -22,7 +22,7 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
 
 
 def order(suite: pytest.Pytester, *args: str) -> list[str]:
-    recorder = suite.inline_run("-p", "compat_tests.shuffle", *args)
+    recorder = suite.inline_run("-p", "compat_tests.tools.shuffle", *args)
     assert recorder.ret == 0
     return [each.nodeid for each in recorder.getreports("pytest_runtest_logreport") if each.when == "call"]
 
@@ -58,7 +58,7 @@ def test_shuffle_mixes_cases_of_folded_test(
         """,
         test_b="",
     )
-    order(suite, "-p", "compat_tests.folding", "-s", "--shuffle", "3")
+    order(suite, "-p", "compat_tests.tools.folding", "-s", "--shuffle", "3")
     ran = re.findall(r"case (\d)", capsys.readouterr().out)
     assert sorted(ran) == list("012345678") != ran
 

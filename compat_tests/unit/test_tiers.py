@@ -7,8 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests import tiers
-from compat_tests.tiers import CORE_OF_SPARK, COSTLY, DRAWING, EXAMPLES, HERE, LONG, LONG_EXAMPLES, in_long
+from compat_tests.tools import tiers
+from compat_tests.tools.tiers import (
+    CORE_OF_SPARK,
+    COSTLY,
+    DRAWING,
+    EXAMPLES,
+    HERE,
+    LONG,
+    LONG_EXAMPLES,
+    in_long,
+)
 
 ROOT = HERE.parent
 SOURCE = """
@@ -40,7 +49,7 @@ def tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 
 def ran(tests: pytest.Pytester, *args: str) -> set[str]:
-    recorder = tests.inline_run("-p", "compat_tests.tiers", *args)
+    recorder = tests.inline_run("-p", "compat_tests.tools.tiers", *args)
     return {each.nodeid for each in recorder.getreports("pytest_runtest_logreport") if each.when == "call"}
 
 
@@ -115,7 +124,7 @@ def test_one_in_option_draws_sample_of_quick_tests(tests: pytest.Pytester) -> No
 
 def test_one_in_option_without_seed_is_refused(tests: pytest.Pytester) -> None:
     """Processes that share the tests would draw different ones."""
-    done = tests.runpytest("-p", "compat_tests.tiers", "--tier", "long", "--one-in", "3")
+    done = tests.runpytest("-p", "compat_tests.tools.tiers", "--tier", "long", "--one-in", "3")
     done.stderr.fnmatch_lines(["*--one-in draws tests with a seed: --hypothesis-seed=NUMBER is missing*"])
 
 

@@ -111,7 +111,7 @@ def _public_classes() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
     """The public modules, and of each its classes: name, place on the site, and path for mkdocstrings."""
     sys.path.insert(0, str(ROOT))
     try:
-        api_page = importlib.import_module("compat_tests.api_page")
+        api_page = importlib.import_module("compat_tests.tools.api_page")
     finally:
         sys.path.remove(str(ROOT))
     shown: set[type] = set()

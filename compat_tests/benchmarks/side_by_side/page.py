@@ -13,11 +13,11 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from compat_tests import tables
 from compat_tests.benchmarks.side_by_side import plots
 from compat_tests.benchmarks.side_by_side.cases import CASES
 from compat_tests.benchmarks.side_by_side.targets import IN_LOOP, IN_THREAD, RABBITMQ, SERVE, TARGETS
 from compat_tests.reliability import results
+from compat_tests.tools import tables
 
 __all__ = ["FOLDER", "NAME", "PAGE", "PROFILE", "line", "main", "text", "with_tables"]
 

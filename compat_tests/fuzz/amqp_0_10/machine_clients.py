@@ -12,8 +12,8 @@ from typing import Any
 
 from compat_tests.fuzz.amqp_0_10.machine_books import Copy, Message, Window
 from compat_tests.fuzz.amqp_0_10.machine_wire import Event, Part, Reader
-from compat_tests.protocol.amqp_0_10.driver import Client as RawClient, Server
-from compat_tests.protocol.driver import Client as OldClient
+from compat_tests.scripted.amqp_0_9_1 import Client as OldClient
+from compat_tests.scripted.amqp_0_10 import Client as RawClient, Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
 

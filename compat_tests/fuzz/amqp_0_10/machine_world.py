@@ -12,7 +12,7 @@ from math import inf
 from compat_tests.fuzz.amqp_0_10.machine_books import LONGEST_STRICT, QUEUES, Books, Copy, Message
 from compat_tests.fuzz.amqp_0_10.machine_clients import Cmd, Hold, Line, Old, Planned, Session, Sub
 from compat_tests.fuzz.amqp_0_10.machine_wire import Event, payload_of
-from compat_tests.protocol.amqp_0_10.driver import Server
+from compat_tests.scripted.amqp_0_10 import Server
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c

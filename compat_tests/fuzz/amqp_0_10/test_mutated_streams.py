@@ -21,8 +21,8 @@ from compat_tests.fuzz.checks import connection_of, inconsistencies, left_behind
 from compat_tests.fuzz.mutations import ON_OCTETS, Chunks, chunked, chunkings
 from compat_tests.fuzz.profile import examples, sampled, scaled
 from compat_tests.fuzz.test_mutated_streams import empty
-from compat_tests.heap import alive, ignore_older_objects
-from compat_tests.protocol.amqp_0_10.driver import Client, Server
+from compat_tests.scripted.amqp_0_10 import Client, Server
+from compat_tests.tools.heap import alive, ignore_older_objects
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
 from fakeamqp.protocols.amqp_0_10.server_session import ServerSession

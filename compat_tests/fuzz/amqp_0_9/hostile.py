@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.amqp_0_9.recordings import INTERRUPTED, Client
 from compat_tests.fuzz.hostile import EXCHANGES, QUEUES, headers, methods, names, properties
-from compat_tests.protocol.amqp_0_9.driver import Child, content
+from compat_tests.scripted.amqp_0_9 import Child, content
 from fakeamqp.protocols.amqp_0_9.codec import (
     METHODS,
     FileProperties,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compat_tests.fuzz.amqp_0_9.machine_books import Copy
-from compat_tests.protocol.amqp_0_9.driver import Client
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted.amqp_0_9 import Client
+from compat_tests.scripted.requesting import Requester
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 __all__ = ["CLASSES", "Channel", "Consumer", "Held", "Peer", "Window"]

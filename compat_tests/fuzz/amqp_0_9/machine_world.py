@@ -13,8 +13,8 @@ from compat_tests.fuzz.amqp_0_9.machine_books import QUEUES, Books, Copy
 from compat_tests.fuzz.amqp_0_9.machine_clients import CLASSES, Channel, Consumer, Held, Peer
 from compat_tests.fuzz.checks import inconsistencies, left_behind
 from compat_tests.fuzz.subjects import speaking_0_9_1
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
-from compat_tests.protocol.driver import QuietTap
+from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import QuietTap
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.routing import Outcome

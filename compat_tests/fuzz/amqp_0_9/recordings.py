@@ -11,8 +11,8 @@ from typing import Any
 
 from compat_tests.fuzz import streams
 from compat_tests.fuzz.streams import RICH_HEADERS, Recording
-from compat_tests.protocol.amqp_0_9.driver import PROPERTIES, Child, content
-from compat_tests.protocol.driver import WITH_TICKET
+from compat_tests.scripted.amqp_0_9 import PROPERTIES, Child, content
+from compat_tests.scripted.amqp_0_9_1 import WITH_TICKET
 from fakeamqp.protocols.amqp_0_9.codec import (
     FileProperties,
     StreamProperties,

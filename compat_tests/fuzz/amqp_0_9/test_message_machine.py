@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.scripted.requesting import Requester
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from compat_tests.scripted.amqp_0_10 import Client, Server, Session
 
 
 @pytest.fixture(params=("rabbitmq-4.3", "spec"))

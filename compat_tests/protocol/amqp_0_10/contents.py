@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from compat_tests.protocol.amqp_0_10.driver import Arrived, Server, Session
+from compat_tests.scripted.amqp_0_10 import Arrived, Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.structs import Command

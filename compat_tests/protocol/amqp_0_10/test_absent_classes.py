@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Server
+from compat_tests.scripted.amqp_0_10 import Server
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Server, SessionFailed
+from compat_tests.scripted.amqp_0_10 import Server, SessionFailed
 from fakeamqp.model.limits import Bounds
 from fakeamqp.model.memory import MESSAGE
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c

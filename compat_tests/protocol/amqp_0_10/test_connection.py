@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Client, Server
+from compat_tests.scripted.amqp_0_10 import Client, Server
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.personality import personality

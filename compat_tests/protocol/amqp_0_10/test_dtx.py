@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from compat_tests.scripted.amqp_0_10 import Server, Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs

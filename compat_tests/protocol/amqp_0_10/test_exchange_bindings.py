@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from compat_tests.protocol.amqp_0_10.test_exchange import exists, got, refused
+from compat_tests.scripted.amqp_0_10 import Client, Server, Session
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 

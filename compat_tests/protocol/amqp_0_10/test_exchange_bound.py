@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Session
 from compat_tests.protocol.amqp_0_10.test_exchange import exists
+from compat_tests.scripted.amqp_0_10 import Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 
 FLAGS = ("exchange_not_found", "queue_not_found", "queue_not_matched", "key_not_matched", "args_not_matched")

@@ -15,8 +15,8 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_file,
     take_files,
 )
-from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
-from compat_tests.protocol.driver import QuietTap
+from compat_tests.scripted.amqp_0_9_1 import QuietTap
+from compat_tests.scripted.amqp_0_10 import Client, Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 

@@ -15,7 +15,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_file,
     take_files,
 )
-from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from compat_tests.scripted.amqp_0_10 import Client, Server, Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet

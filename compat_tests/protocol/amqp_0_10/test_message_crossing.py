@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Server, Session
-from compat_tests.protocol.driver import Client
+from compat_tests.scripted.amqp_0_9_1 import Client
+from compat_tests.scripted.amqp_0_10 import Server, Session
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.timestamps import Timestamp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
+from compat_tests.scripted.amqp_0_10 import UNLIMITED, Server, Session
 from fakeamqp.model.messages.message import Message, plain_properties
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 

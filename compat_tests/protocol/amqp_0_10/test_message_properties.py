@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Server, Session, Transfer
+from compat_tests.scripted.amqp_0_10 import Server, Session, Transfer
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Server, Session, Transfer
+from compat_tests.scripted.amqp_0_10 import Server, Session, Transfer
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Arrived, Client, Server, Session
+from compat_tests.scripted.amqp_0_10 import Arrived, Client, Server, Session
 from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs

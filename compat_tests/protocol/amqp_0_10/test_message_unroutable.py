@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from compat_tests.scripted.amqp_0_10 import Server, Session
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from compat_tests.scripted.amqp_0_10 import Client, Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler

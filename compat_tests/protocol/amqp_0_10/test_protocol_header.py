@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Server
+from compat_tests.scripted.amqp_0_10 import Server
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Server, Session, SessionFailed
 from compat_tests.protocol.amqp_0_10.test_exchange import refused
-from compat_tests.protocol.driver import QuietTap
+from compat_tests.scripted.amqp_0_9_1 import QuietTap
+from compat_tests.scripted.amqp_0_10 import Server, Session, SessionFailed
 from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.personality import personality

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Client, Session
 from compat_tests.protocol.amqp_0_10.test_exchange import got, refused
+from compat_tests.scripted.amqp_0_10 import Client, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 

@@ -12,7 +12,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_files,
     take_packets,
 )
-from compat_tests.protocol.amqp_0_10.driver import Session
+from compat_tests.scripted.amqp_0_10 import Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 

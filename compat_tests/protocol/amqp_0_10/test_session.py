@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from compat_tests.scripted.amqp_0_10 import Client, Server, Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat_tests.protocol.amqp_0_10.driver import Server
+from compat_tests.scripted.amqp_0_10 import Server
 
 
 def test_transfers_without_accept_in_unlimited_window_are_not_kept(server: Server) -> None:

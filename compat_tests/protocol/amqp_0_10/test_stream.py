@@ -16,8 +16,8 @@ from compat_tests.protocol.amqp_0_10.contents import (
     stream_properties,
     take_packets,
 )
-from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
-from compat_tests.protocol.driver import QuietTap
+from compat_tests.scripted.amqp_0_9_1 import QuietTap
+from compat_tests.scripted.amqp_0_10 import Client, Server, Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 

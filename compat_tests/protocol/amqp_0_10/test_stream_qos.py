@@ -11,8 +11,8 @@ from compat_tests.protocol.amqp_0_10.contents import (
     publish_packet,
     take_packets,
 )
-from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from compat_tests.protocol.amqp_0_10.test_queue_access import Notes
+from compat_tests.scripted.amqp_0_10 import Client, Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compat_tests.protocol.amqp_0_10.driver import Server
-from compat_tests.protocol.services import add_service, bodies
+from compat_tests.scripted.amqp_0_10 import Server
+from compat_tests.scripted.services import add_service, bodies
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 

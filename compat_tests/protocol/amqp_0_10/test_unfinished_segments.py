@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Server, Session
-from compat_tests.protocol.test_unfinished_contents import COUNT, little_memory
+from compat_tests.protocol.amqp_0_9_1.test_unfinished_contents import COUNT, little_memory
+from compat_tests.scripted.amqp_0_10 import Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.command_streams import LARGEST_HEAD
 

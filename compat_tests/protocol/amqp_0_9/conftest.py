@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.scripted.amqp_0_9 import Client, Server
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.protocols.amqp_0_9.choices import letter_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from compat_tests.protocol import driver
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.scripted import amqp_0_9_1
+from compat_tests.scripted.amqp_0_9 import Client, Server
 from fakeamqp.protocols.amqp_0_9.codec import FileProperties, methods as m
 
 __all__ = [
@@ -96,8 +96,8 @@ def bodies(client: Client, channel: int = 1) -> list[bytes]:
     return taken
 
 
-def speaking_0_9_1(server: Server) -> driver.Server:
+def speaking_0_9_1(server: Server) -> amqp_0_9_1.Server:
     """The same broker, for clients of 0-9-1."""
-    same = driver.Server()
+    same = amqp_0_9_1.Server()
     same.state, same.clock, same._port = server.state, server.clock, 60_000
     return same

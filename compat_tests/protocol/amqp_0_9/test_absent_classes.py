@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Server
+from compat_tests.scripted.amqp_0_9 import Server
 from fakeamqp.protocols.amqp_0_9.codec import methods as m09
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method

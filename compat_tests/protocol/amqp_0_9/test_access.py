@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import stage_file
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.scripted.requesting import Requester
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.access import Realms
 from fakeamqp.protocols.amqp_0_9.codec import methods as m

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol import driver
-from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server
 from compat_tests.protocol.amqp_0_9.files import publish_file, speaking_0_9_1
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted import amqp_0_9_1
+from compat_tests.scripted.amqp_0_9 import Child, Client, Server
+from compat_tests.scripted.requesting import Requester
 from fakeamqp.model.personality import personality as personality_named
 from fakeamqp.protocols.amqp_0_9.choices import letter_of
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
@@ -43,7 +43,7 @@ def client(server: Server) -> Client:
 )
 def test_connection_start_has_the_same_bytes_as_in_0_9_1(name: str) -> None:
     started = []
-    for client in (Server(name).connect(), driver.Server(name).connect()):
+    for client in (Server(name).connect(), amqp_0_9_1.Server(name).connect()):
         client.send_bytes(client.protocol_header)
         started.append(client.take_bytes())
     assert started[0] == started[1]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
-from compat_tests.protocol.octets import cut, short_string
+from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.scripted.octets import cut, short_string
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
 
 rule = pytest.mark.rule

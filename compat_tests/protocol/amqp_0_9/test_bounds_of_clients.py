@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 from fakeamqp.protocols.amqp_0_9.codec import contents
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 

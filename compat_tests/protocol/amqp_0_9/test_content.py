@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server
-from compat_tests.protocol.octets import cut, short_string
+from compat_tests.scripted.amqp_0_9 import Child, Client, Server
+from compat_tests.scripted.octets import cut, short_string
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, StreamProperties, methods as m
 
 rule = pytest.mark.rule

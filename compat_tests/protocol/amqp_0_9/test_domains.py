@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.scripted.amqp_0_9 import Client, Server
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 rule = pytest.mark.rule

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import consume, publish_file, stage_file, take
 from compat_tests.protocol.amqp_0_9.test_file_staging import over_0_10
 from compat_tests.protocol.amqp_0_9.test_stream import publish as publish_stream
+from compat_tests.scripted.amqp_0_9 import Client, Server
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.errors import NotFound
 from fakeamqp.model.transactions import XaOutcome, Xid

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import bodies, consume, publish_file, take
-from compat_tests.protocol.driver import QuietTap
+from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import QuietTap
 from fakeamqp.inspect.messages import queued_view, unacked_view
 from fakeamqp.inspect.topology import connection_views
 from fakeamqp.protocols.amqp_0_9.codec import methods as m

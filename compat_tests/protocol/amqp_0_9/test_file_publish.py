@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import (
     bodies,
     consume,
@@ -17,6 +16,7 @@ from compat_tests.protocol.amqp_0_9.files import (
     stage_file,
     take,
 )
+from compat_tests.scripted.amqp_0_9 import Client, Server
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import FileProperties, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server
 from compat_tests.protocol.amqp_0_9.files import (
     consume,
     open_file,
@@ -19,7 +18,8 @@ from compat_tests.protocol.amqp_0_10.contents import (
     publish_file as publish_over_0_10,
     take_files,
 )
-from compat_tests.protocol.amqp_0_10.driver import Server as Server010
+from compat_tests.scripted.amqp_0_9 import Child, Client, Server
+from compat_tests.scripted.amqp_0_10 import Server as Server010
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import FileProperties, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import PROTOCOL_HEADER, Client, Server
-from compat_tests.protocol.octets import arguments, cut
+from compat_tests.scripted.amqp_0_9 import PROTOCOL_HEADER, Client, Server
+from compat_tests.scripted.octets import arguments, cut
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compat_tests.heap import alive, ignore_older_objects
-from compat_tests.protocol.amqp_0_9.driver import Server
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted.amqp_0_9 import Server
+from compat_tests.scripted.requesting import Requester
+from compat_tests.tools.heap import alive, ignore_older_objects
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.resume import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.scripted.amqp_0_9 import Client, Server
 
 LARGE, SMALL = b"x" * 100, b"y"
 

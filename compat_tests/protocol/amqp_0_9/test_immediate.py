@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_9 import files
-from compat_tests.protocol.amqp_0_9.driver import Server
+from compat_tests.scripted.amqp_0_9 import Server
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.scripted.requesting import Requester
 from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.history import OutcomeHistories
 from fakeamqp.protocols.amqp_0_9.codec import METHODS, methods as m

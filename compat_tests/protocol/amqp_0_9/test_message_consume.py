@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
-from compat_tests.protocol.amqp_0_9.requesting import Asked, Requester
-from compat_tests.protocol.driver import QuietTap
+from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import QuietTap
+from compat_tests.scripted.requesting import Asked, Requester
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body

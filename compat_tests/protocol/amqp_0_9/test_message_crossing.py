@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from compat_tests.protocol import driver
-from compat_tests.protocol.amqp_0_9.driver import Client as OldClient
-from compat_tests.protocol.amqp_0_9.requesting import Requester
-from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
+from compat_tests.scripted import amqp_0_9_1
+from compat_tests.scripted.amqp_0_9 import Client as OldClient
+from compat_tests.scripted.amqp_0_10 import UNLIMITED, Server, Session
+from compat_tests.scripted.requesting import Requester
 from fakeamqp.connection import PeerAddress
 from fakeamqp.protocols.amqp_0_9.codec import FileProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
@@ -41,7 +41,7 @@ class World:
     server: Server
     message: Requester
     old: OldClient
-    usual: driver.Client
+    usual: amqp_0_9_1.Client
     session: Session
 
     def subscribe(self) -> None:
@@ -62,7 +62,7 @@ class World:
 def world() -> World:
     server = Server("rabbitmq-4.2")
     old = OldClient(server, PeerAddress(port=40_009))
-    old.protocol_header = driver.PROTOCOL_HEADERS["0-9"]
+    old.protocol_header = amqp_0_9_1.PROTOCOL_HEADERS["0-9"]
     old.handshake()
     old.open_channel()
     old.declare("q")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.scripted.requesting import Requester
 from fakeamqp.model.errors import InternalError
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.registrations import MemoryTransport, Registrations

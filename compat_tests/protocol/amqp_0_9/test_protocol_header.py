@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import PROTOCOL_HEADER, Server
+from compat_tests.scripted.amqp_0_9 import PROTOCOL_HEADER, Server
 from fakeamqp.protocols import registry
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 

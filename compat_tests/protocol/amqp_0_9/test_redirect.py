@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.scripted.amqp_0_9 import Client, Server
 from fakeamqp.model.state import Redirect
 from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import consume, publish_file, take
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.scripted.requesting import Requester
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Child, Client, Content, Server, content
 from compat_tests.protocol.amqp_0_9.files import speaking_0_9_1
 from compat_tests.protocol.amqp_0_9.test_file_staging import over_0_10
 from compat_tests.protocol.amqp_0_10.contents import consume_stream, publish_packet, take_packets
-from compat_tests.protocol.octets import cut
+from compat_tests.scripted.amqp_0_9 import Child, Client, Content, Server, content
+from compat_tests.scripted.octets import cut
 from fakeamqp.protocols.amqp_0_9.codec import StreamProperties, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Server
 from compat_tests.protocol.amqp_0_9.files import publish, publish_file, stage_file
-from compat_tests.protocol.amqp_0_9.requesting import Requester
-from compat_tests.protocol.services import add_service, bodies
+from compat_tests.scripted.amqp_0_9 import Server
+from compat_tests.scripted.requesting import Requester
+from compat_tests.scripted.services import add_service, bodies
 from fakeamqp.protocols.amqp_0_9.codec import StreamProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 

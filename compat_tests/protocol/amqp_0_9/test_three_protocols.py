@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol import driver
-from compat_tests.protocol.amqp_0_9.driver import Client as Client09
-from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
+from compat_tests.scripted import amqp_0_9_1
+from compat_tests.scripted.amqp_0_9 import Client as Client09
+from compat_tests.scripted.amqp_0_10 import UNLIMITED, Server, Session
 from fakeamqp.connection import PeerAddress
 from fakeamqp.protocols.amqp_0_9.codec import methods as m09
 from fakeamqp.protocols.amqp_0_9.codec.properties import FileProperties, StreamProperties
@@ -24,7 +24,7 @@ class World:
 
     server: Server
     old: Client09
-    usual: driver.Client
+    usual: amqp_0_9_1.Client
     session: Session
 
 
@@ -32,7 +32,7 @@ class World:
 def world() -> Iterator[World]:
     server = Server("rabbitmq-4.2")
     old = Client09(server, PeerAddress(port=40_009))
-    old.protocol_header = driver.PROTOCOL_HEADERS["0-9"]
+    old.protocol_header = amqp_0_9_1.PROTOCOL_HEADERS["0-9"]
     old.handshake()
     old.open_channel()
     world = World(server, old, server.client(), server.session())

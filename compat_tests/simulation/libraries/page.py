@@ -8,10 +8,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from compat_tests import tables
 from compat_tests.reliability.results import commit
 from compat_tests.simulation.libraries.running import Outcome
 from compat_tests.simulation.libraries.workload import Broken
+from compat_tests.tools import tables
 
 __all__ = ["PAGE", "RESULTS", "keep", "load", "with_tables", "write"]
 

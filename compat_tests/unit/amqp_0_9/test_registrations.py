@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.driver import ManualClock
+from compat_tests.scripted.amqp_0_9_1 import ManualClock
 from fakeamqp.model.errors import InternalError, NotImplementedHere
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9.registrations import MemoryTransport, Registrations, Tunnel, TunnelRequest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.protocol.driver import Client, Frame, Server
-from compat_tests.protocol.fault_context import FaultContext
+from compat_tests.scripted.amqp_0_9_1 import Client, Frame, Server
+from compat_tests.scripted.fault_context import FaultContext
 from fakeamqp.faults import Faults
 from fakeamqp.faults.port import BrokerContext
 from fakeamqp.model.personality import Personality

@@ -9,7 +9,7 @@ from random import Random
 import pika
 import pytest
 
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from compat_tests.unit.faults.server import FaultServer
 from fakeamqp import Broker
 from fakeamqp.faults.chaos import MethodPlace, actions_of, head_of, parse_plan

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from compat_tests.matrix import cases
-from compat_tests.protocol.driver import Client
+from compat_tests.scripted.amqp_0_9_1 import Client
+from compat_tests.tools.matrix import cases
 from compat_tests.unit.faults.server import FaultServer, bytes_of, publish_bytes
 from fakeamqp.faults import Faults
 from fakeamqp.faults.frame_group import ABSENT

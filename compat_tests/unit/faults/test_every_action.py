@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from compat_tests.unit.faults import server as amqp_0_9_1
 from compat_tests.unit.faults.amqp_0_9 import server as amqp_0_9
 from compat_tests.unit.faults.amqp_0_10 import server as amqp_0_10

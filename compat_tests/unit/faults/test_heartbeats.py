@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from compat_tests.protocol.driver import Client
+from compat_tests.scripted.amqp_0_9_1 import Client
 from compat_tests.unit.faults.server import FaultServer
 from fakeamqp.faults import Faults
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m

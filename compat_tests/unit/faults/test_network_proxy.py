@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from fakeamqp.faults import Faults
 from fakeamqp.faults.errors import FaultError, UnusedFault
 from fakeamqp.faults.network import Network

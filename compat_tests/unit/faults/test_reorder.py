@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Session
-from compat_tests.protocol.driver import Client
+from compat_tests.scripted.amqp_0_9_1 import Client
+from compat_tests.scripted.amqp_0_10 import Session
 from compat_tests.unit.faults.amqp_0_9 import server as server_0_9
 from compat_tests.unit.faults.amqp_0_10 import server as server_0_10
 from compat_tests.unit.faults.server import FaultServer

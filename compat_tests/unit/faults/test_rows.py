@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from fakeamqp.faults import Rule, actions, closing
 from fakeamqp.faults.actions import Action
 from fakeamqp.faults.rule import ACTIONS

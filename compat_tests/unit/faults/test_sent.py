@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.driver import Client
+from compat_tests.scripted.amqp_0_9_1 import Client
 from compat_tests.unit.faults.server import FaultServer, bytes_of
 from fakeamqp.faults import MALFORMATIONS, FaultError, Faults
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m

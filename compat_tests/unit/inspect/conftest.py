@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import pytest
 
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.model.state import BrokerState
 
 T = TypeVar("T")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 from fakeamqp.inspect.topology import connection_views
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 

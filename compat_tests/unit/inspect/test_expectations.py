@@ -5,7 +5,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.inspect import BadExpectation, Expectation, NoHistory, NotPublished
 from fakeamqp.inspect.messages import published_views

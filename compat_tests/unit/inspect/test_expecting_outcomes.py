@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from compat_tests.unit.inspect.conftest import Outside
 from fakeamqp.inspect import (
     BadExpectation,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.inspect import NoSuchVirtualHost
 from fakeamqp.inspect.explanations import Explanation, explain
 from fakeamqp.model.messages.message import Message, UnknownProperty, plain_properties

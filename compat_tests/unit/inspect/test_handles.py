@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.inspect import BadExpectation, NoSuchQueue, QueueInspector, WaitTimeout
 from fakeamqp.inspect.topology import queue_view

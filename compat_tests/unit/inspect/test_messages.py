@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.inspect import NoHistory, Published
 from fakeamqp.inspect.messages import published_views
 from fakeamqp.inspect.topology import queue_view

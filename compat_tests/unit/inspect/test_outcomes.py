@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.inspect import NoHistory
 from fakeamqp.inspect.messages import DeadLettered, Dropped, Returned, published_views, views
 from fakeamqp.inspect.topology import exchange_view, queue_view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Server, c, x
+from compat_tests.scripted.amqp_0_10 import Server, c, x
 from fakeamqp.inspect import CreditView
 from fakeamqp.inspect.topology import connection_views, session_views
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.inspect import NoSuchVirtualHost
 from fakeamqp.inspect.snapshot import topology
 from fakeamqp.model.operations import carry_out

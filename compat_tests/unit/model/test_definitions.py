@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.matrix import cases
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
+from compat_tests.tools.matrix import cases
 from fakeamqp import Broker
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.definitions import DefinitionsError, dump_definitions, load_definitions

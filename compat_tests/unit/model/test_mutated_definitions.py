@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from compat_tests.matrix import cases
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
+from compat_tests.tools.matrix import cases
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.definitions import load_definitions
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from compat_tests.personalities import choices_table, keywords
+from compat_tests.tools.personalities import choices_table, keywords
 from fakeamqp.errors import BrokerError
 from fakeamqp.model.personality import PERSONALITIES, Personality
 from fakeamqp.model.personality.variants import UnknownChoice
@@ -101,7 +101,7 @@ def not_compiled(loader, path):
 
 SourceFileLoader.path_stats = not_compiled
 
-from compat_tests.personalities import choices_table
+from compat_tests.tools.personalities import choices_table
 from fakeamqp import Broker, PERSONALITIES
 from fakeamqp.model.arguments.queue_arguments import compared_arguments, queue_options
 from fakeamqp.model.errors import PreconditionFailed

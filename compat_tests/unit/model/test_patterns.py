@@ -14,7 +14,7 @@ from types import FrameType
 import pytest
 from hypothesis import given, strategies as st
 
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from fakeamqp.model.access import Permission, TopicPermission
 from fakeamqp.model.patterns import LONGEST_PATTERN, MOST_STEPS, InvalidPattern, compiled
 from fakeamqp.model.patterns.parsing import parsed

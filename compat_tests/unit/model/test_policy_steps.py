@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 from fakeamqp.model.patterns import MOST_STEPS
 from fakeamqp.model.patterns.matching import Program
 from fakeamqp.model.queues import QueueDeclaration

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.driver import ManualClock
+from compat_tests.scripted.amqp_0_9_1 import ManualClock
 from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.state import BrokerState

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
+from compat_tests.tools.work import work
 from compat_tests.unit.model.fakes import message, subscription
-from compat_tests.work import work
 from fakeamqp.model.deliveries.subscription import Credit, Gate, Subscription
 from fakeamqp.model.queues.quorum.consumers import ServiceQueue, SingleActive
 

@@ -5,7 +5,7 @@ from itertools import groupby
 from hypothesis import example, given, strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.work import work
+from compat_tests.tools.work import work
 from fakeamqp.model.exchanges import topic_matches
 from fakeamqp.model.exchanges.topic import TopicTrie
 

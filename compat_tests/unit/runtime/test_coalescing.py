@@ -11,7 +11,7 @@ from typing import Any
 import pika
 import pytest
 
-from compat_tests.coalescing import Always
+from compat_tests.tools.coalescing import Always
 from fakeamqp import Broker
 from fakeamqp.runtime import ThreadEngine, connection_driver
 from fakeamqp.runtime.connection_driver import ConnectionDriver

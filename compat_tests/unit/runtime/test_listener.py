@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.loopback import free_port, needs_ipv6
+from compat_tests.tools.loopback import free_port, needs_ipv6
 from compat_tests.unit.runtime.fakes import Echoes, PortEngine
 from fakeamqp import Broker, FakeAMQPError
 from fakeamqp.runtime import CannotListen, EngineError, PortInUse

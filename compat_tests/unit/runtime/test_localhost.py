@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.loopback import LOOPBACK, free_port, needs_ipv6
+from compat_tests.tools.loopback import LOOPBACK, free_port, needs_ipv6
 from compat_tests.unit.runtime.fakes import Echoes, PortEngine
 from compat_tests.unit.runtime.test_listener import echo
 from fakeamqp.runtime import CannotListen, PortInUse, listener

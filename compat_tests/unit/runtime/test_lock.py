@@ -10,7 +10,7 @@ from types import FrameType
 
 import pytest
 
-from compat_tests.runtimes import is_locked
+from compat_tests.tools.runtimes import is_locked
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.thread import lock as lock_module
 from fakeamqp.runtime.thread.lock import FairLock

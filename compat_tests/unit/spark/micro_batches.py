@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from fakeamqp import Broker
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.options import read_options

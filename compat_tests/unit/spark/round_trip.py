@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import table
 from fakeamqp.spark.browse import BrowseReader
 from fakeamqp.spark.columns import chosen_columns

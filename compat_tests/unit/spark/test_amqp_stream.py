@@ -15,7 +15,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from fakeamqp.spark.errors import OptionError, SpoolError
 from fakeamqp.spark.spool.lock import FolderLock
 from fakeamqp.spark.testing import AmqpStream, CrashNotPossible, NotACrash, NotStarted, QueryTimeout

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pika
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import publish, table, values
 from fakeamqp import Broker
 from fakeamqp.spark.browse import BrowseReader, QueuePartition, snapshot as snapshots

@@ -21,7 +21,7 @@ pyspark = pytest.importorskip("pyspark")
 # ruff: noqa: E402
 from pyspark import SparkContext
 
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from fakeamqp.spark.session import fast, installation, jvm, local, settings
 from fakeamqp.spark.session.environment import process_environment
 from fakeamqp.spark.session.errors import JavaMissing, SessionRunning, SparkMissing

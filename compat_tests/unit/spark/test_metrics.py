@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
-from compat_tests.matrix import cases
+import compat_tests.tools.needs_pyspark  # noqa: F401
+from compat_tests.tools.matrix import cases
 from compat_tests.unit.spark.micro_batches import Limit, publish
 from compat_tests.unit.spark.stream_queue.streams import positions, publisher, stream_reader
 from fakeamqp.spark import lag

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pytest
 
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from fakeamqp.spark import values
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.options import (

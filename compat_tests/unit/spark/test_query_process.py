@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from fakeamqp import Broker
 from fakeamqp.spark import query_process
 from fakeamqp.spark.query_process import exit_on_sigterm, runs_tasks_here
@@ -36,7 +36,7 @@ finally:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
 def test_a_source_that_spark_ends_says_goodbye_to_the_broker():
-    import compat_tests.needs_pyspark  # noqa: F401
+    import compat_tests.tools.needs_pyspark  # noqa: F401
 
     stream = {"name": "log", "durable": True, "arguments": {"x-queue-type": "stream"}}
     with (

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from fakeamqp.spark import AmqpDataSource, SessionError, register
 from fakeamqp.spark.session import registering
 

@@ -10,7 +10,7 @@ types = pytest.importorskip("pyspark.sql.types")
 pytest.importorskip("pyarrow")
 
 # ruff: noqa: E402
-from compat_tests.matrix import cases
+from compat_tests.tools.matrix import cases
 from fakeamqp.spark.browse import BrowseReader
 from fakeamqp.spark.columns import SOURCE_COLUMNS
 from fakeamqp.spark.errors import ColumnError, OptionError

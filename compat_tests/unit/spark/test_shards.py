@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.spark.links import Link as PlayedLink
 from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Limit, ReadAllAvailable, publish, values

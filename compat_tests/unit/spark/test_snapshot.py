@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
-from compat_tests.matrix import cases
+import compat_tests.tools.needs_pyspark  # noqa: F401
+from compat_tests.tools.matrix import cases
 from compat_tests.unit.spark.links import Link, encoded
 from fakeamqp.spark.browse import delivery_limit, snapshot as snapshots, turns
 from fakeamqp.spark.browse.snapshot import _Held, snapshot

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 from fakeamqp.trace import Recorder
 
 

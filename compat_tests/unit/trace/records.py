@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from compat_tests.programs import program as p
 from compat_tests.programs.player import Player
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 from fakeamqp.trace import Recorder, Trace
 from fakeamqp.trace.json_form import event_to_json
 

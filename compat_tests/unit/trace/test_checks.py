@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client as Client09
-from compat_tests.protocol.driver import Client
+from compat_tests.scripted.amqp_0_9 import Client as Client09
+from compat_tests.scripted.amqp_0_9_1 import Client
 from compat_tests.unit.faults.server import FaultServer
 from compat_tests.unit.trace.records import Record, lines
 from fakeamqp.connection import PeerAddress

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 from compat_tests.unit.trace.pages import Row, data_of, elements_of, rows_of
 from compat_tests.unit.trace.recordings import EVENTS
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m

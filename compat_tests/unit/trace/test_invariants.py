@@ -13,10 +13,10 @@ from hypothesis import given, strategies as st
 from compat_tests.fuzz.profile import examples
 from compat_tests.programs import program as p
 from compat_tests.programs.strategies import programs
-from compat_tests.protocol.amqp_0_9.driver import Server as Server09
-from compat_tests.protocol.amqp_0_9.requesting import Requester
-from compat_tests.protocol.amqp_0_10.driver import Server as Server010, Session, c, x
-from compat_tests.protocol.driver import Client
+from compat_tests.scripted.amqp_0_9 import Server as Server09
+from compat_tests.scripted.amqp_0_9_1 import Client
+from compat_tests.scripted.amqp_0_10 import Server as Server010, Session, c, x
+from compat_tests.scripted.requesting import Requester
 from compat_tests.unit.faults.server import FaultServer, publish_bytes
 from compat_tests.unit.trace.records import played
 from fakeamqp.protocols.amqp_0_9.codec import methods as m09

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 from compat_tests.unit.trace.recordings import EVENTS, same
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.trace import FrameEvent, Recorder, RecordingError, Trace, load

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from compat_tests.matrix import cases
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
+from compat_tests.tools.matrix import cases
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.trace import Recorder, load

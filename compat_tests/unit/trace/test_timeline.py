@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.driver import Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, frame, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties

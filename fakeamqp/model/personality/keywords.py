@@ -1,4 +1,4 @@
-"""The types of the choices as keyword arguments: written by `python -m compat_tests.personalities`."""
+"""The types of the choices as keyword arguments: written by `python -m compat_tests.tools.personalities`."""
 
 from __future__ import annotations
 

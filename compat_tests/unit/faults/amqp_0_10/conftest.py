@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Session
+from compat_tests.scripted.amqp_0_10 import Session
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import Faults
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Session, c, x
+from compat_tests.scripted.amqp_0_10 import Session, c, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import Faults
 from fakeamqp.faults.shapers import Cut

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Session, SessionFailed, c, structs, x
+from compat_tests.scripted.amqp_0_10 import Session, SessionFailed, c, structs, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import Faults, FrameGroup
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Session, x
+from compat_tests.scripted.amqp_0_10 import Session, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import FaultError, Faults, Starvation
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.protocol.amqp_0_10.driver import Client, c, structs, x
+from compat_tests.scripted.amqp_0_10 import Client, c, structs, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import Faults
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Session, x
+from compat_tests.scripted.amqp_0_10 import Session, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.dialects import dialect_named, protocol_named, protocol_names
 from fakeamqp.faults import FaultError, Faults

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted.amqp_0_9 import Client
+from compat_tests.scripted.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from fakeamqp.faults import Faults
 

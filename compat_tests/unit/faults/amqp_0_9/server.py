@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.protocol.amqp_0_9.driver import Server
-from compat_tests.protocol.amqp_0_9.requesting import Requester
-from compat_tests.protocol.fault_context import FaultContext
+from compat_tests.scripted.amqp_0_9 import Server
+from compat_tests.scripted.fault_context import FaultContext
+from compat_tests.scripted.requesting import Requester
 from fakeamqp.faults import Faults
 from fakeamqp.faults.port import BrokerContext
 from fakeamqp.model.personality import Personality

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from fakeamqp.dialects import dialect_named, protocol_of
 from fakeamqp.faults import Faults

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Child, Client
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted.amqp_0_9 import Child, Client
+from compat_tests.scripted.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from fakeamqp.faults import Faults, FrameGroup
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, FileProperties, StreamProperties, methods as m

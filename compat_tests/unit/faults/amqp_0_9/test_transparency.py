@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.protocol.amqp_0_9.driver import Child, content
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted.amqp_0_9 import Child, content
+from compat_tests.scripted.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from fakeamqp.faults import Faults
 from fakeamqp.protocols.amqp_0_9.codec import methods as m

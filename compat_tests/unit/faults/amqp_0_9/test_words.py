@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.scripted.requesting import Requester
 from fakeamqp.dialects import protocol_names
 from fakeamqp.faults import FaultError, Faults
 from fakeamqp.faults.chaos import FAULTS

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from compat_tests.protocol.driver import QuietTap
+from compat_tests.scripted.amqp_0_9_1 import QuietTap
 from compat_tests.unit.model.transactions.bench import Bench, xid
 from fakeamqp.model.errors import (
     CommandInvalid,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as some
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from fakeamqp.spark.sink.window import ConfirmWindow
 
 ANSWERS = some.lists(

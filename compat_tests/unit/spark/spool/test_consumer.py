@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
-from compat_tests.matrix import cases
+import compat_tests.tools.needs_pyspark  # noqa: F401
+from compat_tests.tools.matrix import cases
 from compat_tests.unit.spark.links import Link
 from fakeamqp.spark import retries
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, QueueRefused, SparkError, SpoolError

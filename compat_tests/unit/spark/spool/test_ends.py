@@ -10,7 +10,7 @@ import threading
 import pika
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Query, publish, values
 from fakeamqp import Broker
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import ReadAllAvailable, values
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.incoming import IncomingRows

@@ -9,7 +9,7 @@ import pickle
 import pika
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import ReadAllAvailable, publish, values
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.errors import SpoolError

@@ -11,7 +11,7 @@ import pika
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.fuzz.profile import scaled
 from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Query, publish, values
 from fakeamqp import Broker

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
-from compat_tests.matrix import cases
+import compat_tests.tools.needs_pyspark  # noqa: F401
+from compat_tests.tools.matrix import cases
 from compat_tests.unit.spark.links import encoded
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.errors import DataLoss, OptionError, SpoolError

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.spark.micro_batches import table
 from compat_tests.unit.spark.stream_queue.streams import batch_reader, publisher, rows

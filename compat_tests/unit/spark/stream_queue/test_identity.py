@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit, table
 from compat_tests.unit.spark.stream_queue.streams import (
     batch_reader,

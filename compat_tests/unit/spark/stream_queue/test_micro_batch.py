@@ -9,7 +9,7 @@ import threading
 import pytest
 from hypothesis import given, strategies as st
 
-import compat_tests.needs_pyspark  # noqa: F401
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit, Query, ReadAllAvailable
 from compat_tests.unit.spark.stream_queue.streams import options, positions, publisher, rows, stream_reader
 from fakeamqp import Broker

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import compat_tests.needs_pyspark  # noqa: F401
-from compat_tests.matrix import cases
+import compat_tests.tools.needs_pyspark  # noqa: F401
+from compat_tests.tools.matrix import cases
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.stream_queue import positions

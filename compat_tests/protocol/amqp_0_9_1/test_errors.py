@@ -1,0 +1,456 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.scripted.octets import arguments, field, queue_declare, table
+from fakeamqp.model.access import Permission, User
+from fakeamqp.protocols.amqp_0_9_1.codec import constants, methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
+
+rule = pytest.mark.rule
+otherwise_in_0_9 = pytest.mark.protocols("0-9-1")
+MISSING = m.QueueDeclare(queue="missing", passive=True)
+
+
+def is_spec(server: Server) -> bool:
+    return server.state.personality.name == "spec"
+
+
+# --- what ends a channel, what a connection ----------------------------------------------------------------
+
+
+@rule("0-9-1/errors/operational-is-channel#missing")
+def test_passive_declare_of_missing_queue_closes_only_the_channel(connect: Callable[..., Client]) -> None:
+    client = connect(channels=2)
+    client.send(MISSING)
+    client.expect_channel_close(404)
+    client.declare("q", channel=2)
+    client.open_channel()
+    client.declare("q")
+    assert not client.closed
+
+
+@rule("0-9-1/errors/operational-is-channel#rights")
+@rule("0-9-1/reply-code/access-refused")
+def test_missing_configure_permission_closes_only_the_channel(server: Server) -> None:
+    server.state.access.add(User("worker", "secret", permissions={"/": Permission(configure="^mine")}))
+    client = server.client(channels=2, user="worker", password="secret")
+    client.send(m.QueueDeclare(queue="yours"))
+    client.expect_channel_close(403)
+    client.declare("mine", channel=2)
+
+
+@rule("0-9-1/errors/structural-is-connection#arguments", "0-9-1/errors/structural-is-connection#sequence")
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param(m.ConnectionTuneOk(10, 8192, 0).encode(), id="out-of-order"),
+        pytest.param(arguments(50, 10, b"\0"), id="truncated"),
+        pytest.param(arguments(60, 999), id="unknown"),
+    ],
+)
+@pytest.mark.parametrize("channel", [0, 1])
+def test_invalid_method_frame_closes_the_connection(server: Server, payload: bytes, channel: int) -> None:
+    client, other = server.client(), server.client()
+    client.send_frame(1, channel, payload)
+    if client.explained_to or payload[2:4] != b"\x03\xe7":
+        client.expect(m.ConnectionClose, 0)
+        client.expect_nothing()
+    else:
+        client.expect_silent_end()  # It does not know the method.
+    other.declare("others-are-not-concerned")
+
+
+def too_large(server: Server) -> Client:
+    small = server.varied(largest_message=10, largest_message_condition="content-too-large")
+    client = small.client(channels=2)
+    client.publish(bytes(11), routing_key="q")
+    return client
+
+
+def access_refused(server: Server) -> Client:
+    client = server.client(channels=2)
+    client.send(m.ExchangeDelete(exchange="amq.direct"))
+    return client
+
+
+def not_found(server: Server) -> Client:
+    client = server.client(channels=2)
+    client.send(m.BasicConsume(queue="missing"))
+    return client
+
+
+def resource_locked(server: Server) -> Client:
+    server.client().declare("locked", exclusive=True)
+    client = server.client(channels=2)
+    client.send(m.QueueDeclare(queue="locked"))
+    return client
+
+
+def precondition_failed(server: Server) -> Client:
+    client = server.client(channels=2)
+    client.send(m.BasicAck(delivery_tag=1))
+    return client
+
+
+@rule("0-9-1/errors/soft-error-class")
+@pytest.mark.parametrize(
+    ("code", "provoke"),
+    [
+        (311, too_large),
+        (403, access_refused),
+        (404, not_found),
+        pytest.param(405, resource_locked, marks=otherwise_in_0_9),
+        (406, precondition_failed),
+    ],
+)
+def test_soft_errors_close_the_channel(
+    server: Server, code: int, provoke: Callable[[Server], Client]
+) -> None:
+    client = provoke(server)
+    close = client.expect_channel_close(code)
+    assert close.reply_text.startswith(constants.REPLY_NAMES[code] + " - ")
+    client.declare("another-channel-goes-on", channel=2)
+
+
+def connection_forced(server: Server) -> Client:
+    client = server.client()
+    next(iter(server.state.connections)).close_by_operator(320, "CONNECTION_FORCED - because")
+    return client
+
+
+def invalid_path(server: Server) -> Client:
+    client = server.connect()
+    client.send_bytes(client.protocol_header)
+    client.expect(m.ConnectionStart, 0)
+    client.login()
+    client.expect(m.ConnectionTune, 0)
+    client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
+    client.send(m.ConnectionOpen(virtual_host="/missing"), 0)
+    return client
+
+
+def frame_error(server: Server) -> Client:
+    client = server.client()
+    client.send_frame(3, 1, bytes(200_000))
+    return client
+
+
+def syntax_error(server: Server) -> Client:
+    client = server.client()
+    client.send_frame(1, 1, queue_declare("q", fields=table(field("a", b"z"))))
+    return client
+
+
+def command_invalid(server: Server) -> Client:
+    client = server.client()
+    client.send(m.ConnectionOpen(virtual_host="/"), 1)
+    return client
+
+
+def channel_error(server: Server) -> Client:
+    client = server.client()
+    client.send(m.QueueDeclare(queue="q"), 5)
+    return client
+
+
+def unexpected_frame(server: Server) -> Client:
+    client = server.client()
+    client.send_frame(3, 1, b"body")
+    return client
+
+
+def not_allowed(server: Server) -> Client:
+    client = server.client()
+    client.declare("q")
+    client.consume("q", "tag")
+    client.send(m.BasicConsume(queue="q", consumer_tag="tag"))
+    return client
+
+
+def not_implemented(server: Server) -> Client:
+    client = server.client()
+    client.send_frame(1, 1, arguments(60, 999))
+    return client
+
+
+HARD_ERRORS = [
+    (320, connection_forced),
+    (503, command_invalid),
+    (504, channel_error),
+    pytest.param(505, unexpected_frame, marks=otherwise_in_0_9),
+    (530, not_allowed),
+]
+HARD_ERRORS_OF_THE_DOCUMENTS = [
+    (402, invalid_path),
+    (501, frame_error),
+    (502, syntax_error),
+    (540, not_implemented),
+]
+
+
+@rule("0-9-1/errors/hard-error-class")
+@pytest.mark.parametrize(("code", "provoke"), HARD_ERRORS)
+def test_hard_errors_close_the_connection(
+    server: Server, code: int, provoke: Callable[[Server], Client]
+) -> None:
+    client = provoke(server)
+    close = client.expect_connection_close(code)
+    assert close.reply_text.startswith(constants.REPLY_NAMES[code] + " - ")
+    assert client.connection not in server.state.connections
+
+
+@rule("0-9-1/errors/hard-error-class")
+@pytest.mark.parametrize(("code", "provoke"), HARD_ERRORS_OF_THE_DOCUMENTS)
+def test_spec_personality_closes_the_connection_with_402_501_502_and_540(
+    spec: Server, code: int, provoke: Callable[[Server], Client]
+) -> None:
+    close = provoke(spec).expect_connection_close(code)
+    assert close.reply_text.startswith(constants.REPLY_NAMES[code] + " - ")
+
+
+@rule("0-9-1/errors/rfc-severity")
+@pytest.mark.parametrize(
+    ("method", "digit", "others_go_on"),
+    [
+        (MISSING, 4, True),
+        (m.BasicAck(delivery_tag=9), 4, True),
+        (m.BasicConsume(queue="missing"), 4, True),
+        (m.ChannelOpen(), 5, False),
+        (m.ConnectionTuneOk(), 5, False),
+    ],
+    ids=lambda value: getattr(value, "NAME", None),
+)
+def test_reply_code_4xx_closes_the_channel_and_5xx_the_connection(
+    server: Server, method: m.Method, digit: int, others_go_on: bool
+) -> None:
+    client = server.client(channels=2)
+    client.send(method)
+    close = client.expect(m.ChannelClose) if others_go_on else client.expect(m.ConnectionClose, 0)
+    assert close.reply_code // 100 == digit
+    if others_go_on:
+        client.declare("q", channel=2)
+    else:
+        client.send(m.ConnectionCloseOk(), 0)
+        assert client.closed
+
+
+def test_first_digit_of_reply_code_matches_its_severity() -> None:
+    codes = set(constants.REPLY_NAMES)
+    assert {code // 100 for code in codes} == {2, 3, 4, 5}
+    assert {code for code in codes if code < 300} == {200}, "only success is a completion"
+    assert codes - {200} == constants.SOFT_ERRORS | constants.HARD_ERRORS
+    assert not constants.SOFT_ERRORS & constants.HARD_ERRORS
+    assert {code for code in codes if code >= 500} <= constants.HARD_ERRORS, "5 is for protocol errors"
+
+
+# --- what a close says -------------------------------------------------------------------------------------
+
+
+@rule("0-9-1/errors/reply-code-and-text#channel-close")
+@pytest.mark.parametrize(
+    "method",
+    [
+        MISSING,
+        pytest.param(m.QueueDeclare(queue="amq.reserved"), marks=otherwise_in_0_9),
+        m.BasicAck(delivery_tag=7),
+        m.BasicConsume(queue="missing"),
+        pytest.param(m.BasicGet(), marks=otherwise_in_0_9),
+    ],
+)
+def test_channel_close_has_a_soft_error_code_and_a_text(client: Client, method: m.Method) -> None:
+    client.send(method)
+    close = client.expect(m.ChannelClose)
+    assert close.reply_code in constants.SOFT_ERRORS
+    name, _, explanation = close.reply_text.partition(" - ")
+    assert name == constants.REPLY_NAMES[close.reply_code]
+    assert explanation
+
+
+@rule("0-9-1/errors/reply-code-and-text#connection-close")
+@pytest.mark.parametrize("method", [m.ChannelOpen(), m.BasicConsume(queue="q", consumer_tag="t")])
+def test_connection_close_has_a_hard_error_code_and_a_text(client: Client, method: m.Method) -> None:
+    client.declare("q")
+    client.consume("q", "t")
+    client.send(method)
+    close = client.expect(m.ConnectionClose, 0)
+    assert close.reply_code in constants.HARD_ERRORS
+    name, _, explanation = close.reply_text.partition(" - ")
+    assert name == constants.REPLY_NAMES[close.reply_code]
+    assert explanation
+
+
+@rule("0-9-1/errors/reply-code-and-text#return")
+def test_basic_return_has_reply_code_and_text(client: Client) -> None:
+    client.publish(routing_key="nowhere", mandatory=True)
+    returned = client.expect_content(m.BasicReturn).method
+    assert (returned.reply_code, returned.reply_text) == (312, "NO_ROUTE")
+
+
+@rule("0-9-1/errors/reply-code-and-text#channel-close")
+def test_reply_text_longer_than_255_octets_is_truncated(client: Client) -> None:
+    client.send(m.ExchangeDeclare(exchange="x" * 127, passive=True))
+    assert len(client.expect_channel_close(404).reply_text) < 255
+    client.open_channel()
+    client.send(m.BasicPublish(exchange="x" * 240, routing_key="q"))
+    client.send_frame(2, 1, bytes.fromhex("003c 0000 0000000000000000 0000"))
+    close = client.expect_channel_close(404)
+    assert len(close.reply_text.encode()) == 255
+    assert close.reply_text.endswith("x...")
+
+
+@rule("0-9-1/errors/failing-method")
+def test_channel_close_names_class_and_method_of_the_failed_method(client: Client) -> None:
+    client.send(m.QueuePurge(queue="missing"))
+    close = client.expect_channel_close(404)
+    assert (close.class_id, close.method_id) == (50, 30)
+    client.open_channel()
+    client.publish(exchange="missing")
+    close = client.expect_channel_close(404)
+    assert (close.class_id, close.method_id) == (60, 40)
+
+
+@rule("0-9-1/errors/failing-method")
+def test_channel_close_names_a_failed_repeated_publish(client: Client) -> None:
+    client.call(m.ExchangeDeclare(exchange="e", type="direct"), m.ExchangeDeclareOk)
+    client.publish(exchange="e")
+    client.call(m.ExchangeDelete(exchange="e"), m.ExchangeDeleteOk)
+    client.publish(exchange="e")
+    close = client.expect_channel_close(404)
+    assert (close.class_id, close.method_id) == (60, 40)
+
+
+@rule("0-9-1/errors/failing-method")
+def test_connection_close_names_a_repeated_publish_with_invalid_header(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.publish(routing_key="q")
+    client.count("q")
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send_frame(2, 1, bytes.fromhex("0032 0000 0000000000000000 0000"))
+    close = client.expect_connection_close(505)
+    assert (close.class_id, close.method_id) == (60, 40)
+
+
+@rule("0-9-1/errors/failing-method")
+def test_operator_close_has_class_and_method_zero(server: Server) -> None:
+    client = server.client()
+    client.send(MISSING)
+    client.expect_channel_close(404)
+    next(iter(server.state.connections)).close_by_operator(200, "Goodbye")
+    close = client.expect_connection_close(200)
+    assert (close.class_id, close.method_id) == (0, 0)
+
+
+@rule("0-9-1/errors/no-positive-confirmation")
+def test_successful_publish_and_ack_are_not_answered(client: Client) -> None:
+    client.declare("q")
+    client.publish(routing_key="q")
+    client.expect_nothing()
+    client.get("q")
+    client.send(m.BasicAck(delivery_tag=1))
+    client.expect_nothing()
+
+
+# --- opening and closing -----------------------------------------------------------------------------------
+
+
+@rule("0-9-1/errors/open-when#channel")
+def test_methods_pipelined_behind_channel_open_are_answered(server: Server) -> None:
+    client = server.client(channels=0)
+    methods = (m.ChannelOpen(), m.QueueDeclare(queue="q"))
+    client.send_bytes(b"".join(method_frame(1, method.encode()) for method in methods))
+    client.expect(m.ChannelOpenOk)
+    assert client.expect(m.QueueDeclareOk).queue == "q"
+
+
+@rule("0-9-1/errors/open-when#connection", "0-9-1/errors/open-when#channel")
+def test_methods_pipelined_behind_connection_open_are_answered(server: Server) -> None:
+    client = invalid_path(server)
+    client.expect(m.ConnectionClose, 0)
+    client = server.connect()
+    client.send_bytes(client.protocol_header)
+    client.login()
+    client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
+    client.send(m.ConnectionOpen(virtual_host="/"), 0)
+    client.send(m.ChannelOpen())
+    client.send(m.QueueDeclare(queue="q"))
+    for method, channel in (
+        (m.ConnectionStart, 0),
+        (m.ConnectionTune, 0),
+        (m.ConnectionOpenOk, 0),
+        (m.ChannelOpenOk, 1),
+        (m.QueueDeclareOk, 1),
+    ):
+        client.expect(method, channel)
+
+
+@rule("0-9-1/errors/close-handshake")
+def test_broker_waits_for_close_ok_before_it_ends_the_socket(client: Client) -> None:
+    client.send_frame(3, 0, b"body")
+    client.expect(m.ConnectionClose, 0)
+    assert not client.closed
+    client.send(m.ConnectionCloseOk(), 0)
+    client.expect_silent_end()
+
+
+@rule("0-9-1/errors/close-must-answer#channel", "0-9-1/errors/close-must-answer#connection")
+def test_channel_close_and_connection_close_are_answered_with_close_ok(client: Client) -> None:
+    client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
+
+
+@rule("0-9-1/errors/crossed-close#channel")
+def test_crossed_channel_closes_are_both_answered(client: Client) -> None:
+    client.declare("q")
+    client.send_bytes(
+        method_frame(1, MISSING.encode()) + method_frame(1, m.ChannelClose(reply_code=200).encode())
+    )
+    assert client.expect(m.ChannelClose).reply_code == 404
+    client.expect(m.ChannelCloseOk)
+    client.send(m.QueueDelete(queue="q"))
+    client.expect_nothing()
+    client.send(m.ChannelCloseOk())
+    client.open_channel()
+    client.declare("q", passive=True)
+
+
+@rule("0-9-1/errors/pre-open-error#login")
+@pytest.mark.parametrize(
+    "octets",
+    [
+        pytest.param(method_frame(0, m.ConnectionTuneOk(10, 8192, 0).encode()), id="out-of-order"),
+        pytest.param(method_frame(0, arguments(10, 11, b"\xff")), id="truncated"),
+        pytest.param(method_frame(0, arguments(10, 999)), id="unknown-method"),
+        pytest.param(b"\x09\0\0\0\0\0\0\xce", id="unknown-frame"),
+        pytest.param(b"\x03\0\0\xff\xff\xff\xff", id="oversized"),
+        pytest.param(b"\x08\0\0\0\0\0\0\0", id="bad-frame-end"),
+        pytest.param(b"\x02\0\0\0\0\0\0\xce", id="content"),
+    ],
+)
+def test_error_before_tune_ends_the_socket_silently(server: Server, octets: bytes) -> None:
+    client = server.connect()
+    client.send_bytes(client.protocol_header)
+    client.expect(m.ConnectionStart, 0)
+    client.send_bytes(octets)
+    client.expect_silent_end()
+    assert not server.state.connections
+
+
+@pytest.mark.deviates("0-9-1/errors/pre-open-error#tuning")
+@rule("0-9-1/errors/pre-open-error#tuning")
+def test_spec_personality_ends_the_socket_silently_on_an_error_before_open(server: Server) -> None:
+    client = server.connect()
+    client.send_bytes(client.protocol_header)
+    client.expect(m.ConnectionStart, 0)
+    client.login()
+    client.expect(m.ConnectionTune, 0)
+    client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
+    client.send_frame(3, 0, b"body")
+    if is_spec(server):
+        client.expect_silent_end()
+    else:
+        client.expect_connection_close(505)

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.scripted.octets import arguments, field, queue_declare, table
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+
+rule = pytest.mark.rule
+
+
+def is_spec(server: Server) -> bool:
+    return server.state.personality.name == "spec"
+
+
+@rule("0-9-1/reply-code/reply-success")
+def test_close_with_200_is_answered_with_close_ok(client: Client) -> None:
+    client.call(m.ChannelClose(reply_code=200, reply_text="Goodbye"), m.ChannelCloseOk)
+    client.call(m.ConnectionClose(reply_code=200, reply_text="Goodbye"), m.ConnectionCloseOk, 0)
+    client.expect_end_after_close()
+
+
+@rule("0-9-1/reply-code/content-too-large")
+def test_spec_personality_closes_channel_with_311_at_too_large_message(spec: Server) -> None:
+    client = spec.varied(largest_message=1000).client()
+    client.declare("q")
+    client.publish(bytes(1000), routing_key="q")
+    client.publish(bytes(1001), routing_key="q")
+    close = client.expect_channel_close(311)
+    assert (close.class_id, close.method_id) == (60, 40)
+    client.open_channel()
+    assert client.count("q") == 1
+
+
+@pytest.mark.deviates("0-9-1/reply-code/content-too-large")
+def test_rabbitmq_closes_channel_with_406_at_message_larger_than_16_mib(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.publish(bytes(16 * 1024 * 1024), routing_key="q", frame_size=131064)
+    client.expect_nothing()
+    client.publish(bytes(16 * 1024 * 1024 + 1), routing_key="q", frame_size=131064)
+    close = client.expect_channel_close(406)
+    assert close.reply_text == (
+        "PRECONDITION_FAILED - message size 16777217 is larger than configured max size 16777216"
+    )
+    assert (close.class_id, close.method_id) == (60, 40)
+
+
+@rule("0-9-1/reply-code/no-consumers")
+def test_immediate_message_without_consumer_is_returned_with_313(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.publish(b"now", routing_key="q", immediate=True)
+    returned = client.expect_content(m.BasicReturn)
+    assert returned.method.reply_code == 313
+    assert returned.body == b"now"
+
+
+@rule("0-9-1/reply-code/no-route")
+def test_mandatory_message_without_route_is_returned_with_312(client: Client) -> None:
+    client.publish(b"lost", exchange="amq.direct", routing_key="nowhere", mandatory=True)
+    returned = client.expect_content(m.BasicReturn)
+    assert (returned.method.reply_code, returned.method.reply_text) == (312, "NO_ROUTE")
+    assert (returned.method.exchange, returned.method.routing_key) == ("amq.direct", "nowhere")
+    assert returned.body == b"lost"
+
+
+@rule("0-9-1/reply-code/connection-forced")
+def test_connection_closed_by_operator_gets_320(server: Server) -> None:
+    client = server.client()
+    [connection] = server.state.connections
+    connection.close_by_operator(320, "CONNECTION_FORCED - broker forced connection closure")
+    close = client.expect_connection_close(320)
+    assert close.reply_text == "CONNECTION_FORCED - broker forced connection closure"
+    assert not server.state.connections
+
+
+@pytest.mark.deviates("0-9-1/reply-code/invalid-path")
+@rule("0-9-1/reply-code/invalid-path")
+def test_unknown_virtual_host_closes_connection_with_402_by_spec_and_530_by_rabbitmq(server: Server) -> None:
+    client = server.connect()
+    client.send_bytes(client.protocol_header)
+    client.expect(m.ConnectionStart, 0)
+    client.login()
+    client.expect(m.ConnectionTune, 0)
+    client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
+    client.send(m.ConnectionOpen(virtual_host="/nope"), 0)
+    client.expect_connection_close(402 if is_spec(server) else 530)
+
+
+@rule("0-9-1/reply-code/access-refused")
+@pytest.mark.protocols("0-9-1")
+def test_exchange_with_reserved_name_closes_channel_with_403(client: Client) -> None:
+    client.send(m.ExchangeDeclare(exchange="amq.x", type="direct"))
+    close = client.expect_channel_close(403)
+    assert close.reply_text == "ACCESS_REFUSED - exchange name 'amq.x' contains reserved prefix 'amq.*'"
+    assert (close.class_id, close.method_id) == (40, 10)
+
+
+@rule("0-9-1/reply-code/not-found")
+def test_consume_from_missing_queue_closes_channel_with_404(client: Client) -> None:
+    client.send(m.BasicConsume(queue="missing"))
+    close = client.expect_channel_close(404)
+    assert close.reply_text == "NOT_FOUND - no queue 'missing' in vhost '/'"
+    assert (close.class_id, close.method_id) == (60, 20)
+
+
+@rule("0-9-1/reply-code/resource-locked")
+def test_consume_from_exclusive_queue_of_other_connection_closes_channel_with_405(server: Server) -> None:
+    server.client().declare("mine", exclusive=True)
+    client = server.client()
+    client.send(m.BasicConsume(queue="mine"))
+    close = client.expect_channel_close(405)
+    assert close.reply_text.startswith(
+        "RESOURCE_LOCKED - cannot obtain exclusive access to locked queue 'mine' in vhost '/'"
+    )
+    assert (close.class_id, close.method_id) == (60, 20)
+
+
+@rule("0-9-1/reply-code/precondition-failed")
+def test_ack_of_unknown_delivery_tag_closes_channel_with_406(client: Client) -> None:
+    client.send(m.BasicAck(delivery_tag=9))
+    close = client.expect_channel_close(406)
+    assert close.reply_text == "PRECONDITION_FAILED - unknown delivery tag 9"
+    assert (close.class_id, close.method_id) == (60, 80)
+
+
+@rule("0-9-1/reply-code/frame-error")
+def test_frame_larger_than_frame_max_closes_connection_with_501(client: Client) -> None:
+    client.send_frame(3, 1, bytes(131072 + 1))
+    client.expect_end_of_frames()
+
+
+@pytest.mark.deviates("0-9-1/reply-code/syntax-error")
+@rule("0-9-1/reply-code/syntax-error")
+def test_unknown_field_type_closes_connection_with_502_or_without_explanation(client: Client) -> None:
+    client.send_frame(1, 1, queue_declare("q", fields=table(field("a", b"z\0"))))
+    if client.explained_to:
+        client.expect_connection_close(502)
+    else:
+        client.expect_silent_end()
+
+
+@pytest.mark.deviates("0-9-1/reply-code/command-invalid")
+@rule("0-9-1/reply-code/command-invalid")
+def test_second_connection_open_closes_connection_with_503_by_spec_and_504_by_rabbitmq(
+    server: Server,
+) -> None:
+    client = server.client()
+    client.send(m.ConnectionOpen(virtual_host="/"), 0)
+    close = client.expect_connection_close(503 if is_spec(server) else 504)
+    assert close.reply_text.endswith(" - unexpected method in connection state running")
+    assert (close.class_id, close.method_id) == (10, 40)
+
+
+@rule("0-9-1/reply-code/command-invalid")
+@pytest.mark.parametrize("method", [m.ConnectionClose(), m.ConnectionTuneOk(), m.BasicDeliver()])
+def test_method_of_connection_or_server_on_channel_closes_connection_with_503(
+    client: Client, method: m.Method
+) -> None:
+    client.send(method)
+    if method.HAS_CONTENT and not client.explained_to:
+        client.expect_nothing()  # RabbitMQ waits for the content (measured).
+        client.send_frame(2, 1, bytes.fromhex("003c 0000 0000000000000000 0000"))
+    close = client.expect_connection_close(503)
+    assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
+
+
+@rule("0-9-1/reply-code/channel-error")
+def test_method_on_unopened_channel_closes_connection_with_504(client: Client) -> None:
+    client.send(m.QueueDeclare(queue="q"), 5)
+    close = client.expect_connection_close(504)
+    assert close.reply_text == "CHANNEL_ERROR - expected 'channel.open'"
+    assert (close.class_id, close.method_id) == (50, 10)
+
+
+@rule("0-9-1/reply-code/unexpected-frame")
+def test_body_frame_without_method_closes_connection_with_505(client: Client) -> None:
+    client.send_frame(3, 1, b"body")
+    close = client.expect_connection_close(505)
+    assert close.reply_text == ("UNEXPECTED_FRAME - expected method frame, got non method frame instead")
+
+
+@rule("0-9-1/reply-code/not-allowed")
+def test_consumer_tag_used_twice_closes_connection_with_530(client: Client) -> None:
+    client.declare("q")
+    client.consume("q", "tag")
+    client.send(m.BasicConsume(queue="q", consumer_tag="tag"))
+    close = client.expect_connection_close(530)
+    assert close.reply_text == "NOT_ALLOWED - attempt to reuse consumer tag 'tag'"
+    assert (close.class_id, close.method_id) == (60, 20)
+
+
+@pytest.mark.deviates("0-9-1/reply-code/not-implemented")
+@rule("0-9-1/reply-code/not-implemented")
+def test_unknown_method_closes_connection_with_540_or_without_explanation(client: Client) -> None:
+    client.send_frame(1, 1, arguments(130, 10))
+    if not client.explained_to:
+        client.expect_silent_end()
+        return
+    close = client.expect_connection_close(540)
+    assert (close.class_id, close.method_id) == (130, 10)

@@ -1,0 +1,503 @@
+"""A raw client of 0-9-1 or 0-9 on a sans-I/O broker: whole frames in, whole frames out, time by hand.
+
+The methods that both protocols have are the same bytes, so that they are those of 0-9-1 here.
+
+Nothing here opens a socket or waits. `Server` is a broker without a runtime; `Client` is one connection
+to it. Everything that arrives is kept in `Client.inbox` until a test takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+from compat_tests.scripted.spoken import METHODS_0_9, checks_tickets
+from fakeamqp.connection import Connection, PeerAddress
+from fakeamqp.model.events import EVENTS
+from fakeamqp.model.personality import Personality, personality
+from fakeamqp.model.state import BrokerState
+from fakeamqp.model.timers import TimeSource
+from fakeamqp.protocols import registry
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER, content_frames, frame, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ
+from fakeamqp.protocols.negotiation import accept
+
+M = TypeVar("M", bound=Method)
+
+PROTOCOL_HEADERS = {row.name: row.headers[0] for row in registry.PROTOCOLS}
+METHODS = {**METHODS_0_9, **m.METHODS}
+WITH_TICKET = {index for index, each in METHODS_0_9.items() if each.LAYOUT[:1] == (("ticket", "short"),)}
+
+
+class ManualClock(TimeSource):
+    """Time that stands still until a test moves it."""
+
+    def __init__(self, now: float = 1_000.0, time: float = 1_700_000_000.0) -> None:
+        self._now = now
+        self._time = time
+
+    def now(self) -> float:
+        return self._now
+
+    def time(self) -> float:
+        return round(self._time, 6)  # In whole microseconds, as the clocks of brokers have it.
+
+    def advance(self, seconds: float) -> None:
+        self._now += seconds
+        self._time += seconds
+
+
+class QuietTap:
+    """A tap that lets everything pass and keeps nothing. Events of the model go to `happened`, by name."""
+
+    confirms_singly = False
+    intercepts = False
+
+    def received(self, *_: object) -> None:
+        pass
+
+    def sending(self, _connection: object, octets: bytes) -> bytes:
+        return octets
+
+    def connection(self, *_: object) -> None:
+        pass
+
+    def event(self, event: str, connection: Any, message: Any, *values: object) -> None:
+        name = None if connection is None else connection.name
+        facts = EVENTS[event].facts(name, message, values)
+        for each in message if event == "dropped" else (message,):
+            self.happened(event, **(facts if each is None else {**facts, "message": each}))
+
+    def happened(self, event: str, **facts: Any) -> None:
+        """An event of the model, with its facts by name; one for each message that is dropped."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame as it came. `method` is set for method frames."""
+
+    type: int
+    channel: int
+    payload: bytes
+    method: Method | None = None
+
+
+@dataclass(frozen=True)
+class Content:
+    """A method with its content."""
+
+    method: Any
+    properties: BasicProperties
+    body: bytes
+
+
+def _is(frame: Frame, method: type[Method], channel: int) -> bool:
+    return frame.channel == channel and frame.method is not None and frame.method.INDEX == method.INDEX
+
+
+class Server:
+    """A broker without sockets, or a real node where tests are run on one."""
+
+    on_node: ClassVar[type[Server] | None] = None
+    """What stands for brokers where tests are run on a node."""
+
+    protocol = "0-9-1"
+    """What the clients speak."""
+    asks_for_tickets = False
+    """Clients get an access ticket for each channel that they open, and show it where a method has none."""
+    _port = 50_000
+
+    def __new__(cls, *arguments: Any, **settings: Any) -> Server:
+        """A broker, or a node."""
+        return super().__new__(cls.on_node or cls)
+
+    def __init__(
+        self,
+        name: str | Personality = "rabbitmq-4.3",
+        *,
+        protocol: str = "0-9-1",
+        tickets: bool = True,
+        **state: Any,
+    ) -> None:
+        self.protocol = protocol
+        known = personality(name)
+        self.asks_for_tickets = tickets and protocol == "0-9" and checks_tickets(known)
+        self.clock = ManualClock()
+        self.state = BrokerState(self.clock, personality=known, seed=1, **state)
+
+    def varied(self, **choices: Any) -> Server:
+        """Another broker like this one, but for some choices of its personality."""
+        return Server(replace(self.state.personality, **choices), protocol=self.protocol)
+
+    @property
+    def vhost(self) -> Any:
+        return self.state.virtual_hosts["/"]
+
+    def advance(self, seconds: float) -> None:
+        """Move time; timers run in order, each at its own instant."""
+        target = self.clock.now() + seconds
+        while (due := self.state.timers.next_due()) is not None and due <= target:
+            self.clock.advance(max(0.0, due - self.clock.now()))
+            self.state.timers.run_due()
+        self.clock.advance(target - self.clock.now())
+
+    def restart(self, *, crash: bool = False) -> None:
+        """Lose every connection, and all that a restart or a crash does not keep."""
+        for connection in list(self.state.connections):
+            connection.receive_eof()  # type: ignore[attr-defined]
+        self.state.restart(crash=crash)
+
+    def wait(self, connection: Any) -> None:
+        """Let the broker send more, if it does so on its own: without a socket, it has sent all."""
+
+    def wait_for_end(self, connection: Any) -> None:
+        """Let the broker end the transport."""
+
+    def accept(self, peer: PeerAddress, use: Callable[[Connection], None]) -> Connection:
+        """The broker's end of a new connection. `use` is called with each end that takes its place."""
+        return accept(self.state, peer, use)
+
+    def connect(self, **peer: Any) -> Client:
+        """A client that has sent nothing yet, with a port of its own unless `peer` says otherwise."""
+        self._port += 1
+        return Client(self, PeerAddress(**{"port": self._port, **peer}))
+
+    def client(self, *, channels: int = 1, **handshake: Any) -> Client:
+        """A client with an open connection and `channels` open channels, its inbox empty."""
+        client = self.connect()
+        client.handshake(**handshake)
+        for number in range(1, channels + 1):
+            client.call(m.ChannelOpen(), m.ChannelOpenOk, channel=number)
+        return client
+
+
+class Client:
+    """One raw connection."""
+
+    def __init__(self, server: Server, peer: PeerAddress) -> None:
+        self.server = server
+        self.connection = server.accept(peer, self._use)
+        published = server.state.personality.published_field_grammar
+        self.protocol_header = PROTOCOL_HEADERS[server.protocol]
+        self.methods: Mapping[int, type[Method]] = METHODS
+        self.grammar = PUBLISHED.unchecked if published else RABBITMQ
+        self.header = b""
+        """Bytes that came before the first frame: a refused protocol header."""
+        self._octets = b""
+        self._inbox: list[Frame] = []
+        self._tickets: dict[int, int] = {}
+
+    def _use(self, connection: Connection) -> None:
+        self.connection = connection
+
+    # --- out ---------------------------------------------------------------------------------------
+
+    def send_bytes(self, octets: bytes) -> None:
+        self.connection.receive(octets)
+        if self.connection.aborted:
+            self.connection.pending()  # Nothing more is sent.
+
+    def send_frame(self, frame_type: int, channel: int, payload: bytes) -> None:
+        payload = self.with_ticket(payload, channel) if frame_type == 1 else payload
+        self.send_bytes(frame(frame_type, channel, payload))
+
+    def send(self, method: Method, channel: int = 1) -> None:
+        self.send_bytes(self.method_frame(method, channel))
+
+    def method_frame(self, method: Method, channel: int = 1) -> bytes:
+        """The bytes of a method."""
+        return method_frame(channel, self.with_ticket(method.encode(), channel))
+
+    def with_ticket(self, payload: bytes, channel: int = 1) -> bytes:
+        """The payload of a method frame, with the channel's access ticket where it has none."""
+        ticket = self._tickets.get(channel)
+        if ticket and payload[4:6] == b"\0\0" and int.from_bytes(payload[:4], "big") in WITH_TICKET:
+            return payload[:4] + ticket.to_bytes(2, "big") + payload[6:]
+        return payload
+
+    def ask_for_ticket(self, channel: int) -> None:
+        """Get a ticket that the channel's methods show from now on."""
+        request = m.AccessRequest(realm="/data", passive=True, active=True, write=True, read=True)
+        self.send(request, channel)
+        [answer] = [each for each in self.inbox if _is(each, m.AccessRequestOk, channel)]
+        self._inbox.remove(answer)
+        self._tickets[channel] = int.from_bytes(answer.payload[4:], "big")
+
+    def publish(
+        self,
+        body: bytes = b"body",
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        channel: int = 1,
+        mandatory: bool = False,
+        immediate: bool = False,
+        frame_size: int = 100_000,
+        **properties: Any,
+    ) -> None:
+        """Publish in three or more frames; keyword arguments are message properties."""
+        method = m.BasicPublish(
+            exchange=exchange, routing_key=routing_key, mandatory=mandatory, immediate=immediate
+        )
+        octets = BasicProperties(**properties).encode()
+        frames = content_frames(channel, 60, octets, body, frame_size)
+        self.send_bytes(self.method_frame(method, channel) + b"".join(frames))
+
+    def publish_bytes(
+        self, properties: bytes, body: bytes = b"", *, exchange: str = "", routing_key: str = ""
+    ) -> None:
+        """Publish on channel 1 with property flags and values as they are."""
+        self.send(m.BasicPublish(exchange=exchange, routing_key=routing_key))
+        self.send_bytes(b"".join(content_frames(1, 60, properties, body, 4000)))
+
+    # --- in ----------------------------------------------------------------------------------------
+
+    def take_bytes(self) -> bytes:
+        """What has come since the last frame that was looked at, as it came."""
+        octets = b"".join(self.connection.pending())
+        self.connection.sent(len(octets))
+        return octets
+
+    @property
+    def inbox(self) -> list[Frame]:
+        """Every frame that has come and was not taken."""
+        self._collect()
+        return self._inbox
+
+    def _collect(self) -> None:
+        self._octets += self.take_bytes()
+        if self._octets.startswith(b"AMQP"):
+            self.header, self._octets = self._octets[:8], self._octets[8:]
+        while len(self._octets) >= 8:
+            frame_type, channel, size = FRAME_HEADER.unpack_from(self._octets)
+            payload = self._octets[7 : 7 + size]
+            assert self._octets[7 + size] == 0xCE, "a frame ends with the frame-end byte"
+            self._octets = self._octets[8 + size :]
+            method = None
+            if frame_type == 1:
+                method = self.read(payload)
+            self._inbox.append(Frame(frame_type, channel, payload, method))
+
+    def read(self, payload: bytes) -> Method:
+        """The method that a frame holds."""
+        return self.methods[int.from_bytes(payload[:4], "big")].decode(payload, self.grammar)
+
+    def take_frame(self) -> Frame:
+        """The next frame."""
+        if not self.inbox:
+            self.server.wait(self.connection)
+        assert self.inbox, "a frame is expected, none has come"
+        return self._inbox.pop(0)
+
+    def expect(self, method_class: type[M], channel: int = 1) -> M:
+        """The next frame, which must be this method on this channel."""
+        got = self.take_frame()
+        assert _is(got, method_class, got.channel), f"expected {method_class.__name__}, got {got}"
+        assert got.channel == channel, f"expected channel {channel}, got {got}"
+        if method_class.INDEX == m.ChannelOpenOk.INDEX and self.server.asks_for_tickets:
+            self.ask_for_ticket(channel)
+        if isinstance(got.method, method_class):
+            return got.method
+        return method_class.decode(
+            got.payload, self.grammar
+        )  # The other protocol's class for the same bytes.
+
+    def call(self, method: Method, reply: type[M], channel: int = 1) -> M:
+        """Send a method and take its reply."""
+        self.send(method, channel)
+        return self.expect(reply, channel)
+
+    def expect_content(self, method_class: type[Method], channel: int = 1) -> Content:
+        """The next frames, which must be this method and its content."""
+        method = self.expect(method_class, channel)
+        header = self.take_frame()
+        assert (header.type, header.channel) == (2, channel), f"expected a content header, got {header}"
+        size = int.from_bytes(header.payload[4:12], "big")
+        body = b""
+        while len(body) < size:
+            part = self.take_frame()
+            assert (part.type, part.channel) == (3, channel), f"expected a content body, got {part}"
+            body += part.payload
+        return Content(method, BasicProperties.decode(header.payload, 12, self.grammar), body)
+
+    def expect_nothing(self) -> None:
+        """No frame has come."""
+        assert not self.inbox, f"nothing is expected, got {self._inbox}"
+
+    @property
+    def closed(self) -> bool:
+        """The broker has ended the transport, or will once all is sent."""
+        return self.connection.finished or self.connection.aborted
+
+    def expect_channel_close(self, code: int, channel: int = 1) -> m.ChannelClose:
+        """The channel is closed with this code; it is answered, so that the channel can be opened again."""
+        close = self.expect(m.ChannelClose, channel)
+        assert close.reply_code == code, f"expected {code}, got {close}"
+        self.send(m.ChannelCloseOk(), channel)
+        return close
+
+    def expect_connection_close(self, code: int) -> m.ConnectionClose:
+        """The connection is closed with this code; it is answered, and the transport ends."""
+        close = self.expect(m.ConnectionClose, 0)
+        assert close.reply_code == code, f"expected {code}, got {close}"
+        self.send(m.ConnectionCloseOk(), 0)
+        self.server.wait_for_end(self.connection)
+        assert self.closed
+        return close
+
+    @property
+    def explained_to(self) -> bool:
+        """Malformed input is answered with an explanation, not as RabbitMQ does."""
+        endpoint: Any = self.connection
+        return bool(endpoint.personality.explains_malformed_input)
+
+    def expect_end_of_frames(self) -> m.ConnectionClose:
+        """The connection is closed with 501, since the next frame cannot be found.
+
+        RabbitMQ reads no answer; it ends the transport three seconds later (measured).
+        """
+        if self.explained_to:
+            return self.expect_connection_close(501)
+        close = self.expect(m.ConnectionClose, 0)
+        assert close.reply_code == 501, f"expected 501, got {close}"
+        self.send(m.ConnectionCloseOk(), 0)
+        self.server.advance(2.9)
+        assert not self.closed
+        self.server.advance(0.2)
+        self.expect_silent_end()
+        return close
+
+    def expect_silent_end(self) -> None:
+        """The transport has ended without another frame."""
+        self.expect_nothing()
+        self.server.wait_for_end(self.connection)
+        assert self.closed
+
+    def expect_end_after_close(self) -> None:
+        """The connection is over. Where the transport is left to the client, it has not ended; now it has."""
+        self.expect_nothing()
+        endpoint = self.connection
+        assert endpoint not in self.server.state.connections
+        assert self.closed is not self.server.state.personality.client_ends_closed_transport
+        self.drop()
+        assert self.connection.finished and not self.connection.aborted
+
+    # --- shortcuts ---------------------------------------------------------------------------------
+
+    def handshake(
+        self,
+        *,
+        user: str = "guest",
+        password: str = "guest",
+        virtual_host: str = "/",
+        channel_max: int = 2047,
+        frame_max: int = 131072,
+        heartbeat: int = 0,
+        client_properties: dict[str, Any] | None = None,
+    ) -> None:
+        """From the protocol header to open-ok."""
+        self.send_bytes(self.protocol_header)
+        self.expect(m.ConnectionStart, 0)
+        self.login(user, password, client_properties)
+        self.expect(m.ConnectionTune, 0)
+        self.send(m.ConnectionTuneOk(channel_max=channel_max, frame_max=frame_max, heartbeat=heartbeat), 0)
+        self.call(m.ConnectionOpen(virtual_host=virtual_host), m.ConnectionOpenOk, 0)
+
+    def login(
+        self, user: str = "guest", password: str = "guest", client_properties: dict[str, Any] | None = None
+    ) -> None:
+        """Send start-ok with PLAIN."""
+        self.send(
+            m.ConnectionStartOk(
+                client_properties=client_properties or {},
+                mechanism="PLAIN",
+                response=f"\0{user}\0{password}".encode(),
+                locale="en_US",
+            ),
+            0,
+        )
+
+    def open_channel(self, channel: int = 1) -> None:
+        self.call(m.ChannelOpen(), m.ChannelOpenOk, channel)
+
+    def close_channel(self, channel: int = 1) -> None:
+        self.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk, channel)
+
+    def declare(self, queue: str = "", *, channel: int = 1, **arguments: Any) -> m.QueueDeclareOk:
+        return self.call(m.QueueDeclare(queue=queue, **arguments), m.QueueDeclareOk, channel)
+
+    def count(self, queue: str, channel: int = 1) -> int:
+        """Ready messages, by passive declare."""
+        return self.declare(queue, passive=True, channel=channel).message_count
+
+    def bind(
+        self, queue: str, exchange: str, routing_key: str = "", *, channel: int = 1, **arguments: Any
+    ) -> None:
+        self.call(
+            m.QueueBind(queue=queue, exchange=exchange, routing_key=routing_key, **arguments),
+            m.QueueBindOk,
+            channel,
+        )
+
+    def consume(self, queue: str, tag: str = "", *, channel: int = 1, **arguments: Any) -> str:
+        """Start a consumer and return its tag; deliveries that follow stay in the inbox."""
+        method = m.BasicConsume(queue=queue, consumer_tag=tag, **arguments)
+        return self.call(method, m.BasicConsumeOk, channel).consumer_tag
+
+    def delivery(self, channel: int = 1) -> Content:
+        return self.expect_content(m.BasicDeliver, channel)
+
+    def get(self, queue: str, *, channel: int = 1, no_ack: bool = False) -> Content | None:
+        """One message, or None when the queue is empty."""
+        self.send(m.BasicGet(queue=queue, no_ack=no_ack), channel)
+        if isinstance(self.inbox[0].method, m.BasicGetEmpty):
+            self.take_frame()
+            return None
+        return self.expect_content(m.BasicGetOk, channel)
+
+    def fill(self, queue: str, *bodies: bytes, **properties: Any) -> None:
+        """Publish each body to a queue, through the default exchange."""
+        for body in bodies:
+            self.publish(body, routing_key=queue, **properties)
+
+    def bodies(self, channel: int = 1) -> list[bytes]:
+        """The bodies of all deliveries that have come on a channel; nothing else may have come."""
+        bodies = []
+        while self.inbox:
+            bodies.append(self.delivery(channel).body)
+        return bodies
+
+    def empty(self, queue: str, channel: int = 1) -> list[bytes]:
+        """Get all that is ready, without acknowledgement; the bodies in order."""
+        bodies = []
+        while (content := self.get(queue, channel=channel, no_ack=True)) is not None:
+            bodies.append(content.body)
+        return bodies
+
+    def ack(self, tag: int, *, multiple: bool = False, channel: int = 1) -> None:
+        self.send(m.BasicAck(delivery_tag=tag, multiple=multiple), channel)
+
+    def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True, channel: int = 1) -> None:
+        self.send(m.BasicNack(delivery_tag=tag, multiple=multiple, requeue=requeue), channel)
+
+    def reject(self, tag: int, *, requeue: bool = False, channel: int = 1) -> None:
+        self.send(m.BasicReject(delivery_tag=tag, requeue=requeue), channel)
+
+    def recover(self, *, requeue: bool = True, channel: int = 1) -> None:
+        """Have all come again that is not settled. In 0-9 that has no answer."""
+        if self.server.protocol == "0-9":
+            self.send(m.BasicRecoverAsync(requeue=requeue), channel)
+        else:
+            self.call(m.BasicRecover(requeue=requeue), m.BasicRecoverOk, channel)
+
+    def qos(self, count: int, *, size: int = 0, global_: bool = False, channel: int = 1) -> None:
+        method = m.BasicQos(prefetch_count=count, prefetch_size=size, global_=global_)
+        self.call(method, m.BasicQosOk, channel)
+
+    def drop(self) -> None:
+        """The transport is lost."""
+        self.connection.receive_eof()
