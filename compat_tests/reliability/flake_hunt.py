@@ -1,8 +1,8 @@
 """Look for tests that fail now and then: `make flake-hunt`.
 
-The quick tests run many times, each time in another order (`compat_tests/tools/shuffle.py`), with all
-warnings as errors, in Python's development mode, with a collector that never rests, in more processes than
-there are processors, and beside processes that are always busy. Half of the orders come from fixed seeds, half from
+The quick tests run many times, each in another order (`compat_tests/tools/shuffle.py`), with all warnings
+as errors, in Python's development mode, with a collector that never rests, in more processes than there are
+processors, and beside processes that are always busy. Half of the orders come from fixed seeds, half from
 fresh ones. One failure in all runs is one too many. `--record` keeps the runs in `flakes.json`, from which
 `docs/reliability.md` is made.
 """
