@@ -29,6 +29,7 @@ __all__ = [
     "Scene",
     "Setting",
     "Step",
+    "Tagged",
     "ack",
     "arrivals",
     "begin",

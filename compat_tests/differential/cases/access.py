@@ -7,22 +7,7 @@ from typing import Any
 
 from compat_tests.differential.cases.connections import REFUSAL
 from compat_tests.differential.codec import encode_table
-from compat_tests.differential.script import (
-    Call,
-    Scene,
-    bind,
-    call,
-    case,
-    consume,
-    each,
-    exchange,
-    get,
-    last,
-    open_channel,
-    operate,
-    publish,
-    queue,
-)
+from compat_tests.differential.script import *
 
 # --- exclusive
 

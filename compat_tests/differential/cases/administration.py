@@ -3,28 +3,7 @@
 from __future__ import annotations
 
 from compat_tests.differential.raw_client import CAPABILITIES
-from compat_tests.differential.script import (
-    CONFIRMS,
-    TX,
-    Call,
-    Setting,
-    Step,
-    ack,
-    arrivals,
-    bind,
-    call,
-    connect,
-    consume,
-    drop,
-    each,
-    exchange,
-    get,
-    nothing_more,
-    open_channel,
-    operate,
-    publish,
-    queue,
-)
+from compat_tests.differential.script import *
 
 ADD_USER = operate("add_user", "@u", "p")
 DELETE_USER = operate("delete_user", "@u")

@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from compat_tests.differential.codec import encode_method, frame
 from compat_tests.differential.raw_client import CAPABILITIES
-from compat_tests.differential.script import (
-    CONFIRMS,
-    Scene,
-    Step,
-    arrivals,
-    call,
-    connect,
-    consume,
-    each,
-    exchange,
-    get,
-    nothing_more,
-    open_channel,
-    operate,
-    publish,
-    queue,
-)
+from compat_tests.differential.script import *
 
 MEMORY, DISK, BOTH = ((operate("set_alarms", *each)) for each in (["memory"], ["disk"], ["memory", "disk"]))
 ALL_CLEAR = operate("set_alarms")

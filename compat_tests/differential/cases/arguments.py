@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.differential.codec import Tagged
-from compat_tests.differential.script import (
-    Scene,
-    bind,
-    call,
-    case,
-    consume,
-    each,
-    exchange,
-    get,
-    last,
-    publish,
-    queue,
-)
+from compat_tests.differential.script import *
 
 # --- bad arguments
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat_tests.differential.codec import content_header, encode_method, frame
-from compat_tests.differential.script import Scene, case
+from compat_tests.differential.script import *
 
 
 def method(name: str, channel: int = 1, **arguments: Any) -> bytes:

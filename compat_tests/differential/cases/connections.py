@@ -14,7 +14,7 @@ from compat_tests.differential.codec import (
     frame,
 )
 from compat_tests.differential.raw_client import PROTOCOL_HEADER, RawClient
-from compat_tests.differential.script import REOPENED, Scene, call, case, each, filled, get, last, queue
+from compat_tests.differential.script import *
 
 # --- protocol header ---------------------------------------------------------------------------------------
 

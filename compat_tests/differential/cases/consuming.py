@@ -4,30 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.differential.script import (
-    RECOVER,
-    REOPENED,
-    Scene,
-    Step,
-    ack,
-    arrivals,
-    call,
-    case,
-    consume,
-    contents,
-    drop,
-    each,
-    filled,
-    get,
-    last,
-    nack,
-    nothing_more,
-    open_channel,
-    publish,
-    queue,
-    reject,
-    until,
-)
+from compat_tests.differential.script import *
 
 # --- consumers
 

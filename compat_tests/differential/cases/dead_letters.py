@@ -4,24 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.differential.codec import Tagged
-from compat_tests.differential.script import (
-    Call,
-    Step,
-    bind,
-    call,
-    consume,
-    contents,
-    each,
-    exchange,
-    get,
-    nothing_more,
-    publish,
-    queue,
-    queue_with,
-    reject,
-    until,
-)
+from compat_tests.differential.script import *
 
 # --- dead letters (shape of x-death)
 

@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-from compat_tests.differential.codec import Tagged
-from compat_tests.differential.script import (
-    CONFIRMS,
-    bind,
-    call,
-    consume,
-    each,
-    exchange,
-    get,
-    keep,
-    last,
-    open_channel,
-    publish,
-    queue,
-)
+from compat_tests.differential.script import *
 
 # --- not found
 

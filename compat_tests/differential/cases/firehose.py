@@ -4,28 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compat_tests.differential.script import (
-    CONFIRMS,
-    TX,
-    Scene,
-    Step,
-    ack,
-    arrivals,
-    bind,
-    call,
-    case,
-    connect,
-    consume,
-    exchange,
-    get,
-    nothing_more,
-    open_channel,
-    operate,
-    publish,
-    queue,
-    reject,
-    unbind,
-)
+from compat_tests.differential.script import *
 
 _ON = operate("set_tracing", "@v", "on")
 _OFF = operate("set_tracing", "@v", "")

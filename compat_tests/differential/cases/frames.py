@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from compat_tests.differential.codec import content_header, encode_method, encode_table, frame
-from compat_tests.differential.script import Scene, call, case, get, last, publish, queue
+from compat_tests.differential.script import *
 
 QUEUE_DECLARE = encode_method("queue.declare", exclusive=1)
 TUNE = {"channel_max": 10, "frame_max": 8192, "heartbeat": 0}

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.differential.script import (
-    Scene,
-    bind,
-    call,
-    case,
-    each,
-    exchange,
-    get,
-    last,
-    publish,
-    queue,
-)
+from compat_tests.differential.script import *
 
 KEYS = ("", "a", "order.42", "hello", "é中", "x" * 255, *(f"key-{number}" for number in range(60)))
 

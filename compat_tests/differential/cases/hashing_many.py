@@ -7,21 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from compat_tests.differential.codec import Tagged
-from compat_tests.differential.script import (
-    CONFIRMS,
-    Scene,
-    Step,
-    bind,
-    call,
-    case,
-    consume,
-    each,
-    exchange,
-    last,
-    queue,
-    unbind,
-)
+from compat_tests.differential.script import *
 
 _random = random.Random(16)
 WORDS = [

@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from compat_tests.differential.codec import frame
 from compat_tests.differential.raw_client import RawClient
-from compat_tests.differential.script import (
-    CONFIRMS,
-    TX,
-    Scene,
-    Step,
-    ack,
-    bind,
-    call,
-    case,
-    consume,
-    each,
-    exchange,
-    get,
-    nack,
-    publish,
-    queue,
-)
+from compat_tests.differential.script import *
 
 HEADER = b"AMQP\1\1\0\x09"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from compat_tests.differential.codec import encode_method, frame
 from compat_tests.differential.raw_client import RawClient
-from compat_tests.differential.script import Scene, case
+from compat_tests.differential.script import *
 
 HEARTBEAT = frame(8, 0, b"")
 

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from compat_tests.differential.script import (
-    call,
-    connect,
-    each,
-    open_channel,
-    queue,
-    until,
-)
+from compat_tests.differential.script import *
 
 each(
     "limit/queues-of-a-vhost",

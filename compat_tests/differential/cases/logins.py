@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from compat_tests.differential.raw_client import CAPABILITIES
-from compat_tests.differential.script import Scene, case, connect, each, operate, queue
+from compat_tests.differential.script import *
 
 REFUSAL = 5.0
 WITHOUT = {name: True for name in CAPABILITIES if name != "authentication_failure_close"}

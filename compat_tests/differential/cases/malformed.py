@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from compat_tests.differential.codec import content_header, encode_method, encode_table, frame
 from compat_tests.differential.raw_client import RawClient
-from compat_tests.differential.script import Scene, case
+from compat_tests.differential.script import *
 
 REFUSAL = 5.0
 """Seconds; RabbitMQ ends the transport three seconds after a frame that it cannot find the end of."""

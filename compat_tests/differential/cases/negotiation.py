@@ -7,7 +7,7 @@ from typing import Any
 
 from compat_tests.differential.codec import content_header, encode_method, encode_properties, frame
 from compat_tests.differential.raw_client import RawClient
-from compat_tests.differential.script import Scene, call, case, publish, queue
+from compat_tests.differential.script import *
 
 TUNE = {"channel_max": 2047, "frame_max": 131072, "heartbeat": 0}
 REFUSAL = 5.0

@@ -4,25 +4,7 @@ from __future__ import annotations
 
 from compat_tests.differential.codec import content_header, encode_method, frame
 from compat_tests.differential.raw_client import CAPABILITIES
-from compat_tests.differential.script import (
-    CONFIRMS,
-    TX,
-    Scene,
-    Setting,
-    Step,
-    ack,
-    call,
-    case,
-    connect,
-    consume,
-    each,
-    get,
-    nothing_more,
-    open_channel,
-    publish,
-    queue,
-    until,
-)
+from compat_tests.differential.script import *
 
 # --- the acknowledgement timeout ---------------------------------------------------------------------------
 

@@ -3,22 +3,7 @@
 from __future__ import annotations
 
 from compat_tests.differential.raw_client import CAPABILITIES
-from compat_tests.differential.script import (
-    CONFIRMS,
-    Scene,
-    arrivals,
-    call,
-    case,
-    connect,
-    consume,
-    each,
-    get,
-    nothing_more,
-    open_channel,
-    operate,
-    publish,
-    queue,
-)
+from compat_tests.differential.script import *
 
 ALL_CLEAR = operate("set_alarms")
 

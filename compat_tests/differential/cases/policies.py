@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-from compat_tests.differential.script import (
-    CONFIRMS,
-    Step,
-    arrivals,
-    bind,
-    call,
-    consume,
-    contents,
-    each,
-    exchange,
-    get,
-    nack,
-    publish,
-    queue,
-    until,
-)
+from compat_tests.differential.script import *
 
 
 def named(end: str, **arguments: object) -> list[Step]:

@@ -2,23 +2,7 @@
 
 from __future__ import annotations
 
-from compat_tests.differential.codec import Tagged
-from compat_tests.differential.script import (
-    CONFIRMS,
-    Scene,
-    bind,
-    call,
-    case,
-    each,
-    exchange,
-    get,
-    last,
-    nothing_more,
-    open_channel,
-    publish,
-    queue,
-    queue_with,
-)
+from compat_tests.differential.script import *
 
 # --- publish checks
 

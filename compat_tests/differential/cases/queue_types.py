@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.differential.script import (
-    Step,
-    bind,
-    call,
-    connect,
-    consume,
-    each,
-    get,
-    publish,
-    queue,
-    until,
-)
+from compat_tests.differential.script import *
 
 
 def typed(kind: Any = None, **flags: Any) -> Step:

@@ -4,31 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.differential.script import (
-    CONFIRMS,
-    RECOVER,
-    REOPENED,
-    TX,
-    Call,
-    Step,
-    ack,
-    arrivals,
-    bind,
-    call,
-    consume,
-    contents,
-    each,
-    exchange,
-    get,
-    last,
-    nack,
-    nothing_more,
-    open_channel,
-    publish,
-    queue,
-    reject,
-    until,
-)
+from compat_tests.differential.script import *
 
 
 def quorum(name: str = "@q", **asked: Any) -> Call:
@@ -42,7 +18,7 @@ def counted(wanted: str) -> Step:
     return until(f"message_count={wanted}", queue(passive=1))
 
 
-def filled(*bodies: str, **asked: Any) -> list[Step]:
+def loaded(*bodies: str, **asked: Any) -> list[Step]:
     """@q with these messages."""
     return [quorum(**asked), *(publish(body=body) for body in bodies), counted(str(len(bodies)))]
 
@@ -50,7 +26,7 @@ def filled(*bodies: str, **asked: Any) -> list[Step]:
 def holding(*bodies: str, **asked: Any) -> list[Step]:
     """@q with these messages, of which all have been got."""
     taken: list[Step] = [get(no_ack=0) for _ in bodies]
-    return [*filled(*bodies, **asked), *taken]
+    return [*loaded(*bodies, **asked), *taken]
 
 
 GONE = call("queue.delete", queue="@q")
@@ -118,7 +94,7 @@ each(
     [publish(body="c"), publish(body="d"), counted("2")],
     GONE,
 )
-each("quorum/purge", [*filled("a", "b", "c"), get(no_ack=0)], call("queue.purge", queue="@q"))
+each("quorum/purge", [*loaded("a", "b", "c"), get(no_ack=0)], call("queue.purge", queue="@q"))
 each(
     "quorum/purge-what-came-back",
     holding("a", "b", **LIMIT),
@@ -136,11 +112,11 @@ last("quorum/consume-global-qos-0", quorum(), call("basic.qos", prefetch_count=0
 each("quorum/consume-exclusive-twice", [quorum()], consume(exclusive=1), consume(tag="d", exclusive=1))
 last("quorum/consume-priority-text", quorum(), consume(arguments={"x-priority": "high"}))
 last("quorum/consume-stream-offset", quorum(), consume(arguments={"x-stream-offset": "first"}))
-each("quorum/consume-no-ack", filled("a"), consume(no_ack=1), arrivals(), counted("0"))
+each("quorum/consume-no-ack", loaded("a"), consume(no_ack=1), arrivals(), counted("0"))
 each("quorum/count-get", holding("a"), queue(passive=1))
 each(
     "quorum/count-cancelled",
-    [*filled("a"), consume(), arrivals()],
+    [*loaded("a"), consume(), arrivals()],
     call("basic.cancel", consumer_tag="c"),
     until("consumer_count=1", queue(passive=1)),
     [ack(1)],
@@ -242,7 +218,7 @@ each(
 
 each(
     "quorum/drop-head",
-    filled("a", "b", "c", x_max_length=2)[:-1],
+    loaded("a", "b", "c", x_max_length=2)[:-1],
     counted("2"),
     nothing_more(0.2),
     contents(),
@@ -282,7 +258,7 @@ each("quorum/tx", [quorum(), TX, publish(body="a")], queue(passive=1), call("tx.
 
 # --- time
 
-each("quorum/ttl", filled("a", x_message_ttl=500), queue(passive=1), counted("0"))
+each("quorum/ttl", loaded("a", x_message_ttl=500), queue(passive=1), counted("0"))
 each(
     "quorum/ttl-behind-another",
     [quorum(), publish(body="a"), publish(body="b", props={"expiration": "100"})],

@@ -5,23 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat_tests.differential.cases.quorum import counted, holding, quorum
-from compat_tests.differential.script import (
-    CONFIRMS,
-    Step,
-    bind,
-    call,
-    contents,
-    each,
-    exchange,
-    get,
-    last,
-    nack,
-    nothing_more,
-    publish,
-    queue,
-    reject,
-    until,
-)
+from compat_tests.differential.script import *
 
 AT_LEAST_ONCE = {"x_dead_letter_strategy": "at-least-once", "x_overflow": "reject-publish"}
 TO_DEAD = {"x_dead_letter_exchange": "", "x_dead_letter_routing_key": "@dead"}

@@ -3,21 +3,7 @@
 from __future__ import annotations
 
 from compat_tests.differential.cases.quorum import counted, quorum
-from compat_tests.differential.script import (
-    Step,
-    arrivals,
-    call,
-    consume,
-    contents,
-    each,
-    get,
-    nack,
-    nothing_more,
-    publish,
-    queue,
-    reject,
-    until,
-)
+from compat_tests.differential.script import *
 
 
 def urgent(body: str, priority: int | None, **props: object) -> Step:

@@ -8,27 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.differential.cases.quorum import SINGLE, counted, filled, quorum
-from compat_tests.differential.script import (
-    TX,
-    Call,
-    Scene,
-    Step,
-    ack,
-    arrivals,
-    call,
-    case,
-    consume,
-    drop,
-    each,
-    get,
-    nack,
-    nothing_more,
-    publish,
-    queue,
-    reject,
-    until,
-)
+from compat_tests.differential.cases.quorum import SINGLE, counted, loaded, quorum
+from compat_tests.differential.script import *
 
 TO_DEAD = {"x_dead_letter_exchange": "", "x_dead_letter_routing_key": "@dead"}
 
@@ -91,7 +72,7 @@ for _way, (_held, _back) in WAYS.items():
     for _kind, _asked in (("limit-1", {"x_delivery_limit": 1}), ("plain", {})):
         each(
             f"returns/{_way}-{_kind}",
-            [queue("@dead"), *filled("m", **TO_DEAD, **_asked)],
+            [queue("@dead"), *loaded("m", **TO_DEAD, **_asked)],
             [_held("first"), *_returns(_back, "first")],
             _held("second"),
             [*_returns(_back, "second")],
@@ -100,7 +81,7 @@ for _way, (_held, _back) in WAYS.items():
 
 each(
     "returns/nacked-to-the-same-consumer",
-    [queue("@dead"), *filled("m", x_delivery_limit=2, **TO_DEAD), consume(), arrivals()],
+    [queue("@dead"), *loaded("m", x_delivery_limit=2, **TO_DEAD), consume(), arrivals()],
     nack(1, requeue=1, settle=0.3),
     nack(2, requeue=1, settle=0.3),
     nack(3, requeue=1, settle=0.3),
@@ -110,7 +91,7 @@ each(
     "returns/by-two-ways-in-turn",
     [
         queue("@dead"),
-        *filled("m", x_delivery_limit=2, **TO_DEAD),
+        *loaded("m", x_delivery_limit=2, **TO_DEAD),
         _got("first"),
         nack(1, requeue=1).by("first"),
     ],
@@ -127,7 +108,7 @@ def worn_out(name: str, back: Call, most: int, **asked: Any) -> None:
 
     @case(f"returns/{name}")
     def _(scene: Scene) -> list[str]:
-        for step in filled("m", **asked):
+        for step in loaded("m", **asked):
             step(scene)
         count = 0
         while count < most and until("get-ok", get(no_ack=0), tries=6)(scene)[0].startswith("basic.get-ok"):
@@ -143,7 +124,7 @@ worn_out("limit-of-argument", reject(0, requeue=1), 6, x_delivery_limit=3)
 
 each(
     "returns/counts-kept-by-a-dead-letter",
-    [quorum("@dead"), *filled("m", x_delivery_limit=1, **TO_DEAD)],
+    [quorum("@dead"), *loaded("m", x_delivery_limit=1, **TO_DEAD)],
     [_got("a"), reject(1, requeue=1), _got("a"), reject(2, requeue=1)],
     until("get-ok", get("@dead", no_ack=0)),
     [reject(3, requeue=1)],
@@ -164,7 +145,7 @@ each(
 )
 each(
     "returns/mixed-settlement-of-several",
-    [*filled("1", "2", "3", "4", x_delivery_limit=5), call("basic.qos", prefetch_count=4), consume()],
+    [*loaded("1", "2", "3", "4", x_delivery_limit=5), call("basic.qos", prefetch_count=4), consume()],
     [arrivals(4), CANCEL, nack(2, requeue=1), reject(4, requeue=1), ack(3), nack(1, requeue=1)],
     counted("3"),
     get(),
@@ -173,14 +154,14 @@ each(
 )
 each(
     "returns/no-ack-get-of-a-returned-one",
-    [*filled("m"), _got("first"), nack(1, requeue=1).by("first")],
+    [*loaded("m"), _got("first"), nack(1, requeue=1).by("first")],
     until("get-ok", get()),
     nothing_more(0.2),
     get(),
 )
 each(
     "returns/single-active-nacked",
-    [*filled("m", x_delivery_limit=5, **SINGLE), consume(tag="x"), arrivals(), consume(tag="y")],
+    [*loaded("m", x_delivery_limit=5, **SINGLE), consume(tag="x"), arrivals(), consume(tag="y")],
     nack(1, requeue=1, settle=0.3),
     nack(2, requeue=1, settle=0.3),
 )

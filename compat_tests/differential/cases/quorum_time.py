@@ -4,25 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.differential.cases.quorum import counted, filled, quorum
-from compat_tests.differential.codec import Tagged
-from compat_tests.differential.script import (
-    Step,
-    ack,
-    arrivals,
-    call,
-    consume,
-    contents,
-    each,
-    get,
-    last,
-    nack,
-    nothing_more,
-    publish,
-    queue,
-    reject,
-    until,
-)
+from compat_tests.differential.cases.quorum import counted, loaded, quorum
+from compat_tests.differential.script import *
 
 TO_DEAD = {"x_dead_letter_exchange": "", "x_dead_letter_routing_key": "@dead"}
 LATER = {"x_delayed_retry_type": "all", "x_delayed_retry_min": 600, "x_delayed_retry_max": 900}
@@ -51,7 +34,7 @@ for _type in ("all", "failed", "returned", "disabled"):
     for _name, _back in (("nack", nack(1, requeue=1)), ("reject", reject(1, requeue=1))):
         each(
             f"retry/{_type}-{_name}",
-            [*filled("m", x_delayed_retry_type=_type, x_delayed_retry_min=600), get(no_ack=0)],
+            [*loaded("m", x_delayed_retry_type=_type, x_delayed_retry_min=600), get(no_ack=0)],
             [_back, nothing_more(0.1)],
             get(no_ack=0),
             queue(passive=1),
@@ -59,30 +42,35 @@ for _type in ("all", "failed", "returned", "disabled"):
         )
 each(
     "retry/channel-closed",
-    [*filled("m", **LATER), get(no_ack=0, on="other"), call("channel.close", on="other"), nothing_more(0.1)],
+    [
+        *loaded("m", **LATER),
+        get(no_ack=0, on="other"),
+        call("channel.close", on="other"),
+        nothing_more(0.1),
+    ],
     get(no_ack=0),
     until("get-ok", get(no_ack=0), tries=30),
 )
 each(
     "retry/without-a-minimum",
-    [*filled("m", x_delayed_retry_type="all"), get(no_ack=0), reject(1, requeue=1), nothing_more(0.2)],
+    [*loaded("m", x_delayed_retry_type="all"), get(no_ack=0), reject(1, requeue=1), nothing_more(0.2)],
     get(no_ack=0),
 )
 each(
     "retry/without-a-type",
-    [*filled("m", x_delayed_retry_min=600), get(no_ack=0), reject(1, requeue=1), nothing_more(0.2)],
+    [*loaded("m", x_delayed_retry_min=600), get(no_ack=0), reject(1, requeue=1), nothing_more(0.2)],
     get(no_ack=0),
 )
 each(
     "retry/others-pass-it",
-    [*filled("1", "2", **LATER), consume(), arrivals(2)],
+    [*loaded("1", "2", **LATER), consume(), arrivals(2)],
     reject(1, requeue=1, settle=0.2),
     publish(body="3", settle=0.2),
     nothing_more(0.9),
 )
 each(
     "retry/count-purge-delete",
-    [*filled("m", "n", **LATER), get(no_ack=0), reject(1, requeue=1), nothing_more(0.2)],
+    [*loaded("m", "n", **LATER), get(no_ack=0), reject(1, requeue=1), nothing_more(0.2)],
     queue(passive=1),
     PURGE,
     queue(passive=1),
@@ -90,7 +78,7 @@ each(
 )
 each(
     "retry/counts-for-the-length",
-    [*filled("m", x_max_length=1, **LATER), get(no_ack=0), reject(1, requeue=1), publish(body="n")],
+    [*loaded("m", x_max_length=1, **LATER), get(no_ack=0), reject(1, requeue=1), publish(body="n")],
     nothing_more(0.2),
     contents(),
     nothing_more(0.9),
@@ -98,20 +86,25 @@ each(
 )
 each(
     "retry/limit-kills-at-once",
-    [queue("@dead"), *filled("m", x_delivery_limit=0, **TO_DEAD, **LATER), get(no_ack=0)],
+    [queue("@dead"), *loaded("m", x_delivery_limit=0, **TO_DEAD, **LATER), get(no_ack=0)],
     [reject(1, requeue=1), nothing_more(0.2)],
     queue("@dead", passive=1),
 )
 each(
     "retry/second-is-later",
-    [*filled("m", **LATER), get(no_ack=0), reject(1, requeue=1), until("get-ok", get(no_ack=0), tries=30)],
+    [
+        *loaded("m", **LATER),
+        get(no_ack=0),
+        reject(1, requeue=1),
+        until("get-ok", get(no_ack=0), tries=30),
+    ],
     [reject(2, requeue=1), nothing_more(0.7)],
     get(no_ack=0),
     until("get-ok", get(no_ack=0), tries=30),
 )
 each(
     "retry/expires-in-the-meantime",
-    [*filled("m", x_message_ttl=300, **LATER), get(no_ack=0), reject(1, requeue=1), nothing_more(0.4)],
+    [*loaded("m", x_message_ttl=300, **LATER), get(no_ack=0), reject(1, requeue=1), nothing_more(0.4)],
     queue(passive=1),
     nothing_more(0.6),
     queue(passive=1),
@@ -179,13 +172,17 @@ impatient(
 )
 each(
     "timeout/of-the-consumer",
-    [*filled("m"), consume(arguments={"x-consumer-timeout": 500}), arrivals()],
+    [*loaded("m"), consume(arguments={"x-consumer-timeout": 500}), arrivals()],
     nothing_more(2.0),
     queue(passive=1, on="third"),
 )
 each(
     "timeout/of-the-consumer-longer",
-    [*filled("m", x_consumer_timeout=500), consume(arguments={"x-consumer-timeout": 60_000}), arrivals()],
+    [
+        *loaded("m", x_consumer_timeout=500),
+        consume(arguments={"x-consumer-timeout": 60_000}),
+        arrivals(),
+    ],
     nothing_more(1.6),
 )
 # --- expiry
@@ -217,7 +214,7 @@ each(
 )
 each(
     "brief/returned-after-its-time-is-dead",
-    [queue("@dead"), *filled("m", x_message_ttl=300, **TO_DEAD), get(no_ack=0), nothing_more(0.5)],
+    [queue("@dead"), *loaded("m", x_message_ttl=300, **TO_DEAD), get(no_ack=0), nothing_more(0.5)],
     [nack(1, requeue=1)],
     until("get-ok", get("@dead")),
 )

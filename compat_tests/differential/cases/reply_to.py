@@ -5,23 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from compat_tests.differential.script import (
-    CONFIRMS,
-    Call,
-    Scene,
-    Step,
-    arrivals,
-    bind,
-    call,
-    case,
-    consume,
-    each,
-    get,
-    keep,
-    last,
-    publish,
-    queue,
-)
+from compat_tests.differential.script import *
 
 # --- direct reply-to
 

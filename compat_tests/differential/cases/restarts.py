@@ -4,27 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compat_tests.differential.script import (
-    CONFIRMS,
-    TX,
-    Scene,
-    Step,
-    ack,
-    arrivals,
-    bind,
-    call,
-    case,
-    connect,
-    consume,
-    exchange,
-    get,
-    nothing_more,
-    open_channel,
-    operate,
-    publish,
-    queue,
-    until,
-)
+from compat_tests.differential.script import *
 
 KEPT = {"delivery_mode": 2}
 QUORUM = {"x-queue-type": "quorum"}

@@ -4,24 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.differential.codec import Tagged
-from compat_tests.differential.script import (
-    Scene,
-    bind,
-    call,
-    case,
-    consume,
-    drop,
-    each,
-    exchange,
-    get,
-    last,
-    nothing_more,
-    open_channel,
-    publish,
-    queue,
-    until,
-)
+from compat_tests.differential.script import *
 
 # --- auto-delete and e2e
 

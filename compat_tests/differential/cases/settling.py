@@ -2,23 +2,7 @@
 
 from __future__ import annotations
 
-from compat_tests.differential.script import (
-    CONFIRMS,
-    ack,
-    arrivals,
-    bind,
-    call,
-    consume,
-    each,
-    exchange,
-    get,
-    last,
-    nack,
-    open_channel,
-    publish,
-    queue,
-    reject,
-)
+from compat_tests.differential.script import *
 
 # --- acknowledgements
 

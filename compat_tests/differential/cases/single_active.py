@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.differential.script import (
-    Step,
-    ack,
-    arrivals,
-    call,
-    consume,
-    drop,
-    each,
-    nack,
-    nothing_more,
-    publish,
-    queue,
-)
+from compat_tests.differential.script import *
 
 PREFETCH = call("basic.qos", prefetch_count=10)
 

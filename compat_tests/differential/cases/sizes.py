@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-from compat_tests.differential.codec import Tagged
-from compat_tests.differential.script import (
-    CONFIRMS,
-    TX,
-    Scene,
-    Step,
-    bind,
-    call,
-    case,
-    each,
-    exchange,
-    get,
-    publish,
-    queue,
-)
+from compat_tests.differential.script import *
 
 LARGEST = 16 * 1024 * 1024
 """The default of max_message_size since 4.0."""

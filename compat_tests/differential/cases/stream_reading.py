@@ -6,28 +6,7 @@ import time
 from typing import Any
 
 from compat_tests.differential.cases.streams import brings, holding, prefetch, reads, stream, written
-from compat_tests.differential.codec import Tagged
-from compat_tests.differential.script import (
-    CONFIRMS,
-    RECOVER,
-    REOPENED,
-    Scene,
-    Step,
-    ack,
-    bind,
-    call,
-    case,
-    consume,
-    each,
-    exchange,
-    last,
-    nack,
-    nothing_more,
-    open_channel,
-    publish,
-    queue,
-    reject,
-)
+from compat_tests.differential.script import *
 
 PERSISTENT = {"delivery_mode": 2}
 

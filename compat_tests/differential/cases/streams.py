@@ -4,24 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.differential.codec import Tagged
-from compat_tests.differential.script import (
-    CONFIRMS,
-    Call,
-    Scene,
-    Step,
-    ack,
-    arrivals,
-    call,
-    consume,
-    each,
-    get,
-    last,
-    nothing_more,
-    open_channel,
-    publish,
-    queue,
-)
+from compat_tests.differential.script import *
 
 
 def stream(**arguments: Any) -> Call:

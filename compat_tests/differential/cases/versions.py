@@ -4,28 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.differential.codec import Tagged
-from compat_tests.differential.script import (
-    CONFIRMS,
-    TX,
-    Step,
-    arrivals,
-    bind,
-    call,
-    consume,
-    each,
-    exchange,
-    get,
-    last,
-    nack,
-    open_channel,
-    publish,
-    queue,
-    queue_with,
-    reject,
-    unbind,
-    until,
-)
+from compat_tests.differential.script import *
 
 # --- redelivered dead letters
 
