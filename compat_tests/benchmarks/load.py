@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from compat_tests.differential import rabbitmq_node
+from compat_tests.scripted.amqp_0_9_1 import Client
+from compat_tests.scripted.sockets import SocketServer
+from fakeamqp.connection import PeerAddress
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER, content_frames, method_frame
-from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 __all__ = ["Address", "fakeamqp_serving", "measure", "rabbitmq_serving", "sink_serving", "take_turns"]
@@ -73,28 +74,12 @@ def deliver_bytes(channel: int) -> bytes:
     )
 
 
-class Connection:
-    """A client that says what it is told and reads whole frames, until the load begins."""
+class Connection(Client):
+    """A client that says what it is told and reads whole frames, until the load begins: over its socket."""
 
     def __init__(self, address: Address) -> None:
-        self.socket = socket.create_connection((address.host, address.port), timeout=PATIENCE)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._octets = b""
-
-    def send(self, channel: int, method: Method) -> None:
-        self.socket.sendall(method_frame(channel, method.encode()))
-
-    def expect(self, method: type[Method]) -> None:
-        """Read the next frame, which must be this method."""
-        while len(self._octets) < 7 or len(self._octets) < 8 + FRAME_HEADER.unpack_from(self._octets)[2]:
-            octets = self.socket.recv(65536)
-            if not octets:
-                raise ConnectionError(f"the broker closed the connection instead of sending {method.NAME}")
-            self._octets += octets
-        end = 8 + FRAME_HEADER.unpack_from(self._octets)[2]
-        frame, self._octets = self._octets[:end], self._octets[end:]
-        if int.from_bytes(frame[7:11], "big") != method.INDEX:
-            raise ConnectionError(f"expected {method.NAME}, got {frame[:200]!r}")
+        super().__init__(SocketServer(address.host, address.port, patience=PATIENCE), PeerAddress())
+        self.socket: socket.socket = self.connection.socket  # type: ignore[attr-defined]
 
     def receive(self) -> bytes:
         """Whatever has come.
@@ -109,16 +94,8 @@ class Connection:
 
     def open(self, channel: int) -> None:
         """From the protocol header to an open channel."""
-        self.socket.sendall(PROTOCOL_HEADER)
-        self.expect(m.ConnectionStart)
-        login = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US")
-        self.send(0, login)
-        self.expect(m.ConnectionTune)
-        self.send(0, m.ConnectionTuneOk(channel_max=2047, frame_max=131072, heartbeat=0))
-        self.send(0, m.ConnectionOpen(virtual_host="/"))
-        self.expect(m.ConnectionOpenOk)
-        self.send(channel, m.ChannelOpen())
-        self.expect(m.ChannelOpenOk)
+        self.handshake()
+        self.open_channel(channel)
 
     def close(self) -> None:
         self.socket.close()
@@ -145,10 +122,8 @@ def measure(address: Address, messages: int, *, same_channel: bool = True) -> fl
         else:
             publisher.open(out)
             consumer.open(back)
-            publisher.send(out, m.QueueDeclare(queue=QUEUE, exclusive=False, auto_delete=True))
-            publisher.expect(m.QueueDeclareOk)
-            consumer.send(back, m.BasicConsume(queue=QUEUE, consumer_tag=TAG, no_ack=True))
-            consumer.expect(m.BasicConsumeOk)
+            publisher.declare(QUEUE, channel=out, exclusive=False, auto_delete=True)
+            consumer.consume(QUEUE, TAG, channel=back, no_ack=True)
         blob = publish_bytes(out) * BATCH
 
         def publish() -> None:

@@ -169,7 +169,7 @@ def counting_client(*, requeues: bool) -> Callable[[Bench, int], Callable[[], No
 
         def run() -> None:
             client = bench.client()
-            client.send(1, m.BasicConsume(queue=queue, consumer_tag="counts", no_ack=not requeues))
+            client.send(m.BasicConsume(queue=queue, consumer_tag="counts", no_ack=not requeues))
             left, tail = rows, b""
             while left > 0:
                 octets = tail + client.receive()
@@ -177,7 +177,7 @@ def counting_client(*, requeues: bool) -> Callable[[Bench, int], Callable[[], No
                 tail = octets[1 - len(_DELIVER) :]
             assert left == 0
             if requeues:
-                client.send(1, m.ChannelClose(reply_code=200, reply_text="", class_id=0, method_id=0))
+                client.send(m.ChannelClose(reply_code=200))
                 while bench.count(queue) < rows:
                     bench.connection.process_data_events(0.01)
             client.close()

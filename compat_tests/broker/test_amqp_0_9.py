@@ -2,81 +2,36 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
+from compat_tests.scripted import amqp_0_9
+from compat_tests.scripted.amqp_0_9_1 import Frame
+from compat_tests.scripted.sockets import SocketServer
 from fakeamqp import Broker, WaitTimeout
+from fakeamqp.connection import PeerAddress
 from fakeamqp.model.errors import ModelError
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, TunnelProperties, methods as m
-from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE, PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, encode_request
 from fakeamqp.protocols.amqp_0_9.public import BadRegistration, MemoryTransport, TraceFrame, TunnelRequest
 from fakeamqp.protocols.amqp_0_9.registrations import Registrations
-from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
-    FRAME_HEADER,
-    content_frames,
-    frame,
-    header_frame,
-    method_frame,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
-
-M = TypeVar("M", bound=Method)
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame, header_frame
 
 
-class Client:
-    """A raw client with channel 1 open."""
+class Client(amqp_0_9.Client):
+    """The scripted client over a socket, with channel 1 open."""
 
     def __init__(self, broker: Broker, *, out_of_band: str = "") -> None:
-        self._socket = socket.create_connection((broker.host, broker.port), timeout=10)
-        self._socket.sendall(PROTOCOL_HEADER)
-        self.expect(m.ConnectionStart)
-        self.send(m.ConnectionStartOk({}, "PLAIN", b"\0guest\0guest", "en_US"), 0)
-        tune = self.expect(m.ConnectionTune)
-        self.send(m.ConnectionTuneOk(tune.channel_max, tune.frame_max, 0), 0)
-        self.call(m.ConnectionOpen("/"), m.ConnectionOpenOk, 0)
+        super().__init__(SocketServer(broker.host, broker.port, protocol="0-9"), PeerAddress())
+        self.handshake()
         self.call(m.ChannelOpen(out_of_band), m.ChannelOpenOk)
 
-    def close(self) -> None:
-        self._socket.close()
-
-    def send(self, method: Method, channel: int = 1) -> None:
-        self.send_bytes(method_frame(channel, method.encode()))
-
-    def send_bytes(self, octets: bytes) -> None:
-        self._socket.sendall(octets)
-
-    def take(self) -> tuple[int, bytes]:
-        """The type and the payload of the next frame."""
-        kind, _, size = FRAME_HEADER.unpack(self._read(7))
-        return kind, self._read(size + 1)[:-1]
-
-    def _read(self, size: int) -> bytes:
-        octets = b""
-        while len(octets) < size:
-            more = self._socket.recv(size - len(octets))
-            assert more, "the connection has ended"
-            octets += more
-        return octets
-
-    def expect(self, method: type[M]) -> M:
-        _, payload = self.take()
-        got = m.METHODS[int.from_bytes(payload[:4], "big")].decode(payload, RABBITMQ)
-        assert isinstance(got, method), got
-        return got
-
-    def call(self, method: Method, reply: type[M], channel: int = 1) -> M:
-        self.send(method, channel)
-        return self.expect(reply)
-
     def tunnel(self, proxy_name: str, body: bytes = b"data", **properties: Any) -> None:
-        octets = TunnelProperties(proxy_name=proxy_name, **properties).encode()
-        self.send(m.TunnelRequest({"list": [1, {"a": 2}]}))
-        self.send_bytes(b"".join(content_frames(1, 110, octets, body, 4000)))
+        properties["proxy_name"] = proxy_name
+        self.send_content(m.TunnelRequest({"list": [1, {"a": 2}]}), TunnelProperties(**properties), body)
 
 
 @pytest.fixture
@@ -89,7 +44,7 @@ def broker() -> Iterator[Broker]:
 def client(broker: Broker) -> Iterator[Client]:
     client = Client(broker)
     yield client
-    client.close()
+    client.drop()
 
 
 # --- tunnels -----------------------------------------------------------------------------------------------
@@ -127,7 +82,7 @@ def test_removed_tunnel_handler_gets_no_more_requests(broker: Broker, client: Cl
     tunnel.remove()
     assert "removed, calls=1" in repr(tunnel)
     client.tunnel("proxy")
-    assert client.expect(m.ConnectionClose).reply_code == 540
+    assert client.expect(m.ConnectionClose, 0).reply_code == 540
     assert len(requests) == 1
 
 
@@ -153,7 +108,7 @@ def test_exception_of_a_tunnel_handler_closes_the_connection_and_reaches_the_tes
 
     tunnel = broker.amqp_0_9.tunnel("proxy", fail)
     client.tunnel("proxy")
-    close = client.expect(m.ConnectionClose)
+    close = client.expect(m.ConnectionClose, 0)
     assert close.reply_code == 541
     assert "the handler of tunnel proxy 'proxy' has failed" in close.reply_text and "oops" in close.reply_text
     assert tunnel.error is error
@@ -175,8 +130,8 @@ def test_first_of_several_tunnel_handler_errors_is_kept(broker: Broker) -> None:
     for _ in errors:
         client = Client(broker)
         client.tunnel("proxy")
-        assert client.expect(m.ConnectionClose).reply_code == 541
-        client.close()
+        assert client.expect(m.ConnectionClose, 0).reply_code == 541
+        client.drop()
     assert tunnel.error is errors[0]
 
 
@@ -195,7 +150,7 @@ def test_raise_errors_raises_a_handler_error_once_without_a_wait(broker: Broker,
     broker.amqp_0_9.tunnel("proxy", lambda _: 1 / 0)
     broker.amqp_0_9.raise_errors()
     client.tunnel("proxy")
-    client.expect(m.ConnectionClose)
+    client.expect(m.ConnectionClose, 0)
     with pytest.raises(ZeroDivisionError):
         broker.amqp_0_9.raise_errors()
     broker.amqp_0_9.raise_errors()
@@ -233,13 +188,13 @@ def test_message_is_published_and_delivered_over_an_out_of_band_transport(broker
         transport.send(payload)
         client.send_bytes(frame(kind, 1, b""))
     client.call(m.BasicConsume(queue="q"), m.BasicConsumeOk)
-    assert [client.take() for _ in range(3)] == [(4, b""), (5, b""), (6, b"")]
+    assert [client.take_frame() for _ in range(3)] == [Frame(kind, 1, b"") for kind in (4, 5, 6)]
     transport.receive()
     assert transport.receive() == payloads[1][1]
     assert transport.receive() == b"m"
     registration.wait(6)
     assert broker.published[0].type == "t"
-    client.close()
+    client.drop()
 
 
 def test_exception_of_an_out_of_band_transport_reaches_the_test(broker: Broker) -> None:
@@ -250,10 +205,10 @@ def test_exception_of_an_out_of_band_transport_reaches_the_test(broker: Broker) 
     registration = broker.amqp_0_9.out_of_band("broken", Broken())
     client = Client(broker, out_of_band="broken")
     client.send_bytes(frame(4, 1, b""))
-    assert client.expect(m.ConnectionClose).reply_code == 541
+    assert client.expect(m.ConnectionClose, 0).reply_code == 541
     with pytest.raises(ValueError, match="oops"):
         registration.wait(2)
-    client.close()
+    client.drop()
 
 
 # --- realms ------------------------------------------------------------------------------------------------
@@ -268,7 +223,7 @@ def test_added_realm_grants_tickets_only_to_its_users() -> None:
         broker.amqp_0_9.add_realm("/admin", users=["somebody"])
         client.send(m.AccessRequest(realm="/admin", active=True))
         assert client.expect(m.ChannelClose).reply_code == 403
-        client.close()
+        client.drop()
         with pytest.raises(ModelError, match="/nowhere"):
             broker.amqp_0_9.add_realm("/admin", virtual_host="/nowhere")
 
@@ -305,8 +260,8 @@ def test_reset_removes_0_9_registrations(broker: Broker) -> None:
     assert all("removed" in repr(each) for each in registrations)
     client = Client(broker)
     client.tunnel("proxy")
-    assert client.expect(m.ConnectionClose).reply_code == 540
-    client.close()
+    assert client.expect(m.ConnectionClose, 0).reply_code == 540
+    client.drop()
     face.out_of_band("memory", MemoryTransport())
 
 
@@ -315,7 +270,7 @@ def test_message_fetched_with_message_get_shows_its_channel(broker: Broker, clie
     broker.publish(b"body", routing_key="q")
     request = Request(1, 0, m.MessageGet(queue="q", destination="d").encode())
     client.send_bytes(frame(FRAME_REQUEST, 1, encode_request(request)))
-    assert [client.take()[0] for _ in range(2)] == [FRAME_RESPONSE, FRAME_REQUEST]
+    assert [client.take_frame().type for _ in range(2)] == [FRAME_RESPONSE, FRAME_REQUEST]
     [held] = broker.queue("q").messages
     assert (held.state, held.channel, held.consumer_tag) == ("unacked", 1, None)
     [connection] = broker.connections

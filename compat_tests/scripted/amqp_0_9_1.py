@@ -151,8 +151,9 @@ class Server:
             connection.receive_eof()  # type: ignore[attr-defined]
         self.state.restart(crash=crash)
 
-    def wait(self, connection: Any) -> None:
-        """Let the broker send more, if it does so on its own: without a socket, it has sent all."""
+    def wait(self, connection: Any) -> bool:
+        """Let the broker send more: whether more has come. Without a socket, it has sent all."""
+        return False
 
     def wait_for_end(self, connection: Any) -> None:
         """Let the broker end the transport."""
@@ -288,9 +289,9 @@ class Client:
 
     def take_frame(self) -> Frame:
         """The next frame."""
-        if not self.inbox:
-            self.server.wait(self.connection)
-        assert self.inbox, "a frame is expected, none has come"
+        while not self.inbox and self.server.wait(self.connection):
+            pass
+        assert self._inbox, "a frame is expected, none has come"
         return self._inbox.pop(0)
 
     def expect(self, method_class: type[M], channel: int = 1) -> M:

@@ -11,7 +11,6 @@ is waited for where a frame is expected.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -20,10 +19,10 @@ import pytest
 from compat_tests.differential.comparison import PLUGINS
 from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.scripted.sockets import SocketConnection
 from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.model.personality import Personality, personality
 
-_PATIENCE = 10.0
 # The class and the method of basic.publish.
 _PUBLISH = b"\0\x3c\0\x28"
 
@@ -163,24 +162,17 @@ def _erlang(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-class NodeConnection:
-    """One socket, with as much of a sans-I/O connection as the raw client uses."""
+class NodeConnection(SocketConnection):
+    """One socket to a node, which is quiet after each send."""
 
     def __init__(self, node: Node) -> None:
+        super().__init__("127.0.0.1", node.node.port)
         self._node = node
-        self._socket = socket.create_connection(("127.0.0.1", node.node.port), _PATIENCE)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._port = self._socket.getsockname()[1]
-        self._sent = self._received = 0
+        self._port = self.socket.getsockname()[1]
+        self._sent = 0
         self._seen = -1
-        self._octets = b""
-        self.finished = False
-        self.aborted = False
         node.connections.append(self)
         node.opened(self._port)
-
-    def close(self) -> None:
-        self._socket.close()
 
     @property
     def personality(self) -> Personality:
@@ -193,11 +185,7 @@ class NodeConnection:
         publishes = octets[0] in (2, 3) or octets[7:11] == _PUBLISH
         if not publishes or self._node.unsettled is not self:
             self._node.settle_last()
-        try:
-            self._socket.sendall(octets)
-        except OSError:
-            self.aborted = True
-            return
+        super().receive(octets)
         self._sent += len(octets)
         self._node.sent += 1
         self._node.unsettled = self
@@ -207,40 +195,15 @@ class NodeConnection:
     def settle(self) -> None:
         """Read all that the node has written once it is quiet."""
         there, written = self._node.settle(self._port, self._sent)
-        self._read(written if there else None)
+        while (not there or self.received < written) and self.wait():
+            pass
         self._seen = self._node.sent
-
-    def _read(self, total: int | None) -> None:
-        """Read until so many bytes have come in all (None: until the end), or patience is over."""
-        while not (self.finished or self.aborted) and (total is None or self._received < total):
-            try:
-                octets = self._socket.recv(65536)
-            except ConnectionResetError:
-                self.aborted = True
-            except TimeoutError:
-                return
-            else:
-                self.finished = not octets
-                self._received += len(octets)
-                self._octets += octets
-
-    def wait(self) -> None:
-        """Wait for more from the node: what it does later on its own, such as an election."""
-        self._read(self._received + 1)
-
-    def wait_for_end(self) -> None:
-        """Wait until the node has ended the socket: after a failed handshake it takes its time."""
-        self._read(None)
 
     def pending(self) -> list[bytes]:
         self._node.settle_last()
         if self._seen != self._node.sent and not (self.finished or self.aborted):
             self.settle()
-        octets, self._octets = self._octets, b""
-        return [octets] if octets else []
-
-    def sent(self, octets: int) -> None:
-        pass
+        return super().pending()
 
     def receive_eof(self) -> None:
         self._node.settle_last()
@@ -295,11 +258,12 @@ class NodeServer(Server):
     def advance(self, seconds: float) -> NoReturn:
         raise Needs("virtual time")
 
-    def wait(self, connection: Any) -> None:
-        connection.wait()
+    def wait(self, connection: Any) -> bool:
+        return bool(connection.wait())
 
     def wait_for_end(self, connection: Any) -> None:
-        connection.wait_for_end()
+        while connection.wait():
+            pass
 
     def restart(self, *, crash: bool = False) -> NoReturn:
         raise Needs("restart")
