@@ -11,6 +11,7 @@ from fakeamqp.connection import Connection
 from fakeamqp.model.queues import Queue
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 from fakeamqp.protocols.negotiation import Negotiation
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "left_behind",
     "serves_others",
     "settled_fate",
+    "settled_fate_0_10",
 ]
 
 
@@ -49,6 +51,27 @@ def settled_fate(client: Client) -> str:
         return "closing"
     assert endpoint.state.name in ("STARTING", "SECURING", "TUNING", "TUNED", "OPEN")
     return "open"
+
+
+def settled_fate_0_10(client: Any) -> str:
+    """The same for a connection of 0-10; one whose session has ended is "failed"."""
+    connection = client.connection
+    if connection.aborted:
+        return "aborted"
+    if connection.finished:
+        return "finished"
+    endpoint = connection_of(connection)
+    if endpoint is None:
+        return "waiting for a header"
+    if endpoint.state.name == "CLOSING":
+        said = [each.what for each in client.inbox if isinstance(each.what, c.ConnectionClose)]
+        assert said, "a connection is closing, yet its client was not told"
+        assert said[-1].reply_code in (320, 402, 501) and said[-1].reply_text, f"no reason: {said}"
+        return "closing"
+    assert endpoint in client.server.state.connections
+    failed = [each.what for each in client.inbox if isinstance(each.what, x.ExecutionException)]
+    assert all(each.error_code and each.description for each in failed), failed
+    return "failed" if failed else "open"
 
 
 def connection_closes(client: Client) -> list[Any]:

@@ -1,7 +1,4 @@
-"""Brokers to be fuzzed, by protocol and personality: what their clients send, and who else is there.
-
-0-9 and 0-9-1 have frames in common, so that the same mutations fit both.
-"""
+"""Brokers to be fuzzed, by protocol and personality: what their clients send, and who else is there."""
 
 from __future__ import annotations
 
@@ -10,23 +7,43 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from itertools import cycle
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from hypothesis import strategies as st
 
 from compat_tests.fuzz import streams
 from compat_tests.fuzz.amqp_0_9 import recordings as amqp_0_9
+from compat_tests.fuzz.amqp_0_10 import recordings as amqp_0_10
+from compat_tests.fuzz.checks import (
+    gone,
+    left_behind,
+    queues,
+    serves_others,
+    settled_fate,
+    settled_fate_0_10,
+)
+from compat_tests.fuzz.mutations import FRAMING_0_9, FRAMING_0_10, Framing
 from compat_tests.fuzz.streams import Recording
-from compat_tests.scripted import amqp_0_9 as driver_0_9
+from compat_tests.scripted import amqp_0_9 as driver_0_9, amqp_0_10 as driver_0_10
 from compat_tests.scripted.amqp_0_9_1 import METHODS, Server
 from fakeamqp.connection import PeerAddress
 from fakeamqp.model.errors import InternalError
 from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8
 from fakeamqp.protocols.amqp_0_9.registrations import Registrations, Tunnel
 from fakeamqp.protocols.amqp_0_9.resume import InterruptedChannels
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["PERSONALITIES", "SUBJECTS", "Subject", "on_each", "speaking_0_9_1"]
+__all__ = [
+    "PERSONALITIES",
+    "SUBJECTS",
+    "SUBJECTS_0_9",
+    "Subject",
+    "on_each",
+    "on_each_0_9",
+    "speaking_0_9_1",
+]
 
 
 @dataclass(frozen=True)
@@ -38,6 +55,10 @@ class Subject:
     recordings: tuple[Recording, ...]
     share: float
     make: Callable[[str], Server]
+
+    framing: ClassVar[Framing] = FRAMING_0_9
+    fates: ClassVar[tuple[str, ...]] = ("open", "closing", "finished")
+    """What becomes of some connection whose client sends mutated streams."""
 
     def __str__(self) -> str:
         return f"{self.protocol}-{self.personality}"
@@ -55,6 +76,100 @@ class Subject:
         """Writes what a client sends."""
         kind = amqp_0_9.Client if self.protocol == "0-9" else streams.Client
         return kind(strict=self.strict)
+
+    def before(self) -> dict[str, bytes]:
+        """What a client has said, by the point it has come to."""
+        client = self.writer()
+        handshake = client.handshake()
+        opened = [*handshake, *client.open(1)]
+        return {
+            "connect": b"",
+            "half a header": client.header[:5],
+            "header": client.header,
+            "start-ok": b"".join(handshake[:2]),
+            "tune-ok": b"".join(handshake[:3]),
+            "handshake": b"".join(handshake),
+            "channel": b"".join(opened),
+            "publish": b"".join([*opened, *client.publish("", "q", b"body", frame_size=3)[:-1]]),
+        }
+
+    def noise(self) -> st.SearchStrategy[bytes]:
+        """A method frame, or another one, around any octets: they get one layer deeper than these alone."""
+        payload = st.binary(max_size=40)
+        ids = st.sampled_from([*range(10, 130, 10), 85]), st.integers(0, 120), payload
+        method = st.builds(lambda a, b, rest: a.to_bytes(2, "big") + b.to_bytes(2, "big") + rest, *ids)
+        kinds = st.sampled_from([1, 1, 1, 1, 2, 2, 3, 3, 8, *range(4, 11)])
+        return st.builds(frame, kinds, st.sampled_from([0, 1, 1, 2]), method | payload) | method
+
+    def connect(self, server: Any) -> Any:
+        """A client that has sent nothing yet."""
+        return server.connect(port=40_000)
+
+    def fate(self, client: Any) -> str:
+        """See `settled_fate`."""
+        return settled_fate(client)
+
+    def gone(self, client: Any) -> list[str]:
+        """The client is lost. What it still holds: nothing, that is."""
+        gone(client)
+        return left_behind(client.server.state, client.connection)
+
+    def serves_next(self, server: Any) -> None:
+        """The next client of the same protocol is served."""
+        serves_others(server)
+
+
+class Subject010(Subject):
+    """The same for 0-10, whose sessions may outlive connections."""
+
+    framing = FRAMING_0_10
+    fates = ("open", "closing", "failed", "finished")
+
+    def before(self) -> dict[str, bytes]:
+        return amqp_0_10.before()
+
+    def noise(self) -> st.SearchStrategy[bytes]:
+        def frame(flags: int, kind: int, channel: int, payload: bytes) -> bytes:
+            size = (12 + len(payload)).to_bytes(2, "big")
+            track = bytes((0, 1 if kind else 0))
+            return bytes((flags, kind)) + size + track + channel.to_bytes(2, "big") + bytes(4) + payload
+
+        codes = st.tuples(st.integers(1, 11), st.integers(0, 15)).map(bytes)
+        rest = st.binary(max_size=40)
+        command = st.builds(lambda code, rest: code + b"\1\1" + rest, codes, rest)
+        flags = st.sampled_from([15, 15, 15, 11, 7, 3, 14, 13])
+        kinds, channels = st.sampled_from([0, 1, 1, 2, 3]), st.sampled_from([0, 0, 1])
+        return st.builds(
+            frame, flags, kinds, channels, rest | command | st.builds(bytes.__add__, codes, rest)
+        )
+
+    def connect(self, server: Any) -> Any:
+        return server.dial()
+
+    def fate(self, client: Any) -> str:
+        return settled_fate_0_10(client)
+
+    def gone(self, client: Any) -> list[str]:
+        """Those of its sessions that are kept for another connection end as well."""
+        state = client.server.state
+        client.drop()
+        assert client.closed
+        kept = list(state.sessions.values())
+        found = [] if kept else left_behind(state, client.connection)
+        found += [f"{each}" for each in kept if each.connection is not None or each.timeout == 0]
+        for session in kept:
+            session.end()
+        assert not state.sessions
+        found += left_behind(state, client.connection)
+        branches = any(any(each.branches.views()) for each in state.virtual_hosts.values())
+        return found + [f"{queue} is unacked" for queue in queues(state) if queue.unacked and not branches]
+
+    def serves_next(self, server: Any) -> None:
+        session = server.session(b"the next")
+        session.declare("next", exclusive=True, auto_delete=True)
+        session.publish(b"well", key="next")
+        assert session.query("next").message_count == 1
+        session.client.drop()
 
 
 class _Transport:
@@ -124,7 +239,7 @@ def _server_0_9(personality: str) -> Server:
 
 
 PERSONALITIES = ("rabbitmq-4.3", "spec")
-SUBJECTS = (
+SUBJECTS_0_9 = (
     *(Subject("0-9-1", name, streams.recordings(name), 0.5, Server) for name in PERSONALITIES),
     *(
         Subject(
@@ -137,8 +252,14 @@ SUBJECTS = (
         for name in PERSONALITIES
     ),
 )
+SUBJECTS = (
+    *SUBJECTS_0_9,
+    *(Subject010("0-10", name, amqp_0_10.RECORDINGS, 0.5, driver_0_10.Server) for name in PERSONALITIES),
+)
 on_each = pytest.mark.parametrize("subject", SUBJECTS, ids=str)
 """Run a test on each subject."""
+on_each_0_9 = pytest.mark.parametrize("subject", SUBJECTS_0_9, ids=str)
+"""Run a test on each subject but those of 0-10."""
 
 
 def speaking_0_9_1(server: Server) -> Server:

@@ -9,21 +9,15 @@ nothing at all of their connections, and no message once the queues are gone.
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from random import Random
 from typing import Any
 
-import pytest
-
 from compat_tests.fuzz import mutations
-from compat_tests.fuzz.amqp_0_9 import recordings as amqp_0_9
-from compat_tests.fuzz.amqp_0_10 import mutations as mutations_0_10
-from compat_tests.fuzz.amqp_0_10.recordings import RECORDINGS as RECORDINGS_0_10
 from compat_tests.fuzz.checks import queues
 from compat_tests.fuzz.profile import scaled
-from compat_tests.fuzz.streams import Recording, recordings
+from compat_tests.fuzz.subjects import Subject, on_each
 from compat_tests.fuzz.test_sockets import dial, say, vanish
 from compat_tests.tools.heap import alive, ignore_older_objects
 from fakeamqp import Broker
@@ -54,29 +48,13 @@ KINDS: tuple[type[Any], ...] = (
     Delivery,
     Message,
 )
-SAID: dict[tuple[str, str], Sequence[Recording]] = {
-    ("0-9-1", "rabbitmq-4.3"): recordings("rabbitmq-4.3"),
-    ("0-9-1", "spec"): recordings("spec"),
-    ("0-9", "rabbitmq-4.3"): amqp_0_9.recordings(strict=False, rabbitmq=True),
-    ("0-9", "spec"): amqp_0_9.recordings(strict=True, rabbitmq=False),
-    ("0-10", "rabbitmq-4.3"): RECORDINGS_0_10,
-    ("0-10", "spec"): RECORDINGS_0_10,
-}
 
 
-def stream(protocol: str, said: Sequence[Recording], random: Random) -> bytes:
+def stream(subject: Subject, random: Random) -> bytes:
     """A recording, every second time a mutated one, cut anywhere."""
-    recording = random.choice(said)
     if random.random() < 0.5:
-        return b"".join(recording)
-    by_frame = mutations_0_10.ON_FRAMES if protocol == "0-10" else mutations.ON_FRAMES
-    what = random.choice(by_frame + mutations.ON_OCTETS)
-    where, how = random.randrange(1 << 16), random.randrange(1 << 16)
-    changes = [(what, where, how, random.randbytes(random.randint(1, 8)))]
-    if protocol == "0-10":
-        octets = mutations_0_10.mutated(recording, changes)
-    else:
-        octets = mutations.mutated(recording, changes, said)
+        return b"".join(random.choice(subject.recordings))
+    octets = mutations.random_stream(subject.recordings, subject.framing, random, most=1)
     return octets[: random.randint(1, len(octets))] if octets else octets
 
 
@@ -126,15 +104,14 @@ def converse(
     broker: Broker,
     heap: Heap,
     clients: ExitStack,
-    protocol: str,
-    said: Sequence[Recording],
+    subject: Subject,
     random: Random,
 ) -> None:
     """One to three clients talk by turns, and go. The heap is looked through before each goes."""
     talking: list[tuple[socket.socket, list[bytes]]] = []
     for _ in range(random.randint(1, 3)):
         sizes = tuple(random.randint(20, 2_000) for _ in range(random.randint(1, 3)))
-        chunks = mutations.chunked(stream(protocol, said, random), sizes)
+        chunks = mutations.chunked(stream(subject, random), sizes)
         talking.append((clients.enter_context(dial(broker)), [*chunks][::-1]))
     while talking:
         client, unsent = turn = random.choice(talking)
@@ -148,15 +125,14 @@ def converse(
         talking.remove(turn)
 
 
-@pytest.mark.parametrize(("protocol", "personality"), SAID, ids=map("-".join, SAID))
-def test_ended_connections_and_messages_are_freed_from_memory(protocol: str, personality: str) -> None:
-    said = SAID[protocol, personality]
+@on_each
+def test_ended_connections_and_messages_are_freed_from_memory(subject: Subject) -> None:
     heap = Heap()
     ignore_older_objects()
-    with Broker(personality=personality) as broker:
+    with Broker(personality=subject.personality) as broker:
         for number in range(max(25, scaled(CONVERSATIONS / 2))):
             with ExitStack() as clients:
-                converse(broker, heap, clients, protocol, said, Random(number))
+                converse(broker, heap, clients, subject, Random(number))
             broker.wait_until_idle(timeout=30)  # Some clients may not even have been accepted when they went.
             broker._reader.wait_for(lambda state: not state.connections, timeout=30)
             broker.reset()  # Sessions and prepared branches may be resumed. They go with the queues.

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from compat_tests.fuzz import hostile
 from compat_tests.fuzz.amqp_0_9 import hostile as hostile_0_9
 from compat_tests.fuzz.profile import examples
-from compat_tests.fuzz.subjects import PERSONALITIES, Subject, on_each
+from compat_tests.fuzz.subjects import PERSONALITIES, Subject, on_each_0_9
 from compat_tests.fuzz.test_mutated_streams import check_stream
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.model.queues import QueueDeclaration
@@ -23,7 +23,7 @@ MANY_QUEUES = 300
 """More links in a chain than there is room for on the stack, at three calls for each, or four."""
 
 
-@on_each
+@on_each_0_9
 def test_strange_programs(subject: Subject) -> None:
     strange = hostile_0_9 if subject.protocol == "0-9" else hostile
     start = strange.prepared(strict=subject.strict)
@@ -32,7 +32,7 @@ def test_strange_programs(subject: Subject) -> None:
     @examples(800 * subject.share)
     @given(program=strange.programs(), wait=st.sampled_from([0, 0.02, 11]))
     def run(program: list[bytes], wait: float) -> None:
-        fates[check_stream(subject.server(), start + b"".join(program), (), True, wait)] += 1
+        fates[check_stream(subject, start + b"".join(program), (), True, wait)] += 1
 
     run()
     assert fates["open"], "the strange things are refused before they mean anything"

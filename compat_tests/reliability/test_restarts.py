@@ -9,7 +9,7 @@ tests are restarted behind every frame as well, and compared with what was there
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from compat_tests.fuzz import streams
 from compat_tests.fuzz.amqp_0_9 import recordings as streams_0_9
 from compat_tests.fuzz.amqp_0_10 import recordings as streams_0_10
 from compat_tests.fuzz.checks import inconsistencies
-from compat_tests.fuzz.subjects import PERSONALITIES, SUBJECTS
+from compat_tests.fuzz.subjects import SUBJECTS, Subject
 from compat_tests.scripted.amqp_0_9_1 import Server
 from compat_tests.tools.matrix import cases
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -307,26 +307,11 @@ def test_session_of_restart_tests_ends_with_close_ok_and_no_error(name: str) -> 
 # --- the sessions of the fuzz tests ------------------------------------------------------------------------
 
 
-class Recorded(NamedTuple):
-    """A recording, and who makes a broker for it."""
-
-    make: Callable[[], Server]
-    frames: list[bytes]
-
-
-def recordings() -> dict[str, Recorded]:
-    found = {}
-    for subject in SUBJECTS:
-        for number, frames in enumerate(subject.recordings):
-            found[f"{subject} {number}"] = Recorded(subject.server, frames)
-    for personality in PERSONALITIES:
-        for number, frames in enumerate(streams_0_10.RECORDINGS):
-            make = _server("0-10", personality)
-            found[f"0-10-{personality} {number}"] = Recorded(make, frames)
-    return found
-
-
-RECORDINGS = recordings()
+RECORDINGS = {
+    f"{subject} {number}": (subject, frames)
+    for subject in SUBJECTS
+    for number, frames in enumerate(subject.recordings)
+}
 
 
 def ready(server: Server) -> Counter[tuple[str, bytes]]:
@@ -340,11 +325,11 @@ def ready(server: Server) -> Counter[tuple[str, bytes]]:
     )
 
 
-def replayed(recorded: Recorded, count: int) -> Server:
-    """After so many frames, and the end of the connection."""
-    server = recorded.make()
+def replayed(subject: Subject, frames: Sequence[bytes]) -> Server:
+    """After these frames, and the end of the connection."""
+    server = subject.server()
     client = server.connect()
-    for frame in recorded.frames[:count]:
+    for frame in frames:
         client.send_bytes(frame)
         client.take_bytes()
     for connection in list(server.state.connections):
@@ -356,11 +341,11 @@ def replayed(recorded: Recorded, count: int) -> Server:
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_restart_after_every_frame_of_recording_keeps_durable_persistent_messages(name: str) -> None:
     """A restart keeps just what is durable and persistent; a crash nothing else, twice in a row the same."""
-    recorded = RECORDINGS[name]
+    subject, frames = RECORDINGS[name]
     with cases() as case:
-        for count in range(1, len(recorded.frames) + 1):
+        for count in range(1, len(frames) + 1):
             with case(count):
-                before = ready(server := replayed(recorded, count))
+                before = ready(server := replayed(subject, frames[:count]))
                 durable = {name for name, queue in server.vhost.queues.items() if queue.durable}
                 server.state.restart()
                 after = ready(server)
@@ -368,7 +353,7 @@ def test_restart_after_every_frame_of_recording_keeps_durable_persistent_message
                 assert not before - after, "lost in a restart"
                 assert sum(len(queue.ready) for queue in server.vhost.queues.values()) == after.total()
                 assert inconsistencies(server.state) == []
-                crashed = replayed(recorded, count)
+                crashed = replayed(subject, frames[:count])
                 crashed.state.restart(crash=True)
                 assert set(crashed.vhost.queues) == durable
                 once = ready(crashed)

@@ -72,7 +72,7 @@ COSTLY = re.compile(
     r"|management/test_(against_rabbitmq\.py.*\[4\.0|tools\.py)"
     r"|faults/test_clients\.py"
     r"|packaging/test_spark_workers\.py"
-    r"|fuzz/(amqp_0_10/)?test_mutated_streams\.py"
+    r"|fuzz/test_mutated_streams\.py"
     r"|simulation/libraries/"
     r"|spark/test_(amqp_stream|docs|secrets)\.py"
     r"|plugin/test_spark_sessions\.py"

@@ -13,7 +13,7 @@ from compat_tests.fuzz.amqp_0_9.recordings import INTERRUPTED, Client
 from compat_tests.fuzz.checks import gone, inconsistencies, left_behind, serves_others, settled_fate
 from compat_tests.fuzz.hostile import NAMES, VALUES
 from compat_tests.fuzz.profile import FACTOR, sampled
-from compat_tests.fuzz.subjects import SUBJECTS, Subject, speaking_0_9_1
+from compat_tests.fuzz.subjects import SUBJECTS_0_9, Subject, speaking_0_9_1
 from compat_tests.unit.codec.strategies import BITS, escaped
 from fakeamqp.protocols.amqp_0_9.codec import METHODS, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
@@ -57,7 +57,7 @@ def states(*, strict: bool) -> dict[str, bytes]:
     return {state: b"".join(pieces) for state, pieces in found.items()}
 
 
-STATES = {subject: states(strict=subject.strict) for subject in SUBJECTS if subject.protocol == "0-9"}
+STATES = {subject: states(strict=subject.strict) for subject in SUBJECTS_0_9 if subject.protocol == "0-9"}
 NAMED = tuple(states(strict=False))
 
 
