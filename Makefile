@@ -86,8 +86,8 @@ SAMPLE_OF_QUICK ?= 20
 FLOORS := $(addprefix compat_tests/,broker/test_broker.py broker/test_canary.py broker/test_inspection.py \
 	broker/test_resets.py clients/test_aio_pika.py clients/test_pika_blocking.py plugin/test_asynchronous.py \
 	simulation/test_deadlock.py simulation/test_exploring.py simulation/test_memory.py simulation/test_network.py \
-	time/test_celery_delays.py time/test_clients.py time/test_consumer_timeout.py time/test_freezegun.py \
-	time/test_retry_ladder.py)
+	time/test_celery_delays.py time/test_clients.py time/test_consumer_timeout.py time/test_wall_clock.py \
+	time/test_wall_clock_libraries.py time/test_retry_ladder.py)
 # pytest-asyncio before 1.4, which needs a newer pytest, leaves an event loop open at times.
 floors: ## Run tests on Python 3.10 with the lowest versions that pyproject.toml names
 ifneq ($(call python_of,3.10),)

@@ -38,7 +38,7 @@ attempt another client declares a queue, publishes and gets: an attempt after wh
 `compat_tests/attempts/test_outputs.py` |
 | Random and mutated bytes | `compat_tests/fuzz` |
 | Wrong types in recordings and definitions | `compat_tests/unit/trace/test_mutated_recordings.py`, \
-`compat_tests/unit/model/test_mutated_definitions.py` |
+`compat_tests/unit/model/test_definitions.py` |
 
 Attempts to take all memory, by contents, messages, channels, consumers, heartbeats or detached sessions
 without end, are not among these: they belong to the limits.

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 )
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.model.transactions.bench import PERSISTENT, TRANSIENT, Bench, xid
+from compat_tests.unit.model.bench import PERSISTENT, TRANSIENT, Bench, xid
 from fakeamqp.model.deliveries.delivery import Delivery, accept_all, release_all
 from fakeamqp.model.errors import IllegalState, ModelError, NotAllowed, NotFound
 from fakeamqp.model.transactions import XaOutcome, Xid

@@ -17,6 +17,10 @@ NOON = datetime(2024, 2, 29, 12)
 
 UTC_NOON = NOON.replace(tzinfo=timezone.utc)
 
+NEW_YEAR = datetime(2024, 1, 1, tzinfo=timezone.utc)
+SECONDS = 20
+"""How long a test that waits in vain waits."""
+
 Connect = Callable[..., pika.BlockingConnection]
 
 
@@ -56,6 +60,21 @@ def connect() -> Iterator[Connect]:
             return connection
 
         yield connect
+
+
+@pytest.fixture
+def minute(wall_broker: Broker, connect: Connect) -> Any:
+    """A channel to a broker that has a queue `minute`, from which messages go to queue `dead`."""
+    channel = connect(wall_broker, heartbeat=0).channel()
+    retry_queues(channel, ("minute", 60), back_to="dead")
+    channel.queue_declare("dead")
+    return channel
+
+
+@pytest.fixture
+def counts(wall_broker: Broker) -> Callable[[], tuple[int, int]]:
+    """How many messages are in `minute` and in `dead`."""
+    return lambda: (wall_broker.queue("minute").ready, wall_broker.queue("dead").ready)
 
 
 def close(connection: pika.BlockingConnection) -> None:

@@ -12,11 +12,8 @@ import pika
 import pytest
 from freezegun import freeze_time
 
-from compat_tests.time.conftest import Connect, deaths, retry_queues
+from compat_tests.time.conftest import SECONDS, Connect, deaths, retry_queues
 from fakeamqp import Broker, BrokerError, NothingPending
-
-SECONDS = 20
-"""How long a test that waits in vain waits."""
 
 
 @pytest.mark.parametrize("turn", range(20))

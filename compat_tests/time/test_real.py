@@ -13,11 +13,8 @@ import pytest
 import time_machine
 from freezegun import freeze_time
 
-from compat_tests.time.conftest import Connect, retry_queues
+from compat_tests.time.conftest import SECONDS, Connect, retry_queues
 from fakeamqp import Broker
-
-SECONDS = 20
-"""How long a test that waits in vain waits."""
 
 
 @pytest.fixture(params=["real", "virtual"])

@@ -9,11 +9,8 @@ from datetime import datetime, timedelta, timezone
 import pika
 import pytest
 
-from compat_tests.time.conftest import NOON, UTC_NOON, deaths
+from compat_tests.time.conftest import NOON, SECONDS, UTC_NOON, deaths
 from fakeamqp import Broker, ClockError, NothingPending, TimerView
-
-SECONDS = 20
-"""How long a test that waits in vain waits."""
 
 DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
 

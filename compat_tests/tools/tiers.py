@@ -55,7 +55,7 @@ CORE_OF_SPARK = ("spark/test_session.py",)
 #: Examples whose tests are long. The batch job of Spark is quick: one whole job is among the quick tests.
 LONG_EXAMPLES = ("spark_orders",)
 #: Tests that draw random examples without being marked as tests of Hypothesis.
-DRAWING = ("fuzz", "programs", "unit/model/test_log.py")
+DRAWING = ("fuzz", "programs", "unit/model/queues/test_stream.py")
 #: How much less often than others `--one-in` draws a costly test.
 COSTLY_ONE_IN = 5
 #: The costly tests: cases and clients on each RabbitMQ but that of the default personality, suites of

@@ -1,8 +1,8 @@
 """Exchanges that spread messages by a hash: x-consistent-hash and x-modulus-hash (RabbitMQ: documented).
 
-Which bucket a value falls into comes from Erlang (see unit/model/test_erlang_hash.py); which queue gets a
-routing key was compared with RabbitMQ (see differential/cases/hashing.py). Rings here are bound in order, so
-that the bucket of a key is the number of its queue where each has weight 1.
+Which bucket a value falls into comes from Erlang (see unit/model/exchanges/test_hashing.py); which queue gets
+a routing key was compared with RabbitMQ (see differential/cases/hashing.py). Rings here are bound in order,
+so that the bucket of a key is the number of its queue where each has weight 1.
 """
 
 from __future__ import annotations

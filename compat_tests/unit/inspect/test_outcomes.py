@@ -17,6 +17,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 START = datetime.fromtimestamp(1_700_000_000, timezone.utc)
 TO_X = {"x-dead-letter-exchange": "x"}
 TO_GRAVE = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "grave"}
+Scenario = Ending = Callable[[Server, Client], None]
 QUORUM = {"x-queue-type": "quorum"}
 AT_LEAST_ONCE = {**QUORUM, "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}
 
@@ -29,9 +30,12 @@ def dead_letters(server: Server) -> list[tuple[bytes, str, str, tuple[str, ...]]
     return [(each.body, each.queue, each.reason, each.queues) for each in views(DeadLettered, server.state)]
 
 
+def spelled(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {key.replace("_", "-"): value for key, value in arguments.items()}
+
+
 def queue(client: Client, name: str = "q", **arguments: Any) -> None:
-    given = {key.replace("_", "-"): value for key, value in arguments.items()}
-    client.declare(name, durable=True, arguments=given)
+    client.declare(name, durable=True, arguments=spelled(arguments))
 
 
 def exchange(client: Client, name: str, type_name: str, arguments: dict[str, Any] | None = None) -> None:
@@ -46,18 +50,6 @@ def reject(client: Client, name: str = "q", *, requeue: bool = False) -> None:
 
 
 # --- dropped ------------------------------------------------------------------------------------------
-
-
-def _rejected(server: Server, client: Client) -> None:
-    queue(client)
-    client.publish(b"1", routing_key="q")
-    reject(client)
-
-
-def _expired(server: Server, client: Client) -> None:
-    queue(client, x_message_ttl=1000)
-    client.publish(b"1", routing_key="q")
-    server.advance(2)
 
 
 def _overflowed(server: Server, client: Client) -> None:
@@ -88,36 +80,6 @@ def _delivered_too_often(server: Server, client: Client) -> None:
 
 def _unroutable(server: Server, client: Client) -> None:
     client.publish(b"1", routing_key="nowhere")
-
-
-def _purged(server: Server, client: Client) -> None:
-    queue(client)
-    client.publish(b"1", routing_key="q")
-    client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
-
-
-def _purged_from_quorum(server: Server, client: Client) -> None:
-    queue(client, x_queue_type="quorum")
-    client.publish(b"1", routing_key="q")
-    client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
-
-
-def _deleted(server: Server, client: Client) -> None:
-    queue(client)
-    client.publish(b"1", routing_key="q")
-    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
-
-
-def _deleted_stream(server: Server, client: Client) -> None:
-    queue(client, x_queue_type="stream")
-    client.publish(b"1", routing_key="q")
-    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
-
-
-def _queue_expired(server: Server, client: Client) -> None:
-    queue(client, x_expires=1000)
-    client.publish(b"1", routing_key="q")
-    server.advance(2)
 
 
 def _auto_deleted(server: Server, client: Client) -> None:
@@ -167,36 +129,6 @@ def _held_when_lost(server: Server, client: Client) -> None:
     client.drop()
 
 
-def _transient(server: Server, client: Client) -> None:
-    queue(client)
-    client.publish(b"1", routing_key="q", delivery_mode=1)
-    server.restart()
-
-
-def _transient_queue(server: Server, client: Client) -> None:
-    client.declare("q")
-    client.publish(b"1", routing_key="q", delivery_mode=2)
-    server.restart()
-
-
-def _crashed(server: Server, client: Client) -> None:
-    queue(client)
-    client.publish(b"1", routing_key="q", delivery_mode=2)
-    server.restart(crash=True)
-
-
-def _crashed_quorum(server: Server, client: Client) -> None:
-    queue(client, x_queue_type="quorum")
-    client.publish(b"1", routing_key="q", delivery_mode=2)
-    server.restart(crash=True)
-
-
-def _crashed_stream(server: Server, client: Client) -> None:
-    queue(client, x_queue_type="stream")
-    client.publish(b"1", routing_key="q", delivery_mode=2)
-    server.restart(crash=True)
-
-
 def _crashed_while_delayed(server: Server, client: Client) -> None:
     arguments = {"x-delayed-type": "fanout"}
     exchange(client, "later", "x-delayed-message", arguments=arguments)
@@ -227,27 +159,9 @@ def _retired(server: Server, client: Client) -> None:
     client.publish(b"2", routing_key="q")
 
 
-def _dead_letter_cycle(server: Server, client: Client) -> None:
-    queue(client, **{"x-message-ttl": 1000, "x-dead-letter-exchange": ""})
-    client.publish(b"1", routing_key="q")
-    server.advance(2)
-
-
 def _dead_letter_refused(server: Server, client: Client) -> None:
     queue(client, "grave", x_max_length=0, x_overflow="reject-publish")
     queue(client, **TO_GRAVE)
-    client.publish(b"1", routing_key="q")
-    reject(client)
-
-
-def _dead_letter_without_exchange(server: Server, client: Client) -> None:
-    queue(client, **TO_X)
-    client.publish(b"1", routing_key="q")
-    reject(client)
-
-
-def _dead_letter_without_queue(server: Server, client: Client) -> None:
-    queue(client, **{"x-dead-letter-exchange": "amq.fanout"})
     client.publish(b"1", routing_key="q")
     reject(client)
 
@@ -274,50 +188,111 @@ def _gone_before_commit(server: Server, client: Client) -> None:
     client.send(m.TxCommit())
 
 
-DROPPED: list[tuple[Callable[[Server, Client], None], str | None, str, str]] = [
-    (_rejected, "q", "rejected", "no dead-letter exchange"),
-    (_expired, "q", "expired", "no dead-letter exchange"),
-    (_overflowed, "q", "maxlen", "no dead-letter exchange"),
-    (_refused, "q", "maxlen", "refused it"),
-    (_refused_by_quorum, "q", "maxlen", "refused it"),
-    (_delivered_too_often, "q", "delivery_limit", "no dead-letter exchange"),
-    (_unroutable, None, "unroutable", "no queue was there"),
-    (_purged, "q", "purged", "purged"),
-    (_purged_from_quorum, "q", "purged", "purged"),
-    (_deleted, "q", "deleted", "the queue was deleted"),
-    (_deleted_stream, "q", "deleted", "the queue was deleted"),
-    (_queue_expired, "q", "deleted", "expired unused"),
-    (_auto_deleted, "q", "deleted", "before the message came back"),
-    (_exclusive, "q", "deleted", "exclusive"),
-    (_held_while_deleted, "q", "deleted", "before the message came back"),
-    (_held_while_deleted_and_rejected, "q", "rejected", "before the message came back"),
-    (_held_when_lost, "q", "deleted", "before the message came back"),
-    (_transient, "q", "restart", "not persistent"),
-    (_transient_queue, "q", "restart", "not durable"),
-    (_crashed, "q", "crash", "before the publisher was told"),
-    (_crashed_quorum, "q", "crash", "before the publisher was told"),
-    (_crashed_stream, "q", "crash", "before the publisher was told"),
-    (_crashed_while_delayed, None, "crash", "exchange 'later' delayed it"),
-    (_nowhere_after_a_delay, None, "unroutable", "after its delay"),
-    (_refused_after_a_delay, "q", "maxlen", "refused it"),
-    (_retired, "q", "retention", "too large"),
-    (_dead_letter_cycle, "q", "cycle", "died there before"),
-    (_dead_letter_refused, "grave", "maxlen", "refused it"),
-    (_dead_letter_without_exchange, "q", "rejected", "dead-letter exchange 'x' does not exist"),
-    (_dead_letter_without_queue, "q", "rejected", "found no queue for routing key 'q'"),
-    (_dead_letter_no_stream_can_store, "grave", "unstorable", "x-stream-filter-value"),
-    (_held_dead_letter_deleted, "q", "deleted", "the queue was deleted"),
-    (_gone_before_commit, "q", "deleted", "deleted before the commit"),
-]
+def published(ending: Ending, *, durable: bool = True, mode: int = 2, **arguments: Any) -> Scenario:
+    """A message is published to a queue with these arguments, and this is its end."""
+
+    def happens(server: Server, client: Client) -> None:
+        client.declare("q", durable=durable, arguments=spelled(arguments))
+        client.publish(b"1", routing_key="q", delivery_mode=mode)
+        ending(server, client)
+
+    return happens
 
 
-@pytest.mark.parametrize(
-    ("happens", "name", "reason", "detail"), DROPPED, ids=[each[0].__name__[1:] for each in DROPPED]
-)
+def rejecting(_: Server, client: Client) -> None:
+    reject(client)
+
+
+def purging(_: Server, client: Client) -> None:
+    client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
+
+
+def deleting(_: Server, client: Client) -> None:
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+
+
+def waiting(server: Server, _: Client) -> None:
+    server.advance(2)
+
+
+def restarting(server: Server, _: Client) -> None:
+    server.restart()
+
+
+def crashing(server: Server, _: Client) -> None:
+    server.restart(crash=True)
+
+
+NO_EXCHANGE = "no dead-letter exchange"
+CAME_BACK = "before the message came back"
+NOT_TOLD = "before the publisher was told"
+DROPPED: dict[str, tuple[Scenario, str | None, str, str]] = {
+    "rejected": (published(rejecting), "q", "rejected", NO_EXCHANGE),
+    "expired": (published(waiting, x_message_ttl=1000), "q", "expired", NO_EXCHANGE),
+    "overflowed": (_overflowed, "q", "maxlen", NO_EXCHANGE),
+    "refused": (_refused, "q", "maxlen", "refused it"),
+    "refused_by_quorum": (_refused_by_quorum, "q", "maxlen", "refused it"),
+    "delivered_too_often": (_delivered_too_often, "q", "delivery_limit", NO_EXCHANGE),
+    "unroutable": (_unroutable, None, "unroutable", "no queue was there"),
+    "purged": (published(purging), "q", "purged", "purged"),
+    "purged_from_quorum": (published(purging, x_queue_type="quorum"), "q", "purged", "purged"),
+    "deleted": (published(deleting), "q", "deleted", "the queue was deleted"),
+    "deleted_stream": (published(deleting, x_queue_type="stream"), "q", "deleted", "the queue was deleted"),
+    "queue_expired": (published(waiting, x_expires=1000), "q", "deleted", "expired unused"),
+    "auto_deleted": (_auto_deleted, "q", "deleted", CAME_BACK),
+    "exclusive": (_exclusive, "q", "deleted", "exclusive"),
+    "held_while_deleted": (_held_while_deleted, "q", "deleted", CAME_BACK),
+    "held_while_deleted_and_rejected": (
+        _held_while_deleted_and_rejected,
+        "q",
+        "rejected",
+        CAME_BACK,
+    ),
+    "held_when_lost": (_held_when_lost, "q", "deleted", CAME_BACK),
+    "transient": (published(restarting, mode=1), "q", "restart", "not persistent"),
+    "transient_queue": (published(restarting, durable=False), "q", "restart", "not durable"),
+    "crashed": (published(crashing), "q", "crash", NOT_TOLD),
+    "crashed_quorum": (published(crashing, x_queue_type="quorum"), "q", "crash", NOT_TOLD),
+    "crashed_stream": (published(crashing, x_queue_type="stream"), "q", "crash", NOT_TOLD),
+    "crashed_while_delayed": (_crashed_while_delayed, None, "crash", "exchange 'later' delayed it"),
+    "nowhere_after_a_delay": (_nowhere_after_a_delay, None, "unroutable", "after its delay"),
+    "refused_after_a_delay": (_refused_after_a_delay, "q", "maxlen", "refused it"),
+    "retired": (_retired, "q", "retention", "too large"),
+    "dead_letter_cycle": (
+        published(waiting, x_message_ttl=1000, **{"x-dead-letter-exchange": ""}),
+        "q",
+        "cycle",
+        "died there before",
+    ),
+    "dead_letter_refused": (_dead_letter_refused, "grave", "maxlen", "refused it"),
+    "dead_letter_without_exchange": (
+        published(rejecting, **TO_X),
+        "q",
+        "rejected",
+        "dead-letter exchange 'x' does not exist",
+    ),
+    "dead_letter_without_queue": (
+        published(rejecting, **{"x-dead-letter-exchange": "amq.fanout"}),
+        "q",
+        "rejected",
+        "found no queue for routing key 'q'",
+    ),
+    "dead_letter_no_stream_can_store": (
+        _dead_letter_no_stream_can_store,
+        "grave",
+        "unstorable",
+        "x-stream-filter-value",
+    ),
+    "held_dead_letter_deleted": (_held_dead_letter_deleted, "q", "deleted", "the queue was deleted"),
+    "gone_before_commit": (_gone_before_commit, "q", "deleted", "deleted before the commit"),
+}
+
+
+@pytest.mark.parametrize(("happens", "name", "reason", "detail"), DROPPED.values(), ids=DROPPED)
 def test_dropped_message_is_recorded_with_queue_reason_and_detail(
     server: Server,
     client: Client,
-    happens: Callable[[Server, Client], None],
+    happens: Scenario,
     name: str,
     reason: str,
     detail: str,
@@ -330,7 +305,7 @@ def test_dropped_message_is_recorded_with_queue_reason_and_detail(
 
 
 def test_dropped_message_has_time_connection_and_readable_repr(server: Server, client: Client):
-    _expired(server, client)
+    published(waiting, x_message_ttl=1000)(server, client)
     [dropped] = views(Dropped, server.state)
     assert dropped.when == START + timedelta(seconds=1)
     assert dropped.connection == client.connection.name

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from compat_tests.unit.model.bench import Bench
 from compat_tests.unit.model.readers import Reader, publish, waiting
-from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import NotAllowed, NotFound
 from fakeamqp.model.messages.message import Message, PlainProperties
@@ -16,11 +16,6 @@ from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.queues import Queue, QueueDeclaration
 
 KINDS = ("classic", "quorum")
-
-
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
 
 
 @pytest.fixture
@@ -314,7 +309,7 @@ def test_message_of_deleted_queue_stays_with_prepared_branch_until_rollback(
     bench: Bench, dead: Queue
 ) -> None:
     """A message that the branch accepts is gone after the commit; one it gives back goes to the alternate."""
-    from compat_tests.unit.model.transactions.bench import xid
+    from compat_tests.unit.model.bench import xid
 
     queue = with_alternate(bench)
     publish(queue, "abc")

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from compat_tests.scripted.amqp_0_9_1 import Server
 from fakeamqp.model.arguments.queue_arguments import QueueOptions, queue_options
-from fakeamqp.model.patterns import compiled
+from fakeamqp.model.patterns import MOST_STEPS, compiled
+from fakeamqp.model.patterns.matching import Program
 from fakeamqp.model.personality import PERSONALITIES, DeprecatedFeatures
 from fakeamqp.model.policies import (
     Policy,
@@ -16,6 +18,7 @@ from fakeamqp.model.policies import (
     effective_options,
     read_policy,
 )
+from fakeamqp.model.queues import QueueDeclaration
 
 RABBITS = [each for each in PERSONALITIES.values() if each.name != "spec"]
 
@@ -465,3 +468,31 @@ def test_repr_of_queue_options_shows_only_set_options() -> None:
     assert repr(QueueOptions()) == "QueueOptions()"
     shown = repr(options("classic", {"x-max-length": 9}, {"max-length": 5, "message-ttl": 60_000}))
     assert shown == "QueueOptions(message_ttl=60.0, max_length=5)"
+
+
+# --- a policy over many queues is matched in steps, each with a bound of work --------------------------
+
+
+def test_each_step_of_setting_policy_searches_one_queue_name_within_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = Server()
+    for number in range(20):
+        server.vhost.queues.declare(f"{number:0200}!", QueueDeclaration(durable=True))
+    searches: list[int] = []
+    run = Program.run
+
+    def counting(program: Program, text: str) -> tuple[bool, int]:
+        found = run(program, text)
+        searches.append(found[1])
+        return found
+
+    monkeypatch.setattr(Program, "run", counting)
+    value = {"pattern": "^((.{0,99}){0,99}){0,9}$x", "definition": {"max-length": 1}, "priority": 0}
+    most = 0
+    for _ in server.vhost.policies.setting("slow", value):
+        most = max(most, len(searches))
+        assert max(searches, default=0) < 1.1 * MOST_STEPS
+        searches.clear()
+    assert most == 1
+    assert all(queue.policy is None for queue in server.vhost.queues.values())

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from compat_tests.unit.model.bench import Bench
 from compat_tests.unit.model.readers import Reader
-from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.deliveries.delivery import Delivery
 from fakeamqp.model.deliveries.subscription import Window
 from fakeamqp.model.errors import IllegalArgument, IllegalState, NotFound, ResourceError
@@ -15,11 +15,6 @@ from fakeamqp.model.messages.message import Child, FileMessage, Message, PlainPr
 from fakeamqp.model.messages.staging import Description, Download, Downloads, Staged, Uploads
 
 DESCRIPTION = Description(PlainProperties(app_id="a"), "encoding", b"octets", (Child(60, b"\0\0", b"inner"),))
-
-
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
 
 
 @pytest.fixture

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.unit.model.transactions.bench import Bench
-
-
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
+from compat_tests.unit.model.bench import Bench
 
 
 def test_bindings_between_ignores_binding_arguments(bench: Bench) -> None:

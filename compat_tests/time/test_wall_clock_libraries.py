@@ -1,104 +1,29 @@
-"""Brokers on the wall clock's time, and the wall clock in the hand of freezegun."""
+"""What is special to freezegun or to time-machine when it moves a broker on the wall clock's time."""
 
 from __future__ import annotations
 
 import threading
+import time
 import unittest
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-import aio_pika
 import pika
 import pytest
+import time_machine
 from freezegun import freeze_time
-from freezegun.api import FrozenDateTimeFactory, StepTickTimeFactory, TickingDateTimeFactory
+from freezegun.api import FrozenDateTimeFactory
 
 from compat_tests.benchmarks.load import Address
 from compat_tests.benchmarks.stalls import PROBED, Talker
-from compat_tests.time.conftest import Connect, retry_queues
+from compat_tests.time.conftest import NEW_YEAR, SECONDS, Connect, retry_queues
 from compat_tests.tools.runtimes import is_locked
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.runtime.thread.loop import Loop
 
-SECONDS = 20
-"""How long a test that waits in vain waits."""
-
-NEW_YEAR = "2024-01-01"
-METHODS = [
-    (FrozenDateTimeFactory, "tick"),
-    (FrozenDateTimeFactory, "move_to"),
-    (TickingDateTimeFactory, "tick"),
-    (TickingDateTimeFactory, "move_to"),
-    (StepTickTimeFactory, "move_to"),
-    (type(freeze_time(NEW_YEAR)), "start"),
-    (type(freeze_time(NEW_YEAR)), "stop"),
-]
-
-
-@pytest.fixture
-def minute(wall_broker: Broker, connect: Connect) -> Any:
-    """A channel to a broker that has a queue `minute`, from which messages go to queue `dead`."""
-    channel = connect(wall_broker, heartbeat=0).channel()
-    retry_queues(channel, ("minute", 60), back_to="dead")
-    channel.queue_declare("dead")
-    return channel
-
-
-@pytest.fixture
-def counts(wall_broker: Broker) -> Callable[[], tuple[int, int]]:
-    """How many messages are in `minute` and in `dead`."""
-    return lambda: (wall_broker.queue("minute").ready, wall_broker.queue("dead").ready)
-
-
 # --- the ways to freeze ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("turn", range(20))
-def test_tick_dead_letters_messages_published_just_before_it(minute: Any, turn: int) -> None:
-    with freeze_time(NEW_YEAR) as freezer:
-        for number in range(20):
-            minute.basic_publish("", "minute", b"%d" % number)  # Nobody confirms it.
-        freezer.tick(61)
-        for number in range(20):
-            _method, properties, body = minute.basic_get("dead", auto_ack=True)
-            assert body == b"%d" % number
-            death = properties.headers["x-death"][0]["time"]
-            assert death.replace(tzinfo=timezone.utc) == datetime(2024, 1, 1, 0, 1, tzinfo=timezone.utc)
-
-
-def test_tick_expires_a_message_exactly_at_its_ttl(
-    minute: Any, counts: Callable[[], tuple[int, int]]
-) -> None:
-    with freeze_time(NEW_YEAR) as freezer:
-        minute.basic_publish("", "minute", b"x")
-        freezer.tick(59.999)
-        assert counts() == (1, 0)
-        freezer.tick(0.001)
-        assert counts() == (0, 1)
-
-
-@freeze_time(NEW_YEAR)
-def test_as_a_decorator(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
-    minute.basic_publish("", "minute", b"x")
-    with freeze_time(timedelta(seconds=61)):
-        assert counts() == (0, 1)
-
-
-@freeze_time(NEW_YEAR, as_kwarg="freezer")
-def test_as_a_decorator_with_its_handle(
-    minute: Any, counts: Callable[[], tuple[int, int]], **handed: Any
-) -> None:
-    minute.basic_publish("", "minute", b"x")
-    handed["freezer"].tick(timedelta(minutes=1))
-    assert counts() == (0, 1)
-
-
-def test_as_a_fixture(freezer: Any, minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
-    minute.basic_publish("", "minute", b"x")
-    freezer.tick(60)
-    assert counts() == (0, 1)
 
 
 @freeze_time(NEW_YEAR)
@@ -106,16 +31,6 @@ class TestAsADecoratorOfAClass(unittest.TestCase):
     def test_it(self) -> None:
         with Broker(clock="wall") as broker:
             assert broker.clock.now() == datetime(2024, 1, 1, tzinfo=timezone.utc)
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"tick": True}, {"auto_tick_seconds": 1}], ids=["still", "tick", "auto"]
-)
-def test_move_to(minute: Any, counts: Callable[[], tuple[int, int]], options: dict[str, Any]) -> None:
-    with freeze_time(NEW_YEAR, **options) as freezer:
-        minute.basic_publish("", "minute", b"x")
-        freezer.move_to("2024-01-02")
-        assert counts() == (0, 1)
 
 
 def test_a_frozen_clock_that_ticks_by_itself(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
@@ -159,58 +74,7 @@ def test_a_broker_that_sleeps_sees_time_that_ticks_with_every_look(wall_broker: 
         assert ran.wait(SECONDS)
 
 
-async def through_a_minute(broker: Broker, pass_time: Callable[[], object]) -> None:
-    """Publish with aio-pika, let a minute pass, and get what was dead-lettered."""
-    async with await aio_pika.connect(broker.url) as connection:
-        channel = await connection.channel()
-        dead = await channel.declare_queue("dead")
-        arguments = {
-            "x-message-ttl": 60_000,
-            "x-dead-letter-exchange": "",
-            "x-dead-letter-routing-key": "dead",
-        }
-        await channel.declare_queue("minute", arguments=arguments)
-        await channel.default_exchange.publish(aio_pika.Message(b"x"), routing_key="minute")
-        assert await dead.get(fail=False) is None
-        pass_time()
-        message = await dead.get(timeout=SECONDS)
-        assert message.body == b"x"
-        await message.ack()
-
-
-@pytest.mark.asyncio
-async def test_asyncio(wall_broker: Broker) -> None:
-    with freeze_time(NEW_YEAR, real_asyncio=True) as freezer:
-        await through_a_minute(wall_broker, lambda: freezer.tick(61))
-
-
-@pytest.mark.asyncio
-@freeze_time(NEW_YEAR, real_asyncio=True)
-async def test_asyncio_with_a_decorator(wall_broker: Broker) -> None:
-    later = freeze_time("2024-01-01 00:01:01", real_asyncio=True)
-    try:
-        await through_a_minute(wall_broker, later.start)
-    finally:
-        later.stop()
-
-
 # --- what the broker makes of it ---------------------------------------------------------------------------
-
-
-def test_broker_clock_shows_the_frozen_time(wall_broker: Broker) -> None:
-    clock = wall_broker.clock
-    assert clock.mode == "wall"
-    assert clock.rate == 1
-    with freeze_time("2030-05-06 07:08:09.123456") as freezer:
-        assert clock.now() == datetime(2030, 5, 6, 7, 8, 9, 123456, tzinfo=timezone.utc)
-        assert clock.rate == 0
-        freezer.tick(0.5)
-        assert clock.now() == datetime.now(timezone.utc)
-        freezer.move_to("1999-12-31")
-        assert clock.now() == datetime(1999, 12, 31, tzinfo=timezone.utc)
-        with freeze_time("1969-07-20"):
-            assert clock.time() == datetime(1969, 7, 20, tzinfo=timezone.utc).timestamp()
-    assert abs(clock.now() - datetime.now(timezone.utc)) < timedelta(seconds=SECONDS)
 
 
 def test_a_local_time_zone_is_not_the_brokers_concern(wall_broker: Broker) -> None:
@@ -225,32 +89,6 @@ def test_elapsed_counts_only_moves_forward(wall_broker: Broker) -> None:
         freezer.move_to("2023-01-01")
         freezer.tick(5)
         assert wall_broker.clock.elapsed == 15
-
-
-def test_move_to_the_past_does_not_change_the_remaining_ttl(
-    minute: Any, counts: Callable[[], tuple[int, int]]
-) -> None:
-    with freeze_time(NEW_YEAR) as freezer:
-        minute.basic_publish("", "minute", b"x")
-        freezer.tick(30)
-        freezer.move_to("2020-01-01")
-        assert counts() == (1, 0)
-        freezer.tick(29.9)
-        assert counts() == (1, 0)
-        freezer.tick(0.1)
-        assert counts() == (0, 1)
-
-
-@pytest.mark.usefixtures("patient")
-def test_freezing_twice_with_a_moment_of_the_present_between(
-    minute: Any, counts: Callable[[], tuple[int, int]]
-) -> None:
-    with freeze_time(NEW_YEAR):
-        minute.basic_publish("", "minute", b"x")
-    with freeze_time("2024-01-01 00:00:59"):
-        assert counts() == (1, 0)
-    with freeze_time("2024-01-01 00:01:00"):
-        assert counts() == (0, 1)
 
 
 def test_message_published_in_frozen_past_is_dead_lettered_after_the_frozen_block(
@@ -393,20 +231,6 @@ def test_silence_counts_in_the_present(wall_broker: Broker, connect: Connect) ->
 # --- waiting in vain, and at ease --------------------------------------------------------------------------
 
 
-@pytest.mark.threads_only
-def test_waiting_in_vain_says_that_time_stands_still(minute: Any, wall_broker: Broker) -> None:
-    with freeze_time(NEW_YEAR) as freezer:
-        minute.basic_publish("", "minute", b"x")
-        wall_broker.wait_until_idle()
-        freezer.tick(55.8)
-        with pytest.raises(AssertionError) as caught:
-            wall_broker.queue("dead").wait_for(ready=1, timeout=0.001)
-    [hint] = [each for each in str(caught.value).splitlines() if "holds still" in each]
-    assert hint.startswith("The broker follows the wall clock, which freezegun holds still; ")
-    assert ". Next, q 'minute' " in hint
-    assert hint.endswith(" in 4.2 s: freezer.tick(4.2)")
-
-
 def test_wait_timeout_without_frozen_time_does_not_mention_the_clock(
     minute: Any, wall_broker: Broker
 ) -> None:
@@ -433,28 +257,6 @@ def test_a_frozen_broker_with_timers_looks_from_time_to_time(minute: Any, wall_b
 
 
 # --- hooks -------------------------------------------------------------------------------------------------
-
-
-def test_stop_of_the_last_broker_restores_the_methods_of_freezegun() -> None:
-    before = [owner.__dict__[name] for owner, name in METHODS]
-    with Broker(clock="wall") as first:
-        during = [owner.__dict__[name] for owner, name in METHODS]
-        assert not set(before) & set(during)
-        with Broker(clock="wall"):
-            assert [owner.__dict__[name] for owner, name in METHODS] == during
-        assert [owner.__dict__[name] for owner, name in METHODS] == during
-        first.stop()
-        assert [owner.__dict__[name] for owner, name in METHODS] == before
-        first.start()
-        assert not set(before) & {owner.__dict__[name] for owner, name in METHODS}
-    assert [owner.__dict__[name] for owner, name in METHODS] == before
-
-
-@pytest.mark.parametrize("mode", ["real", "virtual"])
-def test_other_brokers_install_no_hooks(mode: Any) -> None:
-    before = [owner.__dict__[name] for owner, name in METHODS]
-    with Broker(clock=mode):
-        assert [owner.__dict__[name] for owner, name in METHODS] == before
 
 
 def test_stop_of_the_broker_keeps_a_later_patch_of_tick(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -557,3 +359,24 @@ def test_a_client_is_answered_between_two_timers_of_a_tick(
         assert happened == ["answered"]
         assert wall_broker.clock.elapsed >= 3
     client.close()
+
+
+# --- time-machine ----------------------------------------------------------------------------------------
+
+
+def test_broker_clock_does_not_start_a_ticking_journey(minute: Any, wall_broker: Broker) -> None:
+    """A journey that ticks begins with the first question; the test shall be the one who asks it."""
+    minute.queue_declare("q", arguments={"x-expires": 3_600_000})
+    with time_machine.travel(NEW_YEAR, tick=True):
+        for _ in range(10):
+            assert wall_broker.clock.now() == NEW_YEAR
+        assert time.time() == NEW_YEAR.timestamp()
+        assert wall_broker.clock.now() > NEW_YEAR
+
+
+def test_a_broker_sees_a_journey_that_ticks(wall_broker: Broker) -> None:
+    with time_machine.travel(NEW_YEAR, tick=True):
+        ran = threading.Event()
+        wall_broker._reader.read(lambda state: state.timers.call_at(state.clock.now() + 0.05, ran.set))
+        time.time()
+        assert ran.wait(SECONDS)

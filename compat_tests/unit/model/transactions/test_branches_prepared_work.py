@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.unit.model.transactions.bench import KINDS, TRANSIENT, Bench, xid
+from compat_tests.unit.model.bench import KINDS, TRANSIENT, Bench, xid
 from fakeamqp.model.deliveries.delivery import release_all
 from fakeamqp.model.deliveries.subscription import Subscription
 from fakeamqp.model.errors import PreconditionFailed, ResourceError
@@ -15,11 +15,6 @@ from fakeamqp.model.transactions import PlannedPublish, Transaction, XaOutcome
 
 X = xid(1)
 OK = XaOutcome.OK
-
-
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
 
 
 class Reader:

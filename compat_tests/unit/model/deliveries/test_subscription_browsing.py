@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
+from compat_tests.unit.model.bench import Bench
 from compat_tests.unit.model.fakes import queued
 from compat_tests.unit.model.readers import Reader, publish, text, waiting
-from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.deliveries.subscription import Subscription
 from fakeamqp.model.errors import AccessRefused, NotImplementedHere
@@ -19,11 +19,6 @@ from fakeamqp.model.queues.waiting import Fifo, IndexedFifo, PriorityFifo
 
 def browser(queue: Queue, tag: str = "b", **terms: object) -> Reader:
     return Reader(queue, tag, acquires=False, **terms)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
 
 
 @pytest.fixture
@@ -174,7 +169,7 @@ def test_acquired_message_moves_from_ready_to_unacked(bench: Bench, queue: Queue
     bench.advance(5)
     assert queue.acquire(delivery)
     assert delivery.acquired
-    assert delivery.delivered_at == bench.clock.instant, "from now on it is held"
+    assert delivery.delivered_at == bench.clock.now(), "from now on it is held"
     assert (waiting(queue), list(queue.unacked)) == ("ac", [delivery])
     accept_all([delivery])
     assert (waiting(queue), list(queue.unacked)) == ("ac", [])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat_tests.scripted.amqp_0_9_1 import ManualClock
 from fakeamqp.model.deliveries.delivery import Delivery, accept_all
 from fakeamqp.model.messages.message import Message, PlainProperties
 from fakeamqp.model.personality import PERSONALITIES, Personality
 from fakeamqp.model.queues import Queue, QueueDeclaration
 from fakeamqp.model.state import BrokerState
-from fakeamqp.model.timers import TimeSource
 from fakeamqp.model.transactions import PlannedPublish, Transaction, Xid
 
 PERSISTENT = 2
@@ -17,19 +17,6 @@ TRANSIENT = 1
 
 KINDS = ("classic", "quorum")
 """The queue types that give messages away."""
-
-
-class ManualClock(TimeSource):
-    """Stands still unless it is moved."""
-
-    def __init__(self) -> None:
-        self.instant = 1000.0
-
-    def now(self) -> float:
-        return self.instant
-
-    def time(self) -> float:
-        return self.instant
 
 
 class Bench:
@@ -88,11 +75,11 @@ class Bench:
 
     def advance(self, seconds: float) -> None:
         """Move the clock, and run what is due on the way at its instant."""
-        end = self.clock.instant + seconds
+        end = self.clock.now() + seconds
         while (due := self.state.timers.next_due()) is not None and due <= end:
-            self.clock.instant = max(self.clock.instant, due)
+            self.clock.advance(max(0.0, due - self.clock.now()))
             self.state.timers.run_due()
-        self.clock.instant = end
+        self.clock.advance(end - self.clock.now())
 
     def ready(self, name: str) -> list[bytes]:
         """The bodies that wait in a queue, in order."""

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from compat_tests.unit.model.bench import Bench
 from compat_tests.unit.model.fakes import positions, queued
 from compat_tests.unit.model.readers import Reader, publish, waiting
-from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import InvalidArgument
 from fakeamqp.model.queues import QueueDeclaration
