@@ -81,7 +81,11 @@ class Heap:
         channels: set[Any] = set()
         for connection in state.connections:
             channels.update(getattr(connection, "channels", {}).values())
-        consumers: set[Any] = set()
+        consumers: set[Any] = {
+            address.subscription
+            for virtual_host in state.virtual_hosts.values()
+            for address in virtual_host.reply_addresses.values()
+        }
         for queue in queues(state):
             consumers.update(queue.subscriptions)
             consumers.update(each.holder for each in queue.unacked)
