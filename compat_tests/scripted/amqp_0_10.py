@@ -30,6 +30,8 @@ P = TypeVar("P", bound=Packed)
 S = TypeVar("S", bound=Struct)
 
 UNLIMITED = 0xFFFFFFFF
+BOOKKEEPING = (c.SessionCompleted, c.SessionCommandPoint, c.SessionKnownCompleted)
+"""Controls that come at any time and tell how far the broker has got."""
 
 
 class SessionFailed(Exception):
@@ -407,9 +409,22 @@ class Session:
             each for each in inbox if not (each.channel == self.channel and isinstance(each.what, kinds))
         ]
 
+    def skip(self) -> None:
+        """Forget the bookkeeping of all sessions."""
+        inbox = self.client.inbox
+        inbox[:] = [each for each in inbox if not isinstance(each.what, BOOKKEEPING)]
+
+    def arrival(self, kind: type[P]) -> Arrived:
+        """The next that has come, but for the bookkeeping of all sessions, which must be this command."""
+        self.skip()
+        got = self.client.take()
+        assert isinstance(got.what, kind), f"expected {kind.__name__}, got {got}"
+        assert got.channel == self.channel, f"expected channel {self.channel}, got {got}"
+        return got
+
     def expect_nothing(self) -> None:
         """Nothing has come that is more than bookkeeping."""
-        self._skip(c.SessionCompleted, c.SessionCommandPoint, c.SessionKnownCompleted)
+        self._skip(*BOOKKEEPING)
         self.client.expect_nothing()
 
     # --- shortcuts ---------------------------------------------------------------------------------
@@ -470,7 +485,7 @@ class Session:
 
     def transfers(self) -> list[Transfer]:
         """All transfers that have come; nothing else may have, but for bookkeeping."""
-        self._skip(c.SessionCompleted, c.SessionCommandPoint, c.SessionKnownCompleted)
+        self._skip(*BOOKKEEPING)
         inbox = self.client.inbox
         found = [self._transfer(each) for each in inbox]
         inbox.clear()
@@ -478,7 +493,7 @@ class Session:
 
     def transfer(self) -> Transfer:
         """The next thing that has come, but for bookkeeping, which must be a transfer."""
-        self._skip(c.SessionCompleted, c.SessionCommandPoint, c.SessionKnownCompleted)
+        self._skip(*BOOKKEEPING)
         return self._transfer(self.client.take())
 
     def _transfer(self, got: Arrived) -> Transfer:
@@ -490,7 +505,7 @@ class Session:
 
     def news(self, kind: type[P]) -> P:
         """The next thing that has come, but for bookkeeping, which must be this."""
-        self._skip(c.SessionCompleted, c.SessionCommandPoint, c.SessionKnownCompleted)
+        self._skip(*BOOKKEEPING)
         return self.client.expect(kind, self.channel)
 
     def bodies(self) -> list[bytes | None]:
@@ -507,6 +522,23 @@ class Session:
 
     def completed(self, *ids: int, timely_reply: bool = False) -> None:
         self.control(c.SessionCompleted(commands=SequenceSet.of(*ids), timely_reply=timely_reply))
+
+    def attach_again(self, *, at: int, has: int = 0) -> Session:
+        """Attach it on a new transport, since it has lost its own.
+
+        Args:
+            at: the command that the client goes on with.
+            has: how many commands of the broker's the client has; it gets the others again.
+        """
+        server = self.client.server
+        assert isinstance(server, Server)
+        client = server.open(max_frame_size=self.client.max_frame_size)
+        client.call(c.SessionAttach(name=self.name), c.SessionAttached)
+        client.inbox.clear()
+        again = Session(client, self.name, 0)
+        again.point(at)
+        client.send(c.SessionExpected(commands=SequenceSet.of(has)))
+        return again
 
     def detach(self) -> c.SessionDetached:
         self.client.send(c.SessionDetach(name=self.name), self.channel)

@@ -1,7 +1,8 @@
 """Pytest plugin: checks the marks `rule`, and writes the conformance report when asked to.
 
 A test with a parameter `protocol` shows the rules of that protocol that its marks name, or that are the same;
-so does one that names `protocols` in a mark, for all of them.
+so does one that names `protocols` in a mark, for all of them. One with a parameter `content_class`, file or
+stream, does not show the rules of the other.
 
 `--conformance PATH` names the file. What the bodies of tests show (see `evidence`) is gathered only then. Ids
 and evidence travel in `user_properties`, so the report is the same under xdist.
@@ -11,6 +12,7 @@ With `--blank`, the bodies of tests do nothing; with `--mute`, brokers deliver n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -129,6 +131,9 @@ def _has_marked_cases(item: pytest.Item) -> bool:
 def _shown(item: pytest.Item, ids: Iterable[str], catalogues: Mapping[str, Catalogue]) -> Iterable[str]:
     """The rules that a test shows: those it names, in the terms of the protocols that it speaks."""
     callspec = getattr(item, "callspec", None)
+    if callspec is not None and "content_class" in callspec.params:
+        other = {"file": "stream", "stream": "file"}[callspec.params["content_class"]]
+        ids = [id_ for id_ in ids if not re.match(rf"[^/]+/{other}\b", id_)]
     said = item.get_closest_marker("protocols")
     if callspec is not None and "protocol" in callspec.params:
         spoken = [callspec.params["protocol"]]

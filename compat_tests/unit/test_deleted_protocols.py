@@ -23,6 +23,9 @@ TESTS = {
     "0-9": "compat_tests/protocol/amqp_0_9",
     "0-10": "compat_tests/protocol/amqp_0_10",
 }
+BOTH = "compat_tests/protocol/files_and_streams"
+"""Speaks 0-9 and 0-10 in every test."""
+
 PACKAGES = {"0-9": "amqp_0_9", "0-10": "amqp_0_10"}
 """0-9-1 is what RabbitMQ speaks, and stays."""
 
@@ -93,7 +96,7 @@ def test_import_contracts_hold_without_deleted_protocol(copy: Path) -> None:
 @pytest.mark.timeout(1800)
 def test_remaining_protocols_pass_their_tests_without_deleted_protocol(copy: Path, deleted: str) -> None:
     folders = [folder for name, folder in TESTS.items() if name != deleted]
-    ignored = [f"--ignore={path}" for path in (TESTS[deleted], *_tests_across(copy, PACKAGES[deleted]))]
+    ignored = [f"--ignore={path}" for path in (TESTS[deleted], BOTH, *_tests_across(copy, PACKAGES[deleted]))]
     run(copy, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *folders, *ignored)
 
 

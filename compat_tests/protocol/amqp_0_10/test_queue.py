@@ -9,6 +9,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.test_exchange import got, refused
 from compat_tests.scripted.amqp_0_10 import Client, Server, Session
+from compat_tests.scripted.contents import Session as FilesAndStreams
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
@@ -288,3 +289,23 @@ def test_declaration_of_existing_queue_renews_its_x_expires(server: Server, pass
     assert exists(session)
     server.advance(6)
     assert not exists(session)
+
+
+@pytest.mark.rule("0-10/queue/any-content#any")
+@pytest.mark.rule("0-10/queue/any-content#independently")
+def test_queue_delivers_messages_files_and_stream_messages_to_consumers_of_their_class(
+    session: Session,
+) -> None:
+    session.declare("q")
+    session.publish(b"message")
+    contents = [FilesAndStreams(session, content_class) for content_class in ("file", "stream")]
+    for each in contents:
+        each.publish(each.content_class.encode())
+    assert session.query().message_count == 3
+    session.subscribe(credit=1)
+    assert session.bodies() == [b"message"]
+    contents[0].qos(prefetch_count=1)
+    for each in contents:
+        each.consume(tag=each.content_class)
+        assert each.bodies() == [each.content_class.encode()]
+    assert session.query().message_count == 0

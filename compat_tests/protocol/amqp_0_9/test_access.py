@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.files import stage_file
 from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.scripted.contents import Channel
 from compat_tests.scripted.requesting import Requester
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.access import Realms
@@ -354,7 +354,7 @@ def test_a_method_needs_its_right_to_the_realm(strict: Client, right: str, name:
 
     strict.open_channel()
     if isinstance(make(0), m.FilePublish):
-        stage_file(strict, b"")
+        Channel(strict, "file").stage_file(b"")
     say(strict, make(ticket(strict, right)))
     closes = [each for each in strict.inbox if getattr(each.method, "NAME", "").endswith(".close")]
     assert closes == []

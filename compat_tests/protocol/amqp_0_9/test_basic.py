@@ -129,6 +129,19 @@ def test_immediate_message_without_a_consumer_is_returned_with_code_313(client: 
     client.expect_nothing()
 
 
+@pytest.mark.letter
+def test_immediate_message_is_delivered_beside_a_message_that_its_channel_has_rejected(
+    client: Client,
+) -> None:
+    client.declare("q")
+    client.consume("q")
+    client.publish(b"refused", routing_key="q")
+    client.reject(client.delivery().method.delivery_tag, requeue=True)
+    client.bodies()  # By personality it comes again, or waits for another consumer.
+    client.publish(b"at once", routing_key="q", immediate=True)
+    assert client.delivery().body == b"at once"
+
+
 @rule("0-9/server-model/auto-transactions#publish", "0-9/server-model/auto-transactions#ack")
 def test_publish_and_ack_outside_a_transaction_take_effect_at_once(server: Server, client: Client) -> None:
     client.open_channel(2)
@@ -182,6 +195,24 @@ def test_global_prefetch_counts_deliveries_of_all_channels_of_the_connection(cli
     client.consume("q", channel=2)
     client.fill("q", b"1", b"2", b"3")
     assert sum(frame.type == 3 for frame in client.inbox) == 2
+
+
+@pytest.mark.letter
+@pytest.mark.parametrize("arguments", [{"x-max-length": 1}, {"x-max-length-bytes": 100}], ids=str)
+def test_small_message_is_delivered_when_it_pushes_out_one_too_large_for_the_prefetch_size(
+    client: Client, arguments: dict[str, int]
+) -> None:
+    client.qos(0, size=10)
+    client.declare("long")
+    client.consume("long")
+    client.publish(b"y", routing_key="long")
+    client.delivery()
+    client.declare("q", arguments=arguments)
+    client.consume("q")
+    client.publish(b"x" * 100, routing_key="q")
+    client.expect_nothing()
+    client.publish(b"y", routing_key="q")
+    assert client.delivery().body == b"y"
 
 
 # --- ack, reject, recover ----------------------------------------------------------------------------

@@ -6,10 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.files import consume, publish_file, stage_file, take
-from compat_tests.protocol.amqp_0_9.test_file_staging import over_0_10
-from compat_tests.protocol.amqp_0_9.test_stream import publish as publish_stream
 from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.scripted.contents import Channel, speaking
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.errors import NotFound
 from fakeamqp.model.transactions import XaOutcome, Xid
@@ -40,7 +38,7 @@ def begin(client: Client, name: str = "branch", channel: int = 1) -> None:
 def test_publishes_wait_for_the_branch_to_be_committed(server: Server) -> None:
     client = started(server)
     client.publish(b"1", routing_key="q")
-    publish_file(client, b"2")
+    Channel(client, "file").publish(b"2")
     assert client.count("q") == 0
     branches = server.vhost.branches
     (view,) = branches.views()
@@ -61,12 +59,13 @@ def test_branch_rollback_drops_publishes_and_requeues_acked_messages(server: Ser
     setup = server.client()
     setup.declare("q")
     setup.fill("q", b"basic")
-    publish_file(setup, b"file")
+    Channel(setup, "file").publish(b"file")
     client = started(server)
     client.consume("q", "b")
     client.ack(client.delivery().method.delivery_tag)
-    consume(client)
-    client.send(m.FileAck(delivery_tag=take(client).tag))
+    files = Channel(client, "file")
+    files.consume()
+    files.ack(files.take().tag)
     client.publish(b"new", routing_key="q")
     client.call(shared.BasicCancel(consumer_tag="b"), shared.BasicCancelOk)
     client.call(m.FileCancel(consumer_tag="t"), m.FileCancelOk)
@@ -96,7 +95,7 @@ def test_acks_are_done_with_the_commit(server: Server) -> None:
 def test_a_coordinator_of_0_10_decides(server: Server, decide: str) -> None:
     client = started(server)
     client.publish(b"1", routing_key="q")
-    session = over_0_10(server).session()
+    session = speaking(server, "0-10").session()
     xid = structs.Xid(format=0, global_id=b"branch", branch_id=b"")
     prepared = session.call(commands.DtxPrepare(xid=xid))
     assert prepared.status == XaStatus.XA_OK
@@ -158,7 +157,7 @@ def test_persistent_publishes_of_a_prepared_branch_survive_a_crash(server: Serve
     client.declare("q", durable=True)
     begin(client)
     client.publish(b"1", routing_key="q", delivery_mode=2)
-    publish_file(client, b"2")
+    Channel(client, "file").publish(b"2")
     client.publish(b"3", routing_key="q", delivery_mode=1)
     assert server.vhost.branches.prepare(BRANCH) is XaOutcome.OK
     server.restart(crash=True)
@@ -191,7 +190,7 @@ def test_several_channels_have_branches_of_their_own(server: Server) -> None:
 
 def test_unroutable_file_committed_after_channel_close_is_not_returned(server: Server) -> None:
     client = started(server)
-    stage_file(client, b"1")
+    Channel(client, "file").stage_file(b"1")
     client.send(m.FilePublish(routing_key="nobody", identifier="f", mandatory=True))
     client.close_channel()
     server.vhost.branches.commit(BRANCH, one_phase=True)
@@ -200,7 +199,7 @@ def test_unroutable_file_committed_after_channel_close_is_not_returned(server: S
 
 def test_stream_publish_in_a_branch_takes_effect_at_once(server: Server) -> None:
     client = started(server)
-    publish_stream(client, b"1")
+    Channel(client, "stream").publish(b"1")
     assert client.count("q") == 1
 
 
@@ -232,9 +231,9 @@ WORK: dict[str, Callable[[Client], None]] = {
     "publish": lambda client: client.publish(b"1", routing_key="q"),
     "consume": lambda client: client.send(shared.BasicConsume(queue="q", no_wait=True)),
     "get": lambda client: client.send(shared.BasicGet(queue="q")),
-    "file.publish": lambda client: publish_file(client, b"1"),
+    "file.publish": lambda client: Channel(client, "file").publish(b"1"),
     "file.consume": lambda client: client.send(m.FileConsume(queue="q", no_wait=True)),
-    "stream.publish": lambda client: publish_stream(client, b"1"),
+    "stream.publish": lambda client: Channel(client, "stream").publish(b"1"),
     "stream.consume": lambda client: client.send(m.StreamConsume(queue="q", no_wait=True)),
     "start": lambda client: client.send(m.DtxStart(dtx_identifier="first")),
 }
@@ -294,7 +293,7 @@ def test_a_branch_is_closed_to_other_users_of_0_10(server: Server) -> None:
     server.state.access.add(User("bob", "secret", (), {"/": Permission()}))
     xid = structs.Xid(0, b"branch", b"")
     for command in (commands.DtxCommit(xid=xid, one_phase=True), commands.DtxRollback(xid=xid)):
-        session = over_0_10(server).session(command.NAME.encode(), user="bob", password="secret")
+        session = speaking(server, "0-10").session(command.NAME.encode(), user="bob", password="secret")
         session.fails(command, 403)
     (view,) = server.vhost.branches.views()
     assert (view.xid, view.publishes) == (BRANCH, 1)

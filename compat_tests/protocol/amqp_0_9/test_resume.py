@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.files import consume, publish_file, take
 from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.scripted.contents import Channel
 from compat_tests.scripted.requesting import Requester
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8
@@ -236,8 +236,8 @@ def test_resumed_channel_keeps_consumers_of_every_class(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client)
     client.declare("q")
-    consume(client, tag="acked")
-    consume(client, tag="free", no_ack=True)
+    Channel(client, "file").consume(tag="acked")
+    Channel(client, "file").consume(tag="free", no_ack=True)
     client.call(m.StreamConsume(queue="q", consumer_tag="stream"), m.StreamConsumeOk)
     requester = Requester(client)
     requester.consume("q", "messages")
@@ -247,9 +247,9 @@ def test_resumed_channel_keeps_consumers_of_every_class(server: Server) -> None:
     resume(client, channel_id)
     requester.client = client
     for body in (b"first", b"second"):
-        publish_file(client, body)
-    files = [take(client) for _ in range(2)]
-    assert [(each.deliver.consumer_tag, each.body) for each in files] == [
+        Channel(client, "file").publish(body)
+    files = [Channel(client, "file").take() for _ in range(2)]
+    assert [(each.method.consumer_tag, each.body) for each in files] == [
         ("acked", b"first"),
         ("free", b"second"),
     ]
@@ -258,7 +258,7 @@ def test_resumed_channel_keeps_consumers_of_every_class(server: Server) -> None:
 
     client = server.client(channels=0)
     resume(client, channel_id)
-    assert take(client).deliver.redelivered
+    assert Channel(client, "file").take().method.redelivered
     client.send_content(m.StreamPublish(routing_key="q"), None, b"third")
     assert client.expect_content(m.StreamDeliver).method.consumer_tag == "stream"
     requester.client = client
@@ -273,7 +273,7 @@ def test_windows_of_every_class_are_as_they_were(server: Server) -> None:
     client.declare("q")
     client.call(m.FileQos(prefetch_count=1), m.FileQosOk)
     client.call(m.StreamQos(prefetch_count=5, consume_rate=10), m.StreamQosOk)
-    consume(client, tag="file")
+    Channel(client, "file").consume(tag="file")
     client.call(m.StreamConsume(queue="q", consumer_tag="stream"), m.StreamConsumeOk)
     requester = Requester(client)
     requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
@@ -284,8 +284,8 @@ def test_windows_of_every_class_are_as_they_were(server: Server) -> None:
     resume(client, channel_id)
     client.open_channel(2)
     for body in (b"1", b"2"):
-        publish_file(client, body, channel=2)
-    assert take(client).body == b"1"
+        Channel(client, "file", 2).publish(body)
+    assert Channel(client, "file").take().body == b"1"
     client.expect_nothing()
     for body in (b"x" * 20, b"y"):
         client.send_content(m.StreamPublish(routing_key="q"), None, body, channel=2)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.files import publish_file, speaking_0_9_1
 from compat_tests.scripted import amqp_0_9_1
 from compat_tests.scripted.amqp_0_9 import Child, Client, Server
+from compat_tests.scripted.contents import Channel, speaking
 from compat_tests.scripted.requesting import Requester
 from fakeamqp.model.personality import personality as personality_named
 from fakeamqp.protocols.amqp_0_9.choices import letter_of
@@ -171,7 +171,7 @@ def test_channel_errors_have_codes_and_texts_of_rabbitmq(
 
 def test_consumers_of_class_basic_get_messages_of_class_basic_only(client: Client) -> None:
     client.declare("q")
-    publish_file(client, b"a file")
+    Channel(client, "file").publish(b"a file")
     client.fill("q", b"a message")
     client.consume("q", "tag")
     assert client.bodies() == [b"a message"]
@@ -292,7 +292,7 @@ def test_messages_go_back_and_forth_between_both_headers(server: Server) -> None
     client = server.client()
     client.declare("q")
     client.publish(b"x", routing_key="q", headers={"n": 1}, type="t")
-    got = speaking_0_9_1(server).client().get("q")
+    got = speaking(server, "0-9-1").client().get("q")
     assert got is not None
     assert (got.body, got.properties.headers, got.properties.type) == (b"x", {"n": 1}, "t")
 

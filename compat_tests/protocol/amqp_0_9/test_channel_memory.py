@@ -1,4 +1,4 @@
-"""What is left of channels that have ended: nothing that nobody needs."""
+"""What channels of 0-9 leave behind when they end."""
 
 from __future__ import annotations
 
