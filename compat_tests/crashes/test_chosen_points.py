@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from compat_tests.crashes.extent import AT_LENGTH, only_at_length
@@ -22,9 +19,9 @@ TIGHT = {"maxMessagesPerTrigger": BATCH, "spoolMaxBytes": "256k", "spoolFlushRow
 class Killed:
     """The lanes of a pipeline that was killed once, and then came to its end."""
 
-    def __init__(self, folder: Path, broker: Broker, rabbitmq: str | None) -> None:
-        self.lanes: dict[str, Lane] = {}
-        self._counts: dict[str, int] = {}
+    def __init__(self, folder, broker, rabbitmq):
+        self.lanes = {}
+        self._counts = {}
         self._folder = folder
         self._broker = broker
         for name, url in {"fakeamqp": broker.url, "rabbitmq": rabbitmq}.items():
@@ -34,14 +31,14 @@ class Killed:
         self._add("unacked", broker.url, 2500, maxMessagesPerTrigger=BATCH)
         if AT_LENGTH:
             self._add("unacked-not-deduped", broker.url, 2500, maxMessagesPerTrigger=BATCH, dedupe="none")
-        self.spooled: dict[str, int] = {}
+        self.spooled = {}
 
-    def _add(self, name: str, url: str, count: int, hold_after: int | None = None, **options: object) -> None:
+    def _add(self, name, url, count, hold_after=None, **options):
         said = {key: str(value) for key, value in options.items()}
         self.lanes[name] = Lane(name, url, self._folder / name, said, hold_after)
         self._counts[name] = count
 
-    def run(self) -> None:
+    def run(self):
         held = [lane for lane in self.lanes.values() if lane.hold_after is not None]
         unacked = [lane for name, lane in self.lanes.items() if name.startswith("unacked")]
         lanes = list(self.lanes.values())
@@ -68,7 +65,7 @@ class Killed:
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory, rabbitmq: str | None) -> Iterator[Killed]:
+def killed(tmp_path_factory, rabbitmq):
     with Broker(history=0, trace=0) as broker:
         killed = Killed(tmp_path_factory.mktemp("killed"), broker, rabbitmq)
         killed.run()
@@ -77,9 +74,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory, rabbitmq: str | None) -> It
 
 @pytest.mark.parametrize("competitor", ["", "-competitor"])
 @pytest.mark.parametrize("broker", ["fakeamqp", "rabbitmq"])
-def test_kill_between_sink_and_commit_log_loses_and_duplicates_no_message(
-    killed: Killed, broker: str, competitor: str
-) -> None:
+def test_kill_between_sink_and_commit_log_loses_and_duplicates_no_message(killed, broker, competitor):
     lane = killed.lanes.get(broker + competitor)
     if lane is None:
         pytest.skip("RabbitMQ 4.3 cannot be had")
@@ -93,14 +88,14 @@ def test_kill_between_sink_and_commit_log_loses_and_duplicates_no_message(
     assert lane.ready() == 0
 
 
-def test_kill_between_spool_write_and_ack_loses_and_duplicates_no_message(killed: Killed) -> None:
+def test_kill_between_spool_write_and_ack_loses_and_duplicates_no_message(killed):
     outcome = killed.lanes["unacked"].outcome()
     assert outcome.lost == []
     assert outcome.twice == []
 
 
 @only_at_length
-def test_unacknowledged_messages_without_message_ids_are_duplicated_after_crash(killed: Killed) -> None:
+def test_unacknowledged_messages_without_message_ids_are_duplicated_after_crash(killed):
     lane = killed.lanes["unacked-not-deduped"]
     outcome = lane.outcome()
     assert outcome.lost == []

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from compat_tests.crashes.extent import only_at_length
-from compat_tests.crashes.lanes import Lane
 from compat_tests.crashes.processes import Incarnation
 from fakeamqp import Broker
 
@@ -20,9 +17,7 @@ MODES = ("spool", "commit", "none")
 
 
 @pytest.fixture(params=["fakeamqp", "rabbitmq"])
-def lanes(
-    request: pytest.FixtureRequest, tmp_path: Path, make_lane: Callable[..., Lane]
-) -> Iterator[dict[str, Lane]]:
+def lanes(request, tmp_path, make_lane):
     """One for each mode, with queues of the test's own."""
     with Broker(history=0, trace=0) as broker:
         url = broker.url if request.param == "fakeamqp" else request.getfixturevalue("rabbitmq")
@@ -32,12 +27,12 @@ def lanes(
         yield {mode: make_lane(f"{mode}-{tmp_path.name}", url, ackMode=mode, **options) for mode in MODES}
 
 
-def publish(pipeline: Incarnation, lanes: dict[str, Lane]) -> None:
+def publish(pipeline, lanes):
     counts = {lane.name: MESSAGES // 2 for lane in lanes.values()}
     pipeline.publish_when_it_consumes(list(lanes.values()), counts)
 
 
-def go_on(folder: Path, lanes: dict[str, Lane]) -> None:
+def go_on(folder, lanes):
     for lane in lanes.values():
         lane.publish(MESSAGES // 2)
     with Incarnation(folder, list(lanes.values()), to_the_end=True) as pipeline:
@@ -46,7 +41,7 @@ def go_on(folder: Path, lanes: dict[str, Lane]) -> None:
         print(f"{lane.name}: {lane.outcome()}")
 
 
-def check(lanes: dict[str, Lane]) -> None:
+def check(lanes):
     outcomes = {mode: lane.outcome() for mode, lane in lanes.items()}
     assert [outcome.strange for outcome in outcomes.values()] == [[], [], []]
     assert (outcomes["spool"].lost, outcomes["spool"].twice) == ([], [])
@@ -55,13 +50,11 @@ def check(lanes: dict[str, Lane]) -> None:
     assert lanes["spool"].changed_on_replay() == []
 
 
-def in_the_middle(lanes: dict[str, Lane]) -> Callable[[], bool]:
+def in_the_middle(lanes):
     return lambda: all(lane.written() >= 2 for lane in lanes.values())
 
 
-def test_each_ack_mode_keeps_guarantees_when_sources_are_killed(
-    tmp_path: Path, lanes: dict[str, Lane]
-) -> None:
+def test_each_ack_mode_keeps_guarantees_when_sources_are_killed(tmp_path, lanes):
     with Incarnation(tmp_path, list(lanes.values())) as pipeline:
         publish(pipeline, lanes)
         pipeline.wait_until(in_the_middle(lanes), "two batches are in each sink")
@@ -72,9 +65,7 @@ def test_each_ack_mode_keeps_guarantees_when_sources_are_killed(
 
 
 @pytest.mark.parametrize("whom", ["the first process", "all processes"])
-def test_each_ack_mode_keeps_guarantees_when_processes_get_sigterm(
-    whom: str, tmp_path: Path, lanes: dict[str, Lane]
-) -> None:
+def test_each_ack_mode_keeps_guarantees_when_processes_get_sigterm(whom, tmp_path, lanes):
     with Incarnation(tmp_path, list(lanes.values())) as pipeline:
         publish(pipeline, lanes)
         pipeline.wait_until(in_the_middle(lanes), "two batches are in each sink")
@@ -87,9 +78,7 @@ def test_each_ack_mode_keeps_guarantees_when_processes_get_sigterm(
     check(lanes)
 
 
-def test_each_ack_mode_keeps_guarantees_when_query_is_killed_while_sink_holds_batch(
-    tmp_path: Path, lanes: dict[str, Lane]
-) -> None:
+def test_each_ack_mode_keeps_guarantees_when_query_is_killed_while_sink_holds_batch(tmp_path, lanes):
     """The sink has the batch, Spark has not noted it, and another consumer takes messages meanwhile."""
     for lane in lanes.values():
         lane.hold_after = 1

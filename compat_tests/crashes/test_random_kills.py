@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
 from compat_tests.crashes.extent import SEEDS, only_at_length
-from compat_tests.crashes.lanes import Lane
 from compat_tests.crashes.points import random_points
 from compat_tests.crashes.processes import Incarnation
 from fakeamqp import Broker
@@ -22,7 +19,7 @@ MESSAGES = 8000
 KILLS = 4
 
 
-def run(folder: Path, lanes: list[Lane], draw: random.Random) -> None:
+def run(folder, lanes, draw):
     """Publish to all lanes, and kill and start the pipeline meanwhile, then let it come to its end."""
     part = MESSAGES // (KILLS + 1)
     points = random_points(draw, lanes, part)
@@ -42,14 +39,12 @@ def run(folder: Path, lanes: list[Lane], draw: random.Random) -> None:
         pipeline.finish()
 
 
-def brokers(broker: Broker, rabbitmq: str | None) -> dict[str, str]:
+def brokers(broker, rabbitmq):
     return {"fakeamqp": broker.url, **({"rabbitmq": rabbitmq} if rabbitmq is not None else {})}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_spool_loses_and_duplicates_no_message_under_random_kills(
-    seed: int, tmp_path: Path, rabbitmq: str | None, make_lane: Callable[..., Lane]
-) -> None:
+def test_spool_loses_and_duplicates_no_message_under_random_kills(seed, tmp_path, rabbitmq, make_lane):
     with Broker(history=0, trace=0) as broker:
         lanes = [
             make_lane(name, url, maxMessagesPerTrigger=700) for name, url in brokers(broker, rabbitmq).items()
@@ -69,8 +64,8 @@ def test_spool_loses_and_duplicates_no_message_under_random_kills(
 @only_at_length
 @pytest.mark.parametrize("seed", SEEDS)
 def test_commit_mode_loses_and_at_most_once_mode_duplicates_no_message_under_random_kills(
-    seed: int, tmp_path: Path, rabbitmq: str | None, make_lane: Callable[..., Lane]
-) -> None:
+    seed, tmp_path, rabbitmq, make_lane
+):
     with Broker(history=0, trace=0) as broker:
         lanes = [
             make_lane(f"{name}-{mode}", url, maxMessagesPerTrigger=700, ackMode=mode)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from compat_tests.crashes.extent import AT_LENGTH, SEEDS
-from compat_tests.crashes.lanes import Lane
 from compat_tests.crashes.processes import Incarnation
 from compat_tests.crashes.test_random_kills import brokers
 from fakeamqp import Broker
@@ -23,7 +20,7 @@ EXECUTORS = 2
 MESSAGES = 3000 * LIVES
 
 
-def moment(draw: random.Random, lane: Lane) -> tuple[str, Callable[[], bool]]:
+def moment(draw, lane):
     """A point of a batch, to be reached from now on."""
     rows, segments = lane.taken_by_sink() + draw.randrange(1, 900), lane.segments() + draw.randrange(1, 6)
     return draw.choice(
@@ -36,9 +33,7 @@ def moment(draw: random.Random, lane: Lane) -> tuple[str, Callable[[], bool]]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_shards_survive_executors_and_drivers(
-    seed: int, tmp_path: Path, rabbitmq: str | None, make_lane: Callable[..., Lane]
-) -> None:
+def test_shards_survive_executors_and_drivers(seed, tmp_path, rabbitmq, make_lane):
     draw = random.Random(seed)
     with Broker(history=0, trace=0) as broker:
         lanes = [

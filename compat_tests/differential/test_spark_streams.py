@@ -32,9 +32,9 @@ def broker(of_node: BrokerOfNode) -> BrokerOfNode:  # noqa: F811
 _RETENTION = {
     f"test_identity_{name}"
     for name in (
-        "retention_of_what_was_read_is_no_loss",
-        "retention_of_what_was_not_read_is_a_loss",
-        "a_batch_of_a_stream_that_is_new_begins_at_its_first_message",
+        "retention_of_read_messages_raises_no_data_loss",
+        "retention_of_unread_messages_raises_data_loss",
+        "batch_of_new_stream_begins_at_its_first_retained_message",
     )
 }
 globals().update(

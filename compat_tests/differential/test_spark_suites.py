@@ -18,7 +18,7 @@ from compat_tests.differential.comparison import SERIES
 from compat_tests.unit.spark import test_shards
 from compat_tests.unit.spark.conftest import query  # noqa: F401
 from compat_tests.unit.spark.sink import test_sink
-from compat_tests.unit.spark.sink.test_sink import task  # noqa: F401
+from compat_tests.unit.spark.sink.test_sink import elsewhere, task  # noqa: F401
 from compat_tests.unit.spark.spool import test_ack_modes, test_octets, test_spool
 from compat_tests.unit.spark.spool.test_octets import held  # noqa: F401
 from compat_tests.unit.spark.test_shards import dies_once, sharded  # noqa: F401

@@ -11,7 +11,7 @@ HERE = f"{Path(__file__).parent}/"
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     missing = find_spec("pyspark") is None
     for item in items:
         if str(item.path).startswith(HERE):

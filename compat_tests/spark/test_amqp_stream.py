@@ -22,14 +22,14 @@ def texts(messages):
 def put(amqp_broker):
     """Publishes messages with bodies that are their ids."""
 
-    def put(*bodies: str) -> None:
+    def put(*bodies):
         for body in bodies:
             amqp_broker.publish(body, routing_key="orders", message_id=body)
 
     return put
 
 
-def bodies(broker) -> list[str]:
+def bodies(broker):
     return [bytes(message.body).decode() for message in broker.queue("alerts").messages]
 
 
@@ -72,7 +72,7 @@ def test_killed_source_loses_no_message_and_leaves_other_query_running(put, amqp
     assert [row.value for row in amqp_stream.rows] == ["one", "two"]
 
 
-def union(amqp_stream, *queues: str):
+def union(amqp_stream, *queues):
     """A job on two queues."""
     one, other = (texts(amqp_stream.read(queue=queue)) for queue in queues)
     return one.union(other)

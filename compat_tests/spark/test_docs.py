@@ -5,19 +5,18 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
 
 import fakeamqp
-from compat_tests.docs.pages import Page, pages
+from compat_tests.docs.pages import pages
 
 pyspark_sql = pytest.importorskip("pyspark.sql")
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 PAGES = pages(spark=True)
 BLOCKS = [
@@ -27,7 +26,7 @@ BLOCKS = [
 ]
 
 
-def import_all(package: ModuleType) -> None:
+def import_all(package):
     """An inner run forgets what it imports, and is lent a session that knows the classes of this one."""
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         # These want more than PySpark, and `connect` ends the process that has less.
@@ -37,11 +36,11 @@ def import_all(package: ModuleType) -> None:
                 import_all(imported)
 
 
-def lender_of(session: SparkSession) -> ModuleType:
+def lender_of(session):
     """A plugin that gives tests of an inner run the session of the outer one: a process has one only."""
 
     @pytest.fixture(scope="session")
-    def spark() -> SparkSession:
+    def spark():
         return session
 
     plugin = ModuleType("lender")
@@ -50,7 +49,7 @@ def lender_of(session: SparkSession) -> ModuleType:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def prepare(spark_amqp: SparkSession) -> Iterator[None]:
+def prepare(spark_amqp):
     """Before `pytester` begins to forget what is imported. In the end, others want the session as it was."""
     import_all(pyspark_sql)
     import_all(fakeamqp)
@@ -64,7 +63,7 @@ def prepare(spark_amqp: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("page", "index"), BLOCKS)
-def test_block(page: Page, index: int, spark_amqp: SparkSession, pytester: pytest.Pytester) -> None:
+def test_block(page, index, spark_amqp, pytester):
     page.namespace["spark"] = spark_amqp
     page.run_through(index)
     if page.blocks[index].is_test_file:
@@ -81,5 +80,5 @@ def test_block(page: Page, index: int, spark_amqp: SparkSession, pytester: pytes
         assert not set(outcomes) & {"failed", "errors", "warnings"}
 
 
-def test_the_pages_have_code() -> None:
+def test_the_pages_have_code():
     assert {"docs/spark.md", "docs/spark-traces.md"} <= {page.name for page in PAGES}

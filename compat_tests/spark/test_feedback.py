@@ -11,7 +11,7 @@ F = pytest.importorskip("pyspark.sql.functions", reason="PySpark is not installe
 
 
 @pytest.fixture
-def broker(amqp_broker: Broker) -> Broker:
+def broker(amqp_broker):
     amqp_broker.load_definitions(
         {
             "queues": [{"name": name, "durable": True} for name in ("a", "b")],
@@ -30,7 +30,7 @@ def rows(spark, broker):
     return spark.read.format("amqp").options(**{"amqp.url": broker.url, "queue": "a"}).load()
 
 
-def write(rows, url: str, **options: str) -> None:
+def write(rows, url, **options):
     rows.write.format("amqp").options(**{"amqp.url": url, **options}).mode("append").save()
 
 
@@ -78,7 +78,7 @@ def write_stream(spark, broker, folder, pipeline, **options):
     return lambda: write.start(checkpointLocation=str(folder / "checkpoint")).awaitTermination()
 
 
-def failure_of(query) -> str:
+def failure_of(query):
     with pytest.raises(Exception, match="a") as caught:
         query()
     return cause_of(caught.value).removeprefix("fakeamqp.spark.errors.")

@@ -97,7 +97,7 @@ def messages(spark):
     return messages
 
 
-def reasons(poison) -> dict[bytes | None, str]:
+def reasons(poison):
     return {row.value if row.value is None else bytes(row.value): row.reason for row in poison.collect()}
 
 
@@ -248,7 +248,7 @@ def test_poison_split_of_damaged_json_agrees_with_python_parser(spark):
             body = body[:at] + randomly.choice([b"", *pieces]) + body[at + randomly.randint(0, 2) :]
         bodies.add(body)
 
-    def is_good(body: bytes) -> bool:
+    def is_good(body):
         try:
             return isinstance(json.loads(body.decode()), dict)
         except ValueError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 from fakeamqp import Broker
 
@@ -87,7 +86,7 @@ print("done")
 """
 
 
-def test_no_place_shows_a_password(tmp_path: Path) -> None:
+def test_no_place_shows_a_password(tmp_path):
     tmp_path.joinpath("events").mkdir()
     tmp_path.joinpath("password").write_text(SECRET)
     script = tmp_path / "job.py"

@@ -69,7 +69,7 @@ def test_the_log_has_errors_of_writes_but_those_that_repeat_the_failure_of_a_tas
     context = log4j.LogManager.getContext(False)
     console = context.getConfiguration().getAppender("console")
 
-    def shown(logger: str, text: str) -> bool:
+    def shown(logger, text):
         event = log4j.core.impl.Log4jLogEvent.newBuilder().setLoggerName(logger)
         event = event.setMessage(log4j.message.SimpleMessage(text)).build()
         enabled = context.getLogger(logger).isErrorEnabled()

@@ -7,22 +7,19 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
-from pathlib import Path
 
 import pytest
 
-from fakeamqp import Broker
-
 
 @pytest.fixture
-def queue(amqp_broker: Broker):
+def queue(amqp_broker):
     amqp_broker.load_definitions({"queues": [{"name": "q", "durable": True}]})
     return amqp_broker.queue("q")
 
 
 @pytest.fixture
-def append(amqp_broker: Broker):
-    def append(rows, **options: str) -> None:
+def append(amqp_broker):
+    def append(rows, **options):
         options = {"amqp.url": amqp_broker.url, "routingKey": "q", **options}
         rows.write.format("amqp").options(**options).mode("append").save()
 
@@ -135,20 +132,13 @@ def test_invalid_columns_or_options_are_refused_before_connecting(
     assert connects.hits == 0
 
 
-def test_messages_are_never_overwritten(spark, amqp_broker):
-    rows = spark.range(1).selectExpr("'a' AS value")
-    writer = rows.write.format("amqp").options(**{"amqp.url": amqp_broker.url, "routingKey": "q"})
-    with pytest.raises(Exception, match="the sink only appends"):
-        writer.mode("overwrite").save()
-
-
 def test_a_task_that_fails_says_why(spark, amqp_broker, queue, append):
     with pytest.raises(Exception, match="404 NOT_FOUND - no exchange 'nowhere'") as caught:
         append(spark.range(1).selectExpr("'a' AS value"), exchange="nowhere")
     assert "PublishError" in str(caught.value)
 
 
-def lines(folder: Path, *names: str) -> None:
+def lines(folder, *names):
     for name in names:
         unfinished = folder / f".{name}"
         unfinished.write_text(f"{name}1\n{name}2\n")

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from fakeamqp.spark import OptionError
-from fakeamqp.spark.testing import CrashNotPossible, NotACrash, NotStarted, QueryTimeout, StreamTestError
+from fakeamqp.spark.testing import NotACrash, NotStarted, QueryTimeout
 
 
 class Lines:
     """Text files that a query reads, and what it has written, with the number of the batch."""
 
-    def __init__(self, spark, folder: Path) -> None:
-        self.written: list[tuple[int, list[str]]] = []
+    def __init__(self, spark, folder):
+        self.written = []
         self._spark = spark
         self._folder = folder
         self._files = 0
 
-    def put(self, *lines: str) -> None:
+    def put(self, *lines):
         unfinished = self._folder / f".{self._files}"
         unfinished.write_text("\n".join(lines))
         unfinished.rename(self._folder / f"{self._files}.txt")
@@ -36,7 +33,7 @@ class Lines:
 
 
 @pytest.fixture
-def lines(spark, tmp_path) -> Lines:
+def lines(spark, tmp_path):
     return Lines(spark, tmp_path)
 
 
@@ -93,17 +90,6 @@ def test_a_crash_is_between_the_write_and_the_note_of_it(lines, amqp_stream):
     assert lines.written == [(n, [text]) for n, text in enumerate(("one", "two", "three")) for _ in range(2)]
 
 
-def test_crash_is_refused_while_unfinished_batch_has_not_run_again(lines, amqp_stream):
-    lines.put("one")
-    with amqp_stream.crash():
-        amqp_stream.run_available(lines.job())
-    with pytest.raises(CrashNotPossible, match=r"batch 0 .* restart\(\) first"):
-        amqp_stream.crash()
-    amqp_stream.restart()
-    amqp_stream.process_all()
-    assert [batch for batch, _ in lines.written] == [0, 0]
-
-
 def test_other_failure_in_crash_block_raises_not_a_crash(lines, make_amqp_stream):
     def fail(rows, batch):
         raise ValueError("not this one")
@@ -143,24 +129,6 @@ def test_wait_failed_timeout_shows_status_of_running_query(lines, amqp_stream):
         amqp_stream.start(lines.job())
 
 
-def test_invalid_job_option_or_crash_point_is_refused(spark, lines, amqp_stream):
-    for job, said in (
-        (7, "a pipeline is a function"),
-        (lambda source: source, "say what the pipeline reads"),
-        (spark.range(3), "not streaming"),
-    ):
-        with pytest.raises(StreamTestError, match=said):
-            amqp_stream.start(job)
-    with pytest.raises(OptionError, match="'maxMessagePerTrigger'; did you mean 'maxMessagesPerTrigger'"):
-        amqp_stream.start(lambda source: source, queue="orders", maxMessagePerTrigger=3)
-    with pytest.raises(OptionError, match="routingKey: the job has a writer of its own"):
-        amqp_stream.start(lines.job(), routingKey="orders")
-    with pytest.raises(NotStarted):
-        amqp_stream.restart()
-    with pytest.raises(CrashNotPossible, match="'commit' and 'source'"):
-        amqp_stream.crash("sink")
-
-
 @pytest.fixture
 def queries(lines):
     """Queries without `amqp_stream`: one that runs before it is set up, and those that the test adds."""
@@ -176,19 +144,3 @@ def test_queries_that_a_test_starts_by_itself_are_stopped_too(queries, lines, am
     queries.append(lines.source().writeStream.format("noop").start())
     queries.append(amqp_stream.start(lines.job()))
     assert all(query.isActive for query in queries)
-
-
-def test_options_lead_a_job_of_ones_own_to_the_broker(amqp_stream, amqp_broker):
-    url = {"amqp.url": amqp_broker.url}
-    assert amqp_stream.options() == url
-    assert amqp_stream.options(exchange="alerts", mandatory=False) == {
-        **url,
-        "exchange": "alerts",
-        "mandatory": "false",
-    }
-    queues = amqp_stream.options(queue=["a", "b"])
-    spool = Path(queues.pop("spoolDir"))
-    assert queues == {**url, "queue": "a,b"}
-    assert amqp_stream.options(queue="a", ackMode="none") == {**url, "queue": "a", "ackMode": "none"}
-    assert spool.parent == amqp_stream.spool
-    assert amqp_stream.spool.parent == amqp_stream.checkpoint

@@ -5,21 +5,19 @@ from __future__ import annotations
 import pika
 import pytest
 
-from fakeamqp import Broker
-
 REASON = "PySpark is not installed"
 StreamingQueryException = pytest.importorskip("pyspark.errors", reason=REASON).StreamingQueryException
 DataSourceReader = pytest.importorskip("pyspark.sql.datasource", reason=REASON).DataSourceReader
 
 
 @pytest.fixture
-def log(amqp_broker: Broker):
+def log(amqp_broker):
     stream = {"x-queue-type": "stream"}
     amqp_broker.load_definitions(
         {"queues": [{"name": name, "durable": True, "arguments": stream} for name in ("log", "more")]}
     )
 
-    def publish(*numbers: int, to: str = "log") -> None:
+    def publish(*numbers, to="log"):
         for number in numbers:
             amqp_broker.publish(str(number), routing_key=to)
 

@@ -13,11 +13,11 @@ from compat_tests.docs.pages import ROOT
 from compat_tests.unit.faults.server import FaultServer
 from compat_tests.unit.trace.records import lines
 from fakeamqp.spark import traces
-from fakeamqp.trace import RecordingError, Trace, checks
+from fakeamqp.trace import RecordingError, checks
 
 
 @pytest.fixture(scope="module")
-def recording() -> Trace:
+def recording():
     """A queue with a name that a page must not take for its own, and a fault."""
     server = FaultServer()
     client = server.client(channels=2)
@@ -35,7 +35,7 @@ def recording() -> Trace:
 
 
 @pytest.fixture(scope="module")
-def folder(recording: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(recording, tmp_path_factory):
     folder = tmp_path_factory.mktemp("recordings")
     (folder / "deep" / "er").mkdir(parents=True)
     recording.jsonl(folder / "one.jsonl")
@@ -91,7 +91,7 @@ def test_traces_loaded_from_parquet_or_saved_table_have_same_rows(spark, folder,
 
 
 def test_traces_are_loaded_from_files_folders_and_patterns(spark, folder, tmp_path):
-    def runs(*paths: Path) -> list[str]:
+    def runs(*paths):
         found = traces.load(spark, paths).events.select("run").distinct().collect()
         return sorted(Path(row["run"]).name for row in found)
 
@@ -131,18 +131,18 @@ def test_latency_redelivery_rate_and_unacked_age_are_computed(spark, folder):
 class Page(HTMLParser):
     """What a page shows, and what it would load."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
-        self.shown: list[str] = []
-        self.tags: list[str] = []
-        self.loads: list[str] = []
+        self.shown = []
+        self.tags = []
+        self.loads = []
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
         self.loads += [value or "" for name, value in attributes if name in ("src", "href")]
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.shown.append(data)
 
 

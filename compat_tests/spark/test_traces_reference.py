@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -13,7 +12,7 @@ from hypothesis import given, settings
 from compat_tests.benchmarks.soak import soak
 from compat_tests.fuzz.profile import examples
 from compat_tests.programs.strategies import programs
-from compat_tests.unit.trace.records import TRACES, Record, lines, mutated, played, write_runs
+from compat_tests.unit.trace.records import TRACES, lines, mutated, played, write_runs
 from fakeamqp.spark import traces
 from fakeamqp.trace import checks
 
@@ -21,13 +20,13 @@ VIOLATIONS = ("conformance", "fifo_violations", "unacked_high_water")
 Rows = list[dict[str, Any]]
 
 
-def drawn(strategy: Any, count: int) -> list[Any]:
+def drawn(strategy, count):
     """So many examples, the same at every run. One job of Spark is asked about all of them."""
-    found: list[Any] = []
+    found = []
 
     @settings(examples(1), max_examples=count, derandomize=True)
     @given(strategy)
-    def keep(example: Any) -> None:
+    def keep(example):
         found.append(example)
 
     keep()
@@ -35,7 +34,7 @@ def drawn(strategy: Any, count: int) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def runs() -> dict[str, list[list[Record]]]:
+def runs():
     """Traces there could be, real ones with mistakes, and real ones."""
     chance = Random(1)
     return {
@@ -47,7 +46,7 @@ def runs() -> dict[str, list[list[Record]]]:
 
 
 @pytest.fixture(scope="module")
-def loaded(spark_amqp, runs, tmp_path_factory) -> Iterator[traces.Traces]:
+def loaded(spark_amqp, runs, tmp_path_factory):
     """All of them in one file: a job of Spark takes its time."""
     path = tmp_path_factory.mktemp("traces") / "all.jsonl"
     write_runs(path, {f"{kind} {number}": each for kind in runs for number, each in enumerate(runs[kind])})
@@ -58,9 +57,9 @@ def loaded(spark_amqp, runs, tmp_path_factory) -> Iterator[traces.Traces]:
 
 
 @pytest.fixture(scope="module")
-def answers(loaded) -> dict[str, dict[str, Rows]]:
+def answers(loaded):
     """By question and by run, what the queries find."""
-    found: dict[str, dict[str, Rows]] = {}
+    found = {}
     for question in VIOLATIONS:
         rows = found[question] = {}
         for row in getattr(loaded, question)().collect():

@@ -32,31 +32,31 @@ class Query:
     lastProgress: Any = None
     status: ClassVar = {"message": "busy"}
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, error=None):
         self.isActive = True
-        self.calls: list[object] = []
+        self.calls = []
         self.error = error
 
-    def end(self, error: Exception | None = None) -> None:
+    def end(self, error=None):
         self.isActive, self.error = False, error
 
-    def stop(self) -> None:
+    def stop(self):
         self.calls.append("stop")
         self.isActive = False
 
-    def exception(self) -> Exception | None:
+    def exception(self):
         return self.error
 
-    def processAllAvailable(self) -> None:
+    def processAllAvailable(self):
         self.calls.append("processAllAvailable")
         self._raise()
 
-    def awaitTermination(self, *timeout: float) -> bool:
+    def awaitTermination(self, *timeout):
         self.calls.append(("awaitTermination", *timeout))
         self._raise()
         return not self.isActive
 
-    def _raise(self) -> None:
+    def _raise(self):
         if self.error is not None:
             self.isActive = False
             raise self.error
@@ -65,32 +65,32 @@ class Query:
 class Writer(DataStreamWriter):
     """A writer that notes what it is asked for."""
 
-    def __init__(self) -> None:
-        self.calls: dict[str, Any] = {}
+    def __init__(self):
+        self.calls = {}
         self.query = Query()
 
-    def outputMode(self, mode: str) -> Writer:
+    def outputMode(self, mode):
         return self._note(outputMode=mode)
 
-    def foreachBatch(self, function: Any) -> Writer:
+    def foreachBatch(self, function):
         return self._note(foreachBatch=function)
 
-    def format(self, name: str) -> Writer:
+    def format(self, name):
         return self._note(format=name)
 
-    def options(self, **options: Any) -> Writer:
+    def options(self, **options):
         return self._note(options=options)
 
-    def option(self, key: str, value: Any) -> Writer:
+    def option(self, key, value):
         return self._note(**{key: value})
 
-    def trigger(self, **trigger: Any) -> Writer:
+    def trigger(self, **trigger):
         return self._note(trigger=trigger)
 
-    def start(self) -> Any:
+    def start(self):
         return self.query
 
-    def _note(self, **calls: Any) -> Writer:
+    def _note(self, **calls):
         self.calls |= calls
         return self
 
@@ -100,22 +100,22 @@ class Rows(DataFrame):
 
     isStreaming = True
 
-    def __new__(cls, *_: object, **__: object) -> Rows:
+    def __new__(cls, *_, **__):
         return object.__new__(cls)
 
-    def __init__(self, format: str = "", read: dict[str, str] | None = None) -> None:
+    def __init__(self, format="", read=None):
         self.format, self.read, self.writer = format, read, Writer()
 
     @property
-    def writeStream(self) -> Writer:
+    def writeStream(self):
         return self.writer
 
-    def collect(self) -> Any:
+    def collect(self):
         return self.read
 
 
-def session() -> Any:
-    def reader(name: str) -> Any:
+def session():
+    def reader(name):
         return SimpleNamespace(
             options=lambda **options: SimpleNamespace(load=lambda: Rows(name, options)),
         )
@@ -124,7 +124,7 @@ def session() -> Any:
 
 
 @pytest.fixture
-def stream(tmp_path: Path) -> AmqpStream:
+def stream(tmp_path):
     return AmqpStream(session(), URL, tmp_path, {"amqp.heartbeat": 5, "amqp.tlsVerify": False})
 
 
@@ -134,16 +134,16 @@ CONNECTION = {"amqp.url": URL, "amqp.heartbeat": "5", "amqp.tlsVerify": "false"}
 class Job:
     """A pipeline that keeps the rows of the source and has a result of its own, or hands them on."""
 
-    def __init__(self, result: Any = None) -> None:
+    def __init__(self, result=None):
         self.result = result
 
-    def __call__(self, rows: Any) -> Any:
+    def __call__(self, rows):
         self.rows = rows
         self.writer = rows.writer
         return rows if self.result is None else self.result
 
 
-def folder(options: dict[str, str]) -> dict[str, str]:
+def folder(options):
     """The options without the folder of the spool, which is checked."""
     given = dict(options)
     assert Path(given.pop("spoolDir")).parent.name == "spool"
@@ -344,7 +344,7 @@ def test_wait_failed_and_process_all_raise_query_timeout(stream):
     assert not query.isActive
 
 
-def stuck(query: Query) -> Any:
+def stuck(query):
     import threading
 
     stopped = threading.Event()
@@ -353,14 +353,14 @@ def stuck(query: Query) -> Any:
     return lambda: stopped.wait()
 
 
-def commit(stream: AmqpStream, batch: int, *kinds: str) -> None:
+def commit(stream, batch, *kinds):
     for kind in kinds or ("offsets", "commits"):
         path = stream.checkpoint / kind / str(batch)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("v1")
 
 
-def links(stream: AmqpStream) -> list[str]:
+def links(stream):
     return [path.name for path in stream.checkpoint.glob("commits/*") if path.is_symlink()]
 
 
@@ -424,7 +424,7 @@ def test_a_killed_source_makes_its_query_fail(stream, monkeypatch):
     query = stream.start(Job(), queue="orders")
     error = RuntimeError("the source is gone")
 
-    def kill(spark: Any, spools: Path) -> None:
+    def kill(spark, spools):
         killed.append((spark, spools))
         query.end(error)
 
@@ -453,14 +453,14 @@ def test_stop_raises_spool_error_while_source_holds_spool_lock(stream, monkeypat
 class Child:
     """A child process, as Java tells of it."""
 
-    def __init__(self, pid: int, command: str | None) -> None:
+    def __init__(self, pid, command):
         self.pid = lambda: pid
         self.info = lambda: SimpleNamespace(
             commandLine=lambda: SimpleNamespace(orElse=lambda otherwise: command or otherwise)
         )
 
 
-def session_with(*children: Child) -> Any:
+def session_with(*children):
     """A session whose Java has these children."""
     current = SimpleNamespace(children=lambda: SimpleNamespace(toList=lambda: list(children)))
     lang = SimpleNamespace(ProcessHandle=SimpleNamespace(current=lambda: current))
@@ -473,7 +473,7 @@ SOURCE = "python -m pyspark.sql.streaming.python_streaming_source_runner"
 
 def test_only_the_sources_of_a_query_are_killed(tmp_path, monkeypatch):
     """The only source, or of several those that have a file of its spools open."""
-    killed: list[tuple[int, int]] = []
+    killed = []
     monkeypatch.setattr(os, "kill", lambda *given: killed.append(given))
     spools = tmp_path / "spool"
     spools.mkdir()

@@ -137,13 +137,6 @@ each_limit = pytest.mark.parametrize("quorum", LIMITS.values(), ids=LIMITS, indi
 
 
 @each_limit
-def test_partition_of_quorum_queue_has_its_delivery_limit(quorum):
-    broker, limit = quorum
-    assert reader(broker).partitions() == [QueuePartition("orders", limit)]
-    assert broker.queue("orders").ready == 2
-
-
-@each_limit
 def test_a_read_that_would_destroy_messages_is_refused(quorum, caplog):
     broker, limit = quorum
     allowed = 30 if limit is None else limit - limit // 4
@@ -267,13 +260,6 @@ def test_a_task_for_every_queue(broker):
     ]
 
 
-def test_the_octets_of_headers_count(broker, monkeypatch):
-    monkeypatch.setattr("fakeamqp.spark.browse.reader._OCTETS", 3000)
-    publish(broker, *range(9), headers={"large": "x" * 100_000})
-    browse = reader(broker)
-    assert len(list(browse.read(*browse.partitions()))) > 1
-
-
 def test_messages_published_after_task_start_are_not_read(broker, monkeypatch):
     publish(broker, 1, 2)
     meanwhile(monkeypatch, lambda: publish(broker, 3, 4))
@@ -287,16 +273,6 @@ def test_messages_that_others_took_are_not_waited_for(broker, channel, monkeypat
     assert values(rows(broker)) == [0, 2, 3, 4]
     meanwhile(monkeypatch, lambda: channel.queue_purge("orders"))
     assert values(rows(broker)) == [0]
-
-
-def test_messages_that_the_broker_keeps_back_are_no_end(broker, channel):
-    arguments = {"x-single-active-consumer": True}
-    channel.queue_declare("one", durable=True, arguments=arguments)
-    channel.basic_qos(prefetch_count=1)
-    channel.basic_consume("one", lambda *_: None)
-    publish(broker, *range(5), queue="one")
-    with pytest.raises(SparkError, match=r"queue 'one' has \d ready messages, .* single active"):
-        rows(broker, queue="one", **{"amqp.connectionTimeout": "1s"})
 
 
 SINGLE = {"x-queue-type": "quorum", "x-single-active-consumer": True}
@@ -347,22 +323,6 @@ def test_the_delivery_limit_of_a_quorum_queue_with_a_single_active_consumer(sing
     assert bodies(broker) == [1, 2]
 
 
-def test_size_of_record_batches_is_limited_by_rows_and_bytes(broker, monkeypatch):
-    for number in range(2500):
-        broker.publish(b"x" * 100, routing_key="orders", message_id=str(number))
-    monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 1000)
-    browse = reader(broker)
-    [partition] = browse.partitions()
-    by_rows = [batch.num_rows for batch in browse.read(partition)]
-    assert sum(by_rows) == 2500
-    assert len(by_rows) >= 2
-    # One read from the socket may bring a few hundred messages more.
-    assert max(by_rows) < 2000
-    monkeypatch.undo()
-    monkeypatch.setattr("fakeamqp.spark.browse.reader._OCTETS", 20_000)
-    assert max(batch.num_rows for batch in browse.read(partition)) < 2000
-
-
 def test_closed_batch_reader_requeues_all_messages_in_order(broker, monkeypatch):
     publish(broker, *range(3000))
     monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 10)
@@ -381,19 +341,6 @@ def test_closed_batch_reader_requeues_all_messages_in_order(broker, monkeypatch)
 def test_a_queue_that_does_not_exist_fails_before_any_task(broker):
     with pytest.raises(ConnectionLost, match=r"cannot read queue 'nowhere': .*404"):
         reader(broker, queue="orders,nowhere").partitions()
-
-
-def test_queue_deleted_during_batch_read_raises_connection_lost(broker, channel, monkeypatch):
-    publish(broker, *range(100))
-    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", 50)
-    monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 10)
-    browse = reader(broker, idleTimeout="1h")
-    [partition] = browse.partitions()
-    batches = browse.read(partition)
-    next(batches)
-    channel.queue_delete("orders")
-    with pytest.raises(ConnectionLost, match=r"was deleted during the read|404"):
-        list(batches)
 
 
 def test_a_lost_connection_is_an_error_and_no_end(broker, monkeypatch):

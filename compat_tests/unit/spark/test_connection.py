@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import ssl
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,16 +20,16 @@ from fakeamqp.model.personality import personality
 from fakeamqp.spark.connection import Link, _in_words, quiet
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, OptionError
 from fakeamqp.spark.login import is_refusal
-from fakeamqp.spark.options import ConnectionOptions, write_options
+from fakeamqp.spark.options import write_options
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
+def broker():
     with Broker() as broker:
         yield broker
 
 
-def options(url: str, **others: str) -> ConnectionOptions:
+def options(url, **others):
     return write_options({"amqp.url": url, **others}).connection
 
 
@@ -138,7 +137,7 @@ def test_an_unknown_authority_is_refused():
 
 
 @pytest.fixture
-def guarded() -> Iterator[Broker]:
+def guarded():
     with Broker(users={"me": "s3cret"}) as broker:
         yield broker
 
@@ -234,11 +233,6 @@ def test_connection_lost_during_login_is_not_login_refused(broker):
     with pytest.raises(BrokerUnreachable) as caught:
         Link(options(broker.url)).open()
     assert not isinstance(caught.value, LoginRefused)
-
-
-def test_no_repr_has_a_password():
-    found = options("amqp://me:s3cret@localhost/", **{"amqp.password": "s3cret"})
-    assert found.password == "s3cret" and "s3cret" not in repr(found)
 
 
 @pytest.mark.parametrize(

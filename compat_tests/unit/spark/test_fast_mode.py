@@ -21,7 +21,7 @@ from fakeamqp.spark.session.installation import Installation
 
 
 @pytest.fixture
-def installation(tmp_path) -> Installation:
+def installation(tmp_path):
     """A PySpark and a Java, as far as fast mode looks at them."""
     spark = tmp_path / "site-packages" / "pyspark"
     for name in ("bin", "jars", "sbin", "data", "python/lib"):
@@ -34,7 +34,7 @@ def installation(tmp_path) -> Installation:
 
 
 @pytest.fixture
-def folder(monkeypatch, tmp_path) -> Path:
+def folder(monkeypatch, tmp_path):
     """The folder of the cache, for an archive that exists."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "cache" / "fakeamqp" / "spark" / "one"
@@ -43,7 +43,7 @@ def folder(monkeypatch, tmp_path) -> Path:
 
 
 @pytest.fixture
-def training(monkeypatch) -> list[str]:
+def training(monkeypatch):
     """Notes how often an archive is made; `training.says` is what the program ends with, if it fails."""
 
     class Training(list):

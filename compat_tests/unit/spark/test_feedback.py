@@ -21,14 +21,14 @@ SUPER = {"superStream": "sales"}
 SHARDS = {"queue": "clicks", "shards": "2", "shardExchange": "hashed"}
 
 
-def read(columns: str, computed: str = "", **options: str) -> types.StructType:
+def read(columns, computed="", **options):
     """The columns of rows of the source, and columns of text that were computed."""
     rows = AmqpDataSource({**URL, **options}).schema()
     text = [types.StructField(name, types.StringType()) for name in computed.split()]
     return types.StructType([*(rows[name] for name in columns.split()), *text])
 
 
-def sinks(options: dict[str, str]):
+def sinks(options):
     return write_options({**URL, **options})
 
 

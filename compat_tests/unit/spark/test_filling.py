@@ -12,7 +12,7 @@ from compat_tests.tools.matrix import cases
 from compat_tests.unit.spark.links import Link
 from fakeamqp.spark import retries
 from fakeamqp.spark.columns import arrow_schema, chosen_columns
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError, SpoolError
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
 from fakeamqp.spark.lease import LeaseTaken
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.records import record_batch
@@ -22,7 +22,7 @@ from fakeamqp.spark.shards.folder import SharedFolder, State
 from fakeamqp.spark.shards.reader import ShardPartition, _Running
 
 
-def options(folder: Path, **more: str) -> Any:
+def options(folder, **more):
     given = {
         "amqp.url": "amqp://h",
         "queue": "q",
@@ -38,10 +38,10 @@ class Waiting(Link):
 
     attempts: list[Any]
 
-    def __call__(self, _options: Any) -> Waiting:
+    def __call__(self, _options):
         return self
 
-    def __enter__(self) -> Waiting:
+    def __enter__(self):
         self.lost = None
         attempt = self.attempts.pop(0)
         if isinstance(attempt, Exception):
@@ -49,14 +49,14 @@ class Waiting(Link):
         self.turns = list(attempt)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self.calls.append(("closed",))
 
 
 @pytest.fixture
-def link(monkeypatch: pytest.MonkeyPatch) -> Waiting:
+def link(monkeypatch):
     link = Waiting()
-    leases: list[Any] = []
+    leases = []
     monkeypatch.setattr(filling, "time", link)
     monkeypatch.setattr(retries, "time", link)
     monkeypatch.setattr(filling, "Link", link)
@@ -67,29 +67,27 @@ def link(monkeypatch: pytest.MonkeyPatch) -> Waiting:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> SharedFolder:
+def folder(tmp_path):
     found = SharedFolder(str(tmp_path / "spool"))
     found.make()
     return found
 
 
-def run(
-    link: Link, folder: SharedFolder, most: int = 10, number: int = 3, **more: str
-) -> list[dict[str, Any]]:
+def run(link, folder, most=10, number=3, **more):
     given = options(Path(folder.path), columns="value,offset,redelivered", **more)
     columns = chosen_columns(given)
     SegmentFiller(link, given, folder, "q", number, most, columns).run()
     return [row for batch in folder.read("q", number) for row in batch.to_pylist()]
 
 
-def values(rows: list[dict[str, Any]]) -> list[bytes]:
+def values(rows):
     return [row["value"] for row in rows]
 
 
 # --- a segment --------------------------------------------------------------------------------------------
 
 
-def test_a_segment_has_at_most_so_many_messages(link: Waiting, folder: SharedFolder) -> None:
+def test_a_segment_has_at_most_so_many_messages(link, folder):
     link.turns = [lambda: link.deliver(b"a"), lambda: link.deliver(b"b", redelivered=True)]
     rows = run(link, folder, most=2)
     first = 3 * filling.ROWS
@@ -108,16 +106,14 @@ def test_a_segment_has_at_most_so_many_messages(link: Waiting, folder: SharedFol
     assert folder.contents("q").filled == {3: (2, 1)}
 
 
-def test_a_segment_ends_when_the_queue_is_empty(link: Waiting, folder: SharedFolder) -> None:
+def test_a_segment_ends_when_the_queue_is_empty(link, folder):
     link.turns = [lambda: link.deliver(b"a")]
     assert values(run(link, folder)) == [b"a"]
     assert [call[1] for call in link.calls].count("queue_declare") == 2
     assert folder.contents("q").filled == {3: (1, 0)}
 
 
-def test_ready_messages_are_waited_for_while_they_may_come(
-    link: Waiting, folder: SharedFolder, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_ready_messages_are_waited_for_while_they_may_come(link, folder, caplog):
     """For the idle timeout since the last one."""
     link.ready = [4]
     link.turns = [lambda: link.deliver(b"a"), *[None] * 60, lambda: link.deliver(b"b")]
@@ -127,9 +123,7 @@ def test_ready_messages_are_waited_for_while_they_may_come(
     assert caplog.text == ""
 
 
-def test_ready_messages_not_delivered_by_broker_are_logged(
-    link: Waiting, folder: SharedFolder, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_ready_messages_not_delivered_by_broker_are_logged(link, folder, caplog):
     link.ready = [4]
     assert run(link, folder) == []
     assert link.now == pytest.approx(1002.0, abs=0.03)
@@ -138,14 +132,12 @@ def test_ready_messages_not_delivered_by_broker_are_logged(
     assert not [call for call in link.calls if call[1] == "basic_ack"]
 
 
-def test_segment_continues_if_message_arrives_during_count(link: Waiting, folder: SharedFolder) -> None:
+def test_segment_continues_if_message_arrives_during_count(link, folder):
     link.ready = [0, lambda: (link.deliver(b"a"), 0)[1], 0]
     assert values(run(link, folder)) == [b"a"]
 
 
-def test_large_segments_are_written_in_parts(
-    link: Waiting, folder: SharedFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_segments_are_written_in_parts(link, folder, monkeypatch):
     monkeypatch.setattr(filling, "_LARGEST_WINDOW", 3)
     with cases() as case:
         for number, (rows, octets, expected) in enumerate(
@@ -169,10 +161,8 @@ def test_large_segments_are_written_in_parts(
                 ]
 
 
-def test_segment_completed_by_another_task_returns_messages_to_queue(
-    link: Waiting, folder: SharedFolder, caplog: pytest.LogCaptureFixture
-) -> None:
-    def complete() -> None:
+def test_segment_completed_by_another_task_returns_messages_to_queue(link, folder, caplog):
+    def complete():
         link.deliver(b"mine")
         other = folder.new("q", 3, arrow_schema(chosen_columns(options(Path(folder.path)))))
         assert other.commit()
@@ -185,14 +175,14 @@ def test_segment_completed_by_another_task_returns_messages_to_queue(
     assert folder.contents("q").temporaries == {}
 
 
-def test_messages_of_the_last_segments_are_left_out(link: Waiting, folder: SharedFolder) -> None:
+def test_messages_of_the_last_segments_are_left_out(link, folder):
     """Of those whose acknowledgements may not have arrived."""
     given = options(Path(folder.path))
     columns = stored_columns(given, chosen_columns(given))
     for number, message_id in ((1, "old"), (2, "early"), (9, "last"), (10, "own"), (11, "later")):
         segment = folder.new("q", number, arrow_schema(columns))
         link.channel()
-        taken: list[Any] = []
+        taken = []
         link.channels[-1].receive = lambda *message, taken=taken: taken.append(message)
         link.deliver(b"x", b"y", properties={"message_id": message_id})
         messages = [filling.DeliveredRow(*message, "q", 0, 0) for message in taken]
@@ -203,7 +193,7 @@ def test_messages_of_the_last_segments_are_left_out(link: Waiting, folder: Share
     other.write(record_batch(messages, ()))
     other.commit()
 
-    def again(**more: str) -> list[bytes]:
+    def again(**more):
         link.turns = [
             lambda each=each: link.deliver(each.encode(), properties={"message_id": each}, redelivered=True)
             for each in ("old", "early", "last", "own", "later", "")
@@ -218,9 +208,7 @@ def test_messages_of_the_last_segments_are_left_out(link: Waiting, folder: Share
     assert again(dedupe="none") == [b"old", b"early", b"last", b"own", b"later", b"", b"first"]
 
 
-def test_a_queue_that_becomes_a_stream_is_no_shard(
-    link: Waiting, folder: SharedFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_queue_that_becomes_a_stream_is_no_shard(link, folder, monkeypatch):
     monkeypatch.setattr(filling, "is_stream", lambda *_: True)
     offset = {"headers": {"x-stream-offset": 3}}
     link.turns = [lambda: link.deliver(b"a", properties=offset)]
@@ -235,7 +223,7 @@ def test_a_queue_that_becomes_a_stream_is_no_shard(
     assert values(run(link, folder)) == [b"a"]  # An app has copied the header.
 
 
-def test_missing_or_deleted_shard_queue_raises_connection_lost(link: Waiting, folder: SharedFolder) -> None:
+def test_missing_or_deleted_shard_queue_raises_connection_lost(link, folder):
     link.refuses = {"q": "404 NOT_FOUND"}
     with pytest.raises(ConnectionLost, match="cannot consume from queue 'q': 404 NOT_FOUND"):
         run(link, folder)
@@ -248,7 +236,7 @@ def test_missing_or_deleted_shard_queue_raises_connection_lost(link: Waiting, fo
     assert link.lost == "maintenance"
 
 
-def test_segment_columns_are_chosen_columns_and_message_id_for_dedupe(tmp_path: Path) -> None:
+def test_segment_columns_are_chosen_columns_and_message_id_for_dedupe(tmp_path):
     for more, expected in [
         ({"columns": "value"}, ["value", "message_id"]),
         ({"columns": "message_id,value"}, ["message_id", "value"]),
@@ -261,19 +249,17 @@ def test_segment_columns_are_chosen_columns_and_message_id_for_dedupe(tmp_path: 
 # --- attempts ---------------------------------------------------------------------------------------------
 
 
-def filled(folder: SharedFolder, most: int = 1, number: int = 3, **more: str) -> bool:
+def filled(folder, most=1, number=3, **more):
     given = options(Path(folder.path), **more)
     return fill(given, folder, "s", "q", number, most, chosen_columns(given))
 
 
-def sleeps(link: Link) -> list[float]:
+def sleeps(link):
     return [call[1] for call in link.calls if call[0] == "sleep"]
 
 
-def test_a_task_tries_again_until_its_segment_is_complete(
-    link: Waiting, folder: SharedFolder, caplog: pytest.LogCaptureFixture
-) -> None:
-    def lose() -> None:
+def test_a_task_tries_again_until_its_segment_is_complete(link, folder, caplog):
+    def lose():
         link.lost = "maintenance"
 
     gone = BrokerUnreachable("no route")
@@ -291,10 +277,8 @@ def test_a_task_tries_again_until_its_segment_is_complete(
         filled(folder, number=4)
 
 
-def test_lease_held_by_another_connection_fails_task_without_retry(
-    link: Waiting, folder: SharedFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def take(*_: Any) -> None:
+def test_lease_held_by_another_connection_fails_task_without_retry(link, folder, monkeypatch):
+    def take(*_):
         raise LeaseTaken("held by another connection")
 
     monkeypatch.setattr(filling, "take_lease", take)
@@ -304,10 +288,8 @@ def test_lease_held_by_another_connection_fails_task_without_retry(
     assert sleeps(link) == []
 
 
-def test_complete_segment_is_kept_when_connection_is_lost_before_ack(
-    link: Waiting, folder: SharedFolder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def acknowledge(_self: Any) -> None:
+def test_complete_segment_is_kept_when_connection_is_lost_before_ack(link, folder, caplog, monkeypatch):
+    def acknowledge(_self):
         raise ConnectionLost("maintenance")
 
     monkeypatch.setattr(SegmentFiller, "_acknowledge", acknowledge)
@@ -317,12 +299,10 @@ def test_complete_segment_is_kept_when_connection_is_lost_before_ack(
     assert sleeps(link) == []
 
 
-def test_a_segment_of_the_holder_before_is_not_filled_again(
-    link: Waiting, folder: SharedFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_segment_of_the_holder_before_is_not_filled_again(link, folder, monkeypatch):
     given = options(Path(folder.path))
 
-    def take(*_: Any) -> None:
+    def take(*_):
         segment = folder.new("q", 3, arrow_schema(stored_columns(given, chosen_columns(given))))
         segment.commit()
 
@@ -334,9 +314,7 @@ def test_a_segment_of_the_holder_before_is_not_filled_again(
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_missing_segment_noted_as_complete_raises_data_loss_or_is_skipped(
-    link: Waiting, folder: SharedFolder, caplog: pytest.LogCaptureFixture, fails: bool
-) -> None:
+def test_missing_segment_noted_as_complete_raises_data_loss_or_is_skipped(link, folder, caplog, fails):
     folder._make(folder._shard("q"))
     folder.note("q", 3, 5, 0)
     text = f"segment 3 of shard 'q' was complete, and is gone from {folder.path}"
@@ -354,13 +332,13 @@ def test_missing_segment_noted_as_complete_raises_data_loss_or_is_skipped(
 class Depths:
     """What the driver sees of the queues."""
 
-    def __init__(self, _options: Any, spool: str) -> None:
+    def __init__(self, _options, spool):
         self.spool, self.ready, self.closed = spool, dict(READY), False
 
-    def depths(self) -> dict[str, dict[str, int]]:
+    def depths(self):
         return {shard: {"ready": count, "consumers": 1} for shard, count in self.ready.items()}
 
-    def close(self) -> None:
+    def close(self):
         self.closed = True
 
 
@@ -368,12 +346,12 @@ READY: dict[str, int] = {}
 
 
 @pytest.fixture
-def running(folder: SharedFolder, monkeypatch: pytest.MonkeyPatch) -> Any:
+def running(folder, monkeypatch):
     """A function that makes the driver's side of a query on the shards a and b."""
     monkeypatch.setattr(watching, "Watch", Depths)
     folder.state()
 
-    def make(queues: str = "a,b", **more: str) -> Any:
+    def make(queues="a,b", **more):
         READY.clear()
         READY.update(dict.fromkeys(queues.split(","), 0))
         return _Running(
@@ -385,17 +363,17 @@ def running(folder: SharedFolder, monkeypatch: pytest.MonkeyPatch) -> Any:
     return make
 
 
-def complete(folder: SharedFolder, shard: str, number: int, taken: int = 1, redelivered: int = 0) -> None:
+def complete(folder, shard, number, taken=1, redelivered=0):
     folder.new(shard, number, arrow_schema(())).commit()
     folder.note(shard, number, taken, redelivered)
 
 
-def tasks(found: list[Any]) -> list[tuple[Any, ...]]:
+def tasks(found):
     assert len({each.spool for each in found}) <= 1
     return [(each.shard, each.segments, each.most) for each in found]
 
 
-def test_a_batch_has_a_segment_of_each_shard_with_messages(running: Any, folder: SharedFolder) -> None:
+def test_a_batch_has_a_segment_of_each_shard_with_messages(running, folder):
     life = running()
     watch = life._watch
     assert watch.spool == life._state.spool
@@ -417,7 +395,7 @@ def test_a_batch_has_a_segment_of_each_shard_with_messages(running: Any, folder:
     assert watch.closed
 
 
-def test_shards_without_a_new_segment_are_not_listed(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_without_a_new_segment_are_not_listed(running, monkeypatch):
     life = running()
     monkeypatch.delattr(SharedFolder, "contents")
     assert life.advance({"a": 0, "b": 0}, 10) == {"a": 0, "b": 0}
@@ -425,7 +403,7 @@ def test_shards_without_a_new_segment_are_not_listed(running: Any, monkeypatch: 
     assert life.metrics()["spoolBytes"] == 0
 
 
-def test_complete_segments_of_spool_are_read_before_new_segments(running: Any, folder: SharedFolder) -> None:
+def test_complete_segments_of_spool_are_read_before_new_segments(running, folder):
     """A batch that runs again has the ones that it had, and the tasks fill those that are missing."""
     complete(folder, "a", 0)
     complete(folder, "a", 1)
@@ -443,9 +421,7 @@ def test_complete_segments_of_spool_are_read_before_new_segments(running: Any, f
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_missing_segments_raise_data_loss_or_are_skipped_with_warning(
-    running: Any, folder: SharedFolder, caplog: pytest.LogCaptureFixture, fails: bool
-) -> None:
+def test_missing_segments_raise_data_loss_or_are_skipped_with_warning(running, folder, caplog, fails):
     complete(folder, "a", 0)
     complete(folder, "a", 2)
     folder.note("a", 1, 4, 0)
@@ -464,9 +440,7 @@ def test_missing_segments_raise_data_loss_or_are_skipped_with_warning(
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_checkpoint_ahead_of_shared_spool_raises_data_loss_or_is_moved_back(
-    running: Any, folder: SharedFolder, caplog: pytest.LogCaptureFixture, fails: bool
-) -> None:
+def test_checkpoint_ahead_of_shared_spool_raises_data_loss_or_is_moved_back(running, folder, caplog, fails):
     complete(folder, "a", 0)
     life = running(failOnDataLoss=str(fails))
     spool = life._state.spool
@@ -500,9 +474,7 @@ def test_checkpoint_ahead_of_shared_spool_raises_data_loss_or_is_moved_back(
                     assert text in caplog.text
 
 
-def test_position_of_removed_shard_stays_in_checkpoint(
-    running: Any, folder: SharedFolder, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_position_of_removed_shard_stays_in_checkpoint(running, folder, caplog):
     complete(folder, "c", 4)
     folder.save(State(folder.state().spool, {"a": 1, "c": 3}))
     life = running()
@@ -518,9 +490,7 @@ def test_position_of_removed_shard_stays_in_checkpoint(
     assert sorted(Path(folder.path).iterdir()) == before
 
 
-def test_committed_segments_go_when_their_messages_cannot_come_again(
-    running: Any, folder: SharedFolder
-) -> None:
+def test_committed_segments_go_when_their_messages_cannot_come_again(running, folder):
     for number in range(10):
         complete(folder, "a", number)
     leftover = folder.create(folder.temporary(folder._segment("a", 9)))
@@ -532,7 +502,7 @@ def test_committed_segments_go_when_their_messages_cannot_come_again(
     assert sorted(life._contents["a"].filled) == list(range(9 - filling.KEPT, 10))
 
 
-def test_available_now_takes_no_more_than_there_was(running: Any, folder: SharedFolder) -> None:
+def test_available_now_takes_no_more_than_there_was(running, folder):
     with cases() as case:
         for taken, others, left in [
             ((3, 2), 9, {"a": 2, "b": 2}),
@@ -558,7 +528,7 @@ def test_available_now_takes_no_more_than_there_was(running: Any, folder: Shared
                 assert life._metrics.redelivered == sum(1 for count in taken if count)
 
 
-def test_shard_metrics_count_spool_bytes_and_redelivered_messages(running: Any, folder: SharedFolder) -> None:
+def test_shard_metrics_count_spool_bytes_and_redelivered_messages(running, folder):
     complete(folder, "a", 0, 5, 5)
     life = running()
     life._watch.ready = {"a": 7, "b": 0}
@@ -571,9 +541,7 @@ def test_shard_metrics_count_spool_bytes_and_redelivered_messages(running: Any, 
     assert life.metrics()["redelivered"] == 2
 
 
-def test_a_partition_of_a_shard_reads_all_of_its_segments(
-    link: Waiting, folder: SharedFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partition_of_a_shard_reads_all_of_its_segments(link, folder, monkeypatch):
     given = options(Path(folder.path), columns="value")
     reader = readers.ShardStreamReader(given, chosen_columns(given))
     spool = folder.state().spool
@@ -587,17 +555,17 @@ def test_a_partition_of_a_shard_reads_all_of_its_segments(
 
 
 @pytest.fixture
-def watch(link: Waiting, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+def watch(link, monkeypatch, tmp_path):
     """A function that makes the watch of the shards a and b, without its thread."""
-    leases: list[Any] = []
-    streams: set[str] = set()
+    leases = []
+    streams = set()
     monkeypatch.setattr(watching, "take_lease", lambda _, *given: leases.append(given))
     monkeypatch.setattr(
         watching, "is_stream", lambda _, name: link.calls.append(("stream?", name)) or name in streams
     )
 
-    def make(**more: str) -> Any:
-        found: Any = watching.Watch(options(tmp_path, queue="a,b", shards="2", **more), "s")
+    def make(**more):
+        found = watching.Watch(options(tmp_path, queue="a,b", shards="2", **more), "s")
         found.leases, found.streams = leases, streams
         leases.clear()
         return found
@@ -605,7 +573,7 @@ def watch(link: Waiting, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any
     return make
 
 
-def test_the_driver_has_the_lease_before_it_looks_at_its_shards(link: Waiting, watch: Any) -> None:
+def test_the_driver_has_the_lease_before_it_looks_at_its_shards(link, watch):
     with cases() as case:
         for more, heartbeat, patience in [
             ({}, 5, 20),
@@ -629,21 +597,7 @@ def test_the_driver_has_the_lease_before_it_looks_at_its_shards(link: Waiting, w
     assert found._attended._thread.name == "watch of shards"
 
 
-def test_spool_with_lease_held_by_another_query_is_refused(
-    link: Waiting, watch: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def take(*_: Any) -> None:
-        raise LeaseTaken("held by another connection")
-
-    found = watch()
-    monkeypatch.setattr(watching, "take_lease", take)
-    with pytest.raises(
-        SpoolError, match=r"spoolDir is in use by another query, .*: held by another connection"
-    ):
-        found._prepare(link)
-
-
-def test_all_shards_are_asked_before_the_first_answer(link: Waiting, watch: Any) -> None:
+def test_all_shards_are_asked_before_the_first_answer(link, watch):
     found = watch(**{"amqp.connectionTimeout": "5s"})
     found._prepare(link)
     link.calls.clear()
@@ -655,18 +609,16 @@ def test_all_shards_are_asked_before_the_first_answer(link: Waiting, watch: Any)
         found._ask(link)
 
 
-def test_shards_of_an_exchange_are_declared_and_bound(
-    link: Waiting, watch: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shards_of_an_exchange_are_declared_and_bound(link, watch, monkeypatch):
     """With equal weights; a shard that is there stays as it is."""
     open_channel = link.channel
     missing = ["a"]
 
-    def channel() -> Any:
-        found: Any = open_channel()
+    def channel():
+        found = open_channel()
 
-        def note(name: str) -> Any:
-            def method(*given: Any, callback: Any, **more: Any) -> None:
+        def note(name):
+            def method(*given, callback, **more):
                 link.calls.append((found.channel_number, name, *given, more))
                 if name == "queue_declare" and given[0] in missing and more.get("passive"):
                     link.lost = "404 NOT_FOUND"
@@ -692,7 +644,7 @@ def test_shards_of_an_exchange_are_declared_and_bound(
         (2, "close"),
     ]
 
-    def closed() -> Any:
+    def closed():
         one = channel()
         one.connection.is_open = False
         return one

@@ -20,7 +20,7 @@ from fakeamqp.spark.incoming import Contents, IncomingRows
 ROUTE = b"\x01x\x03a.b"
 
 
-def deliver(tag: int, body: bytes, channel: int = 1, consumer: str = "c", limit: int = 10) -> bytes:
+def deliver(tag, body, channel=1, consumer="c", limit=10):
     method = BasicDeliver(
         consumer_tag=consumer, delivery_tag=tag, redelivered=tag % 2 == 1, exchange="x", routing_key="a.b"
     )
@@ -32,18 +32,18 @@ def deliver(tag: int, body: bytes, channel: int = 1, consumer: str = "c", limit:
 class Log:
     """What came, in order."""
 
-    def __init__(self) -> None:
-        self.seen: list = []
+    def __init__(self):
+        self.seen = []
         self.incoming = IncomingRows(lambda octets: self.seen.append(("pika", octets)))
         self.contents = self.incoming.channels[1] = Contents()
         self.contents.consumers[b"c"] = self.contents.got = self.contents.returned = self.receive
 
-    def receive(self, *content: object) -> None:
+    def receive(self, *content):
         self.seen.append(content)
 
-    def joined(self) -> list:
+    def joined(self):
         """The same with neighbouring frames of pika's as one."""
-        joined: list = []
+        joined = []
         for each in self.seen:
             if each[0] == "pika" and joined and joined[-1][0] == "pika":
                 joined[-1] = ("pika", joined[-1][1] + each[1])

@@ -12,7 +12,6 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -32,10 +31,10 @@ MakeJava = Callable[..., Path]
 
 
 @pytest.fixture
-def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeJava:
+def java(tmp_path, monkeypatch):
     """A function that makes the Java of JAVA_HOME, with a release file or with what it says."""
 
-    def make(release: str = "", says: str = "", mode: int = 0o755) -> Path:
+    def make(release="", says="", mode=0o755):
         home = tmp_path / f"jdk-{len(list(tmp_path.iterdir()))}"
         program = home / "bin" / "java"
         program.parent.mkdir(parents=True)
@@ -50,7 +49,7 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeJava:
     return make
 
 
-def test_java_version_is_read_from_release_file_or_program_output(java: MakeJava) -> None:
+def test_java_version_is_read_from_release_file_or_program_output(java):
     with cases() as case:
         for given, version in [
             ({"release": "17"}, "17"),
@@ -75,11 +74,11 @@ def test_java_version_is_read_from_release_file_or_program_output(java: MakeJava
                     find_java()
 
 
-def test_a_java_that_does_not_answer_does_not_run(java: MakeJava, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_java_that_does_not_answer_does_not_run(java, monkeypatch):
     program = java()
-    asked: list[Any] = []
+    asked = []
 
-    def run(command: list[str], **given: Any) -> None:
+    def run(command, **given):
         asked.append((command, given["timeout"]))
         raise subprocess.TimeoutExpired(command, 60)
 
@@ -89,7 +88,7 @@ def test_a_java_that_does_not_answer_does_not_run(java: MakeJava, monkeypatch: p
     assert asked == [([program, "-version"], 60)]
 
 
-def test_java_is_that_of_the_path_without_java_home(java: MakeJava, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_is_that_of_the_path_without_java_home(java, monkeypatch):
     program = java(release="17.0.1")
     monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setenv("PATH", str(program.parent))
@@ -100,9 +99,7 @@ def test_java_is_that_of_the_path_without_java_home(java: MakeJava, monkeypatch:
         find_java()
 
 
-def test_find_installation_accepts_pyspark_4_and_refuses_other_versions(
-    java: MakeJava, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_find_installation_accepts_pyspark_4_and_refuses_other_versions(java, monkeypatch, tmp_path):
     program = java(release="17.0.1")
     monkeypatch.delenv("SPARK_HOME", raising=False)
     with cases() as case:
@@ -129,12 +126,10 @@ def test_find_installation_accepts_pyspark_4_and_refuses_other_versions(
 @pytest.mark.parametrize(
     ("missing", "error"), [("pyspark", SparkMissing), ("py4j", SparkMissing), ("zlib", ImportError)]
 )
-def test_missing_pyspark_or_py4j_raises_spark_missing(
-    missing: str, error: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_pyspark_or_py4j_raises_spark_missing(missing, error, monkeypatch):
     real = builtins.__import__
 
-    def fail(name: str, *more: Any) -> Any:
+    def fail(name, *more):
         if name == "pyspark":
             raise ImportError(f"No module named {missing!r}", name=missing)
         return real(name, *more)
@@ -151,15 +146,15 @@ def test_missing_pyspark_or_py4j_raises_spark_missing(
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
+def started(monkeypatch, tmp_path):
     """What happens to the session: its settings and the environment at its start, and its end."""
-    events: list[Any] = []
+    events = []
 
-    def start(settings: dict[str, str]) -> Any:
+    def start(settings):
         events.append((dict(settings), dict(os.environ)))
         return SimpleNamespace(stop=lambda: events.append("stop"))
 
-    def link(_installed: Path, home: Path) -> None:
+    def link(_installed, home):
         home.joinpath("bin").mkdir()
 
     found = Installation((4, 3, 0), tmp_path / "pyspark", True, tmp_path / "java", "17")
@@ -174,7 +169,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     return events
 
 
-def test_a_session_has_its_settings_and_its_own_folder(started: list[Any], tmp_path: Path) -> None:
+def test_a_session_has_its_settings_and_its_own_folder(started, tmp_path):
     before = dict(os.environ)
     with local.local_session() as session:
         [(settings, environment)] = started
@@ -205,7 +200,7 @@ def test_a_session_has_its_settings_and_its_own_folder(started: list[Any], tmp_p
     assert not home.exists()
 
 
-def test_local_session_uses_given_name_master_config_and_folder(started: list[Any], tmp_path: Path) -> None:
+def test_local_session_uses_given_name_master_config_and_folder(started, tmp_path):
     folder = tmp_path / "mine"
     config = {"spark.ui.enabled": True, "spark.x": 7, "spark.driver.extraJavaOptions": "-Da=b"}
     with local.local_session(app_name="a", master="local[1]", config=config, folder=folder):
@@ -227,9 +222,7 @@ def test_local_session_uses_given_name_master_config_and_folder(started: list[An
     assert sorted(path.name for path in folder.iterdir()) == ["local", "tmp", "warehouse"]
 
 
-def test_the_class_of_checkpoints_is_set_if_this_spark_has_it(
-    started: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_class_of_checkpoints_is_set_if_this_spark_has_it(started, monkeypatch):
     setting = SimpleNamespace(key="spark.manager", value="x")
     monkeypatch.setattr(local, "checkpoint_file_manager", lambda _: setting)
     with local.local_session():
@@ -237,9 +230,7 @@ def test_the_class_of_checkpoints_is_set_if_this_spark_has_it(
 
 
 @pytest.mark.parametrize("why", ["a home of the user", "no links", "unknown layout", "Java runs"])
-def test_session_without_own_spark_home_sets_no_spark_home_variable(
-    started: list[Any], monkeypatch: pytest.MonkeyPatch, why: str
-) -> None:
+def test_session_without_own_spark_home_sets_no_spark_home_variable(started, monkeypatch, why):
     ends = ["stop", "end of Java"]
     if why == "a home of the user":
         found = Installation((4, 3, 0), Path("/spark"), False, Path("/java"), "17")
@@ -250,7 +241,7 @@ def test_session_without_own_spark_home_sets_no_spark_home_variable(
     else:
         error = OSError("no privilege") if why == "no links" else local.UnknownLayout("no zip files")
 
-        def fail(*_: Path) -> None:
+        def fail(*_):
             raise error
 
         monkeypatch.setattr(local, "link_home", fail)
@@ -260,9 +251,7 @@ def test_session_without_own_spark_home_sets_no_spark_home_variable(
     assert started[1:] == ends
 
 
-def test_fast_mode_starts_with_the_cache(
-    started: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_fast_mode_starts_with_the_cache(started, monkeypatch, tmp_path):
     fitted = fast.Fast(tmp_path / "home", tmp_path / "classes.jsa")
     monkeypatch.setattr(fast, "prepare", lambda _: fitted)
     with local.local_session(fast=True):
@@ -277,9 +266,7 @@ def test_fast_mode_starts_with_the_cache(
         assert str(fitted.archive) not in started[0][0]["spark.driver.extraJavaOptions"]
 
 
-def test_fast_mode_is_given_up_with_a_warning(
-    started: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_fast_mode_is_given_up_with_a_warning(started, monkeypatch, tmp_path):
     monkeypatch.setattr(jvm, "is_running", lambda: True)
     with (
         pytest.warns(local.FastModeWarning, match="already has a Java process, from an earlier session"),
@@ -290,7 +277,7 @@ def test_fast_mode_is_given_up_with_a_warning(
     monkeypatch.setattr(fast, "prepare", lambda _: fast.Fast(tmp_path / "home", tmp_path / "classes.jsa"))
     start = local._start
 
-    def fail_first(settings: dict[str, str]) -> Any:
+    def fail_first(settings):
         monkeypatch.setattr(local, "_start", start)
         raise RuntimeError("no gateway")
 
@@ -303,9 +290,7 @@ def test_fast_mode_is_given_up_with_a_warning(
         assert "classes.jsa" not in settings["spark.driver.extraJavaOptions"]
 
 
-def test_second_spark_session_in_process_is_refused(
-    started: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_second_spark_session_in_process_is_refused(started, monkeypatch):
     monkeypatch.setattr(SparkContext, "_active_spark_context", SimpleNamespace(appName="other"))
     with (
         pytest.raises(SessionRunning, match=r"already has a Spark session \('other'\)"),
@@ -315,10 +300,8 @@ def test_second_spark_session_in_process_is_refused(
     assert started == []
 
 
-def test_failed_session_start_removes_folder_and_restores_environment(
-    started: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(settings: dict[str, str]) -> None:
+def test_failed_session_start_removes_folder_and_restores_environment(started, monkeypatch):
+    def fail(settings):
         started.append(settings["spark.local.dir"])
         raise RuntimeError("no gateway")
 
@@ -332,15 +315,15 @@ def test_failed_session_start_removes_folder_and_restores_environment(
     assert dict(os.environ) == before
 
 
-def test_all_settings_go_to_the_builder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_settings_go_to_the_builder(monkeypatch):
     given = []
 
     class Builder:
-        def config(self, *setting: str) -> Builder:
+        def config(self, *setting):
             given.append(setting)
             return Builder()
 
-        def getOrCreate(self) -> int:
+        def getOrCreate(self):
             return len(given)
 
     monkeypatch.setattr("pyspark.sql.SparkSession", SimpleNamespace(builder=Builder()))
@@ -352,8 +335,8 @@ def test_all_settings_go_to_the_builder(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_process_environment_restores_own_changes_and_keeps_foreign_changes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """What the block and Spark have changed, but nothing that others have."""
     monkeypatch.setenv("KEPT", "1")
     monkeypatch.setenv("REMOVED", "2")
@@ -380,21 +363,21 @@ def test_process_environment_restores_own_changes_and_keeps_foreign_changes(
 class Java:
     """A process that ends at the end of its input, unless it hangs."""
 
-    def __init__(self, hangs: bool = False) -> None:
-        self.calls: list[Any] = []
+    def __init__(self, hangs=False):
+        self.calls = []
         self.stdin = SimpleNamespace(close=lambda: self.calls.append("close"))
         self._hangs = hangs
 
-    def wait(self, *timeout: float) -> None:
+    def wait(self, *timeout):
         self.calls.append(("wait", *timeout))
         if timeout and self._hangs:
             raise subprocess.TimeoutExpired("java", *timeout)
 
-    def kill(self) -> None:
+    def kill(self):
         self.calls.append("kill")
 
 
-def test_end_of_session_shuts_down_java_or_kills_hanging_java(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_end_of_session_shuts_down_java_or_kills_hanging_java(monkeypatch):
     with cases() as case:
         for process, calls in [
             (Java(), ["shutdown", "close", ("wait", 10.0)]),
@@ -412,7 +395,7 @@ def test_end_of_session_shuts_down_java_or_kills_hanging_java(monkeypatch: pytes
                 assert (SparkContext._gateway, SparkContext._jvm) == (None, None)
                 assert not jvm.is_running()
         with case("no process of ours"):
-            ended: list[bool] = []
+            ended = []
             monkeypatch.setattr(
                 SparkContext, "_gateway", SimpleNamespace(shutdown=lambda: ended.append(True))
             )
@@ -427,7 +410,7 @@ def test_end_of_session_shuts_down_java_or_kills_hanging_java(monkeypatch: pytes
             assert silent.calls == [("wait", 10.0)]
 
 
-def test_the_class_of_checkpoints_is_that_of_the_jar_of_spark(tmp_path: Path) -> None:
+def test_the_class_of_checkpoints_is_that_of_the_jar_of_spark(tmp_path):
     package = "org.apache.spark.sql.execution.streaming"
     name = "FileSystemBasedCheckpointFileManager"
     (tmp_path / "jars").mkdir()

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-import time
 from types import SimpleNamespace
 
 import pytest
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.tools.matrix import cases
-from compat_tests.unit.spark.micro_batches import Limit, publish
-from compat_tests.unit.spark.stream_queue.streams import positions, publisher, stream_reader
-from fakeamqp.spark import lag
+from compat_tests.unit.spark.micro_batches import publish
 from fakeamqp.spark.lag import FallingBehind, LagClock
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.shards import metrics as of_shards
@@ -25,10 +22,10 @@ from fakeamqp.spark.stream_queue import lag as of_streams
 class Hands:
     """A clock that is moved by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.time = 1000.0
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.time
 
 
@@ -273,13 +270,6 @@ def test_messages_that_stay_in_the_queue_count(broker, query):
     assert found["lag"] == found["ready"] + found["unacknowledged"] + found["spoolRows"] == 9
 
 
-def test_the_age_of_a_message_that_knows_its_time(broker, query):
-    publish(broker, 1, 2, timestamp=int(time.time()) - 3600)
-    job = query(maxMessagesPerTrigger=1).start()
-    job.batch()
-    assert settled(broker, job)["lagSeconds"] == pytest.approx(3600, abs=60)
-
-
 def test_redelivered_messages_are_counted(broker, query):
     publish(broker, 1, 2)
     with broker.connect():
@@ -290,46 +280,3 @@ def test_redelivered_messages_are_counted(broker, query):
     job.start()
     job.all()
     assert metrics(job)["redelivered"] == 2
-
-
-def test_dropped_duplicates_are_counted_as_redelivered(broker, query):
-    publish(broker, 1, 2)
-    job = query().start()
-    with broker.faults.on("basic.ack").drop():
-        job.batch()
-        job.kill()  # The ack may still be on its way when the batch ends.
-        broker.queue("orders").wait_for(ready=2)
-    job.start()
-    assert job.batch() == []
-    assert settled(broker, job)["redelivered"] == 2
-
-
-def test_the_queues_are_counted_again_after_a_while(broker, query, monkeypatch):
-    job = query().start()
-    job.batch()
-    monkeypatch.setattr(lag, "REFRESH", 0.0)
-    monkeypatch.setattr("fakeamqp.spark.spool.consumer.REFRESH", 0.0)
-    before = job.reader._life().consumer.depths().counted_at
-    deadline = time.monotonic() + 10
-    while job.reader._life().consumer.depths().counted_at == before:
-        assert time.monotonic() < deadline
-
-
-def test_a_query_on_streams_reports_its_lag(broker):
-    with publisher(broker.url) as to:
-        to.declare("log")
-        to.publish("log", *range(25))
-    reader = stream_reader(broker.url)
-    start = reader.initialOffset()
-    try:
-        assert positions(reader.latestOffset(start, Limit(10))) == {"log": 10}
-        found = reader.reportLatestOffset()
-        assert found["offset"] == {"log": 25}
-        assert found["metrics"]["streams"]["log"] == {
-            "end": 25,
-            "lag": 15,
-            "lagSeconds": found["metrics"]["lagSeconds"],
-        }
-        assert found["metrics"]["lag"] == 15
-    finally:
-        reader.stop()

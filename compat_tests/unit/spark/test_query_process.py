@@ -71,7 +71,7 @@ def test_handlers_are_put_back():
 
 
 def test_foreign_sigterm_handler_is_not_replaced():
-    def theirs(_number: int, _frame: object) -> None:
+    def theirs(_number, _frame):
         """Theirs."""
 
     before = signal.signal(signal.SIGTERM, theirs)

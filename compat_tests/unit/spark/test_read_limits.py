@@ -49,9 +49,10 @@ def test_preparation_for_available_now_opens_no_connection_and_no_spool(broker, 
 
 
 @each_reader
-def test_a_batch_has_ten_thousand_rows_by_default(make, options, tmp_path):
+def test_a_batch_has_ten_thousand_rows_or_those_of_the_option(make, options, tmp_path):
     pytest.importorskip("pyspark.sql.streaming.datasource", reason="limits came with PySpark 4.1")
-    assert made(make, options, "amqp://h", tmp_path).getDefaultReadLimit().max_rows == 10_000
+    for more, rows in (({}, 10_000), ({"maxMessagesPerTrigger": "50"}, 50)):
+        assert made(make, options | more, "amqp://h", tmp_path).getDefaultReadLimit().max_rows == rows
 
 
 class ReadMaxRows:

@@ -28,21 +28,21 @@ ALL = chosen_columns(read_options({**URL, "includeProperties": "true"}))
 ROUTE = b"\x04shop\x0aorders.new"
 
 
-def delivered(body: bytes = b"", route: bytes = ROUTE, **properties: object) -> DeliveredRow:
+def delivered(body=b"", route=ROUTE, **properties):
     return with_list(BasicProperties(**properties).encode(), body, route)
 
 
-def with_list(octets: bytes, body: bytes = b"", route: bytes = ROUTE) -> DeliveredRow:
+def with_list(octets, body=b"", route=ROUTE):
     """A message with this property list."""
     return DeliveredRow(1, False, route, octets, body, "orders", 7, 1_000_000)
 
 
-def with_fields(fields: bytes) -> DeliveredRow:
+def with_fields(fields):
     """A message with a header table of these fields."""
     return with_list(b"\x20\x00" + struct.pack(">I", len(fields)) + fields)
 
 
-def row(message: DeliveredRow, columns=ALL) -> dict:
+def row(message, columns=ALL):
     (only,) = record_batch([message], columns).to_pylist()
     return only
 
@@ -268,7 +268,7 @@ FIELD_VALUES = some.recursive(
 )
 
 
-def check_rows(message: DeliveredRow) -> None:
+def check_rows(message):
     """The message makes a row between two others, which stay as they are."""
     other = delivered(b"before", headers={"a": 1})
     for columns in (ALL, JSON_HEADERS):

@@ -16,21 +16,21 @@ from fakeamqp.spark.session import registering
 class Session:
     """A session with these master and Python, whose tasks run here."""
 
-    def __init__(self, master: str, python: str, failure: str = "", refuses: str = "") -> None:
+    def __init__(self, master, python, failure="", refuses=""):
         self.failure, self.refuses = failure, refuses
-        self.registered: list[type] = []
+        self.registered = []
         self.dataSource = self
         self.sparkContext = SimpleNamespace(master=master, pythonExec=python, parallelize=self.parallelize)
 
-    def register(self, source: type) -> None:
+    def register(self, source):
         self.registered.append(source)
         if self.refuses:
             raise RuntimeError(self.refuses)
 
-    def parallelize(self, rows: list[int], tasks: int) -> SimpleNamespace:
+    def parallelize(self, rows, tasks):
         assert len(rows) == tasks == 1
 
-        def collect(function) -> list[object]:
+        def collect(function):
             if self.failure:
                 raise RuntimeError(self.failure)
             return [function(row) for row in rows]

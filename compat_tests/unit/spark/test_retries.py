@@ -16,14 +16,14 @@ LOST = ConnectionLost("it ended")
 
 
 class Clock:
-    def __init__(self) -> None:
+    def __init__(self):
         self.now = 100.0
 
-    def monotonic(self) -> float:
+    def monotonic(self):
         return self.now
 
 
-def attempts(timeout: float, lasts: float = 0.0) -> list[float]:
+def attempts(timeout, lasts=0.0):
     """When attempts fail that take some seconds each, counted from the first failure."""
     clock, failures = Clock(), []
     with pytest.MonkeyPatch.context() as patch:

@@ -24,7 +24,7 @@ from fakeamqp.spark.stream_queue import StreamBatchReader, StreamMicroBatchReade
 OPTIONS = {"amqp.url": "amqp://localhost/", "queue": "orders", "spoolDir": "/nowhere"}
 
 
-def read(*fields: types.StructField, **options: str) -> None:
+def read(*fields, **options):
     """Plan a batch read and a stream of these columns."""
     source = AmqpDataSource({**OPTIONS, **options})
     schema = types.StructType(list(fields))
@@ -32,7 +32,7 @@ def read(*fields: types.StructField, **options: str) -> None:
     source.streamReader(schema)
 
 
-def column(name: str, kind: types.DataType, nullable: bool = True) -> types.StructField:
+def column(name, kind, nullable=True):
     return types.StructField(name, kind, nullable)
 
 

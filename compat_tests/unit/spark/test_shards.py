@@ -6,8 +6,6 @@ import errno
 import json
 import os
 import stat
-import threading
-import time
 from hashlib import sha256
 from pathlib import Path
 
@@ -53,6 +51,24 @@ def to_the_end(job):
         if len(job.offsets) == count:
             return values(job.seen)
     raise AssertionError("the query does not end")
+
+
+def planned(job):
+    """The tasks of the first batch, which the test runs itself."""
+    start = json.loads(job.initial)
+    return job.reader.partitions(start, job.reader.latestOffset(start, Limit(4)))
+
+
+def of(job, task):
+    """The rows of a task."""
+    return [row for batch in job.reader.read(task) for row in batch.to_pylist()]
+
+
+def read_shards(job, queue):
+    """Start the query again on these shards."""
+    job.stop()
+    job.options |= {"queue": queue, "shards": str(queue.count(",") + 1)}
+    return job.start()
 
 
 def segments(tmp_path, queue="orders"):
@@ -113,15 +129,6 @@ def test_all_messages_of_a_shard_may_be_more_than_a_window(broker, sharded, monk
     assert arrived == [0, 7, 14, 21, 28, 35]
 
 
-def test_the_octets_of_headers_count(broker, sharded, monkeypatch):
-    monkeypatch.setattr(filling, "_BATCH_OCTETS", 3000)
-    publish(broker, *range(9), headers={"large": "x" * 100_000})
-    job = sharded(queue="orders", shards=1).start()
-    end = job.reader.latestOffset(json.loads(job.initial), Limit(100))
-    [task] = job.reader.partitions(json.loads(job.initial), end)
-    assert len(list(job.reader.read(task))) > 1
-
-
 def test_available_now_of_shards_reads_only_messages_present_at_start(broker, sharded):
     publish(broker, *range(25))
     job = sharded(maxMessagesPerTrigger=10).start(available_now=True)
@@ -142,17 +149,11 @@ def test_available_now_counts_from_the_start_of_the_query(broker, sharded):
     assert values(job.batch()) == list(range(10, 20))
 
 
-def test_batch_of_shards_on_old_pyspark_has_all_messages(broker, sharded):
+def test_old_pyspark_has_all_messages_in_first_batch_and_continues_after_last_batch(broker, sharded):
     publish(broker, *range(25))
     job = sharded(maxMessagesPerTrigger=10)
     job.modern = False
     assert len(job.start().batch()) == 25
-
-
-def test_batches_of_shards_on_old_pyspark_continue_after_last_batch(broker, sharded):
-    job = sharded()
-    job.modern = False
-    job.start()
     for number in range(3):
         publish(broker, number)
         assert values(job.batch()) == [number]
@@ -161,23 +162,6 @@ def test_batches_of_shards_on_old_pyspark_continue_after_last_batch(broker, shar
     job.start()
     publish(broker, 3)
     assert values(job.batch()) == [3]
-
-
-def test_messages_that_others_take_leave_an_empty_segment(broker, sharded, monkeypatch):
-    publish(broker, 1)
-    job = sharded().start()
-    consume = filling.SegmentFiller._consume
-
-    def too_late(self):
-        with pika.BlockingConnection(pika.URLParameters(broker.url)) as other:
-            other.channel().queue_purge("orders")
-        consume(self)
-
-    monkeypatch.setattr(filling.SegmentFiller, "_consume", too_late)
-    assert job.batch() == []
-    monkeypatch.undo()
-    publish(broker, 2)
-    assert values(job.batch()) == [2]
 
 
 def test_shard_exchange_is_bound_to_shards_and_distributes_messages(broker, sharded):
@@ -202,15 +186,11 @@ def test_a_shard_that_comes_back_continues_at_its_place(broker, sharded):
     publish(broker, 2, 3, queue="refunds")
     job = sharded().start()
     job.batch()
-    job.stop()
-    job.options |= {"queue": "orders", "shards": "1"}
-    job.start()
+    read_shards(job, "orders")
     publish(broker, 4)
     publish(broker, 5, queue="refunds")
     assert values(job.batch()) == [4]
-    job.stop()
-    job.options |= {"queue": "orders,refunds", "shards": "2"}
-    job.start()
+    read_shards(job, "orders,refunds")
     assert to_the_end(job) == [0, 1, 2, 3, 4, 5]
 
 
@@ -221,8 +201,7 @@ def test_a_batch_that_runs_again_has_the_shards_that_it_had(broker, sharded, mom
     job = sharded().start()
     with pytest.raises(Died):
         job.batch(die=moment)
-    job.options |= {"queue": "orders", "shards": "1"}
-    job.start()
+    read_shards(job, "orders")
     assert values(job.seen) == [0, 1, 2, 3]
     publish(broker, 4, queue="refunds")
     assert to_the_end(job) == [0, 1, 2, 3]
@@ -235,13 +214,10 @@ def test_repeated_batch_reads_shard_new_in_this_batch_and_removed_since(broker, 
     publish(broker, 1, queue="refunds")
     job = sharded(queue="orders", shards=1).start()
     job.batch()
-    job.stop()
-    job.options |= {"queue": "orders,refunds", "shards": "2"}
-    job.start()
+    read_shards(job, "orders,refunds")
     with pytest.raises(Died):
         job.batch(die="planned")
-    job.options |= {"queue": "orders", "shards": "1"}
-    job.start()
+    read_shards(job, "orders")
     assert to_the_end(job) == [0, 1]
 
 
@@ -254,8 +230,7 @@ def test_segments_of_removed_shard_are_read(broker, sharded):
     end = job.reader.latestOffset(json.loads(job.end), Limit(10))
     job.rows(job.end, json.dumps(end))  # Spark dies before it writes the offsets down.
     job.kill()
-    job.options |= {"queue": "orders", "shards": "1"}
-    job.start()
+    read_shards(job, "orders")
     assert to_the_end(job) == [0, 1, 2]
 
 
@@ -288,7 +263,7 @@ def test_segments_that_no_checkpoint_knows_are_read(broker, sharded):
 def dies_once(monkeypatch):
     """Have a method raise at its first call, as if the executor were gone; the task is tried again."""
 
-    def prepare(owner, name, *, after=False):
+    def prepare(owner, name):
         original = getattr(owner, name)
         calls = []
 
@@ -296,8 +271,6 @@ def dies_once(monkeypatch):
             calls.append(name)
             if len(calls) > 1:
                 return original(self, *args)
-            if after:
-                original(self, *args)
             raise MemoryError(name)
 
         monkeypatch.setattr(owner, name, method)
@@ -360,9 +333,8 @@ def test_a_lost_connection_is_opened_again(broker, sharded, monkeypatch):
 def test_the_first_commit_of_two_attempts_counts(broker, sharded, monkeypatch, tmp_path):
     """A task that the broker gave up, and that does not know it yet, comes too late with its segment."""
     publish(broker, *range(10))
-    job = sharded(queue="orders", shards=1, maxMessagesPerTrigger=4).start()
-    end = job.reader.latestOffset(json.loads(job.initial), Limit(4))
-    [task] = job.reader.partitions(json.loads(job.initial), end)
+    job = sharded(queue="orders", shards=1).start()
+    [task] = planned(job)
     commit, others = Segment.commit, []
 
     def wait_for_the_other(self):
@@ -371,11 +343,11 @@ def test_the_first_commit_of_two_attempts_counts(broker, sharded, monkeypatch, t
             [holder] = [each for each in broker.connections if each.channels and each.name != "driver"][-1:]
             holder.close(320, "given up")
             publish(broker, 77)
-            others[0] = [row for batch in job.reader.read(task) for row in batch.to_pylist()]
+            others[0] = of(job, task)
         return commit(self)
 
     monkeypatch.setattr(Segment, "commit", wait_for_the_other)
-    ours = [row for batch in job.reader.read(task) for row in batch.to_pylist()]
+    ours = of(job, task)
     assert ours == others[0]
     assert values(ours) == [0, 1, 2, 3]
     assert segments(tmp_path) == ["000000000000.arrow"]
@@ -386,8 +358,7 @@ def test_executor_without_access_to_spool_folder_takes_no_message(broker, sharde
     """Without a shared file system it would store messages where the query never looks."""
     publish(broker, 1)
     job = sharded().start()
-    end = job.reader.latestOffset(json.loads(job.initial), Limit(10))
-    tasks = job.reader.partitions(json.loads(job.initial), end)
+    tasks = planned(job)
     Path(tmp_path, "spool").rename(Path(tmp_path, "on the driver"))
     for other in (None, SharedFolder(str(tmp_path / "spool"))):
         if other is not None:
@@ -418,70 +389,6 @@ def test_a_segment_of_a_batch_that_runs_again_is_not_filled_with_other_messages(
     assert values(job.batch()) == [2]
 
 
-def test_lost_segment_of_retried_task_raises_data_loss_or_is_skipped(broker, sharded, tmp_path, caplog):
-    publish(broker, 1)
-    job = sharded(queue="orders", shards=1).start()
-    end = job.reader.latestOffset(json.loads(job.initial), Limit(10))
-    [task] = job.reader.partitions(json.loads(job.initial), end)
-    assert values(row for part in job.reader.read(task) for row in part.to_pylist()) == [1]
-    [segment] = Path(tmp_path, "spool", "orders").glob("*.arrow")
-    segment.unlink()
-    publish(broker, 2)
-    with pytest.raises(DataLoss, match="segment 0 of shard 'orders' was complete, and is gone"):
-        list(job.reader.read(task))
-    job.stop()
-    again = sharded(queue="orders", shards=1, failOnDataLoss="false").start()
-    assert list(again.reader.read(task)) == []
-    assert "continuing without its messages" in caplog.text
-
-
-def test_complete_segment_without_note_gets_note_on_retry(broker, sharded, tmp_path, monkeypatch, dies_once):
-    """The attempt that completed the segment has ended: its messages come again, and must be read once."""
-    publish(broker, *range(3))
-    job = sharded(queue="orders", shards=1).start()
-    dies_once(SharedFolder, "note")
-    assert values(tried_again(job)) == [0, 1, 2]
-    [note] = Path(tmp_path, "spool", "orders").glob("*.filled")
-    assert note.name == "000000000000-3-0.filled"
-
-
-def test_checkpoint_ahead_of_shard_spool_raises_data_loss_or_restarts_after_commit(broker, sharded, tmp_path):
-    job = sharded(queue="orders", shards=1).start()
-    publish(broker, 1)
-    job.batch()
-    job.stop()
-    spool = json.loads(job.end)["spool"]
-    job.offsets = [(json.dumps({"spool": spool, "next": {"orders": at}}),) * 2 for at in (7, 8)]
-    job.committed = 2
-    job.start()
-    with pytest.raises(DataLoss, match=r"continues at segment 8 of shard 'orders', .* ends at 1;"):
-        job.batch()
-    job.stop()
-    job.options["failOnDataLoss"] = "false"
-    job.start()
-    publish(broker, 2)
-    # From the first segment on that is not committed: the query had processed that one before.
-    assert to_the_end(job) == [1, 1, 2]
-
-
-def test_temporary_file_of_killed_executor_is_removed_once_unused(broker, sharded, tmp_path):
-    job = sharded(queue="orders", shards=1).start()
-    publish(broker, 1)
-    job.batch()
-    leftover, in_use = (
-        Path(tmp_path, "spool", "orders", f"{number:012d}.arrow.{number}.tmp") for number in (0, 1)
-    )
-    leftover.touch()
-    in_use.touch()
-    publish(broker, 2)
-    job.batch()
-    assert not leftover.exists()
-    assert in_use.exists()
-    job.stop()
-    job.start().batch()  # Segment 1 is complete.
-    assert not in_use.exists()
-
-
 def test_a_folder_is_on_the_disk_before_its_segments_are(monkeypatch, tmp_path):
     synced = []
     monkeypatch.setattr(SharedFolder, "sync", lambda _self, path: synced.append(path))
@@ -510,15 +417,6 @@ def test_segment_commit_fails_if_folder_cannot_be_synced(monkeypatch, tmp_path):
 
 
 # --- what is no shard --------------------------------------------------------------------------------------
-
-
-def test_a_stream_is_no_shard(broker, sharded):
-    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-        stream = {"x-queue-type": "stream"}
-        connection.channel().queue_declare("log", durable=True, arguments=stream)
-    publish(broker, 1, queue="log")
-    with pytest.raises(OptionError, match="shard 'log' is a stream"):
-        sharded(queue="orders,log").start()
 
 
 def test_available_now_ends_though_another_consumer_gets_messages_of_shard(broker, sharded, caplog):
@@ -589,13 +487,6 @@ def test_a_shard_with_repetitions_only_goes_on_with_available_now(broker, sharde
     assert to_the_end(job) == list(range(10))
 
 
-def test_shard_exchange_of_another_type_is_refused(broker, sharded):
-    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-        connection.channel().exchange_declare("events", "topic", durable=True)
-    with pytest.raises(ConnectionLost, match=r"'events' as a durable x-consistent-hash exchange: .*'type'"):
-        sharded(queue="events", shards=3, shardExchange="events").start()
-
-
 # --- figures -----------------------------------------------------------------------------------------------
 
 
@@ -629,59 +520,7 @@ def test_query_on_shards_reports_lag_ready_messages_and_spool_size(broker, shard
     assert job.reader.reportLatestOffset()["offset"] == json.loads(job.end)
 
 
-def test_redelivered_messages_of_shards_are_counted(broker, sharded, dies_once):
-    publish(broker, *range(10))
-    job = sharded(queue="orders", shards=1).start()
-    dies_once(filling.SegmentFiller, "_acknowledge")
-    tried_again(job)
-    job.batch()
-    for _ in range(2):
-        assert job.reader.reportLatestOffset()["metrics"]["redelivered"] == 10
-        assert job.batch() == []
-
-
 # --- leases -----------------------------------------------------------------------------------------------
-
-
-def test_a_task_waits_for_the_lease_of_its_shard(broker, sharded, monkeypatch):
-    publish(broker, 1, 2)
-    job = sharded().start()
-    spool = json.loads(job.initial)["spool"]
-    options = read_options({"amqp.url": broker.url, "queue": "orders"})
-    with Link(options.connection) as holder:
-        take_lease(holder, lease_name(spool, "orders"), 0)
-        assert len(broker.connections) == 2  # The driver and the holder.
-        found = []
-        task = threading.Thread(target=lambda: found.extend(job.batch()))
-        task.start()
-        deadline = time.monotonic() + 20
-        while len(broker.connections) < 3:  # And the task.
-            assert time.monotonic() < deadline
-        holder.turn(0.2)
-        assert broker.queue("orders").ready == 2
-    task.join(20)
-    assert values(found) == [1, 2]
-
-
-def test_a_task_that_finds_no_broker_in_time_fails_with_the_last_error(broker, sharded, monkeypatch):
-    def lost(_options):
-        raise ConnectionLost("the broker is gone")
-
-    publish(broker, 1)
-    job = sharded(reconnectTimeout="0 seconds").start()
-    monkeypatch.setattr(filling, "Link", lost)
-    with pytest.raises(ConnectionLost, match=r"^the broker is gone \(tried again for 0\.0 s\)$"):
-        job.batch()
-
-
-def test_lease_still_held_after_timeout_raises_connection_lost(broker):
-    options = read_options({"amqp.url": broker.url, "queue": "orders"})
-    with Link(options.connection) as holder, Link(options.connection) as other:
-        take_lease(holder, "lease", 0)
-        with pytest.raises(ConnectionLost, match=r"'lease' was held by another connection for 0\.1 s"):
-            take_lease(other, "lease", 0.1)
-        holder.close()
-        take_lease(other, "lease", 10)
 
 
 def test_second_query_on_same_sharded_spool_is_refused(broker, sharded, monkeypatch):
@@ -782,42 +621,6 @@ def test_lease_name_has_id_and_queue_or_hash_of_long_queue_name():
 # --- the spool --------------------------------------------------------------------------------------------
 
 
-def test_segments_are_kept_as_long_as_their_messages_may_come_again(broker, sharded, tmp_path):
-    job = sharded(queue="orders", shards=1).start()
-    for number in range(filling.KEPT + 5):
-        publish(broker, number)
-        job.batch()
-    # The last batch is not committed: Spark does that when it plans the next one.
-    assert [int(name[:12]) for name in segments(tmp_path)] == list(range(4, filling.KEPT + 5))
-    assert len([path for path in Path(tmp_path, "spool").iterdir() if path.is_file()]) == 1
-
-
-def test_deleted_spool_raises_data_loss(broker, sharded, tmp_path):
-    publish(broker, 1)
-    job = sharded().start()
-    job.batch()
-    job.stop()
-    for path in sorted(Path(tmp_path, "spool").rglob("*"), reverse=True):
-        path.unlink() if path.is_file() else path.rmdir()
-    job.start()
-    with pytest.raises(DataLoss, match="the checkpoint belongs to spool"):
-        job.batch()
-
-
-def test_removed_segment_raises_data_loss_and_is_not_filled_again(broker, sharded):
-    job = sharded(queue="orders", shards=1).start()
-    for number in range(filling.KEPT + 3):
-        publish(broker, number)
-        job.batch()
-    job.stop()
-    del job.offsets[2:]  # An old copy of the checkpoint.
-    job.committed = 1
-    publish(broker, 99)
-    with pytest.raises(DataLoss, match=r"segments \[1\] of shard 'orders' are gone"):
-        job.start()
-    assert broker.queue("orders").ready == 1
-
-
 FOLDERS = {"local": "{}", "uri": "file://{}", "another file system": "mock:/spool"}
 
 
@@ -839,7 +642,10 @@ def numbers_of(folder, shard, number):
     return [value for part in folder.read(shard, number) for value in part.column(0).to_pylist()]
 
 
-def test_first_committed_segment_of_two_attempts_is_kept(folder):
+def test_first_committed_segment_of_two_attempts_is_kept_and_discarded_one_is_not(folder):
+    discarded = folder.new("a/b", 3, SCHEMA)
+    discarded.write(batch(0))
+    discarded.discard()
     first, second = folder.new("a/b", 3, SCHEMA), folder.new("a/b", 3, SCHEMA)
     first.write(batch(1, 2))
     second.write(batch(3))
@@ -860,13 +666,6 @@ def test_first_committed_segment_of_two_attempts_is_kept(folder):
     assert folder.has("a/b", 3)
     assert folder.tidy("a/b", folder.contents("a/b"), 4, 3).end == 0
     assert folder.contents("a/b").end == 0
-
-
-def test_discarded_segment_is_not_in_folder(folder):
-    segment = folder.new("a", 0, SCHEMA)
-    segment.write(batch(1))
-    segment.discard()
-    assert not folder.has("a", 0)
 
 
 def test_saved_state_of_shared_folder_is_read_again(folder):
@@ -1036,40 +835,3 @@ def test_each_shard_with_messages_gets_share_within_limit(ready, most):
 def test_shares_of_three_shards_are_proportional_to_ready_messages(most, found):
     assert share({"a": 1, "b": 11, "none": 0, "c": 31}, most) == found
     assert share({}, most) == {}
-
-
-@pytest.mark.parametrize(
-    ("given", "queues"),
-    [
-        ({"queue": "orders", "shards": "3"}, ("orders-0", "orders-1", "orders-2")),
-        ({"queue": "orders-{2..4}", "shards": "3"}, ("orders-2", "orders-3", "orders-4")),
-        ({"queue": "a,b", "shards": "2"}, ("a", "b")),
-        ({"queue": "orders", "shards": "1"}, ("orders",)),
-        ({"queue": "x{08..10}y,z"}, ("x08y", "x09y", "x10y", "z")),
-        ({"queue": '["x{0..1}"]'}, ("x{0..1}",)),
-    ],
-)
-def test_queue_option_expands_to_names_of_shards(given, queues):
-    assert read_options({"amqp.url": "amqp://localhost", **given}).queues == queues
-
-
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        ({"queue": "a,b", "shards": "3"}, "'shards' is 3, and option 'queue' names 2"),
-        ({"queue": "a", "shards": "2", "prefetch": "3"}, "'prefetch' does not go with 'shards'"),
-        ({"queue": "a", "shards": "2", "prefetchBytes": "3"}, "'prefetchBytes' does not go with 'shards'"),
-        (
-            {"queue": "a", "shards": "2", "allowDeliveryLimit": "true"},
-            "'allowDeliveryLimit' does not go with 'shards'",
-        ),
-        ({"superStream": "a", "shards": "2"}, "'superStream' does not go with 'shards'"),
-        ({"queue": "a", "shards": "2", "ackMode": "commit"}, "is for ackMode=spool"),
-        ({"queue": "a", "shardExchange": "x"}, "'shardExchange' is for 'shards'"),
-        ({"queue": "a{3..1}"}, "a range such as"),
-        ({"queue": "a1,a{0..1}"}, "all different"),
-    ],
-)
-def test_incompatible_shard_options_are_refused(given, text):
-    with pytest.raises(OptionError, match=text):
-        read_options({"amqp.url": "amqp://localhost", **given})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -24,20 +23,20 @@ IDLE, PATIENCE = 2.0, 5.0
 class Playing(Link):
     """A connection on which the queue has four messages."""
 
-    def get(self, channel: Any, _queue: str, receive: Any) -> int | None:
+    def get(self, channel, _queue, receive):
         channel.receive = receive
         self.deliver(b"0")
         return 3
 
 
 @pytest.fixture
-def link(monkeypatch: pytest.MonkeyPatch) -> Link:
+def link(monkeypatch):
     link = Playing()
     monkeypatch.setattr(snapshots, "time", link)
     return link
 
 
-def held(link: Link, limit: int | None = None, **more: str) -> Any:
+def held(link, limit=None, **more):
     """A read of which the first message is there, and three are missing."""
     given = {"amqp.url": "amqp://h", "queue": "q", "idleTimeout": "2s", "amqp.connectionTimeout": "5s"}
     found = _Held(read_options({**given, **more}), link, "q", limit)
@@ -45,7 +44,7 @@ def held(link: Link, limit: int | None = None, **more: str) -> Any:
     return found
 
 
-def test_messages_are_consumed_behind_the_first_one(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_are_consumed_behind_the_first_one(link, monkeypatch):
     """Each consumer has as many as a window may have, and is cancelled before the next one."""
     monkeypatch.setattr(snapshots, "_LARGEST_WINDOW", 2)
     read = held(link)
@@ -70,7 +69,7 @@ def test_messages_are_consumed_behind_the_first_one(link: Link, monkeypatch: pyt
     assert (read.take(), read.octets, read.missing) == ([], 0, 0)
 
 
-def test_missing_messages_are_waited_for_while_the_queue_has_some(link: Link) -> None:
+def test_missing_messages_are_waited_for_while_the_queue_has_some(link):
     read = held(link)
     assert read.wait_for_more()  # The first look is after the idle timeout.
     assert link.calls[2:] == []
@@ -80,9 +79,7 @@ def test_missing_messages_are_waited_for_while_the_queue_has_some(link: Link) ->
 
 
 @pytest.mark.parametrize(("seconds", "fails"), [(4.9, False), (5.0, True), (7.26, True)])
-def test_messages_that_the_broker_keeps_back_are_an_error_after_the_connection_timeout(
-    link: Link, seconds: float, fails: bool
-) -> None:
+def test_messages_that_the_broker_keeps_back_are_an_error_after_the_connection_timeout(link, seconds, fails):
     read = held(link)
     read.wait_for_more()
     link.now = 1000 + seconds
@@ -97,7 +94,7 @@ def test_messages_that_the_broker_keeps_back_are_an_error_after_the_connection_t
         assert read._moved_at == 1000
 
 
-def test_messages_that_others_took_end_the_read(link: Link) -> None:
+def test_messages_that_others_took_end_the_read(link):
     read = held(link)
     assert read.wait_for_more()
     link.now = 1100.0
@@ -106,7 +103,7 @@ def test_messages_that_others_took_end_the_read(link: Link) -> None:
     assert link.calls[2:] == [(2, "queue_declare", "q", "passive")] * 2
 
 
-def test_read_continues_if_message_arrives_during_count(link: Link) -> None:
+def test_read_continues_if_message_arrives_during_count(link):
     """Whatever the count is, and however long nothing came before."""
     with cases() as case:
         for ready in (0, 2):
@@ -119,7 +116,7 @@ def test_read_continues_if_message_arrives_during_count(link: Link) -> None:
                 assert (read._moved_at, read._looked_at, read.missing) == (link.now, link.now, 2)
 
 
-def test_messages_restart_the_idle_timeouts(link: Link) -> None:
+def test_messages_restart_the_idle_timeouts(link):
     read = held(link)
     link.turns = [lambda: (setattr(link, "now", 1001.5), link.deliver(b"1"))]
     read.wait_for_more()
@@ -136,7 +133,7 @@ def test_messages_restart_the_idle_timeouts(link: Link) -> None:
         read.wait_for_more()
 
 
-def test_queue_deleted_during_snapshot_raises_connection_lost(link: Link) -> None:
+def test_queue_deleted_during_snapshot_raises_connection_lost(link):
     read = held(link)
     read.wait_for_more()
     link.channels[-1].cancelled(None)
@@ -157,12 +154,10 @@ def test_queue_deleted_during_snapshot_raises_connection_lost(link: Link) -> Non
     ],
 )
 @pytest.mark.parametrize("is_open", [True, False])
-def test_refused_basic_get_raises_error_except_for_single_active_consumer(
-    link: Link, error: str, kind: Any, text: str, is_open: bool
-) -> None:
+def test_refused_basic_get_raises_error_except_for_single_active_consumer(link, error, kind, text, is_open):
     read = held(link)
 
-    def refuse(channel: Any, *_: object) -> None:
+    def refuse(channel, *_):
         channel.connection.is_open = is_open
         link.lost = error
         raise ConnectionLost(error)
@@ -178,7 +173,7 @@ def test_refused_basic_get_raises_error_except_for_single_active_consumer(
             read.begin()
 
 
-def test_snapshot_of_empty_queue_has_no_missing_messages(link: Link) -> None:
+def test_snapshot_of_empty_queue_has_no_missing_messages(link):
     read = held(link)
     link.get = lambda *_: None
     read.missing = 0
@@ -189,7 +184,7 @@ def test_snapshot_of_empty_queue_has_no_missing_messages(link: Link) -> None:
 # --- the way back -----------------------------------------------------------------------------------------
 
 
-def consumed(link: Link, monkeypatch: pytest.MonkeyPatch) -> Any:
+def consumed(link, monkeypatch):
     """A read of four messages on three channels."""
     monkeypatch.setattr(snapshots, "_LARGEST_WINDOW", 2)
     read = held(link)
@@ -201,7 +196,7 @@ def consumed(link: Link, monkeypatch: pytest.MonkeyPatch) -> Any:
     return read
 
 
-def test_messages_return_in_order(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_return_in_order(link, monkeypatch):
     """As the version counts returns: `basic.nack` from 4.3 on, the end of the channel before."""
     nacked = [(1, "discard"), (1, "basic_nack", 0, "multiple", "requeue"), (1, "close"), (2, "discard")]
     nacked += [(2, "basic_nack", 0, "multiple", "requeue"), (2, "close"), (3, "discard")]
@@ -237,9 +232,7 @@ def test_messages_return_in_order(link: Link, monkeypatch: pytest.MonkeyPatch) -
                 assert link.pauses == [0.01] * pauses
 
 
-def test_missing_returned_messages_are_logged_after_a_second(
-    link: Link, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_missing_returned_messages_are_logged_after_a_second(link, monkeypatch, caplog):
     read = consumed(link, monkeypatch)
     link.ready = [3]
     read.requeue()
@@ -248,7 +241,7 @@ def test_missing_returned_messages_are_logged_after_a_second(
     assert link.calls[-1] == (3, "close")
 
 
-def test_requeue_on_lost_connection_raises_no_error(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requeue_on_lost_connection_raises_no_error(link, monkeypatch):
     read = consumed(link, monkeypatch)
     link.lost = "maintenance"
     read.requeue()
@@ -259,7 +252,7 @@ def test_requeue_on_lost_connection_raises_no_error(link: Link, monkeypatch: pyt
 COUNTED = {"headers": {"x-delivery-count": 3}}
 
 
-def test_reads_that_count_are_refused_near_the_limit(link: Link, caplog: pytest.LogCaptureFixture) -> None:
+def test_reads_that_count_are_refused_near_the_limit(link, caplog):
     """A quarter of the limit is left for refused reads, and only the first check keeps it."""
     with cases() as case:
         for limit, count, first, allowed, refused in [
@@ -293,12 +286,10 @@ def test_reads_that_count_are_refused_near_the_limit(link: Link, caplog: pytest.
     assert not read._checked
 
 
-def test_messages_at_their_limit_are_published_again(
-    link: Link, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    saved: list[Any] = []
+def test_messages_at_their_limit_are_published_again(link, monkeypatch, caplog):
+    saved = []
 
-    def save(_link: Link, queue: str, tag: int, properties: bytes, body: bytes, channel: Any) -> bool:
+    def save(_link, queue, tag, properties, body, channel):
         saved.append((queue, tag, body, channel.channel_number))
         return body == b"1"
 
@@ -327,26 +318,26 @@ def test_messages_at_their_limit_are_published_again(
                 assert ("it could not be published again, so the queue drops" in caplog.text) == bool(saved)
 
 
-def test_a_read_gives_lists_of_so_many_rows_or_bytes(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_gives_lists_of_so_many_rows_or_bytes(link, monkeypatch):
     """The messages return before the last list, and Spark has time to process the others."""
-    events: list[Any] = []
+    events = []
 
     class Turn:
-        def __init__(self, *given: Any) -> None:
+        def __init__(self, *given):
             events.append(given[1])
 
-        def begin(self, patience: float) -> None:
+        def begin(self, patience):
             events.append(patience)
 
-        def waits_for_spark(self) -> None:
+        def waits_for_spark(self):
             events.append("waits")
 
     class Connected:
-        def __init__(self, _options: Any) -> None: ...
-        def __enter__(self) -> Link:
+        def __init__(self, _options): ...
+        def __enter__(self):
             return link
 
-        def __exit__(self, *_: object) -> None:
+        def __exit__(self, *_):
             events.append("closed")
 
     held(link)
@@ -375,20 +366,18 @@ def test_a_read_gives_lists_of_so_many_rows_or_bytes(link: Link, monkeypatch: py
                 assert not link.turns
 
 
-def test_the_limit_of_a_queue_is_in_the_refusal_of_another_declaration(
-    link: Link, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_limit_of_a_queue_is_in_the_refusal_of_another_declaration(link, monkeypatch):
     """The broker names one difference after the other."""
 
-    def differs(name: str, value: str | None) -> str:
+    def differs(name, value):
         current = "none" if value is None else f"the value '{value}' of type 'long'"
         return f"406 PRECONDITION_FAILED - inequivalent arg '{name}' for queue 'q': but current is {current}"
 
     limit, other = "x-delivery-limit", ("x-max-length", "100")
-    asked: list[dict[str, Any]] = []
-    refusals: list[str | None] = []
+    asked = []
+    refusals = []
 
-    def refuse(_link: Link, queue: str, arguments: dict[str, Any]) -> str | None:
+    def refuse(_link, queue, arguments):
         assert queue == "q"
         asked.append(dict(arguments))
         return refusals.pop(0)
@@ -426,7 +415,7 @@ def test_the_limit_of_a_queue_is_in_the_refusal_of_another_declaration(
                 assert delivery_limit._argument(text) == value
 
 
-def test_the_count_of_a_message_is_in_its_headers() -> None:
+def test_the_count_of_a_message_is_in_its_headers():
     for name, value, count in [
         ("x-delivery-count", 3, 3),
         ("x-delivery-count", 1 << 40, 1 << 40),
@@ -441,23 +430,23 @@ def test_the_count_of_a_message_is_in_its_headers() -> None:
 @pytest.mark.parametrize(
     ("answer", "saved"), [("Basic.Ack", True), ("Basic.Nack", False), ("return", False), ("loss", False)]
 )
-def test_a_message_is_acknowledged_once_its_copy_is_confirmed(answer: str, saved: bool) -> None:
-    sent: list[bytes] = []
+def test_a_message_is_acknowledged_once_its_copy_is_confirmed(answer, saved):
+    sent = []
 
     class Publishing(Link):
         frame_max = 4096
 
-        def channel(self) -> Any:
-            found: Any = super().channel()
+        def channel(self):
+            found = super().channel()
             found.confirm_delivery = self.confirm
             found.add_on_return_callback = lambda on_return: setattr(self, "returned", on_return)
             return found
 
-        def confirm(self, on_answer: Any, callback: Any) -> None:
+        def confirm(self, on_answer, callback):
             self.answer = on_answer
             callback(None)
 
-        def send(self, octets: bytes) -> None:
+        def send(self, octets):
             sent.append(octets)
             if answer == "return":
                 self.returned(None, None, None, None)
@@ -476,11 +465,9 @@ def test_a_message_is_acknowledged_once_its_copy_is_confirmed(answer: str, saved
     assert link.calls == (acked if saved else [])
 
 
-def test_a_read_that_waits_for_spark_has_the_lease_of_its_task_once(
-    link: Link, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    taken: list[Any] = []
-    held: list[str] = []
+def test_a_read_that_waits_for_spark_has_the_lease_of_its_task_once(link, monkeypatch):
+    taken = []
+    held = []
     task = SimpleNamespace(taskAttemptId=lambda: 7)
     monkeypatch.setattr(turns.TaskContext, "get", lambda: task)
     monkeypatch.setattr(turns, "take_lease", lambda _, *given: taken.append(given))
@@ -507,10 +494,8 @@ def test_a_read_that_waits_for_spark_has_the_lease_of_its_task_once(
     ("error", "text"),
     [(LeaseTaken("held"), "another batch read of it, .* did not end within 9 s"), (LeaseRefused("403"), "")],
 )
-def test_held_lease_fails_batch_read_and_refused_lease_is_logged(
-    link: Link, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception, text: str
-) -> None:
-    def take(*_: Any) -> None:
+def test_held_lease_fails_batch_read_and_refused_lease_is_logged(link, monkeypatch, caplog, error, text):
+    def take(*_):
         raise error
 
     caplog.set_level("INFO", "fakeamqp.spark")

@@ -11,12 +11,10 @@ from typing import ClassVar
 
 import pytest
 
-from fakeamqp.spark import OptionError
 from fakeamqp.spark.spool.lock import FolderLock
 from fakeamqp.spark.testing import AmqpStream, CrashNotPossible, QueryTimeout
 from fakeamqp.spark.testing.checkpoint import Checkpoint
 from fakeamqp.spark.testing.crashes import block_commit
-from fakeamqp.spark.testing.options import as_text, of_sink, of_source
 from fakeamqp.spark.testing.spools import Spools
 from fakeamqp.spark.testing.waiting import until_done, until_failed
 
@@ -27,14 +25,14 @@ class Query:
     lastProgress = None
     status: ClassVar = {"message": "busy"}
 
-    def __init__(self, *ends: object) -> None:
+    def __init__(self, *ends):
         self.stopped = threading.Event()
         self._ends = ends
 
-    def stop(self) -> None:
+    def stop(self):
         self.stopped.set()
 
-    def awaitTermination(self, timeout: float) -> bool:
+    def awaitTermination(self, timeout):
         [end] = self._ends
         if isinstance(end, Exception):
             raise end
@@ -72,15 +70,15 @@ class Starting(Query):
 
     isActive = False
 
-    def exception(self) -> None:
+    def exception(self):
         return None
 
-    def __init__(self, error: str = "", progress: object = None) -> None:
+    def __init__(self, error="", progress=None):
         super().__init__()
         self._error = error
         self.lastProgress = progress
 
-    def processAllAvailable(self) -> None:
+    def processAllAvailable(self):
         if self._error:
             raise RuntimeError(self._error)
 
@@ -92,7 +90,7 @@ LATE = "terminated with exception: Python worker failed to connect back. SQLSTAT
 def starts(tmp_path, monkeypatch):
     """A function that gives a stream the queries that it starts one after the other."""
 
-    def prepare(*queries: Starting) -> tuple[AmqpStream, list[Starting]]:
+    def prepare(*queries):
         stream, to_come = AmqpStream(None, "amqp://127.0.0.1", tmp_path), list(queries)
         writer = SimpleNamespace(option=lambda *_: writer, start=lambda: to_come.pop(0))
         monkeypatch.setattr("fakeamqp.spark.testing.stream.writer_of", lambda *_: writer)
@@ -100,14 +98,6 @@ def starts(tmp_path, monkeypatch):
         return stream, to_come
 
     return prepare
-
-
-def test_a_super_stream_is_a_source(starts, monkeypatch):
-    stream, _ = starts(Starting(), Starting())
-    seen = []
-    monkeypatch.setattr(AmqpStream, "read", lambda _self, **given: seen.append(given))
-    stream.start(lambda rows: rows, super_stream="orders", startingOffsets="latest")
-    assert seen == [{"super_stream": "orders", "startingOffsets": "latest"}]
 
 
 def test_query_with_late_worker_is_started_again(starts):
@@ -137,7 +127,7 @@ def test_no_other_failure_is_tried_again(starts, failed):
     assert len(to_come) == 1
 
 
-def spool_of(stream: AmqpStream, queue: str) -> Path:
+def spool_of(stream, queue):
     spool = Path(stream.options(queue=queue)["spoolDir"])
     spool.mkdir(parents=True)
     return spool
@@ -147,9 +137,9 @@ def test_the_end_of_a_query_is_that_of_its_source(starts, monkeypatch):
     """Spark's `stop` returns while the source still has the spool."""
     stream, _ = starts(Starting())
     source = FolderLock(spool_of(stream, "orders"))
-    waits: list[float] = []
+    waits = []
 
-    def release_late(seconds: float) -> None:
+    def release_late(seconds):
         waits.append(seconds)
         source.release()
 
@@ -161,7 +151,7 @@ def test_the_end_of_a_query_is_that_of_its_source(starts, monkeypatch):
 def test_reads_of_other_queues_have_spools_of_their_own(tmp_path):
     stream = AmqpStream(None, "amqp://127.0.0.1", tmp_path)
 
-    def spool(*queues: str) -> Path:
+    def spool(*queues):
         return Path(stream.options(queue=list(queues))["spoolDir"])
 
     names = ["orders", "Orders", "a/b", "a_b", "..", "é", "x" * 255, "x" * 254]
@@ -192,16 +182,7 @@ def test_another_object_finds_the_spools_of_a_job(tmp_path):
     assert (others.folder_for("alerts"), others.folder_for("orders")) == (alerts, orders)
 
 
-def test_options_are_split_into_source_and_sink_options():
-    given = {"maxMessagesPerTrigger": 3, "routingkey": "a", "amqp.heartbeat": 0}
-    assert of_source(given) == {"maxMessagesPerTrigger": "3", "amqp.heartbeat": "0"}
-    assert of_sink(given) == {"routingkey": "a", "amqp.heartbeat": "0"}
-    with pytest.raises(OptionError, match="'routingkeys'; did you mean 'routingKey'"):
-        of_source({"routingkeys": "a"})
-    assert [as_text(value) for value in (True, 7, ["a", "b"], "c")] == ["true", "7", "a,b", "c"]
-
-
-def write(checkpoint: Checkpoint, kind: str, batch: int) -> None:
+def write(checkpoint, kind, batch):
     path = checkpoint.path / kind / str(batch)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("v1")

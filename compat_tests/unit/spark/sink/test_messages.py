@@ -6,7 +6,6 @@ import datetime
 import decimal
 import json
 import string
-from collections.abc import Iterator
 
 import pytest
 
@@ -32,7 +31,7 @@ UTC = datetime.timezone.utc
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
+def broker():
     definitions = {
         "queues": [{"name": "q", "durable": True}],
         "exchanges": [{"name": name, "type": "fanout"} for name in ("one", "two")],
@@ -68,7 +67,7 @@ VALUES = {
 
 
 @some.composite
-def columns(draw) -> dict[str, list]:
+def columns(draw):
     names = draw(some.lists(some.sampled_from(sorted(VALUES)), unique=True))
     count = draw(some.integers(1, 4))
     return {
@@ -101,7 +100,7 @@ def test_message_fields_equal_row_values_or_defaults(broker, columns, persistent
         assert message.properties == {name: value for name, value in given.items() if value != {}}
 
 
-def encode(kind: object, spark: object, values: list, name: str = "headers", **more: str):
+def encode(kind, spark, values, name="headers", **more):
     """The properties of rows with one column beside the value."""
     array = values if isinstance(values, pa.Array) else pa.array(values, kind)
     batch = pa.RecordBatch.from_arrays([pa.array([b""] * len(array)), array], names=["value", name])
@@ -217,7 +216,7 @@ def test_column_of_null_type_sets_no_headers_or_priority():
         assert (read.headers, read.priority) == (None, None)
 
 
-def encode_beside(name: str, column: tuple, field: tuple):
+def encode_beside(name, column, field):
     """The properties of rows with a column and a field of `properties`: each Spark's type and an array."""
     names = ["value", name, "properties"]
     (outer, array), (inner, fields) = column, field

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from types import SimpleNamespace
 
@@ -34,23 +33,23 @@ from fakeamqp.spark.sink.window import ConfirmWindow
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
+def broker():
     with Broker(definitions={"queues": [{"name": "q", "durable": True}]}) as broker:
         yield broker
 
 
-def rows(count: int, first: int = 0):
+def rows(count, first=0):
     return sink.batch(
         value=[b"%d" % number for number in range(first, first + count)],
         message_id=[f"m{number}" for number in range(first, first + count)],
     )
 
 
-def bodies(broker: Broker) -> list[int]:
+def bodies(broker):
     return [int(message.body) for message in broker.queue("q").messages]
 
 
-def so_far(text: str) -> tuple[int, int]:
+def so_far(text):
     """How many messages were confirmed and sent, as an error says."""
     [numbers] = re.findall(r"(\d+) of the (\d+) messages that this task has sent were confirmed$", text)
     return int(numbers[0]), int(numbers[1])
@@ -59,42 +58,27 @@ def so_far(text: str) -> tuple[int, int]:
 class Context:
     """What a task knows of itself."""
 
-    def __init__(self, partition: int, **properties: str) -> None:
+    def __init__(self, partition, **properties):
         self._partition, self._properties = partition, properties
 
-    def partitionId(self) -> int:
+    def partitionId(self):
         return self._partition
 
-    def getLocalProperty(self, key: str) -> str | None:
+    def getLocalProperty(self, key):
         return self._properties.get(key)
 
 
 @pytest.fixture
-def task(monkeypatch) -> Callable[[Context], None]:
+def task(monkeypatch):
     return lambda context: monkeypatch.setattr(writers.TaskContext, "get", lambda: context)
 
 
-class Elsewhere(threading.Thread):
-    """Writes in a thread of its own, while the test does something to the broker."""
-
-    def __init__(self, write: Callable[[], object]) -> None:
-        super().__init__(daemon=True)
-        self._write = write
-        self._outcome: object = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self._outcome = self._write()
-        except Exception as error:
-            self._outcome = error
-
-    def outcome(self) -> object:
-        self.join(30)
-        assert not self.is_alive()
-        if isinstance(self._outcome, Exception):
-            raise self._outcome
-        return self._outcome
+@pytest.fixture
+def elsewhere():
+    """Runs a function in a thread of its own, while the test does something to the broker."""
+    threads = ThreadPoolExecutor(1)
+    yield threads.submit
+    threads.shutdown(wait=False)
 
 
 def test_rows_arrive_in_their_order_and_are_counted(broker):
@@ -119,27 +103,27 @@ def test_a_partition_without_rows_opens_no_connection(broker, batches):
 
 
 @pytest.mark.parametrize("most", [1, 2, 7])
-def test_no_more_messages_are_open_than_maxInFlight(broker, most):
+def test_no_more_messages_are_open_than_maxInFlight(broker, most, elsewhere):
     held = broker.faults.on("confirm").hold()
-    task = Elsewhere(lambda: sink.write(broker, rows(20), maxInFlight=str(most)))
+    task = elsewhere(sink.write, broker, rows(20), maxInFlight=str(most))
     settled = 0
     while settled < 20:
         held.wait(settled + 1)
         broker.wait_until_idle()
         assert len(broker.published) <= settled + most
         settled += held.release()
-    assert task.outcome().confirmed == 20
+    assert task.result(30).confirmed == 20
     assert bodies(broker) == list(range(20))
 
 
 @pytest.mark.parametrize("how", [{"reverse": True}, {"multiple": True}, {"count": 3}])
-def test_write_succeeds_for_confirms_in_any_order(broker, how):
+def test_write_succeeds_for_confirms_in_any_order(broker, how, elsewhere):
     held = broker.faults.on("confirm").hold()
-    task = Elsewhere(lambda: sink.write(broker, rows(10)))
+    task = elsewhere(sink.write, broker, rows(10))
     held.wait(10)
     while held.release(**how):
         pass
-    assert task.outcome().confirmed == 10
+    assert task.result(30).confirmed == 10
 
 
 def test_bodies_and_properties_that_need_several_frames_or_do_not_fit_one(broker):
@@ -176,7 +160,7 @@ def test_large_messages_are_published_over_tls():
 # Message ids
 
 
-def ids(broker: Broker) -> list[str]:
+def ids(broker):
     return [message.message_id for message in broker.queue("q").messages]
 
 
@@ -322,7 +306,7 @@ def test_publish_without_write_permission_fails_task_with_403():
 # Losses
 
 
-def repeated(broker: Broker) -> int:
+def repeated(broker):
     """How many messages are in the queue twice; each is there, and no confirmed one twice."""
     found = bodies(broker)
     assert set(found) == set(range(max(found) + 1))
@@ -346,16 +330,16 @@ def test_unconfirmed_messages_are_published_again_after_lost_connection(broker, 
     assert done.republished == sent - confirmed
 
 
-def test_confirmed_messages_are_not_published_again_after_lost_connection(broker):
+def test_confirmed_messages_are_not_published_again_after_lost_connection(broker, elsewhere):
     """Confirms in any order: messages 0 to 2 and 5 to 9 are confirmed when the connection is lost."""
     held = broker.faults.on("confirm").hold().times(10)
-    task = Elsewhere(lambda: sink.write(broker, rows(10)))
+    task = elsewhere(sink.write, broker, rows(10))
     held.wait(10)
     held.release(count=3)
     held.release(count=5, reverse=True)
     broker.wait_until_idle()
     broker.connections[0].close(320, "maintenance")
-    done = task.outcome()
+    done = task.result(30)
     assert (done.confirmed, done.republished) == (10, 2)
     assert bodies(broker) == [*range(10), 3, 4]
 
@@ -499,33 +483,33 @@ def test_messages_without_confirm_within_confirm_timeout_are_published_again(bro
 
 @pytest.mark.parametrize(("late", "twice"), [(7, [7, 8, 9]), (10, [])])
 def test_messages_confirmed_while_connection_closes_are_not_published_again(
-    broker, monkeypatch, caplog, late, twice
+    broker, elsewhere, monkeypatch, caplog, late, twice
 ):
     monkeypatch.setattr(connection, "_GOODBYE", 30.0)
     connects = broker.faults.on("connection.open")
     held = broker.faults.on("confirm").hold().times(10)
     closing = broker.faults.on("channel.close").hold().once()
-    task = Elsewhere(lambda: sink.write(broker, rows(10), confirmTimeout="100ms"))
+    task = elsewhere(sink.write, broker, rows(10), confirmTimeout="100ms")
     closing.wait(1)
     held.wait(10)
     held.release(count=late)
     closing.release()
-    done = task.outcome()
+    done = task.result(30)
     assert (done.confirmed, done.republished) == (10, len(twice))
     assert bodies(broker) == [*range(10), *twice]
     assert (connects.hits > 1) == ("connecting again" in caplog.text) == bool(twice)
 
 
-def test_message_nacked_while_connection_closes_fails_task(broker, monkeypatch):
+def test_message_nacked_while_connection_closes_fails_task(broker, monkeypatch, elsewhere):
     monkeypatch.setattr(connection, "_GOODBYE", 30.0)
     held = broker.faults.on("confirm").nack().hold().once()
     closing = broker.faults.on("channel.close").hold().once()
-    task = Elsewhere(lambda: sink.write(broker, rows(1), confirmTimeout="100ms"))
+    task = elsewhere(sink.write, broker, rows(1), confirmTimeout="100ms")
     closing.wait(1)
     held.release()
     closing.release()
     with pytest.raises(PublishError, match=r"refused \(nacked\) 1 message \(message 'm0'"):
-        task.outcome()
+        task.result(30)
     assert bodies(broker) == [0]
 
 
@@ -537,14 +521,14 @@ def test_missing_confirms_fail_the_task_after_reconnectTimeout(broker):
         sink.write(broker, rows(10), confirmTimeout="100ms", reconnectTimeout="150ms")
 
 
-def test_a_broker_that_blocks_publishers_is_waited_for(broker):
+def test_a_broker_that_blocks_publishers_is_waited_for(broker, elsewhere):
     alarm = broker.faults.memory_alarm()
     told = broker.faults.on("connection.blocked", direction="sent")
-    task = Elsewhere(lambda: sink.write(broker, rows(10)))
+    task = elsewhere(sink.write, broker, rows(10))
     told.wait(1)
     assert bodies(broker) == []
     alarm.remove()
-    assert task.outcome().confirmed == 10
+    assert task.result(30).confirmed == 10
 
 
 def test_a_broker_that_blocks_publishers_for_too_long_fails_the_task(broker):

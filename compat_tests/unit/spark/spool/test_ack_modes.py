@@ -1,4 +1,4 @@
-"""The acknowledgement modes beside the spool: what they promise, and what they do not."""
+"""The acknowledgement modes: what they promise, and what they do not."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import json
 import pytest
 
 from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Limit, publish, values
-from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.spool.channel import ConsumingChannel
 from fakeamqp.spark.spool.memory import MemoryStore
 
+each_mode = pytest.mark.parametrize("mode", ["spool", "commit", "none"])
 
-@pytest.mark.parametrize("mode", ["commit", "none"])
-def test_batch_of_unspooled_mode_reads_message_published_before_batch(broker, query, mode):
+
+@each_mode
+def test_batch_reads_message_published_before_batch(broker, query, mode):
     job = query(ackMode=mode).start()
     for number in range(30):
         publish(broker, number)
@@ -21,8 +22,8 @@ def test_batch_of_unspooled_mode_reads_message_published_before_batch(broker, qu
     assert job.batch() == []
 
 
-@pytest.mark.parametrize("mode", ["commit", "none"])
-def test_prefetch_smaller_than_batch_loses_no_message_in_unspooled_mode(broker, query, mode):
+@each_mode
+def test_prefetch_smaller_than_batch_loses_no_message(broker, query, mode):
     publish(broker, *range(50))
     job = query(ackMode=mode, prefetch=4, maxMessagesPerTrigger=20).start()
     assert sorted(values(job.all())) == list(range(50))
@@ -115,11 +116,6 @@ def test_unknown_batch_repeated_in_commit_mode_is_empty_and_no_message_is_lost(b
     job.start()
     assert job.sink[0] == []
     assert values(job.all()) == list(range(10))
-
-
-def test_commit_mode_refuses_prefetch_of_1(query):
-    with pytest.raises(OptionError, match="'prefetch' is 1"):
-        query(ackMode="commit", prefetch=1).start()
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
@@ -21,7 +19,7 @@ PASSIVE = "passive"
 class Store:
     """Keeps the bodies of its segments. It is full where it has `room` rows, which Spark has not taken."""
 
-    def __init__(self, **more: Any) -> None:
+    def __init__(self, **more):
         self.acks_on_arrival = True
         self.on_disk = True
         self.least_window = 1
@@ -30,38 +28,38 @@ class Store:
         self.committed_tag = 0
         self.next = 0
         self.room = 1000
-        self.segments: list[list[bytes]] = []
-        self.settlements: list[int] = []
+        self.segments = []
+        self.settlements = []
         self.channels = 0
-        self.ids: set[tuple[str, str]] = set()
+        self.ids = set()
         self.__dict__.update(more)
 
     @property
-    def visible(self) -> int:
+    def visible(self):
         return self.next
 
     @property
-    def full(self) -> bool:
+    def full(self):
         return self.next >= self.room
 
-    def new_channel(self) -> None:
+    def new_channel(self):
         self.channels += 1
 
-    def add(self, messages: Any) -> None:
+    def add(self, messages):
         assert [message.offset for message in messages] == list(range(self.next, self.next + len(messages)))
         self.segments.append([message.body for message in messages])
         self.next += len(messages)
 
-    def settled(self, end: int) -> None:
+    def settled(self, end):
         self.settlements.append(end)
         self.settle_wanted = False
 
-    def known(self, queue: str, message_id: str) -> bool:
+    def known(self, queue, message_id):
         return (queue, message_id) in self.ids
 
 
 @pytest.fixture
-def link(monkeypatch: pytest.MonkeyPatch) -> Link:
+def link(monkeypatch):
     link = Link()
     monkeypatch.setattr(channels, "time", link)
     monkeypatch.setattr(
@@ -82,7 +80,7 @@ GIVEN = {
 }
 
 
-def consuming(link: Link, store: Any, shared: SharedState | None = None, **more: str) -> ConsumingChannel:
+def consuming(link, store, shared=None, **more):
     given = {**GIVEN, **more}
     if "ackMode" in given:
         given = {key: each for key, each in given.items() if not key.startswith("spool")}
@@ -91,11 +89,11 @@ def consuming(link: Link, store: Any, shared: SharedState | None = None, **more:
     return found
 
 
-def acks(link: Link) -> list[Any]:
+def acks(link):
     return [call[2] for call in link.calls if call[1] == "basic_ack"]
 
 
-def test_each_queue_is_checked_and_consumed_with_the_window(link: Link) -> None:
+def test_each_queue_is_checked_and_consumed_with_the_window(link):
     store, shared = Store(), SharedState()
     given = read_options({**GIVEN, "queue": "a,b"})
     ConsumingChannel(link, given, store, shared)
@@ -116,11 +114,11 @@ def test_each_queue_is_checked_and_consumed_with_the_window(link: Link) -> None:
 
 @pytest.mark.parametrize(("is_open", "kind"), [(True, QueueRefused), (False, ConnectionLost)])
 @pytest.mark.parametrize("when", ["declare", "consume"])
-def test_the_error_names_the_refused_queue(link: Link, is_open: bool, kind: type, when: str) -> None:
+def test_the_error_names_the_refused_queue(link, is_open, kind, when):
     error = ConnectionLost("404 NOT_FOUND")
 
     class Closed(Link):
-        def channel(self) -> Any:
+        def channel(self):
             found = super().channel()
             found.connection.is_open = is_open
             return found
@@ -135,7 +133,7 @@ def test_the_error_names_the_refused_queue(link: Link, is_open: bool, kind: type
     assert type(caught.value) is kind
 
 
-def test_a_consumer_that_the_broker_cancels_ends_the_channel(link: Link) -> None:
+def test_a_consumer_that_the_broker_cancels_ends_the_channel(link):
     consuming(link, Store())
     link.channels[0].cancelled(None)
     assert link.lost == "the broker cancelled a consumer; was its queue deleted?"
@@ -144,7 +142,7 @@ def test_a_consumer_that_the_broker_cancels_ends_the_channel(link: Link) -> None
     assert link.lost == "maintenance"
 
 
-def test_messages_are_stored_when_there_are_enough_or_after_a_while(link: Link) -> None:
+def test_messages_are_stored_when_there_are_enough_or_after_a_while(link):
     """And acknowledged once they are stored."""
     store, shared = Store(), SharedState()
     found = consuming(link, store, shared)
@@ -181,7 +179,7 @@ def test_messages_are_stored_when_there_are_enough_or_after_a_while(link: Link) 
     assert acks(link)[3:] == [8, 11, 12]
 
 
-def test_half_of_a_small_window_is_stored_at_once(link: Link) -> None:
+def test_half_of_a_small_window_is_stored_at_once(link):
     for window, rows in (("4", 2), ("1", 1), ("100", 3)):
         store = Store()
         found = consuming(link, store, prefetch=window)
@@ -192,7 +190,7 @@ def test_half_of_a_small_window_is_stored_at_once(link: Link) -> None:
         assert [len(each) for each in store.segments] == [rows]
 
 
-def test_segments_are_split_at_byte_limit(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segments_are_split_at_byte_limit(link, monkeypatch):
     monkeypatch.setattr(channels, "_SEGMENT_OCTETS", 10)
     store = Store()
     found = consuming(link, store)
@@ -212,7 +210,7 @@ def test_segments_are_split_at_byte_limit(link: Link, monkeypatch: pytest.Monkey
                 assert [len(each) for each in store.segments] == expected
 
 
-def test_messages_of_a_store_that_waits_for_spark_are_acknowledged_with_its_word(link: Link) -> None:
+def test_messages_of_a_store_that_waits_for_spark_are_acknowledged_with_its_word(link):
     store, shared = Store(acks_on_arrival=False, on_disk=False), SharedState()
     found = consuming(link, store, shared, ackMode="commit")
     link.deliver(b"0", b"1", b"2", b"3")
@@ -225,7 +223,7 @@ def test_messages_of_a_store_that_waits_for_spark_are_acknowledged_with_its_word
     assert (1, "basic_ack", 3, "multiple") in link.calls
 
 
-def test_a_full_store_leaves_messages_in_memory(link: Link) -> None:
+def test_a_full_store_leaves_messages_in_memory(link):
     store, shared = Store(room=3), SharedState()
     found = consuming(link, store, shared)
     link.deliver(*[b"%d" % number for number in range(5)])
@@ -239,9 +237,7 @@ def test_a_full_store_leaves_messages_in_memory(link: Link) -> None:
     assert (store.next, acks(link)) == (6, [3, 6])
 
 
-def test_messages_that_the_store_has_already_are_dropped(
-    link: Link, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_messages_that_the_store_has_already_are_dropped(link, caplog):
     caplog.set_level("INFO", "fakeamqp.spark")
     store, shared = Store(ids={("q", "a")}), SharedState(backlog=Backlog())
     found = consuming(link, store, shared)
@@ -271,7 +267,7 @@ def test_messages_that_the_store_has_already_are_dropped(
     assert caplog.text.count("dropped") == 2
 
 
-def test_status_request_counts_messages_delivered_before_its_answer(link: Link) -> None:
+def test_status_request_counts_messages_delivered_before_its_answer(link):
     """The answer to a request without effect says that it has processed the acknowledgements before."""
     store, shared = Store(), SharedState()
     found = consuming(link, store, shared, queue="q,r")
@@ -296,7 +292,7 @@ def test_status_request_counts_messages_delivered_before_its_answer(link: Link) 
     assert len(store.settlements) == 2
 
 
-def test_rows_visible_only_when_settled_are_acknowledged_before_barrier_request(link: Link) -> None:
+def test_rows_visible_only_when_settled_are_acknowledged_before_barrier_request(link):
     store = Store(shows_when_settled=True, on_disk=False)
     found = consuming(link, store, ackMode="none")
     link.deliver(b"0")
@@ -305,18 +301,18 @@ def test_rows_visible_only_when_settled_are_acknowledged_before_barrier_request(
     assert [call[1] for call in link.calls] == ["queue_declare", "basic_ack", "basic_qos"]
 
 
-def test_much_that_comes_before_an_answer_is_stored_meanwhile(link: Link) -> None:
+def test_much_that_comes_before_an_answer_is_stored_meanwhile(link):
     store = Store()
     found = consuming(link, store)
     sizes = []
 
-    def arrive() -> None:
+    def arrive():
         link.deliver(bytes(600))
         sizes.append(store.next)
 
-    late: list[Any] = []
+    late = []
 
-    def qos(*, prefetch_count: int, callback: Any) -> None:
+    def qos(*, prefetch_count, callback):
         late.append(callback)
 
     link.channels[0].basic_qos = qos
@@ -334,7 +330,7 @@ def test_much_that_comes_before_an_answer_is_stored_meanwhile(link: Link) -> Non
 # --- backlogs ---------------------------------------------------------------------------------------------
 
 
-def test_backlog_is_counted_again_if_messages_arrive_during_count(link: Link) -> None:
+def test_backlog_is_counted_again_if_messages_arrive_during_count(link):
     """Messages that arrive during a count may be in it or not."""
     store, shared = Store(), SharedState()
     found = consuming(link, store, shared)
@@ -363,7 +359,7 @@ def test_backlog_is_counted_again_if_messages_arrive_during_count(link: Link) ->
     assert store.next == 8
 
 
-def test_a_backlog_of_empty_queues_is_known_at_once(link: Link) -> None:
+def test_a_backlog_of_empty_queues_is_known_at_once(link):
     store, shared = Store(), SharedState()
     found = consuming(link, store, shared)
     link.answering = lambda: link.deliver(b"x") if store.next + len(found._buffer) < 3 else None
@@ -373,7 +369,7 @@ def test_a_backlog_of_empty_queues_is_known_at_once(link: Link) -> None:
     assert [call[1] for call in link.calls].count("queue_declare") == 1
 
 
-def test_a_new_channel_counts_a_backlog_again(link: Link) -> None:
+def test_a_new_channel_counts_a_backlog_again(link):
     backlog = Backlog()
     backlog.expect({"q": 2}, 0)
     link.ready = [0, 3]
@@ -390,7 +386,7 @@ def test_a_new_channel_counts_a_backlog_again(link: Link) -> None:
 # --- too many bytes ---------------------------------------------------------------------------------------
 
 
-def test_a_store_keeps_messages_beyond_its_room_and_narrows_the_window(link: Link) -> None:
+def test_a_store_keeps_messages_beyond_its_room_and_narrows_the_window(link):
     store, shared = Store(room=1), SharedState()
     found = consuming(link, store, shared)
     link.deliver(bytes(98))
@@ -414,7 +410,7 @@ def test_a_store_keeps_messages_beyond_its_room_and_narrows_the_window(link: Lin
     assert store.settlements == [5]
 
 
-def test_the_smaller_window_depends_on_queues_and_sizes(link: Link) -> None:
+def test_the_smaller_window_depends_on_queues_and_sizes(link):
     with cases() as case:
         for queues, sizes, window, expected in [
             ("q", [500, 500], "8", 2),
@@ -440,7 +436,7 @@ def test_the_smaller_window_depends_on_queues_and_sizes(link: Link) -> None:
                 assert store.next == (0 if expected is None else len(sizes))
 
 
-def test_at_the_end_of_a_channel_the_window_stays(link: Link) -> None:
+def test_at_the_end_of_a_channel_the_window_stays(link):
     store, shared = Store(room=0), SharedState()
     found = consuming(link, store, shared)
     link.deliver(bytes(2000))
@@ -448,9 +444,7 @@ def test_at_the_end_of_a_channel_the_window_stays(link: Link) -> None:
     assert (store.next, shared.window) == (0, None)
 
 
-def test_full_memory_store_requeues_surplus_messages_and_narrows_prefetch_window(
-    link: Link, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_full_memory_store_requeues_surplus_messages_and_narrows_prefetch_window(link, caplog):
     """The same channel goes on with other consumers, once the queue has the messages."""
     store = Store(room=1, on_disk=False, acks_on_arrival=False, least_window=2)
     shared = SharedState()
@@ -496,7 +490,7 @@ def test_full_memory_store_requeues_surplus_messages_and_narrows_prefetch_window
     assert (acks(link), shared.unacknowledged) == ([7], 0)
 
 
-def test_returned_messages_are_waited_for_a_second(link: Link) -> None:
+def test_returned_messages_are_waited_for_a_second(link):
     store = Store(room=0, on_disk=False, acks_on_arrival=False)
     found = consuming(link, store, ackMode="commit")
     link.deliver(bytes(1000))
@@ -507,7 +501,7 @@ def test_returned_messages_are_waited_for_a_second(link: Link) -> None:
     assert link.now == pytest.approx(1001.0, abs=0.02)
 
 
-def test_surplus_messages_are_kept_until_backlog_count_ends(link: Link) -> None:
+def test_surplus_messages_are_kept_until_backlog_count_ends(link):
     """Messages that return meanwhile would be missing from the count, or counted twice."""
     store = Store(room=0, on_disk=False, acks_on_arrival=False)
     found = consuming(link, store, ackMode="commit")

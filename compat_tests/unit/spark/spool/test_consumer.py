@@ -28,30 +28,30 @@ class Channel:
     attempts: list[Any]
     made: list[Channel]
 
-    def __init__(self, link: Any, _options: Any, _store: Any, shared: Any) -> None:
+    def __init__(self, link, _options, _store, shared):
         attempt = Channel.attempts.pop(0)
         Channel.made.append(self)
-        self.calls: list[Any] = []
+        self.calls = []
         self.link, self.shared = link, shared
         if isinstance(attempt, Exception):
             raise attempt
         self.turns = list(attempt)
         link.turns = self.turns
 
-    def ask(self, backlog: Any) -> SpoolStatus:
+    def ask(self, backlog):
         self.calls.append(("ask", backlog, self.shared.backlog))
         return STATUS
 
-    def count(self) -> None:
+    def count(self):
         self.calls.append("count")
 
-    def run_due_work(self) -> None:
+    def run_due_work(self):
         self.calls.append("work")
 
-    def idle_limit(self) -> float:
+    def idle_limit(self):
         return 0.5
 
-    def flush(self, *, at_end: bool) -> None:
+    def flush(self, *, at_end):
         self.calls.append(("flush", at_end))
 
 
@@ -61,39 +61,39 @@ class Connected(Link):
     opened = 0
     refused: list[Exception]
 
-    def __call__(self, _options: Any) -> Connected:
+    def __call__(self, _options):
         return self
 
-    def __enter__(self) -> Connected:
+    def __enter__(self):
         if self.refused:
             raise self.refused.pop(0)
         self.opened += 1
         self.lost = None
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self.calls.append("closed")
 
-    def wake(self) -> None:
+    def wake(self):
         self.calls.append("woken")
 
 
 class Poked:
     """An event whose waits are noted."""
 
-    def __init__(self, link: Link) -> None:
-        self.pauses: list[float] = []
+    def __init__(self, link):
+        self.pauses = []
         self._link = link
 
-    def set(self) -> None: ...
-    def clear(self) -> None: ...
-    def wait(self, pause: float) -> None:
+    def set(self): ...
+    def clear(self): ...
+    def wait(self, pause):
         self.pauses.append(pause)
         self._link.now += pause
 
 
 @pytest.fixture
-def link(monkeypatch: pytest.MonkeyPatch) -> Connected:
+def link(monkeypatch):
     link = Connected()
     link.refused = []
     Channel.made, Channel.attempts = [], []
@@ -104,33 +104,33 @@ def link(monkeypatch: pytest.MonkeyPatch) -> Connected:
     return link
 
 
-def consumer(link: Link) -> Any:
+def consumer(link):
     given = {"amqp.url": "amqp://h", "queue": "q", "prefetch": "8", "reconnectTimeout": "60s"}
-    found: Any = SpoolConsumer(read_options(given), SimpleNamespace())
+    found = SpoolConsumer(read_options(given), SimpleNamespace())
     found._poked = Poked(link)
     return found
 
 
-def played(found: Any, link: Link, *attempts: Any) -> Any:
+def played(found, link, *attempts):
     """Run the thread's part here, and return its failure."""
     Channel.attempts = list(attempts)
     found._run()
     return found._failure
 
 
-def stop(found: Any, flush: bool = True) -> Any:
+def stop(found, flush=True):
     return lambda: found.stop(flush=flush)
 
 
-def lose(link: Link, seconds: float = 0.0) -> Any:
-    def happens() -> None:
+def lose(link, seconds=0.0):
+    def happens():
         link.lost = "maintenance"
         link.now += seconds
 
     return happens
 
 
-def test_consumer_works_after_each_turn_and_flushes_at_end_if_asked(link: Connected) -> None:
+def test_consumer_works_after_each_turn_and_flushes_at_end_if_asked(link):
     for flush in (True, False):
         found = consumer(link)
         assert played(found, link, [None, stop(found, flush)]) is None
@@ -141,10 +141,10 @@ def test_consumer_works_after_each_turn_and_flushes_at_end_if_asked(link: Connec
         assert found._link is None
 
 
-def test_wait_for_more_sees_messages_that_arrived_during_turn(link: Connected) -> None:
+def test_wait_for_more_sees_messages_that_arrived_during_turn(link):
     found = consumer(link)
 
-    def arrive() -> None:
+    def arrive():
         found._shared.arrived += 3
 
     played(found, link, [arrive, stop(found)])
@@ -154,10 +154,10 @@ def test_wait_for_more_sees_messages_that_arrived_during_turn(link: Connected) -
     assert not found.wait_for_more(3, 0.0)
 
 
-def test_consumer_answers_status_requests_in_order(link: Connected) -> None:
+def test_consumer_answers_status_requests_in_order(link):
     found = consumer(link)
     backlog = Backlog()
-    answers: list[Any] = []
+    answers = []
     questions = [consumers._Question(), consumers._Question(backlog), consumers._Question()]
     found._questions = list(questions)
     played(found, link, [stop(found)])
@@ -174,12 +174,12 @@ def test_consumer_answers_status_requests_in_order(link: Connected) -> None:
     assert found._shared.backlog is None
 
 
-def test_a_barrier_waits_for_its_answer(link: Connected) -> None:
+def test_a_barrier_waits_for_its_answer(link):
     found = consumer(link)
     asked = threading.Event()
     found._poked = SimpleNamespace(set=asked.set)
 
-    def answer() -> None:
+    def answer():
         asked.wait(10)
         with found._state:
             found._questions[0].answer = STATUS
@@ -191,7 +191,7 @@ def test_a_barrier_waits_for_its_answer(link: Connected) -> None:
     thread.join()
 
 
-def test_queues_are_counted_again_when_the_count_is_old(link: Connected) -> None:
+def test_queues_are_counted_again_when_the_count_is_old(link):
     found = consumer(link)
     shared = found._shared
     with cases() as case:
@@ -205,7 +205,7 @@ def test_queues_are_counted_again_when_the_count_is_old(link: Connected) -> None
     assert Channel.made[0].calls == ["count", "work", "work", ("flush", True)]
 
 
-def test_consumer_window_is_narrowed_window_if_set(link: Connected) -> None:
+def test_consumer_window_is_narrowed_window_if_set(link):
     found = consumer(link)
     assert found.window == 8
     found._shared.window = 3
@@ -216,9 +216,7 @@ def test_consumer_window_is_narrowed_window_if_set(link: Connected) -> None:
 
 
 @pytest.mark.parametrize("error", [QueueRefused("404"), BrokerUnreachable("no route")])
-def test_refused_queue_or_unreachable_broker_at_start_fails_without_retry(
-    link: Connected, error: Exception
-) -> None:
+def test_refused_queue_or_unreachable_broker_at_start_fails_without_retry(link, error):
     found = consumer(link)
     if isinstance(error, BrokerUnreachable):
         link.refused = [error]
@@ -228,7 +226,7 @@ def test_refused_queue_or_unreachable_broker_at_start_fails_without_retry(
         found.barrier()
 
 
-def test_a_lost_connection_is_opened_again(link: Connected, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lost_connection_is_opened_again(link, caplog):
     """Also where the queue is away for a while once it was consumed."""
     found = consumer(link)
     attempts = [
@@ -244,29 +242,27 @@ def test_a_lost_connection_is_opened_again(link: Connected, caplog: pytest.LogCa
 
 
 @pytest.mark.parametrize(("seconds", "again"), [(2.0, 0.4), (2.1, 0.05)])
-def test_reconnect_pause_is_reset_after_connection_longer_than_2_seconds(
-    link: Connected, seconds: float, again: float
-) -> None:
+def test_reconnect_pause_is_reset_after_connection_longer_than_2_seconds(link, seconds, again):
     found = consumer(link)
     lost = [lose(link)], [lose(link)], [lose(link)], [lose(link, seconds)]
     played(found, link, *lost, [stop(found)])
     assert found._poked.pauses == [0.05, 0.1, 0.2, again]
 
 
-def test_reconnect_pause_is_reset_after_answered_request(link: Connected) -> None:
+def test_reconnect_pause_is_reset_after_answered_request(link):
     found = consumer(link)
 
-    def ask() -> None:
+    def ask():
         found._questions.append(consumers._Question())
 
     played(found, link, [lose(link)], [lose(link)], [ask, lose(link)], [lose(link)], [stop(found)])
     assert found._poked.pauses == [0.05, 0.1, 0.05, 0.1]
 
 
-def test_too_wide_window_reconnects_without_pause(link: Connected, caplog: pytest.LogCaptureFixture) -> None:
+def test_too_wide_window_reconnects_without_pause(link, caplog):
     found = consumer(link)
 
-    def narrow() -> None:
+    def narrow():
         raise WindowTooWide("too wide")
 
     assert played(found, link, [narrow], [stop(found)]) is None
@@ -275,7 +271,7 @@ def test_too_wide_window_reconnects_without_pause(link: Connected, caplog: pytes
     assert "connecting again" not in caplog.text
 
 
-def test_a_connection_that_stays_away_fails_all_calls(link: Connected) -> None:
+def test_a_connection_that_stays_away_fails_all_calls(link):
     found = consumer(link)
     gone = BrokerUnreachable("no route")
     link.refused = []
@@ -294,10 +290,8 @@ def test_a_connection_that_stays_away_fails_all_calls(link: Connected) -> None:
         (ValueError("on purpose"), SparkError, "^the consumer ended: ValueError: on purpose$"),
     ],
 )
-def test_unexpected_error_ends_consumer_thread_and_is_raised_by_barrier(
-    link: Connected, error: Exception, kind: type, text: str
-) -> None:
-    def fail() -> None:
+def test_unexpected_error_ends_consumer_thread_and_is_raised_by_barrier(link, error, kind, text):
+    def fail():
         raise error
 
     found = consumer(link)
@@ -308,7 +302,7 @@ def test_unexpected_error_ends_consumer_thread_and_is_raised_by_barrier(
     assert found._link is None
 
 
-def test_stopped_reader_raises_connection_lost_without_connecting(link: Connected) -> None:
+def test_stopped_reader_raises_connection_lost_without_connecting(link):
     found = consumer(link)
     assert found.stop()
     with pytest.raises(ConnectionLost, match="the reader was stopped"):

@@ -63,73 +63,6 @@ def test_a_checkpoint_of_another_spool_is_refused(broker, query, tmp_path):
     assert values(job.start().all()) == list(range(11))
 
 
-def test_checkpoint_ahead_of_spool_is_refused_with_data_loss(broker, query, tmp_path):
-    publish(broker, 1)
-    job = query().start()
-    job.batch()
-    (job.offsets[0]) = (job.offsets[0][0], job.offsets[0][1].replace('"next": 1', '"next": 7'))
-    job.stop()
-    with pytest.raises(DataLoss, match=r"goes on at row 7, .* ends at 1"):
-        job.start().batch()
-
-
-def test_lost_segment_raises_data_loss_or_is_skipped(broker, query, tmp_path):
-    publish(broker, *range(10))
-    job = query(maxMessagesPerTrigger=4, spoolFlushRows=2, dedupe="none").start()
-    with pytest.raises(Died):
-        job.batch(die="logged")
-    (tmp_path / "spool" / "00000000000000000002-2.arrow").unlink()
-    with pytest.raises(DataLoss, match="rows 2 to 3 of the spool are gone"):
-        job.start()
-    job.options["failOnDataLoss"] = "false"
-    assert values(job.start().all()) == [0, 1, *range(4, 10)]
-
-
-@pytest.mark.parametrize("left", [0, 100])
-def test_truncated_segment_raises_data_loss_or_is_skipped(broker, query, tmp_path, left):
-    publish(broker, *range(4))
-    job = query(maxMessagesPerTrigger=4, spoolFlushRows=2).start()
-    with pytest.raises(Died):
-        job.batch(die="logged")
-    os.truncate(tmp_path / "spool" / "00000000000000000000-2.arrow", left)
-    with pytest.raises(DataLoss, match="cannot be read"):
-        job.start()
-    job.options["failOnDataLoss"] = "false"
-    assert values(job.start().all()) == [2, 3]
-
-
-def test_unfinished_spool_file_is_removed_on_restart(broker, query, tmp_path):
-    job = query().start()
-    job.stop()
-    leftover = tmp_path / "spool" / "00000000000000000000-5.arrow.tmp"
-    leftover.write_bytes(b"half")
-    publish(broker, 1)
-    assert values(job.start().all()) == [1]
-    assert not leftover.exists()
-
-
-def test_committed_segments_older_than_redelivery_window_are_removed(broker, query, tmp_path):
-    publish(broker, *range(40))
-    job = query(maxMessagesPerTrigger=10, spoolFlushRows=10, prefetch=10).start()
-    job.all()
-    publish(broker, 40)
-    job.batch()
-    # Of 40 committed rows twice the window is kept, to know those that come again.
-    names = sorted(path.name for path in (tmp_path / "spool").glob("*.arrow"))
-    kept = sum(int(name.split("-")[1].removesuffix(".arrow")) for name in names)
-    assert 21 <= kept < 41
-
-
-def test_stopped_query_stores_and_acknowledges_delivered_messages(broker, query):
-    job = query().start()
-    job.batch()
-    publish(broker, *range(5))
-    broker.queue("orders").wait_for(ready=0)
-    job.stop()
-    assert broker.queue("orders").unacked == 0
-    assert values(job.start().all()) == list(range(5))
-
-
 # --- messages that come again -----------------------------------------------------------------------------
 
 
@@ -162,16 +95,16 @@ def test_redelivered_message_with_known_id_in_another_queue_is_kept(broker, quer
         assert [row["queue"] for row in job.batch()] == ["refunds"]
 
 
-def test_message_redelivered_after_crash_is_read_twice_without_dedupe(broker, query):
-    publish(broker, 1, 2)
-    job = query(dedupe="none").start()
-    crash_between_disk_and_ack(broker, job)
-    assert values(job.start().all()) == [1, 2, 1, 2]
-
-
-def test_message_without_message_id_redelivered_after_crash_is_read_twice(broker, query):
-    broker.publish(b"1", routing_key="orders")
-    job = query().start()
+@pytest.mark.parametrize(
+    ("options", "properties"),
+    [({"dedupe": "none"}, {"message_id": "m"}), ({}, {})],
+    ids=["no dedupe", "no id"],
+)
+def test_message_redelivered_after_crash_is_read_twice_without_dedupe_or_message_id(
+    broker, query, options, properties
+):
+    broker.publish(b"1", routing_key="orders", **properties)
+    job = query(**options).start()
     crash_between_disk_and_ack(broker, job)
     assert values(job.start().all()) == [1, 1]
 
@@ -197,57 +130,38 @@ def test_available_now_ends_though_messages_are_left_out(broker, query):
 # --- connections ------------------------------------------------------------------------------------------
 
 
-def test_lost_connection_is_opened_again_without_message_loss(broker, query):
-    publish(broker, *range(10))
-    job = query(maxMessagesPerTrigger=4, prefetch=4).start()
+def closing(method, **when):
+    """Have the broker close the channel of the next one of these methods."""
+
+    def disturb(broker):
+        rule = broker.faults.on(method, direction="sent" if when else "received")
+        return rule.close_channel(406, "PRECONDITION_FAILED", **when).once()
+
+    return disturb
+
+
+DISTURBANCES = {
+    "lost connections": lambda broker: [connection.close() for connection in broker.connections],
+    "a cut within a delivery": lambda broker: (
+        broker.faults.on("basic.deliver").cut(after="header").on_call(3)
+    ),
+    "a channel closed on an ack": closing("basic.ack"),
+    "a channel closed behind the count": closing("queue.declare-ok", when="after"),
+    "a channel closed behind the barrier": closing("basic.qos-ok", when="after"),
+    "a cancelled consumer": lambda broker: broker.queue("orders").cancel_consumers(),
+    "a restart of the broker": lambda broker: broker.restart(),
+}
+
+
+@pytest.mark.parametrize("disturb", DISTURBANCES.values(), ids=DISTURBANCES)
+def test_disturbed_query_consumes_again_and_loses_no_message(broker, query, disturb):
+    publish(broker, *range(10), delivery_mode=2)
+    job = query(queue="orders,refunds", maxMessagesPerTrigger=4, prefetch=4).start()
     job.batch()
-    for connection in broker.connections:
-        connection.close()
-    publish(broker, *range(10, 15))
-    assert sorted(values(job.all())) == list(range(15))
-
-
-def test_connection_cut_within_delivery_loses_no_message(broker, query):
-    publish(broker, *range(100))
-    rule = broker.faults.on("basic.deliver").cut(after="header").on_call(30)
-    assert sorted(values(query(prefetch=10).start().all())) == list(range(100))
-    assert rule.hits == 1
-
-
-def test_a_closed_channel_is_opened_again(broker, query):
-    publish(broker, *range(10))
-    job = query(prefetch=4).start()
-    job.batch()
-    broker.faults.on("basic.ack").close_channel(406, "PRECONDITION_FAILED - delivery timed out").once()
+    rule = disturb(broker)
     publish(broker, *range(10, 20))
     assert sorted(values(job.all())) == list(range(20))
-
-
-@pytest.mark.parametrize("method", ["queue.declare-ok", "basic.qos-ok"])
-def test_channel_closed_right_after_reply_loses_no_message(broker, query, method):
-    job = query(queue="orders,refunds").start()
-    job.batch()
-    publish(broker, *range(10))
-    rule = broker.faults.on(method, direction="sent").close_channel(406, "PRECONDITION_FAILED", when="after")
-    with rule.once():
-        assert sorted(values(job.all())) == list(range(10))
-
-
-def test_a_cancelled_consumer_consumes_again(broker, query):
-    job = query().start()
-    job.batch()
-    broker.queue("orders").cancel_consumers()
-    publish(broker, 1)
-    assert values(job.all()) == [1]
-
-
-def test_broker_restart_loses_no_persistent_message(broker, query):
-    publish(broker, *range(10), delivery_mode=2)
-    job = query(maxMessagesPerTrigger=4).start()
-    job.batch()
-    broker.restart()
-    publish(broker, *range(10, 15))
-    assert sorted(values(job.all())) == list(range(15))
+    assert getattr(rule, "hits", 1) == 1
 
 
 def test_unreachable_broker_fails_query_without_message_loss(broker, query):
@@ -263,19 +177,19 @@ def test_unreachable_broker_fails_query_without_message_loss(broker, query):
     assert values(job.start().all()) == list(range(12))
 
 
-def test_deleted_queue_fails_query_with_connection_lost(broker, query):
+@pytest.mark.parametrize(
+    ("disturb", "said"),
+    [
+        (lambda broker: broker.queue("orders").delete(), r"cannot consume from queue 'orders': .*404"),
+        (lambda broker: broker.faults.on("queue.declare").close_channel(406, "never"), "never"),
+    ],
+    ids=["deleted", "closed at every declare"],
+)
+def test_queue_that_stays_unusable_fails_query_with_connection_lost(broker, query, disturb, said):
     job = query(reconnectTimeout="100ms").start()
     job.batch()
-    broker.queue("orders").delete()
-    with pytest.raises(ConnectionLost, match=r"cannot consume from queue 'orders': .*404"):
-        job.batch()
-
-
-def test_channel_closed_on_every_queue_declare_fails_query(broker, query):
-    job = query(reconnectTimeout="100ms").start()
-    job.batch()
-    broker.faults.on("queue.declare").close_channel(406, "PRECONDITION_FAILED - never")
-    with pytest.raises(ConnectionLost, match="never"):
+    disturb(broker)
+    with pytest.raises(ConnectionLost, match=said):
         job.batch()
 
 
@@ -313,14 +227,6 @@ def test_a_full_spool_leaves_messages_with_the_broker(broker, query):
     assert values(job.batch()) == list(range(5))
     broker.queue("orders").wait_for(ready=85, unacked=10)
     assert values(job.all()) == list(range(100))
-
-
-def test_message_larger_than_spool_max_bytes_is_read(broker, query):
-    body = os.urandom(16 << 20)
-    broker.publish(body, routing_key="orders")
-    broker.publish(b"after", routing_key="orders")
-    job = query(spoolMaxBytes="1m", prefetch=1).start()
-    assert [row["value"] for row in job.all()] == [body, b"after"]
 
 
 def test_full_disk_fails_batch_and_leaves_message_in_queue(broker, query, monkeypatch):
@@ -362,17 +268,3 @@ def test_spool_without_sync_calls_no_fsync(broker, query, monkeypatch):
     monkeypatch.delattr(os, "fsync")
     publish(broker, 1)
     assert values(query(spoolSync="none").start().all()) == [1]
-
-
-def test_spool_dir_below_file_or_on_remote_store_is_refused(broker, query, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(SpoolError, match="cannot make the spool's folder"):
-        query(spoolDir=tmp_path / "file" / "spool").start()
-    with pytest.raises(SpoolError, match="driver's own file system"):
-        query(spoolDir="s3://bucket/spool").start()
-
-
-def test_spool_dir_may_be_file_url(broker, query, tmp_path):
-    publish(broker, 1)
-    assert values(query(spoolDir=f"file://{tmp_path}/here").start().all()) == [1]
-    assert (tmp_path / "here" / "state.json").exists()

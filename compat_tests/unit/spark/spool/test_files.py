@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -20,7 +19,7 @@ SEGMENT = f"{0:020d}-2.arrow"
 pytestmark = pytest.mark.timeout(30)
 
 
-def use(path: Path) -> None:
+def use(path):
     """All that a query does with the folder."""
     lock = FolderLock(path)
     try:
@@ -34,7 +33,7 @@ def use(path: Path) -> None:
 
 
 @pytest.fixture
-def used(tmp_path: Path) -> Path:
+def used(tmp_path):
     """A folder with a lock, a state and a segment."""
     path = tmp_path / "spool"
     path.mkdir()
@@ -45,9 +44,7 @@ def used(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["lock", "state.json", SEGMENT, "state.json.tmp", f"{2:020d}-2.arrow.tmp"])
 @pytest.mark.parametrize("kind", ["a symbolic link", "a FIFO"])
-def test_symbolic_link_or_fifo_as_spool_file_is_refused(
-    used: Path, tmp_path: Path, name: str, kind: str
-) -> None:
+def test_symbolic_link_or_fifo_as_spool_file_is_refused(used, tmp_path, name, kind):
     target = tmp_path / "precious"
     target.write_bytes(b"mine")
     (used / name).unlink(missing_ok=True)
@@ -65,7 +62,7 @@ def test_symbolic_link_or_fifo_as_spool_file_is_refused(
     assert target.read_bytes() == b"mine"
 
 
-def test_a_lock_is_waited_for_until_its_holder_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_is_waited_for_until_its_holder_ends(tmp_path, monkeypatch):
     """Or until it is clear who has it."""
     clock = Link()
     monkeypatch.setattr(locks, "time", clock)
@@ -91,6 +88,6 @@ def test_a_lock_is_waited_for_until_its_holder_ends(tmp_path: Path, monkeypatch:
     FolderLock(tmp_path, 0).release()
 
 
-def test_symbolic_link_to_spool_folder_can_be_used(used: Path, tmp_path: Path) -> None:
+def test_symbolic_link_to_spool_folder_can_be_used(used, tmp_path):
     (tmp_path / "link").symlink_to(used)
     use(tmp_path / "link")

@@ -6,13 +6,8 @@ import pytest
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import ReadAllAvailable, values
-from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.incoming import IncomingRows
-from fakeamqp.spark.options import read_options
-from fakeamqp.spark.records import DeliveredRow
-from fakeamqp.spark.spool import channel
 from fakeamqp.spark.spool.channel import ConsumingChannel
-from fakeamqp.spark.spool.spool import Spool
 
 SIZE, COUNT = 50_000, 400
 LIMIT = 1_000_000
@@ -47,30 +42,37 @@ def publish(broker):
 OPTIONS = {"spoolMaxBytes": LIMIT, "prefetchBytes": LIMIT, "maxMessagesPerTrigger": 10, "prefetch": COUNT}
 
 
-def narrowed(broker, job):
-    """Wait until the spool is full and the broker sends no more, and return the window."""
-    shared = job.reader._running.consumer._shared
-    broker.wait_for(lambda: shared.window, timeout=20)
-    broker.queue("orders").wait_for(unacked=shared.window, timeout=20)
-    return shared.window
+each_mode = pytest.mark.parametrize("mode", ["spool", "commit", "none"])
 
 
 @pytest.mark.parametrize("available_now", [False, True])
-def test_large_messages_take_neither_memory_nor_disk(broker, query, held, available_now):
+@each_mode
+def test_large_messages_take_neither_memory_nor_disk_and_are_read_in_order(
+    broker, query, held, mode, available_now
+):
+    """The consumer goes on with a smaller window: no row is lost or repeated."""
     publish(broker)
-    job = query(**OPTIONS).start(available_now=available_now)
+    job = query(ackMode=mode, **OPTIONS).start(available_now=available_now)
     first = job.batch()
-    window = narrowed(broker, job)
+    running = job.reader._running
+    broker.wait_for(lambda: running.consumer._shared.window, timeout=20)
+    window = running.consumer._shared.window
     assert LIMIT // 2 < window * SIZE <= LIMIT
-    store = job.reader._running.store
-    assert store.waiting[1] <= 2 * LIMIT + SLACK
-    job.reader._running.consumer.barrier()
-    found = job.reader.reportLatestOffset()["metrics"]
-    assert found["lag"] == COUNT - len(first)
-    assert found["unacknowledged"] == window
+    if mode == "spool":
+        broker.queue("orders").wait_for(unacked=window, timeout=20)
+    assert running.store.waiting[1] <= 2 * LIMIT + SLACK
+    running.consumer.barrier()
+    status = job.reader.reportLatestOffset()["metrics"]
+    assert status["lag"] == COUNT - len(first)
+    assert mode != "spool" or status["unacknowledged"] == window
+    broker.queue("orders").wait_for(unacked=status["unacknowledged"], timeout=20)
+    assert len(broker.queue("orders").consumers) == 1
     assert values(job.all()) == list(range(COUNT))
     assert LIMIT // 2 < max(held) <= LIMIT + SLACK
-    broker.queue("orders").wait_for(unacked=0)
+    running.consumer.barrier()
+    status = job.reader.reportLatestOffset()["metrics"]
+    broker.queue("orders").wait_for(unacked=status["unacknowledged"], timeout=20)
+    assert mode == "commit" or status["unacknowledged"] == 0
 
 
 @pytest.mark.parametrize("dedupe", ["none", "message_id"])
@@ -80,9 +82,11 @@ def test_messages_in_full_spool_are_acknowledged_and_stored_once_despite_lost_co
     publish(broker)
     job = query(dedupe=dedupe, **OPTIONS).start()
     job.batch()
-    window = narrowed(broker, job)
-    store = job.reader._running.store
-    end = store.next
+    shared, store = job.reader._running.consumer._shared, job.reader._running.store
+    broker.wait_for(lambda: shared.window, timeout=20)
+    # The spool is full, and the broker sends no more.
+    broker.queue("orders").wait_for(unacked=shared.window, timeout=20)
+    window, end = shared.window, store.next
     for _ in range(3):
         [connection] = broker.connections
         connection.close(320, "maintenance")
@@ -92,34 +96,6 @@ def test_messages_in_full_spool_are_acknowledged_and_stored_once_despite_lost_co
     job.stop()
     broker.queue("orders").wait_for(unacked=0, ready=COUNT - end)
     assert values(job.start().all()) == list(range(COUNT))
-
-
-@pytest.mark.parametrize("available_now", [False, True])
-@pytest.mark.parametrize("mode", ["commit", "none"])
-def test_messages_beyond_memory_store_limit_are_requeued_and_read_in_order(
-    broker, query, held, mode, available_now
-):
-    """The same consumer goes on with a smaller window: no row is lost or repeated, and all are in order."""
-    publish(broker)
-    job = query(ackMode=mode, **OPTIONS).start(available_now=available_now)
-    first = job.batch()
-    running = job.reader._running
-    broker.wait_for(lambda: running.consumer._shared.window, timeout=20)
-    window = running.consumer._shared.window
-    assert LIMIT // 2 < window * SIZE <= LIMIT
-    assert running.store.waiting[1] <= 2 * LIMIT + SLACK
-    running.consumer.barrier()
-    status = job.reader.reportLatestOffset()["metrics"]
-    assert status["lag"] == COUNT - len(first)
-    broker.queue("orders").wait_for(unacked=status["unacknowledged"], timeout=20)
-    assert len(broker.queue("orders").consumers) == 1
-    assert values(job.all()) == list(range(COUNT))
-    assert LIMIT // 2 < max(held) <= LIMIT + SLACK
-    running.consumer.barrier()
-    status = job.reader.reportLatestOffset()["metrics"]
-    broker.queue("orders").wait_for(unacked=status["unacknowledged"], timeout=20)
-    if mode == "none":
-        assert status["unacknowledged"] == 0
 
 
 @pytest.mark.parametrize("mode", ["commit", "none"])
@@ -138,7 +114,7 @@ def test_several_queues_return_messages_of_a_backlog(broker, query, mode):
     assert sorted(number for number in found if number >= 0) == sorted([*range(COUNT // 2)] * 2)
 
 
-@pytest.mark.parametrize("mode", ["spool", "commit", "none"])
+@each_mode
 def test_messages_larger_than_byte_limits_are_read(broker, query, mode):
     publish(broker)
     job = query(
@@ -167,7 +143,7 @@ def test_the_backlog_is_counted_while_a_publisher_keeps_up(broker, query, monkey
     assert COUNT <= len(rows) <= COUNT + 4 * len(calls)
 
 
-@pytest.mark.parametrize("mode", ["spool", "commit", "none"])
+@each_mode
 def test_a_message_that_comes_right_behind_its_count_is_expected_once(broker, query, monkeypatch, mode):
     """A queue answers how many messages it has, and then delivers one of them."""
     counted, calls = ConsumingChannel.count, []
@@ -188,10 +164,6 @@ def test_a_message_that_comes_right_behind_its_count_is_expected_once(broker, qu
     assert values(job.all()) == [0]
 
 
-def test_the_bytes_of_a_batch_have_a_limit(query):
-    assert query().start().reader._options.max_bytes == 256 << 20
-
-
 def on_disk(folder):
     return sum(path.stat().st_size for path in folder.glob("*.arrow"))
 
@@ -207,57 +179,3 @@ def test_kept_segments_use_less_than_half_of_all_message_bytes_on_disk(broker, q
     assert seen == list(range(COUNT))
     # The spool itself, the segments that are kept, and what arrives until the broker has answered.
     assert max(sizes[5:]) < COUNT * SIZE // 2
-
-
-def test_large_committed_segments_are_removed_only_after_settlement(tmp_path):
-    options = read_options(
-        {"amqp.url": "amqp://host/", "queue": "orders", "spoolDir": str(tmp_path), "spoolMaxBytes": "1000"},
-        streaming=True,
-    )
-    spool = Spool(options, chosen_columns(options))
-    spool.new_channel()
-    for number in range(20):
-        spool.add([DeliveredRow(number, False, bytes(2), bytes(2), bytes(1000), "orders", number, 0)])
-    spool.commit(10)
-    assert spool.settle_wanted
-    assert len(list(tmp_path.glob("*.arrow"))) == 20
-    spool.settled(20)
-    assert not spool.settle_wanted
-    spool.commit(11)
-    assert not spool.settle_wanted
-    assert 9 <= len(list(tmp_path.glob("*.arrow"))) <= 10
-    spool.close()
-
-
-def test_segments_with_possibly_redelivered_messages_are_kept(broker, query, tmp_path):
-    """A channel that was lost has acknowledged messages that the broker may not know of."""
-    publish(broker)
-    job = query(**OPTIONS).start()
-    job.batch()
-    store = job.reader._running.store
-    store._settled = 0
-    store.new_channel()
-    kept = on_disk(tmp_path / "spool")
-    seen = 10
-    while seen < COUNT:
-        seen += len(job.batch())
-    assert on_disk(tmp_path / "spool") > kept
-    assert store._first_kept() == 0
-
-
-def test_segment_of_several_messages_stays_within_byte_limit(broker, query, monkeypatch):
-    segments, add = [], Spool.add
-
-    def adding(self, messages):
-        segments.append([len(message.body) for message in messages])
-        add(self, messages)
-
-    monkeypatch.setattr(channel, "_SEGMENT_OCTETS", 1000)
-    monkeypatch.setattr(Spool, "add", adding)
-    sizes = [400, 400, 400, 1500, 400, 500]
-    for size in sizes:
-        broker.publish(b"x" * size, routing_key="orders")
-    assert [len(row["value"]) for row in query().start().all()] == sizes
-    assert [size for segment in segments for size in segment] == sizes
-    assert all(len(segment) == 1 or sum(segment) <= 1000 for segment in segments)
-    assert max(map(len, segments)) == 2

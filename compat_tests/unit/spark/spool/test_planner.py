@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from fakeamqp.spark.spool.channel import SpoolStatus
 from fakeamqp.spark.spool.planner import BatchPlanner
 
 
-def status(visible: int, held: int = 0, ready: int = 0, arrived: int = 0) -> SpoolStatus:
+def status(visible, held=0, ready=0, arrived=0):
     return SpoolStatus(visible=visible, held=held, ready=ready, arrived=arrived)
 
 
@@ -30,10 +29,10 @@ class Store:
     processed_up_to: list[int] = field(default_factory=list)
     handed: list[tuple[int, int, int | None]] = field(default_factory=list)
 
-    def processed(self, start: int) -> None:
+    def processed(self, start):
         self.processed_up_to.append(start)
 
-    def hand_out(self, start: int, end: int, octets: int | None) -> int:
+    def hand_out(self, start, end, octets):
         self.handed.append((start, end, octets))
         return self.lost.pop(0) if self.lost else end
 
@@ -43,31 +42,31 @@ class Consumer:
 
     window = 8
 
-    def __init__(self, store: Store, *statuses: SpoolStatus, more: tuple[bool, ...] = ()) -> None:
+    def __init__(self, store, *statuses, more=()):
         self._store, self._statuses, self._more = store, list(statuses), list(more)
-        self.calls: list[Any] = []
+        self.calls = []
 
-    def barrier(self, backlog: Backlog | None = None) -> SpoolStatus:
+    def barrier(self, backlog=None):
         self.calls.append(backlog or "barrier")
         found = self._statuses.pop(0)
         self._store.visible = found.visible
         return found
 
-    def wait_for_more(self, arrived: int, timeout: float) -> bool:
+    def wait_for_more(self, arrived, timeout):
         self.calls.append((arrived, timeout))
         return self._more.pop(0)
 
-    def limit(self, limited: bool) -> None:
+    def limit(self, limited):
         self.calls.append("limited" if limited else "unlimited")
 
-    def forget(self, backlog: Backlog) -> None:
+    def forget(self, backlog):
         self.calls.append(("forget", backlog))
 
-    def poke(self) -> None:
+    def poke(self):
         self.calls.append("poke")
 
     @property
-    def through(self) -> bool:
+    def through(self):
         """Whether all answers were asked for."""
         return not self._statuses and not self._more
 
@@ -75,7 +74,7 @@ class Consumer:
 OPTIONS = {"amqp.url": "amqp://localhost", "queue": "q,r", "idleTimeout": "3s", "maxBytesPerTrigger": "99"}
 
 
-def planner(store: Store, *statuses: SpoolStatus, more: tuple[bool, ...] = ()) -> tuple[Any, Consumer]:
+def planner(store, *statuses, more=()):
     consumer = Consumer(store, *statuses, more=more)
     return BatchPlanner(read_options(OPTIONS), store, consumer), consumer
 
@@ -83,9 +82,7 @@ def planner(store: Store, *statuses: SpoolStatus, more: tuple[bool, ...] = ()) -
 @pytest.mark.parametrize(
     ("visible", "barriers"), [([12, 13, 14, 15], 3), ([12, 17, 18], 2), ([14, 15], 1), ([9, 10, 14], 3)]
 )
-def test_batch_without_a_limit_ends_where_half_of_the_window_is_visible(
-    visible: list[int], barriers: int
-) -> None:
+def test_batch_without_a_limit_ends_where_half_of_the_window_is_visible(visible, barriers):
     """The broker sends no more before Spark commits: the planner does not wait for it."""
     batches, consumer = planner(Store(False), *(status(each, held=1, ready=1) for each in visible))
     assert batches.all_available(10) == 14
@@ -96,7 +93,7 @@ def test_batch_without_a_limit_ends_where_half_of_the_window_is_visible(
 B, WAIT = "barrier", (7, 3.0)
 
 
-def test_batch_with_a_limit_waits_only_for_rows_that_may_come() -> None:
+def test_batch_with_a_limit_waits_only_for_rows_that_may_come():
     """From row 10, with 5 rows at most."""
     with cases() as case:
         for name, visible, statuses, more, calls, end in [
@@ -126,7 +123,7 @@ def test_batch_with_a_limit_waits_only_for_rows_that_may_come() -> None:
                 assert store.handed[-1] == (10, end, 99)
 
 
-def test_batch_ends_at_the_backlog_of_available_now(caplog: pytest.LogCaptureFixture) -> None:
+def test_batch_ends_at_the_backlog_of_available_now(caplog):
     """The row behind it is known, or becomes known when nothing more comes."""
     with cases() as case:
         for name, row, visible, statuses, more, calls, end in [
@@ -161,14 +158,14 @@ def test_batch_ends_at_the_backlog_of_available_now(caplog: pytest.LogCaptureFix
                 assert warned == (name == "others get it")
 
 
-def test_batch_of_a_store_that_keeps_messages_unacknowledged_is_half_of_the_window() -> None:
+def test_batch_of_a_store_that_keeps_messages_unacknowledged_is_half_of_the_window():
     store = Store(False, visible=30)
     batches, _ = planner(store)
     assert batches.latest(10, 20) == 14
     assert store.handed == [(10, 14, 99)]
 
 
-def test_planner_waits_for_rows_lost_with_their_channel() -> None:
+def test_planner_waits_for_rows_lost_with_their_channel():
     store = Store(visible=15, lost=[10, 10])
     batches, consumer = planner(store, status(12))
     consumer.calls.clear()
@@ -179,7 +176,7 @@ def test_planner_waits_for_rows_lost_with_their_channel() -> None:
     assert batches.latest(10, 5) == 11
 
 
-def test_batch_without_start_begins_at_end_of_last_batch() -> None:
+def test_batch_without_start_begins_at_end_of_last_batch():
     store = Store(visible=30, committed=4)
     batches, _ = planner(store)
     assert batches.latest(None, 5) == 9
@@ -192,8 +189,8 @@ def test_batch_without_start_begins_at_end_of_last_batch() -> None:
 
 
 def test_all_available_batch_lifts_store_limit_and_ends_at_backlog_end(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    caplog,
+):
     with cases() as case:
         for name, row, statuses, more, waits, end in [
             ("everything", 13, [status(13)], (), [], 13),
@@ -225,9 +222,7 @@ def test_all_available_batch_lifts_store_limit_and_ends_at_backlog_end(
                     else:
                         barrier = consumer.barrier
 
-                        def first(
-                            given: Backlog | None = None, ask: Any = barrier, row: int | None = row
-                        ) -> SpoolStatus:
+                        def first(given=None, ask=barrier, row=row):
                             if given is not None:
                                 given.row = row
                             return ask(given)
@@ -244,7 +239,7 @@ def test_all_available_batch_lifts_store_limit_and_ends_at_backlog_end(
                     assert ("2 messages are ready" in caplog.text) == (name == "others get them")
 
 
-def test_limit_of_the_store_applies_again_after_an_error() -> None:
+def test_limit_of_the_store_applies_again_after_an_error():
     batches, consumer = planner(Store())
     with pytest.raises(IndexError):
         batches.all_available(0)

@@ -19,14 +19,6 @@ from fakeamqp.spark.spool import queue_stream_reader
 # --- the barrier and batches ------------------------------------------------------------------------------
 
 
-def test_batch_reads_message_published_before_batch(broker, query):
-    job = query().start()
-    for number in range(50):
-        publish(broker, number)
-        assert values(job.batch()) == [number]
-    assert job.batch() == []
-
-
 def test_offset_column_is_row_number_in_spool(broker, query):
     publish(broker, 1, 2, 3)
     job = query(maxMessagesPerTrigger=2).start()
@@ -51,12 +43,6 @@ def test_read_all_available_ignores_max_messages_per_trigger(broker, query):
     publish(broker, *range(25))
     job = query(maxMessagesPerTrigger=10).start()
     assert len(job.batch(limit=ReadAllAvailable())) == 25
-
-
-def test_prefetch_smaller_than_batch_loses_no_message(broker, query):
-    publish(broker, *range(100))
-    job = query(prefetch=3, maxMessagesPerTrigger=50).start()
-    assert sorted(values(job.all())) == list(range(100))
 
 
 def test_queue_option_as_json_list_allows_comma_in_queue_name(broker, query):
@@ -110,13 +96,6 @@ def test_available_now_does_not_wait_for_purged_messages(broker, query):
         job = query(prefetch=10, idleTimeout="1h").start(available_now=True)
         broker.queue("orders").purge()
     assert values(job.all()) == list(range(10))
-
-
-def test_available_now_gives_up_undelivered_messages_after_idle_timeout(broker, query):
-    publish(broker, *range(25))
-    with broker.faults.on("basic.ack").drop():
-        job = query(prefetch=10, idleTimeout="10ms").start(available_now=True)
-        assert values(job.all()) == list(range(10))
 
 
 @pytest.mark.parametrize("limit", [None, ReadAllAvailable()], ids=["rows", "all"])
@@ -178,25 +157,6 @@ def test_unstored_column_is_refused_or_null_if_fail_on_data_loss_is_false(broker
     assert [row.get("routing_key") for row in job.start().all()] == [None] * 4
 
 
-def test_errors_are_null_for_messages_of_a_spool_without_them(broker, query):
-    publish(broker, 1)
-    job = query(columns="value").start()
-    job.batch()
-    publish(broker, 2)
-    job.stop()
-    job.options["columns"] = "value,_error"
-    assert [row["_error"] for row in job.start().all()[1:]] == [None]
-
-
-def test_non_utf_8_property_is_read_with_replacement_character_and_error(broker, query):
-    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-        connection.channel().basic_publish("", "orders", b"\xff")
-    broker.faults.on("basic.deliver").replace(correlation_id="\udcff").once()
-    rows = query(includeProperties="true").start().all()
-    assert rows[0]["properties"]["correlation_id"] == "\N{REPLACEMENT CHARACTER}"
-    assert rows[0]["_error"]["reason"] == "correlation_id is not UTF-8: ff (hexadecimal)"
-
-
 @pytest.mark.parametrize("transport", ["inline", "file"])
 def test_a_large_batch_is_cut_into_tasks(broker, query, transport):
     publish(broker, *range(12_000))
@@ -208,13 +168,6 @@ def test_a_large_batch_is_cut_into_tasks(broker, query, transport):
     assert len(parts) >= 3
     if transport == "inline":
         assert max(len(pickle.dumps(part)) for part in parts) < 1000 << 10
-
-
-def test_small_batch_has_one_partition(broker, query):
-    publish(broker, *range(500))
-    job = query(minPartitions=8, spoolFlushRows=50).start()
-    job.batch()
-    assert len(job.reader.partitions(*map(json.loads, job.offsets[0]))) == 1
 
 
 # --- readers that only plan, and two queries --------------------------------------------------------------
@@ -238,16 +191,6 @@ def test_second_query_on_same_spool_is_refused(query, monkeypatch):
         query().start()
     assert "in use by another query, or" in str(caught.value)
     assert "as in a self-join, write them to a table first" in str(caught.value)
-
-
-def test_messages_that_come_one_by_one_do_not_leave_a_file_each(broker, query, tmp_path, monkeypatch):
-    monkeypatch.setattr("fakeamqp.spark.spool.spool._KEPT_SEGMENTS", 10)
-    job = query(prefetch=10_000).start()
-    for number in range(30):
-        publish(broker, number)
-        job.batch()
-    # Those, the last one, and the one that was read before it.
-    assert len(list((tmp_path / "spool").glob("*.arrow"))) <= 12
 
 
 def test_many_small_segments_are_read_as_one_record_batch(broker, query):

@@ -22,7 +22,7 @@ numbers = itertools.count()
 class Spooling(RuleBasedStateMachine):
     """A query on a queue, publishers, another consumer, and accidents."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.stack = ExitStack()
         self.broker = self.stack.enter_context(Broker(trace=0, history=0))
@@ -33,8 +33,8 @@ class Spooling(RuleBasedStateMachine):
         self.channel = self.other.channel()
         for queue in ("orders", "refunds"):
             self.channel.queue_declare(queue, durable=True)
-        self.published: set[int] = set()
-        self.taken: set[int] = set()
+        self.published = set()
+        self.taken = set()
         self.alive = False
 
     @initialize(

@@ -6,7 +6,6 @@ import json
 import logging
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -29,16 +28,16 @@ from fakeamqp.spark.spool.store import Piece
 OPTIONS = {"amqp.url": "amqp://h", "queue": "q", "columns": "value,message_id,timestamp"}
 
 
-def options(**more: str) -> Any:
+def options(**more):
     return read_options({**OPTIONS, **more})
 
 
-def memory(kind: Any, **more: str) -> Any:
+def memory(kind, **more):
     found = options(ackMode="commit" if kind is UntilCommit else "none", **more)
     return kind(found, chosen_columns(found))
 
 
-def delivered(*bodies: bytes, tag: int = 1, queue: str = "q", **properties: Any) -> list[DeliveredRow]:
+def delivered(*bodies, tag=1, queue="q", **properties):
     octets = encoded(**properties)
     return [
         DeliveredRow(number, False, b"\x00\x01q", octets, body, queue, 0, 0)
@@ -46,15 +45,15 @@ def delivered(*bodies: bytes, tag: int = 1, queue: str = "q", **properties: Any)
     ]
 
 
-def rows(pieces: list[Piece]) -> list[bytes]:
-    found: list[bytes] = []
+def rows(pieces):
+    found = []
     for piece in pieces:
         column = piece.block.load().column("value").slice(piece.start, len(piece))
         found += column.to_pylist()
     return found
 
 
-def filled(store: Any, *segments: str) -> Any:
+def filled(store, *segments):
     """The store with a row for each letter; tags are numbers from 1 on."""
     tag = 1
     for segment in segments:
@@ -64,11 +63,11 @@ def filled(store: Any, *segments: str) -> Any:
 
 
 @pytest.fixture
-def on_disk(tmp_path: Path) -> Any:
+def on_disk(tmp_path):
     """A function that opens a spool again and again."""
-    stores: list[Spool] = []
+    stores = []
 
-    def make(**more: str) -> Spool:
+    def make(**more):
         for each in stores:
             each.close()
         found = options(spoolDir=str(tmp_path / "spool"), **more)
@@ -84,7 +83,7 @@ def on_disk(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("kind", [UntilCommit, AtMostOnce, Spool])
-def test_rows_have_numbers_and_are_handed_out_by_them(kind: Any, on_disk: Any) -> None:
+def test_rows_have_numbers_and_are_handed_out_by_them(kind, on_disk):
     store = filled(on_disk() if kind is Spool else memory(kind), "abc", "d", "efgh")
     store.settled(8)
     assert (store.next, store.visible, store.committed) == (8, 8, 0)
@@ -115,7 +114,7 @@ def test_rows_have_numbers_and_are_handed_out_by_them(kind: Any, on_disk: Any) -
 
 
 @pytest.mark.parametrize("kind", [UntilCommit, AtMostOnce])
-def test_rows_count_as_waiting_until_handed_out(kind: Any) -> None:
+def test_rows_count_as_waiting_until_handed_out(kind):
     store = filled(memory(kind), "abc", "d")
     store.settled(4)
     first, second = (block.octets for block in store._blocks)
@@ -133,7 +132,7 @@ def test_rows_count_as_waiting_until_handed_out(kind: Any) -> None:
     assert (store._waiting_bytes, store._processed) == (0, 4)
 
 
-def test_a_store_is_full_by_its_bytes_and_never_without_rows() -> None:
+def test_a_store_is_full_by_its_bytes_and_never_without_rows():
     size = filled(memory(UntilCommit), "abc")._blocks[0].octets
     with cases() as case:
         for most, full in ((size, True), (size + 1, False), (1, True)):
@@ -148,7 +147,7 @@ def test_a_store_is_full_by_its_bytes_and_never_without_rows() -> None:
                 assert not store.full
 
 
-def test_timestamp_of_next_row_is_that_of_first_row_not_handed_out() -> None:
+def test_timestamp_of_next_row_is_that_of_first_row_not_handed_out():
     store = memory(UntilCommit)
     assert store.timestamp_of_next() is None
     store.add([*delivered(b"a", timestamp=1_500_000_000), *delivered(b"b"), *delivered(b"c", timestamp=7)])
@@ -160,7 +159,7 @@ def test_timestamp_of_next_row_is_that_of_first_row_not_handed_out() -> None:
     assert filled(memory(UntilCommit, columns="value"), "a").timestamp_of_next() is None
 
 
-def test_a_batch_has_at_most_so_many_bytes_of_bodies() -> None:
+def test_a_batch_has_at_most_so_many_bytes_of_bodies():
     store = memory(UntilCommit)
     for bodies in ((b"", b"12", b"345"), (b"6",), (b"7890", b"")):
         store.add(delivered(*bodies))
@@ -186,7 +185,7 @@ def test_a_batch_has_at_most_so_many_bytes_of_bodies() -> None:
     assert filled(memory(UntilCommit, columns="message_id"), "abc").within(0, 3, 0) == 3
 
 
-def test_missing_rows_raise_data_loss_or_log_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_rows_raise_data_loss_or_log_warning(caplog):
     with cases() as case:
         for gone, start, end, text, left in [
             (0, 0, 6, "rows 0 to 1 are gone", b"cdef"),
@@ -213,7 +212,7 @@ def test_missing_rows_raise_data_loss_or_log_warning(caplog: pytest.LogCaptureFi
     assert store.timestamp_of_next() is None
 
 
-def test_the_size_of_a_piece_is_that_of_its_rows() -> None:
+def test_the_size_of_a_piece_is_that_of_its_rows():
     block = SimpleNamespace(first=10, end=14, octets=100)
     assert [Piece(block, *each).octets for each in ((0, 4), (1, 2), (1, 3), (2, 2))] == [100, 25, 50, 0]
     assert Piece(SimpleNamespace(first=1, end=1, octets=100), 0, 0).octets == 0
@@ -222,7 +221,7 @@ def test_the_size_of_a_piece_is_that_of_its_rows() -> None:
 # --- rows in memory ---------------------------------------------------------------------------------------
 
 
-def test_committed_rows_are_acknowledged_and_gone() -> None:
+def test_committed_rows_are_acknowledged_and_gone():
     store = filled(memory(UntilCommit), "ab", "cd", "ef")
     assert store.acks_on_arrival is False
     store.commit(3)
@@ -237,7 +236,7 @@ def test_committed_rows_are_acknowledged_and_gone() -> None:
     assert (store.position({"spool": "other", "next": 4}), store.position({"spool": store.id})) == (0, 0)
 
 
-def test_new_channel_drops_only_rows_not_handed_out_to_spark(caplog: pytest.LogCaptureFixture) -> None:
+def test_new_channel_drops_only_rows_not_handed_out_to_spark(caplog):
     """Delivery tags of the old channel mean nothing to the new one: a commit does not acknowledge them."""
     caplog.set_level(logging.INFO, "fakeamqp.spark")
     store = filled(memory(UntilCommit), "ab", "cd", "ef")
@@ -263,7 +262,7 @@ def test_new_channel_drops_only_rows_not_handed_out_to_spark(caplog: pytest.LogC
 
 
 @pytest.mark.parametrize(("prefetch", "fits"), [("1", False), ("2", True)])
-def test_until_commit_store_needs_prefetch_of_at_least_2(prefetch: str, fits: bool) -> None:
+def test_until_commit_store_needs_prefetch_of_at_least_2(prefetch, fits):
     if fits:
         assert memory(UntilCommit, prefetch=prefetch).least_window == 2
     else:
@@ -271,7 +270,7 @@ def test_until_commit_store_needs_prefetch_of_at_least_2(prefetch: str, fits: bo
             memory(UntilCommit, prefetch=prefetch)
 
 
-def test_at_most_once_rows_are_visible_only_when_settled() -> None:
+def test_at_most_once_rows_are_visible_only_when_settled():
     store = filled(memory(AtMostOnce), "abcd")
     assert store.visible == 0
     store.settled(3)
@@ -290,11 +289,11 @@ def test_at_most_once_rows_are_visible_only_when_settled() -> None:
 # --- rows on the disk -------------------------------------------------------------------------------------
 
 
-def names(store: Spool) -> list[str]:
+def names(store):
     return sorted(path.name for path in store._folder.path.iterdir() if path.suffix == ".arrow")
 
 
-def test_reopened_spool_has_id_rows_and_commit_of_before(on_disk: Any) -> None:
+def test_reopened_spool_has_id_rows_and_commit_of_before(on_disk):
     store = filled(on_disk(dedupe="none", prefetch="1"), "ab", "cd", "ef")
     number = store.id
     store.commit(3)
@@ -317,9 +316,7 @@ def test_reopened_spool_has_id_rows_and_commit_of_before(on_disk: Any) -> None:
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_reopened_spool_with_lost_rows_raises_data_loss_or_skips_them(
-    on_disk: Any, caplog: pytest.LogCaptureFixture, fails: bool
-) -> None:
+def test_reopened_spool_with_lost_rows_raises_data_loss_or_skips_them(on_disk, caplog, fails):
     store = filled(on_disk(), "ab", "cd", "ef", "gh")
     store.commit(3)
     folder = store._folder.path
@@ -343,9 +340,7 @@ def test_reopened_spool_with_lost_rows_raises_data_loss_or_skips_them(
         assert not again.known("q", "a")
 
 
-def test_offset_of_another_spool_or_later_row_raises_data_loss_or_logs_warning(
-    on_disk: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_offset_of_another_spool_or_later_row_raises_data_loss_or_logs_warning(on_disk, caplog):
     with cases() as case:
         for fails in (True, False):
             store = filled(on_disk(failOnDataLoss=str(fails)))
@@ -374,7 +369,7 @@ def test_offset_of_another_spool_or_later_row_raises_data_loss_or_logs_warning(
                         assert text in caplog.text
 
 
-def test_messages_are_known_as_far_back_as_they_may_come_again(on_disk: Any) -> None:
+def test_messages_are_known_as_far_back_as_they_may_come_again(on_disk):
     store = on_disk(columns="value", prefetch="2")
     for number, name in enumerate("abcdefgh"):
         store.add(delivered(b"%d" % number, message_id=name))
@@ -393,9 +388,7 @@ def test_messages_are_known_as_far_back_as_they_may_come_again(on_disk: Any) -> 
     assert not again.known("q", "h")
 
 
-def test_segments_that_may_come_again_are_kept_although_they_are_large(
-    on_disk: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_segments_that_may_come_again_are_kept_although_they_are_large(on_disk, monkeypatch):
     size = filled(on_disk(), "a")._blocks[0].octets
     with cases() as case:
         for most, settled, may_return, kept, wanted in [
@@ -424,7 +417,7 @@ def test_segments_that_may_come_again_are_kept_although_they_are_large(
     assert len(store._blocks) == 3
 
 
-def test_only_rows_unsettled_at_new_channel_may_be_redelivered(on_disk: Any) -> None:
+def test_only_rows_unsettled_at_new_channel_may_be_redelivered(on_disk):
     store = filled(on_disk(), "ab")
     store.new_channel()
     assert store._may_return == 2
@@ -438,7 +431,7 @@ def test_only_rows_unsettled_at_new_channel_may_be_redelivered(on_disk: Any) -> 
     assert store._may_return == 5
 
 
-def test_spool_dir_option_creates_local_folder_and_refuses_other_paths(tmp_path: Path) -> None:
+def test_spool_dir_option_creates_local_folder_and_refuses_other_paths(tmp_path):
     with cases() as case:
         for given, found in [
             (str(tmp_path / "a" / "b"), tmp_path / "a" / "b"),
@@ -458,7 +451,7 @@ def test_spool_dir_option_creates_local_folder_and_refuses_other_paths(tmp_path:
             assert str(caught.value).startswith(text)
 
 
-def test_spool_folder_lists_only_segments_and_removes_temporary_files(tmp_path: Path) -> None:
+def test_spool_folder_lists_only_segments_and_removes_temporary_files(tmp_path):
     folder = SpoolFolder(tmp_path, sync=False)
     batch = pa.RecordBatch.from_pydict({"body": [b"1", b"2"]})
     for first in (20, 3, 100):
@@ -481,12 +474,12 @@ def test_spool_folder_lists_only_segments_and_removes_temporary_files(tmp_path: 
 # --- tasks ------------------------------------------------------------------------------------------------
 
 
-def test_pieces_are_cut_into_tasks_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_are_cut_into_tasks_of_one_size(monkeypatch):
     """By rows where they stay in their files, and also by bytes where tasks carry them."""
     monkeypatch.setattr(partitions, "_TASK_ROWS", 10)
     monkeypatch.setattr(partitions, "_TASK_OCTETS", 100)
 
-    def block(rows: int, octets: int) -> Any:
+    def block(rows, octets):
         return SimpleNamespace(first=0, end=rows, octets=octets)
 
     a, b = block(20, 40), block(10, 300)
@@ -517,7 +510,7 @@ def test_pieces_are_cut_into_tasks_of_one_size(monkeypatch: pytest.MonkeyPatch) 
                     assert shown == expected
 
 
-def test_stored_columns_are_picked_and_missing_columns_are_null_or_refused() -> None:
+def test_stored_columns_are_picked_and_missing_columns_are_null_or_refused():
     batch = pa.RecordBatch.from_arrays([pa.array([1, 2]), pa.array(["x", "y"])], names=["a", "b"])
     error = pa.field("_error", pa.string())
     a, b, c = pa.field("a", pa.int64()), pa.field("b", pa.string()), pa.field("c", pa.string())
@@ -537,7 +530,7 @@ def test_stored_columns_are_picked_and_missing_columns_are_null_or_refused() -> 
         pick(wrong_error, pa.schema([error]), False)
 
 
-def test_unreadable_or_missing_spool_state_is_refused(tmp_path: Path) -> None:
+def test_unreadable_or_missing_spool_state_is_refused(tmp_path):
     folder = SpoolFolder(tmp_path, sync=False)
     path = tmp_path / "state.json"
     with cases() as case:

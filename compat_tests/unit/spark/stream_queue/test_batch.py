@@ -152,16 +152,6 @@ def test_invalid_offsets_or_timestamp_options_are_refused(broker, log, options, 
         batch_reader(broker.url, **options).partitions()
 
 
-@pytest.mark.parametrize("count", [0, 1])
-def test_queue_given_as_stream_is_refused_and_left_untouched(broker, log, count):
-    log.channel.queue_declare("orders", durable=True)
-    log.publish("orders", *range(count))
-    with pytest.raises(OptionError, match=r"'orders' is no stream .*say option 'queue' in place of 'stream'"):
-        batch_reader(broker.url, stream="orders").partitions()
-    broker.wait_until_idle()
-    assert broker.queue("orders").ready == count
-
-
 def test_batch_read_of_missing_stream_raises_404(broker):
     with pytest.raises(ConnectionLost, match=r"cannot read stream 'nowhere': .*404"):
         batch_reader(broker.url, stream="nowhere").partitions()
@@ -232,31 +222,6 @@ def test_messages_removed_by_retention_are_skipped_if_fail_on_data_loss_is_false
     assert read(broker, failOnDataLoss="false", **options) == []
 
 
-def test_batch_planned_before_stream_was_redeclared_raises_data_loss(broker, log):
-    log.publish("log", *range(10))
-    reader, careless = (batch_reader(broker.url, failOnDataLoss=text) for text in ("true", "false"))
-    planned = reader.partitions()
-    log.channel.queue_delete("log")
-    log.declare("log")
-    log.publish("log", 1, 2)
-    with pytest.raises(DataLoss, match="'log' ends before 2, and messages up to 10 were in it"):
-        table(reader, planned)
-    assert table(careless, planned).num_rows == 2
-
-
-def test_batch_planned_before_stream_was_redeclared_empty_raises_data_loss(broker, log):
-    log.publish("log", *range(10))
-    options = {"amqp.connectionTimeout": "1s"}
-    reader = batch_reader(broker.url, **options)
-    careless = batch_reader(broker.url, failOnDataLoss="false", **options)
-    planned = reader.partitions()
-    log.channel.queue_delete("log")
-    log.declare("log")
-    with pytest.raises(DataLoss, match="'log' ends before 0, and messages up to 10 were in it"):
-        table(reader, planned)
-    assert table(careless, planned).num_rows == 0
-
-
 def test_deleted_stream_raises_connection_lost_with_404(broker, log):
     log.publish("log", 1, 2)
     reader = batch_reader(broker.url)
@@ -283,14 +248,6 @@ def test_batch_read_continues_at_next_offset_after_lost_connection(broker, log, 
             )
             connection.close(320, "maintenance")
     assert found == list(range(100))
-
-
-def test_bytes_of_headers_count_for_size_of_record_batches(broker, log, monkeypatch):
-    monkeypatch.setattr(reading, "_OCTETS", 3000)
-    log.publish("log", *range(9), headers={"large": "x" * 1000})
-    reader = batch_reader(broker.url, prefetch="2")
-    [task] = reader.partitions()
-    assert max(part.num_rows for part in reader.read(task)) < 9
 
 
 def test_connection_lost_before_basic_consume_is_replaced(broker, log, monkeypatch):

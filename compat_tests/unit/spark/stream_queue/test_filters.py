@@ -12,8 +12,6 @@ import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.spark.stream_queue.streams import batch_reader, publisher, rows
 from fakeamqp import Broker
-from fakeamqp.spark.errors import OptionError
-from fakeamqp.spark.options import read_options
 from fakeamqp.spark.stream_queue.filters import FilterBounds, PushFilters
 from fakeamqp.spark.stream_queue.offsets import StreamMark
 from fakeamqp.spark.stream_queue.ranges import Range
@@ -226,8 +224,3 @@ def test_no_message_that_the_filters_want_is_left_out(messages, wanted):
     for offset, stamp in enumerate(stamps):
         if all(PREDICATES[kind](stamp - begin, at) for kind, at in wanted):
             assert offset in found
-
-
-def test_timestamp_tolerance_for_queue_is_refused():
-    with pytest.raises(OptionError, match="'timestampTolerance' is for 'stream'"):
-        read_options({"amqp.url": "amqp://host/", "queue": "q", "timestampTolerance": "1s"})

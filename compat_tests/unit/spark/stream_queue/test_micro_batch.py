@@ -40,23 +40,6 @@ def read(reader, start, end):
 # --- where it begins --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("start", "expected"),
-    [
-        ({}, 0),
-        ({"startingOffsets": "earliest"}, 0),
-        ({"startingOffsets": "latest"}, 3),
-        ({"startingOffsets": {"log": 2}}, 2),
-        ({"startingOffsets": {"log": "latest"}}, 3),
-        ({"startingTimestamp": "1999-01-01T00:00:00+02:00"}, 0),
-        ({"startingTimestamp": "2999-01-01"}, 3),
-    ],
-)
-def test_new_query_starts_at_starting_offsets_or_timestamp(log, follow, start, expected):
-    log.publish("log", 1, 2, 3)
-    assert positions(follow(**start).initialOffset()) == {"log": expected}
-
-
 def test_a_query_cannot_begin_behind_the_end(log, follow):
     log.publish("log", *range(8))
     assert positions(follow(startingOffsets={"log": 8}).initialOffset()) == {"log": 8}
@@ -117,20 +100,6 @@ def test_latest_offset_is_found_for_backlogs_longer_than_window(log, follow, mon
         log.publish("log", *range(count))
         total += count
         assert positions(reader.latestOffset({"log": 0}, ReadAllAvailable())) == {"log": total}
-
-
-def test_a_limit_is_shared_in_proportion(log, follow):
-    pytest.importorskip("pyspark.sql.streaming.datasource", reason="limits came with PySpark 4.1")
-    log.publish("log", *range(90))
-    log.publish("more", *range(10))
-    reader = follow(stream="log,more", maxMessagesPerTrigger=50)
-    start = reader.initialOffset()
-    assert positions(reader.latestOffset(start, reader.getDefaultReadLimit())) == {"log": 45, "more": 5}
-    assert positions(reader.latestOffset({"log": 45, "more": 5}, Limit(10))) == {"log": 54, "more": 6}
-    assert positions(reader.latestOffset({"log": 54, "more": 6}, ReadAllAvailable())) == {
-        "log": 90,
-        "more": 10,
-    }
 
 
 @given(
@@ -265,51 +234,6 @@ def test_offsets_are_the_same_text_for_the_same_place(log, follow):
 
 
 # --- losses -----------------------------------------------------------------------------------------------
-
-
-def test_redeclared_shorter_stream_fails_query_with_data_loss(log, follow):
-    log.publish("log", *range(10))
-    reader = follow()
-    assert positions(reader.latestOffset({"log": 0}, Limit(100))) == {"log": 10}
-    log.channel.queue_delete("log")
-    log.declare("log")
-    log.publish("log", *range(3))
-    with pytest.raises(DataLoss, match=r"'log' was read up to 10 and ends before 3: .*failOnDataLoss=false"):
-        reader.latestOffset({"log": 10}, Limit(100))
-
-
-def test_redeclared_stream_is_read_from_start_if_fail_on_data_loss_is_false(log, follow, caplog):
-    log.publish("log", *range(10))
-    reader = follow(failOnDataLoss="false")
-    assert positions(reader.latestOffset({"log": 0}, Limit(100))) == {"log": 10}
-    log.channel.queue_delete("log")
-    log.declare("log")
-    log.publish("log", *range(3))
-    end = reader.latestOffset({"log": 10}, Limit(100))
-    assert positions(end) == {"log": 3}
-    assert "'log' was read up to 10" in caplog.text
-    assert read(reader, {"log": 10}, end) == [0, 1, 2]
-    assert reader.latestOffset(end, Limit(100)) == end
-
-
-def test_a_stream_that_may_not_have_its_messages_yet_is_asked_from_time_to_time(log, follow, monkeypatch):
-    """A broker that restarts may answer before it knows the messages of its streams."""
-    ask, asked = Tails.ask, []
-    monkeypatch.setattr(Tails, "ask", lambda *given: asked.append(None) or ask(*given))
-    log.publish("log", *range(3))
-    with pytest.raises(DataLoss, match="ends before 3"):
-        follow(idleTimeout="300ms").latestOffset({"log": 10}, Limit(100))
-    assert 3 <= len(asked) <= 8
-
-
-def test_messages_removed_by_retention_before_read_fail_query_with_data_loss(log, follow):
-    log.declare("short", stream_max_segment_size_bytes=400, max_length_bytes=1000)
-    log.publish("short", *range(3))
-    reader = follow(stream="short")
-    start = reader.initialOffset()
-    log.publish("short", *range(30))
-    with pytest.raises(DataLoss, match="'short' are gone: 0 was wanted"):
-        rows(reader, start, reader.latestOffset(start, Limit(100)))
 
 
 # --- connections ------------------------------------------------------------------------------------------
@@ -489,8 +413,3 @@ def test_a_pickled_reader_is_small_and_takes_no_connection_along(broker, log, fo
     assert read(there, {"log": 0}, {"log": 2}) == [0, 1]
     pool.close_idle()
     assert len(connections(broker)) == 1
-
-
-def test_octets_of_a_batch_cannot_be_known(follow):
-    with pytest.raises(OptionError, match="'maxBytesPerTrigger' is for 'queue'"):
-        follow(maxBytesPerTrigger="1m")

@@ -24,35 +24,35 @@ EVERYTHING = Limit(10_000)
 class Tails:
     """Streams with these ends, of which each first message is at 2."""
 
-    def __init__(self, **ends: int | None) -> None:
+    def __init__(self, **ends):
         self.ends, self.replaced = ends, frozenset[str]()
-        self.asked: list[dict[str, StreamPlace]] = []
-        self.waits: list[float] = []
-        self.later: list[dict[str, int | None]] = []
+        self.asked = []
+        self.waits = []
+        self.later = []
         self.stopped = 0
 
-    def ask(self, begin: dict[str, StreamPlace]) -> Answer:
+    def ask(self, begin):
         self.asked.append(dict(begin))
         return Answer(tuple(self.ends), self.known, self.replaced)
 
-    def marks(self, begin: dict[str, StreamPlace], stops: dict[str, int]) -> dict[str, StreamMark | None]:
+    def marks(self, begin, stops):
         assert stops.keys() <= begin.keys()
         return {stream: StreamMark(stop - 1, stream) for stream, stop in stops.items()}
 
-    def firsts(self, streams: list[str]) -> dict[str, int]:
+    def firsts(self, streams):
         return dict.fromkeys(streams, 2)
 
     @property
-    def known(self) -> dict[str, int]:
+    def known(self):
         return {stream: end for stream, end in self.ends.items() if end is not None}
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds):
         self.waits.append(seconds)
         clock[0] += seconds
         if self.later:
             self.ends = self.later.pop(0)
 
-    def stop(self) -> None:
+    def stop(self):
         self.stopped += 1
 
 
@@ -60,32 +60,32 @@ clock = [1000.0]
 
 
 @pytest.fixture
-def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
+def follow(monkeypatch):
     """A function that makes a reader of streams with these ends."""
     clock[0] = 1000.0
     monkeypatch.setattr(micro_batch, "now", lambda: clock[0])
 
-    def make(tails: Tails, **more: str) -> Any:
+    def make(tails, **more):
         given = {"amqp.url": "amqp://h", "stream": "a,b", "idleTimeout": "2s", "amqp.connectionTimeout": "5s"}
         found = read_options({**given, **more}, streaming=True)
-        reader: Any = StreamMicroBatchReader(found, chosen_columns(found))
+        reader = StreamMicroBatchReader(found, chosen_columns(found))
         reader._tails = tails
         return reader
 
     return make
 
 
-def place(stream: str, following: int, first: int | None = None) -> StreamPlace:
+def place(stream, following, first=None):
     return StreamPlace(following, StreamMark(following - 1, stream), first)
 
 
-def at(**places: StreamPlace | int) -> dict[str, Any]:
+def at(**places):
     return to_json(
         {stream: StreamPlace(each) if isinstance(each, int) else each for stream, each in places.items()}
     )
 
 
-def test_a_batch_ends_at_the_ends_of_the_streams(follow: Any) -> None:
+def test_a_batch_ends_at_the_ends_of_the_streams(follow):
     """With a mark for each stream that has messages; the others keep their places."""
     a3, b4 = place("a", 3), place("b", 4)
     with cases() as case:
@@ -113,9 +113,7 @@ def test_a_batch_ends_at_the_ends_of_the_streams(follow: Any) -> None:
                 assert reader._last == found
 
 
-def test_streams_that_end_before_their_place_are_asked_again(
-    follow: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_streams_that_end_before_their_place_are_asked_again(follow, caplog):
     """For as long as an answer may come before its messages; then they are other ones, or have lost some."""
     with cases() as case:
         for ends, waits, text in [
@@ -150,9 +148,7 @@ def test_streams_that_end_before_their_place_are_asked_again(
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_replaced_stream_raises_data_loss_or_is_read_with_warning(
-    follow: Any, caplog: pytest.LogCaptureFixture, fails: bool
-) -> None:
+def test_replaced_stream_raises_data_loss_or_is_read_with_warning(follow, caplog, fails):
     tails = Tails(a=9, b=4)
     tails.replaced = frozenset({"a"})
     reader = follow(tails, failOnDataLoss=str(fails))
@@ -168,7 +164,7 @@ def test_replaced_stream_raises_data_loss_or_is_read_with_warning(
     assert tails.waits == []
 
 
-def test_available_now_ends_at_offsets_prepared_at_start(follow: Any) -> None:
+def test_available_now_ends_at_offsets_prepared_at_start(follow):
     reader = follow(Tails(a=7, b=8, c=9))
     reader._available = {"a": 5, "b": 3}
     start = at(a=place("a", 3), b=place("b", 4), c=StreamPlace(2))
@@ -179,7 +175,7 @@ def test_available_now_ends_at_offsets_prepared_at_start(follow: Any) -> None:
     }
 
 
-def test_old_versions_of_pyspark_name_neither_start_nor_limit(follow: Any) -> None:
+def test_old_versions_of_pyspark_name_neither_start_nor_limit(follow):
     """The first answer is for everything, the next ones honour the option."""
     reader = follow(Tails(a=30), maxMessagesPerTrigger="10")
     reader._last = at(a=place("a", 3))
@@ -196,7 +192,7 @@ def test_old_versions_of_pyspark_name_neither_start_nor_limit(follow: Any) -> No
     assert not unknown._asked_without_start
 
 
-def test_partitions_of_batch_cover_offsets_from_start_to_end(follow: Any) -> None:
+def test_partitions_of_batch_cover_offsets_from_start_to_end(follow):
     reader = follow(Tails(), minPartitions="1")
     with cases() as case:
         for start, end, ranges in [
@@ -216,7 +212,7 @@ def test_partitions_of_batch_cover_offsets_from_start_to_end(follow: Any) -> Non
                 assert reader._last == at(**end)
 
 
-def test_a_batch_waits_for_enough_messages_but_not_for_long(follow: Any) -> None:
+def test_a_batch_waits_for_enough_messages_but_not_for_long(follow):
     with cases() as case:
         for end, seconds, due in [
             (12, 0, False),
@@ -237,7 +233,7 @@ def test_a_batch_waits_for_enough_messages_but_not_for_long(follow: Any) -> None
     assert from_json(reader.latestOffset(at(a=place("a", 3)), EVERYTHING)) == {"a": place("a", 4)}
 
 
-def test_progress_has_the_ends_and_the_lag(follow: Any) -> None:
+def test_progress_has_the_ends_and_the_lag(follow):
     reader = follow(Tails(a=7, b=8))
     reader.latestOffset(at(a=place("a", 3), b=place("b", 8)), Limit(1))
     found = reader.reportLatestOffset()
@@ -251,10 +247,10 @@ def test_progress_has_the_ends_and_the_lag(follow: Any) -> None:
     assert reader.reportLatestOffset() is None
 
 
-def test_second_stop_of_reader_has_no_effect_on_tails(follow: Any) -> None:
+def test_second_stop_of_reader_has_no_effect_on_tails(follow):
     tails = Tails()
     reader = follow(tails)
-    restored: list[bool] = []
+    restored = []
     reader._restore_signal = lambda: restored.append(True)
     reader.stop()
     reader.stop()
@@ -264,16 +260,16 @@ def test_second_stop_of_reader_has_no_effect_on_tails(follow: Any) -> None:
     follow(None).stop()
 
 
-def test_the_bytes_of_a_batch_of_streams_are_not_known() -> None:
+def test_the_bytes_of_a_batch_of_streams_are_not_known():
     given = {"amqp.url": "amqp://h", "stream": "a", "maxBytesPerTrigger": "1"}
     with pytest.raises(OptionError, match="option 'maxBytesPerTrigger' is for 'queue'"):
         StreamMicroBatchReader(read_options(given, streaming=True), ())
 
 
-def test_available_now_asks_for_the_ends_first(monkeypatch: pytest.MonkeyPatch, follow: Any) -> None:
-    made: list[Any] = []
+def test_available_now_asks_for_the_ends_first(monkeypatch, follow):
+    made = []
 
-    def tails(options: Any) -> Tails:
+    def tails(options):
         made.append(options)
         return Tails(a=7)
 
@@ -299,16 +295,16 @@ class Attended:
 
     link: Any = "link"
 
-    def __init__(self, _options: Any, name: str, prepare: Any, due: Any) -> None:
+    def __init__(self, _options, name, prepare, due):
         self.name, self.prepare, self.due = name, prepare, due
 
-    def call(self, job: Any) -> Any:
+    def call(self, job):
         return job(self.link)
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds):
         self.waited = seconds
 
-    def stop(self) -> None:
+    def stop(self):
         self.stopped = True
 
 
@@ -318,46 +314,46 @@ class Tail:
     made: list[tuple[Any, ...]]
     replaces: frozenset[str]
 
-    def __init__(self, link: Any, stream: str, patience: float) -> None:
+    def __init__(self, link, stream, patience):
         Tail.made.append((link, stream, patience))
         self.stream, self.calls = stream, list[Any]()
 
-    def ask(self) -> int | None:
+    def ask(self):
         self.calls.append("ask")
         return (ord(self.stream[0]) - ord("a")) * 100 or None
 
-    def replaced(self, place: StreamPlace) -> bool:
+    def replaced(self, place):
         self.calls.append(place)
         return self.stream in Tail.replaces
 
-    def mark(self, offset: int) -> StreamMark:
+    def mark(self, offset):
         return StreamMark(offset, f"{self.stream} at {len(Tail.made)}")
 
-    def acknowledge(self) -> None:
+    def acknowledge(self):
         self.calls.append("acknowledge")
 
 
 @pytest.fixture
-def tails(monkeypatch: pytest.MonkeyPatch) -> Any:
+def tails(monkeypatch):
     """A function that makes the ends of streams."""
     Tail.made, Tail.replaces = [], frozenset()
-    checked: list[str] = []
+    checked = []
     clock[0] = 1000.0
     monkeypatch.setattr(of_tails, "AttendedLink", Attended)
     monkeypatch.setattr(of_tails, "Tail", Tail)
     monkeypatch.setattr(of_tails, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(of_tails, "check_is_stream", lambda _, stream: checked.append(stream))
 
-    def make(**more: str) -> Any:
+    def make(**more):
         given = {"amqp.url": "amqp://h", "amqp.connectionTimeout": "5s", **more}
-        found: Any = of_tails.Tails(read_options(given, streaming=True))
+        found = of_tails.Tails(read_options(given, streaming=True))
         found.checked = checked
         return found
 
     return make
 
 
-def test_all_streams_are_asked_and_empty_ones_checked_once(tails: Any) -> None:
+def test_all_streams_are_asked_and_empty_ones_checked_once(tails):
     found = tails(stream="a,b,c")
     Tail.replaces = frozenset({"c"})
     begin = {"b": place("b", 7)}
@@ -379,7 +375,7 @@ def test_all_streams_are_asked_and_empty_ones_checked_once(tails: Any) -> None:
     assert len(Tail.made) == 6
 
 
-def test_marks_on_new_connection_keep_old_mark_of_replaced_stream(tails: Any) -> None:
+def test_marks_on_new_connection_keep_old_mark_of_replaced_stream(tails):
     found = tails(stream="b,c")
     begin = {"b": place("b", 7), "c": place("c", 8)}
     found.ask(begin)
@@ -391,7 +387,7 @@ def test_marks_on_new_connection_keep_old_mark_of_replaced_stream(tails: Any) ->
     assert found._tails["b"].calls == ["ask", begin["b"]]
 
 
-def test_deliveries_are_acknowledged_once_a_minute(tails: Any) -> None:
+def test_deliveries_are_acknowledged_once_a_minute(tails):
     found = tails(stream="b")
     found.ask({})
     with cases() as case:
@@ -406,8 +402,8 @@ def test_deliveries_are_acknowledged_once_a_minute(tails: Any) -> None:
     assert found._attended.name == "reader of streams"
 
 
-def test_firsts_returns_first_offset_of_each_stream(tails: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def first(link: Any, stream: str, start: str, patience: float, *, sure: bool) -> StreamMark:
+def test_firsts_returns_first_offset_of_each_stream(tails, monkeypatch):
+    def first(link, stream, start, patience, *, sure):
         assert (link, start, patience, sure) == ("link", "first", 5.0, True)
         return StreamMark(len(stream), "")
 
@@ -415,20 +411,18 @@ def test_firsts_returns_first_offset_of_each_stream(tails: Any, monkeypatch: pyt
     assert tails(stream="b").firsts(["a", "bb"]) == {"a": 1, "bb": 2}
 
 
-def test_partitions_of_super_streams_are_listed_before_streams_read_earlier(
-    tails: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[Any] = []
+def test_partitions_of_super_streams_are_listed_before_streams_read_earlier(tails, monkeypatch):
+    calls = []
 
     class Partitions:
-        def __init__(self, name: str, _options: Any) -> None:
+        def __init__(self, name, _options):
             self.name, self.streams = name, list[str]()
 
-        def find(self, link: Any) -> None:
+        def find(self, link):
             calls.append(("find", self.name, link))
             self.streams = [f"{self.name}-0"]
 
-        def look_for_more(self, link: Any) -> None:
+        def look_for_more(self, link):
             calls.append(("more", self.name, link))
             self.streams.append(f"{self.name}-1")
 
@@ -448,25 +442,23 @@ def test_partitions_of_super_streams_are_listed_before_streams_read_earlier(
 # --- partitions of super streams --------------------------------------------------------------------------
 
 
-def test_partitions_of_super_stream_are_its_bound_or_numbered_streams(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_partitions_of_super_stream_are_its_bound_or_numbered_streams(monkeypatch, caplog):
     """The broker is asked less and less often for more of them."""
     clock[0] = 1000.0
-    there: list[str] = []
-    asked: list[str] = []
-    looked: list[float] = []
-    bound: list[Any] = []
+    there = []
+    asked = []
+    looked = []
+    bound = []
 
-    def is_stream(_link: Any, name: str) -> bool:
+    def is_stream(_link, name):
         asked.append(name)
         return not name.endswith("1")
 
-    def exists(_link: Any, name: str) -> bool:
+    def exists(_link, name):
         looked.append(clock[0])
         return name in there
 
-    def bound_queues(url: str, _connection: Any, exchange: str) -> list[str]:
+    def bound_queues(url, _connection, exchange):
         looked.append(clock[0])
         assert (url, exchange) == ("http://h", "b")
         if isinstance(bound[0], Exception):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -26,7 +25,7 @@ from fakeamqp.spark.stream_queue.ranges import Range
 BOTH = ["a", "b"]
 
 
-def test_offsets_are_words_or_json() -> None:
+def test_offsets_are_words_or_json():
     words = ("earliest", "latest")
     last = 2**63 - 1
     with cases() as case:
@@ -73,8 +72,8 @@ def test_offsets_are_words_or_json() -> None:
             parse_offsets("key", "x", ["a", "b", "c"], words)
 
 
-def test_times_are_milliseconds_or_iso_8601() -> None:
-    def utc(*given: int) -> datetime:
+def test_times_are_milliseconds_or_iso_8601():
+    def utc(*given):
         return datetime(*given, tzinfo=timezone.utc)
 
     with cases() as case:
@@ -108,25 +107,25 @@ def test_times_are_milliseconds_or_iso_8601() -> None:
 
 
 @pytest.fixture
-def broker(monkeypatch: pytest.MonkeyPatch) -> Any:
+def broker(monkeypatch):
     """A stream with the offsets 3 to 8, unless a test says otherwise."""
     found = SimpleNamespace(end=9, first=StreamMark(3, "first"), asked=[], checked=[], closed=0)
 
     class End:
-        def __init__(self, _link: Any, stream: str, patience: float) -> None:
+        def __init__(self, _link, stream, patience):
             assert patience == 5.0
             self.stream = stream
 
-        def ask(self) -> int | None:
+        def ask(self):
             return found.end
 
-        def mark(self, offset: int) -> StreamMark:
+        def mark(self, offset):
             return StreamMark(offset, self.stream)
 
-        def close(self) -> None:
+        def close(self):
             found.closed += 1
 
-    def first_message(_link: Any, *given: Any, patience: float | None = None, sure: bool) -> Any:
+    def first_message(_link, *given, patience=None, sure):
         found.asked.append((*given, *([] if patience is None else [patience]), sure))
         return found.first
 
@@ -136,7 +135,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Any:
     return found
 
 
-def options(**more: str) -> Any:
+def options(**more):
     given = {"amqp.url": "amqp://h", "stream": "log", "idleTimeout": "2s", "amqp.connectionTimeout": "5s"}
     return read_options({**given, **more})
 
@@ -144,7 +143,7 @@ def options(**more: str) -> Any:
 NOON = datetime(2030, 1, 31, 12, tzinfo=timezone.utc)
 
 
-def test_places_are_found_in_the_stream(broker: Any) -> None:
+def test_places_are_found_in_the_stream(broker):
     """With the message before them, by which the stream is known again."""
     with cases() as case:
         for find, given, end, first, at, asked in [
@@ -178,7 +177,7 @@ def test_places_are_found_in_the_stream(broker: Any) -> None:
 @pytest.mark.parametrize(
     ("find", "key", "end", "shown"), [(starts, "startingOffsets", 9, 9), (ends, "endingOffsets", None, 0)]
 )
-def test_an_offset_behind_the_end_is_refused(broker: Any, find: Any, key: str, end: Any, shown: int) -> None:
+def test_an_offset_behind_the_end_is_refused(broker, find, key, end, shown):
     broker.end = end
     with pytest.raises(OptionError, match=f"option '{key}' is 10 for 'log', which ends before {shown}$"):
         find(options(**{key: '{"log": 10}'}), None)
@@ -187,7 +186,7 @@ def test_an_offset_behind_the_end_is_refused(broker: Any, find: Any, key: str, e
         find(options(**{key: "no"}), None)
 
 
-def test_invalid_ending_offsets_and_timestamps_are_refused(broker: Any) -> None:
+def test_invalid_ending_offsets_and_timestamps_are_refused(broker):
     with pytest.raises(
         OptionError, match="option 'endingOffsets' is 'earliest'; it has to be latest, or JSON"
     ):
@@ -197,7 +196,7 @@ def test_invalid_ending_offsets_and_timestamps_are_refused(broker: Any) -> None:
             find(options(**{key: "noon"}), None)
 
 
-def test_offset_range_is_narrowed_to_messages_stored_between_two_times(broker: Any) -> None:
+def test_offset_range_is_narrowed_to_messages_stored_between_two_times(broker):
     mark = StreamMark(19, "x")
     since, until = datetime(2030, 1, 1, tzinfo=timezone.utc), NOON
     at = {since: 5, until: 12}
@@ -215,9 +214,7 @@ def test_offset_range_is_narrowed_to_messages_stored_between_two_times(broker: A
             with case(first, last, found):
                 broker.asked.clear()
 
-                def message(
-                    _link: Any, stream: str, time: Any, *, patience: float, sure: bool, found: Any = found
-                ) -> Any:
+                def message(_link, stream, time, *, patience, sure, found=found):
                     broker.asked.append((stream, time, patience, sure))
                     return None if found[time] is None else StreamMark(found[time], "")
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -25,28 +23,28 @@ from fakeamqp.spark.stream_queue.tail import Tail, consume, first_message
 class Streams(Link):
     """A connection to streams."""
 
-    def send(self, *offsets: int, channel: int = -1, body: bytes = b"x") -> None:
+    def send(self, *offsets, channel=-1, body=b"x"):
         for offset in offsets:
             self.deliver(body, properties={"headers": {"x-stream-offset": offset}}, channel=channel)
 
-    def acks(self) -> list[int]:
+    def acks(self):
         return [call[2] for call in self.calls if call[1] == "basic_ack"]
 
 
 @pytest.fixture
-def link(monkeypatch: pytest.MonkeyPatch) -> Streams:
+def link(monkeypatch):
     link = Streams()
     for module in (reading, tail, retries):
         monkeypatch.setattr(module, "time", link)
     return link
 
 
-def options(**more: str) -> Any:
+def options(**more):
     given = {"amqp.url": "amqp://h", "stream": "log", "idleTimeout": "2s", "amqp.connectionTimeout": "5s"}
     return read_options({**given, **more})
 
 
-def read(link: Streams, wanted: Range, **more: str) -> tuple[Any, list[list[int]]]:
+def read(link, wanted, **more):
     found = _Reading(options(**more), wanted)
     return found, [[each.offset for each in messages] for messages in found.read(link)]
 
@@ -54,7 +52,7 @@ def read(link: Streams, wanted: Range, **more: str) -> tuple[Any, list[list[int]
 # --- a range ----------------------------------------------------------------------------------------------
 
 
-def test_the_window_covers_the_range_and_is_acknowledged_by_halves(link: Streams) -> None:
+def test_the_window_covers_the_range_and_is_acknowledged_by_halves(link):
     with cases() as case:
         for prefetch, start, stop, sent, window, acks in [
             ("100", 0, 5, [[0, 1, 2, 3, 4]], 5, []),
@@ -81,15 +79,13 @@ def test_the_window_covers_the_range_and_is_acknowledged_by_halves(link: Streams
                 assert set(link.pauses) == {2.0}
 
 
-def test_a_window_has_at_most_a_thousand_messages(link: Streams) -> None:
+def test_a_window_has_at_most_a_thousand_messages(link):
     link.turns = [lambda: link.send(*range(2000))]
     read(link, Range("log", 0, 2000), prefetch="5000")
     assert link.calls[0][1:] == ("basic_qos", 1000)
 
 
-def test_messages_come_in_lists_of_so_many_rows_or_bytes(
-    link: Streams, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_come_in_lists_of_so_many_rows_or_bytes(link, monkeypatch):
     size = 1 + len(encoded())
     with cases() as case:
         for rows, octets, expected in [
@@ -105,7 +101,7 @@ def test_messages_come_in_lists_of_so_many_rows_or_bytes(
                 assert read(link, Range("log", 0, 6))[1] == expected
 
 
-def test_messages_are_as_they_were_published(link: Streams) -> None:
+def test_messages_are_as_they_were_published(link):
     link.turns = [lambda: link.send(4, body=b"abc")]
     found = _Reading(options(), Range("log", 4, 5))
     [[message]] = found.read(link)
@@ -114,12 +110,12 @@ def test_messages_are_as_they_were_published(link: Streams) -> None:
     assert queue_types.taken_offset(message.properties)[0] is None
 
 
-def test_empty_range_sends_no_request(link: Streams) -> None:
+def test_empty_range_sends_no_request(link):
     found, offsets = read(link, Range("log", 5, 5))
     assert (offsets, link.calls, found.served) == ([], [], False)
 
 
-def test_delivery_without_stream_offset_is_refused_as_no_stream(link: Streams) -> None:
+def test_delivery_without_stream_offset_is_refused_as_no_stream(link):
     link.turns = [lambda: link.deliver(b"x")]
     with pytest.raises(OptionError, match="'log' is no stream"):
         read(link, Range("log", 0, 5))
@@ -129,13 +125,11 @@ def test_delivery_without_stream_offset_is_refused_as_no_stream(link: Streams) -
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_gap_is_a_loss_if_the_stream_begins_behind_it(
-    link: Streams, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fails: bool
-) -> None:
-    asked: list[Any] = []
+def test_a_gap_is_a_loss_if_the_stream_begins_behind_it(link, monkeypatch, caplog, fails):
+    asked = []
     first = [StreamMark(0, "")]
 
-    def find(_link: Link, stream: str, start: Any, patience: float, *, sure: bool) -> Any:
+    def find(_link, stream, start, patience, *, sure):
         asked.append((stream, start, patience, sure))
         return first[0]
 
@@ -171,13 +165,11 @@ def test_a_gap_is_a_loss_if_the_stream_begins_behind_it(
             assert read(link, Range("log", 0, 5))[1] == [[1, 2, 3, 4]]
 
 
-def test_a_gap_before_a_lost_connection_is_looked_into_afterwards(
-    link: Streams, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gap_before_a_lost_connection_is_looked_into_afterwards(link, monkeypatch):
     monkeypatch.setattr(reading, "first_message", lambda *_, **__: StreamMark(3, ""))
     found = _Reading(options(), Range("log", 0, 5))
 
-    def lose() -> None:
+    def lose():
         link.send(0, 3)
         link.lost = "maintenance"
 
@@ -190,27 +182,25 @@ def test_a_gap_before_a_lost_connection_is_looked_into_afterwards(
 
 
 @pytest.fixture
-def ends(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+def ends(monkeypatch):
     """The ends of the stream that are found one after the other."""
-    found: list[int | None] = []
+    found = []
 
     class End:
-        def __init__(self, *given: Any) -> None:
+        def __init__(self, *given):
             assert given[1:] == ("log", 5.0)
 
-        def ask(self) -> int | None:
+        def ask(self):
             return found.pop(0)
 
-        def close(self) -> None:
+        def close(self):
             pass
 
     monkeypatch.setattr(reading, "Tail", End)
     return found
 
 
-def test_idle_stream_raises_connection_lost_or_data_loss_by_its_end(
-    link: Streams, ends: list[int | None], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_idle_stream_raises_connection_lost_or_data_loss_by_its_end(link, ends, caplog):
     late = "has messages from 1 on, and gave none for 6.0 s"
     with cases() as case:
         for found, text, offsets in [
@@ -230,7 +220,7 @@ def test_idle_stream_raises_connection_lost_or_data_loss_by_its_end(
                     link.turns = [lambda: link.send(0), *[None] * len(found)]
                     if offsets == [0, 1, 2, 3, 4]:
                         link.turns.append(lambda: link.send(1, 2, 3, 4))
-                    kind: Any = ConnectionLost if text == late else DataLoss
+                    kind = ConnectionLost if text == late else DataLoss
                     if text is not None and (fails or kind is ConnectionLost):
                         with pytest.raises(kind, match=text):
                             read(link, Range("log", 0, 5), failOnDataLoss=str(fails))
@@ -243,18 +233,14 @@ def test_idle_stream_raises_connection_lost_or_data_loss_by_its_end(
                     assert ends == []
 
 
-def test_a_stream_that_has_all_of_a_range_but_not_the_last_offsets_goes_on(
-    link: Streams, ends: list[int | None]
-) -> None:
+def test_a_stream_that_has_all_of_a_range_but_not_the_last_offsets_goes_on(link, ends):
     """They may be notes of the broker's own: then the end is behind them."""
     ends[:] = [5, 7]
     link.turns = [lambda: link.send(0, 1, 2), None, None, lambda: link.send(3, 4)]
     assert read(link, Range("log", 0, 5))[1] == [[0, 1, 2, 3, 4]]
 
 
-def test_time_of_busy_spark_does_not_count_as_idle_time(
-    link: Streams, ends: list[int | None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_time_of_busy_spark_does_not_count_as_idle_time(link, ends, monkeypatch):
     monkeypatch.setattr(reading, "_ROWS", 1)
     link.turns = [lambda: link.send(0), lambda: link.send(1)]
     found = []
@@ -268,29 +254,27 @@ def test_time_of_busy_spark_does_not_count_as_idle_time(
 # --- which stream it was ----------------------------------------------------------------------------------
 
 
-def test_stream_without_marked_message_raises_data_loss_or_logs_warning(
-    link: Streams, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_stream_without_marked_message_raises_data_loss_or_logs_warning(link, monkeypatch, caplog):
     properties = link.channel() and b"\x00\x00"
     ours = mark_of(4, properties, b"x")
-    found: dict[str, Any] = {}
-    calls: list[Any] = []
+    found = {}
+    calls = []
 
     class End:
-        def __init__(self, *given: Any) -> None:
+        def __init__(self, *given):
             calls.append(given[1:])
 
-        def ask(self) -> Any:
+        def ask(self):
             return found["end"]
 
-        def mark(self, offset: int) -> Any:
+        def mark(self, offset):
             calls.append(offset)
             return found["mark"]
 
-        def close(self) -> None:
+        def close(self):
             calls.append("closed")
 
-    def find(*given: Any, sure: bool) -> Any:
+    def find(*given, sure):
         calls.append((*given[1:], sure))
         return found["first"]
 
@@ -349,12 +333,12 @@ def test_stream_without_marked_message_raises_data_loss_or_logs_warning(
 
 
 @pytest.fixture
-def lent(link: Streams, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def lent(link, monkeypatch):
     """What happens each time that a connection is borrowed: an error, or turns of it."""
-    scripts: list[Any] = []
+    scripts = []
 
     @contextmanager
-    def lend(connection: Any) -> Iterator[Any]:
+    def lend(connection):
         assert connection.heartbeat == 600
         link.lost = None
         script = scripts.pop(0)
@@ -367,15 +351,13 @@ def lent(link: Streams, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return scripts
 
 
-def offsets_of(wanted: Range, **more: str) -> list[int]:
+def offsets_of(wanted, **more):
     given = {"reconnectTimeout": "60s", **more}
     return [each.offset for messages in read_range(options(**given), wanted) for each in messages]
 
 
-def test_read_reconnects_with_growing_pauses_and_continues_at_next_offset(
-    link: Streams, lent: list[Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    def lose(*offsets: int) -> Any:
+def test_read_reconnects_with_growing_pauses_and_continues_at_next_offset(link, lent, caplog):
+    def lose(*offsets):
         return lambda: (link.send(*offsets), setattr(link, "lost", "maintenance"))
 
     gone = BrokerUnreachable("no route")
@@ -390,14 +372,14 @@ def test_read_reconnects_with_growing_pauses_and_continues_at_next_offset(
         offsets_of(Range("log", 0, 5))
 
 
-def test_stream_refused_at_first_attempt_fails_without_retry(link: Streams, lent: list[Any]) -> None:
+def test_stream_refused_at_first_attempt_fails_without_retry(link, lent):
     link.refuses = {"log": "404 NOT_FOUND"}
     lent[:] = [[]]
     with pytest.raises(QueueRefused, match="cannot read stream 'log': 404 NOT_FOUND"):
         offsets_of(Range("log", 0, 5))
     assert not [call for call in link.calls if call[0] == "sleep"]
 
-    def lose() -> None:
+    def lose():
         link.refuses = {"log": "404 NOT_FOUND"}
         link.lost = "maintenance"
 
@@ -410,7 +392,7 @@ def test_stream_refused_at_first_attempt_fails_without_retry(link: Streams, lent
 # --- the end of a stream ----------------------------------------------------------------------------------
 
 
-def test_the_end_of_a_stream_is_behind_its_last_message(link: Streams) -> None:
+def test_the_end_of_a_stream_is_behind_its_last_message(link):
     found = Tail(link, "log", 5.0)
     assert [call[1:] for call in link.calls] == [
         ("basic_qos", 8192),
@@ -432,7 +414,7 @@ def test_the_end_of_a_stream_is_behind_its_last_message(link: Streams) -> None:
     assert link.calls[-1] == (1, "close")
 
 
-def test_the_first_messages_of_a_stream_are_waited_for(link: Streams) -> None:
+def test_the_first_messages_of_a_stream_are_waited_for(link):
     found = Tail(link, "log", 5.0)
     link.ready = [2]
     link.turns = [None, lambda: link.send(0, 1)]
@@ -448,9 +430,7 @@ def test_the_first_messages_of_a_stream_are_waited_for(link: Streams) -> None:
         late.ask()
 
 
-def test_full_window_of_tail_consumes_again_at_end_of_stream(
-    link: Streams, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_window_of_tail_consumes_again_at_end_of_stream(link, monkeypatch):
     monkeypatch.setattr(tail, "_WINDOW", 3)
     found = Tail(link, "log", 5.0)
     link.send(0, 1)
@@ -460,7 +440,7 @@ def test_full_window_of_tail_consumes_again_at_end_of_stream(
     link.calls.clear()
     rounds = iter([[7, 8, 9], [10, 11, 12], [13]])
 
-    def settled() -> int:
+    def settled():
         if len(link.channels) == 2 and (count := sum(call[1] == "queue_declare" for call in link.calls)) % 2:
             link.send(*(next(rounds, []) if count > 2 else []))
         return 9
@@ -477,12 +457,10 @@ def test_full_window_of_tail_consumes_again_at_end_of_stream(
     assert link.acks() == [3, 6, 7]
 
 
-def test_mark_of_earlier_offset_is_read_from_stream_and_of_last_offset_is_known(
-    link: Streams, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Any] = []
+def test_mark_of_earlier_offset_is_read_from_stream_and_of_last_offset_is_known(link, monkeypatch):
+    asked = []
 
-    def find(_link: Link, *given: Any, sure: bool) -> StreamMark:
+    def find(_link, *given, sure):
         asked.append((*given, sure))
         return StreamMark(2, "found")
 
@@ -498,14 +476,12 @@ def test_mark_of_earlier_offset_is_read_from_stream_and_of_last_offset_is_known(
     assert asked == [("log", 3, 5.0, True)]
 
 
-def test_a_stream_is_replaced_if_it_has_another_message(
-    link: Streams, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    marks: list[StreamMark | None] = []
+def test_a_stream_is_replaced_if_it_has_another_message(link, monkeypatch):
+    marks = []
     monkeypatch.setattr(
         Tail, "mark", lambda _self, offset: marks.append(StreamMark(offset, "asked")) or now[0]
     )
-    now: list[StreamMark | None] = [None]
+    now = [None]
     with cases() as case:
         for before, there, replaced, known in [
             (None, StreamMark(3, "a"), False, False),
@@ -526,7 +502,7 @@ def test_a_stream_is_replaced_if_it_has_another_message(
                 assert not found.replaced(StreamPlace(4))
 
 
-def test_the_first_message_at_an_offset_or_a_time(link: Streams) -> None:
+def test_the_first_message_at_an_offset_or_a_time(link):
     with cases() as case:
         for start, sent, sure, expected, acks in [
             ("first", [[7]], True, 7, []),
@@ -573,12 +549,12 @@ def test_the_first_message_at_an_offset_or_a_time(link: Streams) -> None:
     ],
 )
 def test_refused_or_cancelled_stream_consumer_raises_matching_error(
-    link: Streams, monkeypatch: pytest.MonkeyPatch, error: str, is_open: bool, kind: Any, text: str
-) -> None:
+    link, monkeypatch, error, is_open, kind, text
+):
     link.refuses = {"log": error}
     open_channel = link.channel
 
-    def channel() -> Any:
+    def channel():
         found = open_channel()
         found.connection = SimpleNamespace(is_open=is_open)
         return found

@@ -311,43 +311,4 @@ def test_a_query_goes_on_while_the_api_does_not_answer(api, log, regions, follow
     assert values(rows(reader, end, reader.latestOffset(end, EVERYTHING))) == [2]
 
 
-def test_management_api_is_asked_less_often_while_bindings_do_not_change(monkeypatch):
-    now, looks = [0.0], []
-    monkeypatch.setattr(super_stream.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(super_stream, "is_stream", lambda _link, name: name != "audit")
-    monkeypatch.setattr(
-        super_stream, "bound_queues", lambda *_: looks.append(now[0]) or ["orders-emea", "audit"]
-    )
-    found = super_stream.Partitions(
-        "orders", options("amqp://host/", superStream="orders", managementUrl="http://host")
-    )
-    assert found.find(None) == ["orders-emea"]
-    for _ in range(200):
-        now[0] += 1
-        found.look_for_more(None)
-    assert found.streams == ["orders-emea"]
-    assert looks == [0, 5, 10, 20, 40, 80, 140, 200]
-
-
 # --- the option -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["amqp://me:s3cret@host", "host:15672", "http://", "http://host:x", "http://host/?a=1", "http://host:0"],
-)
-def test_invalid_management_url_is_refused_without_showing_url(url):
-    with pytest.raises(
-        OptionError, match=r"'managementUrl' is \*\*\*; it has to be a URL such as http://host"
-    ):
-        options("amqp://host/", superStream="orders", managementUrl=url)
-
-
-def test_management_url_without_super_stream_is_refused():
-    with pytest.raises(OptionError, match="'managementUrl' is for 'superStream'"):
-        options("amqp://host/", managementUrl="http://host:15672")
-
-
-def test_repr_of_options_does_not_show_password_of_management_url():
-    found = options("amqp://host/", superStream="orders", managementUrl="http://me:s3cret@host:15672")
-    assert "s3cret" not in repr(found)

@@ -10,7 +10,6 @@ import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit, table
 from compat_tests.unit.spark.stream_queue.streams import (
     batch_reader,
-    options,
     positions,
     rows,
 )
@@ -108,20 +107,6 @@ def test_a_queue_of_another_type_is_no_partition(broker, log, orders, follow, ca
     assert [message.redelivered for message in broker.queue("orders-3").messages] == [False]
 
 
-def test_new_partitions_are_looked_for_less_often_while_no_partition_is_found(broker, orders, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(super_stream, "_FIRST_PAUSE", 5.0)
-    monkeypatch.setattr(super_stream.time, "monotonic", lambda: now[0])
-    found = super_stream.Partitions("orders", options(broker.url, superStream="orders"))
-    looks = []
-    monkeypatch.setattr(super_stream, "_exists", lambda *_: looks.append(now[0]))
-    found._look(None)
-    for _ in range(200):
-        now[0] += 1
-        found.look_for_more(None)
-    assert looks == [0, 5, 10, 20, 40, 80, 140, 200]
-
-
 def test_available_now_leaves_later_partitions_for_the_next_run(orders, follow):
     orders.publish(*range(6))
     reader = follow()
@@ -193,21 +178,6 @@ def test_timestamp_option_may_have_time_for_each_partition(broker, minutes):
     assert values(rows(reader)) == [0, 1, 2, 4, 5, 8]
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"orders-0": 1}, "has nothing for 'orders-1'"),
-        ({"orders-9": 1}, "names 'orders-9', which is not among the streams to read.*'orders-"),
-        (dict.fromkeys(("orders-0", "orders-1", "orders-2"), "noon"), "is 'noon'; it has to be milliseconds"),
-        ("{no", "is '{no'; it has to be milliseconds"),
-    ],
-)
-@pytest.mark.parametrize("key", ["startingTimestamp", "endingTimestamp"])
-def test_invalid_timestamp_option_of_super_stream_is_refused(broker, orders, key, given, words):
-    with pytest.raises(OptionError, match=f"'{key}' {words}"):
-        batch_reader(broker.url, superStream="orders", **{key: given}).partitions()
-
-
 # --- a batch that waits for messages ----------------------------------------------------------------------
 
 
@@ -228,31 +198,6 @@ def test_a_batch_waits_for_enough_messages(orders, follow, clock):
         start, end = end, reader.latestOffset(end, EVERYTHING)
         sizes.append(sum(positions(end).values()) - sum(positions(start).values()))
     assert sizes == [3, 0, 10, 0, 25]  # The first one waits for nothing.
-
-
-def test_a_batch_does_not_wait_longer_than_the_delay(orders, follow, clock):
-    reader = follow(minOffsetsPerTrigger="10", maxTriggerDelay="60s")
-    start = reader.initialOffset()
-    orders.publish(0)
-    start = reader.latestOffset(start, EVERYTHING)
-    orders.publish(1)
-    clock[0] += 59
-    assert reader.latestOffset(start, EVERYTHING) == start
-    clock[0] += 1
-    end = reader.latestOffset(start, EVERYTHING)
-    assert positions(end) == {"orders-0": 1, "orders-1": 1, "orders-2": 0}
-    orders.publish(2)
-    assert reader.latestOffset(end, EVERYTHING) == end
-
-
-def test_available_now_ignores_min_offsets_per_trigger(orders, follow, clock):
-    orders.publish(*range(5))
-    reader = follow(minOffsetsPerTrigger="10")
-    reader.prepareForTriggerAvailableNow()
-    start = reader.initialOffset()
-    end = reader.latestOffset(start, Limit(3))
-    assert sum(positions(end).values()) == 3
-    assert sum(positions(reader.latestOffset(end, Limit(3))).values()) == 5
 
 
 # --- connections of executors -----------------------------------------------------------------------------
