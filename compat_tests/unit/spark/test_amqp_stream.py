@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -65,9 +66,9 @@ class Query:
 class Writer(DataStreamWriter):
     """A writer that notes what it is asked for."""
 
-    def __init__(self):
+    def __init__(self, *queries):
         self.calls = {}
-        self.query = Query()
+        self.queries = list(queries) or [Query()]
 
     def outputMode(self, mode):
         return self._note(outputMode=mode)
@@ -88,7 +89,8 @@ class Writer(DataStreamWriter):
         return self._note(trigger=trigger)
 
     def start(self):
-        return self.query
+        """The queries one after the other, the last one for ever."""
+        return self.queries.pop(0) if len(self.queries) > 1 else self.queries[0]
 
     def _note(self, **calls):
         self.calls |= calls
@@ -244,6 +246,8 @@ def test_invalid_pipeline_is_refused_without_starting_query(stream):
         ]:
             with case(expected), pytest.raises(StreamTestError, match=expected):
                 stream.start(pipeline, **sources)
+        with case("option"), pytest.raises(OptionError, match="'routingKeys'; did you mean 'routingKey'"):
+            stream.start(Job(), queue="orders", routingKeys="a")
         assert stream.query is None
 
 
@@ -338,19 +342,53 @@ def test_wait_failed_and_process_all_raise_query_timeout(stream):
     with pytest.raises(QueryTimeout, match="in 60 s; it was last heard of at batch 4, and it says: busy"):
         stream.wait_failed()
     assert stream.error is None
-    with pytest.raises(QueryTimeout, match=r"not through in 0\.01 s"):
-        query.processAllAvailable = stuck(query)
-        stream.process_all(0.01)
-    assert not query.isActive
-
-
-def stuck(query):
-    import threading
-
     stopped = threading.Event()
+    query.lastProgress, query.processAllAvailable = None, stopped.wait
     stop = query.stop
     query.stop = lambda: (stop(), stopped.set())
-    return lambda: stopped.wait()
+    with pytest.raises(QueryTimeout, match=r"not through in 0\.01 s; no batch is through, and it says: busy"):
+        stream.process_all(0.01)
+    assert not query.isActive
+    assert "amqp-stream-wait" not in {thread.name for thread in threading.enumerate()}
+    with pytest.raises(QueryTimeout, match="has ended, and has not failed"):
+        stream.wait_failed(1)
+
+
+LATE = "terminated with exception: Python worker failed to connect back. SQLSTATE: XXKST"
+
+
+def failing(error, progress=None):
+    """A query that fails as soon as it is waited for."""
+    query = Query(RuntimeError(error))
+    query.lastProgress = progress
+    return query
+
+
+def test_query_with_late_worker_is_started_again_twice_at_most(stream):
+    last = Query()
+    stream.start(Job(Writer(failing(LATE), failing(LATE), last)), queue="orders")
+    stream.process_all()
+    assert (stream.query, stream.error) == (last, None)
+    last.end()
+    writer = Writer(*(failing(LATE) for _ in range(4)))
+    stream.start(Job(writer), queue="orders")
+    with pytest.raises(RuntimeError, match="failed to connect back"):
+        stream.process_all()
+    assert len(writer.queries) == 1
+    assert LATE in str(stream.error)
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [("on purpose",), (LATE, {"batchId": 0})],
+    ids=["another error", "in a later batch"],
+)
+def test_no_other_failure_is_tried_again(stream, failed):
+    writer = Writer(failing(*failed), Query())
+    stream.start(Job(writer), queue="orders")
+    with pytest.raises(RuntimeError):
+        stream.process_all()
+    assert len(writer.queries) == 1
 
 
 def commit(stream, batch, *kinds):
@@ -437,17 +475,22 @@ def test_a_killed_source_makes_its_query_fail(stream, monkeypatch):
     stream.close()
 
 
-def test_stop_raises_spool_error_while_source_holds_spool_lock(stream, monkeypatch):
-    """Only after a while: `stop` waits for it."""
-    monkeypatch.setattr(FolderLock.__init__, "__defaults__", (0.0,))
+def test_stop_waits_for_spool_lock_of_source_and_raises_spool_error_if_it_stays(stream, monkeypatch):
+    """Spark's `stop` returns while the source still has the spool."""
     stream.start(Job(), queue="orders")
     folder = Path(stream.options(queue="orders")["spoolDir"])
     folder.mkdir(parents=True)
     held = FolderLock(folder)
-    with pytest.raises(SpoolError, match="in use by another query"):
-        stream.stop()
-    held.release()
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderLock.__init__, "__defaults__", (0.0,))
+        with pytest.raises(SpoolError, match="in use by another query"):
+            stream.stop()
+    waits = []
+    monkeypatch.setattr(
+        "fakeamqp.spark.spool.lock.time.sleep", lambda seconds: (waits.append(seconds), held.release())
+    )
     stream.stop()
+    assert len(waits) == 1
 
 
 class Child:

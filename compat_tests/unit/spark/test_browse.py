@@ -139,6 +139,8 @@ each_limit = pytest.mark.parametrize("quorum", LIMITS.values(), ids=LIMITS, indi
 @each_limit
 def test_a_read_that_would_destroy_messages_is_refused(quorum, caplog):
     broker, limit = quorum
+    assert reader(broker).partitions() == [QueuePartition("orders", limit)]
+    assert broker.queue("orders").ready == 2
     allowed = 30 if limit is None else limit - limit // 4
     for number in range(allowed):
         caplog.clear()

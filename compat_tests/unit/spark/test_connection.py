@@ -112,8 +112,9 @@ def test_lost_connection_may_be_closed_twice(broker):
     link = Link(options(broker.url))
     link.open()
     broker.connections[0].close(320, "maintenance")
-    with pytest.raises(ConnectionLost):
-        link.wait_for(lambda: False, 5, "answer")
+    for use in (lambda: link.wait_for(lambda: False, 5, "answer"), link.channel):
+        with pytest.raises(ConnectionLost, match="maintenance"):
+            use()
     link.close()
     link.close()
 

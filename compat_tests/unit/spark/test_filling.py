@@ -303,14 +303,20 @@ def test_a_segment_of_the_holder_before_is_not_filled_again(link, folder, monkey
     given = options(Path(folder.path))
 
     def take(*_):
-        segment = folder.new("q", 3, arrow_schema(stored_columns(given, chosen_columns(given))))
+        columns = stored_columns(given, chosen_columns(given))
+        segment = folder.new("q", 3, arrow_schema(columns))
+        segment.write(
+            record_batch(
+                [filling.DeliveredRow(1, False, b"\x00\x01q", bytes(2), b"a", "q", 0, 0)] * 2, columns
+            )
+        )
         segment.commit()
 
     monkeypatch.setattr(filling, "take_lease", take)
     link.attempts = [[]]
     assert filled(folder) is True
     assert [call for call in link.calls if call[0] == 1] == []
-    assert folder.contents("q").filled == {3: (0, 0)}  # It was not noted.
+    assert folder.contents("q").filled == {3: (2, 0)}  # It was not noted.
 
 
 @pytest.mark.parametrize("fails", [True, False])
@@ -490,7 +496,9 @@ def test_position_of_removed_shard_stays_in_checkpoint(running, folder, caplog):
     assert sorted(Path(folder.path).iterdir()) == before
 
 
-def test_committed_segments_go_when_their_messages_cannot_come_again(running, folder):
+def test_committed_segments_go_when_their_messages_cannot_come_again_and_are_not_filled_again(
+    running, folder
+):
     for number in range(10):
         complete(folder, "a", number)
     leftover = folder.create(folder.temporary(folder._segment("a", 9)))
@@ -500,6 +508,8 @@ def test_committed_segments_go_when_their_messages_cannot_come_again(running, fo
     life.commit({"a": 9})
     assert sorted(folder.contents("a").sizes) == list(range(9 - filling.KEPT, 10))
     assert sorted(life._contents["a"].filled) == list(range(9 - filling.KEPT, 10))
+    with pytest.raises(DataLoss, match=r"segments \[0\] of shard 'a' are gone"):
+        life.plan({"a": 0}, {"a": 1})
 
 
 def test_available_now_takes_no_more_than_there_was(running, folder):
@@ -541,12 +551,14 @@ def test_shard_metrics_count_spool_bytes_and_redelivered_messages(running, folde
     assert life.metrics()["redelivered"] == 2
 
 
-def test_a_partition_of_a_shard_reads_all_of_its_segments(link, folder, monkeypatch):
-    given = options(Path(folder.path), columns="value")
+def test_a_partition_of_a_shard_reads_all_of_its_segments_but_one_that_is_gone(link, folder, monkeypatch):
+    given = options(Path(folder.path), columns="value", failOnDataLoss="false")
+    complete(folder, "q", 1)
+    Path(folder.path, "q", f"{1:012d}.arrow").unlink()
     reader = readers.ShardStreamReader(given, chosen_columns(given))
     spool = folder.state().spool
     link.attempts = [[lambda: link.deliver(b"a", b"b")], [lambda: link.deliver(b"c")]]
-    found = list(reader.read(ShardPartition(spool, "q", (0, 1), 2)))
+    found = list(reader.read(ShardPartition(spool, "q", (0, 1, 2), 2)))
     assert [row["value"] for batch in found for row in batch.to_pylist()] == [b"a", b"b", b"c"]
     assert found[0].schema.names == ["value"]
 

@@ -487,6 +487,13 @@ def test_a_shard_with_repetitions_only_goes_on_with_available_now(broker, sharde
     assert to_the_end(job) == list(range(10))
 
 
+def test_shard_exchange_of_another_type_is_refused(broker, sharded):
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        connection.channel().exchange_declare("events", "topic", durable=True)
+    with pytest.raises(ConnectionLost, match=r"'events' as a durable x-consistent-hash exchange: .*'type'"):
+        sharded(queue="events", shards=3, shardExchange="events").start()
+
+
 # --- figures -----------------------------------------------------------------------------------------------
 
 

@@ -30,8 +30,12 @@ KINDS = {
 }
 
 
+def struct(**kinds: types.DataType) -> types.StructType:
+    return types.StructType([types.StructField(name, kind) for name, kind in kinds.items()])
+
+
 def schema(names: Iterable[str]) -> types.StructType:
-    return types.StructType([types.StructField(name, KINDS[name][1]) for name in names])
+    return struct(**{name: KINDS[name][1] for name in names})
 
 
 def batch(**columns: list) -> pa.RecordBatch:

@@ -7,17 +7,15 @@ import pytest
 types = pytest.importorskip("pyspark.sql.types")
 
 # ruff: noqa: E402
+from compat_tests.unit.spark.sink.sink import struct
 from fakeamqp.spark.columns import PROPERTIES, SOURCE_COLUMNS
 from fakeamqp.spark.errors import ColumnError, OptionError
 from fakeamqp.spark.options import write_options
 from fakeamqp.spark.sink.columns import NOT_SENT, SINK_COLUMNS, find_columns
 
 TEXT = types.StringType()
-STRUCT_OF_PROPERTIES = types.StructType(
-    [
-        types.StructField(name, types.IntegerType() if str(kind) == "int32" else TEXT)
-        for name, kind in PROPERTIES.items()
-    ]
+STRUCT_OF_PROPERTIES = struct(
+    **{name: types.IntegerType() if str(kind) == "int32" else TEXT for name, kind in PROPERTIES.items()}
 )
 OF_THE_SOURCE = {
     "value": types.BinaryType(),
@@ -39,22 +37,19 @@ def find(columns, **options):
 
 
 def test_every_column_is_found_in_any_case():
-    columns = [(column.name.upper(), _first_type(column)) for column in SINK_COLUMNS]
-    found = find(columns, exchangeColumn="Exchange")
-    assert set(found) == {column.name for column in SINK_COLUMNS} - {"properties"}
-    assert found["value"] == ((0,),)
-
-
-def _first_type(column):
-    if column.name == "properties":
-        return STRUCT_OF_PROPERTIES
-    return {
+    first = {
         "binary": types.BinaryType(),
         "string": TEXT,
         "byte": types.ByteType(),
         "timestamp": types.TimestampType(),
         "map": types.MapType(TEXT, TEXT),
-    }[column.types[0]]
+    }
+    columns = [
+        (column.name.upper(), first.get(column.types[0], STRUCT_OF_PROPERTIES)) for column in SINK_COLUMNS
+    ]
+    found = find(columns, exchangeColumn="Exchange")
+    assert set(found) == {column.name for column in SINK_COLUMNS} - {"properties"}
+    assert found["value"] == ((0,),)
 
 
 def test_sink_accepts_source_columns_and_finds_all_properties():
@@ -64,7 +59,7 @@ def test_sink_accepts_source_columns_and_finds_all_properties():
 
 
 def test_a_column_comes_before_the_field_of_properties():
-    properties = types.StructType([types.StructField("app_id", TEXT), types.StructField("Type", TEXT)])
+    properties = struct(app_id=TEXT, Type=TEXT)
     found = find([("properties", properties), ("value", TEXT), ("type", TEXT)])
     assert found == {"value": ((1,),), "type": ((2,), (0, 1)), "app_id": ((0, 0),)}
 
@@ -85,25 +80,17 @@ def test_value_column_may_be_string_binary_varchar_or_void(kind):
         ("timestamp", types.TimestampNTZType(), "'timestamp' is TIMESTAMP_NTZ; it must be TIMESTAMP"),
         ("headers", types.BinaryType(), "'headers' is BINARY; it must be MAP<STRING, ...>, STRUCT"),
         ("headers", types.MapType(types.LongType(), TEXT), "'headers' has keys of BIGINT; they must be"),
+        ("headers", types.MapType(TEXT, types.DateType()), r"'headers\[...\]' is DATE, a type that headers"),
         (
             "headers",
-            types.MapType(TEXT, types.DateType()),
-            r"'headers\[...\]' is DATE, a type that headers cannot",
-        ),
-        (
-            "headers",
-            types.StructType([types.StructField("a", types.ArrayType(types.DateType()))]),
+            struct(a=types.ArrayType(types.DateType())),
             r"'headers.a\[\]' is DATE, a type that headers cannot have: cast it to STRING",
         ),
+        ("properties", struct(priority=TEXT), "'properties.priority' is STRING; it must be TINYINT"),
         (
             "properties",
-            types.StructType([types.StructField("priority", TEXT)]),
-            "'properties.priority' is STRING; it must be TINYINT",
-        ),
-        (
-            "properties",
-            types.StructType([types.StructField("contenttype", TEXT)]),
-            "'properties' has a field 'contenttype', .*; did you mean 'content_type'",
+            struct(contenttype=TEXT),
+            "a field 'contenttype', .*; did you mean 'content_type'",
         ),
         ("properties", TEXT, "'properties' is STRING; it must be STRUCT of basic properties"),
         ("rooting_key", TEXT, "no column 'rooting_key'; did you mean 'routing_key'.*ignoreUnknownColumns"),
@@ -118,8 +105,7 @@ def test_column_with_invalid_type_or_name_is_refused(name, kind, expected):
 
 
 def test_unknown_columns_may_be_left_out():
-    properties = types.StructType([types.StructField("more", TEXT), types.StructField("app_id", TEXT)])
-    columns = [("fruit", TEXT), ("value", TEXT), ("properties", properties)]
+    columns = [("fruit", TEXT), ("value", TEXT), ("properties", struct(more=TEXT, app_id=TEXT))]
     assert find(columns, ignoreUnknownColumns="true") == {"value": ((1,),), "app_id": ((2, 1),)}
 
 

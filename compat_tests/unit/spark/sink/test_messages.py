@@ -28,6 +28,7 @@ from fakeamqp.spark.sink.columns import find_columns
 from fakeamqp.spark.sink.messages import Encoder
 
 UTC = datetime.timezone.utc
+TEXT = types.StringType()
 
 
 @pytest.fixture(scope="module")
@@ -107,17 +108,14 @@ def encode(kind, spark, values, name="headers", **more):
     if name in ("exchange", "routing_key"):
         more[{"exchange": "exchangeColumn", "routing_key": "routingKeyColumn"}[name]] = name
     options = write_options(sink.options("amqp://localhost/", **more))
-    columns = find_columns(
-        types.StructType([types.StructField("value", types.BinaryType()), types.StructField(name, spark)]),
-        options,
-    )
+    columns = find_columns(sink.struct(value=types.BinaryType(), **{name: spark}), options)
     messages = Encoder(columns, options, "job").messages(batch, 0)
     return [BasicProperties.decode(properties, 0, RABBITMQ) for _, _, properties, _ in messages]
 
 
 SCALARS = [
-    (pa.string(), types.StringType(), "pärs", "pärs"),
-    (pa.large_string(), types.StringType(), "x" * 300, "x" * 300),
+    (pa.string(), TEXT, "pärs", "pärs"),
+    (pa.large_string(), TEXT, "x" * 300, "x" * 300),
     (pa.binary(), types.BinaryType(), b"\xff\x00", b"\xff\x00"),
     (pa.large_binary(), types.BinaryType(), b"\xff", b"\xff"),
     (pa.bool_(), types.BooleanType(), True, True),
@@ -142,19 +140,19 @@ SCALARS = [
 def test_headers_from_map_struct_and_list_keep_values_of_each_type(arrow, spark, value, read):
     of_map = encode(
         pa.map_(pa.string(), arrow),
-        types.MapType(types.StringType(), spark),
+        types.MapType(TEXT, spark),
         [[("a", value), ("b", None)], []],
     )
     assert [each.headers for each in of_map] == [{"a": read, "b": None}, {}]
     of_struct = encode(
         pa.struct([("a", arrow), ("b", arrow)]),
-        types.StructType([types.StructField("a", spark), types.StructField("b", spark)]),
+        sink.struct(a=spark, b=spark),
         [{"a": value, "b": None}, None, {"a": None, "b": value}],
     )
     assert [each.headers for each in of_struct] == [{"a": read}, None, {"b": read}]
     of_lists = encode(
         pa.map_(pa.string(), pa.list_(arrow)),
-        types.MapType(types.StringType(), types.ArrayType(spark)),
+        types.MapType(TEXT, types.ArrayType(spark)),
         [[("a", [value, None, value])], [("a", []), ("b", None)]],
     )
     assert [each.headers for each in of_lists] == [{"a": [read, None, read]}, {"a": [], "b": None}]
@@ -162,14 +160,9 @@ def test_headers_from_map_struct_and_list_keep_values_of_each_type(arrow, spark,
 
 def test_structs_and_maps_inside_of_headers_keep_their_nulls():
     inner = pa.struct([("x", pa.int32()), ("y", pa.map_(pa.string(), pa.bool_()))])
-    spark = types.StructType(
-        [
-            types.StructField("x", types.IntegerType()),
-            types.StructField("y", types.MapType(types.StringType(), types.BooleanType())),
-        ]
-    )
+    spark = sink.struct(x=types.IntegerType(), y=types.MapType(TEXT, types.BooleanType()))
     values = [[("a", {"x": None, "y": [("z", True)]}), ("b", None)], None, [("c", {"x": 1, "y": None})]]
-    read = encode(pa.map_(pa.string(), inner), types.MapType(types.StringType(), spark), values)
+    read = encode(pa.map_(pa.string(), inner), types.MapType(TEXT, spark), values)
     assert [each.headers for each in read] == [
         {"a": {"x": None, "y": {"z": True}}, "b": None},
         None,
@@ -181,9 +174,7 @@ def test_structs_and_maps_inside_of_headers_keep_their_nulls():
 def test_a_part_of_an_array_has_only_its_own_headers(start):
     tables = [[("a", ["1"])], None, [("b", ["2", "3"])], [("c", [])]]
     whole = pa.array(tables, pa.map_(pa.string(), pa.list_(pa.string())))
-    read = encode(
-        None, types.MapType(types.StringType(), types.ArrayType(types.StringType())), whole.slice(start, 2)
-    )
+    read = encode(None, types.MapType(TEXT, types.ArrayType(TEXT)), whole.slice(start, 2))
     assert [each.headers for each in read] == [
         None if table is None else dict(table) for table in tables[start : start + 2]
     ]
@@ -191,19 +182,13 @@ def test_a_part_of_an_array_has_only_its_own_headers(start):
 
 def test_json_text_in_headers_column_becomes_headers():
     table = {"a": 1, "b": 1.5, "c": None, "d": [True, {"e": "f"}], "g": 1 << 40}
-    read = encode(pa.string(), types.StringType(), [json.dumps(table), None, "{}"])
+    read = encode(pa.string(), TEXT, [json.dumps(table), None, "{}"])
     assert [each.headers for each in read] == [table, None, {}]
 
 
 def test_headers_of_type_void_are_left_out_and_sent_within_others():
     void = types.NullType()
-    kind = types.StructType(
-        [
-            types.StructField("a", void),
-            types.StructField("b", types.StructType([types.StructField("c", void)])),
-            types.StructField("d", types.ArrayType(void)),
-        ]
-    )
+    kind = sink.struct(a=void, b=sink.struct(c=void), d=types.ArrayType(void))
     inner = pa.struct([("c", pa.null())])
     array = pa.struct([("a", pa.null()), ("b", inner), ("d", pa.list_(pa.null()))])
     [read] = encode(array, kind, [{"a": None, "b": {"c": None}, "d": [None, None]}], "headers")
@@ -223,17 +208,15 @@ def encode_beside(name, column, field):
     batch = pa.RecordBatch.from_arrays(
         [pa.array([b""] * len(array)), array, pa.StructArray.from_arrays([fields], [name])], names=names
     )
-    spark = [types.BinaryType(), outer, types.StructType([types.StructField(name, inner)])]
+    schema = sink.struct(value=types.BinaryType(), **{name: outer}, properties=sink.struct(**{name: inner}))
     options = write_options(sink.options("amqp://localhost/"))
-    schema = types.StructType([types.StructField(*each) for each in zip(names, spark, strict=True)])
     messages = Encoder(find_columns(schema, options), options, "job").messages(batch, 0)
     return [BasicProperties.decode(properties, 0, RABBITMQ) for _, _, properties, _ in messages]
 
 
 def test_fields_of_properties_count_where_the_column_is_null():
-    text = types.StringType()
     column, field = pa.array(["a", None, None]), pa.array(["b", "c", None])
-    assert [each.type for each in encode_beside("type", (text, column), (text, field))] == ["a", "c", None]
+    assert [each.type for each in encode_beside("type", (TEXT, column), (TEXT, field))] == ["a", "c", None]
 
 
 def test_a_field_of_properties_may_have_larger_numbers_than_the_column():
@@ -255,88 +238,66 @@ def test_a_field_of_properties_may_have_larger_numbers_than_the_column():
     ],
 )
 def test_message_id_option_selects_ids_of_column_or_of_task(kind, ids):
-    read = encode(pa.string(), types.StringType(), ["mine", None], "message_id", messageId=kind)
+    read = encode(pa.string(), TEXT, ["mine", None], "message_id", messageId=kind)
     assert [each.message_id for each in read] == ids
 
 
 TOO_LONG = "x" * 256
+DEEP = '{"a": ' * 50_000 + "1" + "}" * 50_000
 BEFORE_1970 = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)
-TEXT_MAP = (pa.map_(pa.string(), pa.string()), types.MapType(types.StringType(), types.StringType()))
+
+
+def map_of(arrow, spark):
+    """Headers with values of this type."""
+    return "headers", pa.map_(pa.string(), arrow), types.MapType(TEXT, spark)
+
+
+JSON = "headers", pa.string(), TEXT
+TIMES = map_of(sink.TIME, types.TimestampType())
+DECIMALS = map_of(pa.decimal128(20, 2), types.DecimalType(20, 2))
+NUMBERS = map_of(pa.list_(pa.float64()), types.ArrayType(types.DoubleType()))
+LARGE, TOO_LARGE = decimal.Decimal("42949672.95"), decimal.Decimal("42949672.96")
 
 
 @pytest.mark.parametrize(
     ("name", "arrow", "spark", "good", "bad", "said"),
     [
-        ("routing_key", pa.string(), types.StringType(), "a", "ä" * 128, "must be at most 255 bytes"),
-        ("exchange", pa.string(), types.StringType(), "a", TOO_LONG, "exchange is 'xxx"),
-        ("message_id", pa.string(), types.StringType(), "a", TOO_LONG, "message_id is 'xxx"),
-        ("app_id", pa.string(), types.StringType(), "a", TOO_LONG, "app_id is 'xxx"),
+        ("routing_key", pa.string(), TEXT, "a", "ä" * 128, "must be at most 255 bytes"),
+        ("exchange", pa.string(), TEXT, "a", TOO_LONG, "exchange is 'xxx"),
+        ("message_id", pa.string(), TEXT, "a", TOO_LONG, "message_id is 'xxx"),
+        ("app_id", pa.string(), TEXT, "a", TOO_LONG, "app_id is 'xxx"),
         ("priority", pa.int64(), types.LongType(), 255, 256, "priority is 256; it must be 0 to 255"),
         ("delivery_mode", pa.int8(), types.ByteType(), 1, 0, "delivery_mode is 0; it must be 1 to 2"),
         ("timestamp", sink.TIME, types.TimestampType(), None, BEFORE_1970, "must be a time since 1970"),
-        (
-            "headers",
-            pa.string(),
-            types.StringType(),
-            "{}",
-            "[]",
-            "headers: the JSON is a list, not an object",
+        (*JSON, "{}", "[]", "headers: the JSON is a list, not an object"),
+        (*JSON, "{}", "{", "headers: the text is not JSON: "),
+        (*JSON, "{}", DEEP, "headers: the values nest too deep"),
+        (*JSON, "{}", f'{{"a": {1 << 70}}}', "headers: field 'a': .* out of range"),
+        *(
+            (*JSON, '{"a": 1e3}', text, "a number that headers cannot have")
+            for text in ('{"a": NaN}', '{"a": [-Infinity]}', '{"a": 1e999}')
         ),
-        ("headers", pa.string(), types.StringType(), "{}", "{", "headers: the text is not JSON: "),
+        (*map_of(pa.string(), TEXT), [("a", "b")], [(TOO_LONG, "b")], "has 256 bytes, and the limit is 255"),
         (
-            "headers",
-            pa.string(),
-            types.StringType(),
-            "{}",
-            '{"a": ' * 50_000 + "1" + "}" * 50_000,
-            "headers: the values nest too deep",
+            *DECIMALS,
+            [("a", LARGE)],
+            [("a", TOO_LARGE)],
+            "42949672.96 does not fit.* Cast it to STRING",
         ),
         (
-            "headers",
-            pa.string(),
-            types.StringType(),
-            "{}",
-            f'{{"a": {1 << 70}}}',
-            "headers: field 'a': .* out of range",
-        ),
-        ("headers", *TEXT_MAP, [("a", "b")], [(TOO_LONG, "b")], "a name has 256 bytes, and the limit is 255"),
-        (
-            "headers",
-            pa.map_(pa.string(), pa.decimal128(20, 2)),
-            types.MapType(types.StringType(), types.DecimalType(20, 2)),
-            [("a", decimal.Decimal("42949672.95"))],
-            [("a", decimal.Decimal("42949672.96"))],
-            "the decimal 42949672.96 does not fit.* Cast it to STRING",
-        ),
-        (
-            "headers",
-            pa.map_(pa.string(), sink.TIME),
-            types.MapType(types.StringType(), types.TimestampType()),
+            *TIMES,
             [("a", datetime.datetime(1970, 1, 1, tzinfo=UTC))],
             [("a", BEFORE_1970)],
             "headers: a time is before 1970",
         ),
         *(
             (
-                "headers",
-                pa.map_(pa.string(), pa.list_(pa.float64())),
-                types.MapType(types.StringType(), types.ArrayType(types.DoubleType())),
+                *NUMBERS,
                 [("a", [1.5])],
                 [("a", [0.0, number])],
                 f"headers: {number} is a number that headers cannot have: cast it to STRING",
             )
             for number in (float("nan"), float("-inf"))
-        ),
-        *(
-            (
-                "headers",
-                pa.string(),
-                types.StringType(),
-                '{"a": 1e3}',
-                text,
-                "a number that headers cannot have",
-            )
-            for text in ('{"a": NaN}', '{"a": [-Infinity]}', '{"a": 1e999}')
         ),
     ],
 )
@@ -356,7 +317,7 @@ def test_row_with_non_utf_8_routing_key_or_exchange_is_refused_with_row_number(n
     with pytest.raises(
         PublishError, match=rf"^row 2 of the task .* {name} is b'\\xff'; it must be valid UTF-8"
     ):
-        encode(None, types.StringType(), NOT_UTF_8.cast(kind), name)
+        encode(None, TEXT, NOT_UTF_8.cast(kind), name)
 
 
 def test_non_utf_8_app_id_over_255_bytes_and_non_utf_8_headers_are_refused():
@@ -364,9 +325,9 @@ def test_non_utf_8_app_id_over_255_bytes_and_non_utf_8_headers_are_refused():
     with pytest.raises(
         PublishError, match=r"row 0 .* its app_id is b'(\\xff)+\.\.\.; it must be at most 255"
     ):
-        encode(None, types.StringType(), long, "app_id")
+        encode(None, TEXT, long, "app_id")
     with pytest.raises(PublishError, match="row 2 of the task cannot be sent: headers: 'utf-8' codec can't"):
-        encode(None, types.StringType(), pa.array([b"{}", None, b"\xff"]).view(pa.string()), "headers")
+        encode(None, TEXT, pa.array([b"{}", None, b"\xff"]).view(pa.string()), "headers")
 
 
 def test_a_time_that_python_has_no_value_for_is_shown_in_microseconds():

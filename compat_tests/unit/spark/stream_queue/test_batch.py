@@ -51,11 +51,7 @@ def test_stream_offset_header_of_broker_is_not_in_headers_column(broker, log):
     [
         ({}, range(10)),
         ({"startingOffsets": "earliest", "endingOffsets": "latest"}, range(10)),
-        ({"startingOffsets": {"log": 4}}, range(4, 10)),
-        ({"endingOffsets": {"log": 4}}, range(4)),
         ({"startingOffsets": {"log": 3}, "endingOffsets": {"log": 5}}, range(3, 5)),
-        ({"startingOffsets": {"log": "earliest"}, "endingOffsets": {"log": "latest"}}, range(10)),
-        ({"startingOffsets": {"log": -2}, "endingOffsets": {"log": -1}}, range(10)),
         ({"startingOffsets": {"log": 5}, "endingOffsets": {"log": 5}}, []),
         ({"startingOffsets": {"log": 10}}, []),
     ],
@@ -76,10 +72,6 @@ def test_batch_read_starts_at_first_message_from_starting_timestamp_on(broker, l
     assert read(broker, startingTimestamp=str(int(at_two * 1000) + 1000)) == [(3, 3)]
     assert read(broker, startingTimestamp="1999-12-31T00:00:00Z") == [(n, n) for n in range(4)]
     assert read(broker, startingTimestamp="2999-12-31") == []
-
-
-def test_an_empty_stream_is_an_empty_table(broker, log):
-    assert read(broker) == []
 
 
 def test_a_task_that_waits_for_spark_is_given_time_to_answer_heartbeats(broker, log):
@@ -103,14 +95,8 @@ def test_batch_read_of_two_streams_returns_messages_of_both(broker, log):
     ]
 
 
-def test_batch_read_with_any_prefetch_returns_all_messages(broker, log):
-    log.publish("log", *range(100))
-    for prefetch in ("1", "2", "3", "7", "99", "100"):
-        assert read(broker, prefetch=prefetch) == [(n, n) for n in range(100)]
-
-
-@pytest.mark.parametrize("prefetch", ["1", "8", "15", "20", "50"])
-def test_batch_read_receives_no_message_outside_offset_range(broker, log, monkeypatch, prefetch):
+@pytest.mark.parametrize("prefetch", ["1", "2", "3", "8", "15", "19", "20", "50"])
+def test_batch_read_receives_all_messages_of_its_range_and_no_others(broker, log, monkeypatch, prefetch):
     log.publish("log", *range(100))
     sent = []
     receive = reading._Reading._receive
@@ -130,23 +116,12 @@ def test_batch_read_receives_no_message_outside_offset_range(broker, log, monkey
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"startingOffsets": "last"}, r"'startingOffsets' is 'last'; .*earliest, latest, or JSON"),
-        ({"startingOffsets": "earlist"}, "did you mean 'earliest'"),
-        ({"startingOffsets": "[1]"}, r"or JSON with an offset for every stream, such as \{\"log\": 17\}"),
-        ({"startingOffsets": {"lok": 1}}, r"names 'lok', which is not among the streams to read.*'log'"),
-        ({"startingOffsets": {}}, "has nothing for 'log'"),
-        ({"startingOffsets": {"log": -3}}, "has -3 as an offset"),
-        ({"startingOffsets": {"log": True}}, "has True as an offset"),
-        ({"startingOffsets": {"log": "soon"}}, "has 'soon' as an offset"),
         ({"startingOffsets": "latest"}, "which is where a batch read ends"),
-        ({"endingOffsets": "earliest"}, "'endingOffsets' is 'earliest'"),
         ({"endingOffsets": {"log": -2}}, "has 'earliest' as an offset"),
-        ({"endingOffsets": {"log": 4}}, "'endingOffsets' is 4 for 'log', which ends before 3"),
         ({"startingOffsets": {"log": 2}, "endingOffsets": {"log": 1}}, "from 2 on, and up to 1 only"),
-        ({"startingTimestamp": "noon"}, "'startingTimestamp' is 'noon'; it has to be milliseconds"),
     ],
 )
-def test_invalid_offsets_or_timestamp_options_are_refused(broker, log, options, words):
+def test_range_that_ends_before_its_start_is_refused(broker, log, options, words):
     log.publish("log", 1, 2, 3)
     with pytest.raises(OptionError, match=words):
         batch_reader(broker.url, **options).partitions()
@@ -169,19 +144,15 @@ def test_batch_read_without_broker_raises_broker_unreachable(broker):
 # --- offsets without messages, and messages that are gone -------------------------------------------------
 
 
-def segmented(log, count):
-    """Every segment has a message or two, and begins with an offset that no message has."""
-    log.channel.queue_delete("log")
-    log.declare("log", stream_max_segment_size_bytes=1)
-    log.publish("log", *range(count))
-
-
 def offsets(broker):
     return [message.offset for message in broker.queue("log").messages]
 
 
 def test_offsets_without_messages_are_no_loss(broker, log):
-    segmented(log, 20)
+    log.channel.queue_delete("log")
+    # Every segment has a message or two, and begins with an offset that no message has.
+    log.declare("log", stream_max_segment_size_bytes=1)
+    log.publish("log", *range(20))
     there = offsets(broker)
     assert there != list(range(len(there)))
     assert [offset for offset, _ in read(broker)] == there
@@ -191,31 +162,18 @@ def test_offsets_without_messages_are_no_loss(broker, log):
             assert [offset for offset, _ in found] == [each for each in there if start <= each < stop]
 
 
-def truncate(log):
-    """Have retention drop the front, as far as to leave some."""
+def test_messages_that_retention_dropped_raise_data_loss_or_are_skipped(broker, log, caplog):
     log.channel.queue_delete("log")
     log.declare("log", stream_max_segment_size_bytes=400, max_length_bytes=1000)
     log.publish("log", *range(30))
-
-
-def test_messages_that_retention_dropped_fail_the_task(broker, log):
-    truncate(log)
-    first = offsets(broker)[0]
-    assert first > 2
-    with pytest.raises(
-        DataLoss,
-        match=rf"'log' are gone: 2 was wanted, and it now begins with {first}; say failOnDataLoss=false",
-    ):
-        read(broker, startingOffsets={"log": 2})
-    assert read(broker)[0][0] == first
-
-
-def test_messages_removed_by_retention_are_skipped_if_fail_on_data_loss_is_false(broker, log, caplog):
-    truncate(log)
     there = offsets(broker)
+    assert there[0] > 2
+    text = f"'log' are gone: 2 was wanted, and it now begins with {there[0]}; "
+    with pytest.raises(DataLoss, match=f"{text}say failOnDataLoss=false"):
+        read(broker, startingOffsets={"log": 2})
     found = read(broker, startingOffsets={"log": 2}, failOnDataLoss="false")
-    assert [offset for offset, _ in found] == there
-    assert "2 was wanted" in caplog.text
+    assert [offset for offset, _ in found] == [offset for offset, _ in read(broker)] == there
+    assert text in caplog.text
     options = {"startingOffsets": {"log": 1}, "endingOffsets": {"log": 3}}
     with pytest.raises(DataLoss):
         read(broker, **options)
