@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,25 +12,12 @@ import pika
 import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Server
+from compat_tests.trace.dissected import needs_tshark, tshark
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.trace import FrameEvent, Recorder, Trace
 
-TSHARK = shutil.which("tshark")
-pytestmark = pytest.mark.skipif(
-    TSHARK is None, reason="tshark is not installed (Debian: apt-get install tshark)"
-)
-
-
-def tshark(path: Path, *arguments: str) -> list[str]:
-    """The lines that it prints about a file, checksums checked. Two passes, as in the window of Wireshark."""
-    assert TSHARK is not None
-    checks = ("-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE")
-    done = subprocess.run(
-        [TSHARK, "-2", "-r", str(path), *checks, *arguments], capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+pytestmark = needs_tshark
 
 
 def columns(path: Path, *fields: str) -> list[list[str]]:
