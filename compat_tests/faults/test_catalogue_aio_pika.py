@@ -11,7 +11,6 @@ import aio_pika
 import aio_pika.exceptions as errors
 import pytest
 
-from compat_tests.clients.forgotten import forgotten_sockets_closed
 from fakeamqp import Broker
 from fakeamqp.faults import Faults, Rule
 
@@ -72,10 +71,6 @@ async def publish(channel: Any, body: bytes = b"1", timeout: float = _SHORT) -> 
     await channel.default_exchange.publish(message, "orders", timeout=timeout)
 
 
-async def ignore(message: Any) -> None:
-    """Take a message and do nothing."""
-
-
 @pytest.fixture
 def broker() -> Any:
     with Broker(seed=1) as running:
@@ -106,32 +101,6 @@ async def test_aio_pika_publish_raises_the_expected_error_under_each_fault(
         channel, _ = await queue_on(connection)
         assert broker.queue("orders").ready == stored
         await publish(channel, timeout=5)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("how", [{}, {"reverse": True}, {"multiple": True}], ids=str)
-async def test_aio_pika_publishes_return_when_held_confirms_are_released(broker: Broker, how: Any) -> None:
-    rule = broker.faults.on("confirm").hold()
-    async with connected(broker) as connection:
-        channel, _ = await queue_on(connection)
-        publishes = [asyncio.create_task(publish(channel, body, 5)) for body in (b"1", b"2", b"3")]
-        await rule.wait_async(3)
-        assert rule.release(**how) == 3
-        await asyncio.gather(*publishes)
-
-
-@pytest.mark.asyncio
-async def test_refused_login_and_closed_channel_are_errors_of_aio_pika(broker: Broker) -> None:
-    refused = broker.faults.on("connection.start-ok").refuse_login().once()
-    async with forgotten_sockets_closed():
-        with pytest.raises(errors.ProbableAuthenticationError):
-            await aio_pika.connect(broker.url)
-    broker.faults.on("queue.declare", queue="orders").close_channel(403).once()
-    async with connected(broker) as connection:
-        channel = await connection.channel()
-        with pytest.raises(errors.ChannelClosed):
-            await channel.declare_queue("orders")
-    assert refused.hits == 1
 
 
 DELIVERIES: list[tuple[str, Callable[[Faults], Rule], list[tuple[bytes, bool]]]] = [
@@ -179,76 +148,3 @@ async def test_aio_pika_consumer_gets_the_deliveries_changed_by_a_fault(
         await queue.consume(take)
         await asyncio.wait_for(done.wait(), 5)
         assert got == expected
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("after", ["method", "header", 9])
-async def test_aio_pika_get_of_a_cut_message_is_an_error_and_the_message_is_requeued(
-    broker: Broker, after: Any
-) -> None:
-    broker.faults.on("basic.get-ok").cut(after)
-    async with connected(broker) as connection:
-        _, queue = await queue_on(connection)
-        broker.publish(b"1", routing_key="orders")
-        with pytest.raises(_GONE):
-            await queue.get(timeout=5)
-        broker.queue("orders").wait_for(ready=1)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("how", ["bad-frame-end", "unknown-method", "cut-arguments"])
-async def test_malformed_get_ok_is_an_error_or_timeout_of_aio_pika(broker: Broker, how: Any) -> None:
-    broker.faults.on("basic.get-ok").malform(how)
-    async with connected(broker) as connection:
-        _, queue = await queue_on(connection)
-        broker.publish(b"1", routing_key="orders")
-        with pytest.raises((asyncio.TimeoutError, *_GONE)):
-            await queue.get(timeout=_SHORT)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("how", ["cancelled", "deleted"])
-async def test_cancel_is_sent_when_consumers_are_cancelled_or_their_queue_is_deleted(
-    broker: Broker, how: str
-) -> None:
-    async with connected(broker) as connection:
-        _, queue = await queue_on(connection)
-        told = broker.faults.on("basic.cancel", direction="sent")
-        await queue.consume(ignore)
-        if how == "cancelled":
-            broker.faults.cancel_consumers("orders")
-        else:
-            broker.queue("orders").delete()
-        await told.wait_async()
-        assert broker.queue("orders").exists == (how == "cancelled")
-        assert how == "deleted" or broker.queue("orders").consumers == ()
-
-
-@pytest.mark.asyncio
-async def test_aio_pika_publish_waits_for_the_end_of_an_alarm(broker: Broker) -> None:
-    async with connected(broker) as connection:
-        channel, _ = await queue_on(connection)
-        alarm = broker.faults.memory_alarm()
-        with pytest.raises(asyncio.TimeoutError):
-            await publish(channel)
-        alarm.remove()
-        broker.queue("orders").wait_for(ready=1)
-        flow = broker.faults.channel_flow(active=False)
-        flow.remove()
-        await publish(channel, b"2", timeout=5)
-        assert flow.hits == 2
-
-
-@pytest.mark.asyncio
-async def test_aio_pika_connection_with_dropped_heartbeats_ends(broker: Broker) -> None:
-    with Broker(clock="virtual") as virtual:
-        lost = virtual.faults.on("heartbeat").drop().optional()
-        async with connected(virtual, heartbeat=30) as connection:
-            virtual.clock.advance(91)
-            with pytest.raises(_GONE):
-                await connection.channel()
-        lost.remove()
-        unsent = virtual.faults.on("heartbeat", direction="sent").drop()
-        async with connected(virtual, heartbeat=30):
-            virtual.clock.advance(30)
-            assert unsent.hits == 1

@@ -5,11 +5,9 @@ from __future__ import annotations
 import select
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
-from typing import Any
 
-import aio_pika
 import pika
 import pytest
 from pika.adapters.blocking_connection import BlockingChannel
@@ -391,63 +389,6 @@ def test_bandwidth_limits_bytes_per_second_of_the_virtual_clock(virtual: Broker)
             while len(data) < 100 * second:
                 data += sock.recv(65536)
             assert (data, untold(sock)) == (start[: 100 * second], True)
-
-
-FAULTS: dict[str, Callable[[Any], Any]] = {
-    "latency": lambda network: network.latency(0.002, jitter=0.002),
-    "bandwidth": lambda network: network.bandwidth(1_000_000),
-    "single bytes": lambda network: network.slice(1),
-    "slices": lambda network: network.slice(7, pause=0.0001),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_pika_works_with_latency_bandwidth_limit_or_slices(fault: str) -> None:
-    with Broker() as broker, FAULTS[fault](broker.faults.network) as handle:
-        with closing(connect(broker)) as connection:
-            channel = connection.channel()
-            channel.confirm_delivery()
-            channel.queue_declare("q")
-            bodies = [bytes([number]) * 500 for number in range(5)]
-            for body in bodies:
-                channel.basic_publish("", "q", body)
-            assert [channel.basic_get("q", auto_ack=True)[2] for _ in bodies] == bodies
-        assert handle.hits > 0
-        assert str(handle) in broker.trace.timeline()
-    check(broker)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("fault", FAULTS)
-async def test_aio_pika_works_with_latency_bandwidth_limit_or_slices(fault: str) -> None:
-    with Broker() as broker, FAULTS[fault](broker.faults.network):
-        connection = await aio_pika.connect(broker.url, timeout=SECONDS)
-        async with connection:
-            channel = await connection.channel()
-            queue = await channel.declare_queue("q")
-            await channel.default_exchange.publish(aio_pika.Message(b"x" * 2000), "q", timeout=SECONDS)
-            message = await queue.get(timeout=SECONDS)
-            assert message is not None and message.body == b"x" * 2000
-            await message.ack()
-    check(broker)
-
-
-@pytest.mark.asyncio
-async def test_robust_aio_pika_client_reconnects_after_a_reset() -> None:
-    import asyncio
-
-    with Broker() as broker:
-        connection = await aio_pika.connect_robust(broker.url, timeout=SECONDS, reconnect_interval=0.01)
-        back = asyncio.Event()
-        connection.reconnect_callbacks.add(lambda *_: back.set())
-        async with connection:
-            channel = await connection.channel()
-            await channel.declare_queue("q", durable=True)
-            assert broker.faults.network.reset().hits == 1
-            await asyncio.wait_for(back.wait(), SECONDS)
-            await channel.default_exchange.publish(aio_pika.Message(b"x"), "q", timeout=SECONDS)
-        assert broker.queue("q").ready == 1
-    check(broker)
 
 
 def test_broker_stops_delivering_when_latency_holds_many_bytes(virtual: Broker) -> None:
