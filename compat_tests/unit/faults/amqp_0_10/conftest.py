@@ -4,17 +4,11 @@ import pytest
 
 from compat_tests.scripted.amqp_0_10 import Session
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
-from fakeamqp.faults import Faults
 
 
 @pytest.fixture
 def server() -> FaultServer:
     return FaultServer()
-
-
-@pytest.fixture
-def faults(server: FaultServer) -> Faults:
-    return server.faults
 
 
 @pytest.fixture

@@ -391,7 +391,7 @@ def test_crash_on_a_transfer_loses_it_but_no_completed_transfer(
     session.publish(b"one", key="d", delivery_mode=2)
     session.publish(b"two", key="d", delivery_mode=2)
     server.settle()
-    assert server.restarts == [True]
+    assert server.restarts == [(True, True)]
     assert server.bodies("d") == [b"one"]
 
 

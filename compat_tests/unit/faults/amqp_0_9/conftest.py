@@ -5,17 +5,11 @@ import pytest
 from compat_tests.scripted.amqp_0_9 import Client
 from compat_tests.scripted.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
-from fakeamqp.faults import Faults
 
 
 @pytest.fixture
 def server() -> FaultServer:
     return FaultServer()
-
-
-@pytest.fixture
-def faults(server: FaultServer) -> Faults:
-    return server.faults
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ def test_crash_on_a_transfer_restarts_the_broker(
     requester.publish("q", b"one")
     requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"two")))
     server.settle()
-    assert server.restarts == [True]
+    assert server.restarts == [(True, True)]
 
 
 def test_connection_with_dropped_heartbeats_is_closed(server: FaultServer, faults: Faults) -> None:
