@@ -76,13 +76,13 @@ def protocol(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(params=PERSONALITIES)
 def server(request: pytest.FixtureRequest, protocol: str) -> Server:
     """A broker of each personality in turn, or the node: for rules where all agree."""
-    return Server(request.config.getoption("--on") or request.param, protocol=protocol)
+    return Server(protocol=protocol) if Server.on_node else Server(request.param, protocol=protocol)
 
 
 @pytest.fixture
 def rabbitmq(protocol: str) -> Server:
-    """A broker that behaves like RabbitMQ 4.3."""
-    return Server("rabbitmq-4.3", protocol=protocol)
+    """A broker that behaves like RabbitMQ 4.3, or the node."""
+    return Server(protocol=protocol)
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ class Server:
 
     def __new__(cls, *arguments: Any, **settings: Any) -> Server:
         """A broker, or a node."""
-        return super().__new__(cls.on_node or cls)
+        return super().__new__(cls.on_node if cls is Server and cls.on_node else cls)
 
     def __init__(
         self,
@@ -126,8 +126,8 @@ class Server:
         self.protocol = protocol
         known = personality(name)
         self.asks_for_tickets = tickets and protocol == "0-9" and checks_tickets(known)
-        self.clock = ManualClock()
-        self.state = BrokerState(self.clock, personality=known, seed=1, **state)
+        self.clock = clock = ManualClock()
+        self.state = BrokerState(clock, personality=known, seed=1, **state)
 
     def varied(self, **choices: Any) -> Server:
         """Another broker like this one, but for some choices of its personality."""

@@ -11,7 +11,7 @@ is waited for where a frame is expected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import pytest
@@ -19,6 +19,7 @@ import pytest
 from compat_tests.differential.comparison import PLUGINS
 from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.scripted.needs import Missing, need_of_personality, need_of_state
 from compat_tests.scripted.sockets import SocketConnection
 from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.model.personality import Personality, personality
@@ -109,10 +110,6 @@ predeclared(_) -> false.
 """
 
 
-class Needs(pytest.skip.Exception):
-    """The test needs what no RabbitMQ offers, or not this one. The text says what."""
-
-
 class Node:
     """A node of RabbitMQ, and what the raw client asks of it beside its connections."""
 
@@ -123,12 +120,17 @@ class Node:
         self.unsettled: NodeConnection | None = None
         self.sent = 0
         """How often something was sent."""
+        self.server = NodeServer
         forms = ", ".join(f'"{_erlang(form)}"' for form in _MODULE.split("\n\n"))
         self.node.evaluate(
             "Parse = fun(T) -> {ok, Ts, _} = erl_scan:string(T), {ok, F} = erl_parse:parse_form(Ts), F end, "
             f"{{ok, M, B}} = compile:forms([Parse(T) || T <- [{forms}]]), "
             'code:load_binary(M, "fakeamqp_quiet", B)'
         )
+
+    def stop(self) -> None:
+        """Stop the node."""
+        self.node.stop()
 
     def opened(self, port: int) -> None:
         """Wait until the node has accepted the connection of a client at this port."""
@@ -213,7 +215,7 @@ class NodeConnection(SocketConnection):
         self._node.settle(self._port, 0)
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise Needs("inspection")
+        raise Missing("inspection")
 
 
 class _State:
@@ -223,7 +225,7 @@ class _State:
         self.personality = node.personality
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise Needs("inspection")
+        raise Missing(need_of_state(name))
 
 
 class NodeServer(Server):
@@ -232,31 +234,36 @@ class NodeServer(Server):
     node: Node
 
     def __init__(
-        self, name: str | Personality = "rabbitmq-4.3", *, protocol: str = "0-9-1", **settings: Any
+        self,
+        name: str | Personality | None = None,
+        *,
+        protocol: str = "0-9-1",
+        tickets: bool = True,
+        **settings: Any,
     ) -> None:
         node = self.node
-        if name == "spec":
-            raise Needs("personality spec")
-        if name not in (node.personality.name, node.personality):
-            raise Needs(f"personality {name if isinstance(name, str) else 'of choices'}")
+        if name not in (None, node.personality.name, node.personality):
+            raise Missing(need_of_personality(name))
         if settings:
-            raise Needs("settings")
+            raise Missing("settings")
         self.protocol = protocol
         self.state: Any = _State(node)
 
     @property
     def clock(self) -> NoReturn:  # type: ignore[override]
-        raise Needs("virtual time")
+        raise Missing("virtual time")
 
-    def varied(self, **choices: Any) -> NoReturn:
-        raise Needs("choices")
+    def varied(self, **choices: Any) -> Server:
+        if choices:
+            raise Missing("personality of choices")
+        return Server(protocol=self.protocol)
 
     @property
     def vhost(self) -> NoReturn:
-        raise Needs("inspection")
+        raise Missing("inspection")
 
     def advance(self, seconds: float) -> NoReturn:
-        raise Needs("virtual time")
+        raise Missing("virtual time")
 
     def wait(self, connection: Any) -> bool:
         return bool(connection.wait())
@@ -266,33 +273,23 @@ class NodeServer(Server):
             pass
 
     def restart(self, *, crash: bool = False) -> NoReturn:
-        raise Needs("restart")
+        raise Missing("restart")
 
     def accept(self, peer: PeerAddress, use: Callable[[Connection], None]) -> Connection:
         return NodeConnection(self.node)  # type: ignore[return-value]
 
     def connect(self, **peer: Any) -> Client:
         if peer:
-            raise Needs("addresses of peers")
+            raise Missing("addresses of peers")
         return super().connect()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def node(request: pytest.FixtureRequest) -> Iterator[Node]:
-    """The node that stands for all brokers of the tests."""
-    name = request.config.getoption("--on")
+def started(name: str) -> Node:
+    """A node with the behaviour of this personality."""
     series = name.removeprefix("rabbitmq-")
     if (reason := available(series)) is not None:
         pytest.exit(f"--on {name}: {reason}", returncode=pytest.ExitCode.USAGE_ERROR)
-    with RabbitMQNode(series, plugins=PLUGINS) as rabbitmq:
-        NodeServer.node = Node(rabbitmq, name)
-        Server.on_node = NodeServer
-        yield NodeServer.node
-        Server.on_node = None
-
-
-@pytest.fixture(autouse=True)
-def emptied(node: Node) -> Iterator[None]:
-    """The next test finds the node as it was started."""
-    yield
-    node.reset()
+    rabbitmq = RabbitMQNode(series, plugins=PLUGINS)
+    rabbitmq.start()
+    NodeServer.node = Node(rabbitmq, name)
+    return NodeServer.node

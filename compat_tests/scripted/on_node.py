@@ -1,18 +1,30 @@
 """Pytest plugin: `--on rabbitmq-4.3` runs the protocol tests of 0-9-1 on a node of RabbitMQ.
 
 The node is started once, stands for all brokers, and is emptied after each test (`node.py`). Only tests of
-0-9-1 are collected. A test that needs what no RabbitMQ has (virtual time, a view into the broker, another
-personality) is skipped when it asks for that, and the reason names it.
+0-9-1 are collected, each case as a test of its own. A test that is marked with `needs` is skipped with what
+it needs, unless the node has that; it runs on a broker of this process, and fails if it does not need it
+(`needs.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-_TESTS = Path(__file__).parents[1] / "protocol" / "amqp_0_9_1"
+from compat_tests.scripted import needs
+from compat_tests.scripted.amqp_0_9_1 import Server
+from compat_tests.scripted.needs import WatchedServer
+
+if TYPE_CHECKING:
+    from compat_tests.scripted.node import Node
+
+_PROTOCOL = Path(__file__).parents[1] / "protocol"
+_TESTS = _PROTOCOL / "amqp_0_9_1"
 _NODES = ("rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3")
+_UNMET = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,25 +37,97 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Have the node stand for all brokers of the tests."""
+    told = f"needs(*what): what RabbitMQ has not, where the test is skipped: {', '.join(needs.NEEDS)}"
+    config.addinivalue_line("markers", told)
     if config.getoption("--on"):
-        from compat_tests.scripted import node
-
-        config.pluginmanager.register(_Selection())
-        config.pluginmanager.register(node)
+        config.option.each_case = True
+        config.pluginmanager.register(_OnNode(config.getoption("--on")), "on-node")
 
 
-class _Selection:
-    """Leaves out what does not run on a node."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Raises UsageError for a need that is not known."""
+    if wrong := [line for item in items for line in needs.problems(item)]:
+        raise pytest.UsageError("\n".join(wrong))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_cases(items: list[pytest.Item]) -> None:
+    """The same for cases of a folded test."""
+    pytest_collection_modifyitems(items)
+
+
+class _OnNode:
+    """Runs the tests on the node."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._node: Node | None = None
+        self._sent = 0
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out what is about another protocol, and what the node would run twice."""
         items[:] = [item for item in items if item.path.parent == _TESTS and _fits(item)]
+        for item in items:
+            item.stash[_UNMET] = needs.unmet(item, self.name)
 
-    def pytest_cases(self, items: list[pytest.Item]) -> None:
-        items[:] = [item for item in items if _fits(item)]
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Have the right thing stand for brokers."""
+        if item.stash[_UNMET]:
+            WatchedServer.watch(self.name)
+            Server.on_node = WatchedServer
+        else:
+            node = self._started()
+            self._sent = node.sent
+            Server.on_node = node.server
+
+    def _started(self) -> Node:
+        if self._node is None:
+            from compat_tests.scripted.node import started
+
+            self._node = started(self.name)
+        return self._node
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+        """Skip a test that needs what the node has not, and see that it does so; that the others use it."""
+        if unmet := pyfuncitem.stash[_UNMET]:
+            try:
+                yield
+            except Exception:
+                untrue = []
+            else:
+                untrue = needs.untrue(unmet)
+            if untrue:
+                pytest.fail(f"the mark is not true: the test needs no {', no '.join(untrue)}", pytrace=False)
+            raise pytest.skip.Exception(f"needs {', '.join(unmet)}", _use_item_location=True)
+        result = yield
+        if self._node is not None and self._node.sent == self._sent:
+            pytest.fail('the test does not use the node: mark it with @pytest.mark.needs("own broker")')
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
+        """The next test finds the node as it was started."""
+        try:
+            return (yield)
+        finally:
+            Server.on_node = None
+            if self._node is not None:
+                self._node.reset()
+
+    def pytest_sessionfinish(self) -> None:
+        """Stop the node."""
+        if self._node is not None:
+            self._node.stop()
 
 
 def _fits(item: pytest.Item) -> bool:
-    params = getattr(getattr(item, "callspec", None), "params", {})
-    return params.get("protocol", "0-9-1") == "0-9-1" and params.get("server") != "spec"
+    params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
+    if params.get("protocol", "0-9-1") != "0-9-1":
+        return False
+    return params.get("server") != "spec" or not needs.stands_for_all(item, "server")

@@ -7,6 +7,8 @@ import pytest
 from compat_tests.scripted.amqp_0_9_1 import Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
+pytestmark = pytest.mark.needs("personality of choices")
+
 rule = pytest.mark.rule
 
 

@@ -26,6 +26,7 @@ def refused(client: Client, action: str, entity: str) -> None:
 # --- permissions -------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.parametrize("method", [m.BasicGet, m.BasicConsume, m.QueuePurge], ids=lambda each: each.NAME)
 def test_taking_messages_needs_read_permission(server: Server, method: type[m.Method]) -> None:
     client = limited(server, read="^ok")
@@ -39,6 +40,7 @@ def test_taking_messages_needs_read_permission(server: Server, method: type[m.Me
     refused(client, "read", "queue 'no and missing'")
 
 
+@pytest.mark.needs("settings")
 def test_publishing_needs_write_permission(server: Server) -> None:
     client = limited(server, write="^amq.direct$")
     client.publish(exchange="amq.direct")
@@ -49,12 +51,14 @@ def test_publishing_needs_write_permission(server: Server) -> None:
     refused(client, "write", "exchange 'amq.default'")
 
 
+@pytest.mark.needs("settings")
 def test_empty_write_pattern_refuses_every_publish(server: Server) -> None:
     client = limited(server, write="")
     client.publish(exchange="amq.direct")
     refused(client, "write", "exchange 'amq.direct'")
 
 
+@pytest.mark.needs("settings")
 def test_publish_after_write_permission_was_revoked_is_refused(server: Server) -> None:
     client = limited(server)
     client.publish(exchange="amq.direct", routing_key="k")
@@ -66,6 +70,7 @@ def test_publish_after_write_permission_was_revoked_is_refused(server: Server) -
     refused(client, "write", "exchange 'amq.direct'")
 
 
+@pytest.mark.needs("settings")
 def test_transacted_publish_without_write_permission_is_refused_before_commit(server: Server) -> None:
     client = limited(server, write="")
     client.call(m.TxSelect(), m.TxSelectOk)
@@ -73,6 +78,7 @@ def test_transacted_publish_without_write_permission_is_refused_before_commit(se
     refused(client, "write", "exchange 'amq.direct'")
 
 
+@pytest.mark.needs("settings")
 def test_rejected_message_is_dead_lettered_although_consumer_has_no_write_permission(
     rabbitmq: Server,
 ) -> None:
@@ -97,6 +103,7 @@ def limited_topics(server: Server, write: str) -> Client:
     return server.client(user="limited", password="secret")
 
 
+@pytest.mark.needs("settings")
 def test_a_topic_permission_limits_routing_keys(server: Server) -> None:
     client = limited_topics(server, "^ok")
     client.publish(exchange="amq.topic", routing_key="ok.1")
@@ -105,6 +112,7 @@ def test_a_topic_permission_limits_routing_keys(server: Server) -> None:
     refused(client, "write", "topic 'no' in exchange 'amq.topic'")
 
 
+@pytest.mark.needs("settings")
 def test_topic_permission_does_not_limit_publishes_to_other_exchanges(server: Server) -> None:
     client = limited_topics(server, "^ok")
     client.call(m.ExchangeDeclare(exchange="other", type="topic"), m.ExchangeDeclareOk)
@@ -113,6 +121,7 @@ def test_topic_permission_does_not_limit_publishes_to_other_exchanges(server: Se
     client.expect_nothing()
 
 
+@pytest.mark.needs("settings")
 def test_a_topic_permission_may_name_the_user_and_the_virtual_host(server: Server) -> None:
     client = limited_topics(server, "^{username}-{vhost}$")
     client.publish(exchange="amq.topic", routing_key="limited-/")

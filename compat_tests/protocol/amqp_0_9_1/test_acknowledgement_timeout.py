@@ -9,6 +9,8 @@ import pytest
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.model.personality import PERSONALITIES
 
+pytestmark = pytest.mark.needs("virtual time")
+
 HALF_AN_HOUR = 1800
 
 

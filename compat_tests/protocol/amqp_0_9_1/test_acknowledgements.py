@@ -136,6 +136,7 @@ def test_ack_of_tag_zero_without_multiple_is_refused(client: Client) -> None:
     assert client.empty("q") == [b"1"], "the message was not settled"
 
 
+@pytest.mark.needs("restart", "inspection")
 @pytest.mark.rule("0-9-1/basic.ack/removes-message")
 def test_acknowledged_message_does_not_return_after_disconnect_or_restart(server: Server) -> None:
     client = server.client()
@@ -178,6 +179,7 @@ def test_with_prefetch_1_each_ack_releases_the_next_message(client: Client) -> N
 # --- reject ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.rule("0-9-1/basic.reject/01#processed")
 @pytest.mark.deviates("0-9-1/basic.reject/01#cut-off")
 def test_message_can_be_rejected_before_all_of_its_bytes_are_sent(server: Server) -> None:
@@ -278,6 +280,7 @@ def test_message_rejected_without_requeue_is_discarded(client: Client) -> None:
     assert returned(client) == []
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.rule("0-9-1/basic.reject/requeue-false#dead-lettered")
 def test_message_rejected_without_requeue_is_dead_lettered_to_the_exchange_of_the_queue(
     server: Server,

@@ -7,6 +7,7 @@ from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
+@pytest.mark.needs("restart", "inspection")
 @pytest.mark.rule("0-9-1/basic/01")
 @pytest.mark.rule(
     "0-9-1/basic/property-delivery-mode#non-persistent", "0-9-1/basic/property-delivery-mode#persistent"
@@ -21,6 +22,7 @@ def test_only_persistent_messages_survive_a_restart(server: Server) -> None:
     assert server.client().empty("q") == [b"persistent"]
 
 
+@pytest.mark.needs("restart", "inspection")
 @pytest.mark.rule("0-9-1/basic/01")
 def test_restart_deletes_transient_queue_with_its_persistent_message(server: Server) -> None:
     client = server.client()
@@ -233,6 +235,7 @@ def test_spec_personality_pauses_clients_with_channel_flow_while_blocked(spec: S
     assert client.expect(m.ChannelFlow).active is True
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.deviates("0-9-1/basic/03", "0-9-1/channel.flow/expected-behaviour")
 def test_rabbitmq_sends_no_channel_flow_when_blocked(rabbitmq: Server) -> None:
     client = rabbitmq.client()

@@ -80,6 +80,7 @@ def test_a_durable_queue_may_be_bound_to_a_transient_exchange(name: str) -> None
     assert arrives(again, "x") == 0, "the binding went with the exchange"
 
 
+@pytest.mark.needs("restart")
 @pytest.mark.rule("0-9-1/queue.bind/durable-exchange")
 def test_bindings_between_durable_queue_and_durable_exchange_survive_a_restart(server: Server) -> None:
     client = server.client()

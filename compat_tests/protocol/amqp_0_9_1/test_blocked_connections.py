@@ -22,6 +22,7 @@ def client(rabbitmq: Server) -> Client:
     return client
 
 
+@pytest.mark.needs("settings")
 def test_connection_blocked_is_sent_at_the_first_publish_of_a_client(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -33,6 +34,7 @@ def test_connection_blocked_is_sent_at_the_first_publish_of_a_client(
     client.expect_nothing()
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_broker_reads_no_methods_of_a_blocked_connection_until_unblocked(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -51,6 +53,7 @@ def test_broker_reads_no_methods_of_a_blocked_connection_until_unblocked(
     client.expect_nothing()
 
 
+@pytest.mark.needs("settings")
 def test_blocked_publish_is_queued_and_confirmed_after_unblock(rabbitmq: Server, client: Client) -> None:
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     rabbitmq.state.block("low on memory")
@@ -66,6 +69,7 @@ def test_blocked_publish_is_queued_and_confirmed_after_unblock(rabbitmq: Server,
     assert other.empty("q") == [b"m"]
 
 
+@pytest.mark.needs("settings")
 def test_methods_of_one_write_wait_until_the_connection_is_unblocked(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -83,6 +87,7 @@ def test_methods_of_one_write_wait_until_the_connection_is_unblocked(
     assert client.expect(m.QueueDeclareOk).message_count == 3
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_client_without_capability_is_blocked_without_connection_blocked(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -96,6 +101,7 @@ def test_client_without_capability_is_blocked_without_connection_blocked(
     assert plain.expect(m.QueueDeclareOk).message_count == 1
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_connection_that_does_not_publish_is_not_blocked(rabbitmq: Server, client: Client) -> None:
     client.fill("q", b"m")
     rabbitmq.state.block("low on disk")
@@ -106,6 +112,7 @@ def test_connection_that_does_not_publish_is_not_blocked(rabbitmq: Server, clien
     other.expect_nothing()  # It was never told that it was blocked.
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_connection_opened_during_an_alarm_is_blocked_at_its_first_publish(rabbitmq: Server) -> None:
     rabbitmq.state.block("low on disk")
     late = capable(rabbitmq)
@@ -115,6 +122,7 @@ def test_connection_opened_during_an_alarm_is_blocked_at_its_first_publish(rabbi
     assert not late.connection.reading
 
 
+@pytest.mark.needs("settings")
 def test_connection_blocked_is_sent_once_per_alarm(rabbitmq: Server, client: Client) -> None:
     for _ in range(2):
         rabbitmq.state.block("low on memory")
@@ -128,6 +136,7 @@ def test_connection_blocked_is_sent_once_per_alarm(rabbitmq: Server, client: Cli
     assert client.count("q") == 4
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_blocked_connection_still_receives_deliveries(rabbitmq: Server, client: Client) -> None:
     client.consume("q")
     rabbitmq.state.block("low on memory")
@@ -137,6 +146,7 @@ def test_blocked_connection_still_receives_deliveries(rabbitmq: Server, client: 
     assert client.bodies() == [b"from elsewhere"]
 
 
+@pytest.mark.needs("inspection")
 def test_set_blocked_blocks_a_single_connection(rabbitmq: Server, client: Client) -> None:
     free = rabbitmq.client()
     endpoint = next(iter(rabbitmq.state.connections))
@@ -150,6 +160,7 @@ def test_set_blocked_blocks_a_single_connection(rabbitmq: Server, client: Client
     assert free.count("q") == 2
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_blocked_connection_closed_by_operator_completes_the_close_handshake(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -161,6 +172,7 @@ def test_blocked_connection_closed_by_operator_completes_the_close_handshake(
     client.expect_connection_close(320)
 
 
+@pytest.mark.needs("virtual time", "settings")
 def test_blocked_connection_is_not_closed_for_missed_heartbeats(rabbitmq: Server) -> None:
     client = rabbitmq.client(heartbeat=10)
     client.declare("q")
@@ -170,6 +182,7 @@ def test_blocked_connection_is_not_closed_for_missed_heartbeats(rabbitmq: Server
     assert not client.closed
 
 
+@pytest.mark.needs("settings")
 def test_unread_publishes_of_blocked_client_are_dropped_when_it_disconnects(
     rabbitmq: Server, client: Client
 ) -> None:

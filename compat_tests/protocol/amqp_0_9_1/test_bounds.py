@@ -25,6 +25,7 @@ def server_of(protocol: str, **bounds: int) -> Server:
     return Server(name, protocol=protocol, bounds=Bounds(**bounds))
 
 
+@pytest.mark.needs("own broker")
 @pytest.mark.parametrize("value", [0, -1, True, "1", 1.5])
 def test_bounds_reject_values_other_than_positive_integers(value: object) -> None:
     with pytest.raises(BoundsError, match="idle_frames must be a whole number above 0"):
@@ -32,6 +33,7 @@ def test_bounds_reject_values_other_than_positive_integers(value: object) -> Non
 
 
 class TestConsumers:
+    @pytest.mark.needs("settings")
     @pytest.mark.parametrize("protocol", FRAMED)
     def test_consumer_beyond_the_bound_of_its_channel_closes_the_connection_with_530(
         self, protocol: str
@@ -50,6 +52,7 @@ class TestConsumers:
 
 
 class TestBindings:
+    @pytest.mark.needs("settings")
     @pytest.mark.parametrize("protocol", FRAMED)
     def test_binding_beyond_the_bound_of_its_virtual_host_is_refused(self, protocol: str) -> None:
         """RabbitMQ closes the channel for limits of virtual hosts; in the documents the code is 506."""
@@ -63,6 +66,7 @@ class TestBindings:
         closed = client.expect_channel_close(406) if rabbitmq else client.expect_connection_close(506)
         assert "binding limit in vhost '/' (3) is reached" in closed.reply_text
 
+    @pytest.mark.needs("inspection", "settings")
     def test_unbind_exchange_delete_and_queue_delete_reduce_the_binding_count(self) -> None:
         server = server_of("0-9-1", bindings_per_virtual_host=3)
         client = server.client()
@@ -81,6 +85,7 @@ class TestBindings:
 
 
 class TestPendingHandshakes:
+    @pytest.mark.needs("settings")
     def test_oldest_pending_handshake_beyond_the_bound_is_aborted(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -97,6 +102,7 @@ class TestPendingHandshakes:
         assert not halfway.connection.aborted
         assert not open_one.connection.aborted
 
+    @pytest.mark.needs("inspection", "settings")
     @pytest.mark.parametrize("octets", [b"", b"AM", b"AMQP\0\0\x09\x01", b"AMQP\x01\x01\0\x0a", b"GET "])
     def test_disconnected_handshakes_do_not_count_as_pending(self, octets: bytes) -> None:
         server = server_of("0-9-1", pending_handshakes=2)
@@ -106,6 +112,7 @@ class TestPendingHandshakes:
             client.connection.receive_eof()
         assert len(server.state.extensions[PendingHandshakes]) == 0
 
+    @pytest.mark.needs("own broker")
     def test_warnings_about_pending_handshakes_are_limited(self, caplog: pytest.LogCaptureFixture) -> None:
         server = server_of("0-9-1", pending_handshakes=1)
         for _ in range(1000):
@@ -116,6 +123,7 @@ class TestPendingHandshakes:
 
 
 class TestIdleFrames:
+    @pytest.mark.needs("settings")
     @pytest.mark.parametrize("protocol", FRAMED)
     def test_consecutive_heartbeats_beyond_the_bound_close_the_connection_with_506(
         self, protocol: str
@@ -126,6 +134,7 @@ class TestIdleFrames:
         client.send_bytes(HEARTBEAT_FRAME)
         assert "more than 100 heartbeats" in client.expect_connection_close(506).reply_text
 
+    @pytest.mark.needs("settings")
     @pytest.mark.parametrize("protocol", FRAMED)
     def test_consecutive_empty_body_frames_beyond_the_bound_close_the_connection_with_506(
         self, protocol: str
@@ -138,6 +147,7 @@ class TestIdleFrames:
             client.send_bytes(frame(3, 1, b""))
         client.expect_connection_close(506)
 
+    @pytest.mark.needs("settings")
     def test_publish_between_heartbeats_resets_the_idle_frame_count(self) -> None:
         client = server_of("0-9-1", idle_frames=100).client()
         client.declare("q")
@@ -146,6 +156,7 @@ class TestIdleFrames:
             client.fill("q", b"1")
         assert client.count("q") == 5
 
+    @pytest.mark.needs("virtual time", "settings")
     def test_heartbeats_at_intervals_never_reach_the_idle_frame_bound(self) -> None:
         server = server_of("0-9-1", idle_frames=100)
         client = server.client()
@@ -178,6 +189,7 @@ def declaration(depth: int) -> bytes:
 
 
 class TestHistoryAndTrace:
+    @pytest.mark.needs("inspection", "settings")
     def test_message_headers_count_in_history_octets(self) -> None:
         server = Server(bounds=Bounds(history_octets=1_000_000), history=1000)
         client = server.client()
@@ -187,6 +199,7 @@ class TestHistoryAndTrace:
         assert server.state.published is not None
         assert len(server.state.published) == 11
 
+    @pytest.mark.needs("virtual time", "inspection", "settings")
     def test_message_headers_count_in_the_size_of_the_trace(self) -> None:
         server = Server(bounds=Bounds())
         recorder = Recorder(server.clock.now, 10_000, most_octets=1_000_000)

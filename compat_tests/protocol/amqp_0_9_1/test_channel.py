@@ -186,6 +186,7 @@ def test_spec_personality_sends_channel_flow_on_all_channels_when_blocked(spec: 
     client.expect_nothing()
 
 
+@pytest.mark.needs("inspection", "settings")
 @pytest.mark.deviates("0-9-1/channel.flow/throttling")
 def test_rabbitmq_stops_reading_from_blocked_publisher_without_channel_flow(rabbitmq: Server) -> None:
     client = rabbitmq.client(client_properties={"capabilities": {"connection.blocked": True}})

@@ -84,6 +84,7 @@ def test_all_channels_of_a_connection_use_the_same_virtual_host(server: Server) 
     assert client.count("shared", channel=2) == 1
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.rule("0-9-1/channels/vhost-authorization")
 def test_open_of_virtual_host_without_permission_is_refused_with_530(server: Server) -> None:
     server.state.add_virtual_host("/theirs")
@@ -125,6 +126,7 @@ def two_hosts(server: Server) -> tuple[Client, Client]:
     return server.client(), server.client(virtual_host="other")
 
 
+@pytest.mark.needs("settings")
 def test_queues_of_equal_name_in_two_virtual_hosts_are_separate(two_hosts: tuple[Client, Client]) -> None:
     here, there = two_hosts
     here.declare("q", durable=True)
@@ -133,6 +135,7 @@ def test_queues_of_equal_name_in_two_virtual_hosts_are_separate(two_hosts: tuple
     assert (here.count("q"), there.count("q")) == (1, 0)
 
 
+@pytest.mark.needs("settings")
 def test_exchange_is_not_found_in_another_virtual_host(two_hosts: tuple[Client, Client]) -> None:
     here, there = two_hosts
     here.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)
@@ -140,6 +143,7 @@ def test_exchange_is_not_found_in_another_virtual_host(two_hosts: tuple[Client, 
     assert there.expect_channel_close(404).reply_text == "NOT_FOUND - no exchange 'x' in vhost 'other'"
 
 
+@pytest.mark.needs("settings")
 def test_predeclared_exchanges_route_within_their_virtual_host(two_hosts: tuple[Client, Client]) -> None:
     here, there = two_hosts
     for client in two_hosts:
@@ -149,6 +153,7 @@ def test_predeclared_exchanges_route_within_their_virtual_host(two_hosts: tuple[
     assert (here.count("q"), there.count("q")) == (0, 1)
 
 
+@pytest.mark.needs("settings")
 def test_exclusive_queue_does_not_lock_its_name_in_another_virtual_host(
     two_hosts: tuple[Client, Client],
 ) -> None:

@@ -47,6 +47,7 @@ def close_from_here(server: Server, client: Client) -> None:
     connection.close_by_operator(320, "CONNECTION_FORCED - maintenance")
 
 
+@pytest.mark.needs("inspection")
 def test_second_operator_close_ends_the_connection_without_close_ok(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     [connection] = rabbitmq.state.connections
@@ -61,6 +62,7 @@ def test_second_operator_close_ends_the_connection_without_close_ok(rabbitmq: Se
 # --- the class ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection/grammar#opening")
 def test_connection_handshake_and_close_follow_the_specified_order(server: Server) -> None:
     client = server.connect()
@@ -138,6 +140,7 @@ def test_channel_open_before_connection_open_ends_the_connection(
         client.expect_silent_end()
 
 
+@pytest.mark.needs("inspection", "personality of choices")
 @rule("0-9/connection/grammar#secure")
 @rule("0-9-1/connection/mandatory", "0-9-1/connection/grammar#secure", "0-9-1/connection/grammar#closing")
 def test_all_ten_methods_of_class_connection_are_implemented(server: Server) -> None:
@@ -160,6 +163,7 @@ def test_all_ten_methods_of_class_connection_are_implemented(server: Server) -> 
 # --- open, open-ok -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("settings")
 @rule(
     "0-9-1/connection.open/virtual-host-separation#exchanges",
     "0-9-1/connection.open/virtual-host-separation#queues",
@@ -185,6 +189,7 @@ def test_virtual_hosts_have_separate_queues_exchanges_and_bindings(server: Serve
     assert other.count("q") == 1
 
 
+@pytest.mark.needs("settings")
 @rule("0-9-1/connection.open/virtual-host-security")
 def test_open_of_virtual_host_without_permission_closes_the_connection_with_530(server: Server) -> None:
     server.state.add_virtual_host("/private")
@@ -275,6 +280,7 @@ def test_method_sent_in_one_write_behind_a_connection_error_is_discarded(server:
     other.expect_channel_close(404)
 
 
+@pytest.mark.needs("virtual time")
 def test_unanswered_connection_close_aborts_the_connection_after_30_seconds(server: Server) -> None:
     client = server.client()
     provoke(client)
@@ -284,12 +290,14 @@ def test_unanswered_connection_close_aborts_the_connection_after_30_seconds(serv
     assert client.connection.aborted
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.close/either-peer#client")
 def test_client_close_is_answered_with_close_ok(client: Client) -> None:
     client.call(CLOSE, m.ConnectionCloseOk, 0)
     client.expect_end_after_close()
 
 
+@pytest.mark.needs("inspection", "addresses of peers")
 @rule("0-9/connection/grammar#closing")
 @rule("0-9-1/connection.close/either-peer#server")
 def test_operator_close_sends_connection_close_to_one_client(server: Server) -> None:
@@ -302,6 +310,7 @@ def test_operator_close_sends_connection_close_to_one_client(server: Server) -> 
     client.declare("still-served")
 
 
+@pytest.mark.needs("addresses of peers")
 @rule("0-9-1/connection.close/implies-channels#consumers", "0-9-1/connection.close/implies-channels#messages")
 @pytest.mark.parametrize("how", ["client", "server", "error", "lost"])
 def test_end_of_connection_removes_consumers_and_requeues_unacknowledged_messages(
@@ -335,6 +344,7 @@ def test_end_of_connection_removes_consumers_and_requeues_unacknowledged_message
     assert [each.method.redelivered for each in returned if each] == [True, True, False]
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.close/client-close-any-code")
 @pytest.mark.parametrize("code", [0, 200, 404, 541, 65535])
 def test_client_close_with_any_reply_code_is_answered_with_close_ok(client: Client, code: int) -> None:
@@ -353,6 +363,7 @@ def test_spec_personality_ends_the_transport_directly_after_close_ok(spec: Serve
     assert not client.connection.aborted, "close-ok must still be written"
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @rule("0-9-1/connection.close-ok/socket-closed-after")
 @pytest.mark.parametrize(("heartbeat", "timeout"), [(0, 30), (60, 30), (5, 5)])
 def test_rabbitmq_waits_for_client_to_end_the_transport_after_close_ok(
@@ -373,6 +384,7 @@ def test_rabbitmq_waits_for_client_to_end_the_transport_after_close_ok(
     assert not client.connection.aborted, "close-ok must still be written"
 
 
+@pytest.mark.needs("virtual time")
 def test_close_ok_or_malformed_frame_after_close_ok_ends_the_transport(rabbitmq: Server) -> None:
     """Measured on 4.0.5 and 4.3.6: each ends the transport, at once or after three seconds."""
 
@@ -402,6 +414,7 @@ def test_close_ok_or_malformed_frame_after_close_ok_ends_the_transport(rabbitmq:
     client.expect_silent_end()
 
 
+@pytest.mark.needs("virtual time")
 def test_client_that_disconnects_directly_after_close_receives_close_ok(rabbitmq: Server) -> None:
     client = rabbitmq.client(heartbeat=10)
     client.send(CLOSE, 0)
@@ -411,6 +424,7 @@ def test_client_that_disconnects_directly_after_close_receives_close_ok(rabbitmq
     assert rabbitmq.state.timers.next_due() is None, "nobody is waited for"
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.close-ok/reporting")
 @pytest.mark.parametrize("closing", [False, True])
 def test_disconnect_without_close_ok_is_logged(
@@ -434,6 +448,7 @@ def test_disconnect_after_close_ok_is_not_logged(client: Client, caplog: pytest.
     assert not caplog.records
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.parametrize("ended", ["lingering", "finished"])
 def test_fault_on_closed_connection_records_no_second_closed_event(rabbitmq: Server, ended: str) -> None:
     """A fault may end the transport that a client, or the broker's answer, has yet to end."""
@@ -462,6 +477,7 @@ def test_fault_on_closed_connection_records_no_second_closed_event(rabbitmq: Ser
     assert closed() == first
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_fault_on_open_connection_records_a_closed_event(server: Server) -> None:
     client = server.client()
     connection: Any = next(iter(server.state.connections))

@@ -117,6 +117,7 @@ def test_consuming_from_a_missing_queue_closes_the_channel(client: Client) -> No
     assert (close.class_id, close.method_id) == (60, 20)
 
 
+@pytest.mark.needs("settings")
 def test_consume_checks_read_permission_before_existence_of_queue(server: Server) -> None:
     server.state.access.add(User("writer", "secret", (), {"/": Permission(read="")}))
     client = server.client(user="writer", password="secret")

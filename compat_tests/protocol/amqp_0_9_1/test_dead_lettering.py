@@ -61,6 +61,7 @@ def summary(content: Content, which: str) -> tuple[str, str, str]:
 # --- the header --------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time")
 def test_dead_lettered_message_carries_x_death_and_first_and_last_death_headers(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -104,6 +105,7 @@ def test_x_death_count_is_a_64_bit_integer(client: Client) -> None:
     assert b"\x05countl\0\0\0\0\0\0\0\x01" in client.take_frame().payload
 
 
+@pytest.mark.needs("virtual time")
 def test_x_death_entry_fields_are_in_the_order_of_rabbitmq(rabbitmq: Server, client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx")
@@ -122,6 +124,7 @@ def test_dead_lettered_message_without_headers_receives_x_death(client: Client) 
     assert "x-death" in headers(take(client))
 
 
+@pytest.mark.needs("virtual time")
 def test_x_death_entry_keeps_the_time_of_its_first_death(rabbitmq: Server, client: Client) -> None:
     declare(client, "q", "", "q")
     client.fill("q", b"m")
@@ -136,6 +139,7 @@ def test_x_death_entry_keeps_the_time_of_its_first_death(rabbitmq: Server, clien
 # --- reasons -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time")
 def test_message_expired_by_queue_ttl_is_dead_lettered_with_reason_expired(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -148,6 +152,7 @@ def test_message_expired_by_queue_ttl_is_dead_lettered_with_reason_expired(
     assert "original-expiration" not in headers(dead)["x-death"][0]
 
 
+@pytest.mark.needs("virtual time")
 def test_dead_lettering_moves_expiration_to_original_expiration(rabbitmq: Server, client: Client) -> None:
     client.declare("dead")
     declare(client, "q", "", "dead")
@@ -294,6 +299,7 @@ def test_internal_exchange_accepts_dead_letters(client: Client) -> None:
     assert client.count("dead") == 1
 
 
+@pytest.mark.needs("virtual time")
 def test_consumer_receives_dead_letter_when_the_message_expires(rabbitmq: Server, client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx", x_message_ttl=1000)
@@ -304,6 +310,7 @@ def test_consumer_receives_dead_letter_when_the_message_expires(rabbitmq: Server
     assert client.bodies() == [b"m"]
 
 
+@pytest.mark.needs("virtual time")
 def test_message_in_chain_of_ttl_queues_expires_after_the_ttl_of_each_queue(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -336,6 +343,7 @@ def test_latest_x_death_entry_is_first_and_its_count_increases(client: Client) -
     assert deaths(dead) == [("a", "rejected", 3), ("b", "rejected", 2)]
 
 
+@pytest.mark.needs("virtual time")
 def test_x_death_counts_each_queue_and_reason_separately(rabbitmq: Server, client: Client) -> None:
     client.declare("dead")
     declare(client, "retry", "", "q", x_message_ttl=1000)
@@ -347,6 +355,7 @@ def test_x_death_counts_each_queue_and_reason_separately(rabbitmq: Server, clien
     assert deaths(take(client, "q")) == [("retry", "expired", 2), ("q", "rejected", 2)]
 
 
+@pytest.mark.needs("virtual time")
 def test_first_and_last_death_headers_describe_different_deaths(rabbitmq: Server, client: Client) -> None:
     client.declare("dead")
     client.bind("dead", "amq.fanout")
@@ -398,6 +407,7 @@ def test_dead_letter_republished_by_a_client_restarts_its_x_death_count(client: 
 # --- cycles ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time")
 def test_message_expiring_into_its_own_queue_is_dropped(rabbitmq: Server, client: Client) -> None:
     declare(client, "q", "", "q", x_message_ttl=1000)
     client.fill("q", b"m")
@@ -405,6 +415,7 @@ def test_message_expiring_into_its_own_queue_is_dropped(rabbitmq: Server, client
     assert client.count("q") == 0
 
 
+@pytest.mark.needs("virtual time")
 def test_message_expiring_through_a_cycle_of_two_queues_is_dropped(rabbitmq: Server, client: Client) -> None:
     declare(client, "a", "", "b", x_message_ttl=1000)
     declare(client, "b", "", "a", x_message_ttl=1000)
@@ -415,6 +426,7 @@ def test_message_expiring_through_a_cycle_of_two_queues_is_dropped(rabbitmq: Ser
     assert (client.count("a"), client.count("b")) == (0, 0)
 
 
+@pytest.mark.needs("virtual time")
 def test_dead_letter_cycle_with_a_rejection_is_not_dropped(rabbitmq: Server, client: Client) -> None:
     declare(client, "work", "", "wait")
     declare(client, "wait", "", "work", x_message_ttl=1000)
@@ -425,6 +437,7 @@ def test_dead_letter_cycle_with_a_rejection_is_not_dropped(rabbitmq: Server, cli
     assert deaths(take(client, "work")) == [("wait", "expired", 10), ("work", "rejected", 10)]
 
 
+@pytest.mark.needs("virtual time")
 def test_rejection_before_an_expiry_cycle_does_not_prevent_the_drop(rabbitmq: Server, client: Client) -> None:
     declare(client, "outside", "", "a")
     declare(client, "a", "", "b", x_message_ttl=1000)
@@ -435,6 +448,7 @@ def test_rejection_before_an_expiry_cycle_does_not_prevent_the_drop(rabbitmq: Se
     assert (client.count("a"), client.count("b")) == (0, 0)
 
 
+@pytest.mark.needs("virtual time")
 def test_dead_letter_cycle_is_dropped_only_for_the_queue_of_the_cycle(
     rabbitmq: Server, client: Client
 ) -> None:

@@ -42,6 +42,7 @@ def rejected(client: Client, *bodies: bytes, queue: str = "q") -> None:
 # --- at most once -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", ALL)
 def test_messages_are_dead_lettered_as_rejected_delivery_limit_maxlen_and_expired(name: str) -> None:
     server = Server(name)
@@ -78,6 +79,7 @@ def test_dead_letter_has_no_delivery_count_of_its_former_queue(name: str) -> Non
     assert counts(content) == (name == "rabbitmq-4.3", None, None)
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_messages_dropped_together_are_dead_lettered_in_their_order(name: str) -> None:
     server = Server(name)
@@ -97,6 +99,7 @@ def test_dead_letter_to_missing_exchange_is_dropped(name: str) -> None:
     assert client.count("q") == 0
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_dead_letter_cycle_is_broken_if_expired_and_not_if_rejected(name: str) -> None:
     server = Server(name)
@@ -173,6 +176,7 @@ def test_failures_in_former_queue_count_against_delivery_limit_since_4_3() -> No
     assert client.count("dead") == 0
 
 
+@pytest.mark.needs("virtual time", "personality rabbitmq-4.2")
 def test_classic_queue_passes_delivery_count_on_without_redelivered_flag() -> None:
     server = Server("rabbitmq-4.2")
     client = server.client()
@@ -213,6 +217,7 @@ def test_at_least_once_dead_letters_arrive_with_x_death(name: str) -> None:
     assert client.empty("dead") == [b"2"]
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", ALL)
 def test_unroutable_at_least_once_dead_letter_is_retried_after_three_minutes(name: str) -> None:
     server, client = holding(name)
@@ -228,6 +233,7 @@ def test_unroutable_at_least_once_dead_letter_is_retried_after_three_minutes(nam
     assert not retries(server)
 
 
+@pytest.mark.needs("virtual time", "personality rabbitmq-4.2")
 def test_held_dead_letter_is_routed_after_its_exchange_is_declared() -> None:
     server, client = holding("rabbitmq-4.2", dead_letter_exchange="late")
     client.declare("dead", durable=True)
@@ -241,6 +247,7 @@ def test_held_dead_letter_is_routed_after_its_exchange_is_declared() -> None:
     assert client.empty("dead") == [b"1"]
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_held_dead_letter_is_retried_when_queue_options_change() -> None:
     server, client = holding("rabbitmq-4.2", dead_letter_routing_key="nowhere")
     client.declare("dead", durable=True)
@@ -267,6 +274,7 @@ def test_held_dead_letters_are_not_counted_and_cannot_be_got(name: str) -> None:
     assert client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk).message_count == 0
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(("name", "purged", "later"), [("rabbitmq-4.2", 1, [b"1"]), ("rabbitmq-4.3", 2, [])])
 def test_purge_removes_held_dead_letters_since_4_3(name: str, purged: int, later: list[bytes]) -> None:
     server, client = holding(name)
@@ -278,6 +286,7 @@ def test_purge_removes_held_dead_letters_since_4_3(name: str, purged: int, later
     assert client.empty("dead") == later
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_held_dead_letters_count_against_x_max_length(name: str) -> None:
     server, client = holding(name, max_length=2)
@@ -294,6 +303,7 @@ def test_held_dead_letters_count_against_x_max_length(name: str) -> None:
     client.expect(m.BasicAck)
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(
     "asked",
     [{"overflow": "drop-head"}, {"overflow": "reject-publish-dlx"}, {"dead_letter_strategy": "at-most-once"}],
@@ -316,6 +326,7 @@ def test_at_least_once_without_dead_letter_exchange_has_no_effect(name: str) -> 
     assert client.count("q") == 0
 
 
+@pytest.mark.needs("virtual time", "personality rabbitmq-4.2")
 @pytest.mark.parametrize(("stuck", "arrives"), [(31, 1), (32, 0)])
 def test_at_most_32_held_dead_letters_are_in_flight(stuck: int, arrives: int) -> None:
     server, client = holding("rabbitmq-4.2")
@@ -327,6 +338,7 @@ def test_at_most_32_held_dead_letters_are_in_flight(stuck: int, arrives: int) ->
     assert client.count("dead") == stuck + 1
 
 
+@pytest.mark.needs("personality rabbitmq-4.2")
 def test_dead_letter_is_accepted_by_full_queue_that_refuses_its_publisher() -> None:
     _, client = holding("rabbitmq-4.2")
     declare(client, "dead", max_length=2, overflow="reject-publish")
@@ -337,6 +349,7 @@ def test_dead_letter_is_accepted_by_full_queue_that_refuses_its_publisher() -> N
     assert client.empty("dead") == [b"2", b"3", b"4"]
 
 
+@pytest.mark.needs("virtual time", "personality rabbitmq-4.2")
 def test_bytes_of_held_dead_letters_count_against_x_max_length_bytes() -> None:
     server, client = holding("rabbitmq-4.2", max_length_bytes=5)
     rejected(client, b"12345")
@@ -363,12 +376,14 @@ def holding_for_a_full_queue() -> Server:
     return server
 
 
+@pytest.mark.needs("restart", "inspection", "personality rabbitmq-4.2")
 def test_held_dead_letter_goes_to_all_queues_again_after_restart() -> None:
     server = holding_for_a_full_queue()
     server.restart()
     assert server.client().empty("other") == [b"1", b"1"]
 
 
+@pytest.mark.needs("virtual time", "restart", "inspection", "personality rabbitmq-4.2")
 def test_held_dead_letter_gets_new_x_death_time_after_restart() -> None:
     server = holding_for_a_full_queue()
     server.advance(60)
@@ -382,6 +397,7 @@ def test_held_dead_letter_gets_new_x_death_time_after_restart() -> None:
     assert times[1] - times[0] == 60
 
 
+@pytest.mark.needs("virtual time", "personality rabbitmq-4.2")
 def test_held_dead_letter_is_retried_only_for_the_full_queue() -> None:
     server, client = holding("rabbitmq-4.2", dead_letter_exchange="amq.fanout")
     declare(client, "full", max_length=0, overflow="reject-publish")
@@ -399,6 +415,7 @@ def test_held_dead_letter_is_retried_only_for_the_full_queue() -> None:
     assert client.count("full") == 0
 
 
+@pytest.mark.needs("virtual time", "personality rabbitmq-4.2")
 def test_held_dead_letter_is_released_when_the_full_queue_was_deleted() -> None:
     server, client = holding("rabbitmq-4.2", dead_letter_exchange="amq.fanout")
     declare(client, "full", max_length=0, overflow="reject-publish")
@@ -413,6 +430,7 @@ def test_held_dead_letter_is_released_when_the_full_queue_was_deleted() -> None:
     assert not retries(server)
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_expired_dead_letter_that_would_cycle_is_held(name: str) -> None:
     server, client = holding(name, dead_letter_routing_key="q", message_ttl=1000)
@@ -424,6 +442,7 @@ def test_expired_dead_letter_that_would_cycle_is_held(name: str) -> None:
     assert retries(server) == ["q 'q' sends 1 held dead letters again"]
 
 
+@pytest.mark.needs("virtual time", "personality rabbitmq-4.2")
 def test_held_dead_letter_is_deleted_with_its_queue() -> None:
     server, client = holding("rabbitmq-4.2")
     rejected(client, b"1")
@@ -434,6 +453,7 @@ def test_held_dead_letter_is_deleted_with_its_queue() -> None:
     assert not retries(server)
 
 
+@pytest.mark.needs("virtual time", "inspection", "personality rabbitmq-4.2")
 def test_held_dead_letter_is_dropped_when_strategy_is_no_longer_at_least_once() -> None:
     server, client = holding("rabbitmq-4.2")
     rejected(client, b"1")
@@ -443,6 +463,7 @@ def test_held_dead_letter_is_dropped_when_strategy_is_no_longer_at_least_once() 
     assert client.count("dead") == 0
 
 
+@pytest.mark.needs("restart", "inspection", "personality rabbitmq-4.2")
 def test_held_dead_letter_survives_a_restart() -> None:
     server, client = holding("rabbitmq-4.2")
     rejected(client, b"1")
@@ -451,6 +472,7 @@ def test_held_dead_letter_survives_a_restart() -> None:
     assert server.client().empty("dead") == [b"1"]
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_expired_messages_and_messages_above_delivery_limit_are_held_as_dead_letters(name: str) -> None:
     server, client = holding(name, message_ttl=1000, delivery_limit=0)
@@ -464,6 +486,7 @@ def test_expired_messages_and_messages_above_delivery_limit_are_held_as_dead_let
     assert [deaths(each)[0][0] for each in got] == ["delivery_limit", "expired"]
 
 
+@pytest.mark.needs("personality rabbitmq-4.2")
 def test_at_least_once_dead_letter_keeps_its_delivery_count() -> None:
     _, client = holding("rabbitmq-4.2")
     declare(client, "dead")

@@ -371,6 +371,7 @@ def delayed(server: Server, **asked: Any) -> Client:
     return client
 
 
+@pytest.mark.needs("virtual time")
 def test_rejected_message_with_delayed_retry_is_ready_after_delayed_retry_min() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server)
@@ -382,6 +383,7 @@ def test_rejected_message_with_delayed_retry_is_ready_after_delayed_retry_min() 
     assert client.empty("q") == [b"1"]
 
 
+@pytest.mark.needs("virtual time")
 def test_each_retry_waits_for_its_own_time() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server)
@@ -396,6 +398,7 @@ def test_each_retry_waits_for_its_own_time() -> None:
     assert client.empty("q") == [b"1", b"2"]
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_bytes_of_delayed_retry_are_not_ready_bytes_during_the_delay() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server)
@@ -457,6 +460,7 @@ def waits_for(server: Server, client: Client, back: Callable[[Client, int], None
     return found
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(
     ("back", "most", "waits"),
     [
@@ -474,6 +478,7 @@ def test_delay_of_retry_grows_with_each_failure_up_to_delayed_retry_max(
     assert waits_for(server, client, back) == waits
 
 
+@pytest.mark.needs("virtual time")
 def test_message_above_delivery_limit_is_not_retried() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server, delivery_limit=0)
@@ -488,6 +493,7 @@ def test_nacked_message_is_not_delayed_without_delivery_limit() -> None:
     assert client.count("q") == 1
 
 
+@pytest.mark.needs("virtual time")
 def test_delayed_retries_are_ordered_with_requeued_messages_before_new_ones() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server, delayed_retry_type="failed")
@@ -501,6 +507,7 @@ def test_delayed_retries_are_ordered_with_requeued_messages_before_new_ones() ->
     assert client.empty("q") == [b"3", b"1", b"2", b"4"]
 
 
+@pytest.mark.needs("virtual time")
 def test_delayed_retry_is_delivered_to_waiting_consumer_after_its_delay() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server)
@@ -511,6 +518,7 @@ def test_delayed_retry_is_delivered_to_waiting_consumer_after_its_delay() -> Non
     assert counts(client.delivery()) == (True, 1, 1)
 
 
+@pytest.mark.needs("virtual time")
 def test_delayed_retries_count_against_x_max_length_and_are_purged() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server, max_length=1)
@@ -523,12 +531,14 @@ def test_delayed_retries_count_against_x_max_length_and_are_purged() -> None:
     assert client.empty("q") == [b"3"]
 
 
+@pytest.mark.needs("personality rabbitmq-4.2")
 def test_delayed_retry_has_no_effect_before_4_3() -> None:
     client = delayed(Server("rabbitmq-4.2"))
     client.reject(1, requeue=True)
     assert client.count("q") == 1
 
 
+@pytest.mark.needs("virtual time")
 def test_delayed_retry_is_cancelled_when_queue_is_deleted() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server)

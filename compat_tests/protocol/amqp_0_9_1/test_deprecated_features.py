@@ -55,6 +55,7 @@ def refused(server: Server, text: str, **declaration: Any) -> None:
 # --- transient_nonexcl_queues ------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize("auto_delete", [False, True])
 def test_denied_transient_queue_declaration_closes_the_connection_in_4_3(
     denying: Server, auto_delete: bool
@@ -62,12 +63,14 @@ def test_denied_transient_queue_declaration_closes_the_connection_in_4_3(
     refused(denying, DENIED_BY_CONFIGURATION, auto_delete=auto_delete)  # Measured on 4.3.6.
 
 
+@pytest.mark.needs("settings")
 def test_denied_transient_queue_declaration_with_generated_name_is_refused(denying: Server) -> None:
     client = denying.client()
     client.send(m.QueueDeclare())
     client.expect_connection_close(541)
 
 
+@pytest.mark.needs("settings")
 def test_denial_of_transient_queues_allows_durable_and_exclusive_queues(denying: Server) -> None:
     client = denying.client()
     client.declare("durable", durable=True)
@@ -90,12 +93,14 @@ def test_transient_queues_can_be_denied_before_4_3(name: str) -> None:
     refused(Server(name, deny=["transient_nonexcl_queues"]), DENIED_BY_CONFIGURATION)
 
 
+@pytest.mark.needs("settings")
 def test_transient_queues_can_be_permitted_explicitly() -> None:
     client = Server("rabbitmq-4.3", permit=["transient_nonexcl_queues"]).client()
     client.declare("q")
     client.declare("q")
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_denied_transient_queue_can_be_redeclared_when_it_exists(denying: Server) -> None:
     client = denying.client()
     client.declare("q", durable=True)
@@ -106,6 +111,7 @@ def test_denied_transient_queue_can_be_redeclared_when_it_exists(denying: Server
     client.declare("old")
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.parametrize(
     ("declaration", "code"),
     [
@@ -133,10 +139,12 @@ def test_deprecation_is_checked_after_name_and_arguments_and_before_queue_type_s
 # --- queue_master_locator ----------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection")
 def test_queue_master_locator_is_refused_in_4_3(modern: Server) -> None:
     refused(modern, LOCATOR_DENIED_BY_DEFAULT, durable=True, arguments=LOCATOR)
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("value", ["nonsense", 5, True], ids=repr)
 def test_queue_master_locator_is_refused_with_any_value_in_4_3(modern: Server, value: Any) -> None:
     refused(modern, LOCATOR_DENIED_BY_DEFAULT, exclusive=True, arguments={"x-queue-master-locator": value})
@@ -147,6 +155,7 @@ def test_queue_master_locator_is_accepted_before_4_3(name: str) -> None:
     Server(name).client().declare("q", arguments=LOCATOR)
 
 
+@pytest.mark.needs("inspection", "settings", "several personalities")
 def test_queue_master_locator_can_be_denied_in_4_2_and_permitted_in_4_3() -> None:
     server = Server("rabbitmq-4.2", deny=["queue_master_locator"])
     refused(server, LOCATOR_DENIED_BY_CONFIGURATION, arguments=LOCATOR)
@@ -170,6 +179,7 @@ def test_queue_master_locator_on_quorum_queue_is_an_invalid_argument(modern: Ser
 LOUD = replace(PERSONALITIES["rabbitmq-4.3"], refuses_denied_global_qos=True)
 
 
+@pytest.mark.needs("own broker")
 @pytest.mark.parametrize(
     ("server", "reason"),
     [
@@ -205,6 +215,7 @@ def two_consumers(server: Server) -> Client:
     return client
 
 
+@pytest.mark.needs("own broker")
 @pytest.mark.parametrize(
     ("server", "bodies"),
     [

@@ -338,6 +338,7 @@ def test_x_consumer_timeout_argument_is_ignored_until_3_10(name: str, kind: str)
         client.expect_channel_close(406)
 
 
+@pytest.mark.needs("own broker")
 @pytest.mark.parametrize(
     ("key", "value"),
     [("target-group-size", 3), ("consumer-timeout", 60_000), ("stream-filter-size-bytes", 20)],
@@ -421,6 +422,7 @@ def lost(name: str) -> tuple[Client, Client]:
     return client, other
 
 
+@pytest.mark.needs("personality rabbitmq-3.10")
 def test_commit_returns_mandatory_message_for_deleted_queue_until_3_10() -> None:
     client, _ = lost(OLD)
     client.send(m.TxCommit())
@@ -428,6 +430,7 @@ def test_commit_returns_mandatory_message_for_deleted_queue_until_3_10() -> None
     client.expect(m.TxCommitOk)
 
 
+@pytest.mark.needs("personality rabbitmq-3.10")
 def test_commit_routes_to_recreated_queue_of_same_name_until_3_10() -> None:
     client, other = lost(OLD)
     other.declare("q")

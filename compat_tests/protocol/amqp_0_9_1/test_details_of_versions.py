@@ -50,6 +50,7 @@ def test_rejected_dead_letter_has_redelivered_set_in_4_3(
     assert dead_flag(client) is (counted and name == "rabbitmq-4.3")
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(("requeue", "counted"), [("reject", True), ("nack", False), ("lost", True)])
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_dead_letter_expired_after_requeue_has_redelivered_set_in_4_3(
@@ -80,6 +81,7 @@ def test_dead_letter_delivered_to_waiting_consumer_has_no_redelivered_flag() -> 
     assert client.delivery().method.redelivered is False
 
 
+@pytest.mark.needs("virtual time")
 def test_second_dead_lettering_keeps_the_redelivered_flag() -> None:
     server = Server("rabbitmq-4.3")
     client = server.client()
@@ -197,6 +199,7 @@ def test_publish_accepts_invalid_utf8_in_routing_key_and_correlation_id(name: st
 # --- texts ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("personality rabbitmq-4.2")
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -219,6 +222,7 @@ def test_floats_in_error_texts_are_formatted_like_erlang(value: float, text: str
     assert f"received '{text}' but current is '7'" in client.expect_channel_close(406).reply_text
 
 
+@pytest.mark.needs("personality rabbitmq-4.2")
 @pytest.mark.parametrize(
     ("expiration", "problem"),
     [
@@ -251,6 +255,7 @@ def test_declare_of_invalid_reply_address_closes_the_connection_since_4_2(name: 
         client.expect_channel_close(404)
 
 
+@pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_amq_rabbitmq_log_exists_only_in_default_virtual_host_of_4_3(name: str) -> None:
     server = Server(name)
@@ -302,6 +307,7 @@ ONE = {tag: b"\x01a" + tag + octets for tag, octets in (
 TWO = b"\x01bI\0\0\0\x02"
 
 
+@pytest.mark.needs("inspection", "several personalities")
 @pytest.mark.parametrize("tag", [tag for tag in ONE if tag not in b"I"])
 def test_rabbitmq_distinguishes_bindings_by_integer_width_of_arguments(tag: bytes) -> None:
     for name in RABBITMQ:
@@ -311,10 +317,12 @@ def test_rabbitmq_distinguishes_bindings_by_integer_width_of_arguments(tag: byte
         assert bindings_left("spec", table(ONE[b"I"]), table(ONE[tag])) == 0
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_bindings_with_int64_tags_l_and_capital_l_are_equal() -> None:
     assert bindings_left("rabbitmq-4.2", table(ONE[b"l"]), table(ONE[b"L"])) == 0
 
 
+@pytest.mark.needs("inspection", "several personalities")
 def test_binding_arguments_compare_field_order_only_in_nested_tables() -> None:
     one = ONE[b"I"]
     assert bindings_left("rabbitmq-4.2", table(one, TWO), table(TWO, one)) == 0
@@ -323,6 +331,7 @@ def test_binding_arguments_compare_field_order_only_in_nested_tables() -> None:
     assert bindings_left("spec", table(nested[0]), table(nested[1])) == 0
 
 
+@pytest.mark.needs("inspection")
 def test_binding_created_without_wire_types_is_unbound_by_its_values() -> None:
     server = Server("rabbitmq-4.3")
     client = server.client()
@@ -342,6 +351,7 @@ def routed(name: str, wanted: bytes, sent: bytes) -> bool:
     return client.get("q") is not None
 
 
+@pytest.mark.needs("several personalities")
 @pytest.mark.parametrize("tag", [b"F", b"A"])
 def test_rabbitmq_headers_exchange_compares_nested_values_with_order_and_width(tag: bytes) -> None:
     if tag == b"F":
@@ -358,6 +368,7 @@ def test_rabbitmq_headers_exchange_compares_nested_values_with_order_and_width(t
     assert routed("spec", same, other_width)
 
 
+@pytest.mark.needs("personality rabbitmq-4.2")
 def test_headers_exchange_uses_both_of_two_arguments_of_one_name() -> None:
     other = b"\x01aI\0\0\0\x02"
     any_of = b"\x07x-matchS\0\0\0\x03any"

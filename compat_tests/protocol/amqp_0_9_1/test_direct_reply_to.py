@@ -249,6 +249,7 @@ def test_spec_personality_does_not_implement_direct_reply_to(spec: Server) -> No
     assert got.properties.reply_to == PSEUDO_QUEUE
 
 
+@pytest.mark.needs("own broker")
 def test_dead_letter_to_reply_address_is_delivered_without_redelivered_flag() -> None:
     told: list[tuple[object, bool, object]] = []
 

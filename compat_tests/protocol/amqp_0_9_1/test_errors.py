@@ -33,6 +33,7 @@ def test_passive_declare_of_missing_queue_closes_only_the_channel(connect: Calla
     assert not client.closed
 
 
+@pytest.mark.needs("settings")
 @rule("0-9-1/errors/operational-is-channel#rights")
 @rule("0-9-1/reply-code/access-refused")
 def test_missing_configure_permission_closes_only_the_channel(server: Server) -> None:
@@ -100,7 +101,7 @@ def precondition_failed(server: Server) -> Client:
 @pytest.mark.parametrize(
     ("code", "provoke"),
     [
-        (311, too_large),
+        pytest.param(311, too_large, marks=pytest.mark.needs("personality of choices")),
         (403, access_refused),
         (404, not_found),
         pytest.param(405, resource_locked, marks=otherwise_in_0_9),
@@ -192,6 +193,7 @@ HARD_ERRORS_OF_THE_DOCUMENTS = [
 ]
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/errors/hard-error-class")
 @pytest.mark.parametrize(("code", "provoke"), HARD_ERRORS)
 def test_hard_errors_close_the_connection(
@@ -238,6 +240,7 @@ def test_reply_code_4xx_closes_the_channel_and_5xx_the_connection(
         assert client.closed
 
 
+@pytest.mark.needs("own broker")
 def test_first_digit_of_reply_code_matches_its_severity() -> None:
     codes = set(constants.REPLY_NAMES)
     assert {code // 100 for code in codes} == {2, 3, 4, 5}
@@ -335,6 +338,7 @@ def test_connection_close_names_a_repeated_publish_with_invalid_header(rabbitmq:
     assert (close.class_id, close.method_id) == (60, 40)
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/errors/failing-method")
 def test_operator_close_has_class_and_method_zero(server: Server) -> None:
     client = server.client()
@@ -418,6 +422,7 @@ def test_crossed_channel_closes_are_both_answered(client: Client) -> None:
     client.declare("q", passive=True)
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/errors/pre-open-error#login")
 @pytest.mark.parametrize(
     "octets",

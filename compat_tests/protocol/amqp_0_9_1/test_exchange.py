@@ -79,6 +79,7 @@ def test_exchange_types_topic_and_headers_are_implemented(client: Client, kind: 
     client.call(Declare(exchange="x", type=kind), DeclareOk)
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.rule("0-9-1/exchange/required-instances#types", "0-9-1/exchange/required-instances#nameless")
 @pytest.mark.parametrize("kind", FOUR_TYPES)
 def test_every_virtual_host_has_a_predeclared_exchange_of_every_type(server: Server, kind: str) -> None:
@@ -446,6 +447,7 @@ def test_durable_and_transient_exchanges_can_be_declared(client: Client) -> None
     assert exists(client, "transient")
 
 
+@pytest.mark.needs("restart")
 @pytest.mark.rule("0-9-1/exchange/lifetimes#durable")
 @pytest.mark.rule("0-9-1/exchange.declare/durable-survives#durable")
 def test_durable_exchanges_survive_a_restart_with_their_type(server: Server) -> None:
@@ -482,6 +484,7 @@ TRANSIENT_STAYS = pytest.mark.deviates(
 )
 
 
+@pytest.mark.needs("restart", "inspection")
 @pytest.mark.parametrize(
     ("name", "survives"),
     [
@@ -510,6 +513,7 @@ def test_transient_exchanges_survive_a_restart_with_their_bindings_since_4_2(
         assert again.count("q") == 1
 
 
+@pytest.mark.needs("restart", "inspection")
 @pytest.mark.parametrize(
     ("name", "stays"),
     [("rabbitmq-3.13", True), ("rabbitmq-4.0", True), ("rabbitmq-4.2", False), ("rabbitmq-4.3", False)],

@@ -105,6 +105,7 @@ def test_new_queue_on_the_hash_ring_moves_keys_only_to_itself(rabbitmq: Server) 
     assert 300 / 4 * 0.6 < len(moved) < 300 / 4 * 1.4
 
 
+@pytest.mark.needs("inspection")
 def test_second_binding_of_a_queue_does_not_change_the_hash_ring(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, *("1",) * 5)
     ring.client.bind("q0", "x", "100")
@@ -194,6 +195,7 @@ def test_hash_header_argument_selects_the_queue_by_header_value(rabbitmq: Server
     assert ring.where("a", headers={"customer": "hello"}) == ring.where("b", headers={"customer": "hello"})
 
 
+@pytest.mark.needs("personality rabbitmq-4.2")
 @pytest.mark.parametrize(
     ("value", "term"),
     [
@@ -228,6 +230,7 @@ def test_messages_without_the_hash_header_go_to_one_queue(rabbitmq: Server) -> N
     assert [ring.where("a"), ring.where("b", headers={"g": "x"}), ring.where("c", headers={})] == [wanted] * 3
 
 
+@pytest.mark.needs("several personalities")
 @pytest.mark.parametrize("value", [[], {}], ids=repr)
 def test_empty_array_or_table_as_hash_header_closes_the_connection_before_4_3(value: Any) -> None:
     for name in ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"):
@@ -253,6 +256,7 @@ def test_hash_property_timestamp_is_hashed_as_text(rabbitmq: Server) -> None:
 # --- what is refused -------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -293,6 +297,7 @@ def test_redeclaration_with_other_hash_arguments_keeps_the_first_arguments(rabbi
     assert ring.where("k", headers={"h": "hello"}) == "q9"
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize(
     ("key", "text"),
     [
@@ -344,6 +349,7 @@ def test_unbind_with_non_integer_key_is_accepted(rabbitmq: Server) -> None:
 # --- restart ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("restart", "inspection")
 @pytest.mark.parametrize(("name", "anew"), [("3.13", True), ("4.0", True), ("4.2", False), ("4.3", False)])
 def test_restart_rebuilds_the_hash_ring_in_key_order_before_4_2(name: str, anew: bool) -> None:
     server = Server(f"rabbitmq-{name}")
@@ -358,6 +364,7 @@ def test_restart_rebuilds_the_hash_ring_in_key_order_before_4_2(name: str, anew:
     assert ring.spread(keys) == (swapped if anew else before)
 
 
+@pytest.mark.needs("restart", "inspection")
 def test_ignored_second_binding_joins_the_hash_ring_after_restart(rabbitmq: Server) -> None:
     ring = Ring(rabbitmq, "1", durable=True)
     ring.client.bind("q0", "x", "5")

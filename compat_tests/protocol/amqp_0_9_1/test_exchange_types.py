@@ -344,6 +344,7 @@ def test_message_without_headers_does_not_match_a_required_header(headers: Bench
 # --- further types ---------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.deviates("0-9-1/exchange-type.system/passes-to-service")
 @pytest.mark.protocols("0-9-1")
 def test_rabbitmq_refuses_exchange_type_system(rabbitmq: Server) -> None:
@@ -408,6 +409,7 @@ def test_rabbitmq_implements_the_exchange_types_of_its_plugins(personality: str,
     assert close.reply_text.endswith(f"received 'direct' but current is '{kind}'")
 
 
+@pytest.mark.needs("own broker")
 def test_predeclared_exchanges_are_only_of_the_four_standard_types(rabbitmq: Server) -> None:
     kinds = {exchange.type_name for exchange in rabbitmq.vhost.exchanges.values()}
     assert kinds == {"direct", "fanout", "topic", "headers"}

@@ -49,6 +49,7 @@ def fail(server: Server, times: int, host: str = ATTACKER) -> None:
         assert not log_in(server, "wrong", host)
 
 
+@pytest.mark.needs("settings", "addresses of peers", "personality of choices")
 @rule("0-9-1/security/log-and-block")
 def test_address_is_blocked_by_its_third_failed_login_in_a_row(
     blocking: Server, caplog: pytest.LogCaptureFixture
@@ -63,6 +64,7 @@ def test_address_is_blocked_by_its_third_failed_login_in_a_row(
     assert not log_in(blocking, "guest")
 
 
+@pytest.mark.needs("settings", "addresses of peers", "personality of choices")
 @rule("0-9-1/security/log-and-block")
 def test_other_addresses_can_log_in_while_one_address_is_blocked(blocking: Server) -> None:
     fail(blocking, 2, OTHER)
@@ -71,6 +73,7 @@ def test_other_addresses_can_log_in_while_one_address_is_blocked(blocking: Serve
     assert not log_in(blocking, "guest")
 
 
+@pytest.mark.needs("virtual time", "settings", "addresses of peers", "personality of choices")
 @rule("0-9-1/security/log-and-block")
 def test_block_ends_after_its_time_even_if_further_logins_failed_meanwhile(blocking: Server) -> None:
     fail(blocking, 3)
@@ -82,6 +85,7 @@ def test_block_ends_after_its_time_even_if_further_logins_failed_meanwhile(block
     assert log_in(blocking, "guest")
 
 
+@pytest.mark.needs("virtual time", "settings", "addresses of peers", "personality of choices")
 @rule("0-9-1/security/log-and-block")
 def test_failed_logins_are_forgotten_after_the_block_time(blocking: Server) -> None:
     fail(blocking, 2)
@@ -90,6 +94,7 @@ def test_failed_logins_are_forgotten_after_the_block_time(blocking: Server) -> N
     assert log_in(blocking, "guest")
 
 
+@pytest.mark.needs("settings", "addresses of peers", "personality of choices")
 @rule("0-9-1/security/log-and-block")
 @pytest.mark.parametrize(
     ("user", "password", "mechanism"),
@@ -115,17 +120,20 @@ def test_spec_personality_blocks_address_for_one_minute_after_100_failed_logins(
     assert log_in(spec, "guest", "127.0.0.1", user="guest")
 
 
+@pytest.mark.needs("addresses of peers")
 def test_rabbitmq_does_not_block_address_after_200_failed_logins(rabbitmq: Server) -> None:
     fail(rabbitmq, 200, "127.0.0.1")
     assert log_in(rabbitmq, "guest", "127.0.0.1", user="guest")
 
 
+@pytest.mark.needs("restart", "inspection", "settings", "addresses of peers", "personality of choices")
 def test_restart_ends_the_block_of_an_address(blocking: Server) -> None:
     fail(blocking, 3)
     blocking.restart()
     assert log_in(blocking, "guest")
 
 
+@pytest.mark.needs("own broker")
 def test_failed_logins_over_0_9_1_and_0_10_are_counted_together() -> None:
     known = replace(personality("rabbitmq-4.3"), most_failed_logins=3)
     server = Server010(known)

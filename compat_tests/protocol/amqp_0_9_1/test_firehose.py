@@ -33,6 +33,7 @@ def copies(watcher: Client) -> list[tuple[str, dict[str, Any], bytes]]:
     return found
 
 
+@pytest.mark.needs("inspection")
 def test_copies_of_publish_and_delivery_name_connection_user_queues_and_properties(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
     client.declare("q")
@@ -53,6 +54,7 @@ def test_copies_of_publish_and_delivery_name_connection_user_queues_and_properti
     ]
 
 
+@pytest.mark.needs("inspection")
 def test_get_is_copied_with_its_redelivered_flag(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
     client.declare("q")
@@ -67,6 +69,7 @@ def test_get_is_copied_with_its_redelivered_flag(rabbitmq: Server) -> None:
     ]
 
 
+@pytest.mark.needs("inspection")
 def test_firehose_copy_with_routing_key_over_255_bytes_is_left_out(rabbitmq: Server) -> None:
     # RabbitMQ (measured on 4.0.5 and 4.3.6) ends the connection that is sent one with 541.
     client, watcher = watched(rabbitmq)
@@ -77,6 +80,7 @@ def test_firehose_copy_with_routing_key_over_255_bytes_is_left_out(rabbitmq: Ser
     assert [key for key, _, _ in copies(watcher)] == ["publish.", "publish.", "deliver." + "q" * 247]
 
 
+@pytest.mark.needs("inspection", "several personalities")
 @pytest.mark.parametrize("kind", ["fanout", "direct", "topic", "headers"])
 def test_queues_of_a_copied_message_are_in_descending_order(rabbitmq: Server, kind: str) -> None:
     # RabbitMQ: measured on 4.0.5 and 4.3.6; 3.10.8 has them in ascending order.
@@ -89,6 +93,7 @@ def test_queues_of_a_copied_message_are_in_descending_order(rabbitmq: Server, ki
         assert [headers["routed_queues"] for _, headers, _ in copies(watcher)] == [list(order)]
 
 
+@pytest.mark.needs("inspection")
 def test_keys_of_a_message_for_the_default_exchange_are_sorted_and_each_named_once(rabbitmq: Server) -> None:
     # RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6.
     client, watcher = watched(rabbitmq)
@@ -96,6 +101,7 @@ def test_keys_of_a_message_for_the_default_exchange_are_sorted_and_each_named_on
     assert [headers["routed_queues"] for _, headers, _ in copies(watcher)] == [["B", "a", "m", "z"]]
 
 
+@pytest.mark.needs("inspection")
 def test_x_death_count_is_still_64_bit_in_firehose_copy_of_delivery(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
     client.declare("dead")
@@ -110,6 +116,7 @@ def test_x_death_count_is_still_64_bit_in_firehose_copy_of_delivery(rabbitmq: Se
     assert b"\x05countl\0\0\0\0\0\0\0\x01" in header  # A 64-bit integer, as RabbitMQ sends it.
 
 
+@pytest.mark.needs("inspection")
 def test_published_copy_of_a_transaction_does_not_wait_for_the_commit(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
     client.declare("q")
@@ -120,6 +127,7 @@ def test_published_copy_of_a_transaction_does_not_wait_for_the_commit(rabbitmq: 
     assert copies(watcher) == []
 
 
+@pytest.mark.needs("inspection")
 def test_delivery_of_a_firehose_copy_is_not_copied_again(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
     client.declare("q")
@@ -133,6 +141,7 @@ def test_delivery_of_a_firehose_copy_is_not_copied_again(rabbitmq: Server) -> No
     assert [key for key, _, _ in copies(watcher)] == ["publish.", "deliver.q"]
 
 
+@pytest.mark.needs("inspection")
 def test_firehose_is_switched_for_open_channels_and_off_by_a_restart(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
     host = rabbitmq.state.virtual_host("/")

@@ -73,6 +73,7 @@ def test_a_body_comes_in_a_frame_of_type_3_after_the_header(client: Client) -> N
     assert body == (3, b"hello")
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/frame/type-heartbeat")
 def test_a_heartbeat_comes_in_a_frame_of_type_8(server: Server) -> None:
     client = quiet_client(server, heartbeat=1)
@@ -82,6 +83,7 @@ def test_a_heartbeat_comes_in_a_frame_of_type_8(server: Server) -> None:
     assert heartbeat.size == 8
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/frame/frame-end-value")
 def test_every_frame_ends_with_206(server: Server) -> None:
     client = server.connect()
@@ -168,6 +170,7 @@ def test_spec_personality_ends_transport_at_wrong_frame_end(spec: Server) -> Non
     client.expect_silent_end()
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.deviates("0-9-1/frame/bad-frame-end")
 def test_rabbitmq_closes_connection_with_501_at_wrong_frame_end(rabbitmq: Server) -> None:
     client = quiet_client(rabbitmq)
@@ -184,6 +187,7 @@ BROKEN_FRAMING = {
 CLOSE_OK = frame(1, 0, m.ConnectionCloseOk().encode())
 
 
+@pytest.mark.needs("inspection", "personality of choices")
 @pytest.mark.parametrize("octets", BROKEN_FRAMING.values(), ids=BROKEN_FRAMING)
 @pytest.mark.parametrize("size", [1, 7, 1_000_000])
 def test_close_ok_is_found_behind_broken_framing(rabbitmq: Server, octets: bytes, size: int) -> None:
@@ -199,6 +203,7 @@ def test_close_ok_is_found_behind_broken_framing(rabbitmq: Server, octets: bytes
     assert "q" not in explaining.vhost.queues
 
 
+@pytest.mark.needs("personality of choices")
 @pytest.mark.parametrize(
     ("before", "broken"),
     [(CLOSE_OK, BROKEN_FRAMING["undefined-type"]), (b"", FRAME_HEADER.pack(9, 1, 1) + CLOSE_OK[1:])],
@@ -216,6 +221,7 @@ def test_close_ok_that_begins_before_the_broken_payload_is_not_recognised(
     assert client.connection.finished
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.parametrize("octets", [BROKEN_FRAMING["wrong-end"], BROKEN_FRAMING["oversized"]])
 def test_rabbitmq_reads_no_frame_behind_broken_framing(rabbitmq: Server, octets: bytes) -> None:
     client = rabbitmq.client()
@@ -224,6 +230,7 @@ def test_rabbitmq_reads_no_frame_behind_broken_framing(rabbitmq: Server, octets:
     assert "q" not in rabbitmq.vhost.queues
 
 
+@pytest.mark.needs("virtual time")
 def test_broken_framing_after_a_connection_error_still_ends_the_transport(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send_bytes(frame(1, 1, arguments(60, 80)) + BROKEN_FRAMING["wrong-end"])
@@ -273,6 +280,7 @@ def test_server_sends_no_frame_larger_than_frame_max(server: Server) -> None:
     assert max(each.size for each in frames) == frame_max
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/frame/oversized-send#header")
 @pytest.mark.deviates("0-9-1/frame/oversized-send#header")
 @pytest.mark.protocols("0-9-1")
@@ -319,6 +327,7 @@ def test_spec_personality_closes_connection_with_501_at_frame_larger_than_frame_
     assert (close.class_id, close.method_id) == (0, 0)
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.deviates("0-9-1/frame/oversized-receive")
 def test_rabbitmq_accepts_frame_of_up_to_eight_octets_more_than_frame_max(rabbitmq: Server) -> None:
     client = rabbitmq.client(frame_max=8192)
@@ -329,6 +338,7 @@ def test_rabbitmq_accepts_frame_of_up_to_eight_octets_more_than_frame_max(rabbit
     client.expect_end_of_frames()
 
 
+@pytest.mark.needs("virtual time")
 def test_oversized_frame_is_refused_when_its_frame_header_has_arrived(server: Server) -> None:
     client = server.client()
     client.send_bytes(FRAME_HEADER.pack(3, 1, 0xFFFFFFFF))
@@ -356,6 +366,7 @@ def test_a_body_is_cut_so_that_whole_frames_fit(server: Server) -> None:
     assert bodies == [frame_max - 8, frame_max - 8, 1]
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/frame/method-not-split#method")
 def test_a_method_larger_than_a_frame_is_refused(server: Server) -> None:
     client = server.client(frame_max=smallest_frame_max(server))
@@ -364,6 +375,7 @@ def test_a_method_larger_than_a_frame_is_refused(server: Server) -> None:
     client.expect_end_of_frames()
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/frame/method-not-split#header")
 def test_a_content_header_larger_than_a_frame_is_refused(server: Server) -> None:
     client = server.client(frame_max=smallest_frame_max(server))
@@ -371,6 +383,7 @@ def test_a_content_header_larger_than_a_frame_is_refused(server: Server) -> None
     client.expect_end_of_frames()
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/frame/exceeds-agreed-limits#frame-size")
 def test_a_client_that_exceeds_the_agreed_frame_size_is_disconnected(server: Server) -> None:
     other = server.client()
@@ -452,6 +465,7 @@ def test_contents_on_two_channels_may_be_interleaved(connect: Callable[..., Clie
     assert [client.get(f"q{n}").body for n in (1, 2)] == [b"a1b1c1", b"a2b2c2"]  # type: ignore[union-attr]
 
 
+@pytest.mark.needs("personality of choices")
 @pytest.mark.rule("0-9-1/frame/limits-channel-class-method#channel")
 @pytest.mark.parametrize("offered", [65535, 0])
 def test_channel_numbers_have_sixteen_bits(server: Server, offered: int) -> None:

@@ -16,6 +16,8 @@ from compat_tests.scripted.amqp_0_9_1 import Server
 from compat_tests.tools.work import work
 from fakeamqp.model.exchanges.hashing import Ring
 
+pytestmark = pytest.mark.needs("own broker")
+
 FEW = 50
 
 

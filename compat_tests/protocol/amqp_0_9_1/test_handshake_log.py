@@ -23,6 +23,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return found
 
 
+@pytest.mark.needs("virtual time")
 def test_only_50_warnings_before_login_are_logged_in_10_seconds_and_further_ones_counted(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -38,6 +39,7 @@ def test_only_50_warnings_before_login_are_logged_in_10_seconds_and_further_ones
     assert lines(caplog) == [LEFT_OUT.format(1)]
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_up_to_50_warnings_in_10_seconds_are_all_logged(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -59,6 +61,7 @@ def test_warnings_about_failed_logins_are_limited_to_50(
     assert len(lines(caplog)) == 50
 
 
+@pytest.mark.needs("virtual time")
 def test_warnings_about_clients_that_have_logged_in_are_all_logged(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -40,6 +40,7 @@ def beats(server: Server) -> int:
     return 2 if server.state.personality.heartbeat_ticks else 1
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/format")
 def test_a_heartbeat_is_eight_octets(server: Server) -> None:
     client = server.client(heartbeat=1)
@@ -86,6 +87,7 @@ def test_heartbeat_between_frames_of_a_content_is_accepted(client: Client) -> No
     assert message.body == b"ab"
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/start-after-tune#sends")
 def test_the_server_sends_heartbeats_from_tune_ok_on(server: Server) -> None:
     client = tuned(server, heartbeat=1)
@@ -93,6 +95,7 @@ def test_the_server_sends_heartbeats_from_tune_ok_on(server: Server) -> None:
     assert client.take_bytes() == HEARTBEAT * beats(server)
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/start-after-tune#expects")
 def test_client_silent_after_tune_ok_is_disconnected(server: Server) -> None:
     client = tuned(server, heartbeat=1)
@@ -108,6 +111,7 @@ def test_spec_personality_sends_one_heartbeat_in_each_idle_interval(spec: Server
     assert all(later - earlier <= 1 for earlier, later in zip([0, *times], times, strict=False))
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.deviates("0-9-1/heartbeat/interval")
 @pytest.mark.parametrize("heartbeat", [1, 2, 3])
 def test_rabbitmq_sends_one_heartbeat_in_each_idle_half_interval(rabbitmq: Server, heartbeat: int) -> None:
@@ -117,6 +121,7 @@ def test_rabbitmq_sends_one_heartbeat_in_each_idle_half_interval(rabbitmq: Serve
     assert listen(rabbitmq, client, 4 * heartbeat) == [half * number for number in range(1, 9)]
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.deviates("0-9-1/heartbeat/any-octet-counts#sent")
 @pytest.mark.deviates("0-9-1/heartbeat/interval")
 @pytest.mark.parametrize(
@@ -148,6 +153,7 @@ def test_spec_personality_sends_no_heartbeats_while_it_sends_data(spec: Server) 
         client.expect_nothing()
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/interval")
 @pytest.mark.parametrize("moment", [0.1, 0.4, 0.6, 0.9])
 def test_a_server_that_falls_idle_sends_a_heartbeat_within_an_interval(server: Server, moment: float) -> None:
@@ -159,6 +165,7 @@ def test_a_server_that_falls_idle_sends_a_heartbeat_within_an_interval(server: S
     assert HEARTBEAT in client.take_bytes()
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/any-octet-counts#received")
 def test_any_method_of_client_restarts_heartbeat_timeout(server: Server) -> None:
     client = server.client(heartbeat=1)
@@ -168,6 +175,7 @@ def test_any_method_of_client_restarts_heartbeat_timeout(server: Server) -> None
         assert not client.closed
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/any-octet-counts#received")
 def test_part_of_a_frame_restarts_heartbeat_timeout(server: Server) -> None:
     client = server.client(heartbeat=1)
@@ -177,6 +185,7 @@ def test_part_of_a_frame_restarts_heartbeat_timeout(server: Server) -> None:
         assert not client.closed
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/missed-two#closes", "0-9-1/heartbeat/missed-two#logs")
 def test_connection_is_aborted_without_close_method_after_two_silent_intervals(
     server: Server, caplog: pytest.LogCaptureFixture
@@ -196,6 +205,7 @@ def test_connection_is_aborted_without_close_method_after_two_silent_intervals(
     assert other.count("q") == 1, "what it held goes back"
 
 
+@pytest.mark.needs("virtual time", "settings")
 @pytest.mark.parametrize("interval", [1, 10])
 def test_the_time_in_which_the_broker_is_busy_does_not_count_as_silence(
     server: Server, interval: int
@@ -226,6 +236,7 @@ def test_spec_personality_aborts_two_intervals_after_the_last_received_octet(
     assert client.connection.aborted
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.deviates("0-9-1/heartbeat/missed-two#closes")
 @pytest.mark.parametrize(("moment", "end"), [(0, 6), (1.5, 6), (2.5, 8), (3.75, 8), (4.25, 10)])
 def test_rabbitmq_checks_once_per_interval_and_aborts_after_two_checks_without_data(
@@ -242,6 +253,7 @@ def test_rabbitmq_checks_once_per_interval_and_aborts_after_two_checks_without_d
     assert {each.type for each in client.inbox} == {8}
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/missed-two#closes")
 def test_client_silent_for_less_than_two_intervals_is_not_disconnected(server: Server) -> None:
     client = server.client(heartbeat=1)
@@ -263,6 +275,7 @@ def test_server_sends_heartbeats_until_its_connection_close_is_answered(spec: Se
     client.expect_nothing()
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(("heartbeat", "timeout"), [(0, 30), (5, 5), (60, 30)])
 def test_rabbitmq_waits_for_close_ok_no_longer_than_a_heartbeat(
     rabbitmq: Server, heartbeat: int, timeout: int
@@ -276,6 +289,7 @@ def test_rabbitmq_waits_for_close_ok_no_longer_than_a_heartbeat(
     assert client.closed
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/during-close#expects")
 def test_silent_client_is_disconnected_while_connection_close_is_not_answered(server: Server) -> None:
     client = server.client(heartbeat=1)
@@ -284,6 +298,7 @@ def test_silent_client_is_disconnected_while_connection_close_is_not_answered(se
     assert client.connection.aborted
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/zero-disables#sends", "0-9-1/heartbeat/zero-disables#expects")
 def test_heartbeat_interval_zero_disables_heartbeats_and_timeouts(server: Server) -> None:
     client = server.client(heartbeat=0)
@@ -292,6 +307,7 @@ def test_heartbeat_interval_zero_disables_heartbeats_and_timeouts(server: Server
     client.declare("still-served")
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/client-chooses")
 @pytest.mark.parametrize("chosen", [2, 60, 120])
 def test_heartbeat_interval_is_the_one_of_tune_ok(server: Server, chosen: int) -> None:
@@ -354,6 +370,7 @@ def leaping() -> LeapingServer:
     return LeapingServer()
 
 
+@pytest.mark.needs("own broker")
 @pytest.mark.parametrize("heartbeat", [1, 60])
 def test_clock_jump_does_not_count_as_silence_of_client(leaping: LeapingServer, heartbeat: int) -> None:
     client = leaping.client(heartbeat=heartbeat)
@@ -362,6 +379,7 @@ def test_clock_jump_does_not_count_as_silence_of_client(leaping: LeapingServer, 
     client.declare("still-served")
 
 
+@pytest.mark.needs("own broker")
 def test_clock_jump_of_60_intervals_sends_only_one_heartbeat(leaping: LeapingServer) -> None:
     client = leaping.client(heartbeat=60)
     client.take_bytes()
@@ -371,6 +389,7 @@ def test_clock_jump_of_60_intervals_sends_only_one_heartbeat(leaping: LeapingSer
     assert client.take_bytes() == HEARTBEAT
 
 
+@pytest.mark.needs("own broker")
 def test_clock_jump_of_ten_years_runs_at_most_four_timers(leaping: LeapingServer) -> None:
     leaping.client(heartbeat=1)
     ran = 0
@@ -383,6 +402,7 @@ def test_clock_jump_of_ten_years_runs_at_most_four_timers(leaping: LeapingServer
     assert leaping.state.timers.next_due() is not None
 
 
+@pytest.mark.needs("own broker")
 def test_heartbeat_timers_keep_their_interval_after_clock_jump(leaping: LeapingServer) -> None:
     client = leaping.client(heartbeat=60)
     leaping.advance(3601)
@@ -393,6 +413,7 @@ def test_heartbeat_timers_keep_their_interval_after_clock_jump(leaping: LeapingS
     assert words[0].endswith("sends a heartbeat") and words[1].endswith("checks for received bytes")
 
 
+@pytest.mark.needs("own broker")
 def test_clock_moved_in_steps_of_one_second_sends_heartbeat_every_half_interval(
     leaping: LeapingServer,
 ) -> None:
@@ -405,6 +426,7 @@ def test_clock_moved_in_steps_of_one_second_sends_heartbeat_every_half_interval(
     assert octets == HEARTBEAT * 20
 
 
+@pytest.mark.needs("own broker")
 def test_silent_client_is_disconnected_while_clients_follow_the_brokers_clock(leaping: LeapingServer) -> None:
     client = leaping.client(heartbeat=60)
     leaping.advance(3600)
@@ -415,6 +437,7 @@ def test_silent_client_is_disconnected_while_clients_follow_the_brokers_clock(le
     assert client.connection.aborted
 
 
+@pytest.mark.needs("own broker")
 def test_silence_is_not_added_up_over_interval_in_which_clients_do_not_follow_the_clock(
     leaping: LeapingServer,
 ) -> None:
@@ -427,6 +450,7 @@ def test_silence_is_not_added_up_over_interval_in_which_clients_do_not_follow_th
     assert not client.closed
 
 
+@pytest.mark.needs("own broker")
 def test_clients_get_heartbeats_by_peer_clock_while_brokers_clock_does_not_move(
     leaping: LeapingServer,
 ) -> None:
@@ -440,6 +464,7 @@ def test_clients_get_heartbeats_by_peer_clock_while_brokers_clock_does_not_move(
     assert leaping.clock.now() == 1000
 
 
+@pytest.mark.needs("own broker")
 def test_no_heartbeat_is_sent_and_no_timer_left_after_client_dropped_connection(
     leaping: LeapingServer,
 ) -> None:
@@ -453,6 +478,7 @@ def test_no_heartbeat_is_sent_and_no_timer_left_after_client_dropped_connection(
 
 @pytest.mark.parametrize("header", [b"", PROTOCOL_HEADER], ids=["no-header", "no-start-ok"])
 class TestHandshakes:
+    @pytest.mark.needs("own broker")
     def test_clock_jump_does_not_end_unfinished_handshake(
         self, leaping: LeapingServer, header: bytes
     ) -> None:
@@ -464,6 +490,7 @@ class TestHandshakes:
         client.send_bytes(PROTOCOL_HEADER[len(header) :])
         client.expect(m.ConnectionStart, 0)
 
+    @pytest.mark.needs("own broker")
     def test_unfinished_handshake_is_aborted_after_10_seconds_if_clients_follow_the_clock(
         self, leaping: LeapingServer, header: bytes
     ) -> None:
@@ -476,6 +503,7 @@ class TestHandshakes:
         assert client.connection.aborted
         assert (len(leaping.state.timers), len(leaping.state.peer_timers)) == (0, 0)
 
+    @pytest.mark.needs("own broker")
     def test_unfinished_handshake_is_aborted_after_10_seconds_of_peer_clock(
         self, leaping: LeapingServer, header: bytes
     ) -> None:
@@ -488,6 +516,7 @@ class TestHandshakes:
         assert (len(leaping.state.timers), len(leaping.state.peer_timers)) == (0, 0)
 
 
+@pytest.mark.needs("own broker")
 @pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
 def test_missing_close_ok_times_out_by_peer_clock_and_not_by_brokers_clock(
     leaping: LeapingServer, strict: bool

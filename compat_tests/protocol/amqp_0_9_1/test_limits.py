@@ -44,6 +44,7 @@ def refused(server: Server, code: int) -> str:
 # --- connections -----------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize("whose", ["virtual host", "user"])
 def test_a_connection_counts_until_its_client_ends_the_transport(whose: str) -> None:
     server = Server("rabbitmq-4.3")
@@ -55,6 +56,7 @@ def test_a_connection_counts_until_its_client_ends_the_transport(whose: str) -> 
     server.client()
 
 
+@pytest.mark.needs("inspection")
 def test_a_connection_that_the_broker_closes_counts_until_close_ok() -> None:
     server = Server("rabbitmq-4.3")
     limit_host(server, max_connections=1)
@@ -67,6 +69,7 @@ def test_a_connection_that_the_broker_closes_counts_until_close_ok() -> None:
     server.client()
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.open/vhost-limits")
 @rule("0-9-1/reply-code/resource-error")
 @pytest.mark.parametrize(("personality", "code"), LIMITED)
@@ -86,6 +89,7 @@ def test_connection_above_max_connections_of_virtual_host_is_refused(
         server.client()
 
 
+@pytest.mark.needs("inspection")
 def test_clients_that_have_not_opened_a_virtual_host_do_not_count() -> None:
     server = Server()
     limit_host(server, max_connections=1)
@@ -93,6 +97,7 @@ def test_clients_that_have_not_opened_a_virtual_host_do_not_count() -> None:
     server.client()
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_connections_to_other_virtual_host_do_not_count_against_the_limit() -> None:
     server = Server()
     server.state.add_virtual_host("other")
@@ -102,6 +107,7 @@ def test_connections_to_other_virtual_host_do_not_count_against_the_limit() -> N
     server.client()
 
 
+@pytest.mark.needs("settings")
 @rule("0-9-1/reply-code/resource-error")
 @pytest.mark.parametrize(("personality", "code"), LIMITED)
 def test_connection_above_max_connections_of_user_is_refused(
@@ -118,6 +124,7 @@ def test_connection_above_max_connections_of_user_is_refused(
     server.client(user="else", password="else")
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_limit_of_virtual_host_is_checked_before_limit_of_user_and_permissions_last() -> None:
     server = Server()
     limit_host(server, max_connections=0)
@@ -130,6 +137,7 @@ def test_limit_of_virtual_host_is_checked_before_limit_of_user_and_permissions_l
     assert refused(server, 530) == "access to vhost '/' refused for user 'guest'"
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_negative_limits_mean_unlimited() -> None:
     server = Server()
     limit_host(server, max_connections=-1, max_queues=-1)
@@ -142,6 +150,7 @@ def test_negative_limits_mean_unlimited() -> None:
 # --- channels --------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.parametrize(
     ("personality", "code", "text"),
     [
@@ -169,6 +178,7 @@ def test_channel_above_max_channels_of_user_closes_the_connection(
     one.open_channel(3)
 
 
+@pytest.mark.needs("settings")
 def test_channel_of_user_with_max_channels_zero_closes_the_connection() -> None:
     server = Server()
     limit_guest(server, max_channels=0)
@@ -187,6 +197,7 @@ def one_too_many(client: Client, name: str = "b", **declare: Any) -> tuple[int, 
     return close.reply_code, close.reply_text
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/reply-code/resource-error")
 @pytest.mark.parametrize(
     ("personality", "code", "word"),
@@ -206,6 +217,7 @@ def test_queue_above_max_queues_of_virtual_host_is_refused(
     assert "b" not in server.vhost.queues
 
 
+@pytest.mark.needs("inspection")
 def test_refusal_of_unnamed_queue_has_the_name_the_broker_would_have_given() -> None:
     server = Server()
     limit_host(server, max_queues=0)
@@ -214,6 +226,7 @@ def test_refusal_of_unnamed_queue_has_the_name_the_broker_would_have_given() -> 
     assert text.startswith("PRECONDITION_FAILED - cannot declare queue 'amq.gen-")
 
 
+@pytest.mark.needs("inspection")
 def test_queue_can_be_declared_at_queue_limit_after_another_is_deleted() -> None:
     server = Server()
     client = server.client()
@@ -223,6 +236,7 @@ def test_queue_can_be_declared_at_queue_limit_after_another_is_deleted() -> None
     client.declare("b")
 
 
+@pytest.mark.needs("inspection")
 def test_invalid_queue_argument_is_reported_before_queue_limit() -> None:
     server = Server()
     limit_host(server, max_queues=0)
@@ -232,6 +246,7 @@ def test_invalid_queue_argument_is_reported_before_queue_limit() -> None:
 # --- reading them ----------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("own broker")
 @pytest.mark.parametrize(
     ("value", "reason", "hint"),
     [
@@ -248,6 +263,7 @@ def test_bad_limits_of_virtual_hosts_are_refused(value: Any, reason: str, hint: 
     assert str(refusal.value).startswith(f"limits of virtual host '/': {reason}")
 
 
+@pytest.mark.needs("own broker")
 def test_bad_limits_of_users_are_refused() -> None:
     with pytest.raises(LimitsError, match=r'Unrecognised terms \[\{<<"max-queues">>,1\}\] in user-limits'):
         UserLimits.read("user 'u'", {"max-queues": 1})
@@ -255,6 +271,7 @@ def test_bad_limits_of_users_are_refused() -> None:
         UserLimits.read("user 'u'", {"max-channels": False})
 
 
+@pytest.mark.needs("own broker")
 def test_changed_limits_keep_the_values_given_before() -> None:
     limits = VirtualHostLimits.read("x", {"max-queues": -1}).changed("x", max_connections=0)
     assert limits == VirtualHostLimits(max_connections=0, max_queues=-1)
@@ -275,6 +292,7 @@ def arguments(personality: str, default: str | None, **declare: Any) -> dict[str
     return found
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize(
     ("personality", "expected"),
     [
@@ -291,6 +309,7 @@ def test_queue_has_x_queue_type_in_its_arguments_since_4_0(
     assert arguments(personality, None, durable=True) == expected
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("personality", RABBITS)
 def test_exclusive_and_auto_delete_queues_are_classic_although_default_type_is_quorum(
     personality: str,
@@ -314,11 +333,13 @@ def test_queue_types_undefined_and_classic_are_not_equivalent_in_redeclare_since
         )
 
 
+@pytest.mark.needs("own broker")
 def test_unknown_default_queue_type_is_refused() -> None:
     with pytest.raises(ParameterError, match="qorum is not a valid queue type; did you mean 'quorum'"):
         VirtualHostMetadata(default_queue_type="qorum")
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 @pytest.mark.parametrize("default", ["quorum", "stream"])
 def test_durable_queues_without_x_queue_type_have_the_default_type(default: str) -> None:
     assert arguments("rabbitmq-4.2", default, durable=True) == {"x-queue-type": default}

@@ -140,6 +140,7 @@ def test_reply_text_of_channel_close_is_english(client: Client) -> None:
 # --- start-ok ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.start-ok/mechanism-validity")
 @pytest.mark.parametrize("mechanism", ["XYZ", "", "plain", "EXTERNAL", "CRAM-MD5"])
 @pytest.mark.parametrize("properties", [{}, CAPABLE], ids=["plain-client", "capable-client"])
@@ -151,6 +152,7 @@ def test_mechanism_not_offered_ends_the_socket_silently(
     expect_refusal(client)
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.start-ok/mechanism-one-offered")
 def test_start_ok_with_two_mechanisms_is_refused(server: Server) -> None:
     client, _ = begin(server)
@@ -198,6 +200,7 @@ def test_amqplain_password_of_non_string_type_is_refused_like_wrong_password(
     client.expect_connection_close(403)
 
 
+@pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize(
     ("mechanism", "response"),
     [
@@ -218,6 +221,7 @@ def test_login_with_blank_password_is_refused(server: Server, mechanism: str, re
         expect_refusal(client)
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_anonymous_login_is_refused_when_guest_has_another_password(server: Server) -> None:
     # RabbitMQ: measured on 4.0.5 and 4.3.6.
     for password in ("another", None):
@@ -228,6 +232,7 @@ def test_anonymous_login_is_refused_when_guest_has_another_password(server: Serv
         expect_refusal(client)
 
 
+@pytest.mark.needs("inspection", "settings")
 @rule("0-9-1/connection.start-ok/response-opaque")
 @pytest.mark.parametrize("password", [" ", "'\"\\%s:@/?", "\x01\x7f\t\n", "x" * 2000, "ÿ\N{SNOWMAN}"])
 def test_plain_response_is_compared_octet_by_octet(server: Server, password: str) -> None:
@@ -243,6 +248,7 @@ def test_plain_response_is_compared_octet_by_octet(server: Server, password: str
             expect_refusal(client)
 
 
+@pytest.mark.needs("inspection", "settings")
 @rule("0-9-1/connection.start-ok/response-opaque")
 def test_plain_response_with_non_ascii_user_name_is_accepted(server: Server) -> None:
     server.state.access.add(User("ü\N{SNOWMAN}", "pass word"))
@@ -254,6 +260,7 @@ def test_plain_response_with_non_ascii_user_name_is_accepted(server: Server) -> 
     expect_refusal(client)
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.start-ok/response-opaque")
 @pytest.mark.parametrize("properties", [{}, CAPABLE], ids=["plain-client", "capable-client"])
 @pytest.mark.parametrize(
@@ -300,6 +307,7 @@ def test_rabbitmq_accepts_any_locale(rabbitmq: Server, locale: str) -> None:
     client.expect(m.ConnectionTune, 0)
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.start-ok/authentication-failure")
 @pytest.mark.parametrize("response", [b"\0guest\0wrong", b"\0nobody\0guest", b"\0guest\0"])
 @pytest.mark.parametrize("properties", [{}, {"capabilities": {"authentication_failure_close": False}}])
@@ -311,6 +319,7 @@ def test_wrong_credentials_end_the_socket_silently(
     expect_refusal(client)
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.deviates("0-9-1/connection.start-ok/authentication-failure")
 @pytest.mark.parametrize("response", [b"\0guest\0wrong", b"\0nobody\0guest", b"\0guest\0"])
 def test_rabbitmq_answers_wrong_credentials_of_capable_client_with_403(
@@ -358,6 +367,7 @@ FAILURES: list[Callable[[Client], None]] = [
 FAILURE_NAMES = ["wrong-password", "unknown-mechanism", "out-of-order", "unreadable"]
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @rule("0-9-1/security/negotiation-pause#pause", "0-9-1/security/negotiation-pause#close")
 @pytest.mark.parametrize("fail", FAILURES, ids=FAILURE_NAMES)
 def test_socket_of_failed_handshake_ends_after_authentication_failure_delay(
@@ -373,6 +383,7 @@ def test_socket_of_failed_handshake_ends_after_authentication_failure_delay(
     client.expect_silent_end()
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @rule("0-9-1/security/negotiation-pause#pause", "0-9-1/security/negotiation-pause#close")
 @pytest.mark.parametrize("fail", FAILURES, ids=FAILURE_NAMES)
 def test_bytes_received_during_authentication_failure_delay_are_ignored(
@@ -389,6 +400,7 @@ def test_bytes_received_during_authentication_failure_delay_are_ignored(
     client.expect_silent_end()
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @rule("0-9-1/security/negotiation-pause#pause", "0-9-1/security/negotiation-pause#close")
 @pytest.mark.parametrize(
     "behind", [b"\xff" * 100, b"\x01\0\0\0\0\0\x04\0\x0a\0\x1f\xce"], ids=["garbage", "method"]
@@ -411,6 +423,7 @@ def test_failed_login_ends_the_socket_at_once_by_default(server: Server) -> None
     client.expect_silent_end()
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("fail", FAILURES, ids=FAILURE_NAMES)
 def test_failed_handshake_is_logged_as_a_warning(
     server: Server, fail: Callable[[Client], None], caplog: pytest.LogCaptureFixture
@@ -422,6 +435,7 @@ def test_failed_handshake_is_logged_as_a_warning(
     assert client.connection.name in record.getMessage()
 
 
+@pytest.mark.needs("virtual time")
 def test_incomplete_handshake_is_aborted_after_10_seconds(server: Server) -> None:
     client, _ = begin(server)
     server.advance(9.9)
@@ -430,6 +444,7 @@ def test_incomplete_handshake_is_aborted_after_10_seconds(server: Server) -> Non
     assert client.connection.aborted
 
 
+@pytest.mark.needs("virtual time", "settings")
 def test_handshake_timeout_does_not_count_busy_time_of_the_broker(server: Server) -> None:
     client, _ = begin(server)
     server.state.operations.busy_seconds += 23
@@ -467,6 +482,7 @@ def asking(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     return server.varied(mechanisms=("ROUNDS", "CRAM-MD5"))
 
 
+@pytest.mark.needs("personality of choices")
 @rule("0-9-1/connection.secure/challenge")
 def test_mechanism_can_send_several_secure_challenges(asking: Server) -> None:
     client, start = begin(asking)
@@ -479,6 +495,7 @@ def test_mechanism_can_send_several_secure_challenges(asking: Server) -> None:
     client.expect(m.ConnectionTune, 0)
 
 
+@pytest.mark.needs("personality of choices")
 @rule("0-9-1/connection.secure/opaque")
 def test_secure_challenge_can_contain_any_octets(asking: Server) -> None:
     client, _ = begin(asking)
@@ -493,6 +510,7 @@ def answer(challenge: bytes, password: bytes) -> bytes:
     return b"guest " + hmac.new(password, challenge, "md5").hexdigest().encode()
 
 
+@pytest.mark.needs("personality of choices")
 @rule("0-9-1/connection.secure-ok/response")
 def test_correct_cram_md5_response_is_answered_with_tune(asking: Server) -> None:
     client, _ = begin(asking)
@@ -502,6 +520,7 @@ def test_correct_cram_md5_response_is_answered_with_tune(asking: Server) -> None
     client.expect(m.ConnectionTune, 0)
 
 
+@pytest.mark.needs("inspection", "personality of choices")
 @rule("0-9-1/connection.secure-ok/response")
 @pytest.mark.parametrize("password", [b"wrong", None])
 def test_wrong_cram_md5_response_ends_the_socket_silently(asking: Server, password: bytes | None) -> None:
@@ -513,6 +532,7 @@ def test_wrong_cram_md5_response_ends_the_socket_silently(asking: Server, passwo
     expect_refusal(client)
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.secure-ok/unexpected")
 def test_secure_ok_without_challenge_ends_the_socket_silently(server: Server) -> None:
     client, _ = begin(server)
@@ -520,6 +540,7 @@ def test_secure_ok_without_challenge_ends_the_socket_silently(server: Server) ->
     expect_refusal(client)
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.secure-ok/unexpected")
 def test_secure_ok_after_tune_ends_the_socket_silently(server: Server) -> None:
     client, _ = begin(server)
@@ -532,6 +553,7 @@ def test_secure_ok_after_tune_ends_the_socket_silently(server: Server) -> None:
 # --- EXTERNAL ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection", "settings", "addresses of peers")
 def test_external_login_succeeds_with_verified_client_certificate(server: Server) -> None:
     server.state.access.add(User("worker"))
     client = server.connect(certificate_subject="worker", tls=True)
@@ -543,6 +565,7 @@ def test_external_login_succeeds_with_verified_client_certificate(server: Server
     assert connection.user_name == "worker"
 
 
+@pytest.mark.needs("inspection", "addresses of peers")
 def test_external_login_with_certificate_of_unknown_user_is_refused(server: Server) -> None:
     client = server.connect(certificate_subject="stranger", tls=True)
     client.send_bytes(client.protocol_header)
@@ -551,6 +574,7 @@ def test_external_login_with_certificate_of_unknown_user_is_refused(server: Serv
     expect_refusal(client)
 
 
+@pytest.mark.needs("inspection", "addresses of peers")
 def test_guest_login_from_remote_host_is_refused(server: Server) -> None:
     client = server.connect(host="192.0.2.7")
     client.send_bytes(client.protocol_header)
@@ -559,6 +583,7 @@ def test_guest_login_from_remote_host_is_refused(server: Server) -> None:
     expect_refusal(client)
 
 
+@pytest.mark.needs("addresses of peers", "personality of choices")
 def test_guest_login_from_remote_host_succeeds_when_not_in_loopback_users(server: Server) -> None:
     client = server.varied(loopback_users=("ann",)).connect(host="192.0.2.7")
     client.send_bytes(client.protocol_header)

@@ -60,6 +60,7 @@ END_OF_FRAMES = [
 ]
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(("octets", "text"), END_OF_FRAMES)
 def test_rabbitmq_prints_wrong_frame_end_and_too_large_frame_as_erlang_term(
     rabbitmq: Server, octets: bytes, text: str
@@ -129,6 +130,7 @@ CRASHES = [
 ]
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("octets", CRASHES)
 def test_input_that_crashes_connection_of_rabbitmq_ends_transport_without_close(
     rabbitmq: Server, octets: bytes
@@ -333,6 +335,7 @@ EXPLAINED = [
 ]
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.parametrize(("octets", "text"), EXPLAINED)
 def test_trace_and_log_explain_malformed_input(
     rabbitmq: Server, octets: bytes, text: str, caplog: pytest.LogCaptureFixture
@@ -357,6 +360,7 @@ def test_credentials_of_malformed_start_ok_are_not_logged(
     assert b"secret".hex(" ") not in caplog.text
 
 
+@pytest.mark.needs("personality of choices")
 def test_rabbitmq_personality_with_explains_malformed_input_closes_with_540(rabbitmq: Server) -> None:
     client = rabbitmq.varied(explains_malformed_input=True).client()
     client.send_frame(1, 1, arguments(99, 1))

@@ -12,6 +12,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
+pytestmark = pytest.mark.needs("settings")
+
 LIMIT = 100_000
 BODY = bytes(20_000)
 

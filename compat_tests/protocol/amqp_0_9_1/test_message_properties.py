@@ -27,6 +27,7 @@ PROPERTIES = [
 ]
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.rule("0-9-1/basic/properties-order")
 @pytest.mark.parametrize("position", range(14), ids=[name for name, _, _ in PROPERTIES])
 def test_each_property_has_its_own_flag_counted_from_the_highest_bit(client: Client, position: int) -> None:
@@ -164,6 +165,7 @@ def test_rabbitmq_refuses_publish_with_user_id_of_another_user(rabbitmq: Server,
 # --- what RabbitMQ does not mind ---------------------------------------------------------------------
 
 
+@pytest.mark.needs("restart", "inspection")
 def test_message_with_unknown_delivery_mode_is_transient(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q", durable=True)

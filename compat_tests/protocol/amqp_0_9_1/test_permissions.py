@@ -45,6 +45,7 @@ QUEUE_METHODS: list[tuple[m.Method, type[m.Method], str]] = [
 ]
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.parametrize(
     ("method", "reply", "action"), QUEUE_METHODS, ids=[each[0].NAME for each in QUEUE_METHODS]
 )
@@ -65,6 +66,7 @@ EXCHANGE_METHODS: list[tuple[Any, type[m.Method]]] = [
 ]
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.parametrize(("make", "reply"), EXCHANGE_METHODS, ids=["declare", "delete"])
 def test_exchange_methods_need_configure(client: Client, make: Any, reply: type[m.Method]) -> None:
     for name in NAMES:
@@ -74,6 +76,7 @@ def test_exchange_methods_need_configure(client: Client, make: Any, reply: type[
             denied(client, make(name), "configure", "exchange", name)
 
 
+@pytest.mark.needs("settings")
 def test_binding_a_queue_needs_write_on_it_and_read_on_the_exchange(client: Client) -> None:
     for method, reply in ((m.QueueBind, m.QueueBindOk), (m.QueueUnbind, m.QueueUnbindOk)):
         client.call(method(queue="w", exchange="r"), reply)
@@ -83,6 +86,7 @@ def test_binding_a_queue_needs_write_on_it_and_read_on_the_exchange(client: Clie
         denied(client, method(queue="none", exchange="none"), "write", "queue", "none")
 
 
+@pytest.mark.needs("settings")
 def test_binding_exchanges_needs_write_on_destination_and_read_on_source(client: Client) -> None:
     for method, reply in ((m.ExchangeBind, m.ExchangeBindOk), (m.ExchangeUnbind, m.ExchangeUnbindOk)):
         client.call(method(destination="w", source="r"), reply)
@@ -90,6 +94,7 @@ def test_binding_exchanges_needs_write_on_destination_and_read_on_source(client:
         denied(client, method(destination="w", source="w"), "read", "exchange", "w")
 
 
+@pytest.mark.needs("settings")
 def test_publishing_needs_write_on_the_exchange(client: Client) -> None:
     client.publish(exchange="w", routing_key="k")
     client.publish(exchange="cwr", routing_key="k")
@@ -101,6 +106,7 @@ def test_publishing_needs_write_on_the_exchange(client: Client) -> None:
     assert (close.class_id, close.method_id) == (60, 40)
 
 
+@pytest.mark.needs("settings")
 def test_the_default_exchange_is_called_amq_default(server: Server) -> None:
     client = login(server, write="^ok$")
     client.publish(routing_key="q")
@@ -112,6 +118,7 @@ def test_the_default_exchange_is_called_amq_default(server: Server) -> None:
     allowed.expect_content(m.BasicReturn)
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.parametrize(
     "method",
     [m.QueueDelete(queue="x"), m.QueuePurge(queue="x"), m.BasicGet(queue="x"), m.BasicConsume(queue="x")],
@@ -121,11 +128,13 @@ def test_permission_is_checked_before_existence_of_queue(client: Client, method:
     denied(client, method, "configure" if isinstance(method, m.QueueDelete) else "read", "queue", "x")
 
 
+@pytest.mark.needs("settings")
 def test_missing_exchange_is_answered_with_403_without_permission(client: Client) -> None:
     denied(client, m.ExchangeDelete(exchange="x"), "configure", "exchange", "x")
     denied(client, m.QueueBind(queue="w", exchange="x"), "read", "exchange", "x")
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_names_made_by_the_server_need_the_same_permissions(server: Server) -> None:
     # RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6.
     for patterns, arguments, text in (
@@ -144,6 +153,7 @@ def test_names_made_by_the_server_need_the_same_permissions(server: Server) -> N
     assert login(server, configure=r"^amq\.gen-").declare("").queue.startswith("amq.gen-")
 
 
+@pytest.mark.needs("settings")
 def test_reserved_names_and_unknown_types_are_refused_before_permissions_are_checked(
     rabbitmq: Server,
 ) -> None:
@@ -169,6 +179,7 @@ def test_reserved_names_and_unknown_types_are_refused_before_permissions_are_che
         refused(client, method, code, text)
 
 
+@pytest.mark.needs("settings")
 def test_dead_lettering_needs_read_on_the_queue_and_write_on_the_exchange(server: Server) -> None:
     client = login(server)
     client.declare("cr", arguments={"x-dead-letter-exchange": "w"})
@@ -177,6 +188,7 @@ def test_dead_lettering_needs_read_on_the_queue_and_write_on_the_exchange(server
     denied(client, m.QueueDeclare(queue="c", arguments=arguments), "read", "queue", "c")
 
 
+@pytest.mark.needs("settings")
 def test_alternate_exchange_needs_read_on_declared_exchange_and_write_on_alternate(server: Server) -> None:
     client = login(server)
     make = {"type": "direct", "arguments": {"alternate-exchange": "w"}}
@@ -186,6 +198,7 @@ def test_alternate_exchange_needs_read_on_declared_exchange_and_write_on_alterna
     denied(client, m.ExchangeDeclare(exchange="crr", **make), "write", "exchange", "r")
 
 
+@pytest.mark.needs("settings")
 def test_a_passive_declare_needs_any_permission_with_rabbitmq(rabbitmq: Server) -> None:
     guest = rabbitmq.client()
     client = login(rabbitmq)
@@ -204,6 +217,7 @@ def test_spec_personality_needs_no_permission_for_passive_declare(spec: Server) 
     assert login(spec).declare("x", passive=True).queue == "x"
 
 
+@pytest.mark.needs("settings")
 def test_permissions_are_looked_up_anew_when_they_change(server: Server) -> None:
     client = login(server)
     client.declare("c")
@@ -212,6 +226,7 @@ def test_permissions_are_looked_up_anew_when_they_change(server: Server) -> None
     denied(client, m.QueueDeclare(queue="c"), "configure", "queue", "c")
 
 
+@pytest.mark.needs("settings")
 def test_a_publisher_loses_its_permission_at_once(server: Server) -> None:
     client = login(server, write=".*")
     client.publish(exchange="amq.fanout")
@@ -238,6 +253,7 @@ def topic_denied(client: Client, method: m.Method, key: str) -> None:
     refused(client, method, 403, text + "refused for user 'ann'")
 
 
+@pytest.mark.needs("settings")
 def test_publishing_to_a_topic_exchange_needs_permission_for_the_key(topics: Client) -> None:
     topics.publish(exchange="amq.topic", routing_key="mine.a")
     topics.expect_nothing()
@@ -248,6 +264,7 @@ def test_publishing_to_a_topic_exchange_needs_permission_for_the_key(topics: Cli
     )
 
 
+@pytest.mark.needs("settings")
 def test_binding_to_a_topic_exchange_needs_permission_for_the_key(topics: Client) -> None:
     topics.declare("q")
     topics.bind("q", "amq.topic", "ann.#")
@@ -256,6 +273,7 @@ def test_binding_to_a_topic_exchange_needs_permission_for_the_key(topics: Client
     topic_denied(topics, m.ExchangeBind(source="amq.topic", destination="amq.fanout", routing_key="b"), "b")
 
 
+@pytest.mark.needs("settings")
 def test_topic_permissions_hold_for_their_exchange_only(topics: Client) -> None:
     topics.declare("q")
     topics.call(m.ExchangeDeclare(exchange="other", type="topic"), m.ExchangeDeclareOk)

@@ -44,6 +44,7 @@ def client(server: Server) -> Client:
 # --- which one counts ------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_policy_applies_to_queues_declared_before_and_after_it(server: Server, client: Client) -> None:
     client.declare("q.before")
     set_policy(server, "p", {"max-length": 1})
@@ -54,6 +55,7 @@ def test_policy_applies_to_queues_declared_before_and_after_it(server: Server, c
     assert [client.count(queue) for queue in ("q.before", "q.after", "other")] == [1, 1, 2]
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_queue_has_only_the_matching_policy_of_highest_priority(server: Server, client: Client) -> None:
     client.declare("q")
     set_policy(server, "low", {"message-ttl": 1000}, priority=1)
@@ -65,6 +67,7 @@ def test_queue_has_only_the_matching_policy_of_highest_priority(server: Server, 
     assert server.vhost.queues["q"].options.message_ttl == 1.0
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_first_policy_by_name_is_applied_among_equal_priorities(server: Server, client: Client) -> None:
     client.declare("q")
     for name in ("zeta", "alpha", "mid"):
@@ -72,6 +75,7 @@ def test_first_policy_by_name_is_applied_among_equal_priorities(server: Server, 
     assert applied(server, "q") == ("alpha", None)
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_policy_with_key_of_another_queue_type_is_not_applied(server: Server, client: Client) -> None:
     client.declare("q")
     set_policy(server, "low", {"max-length": 1}, priority=1)
@@ -79,6 +83,7 @@ def test_policy_with_key_of_another_queue_type_is_not_applied(server: Server, cl
     assert applied(server, "q") == ("low", None)
 
 
+@pytest.mark.needs("inspection", "settings", "personality rabbitmq-4.2")
 def test_policy_does_not_apply_to_queues_of_other_virtual_host(server: Server) -> None:
     server.state.add_virtual_host("other")
     server.state.access.users["guest"].permissions["other"] = server.state.access.users["guest"].permissions[
@@ -91,6 +96,7 @@ def test_policy_does_not_apply_to_queues_of_other_virtual_host(server: Server) -
     assert elsewhere.count("q") == 2
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 @pytest.mark.parametrize("flags", [{"exclusive": True}, {"auto_delete": True}, {"durable": True}])
 def test_exclusive_auto_delete_and_durable_queues_have_policies(
     server: Server, client: Client, flags: dict[str, Any]
@@ -102,6 +108,7 @@ def test_exclusive_auto_delete_and_durable_queues_have_policies(
         assert client.empty(queue) == [b"2"]
 
 
+@pytest.mark.needs("restart", "inspection", "personality rabbitmq-4.2")
 def test_policies_survive_a_restart(server: Server, client: Client) -> None:
     client.declare("q", durable=True)
     set_policy(server, "p", {"max-length": 1})
@@ -111,6 +118,7 @@ def test_policies_survive_a_restart(server: Server, client: Client) -> None:
     assert client.empty("q") == [b"2"]
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_redeclare_is_compared_with_declared_arguments_and_not_with_policy(
     server: Server, client: Client
 ) -> None:
@@ -121,6 +129,7 @@ def test_redeclare_is_compared_with_declared_arguments_and_not_with_policy(
     client.expect_nothing()
 
 
+@pytest.mark.needs("own broker")
 def test_clearing_a_missing_policy_is_refused(server: Server) -> None:
     with pytest.raises(
         PolicyError, match="there is no policy 'p' in virtual host '/'; there are none"
@@ -134,6 +143,7 @@ def test_clearing_a_missing_policy_is_refused(server: Server) -> None:
         carry_out(server.vhost.policies.clearing("limits", operator=True))
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_invalid_policy_leaves_the_existing_policy_applied(server: Server, client: Client) -> None:
     client.declare("q")
     set_policy(server, "p", {"max-length": 1})
@@ -146,6 +156,7 @@ def test_invalid_policy_leaves_the_existing_policy_applied(server: Server, clien
 # --- policies, operator policies and arguments -----------------------------------------------------
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_stricter_value_of_policy_and_operator_policy_applies(server: Server, client: Client) -> None:
     client.declare("q", arguments={"x-max-length": 4})
     set_policy(server, "p", {"max-length": 3, "message-ttl": 9000})
@@ -162,6 +173,7 @@ def test_stricter_value_of_policy_and_operator_policy_applies(server: Server, cl
 # --- what it does to queues that are there ---------------------------------------------------------
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_new_max_length_policy_dead_letters_oldest_messages_to_exchange_of_same_policy(
     server: Server, client: Client
 ) -> None:
@@ -177,6 +189,7 @@ def test_new_max_length_policy_dead_letters_oldest_messages_to_exchange_of_same_
     assert first.properties.headers["x-death"][0]["reason"] == "maxlen"
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_unacknowledged_message_is_dropped_by_new_limit_only_after_requeue(
     server: Server, client: Client
 ) -> None:
@@ -188,6 +201,7 @@ def test_unacknowledged_message_is_dropped_by_new_limit_only_after_requeue(
     assert client.empty("q") == [b"3"]
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_new_max_length_drops_messages_before_overflow_reject_publish_applies(
     server: Server, client: Client
 ) -> None:
@@ -202,6 +216,7 @@ def test_new_max_length_drops_messages_before_overflow_reject_publish_applies(
     assert type(client.take_frame().method).__name__ == "BasicNack"
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_new_max_length_drops_no_message_if_queue_already_rejects_publishes(
     server: Server, client: Client
 ) -> None:
@@ -211,6 +226,7 @@ def test_new_max_length_drops_no_message_if_queue_already_rejects_publishes(
     assert client.count("q") == 3
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_change_of_overflow_to_drop_head_drops_messages_above_max_length(
     server: Server, client: Client
 ) -> None:
@@ -226,6 +242,7 @@ def test_change_of_overflow_to_drop_head_drops_messages_above_max_length(
     assert client.empty("q") == [b"2"]
 
 
+@pytest.mark.needs("virtual time", "inspection", "personality rabbitmq-4.2")
 def test_message_ttl_policy_applies_only_to_messages_published_later(server: Server, client: Client) -> None:
     client.declare("q")
     client.fill("q", b"before")
@@ -240,6 +257,7 @@ def test_message_ttl_policy_applies_only_to_messages_published_later(server: Ser
     assert client.empty("q") == [b"immortal"]
 
 
+@pytest.mark.needs("virtual time", "inspection", "personality rabbitmq-4.2")
 def test_expiry_of_unused_queue_is_counted_from_the_moment_of_the_policy(
     server: Server, client: Client
 ) -> None:
@@ -252,6 +270,7 @@ def test_expiry_of_unused_queue_is_counted_from_the_moment_of_the_policy(
     assert "q" not in server.vhost.queues
 
 
+@pytest.mark.needs("virtual time", "inspection", "personality rabbitmq-4.2")
 def test_queue_does_not_expire_after_its_expires_policy_is_cleared(server: Server, client: Client) -> None:
     client.declare("q")
     set_policy(server, "p", {"expires": 1000})
@@ -260,6 +279,7 @@ def test_queue_does_not_expire_after_its_expires_policy_is_cleared(server: Serve
     assert "q" in server.vhost.queues
 
 
+@pytest.mark.needs("virtual time", "inspection", "personality rabbitmq-4.2")
 def test_setting_the_same_expires_policy_again_does_not_restart_expiry(
     server: Server, client: Client
 ) -> None:
@@ -272,6 +292,7 @@ def test_setting_the_same_expires_policy_again_does_not_restart_expiry(
     assert "q" not in server.vhost.queues
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_dead_letter_exchange_of_policy_applies_from_setting_until_clearing(
     server: Server, client: Client
 ) -> None:
@@ -288,6 +309,7 @@ def test_dead_letter_exchange_of_policy_applies_from_setting_until_clearing(
     assert client.count("dead") == 1
 
 
+@pytest.mark.needs("virtual time", "inspection", "personality rabbitmq-4.2")
 def test_consumer_timeout_policy_closes_channel_with_406(server: Server, client: Client) -> None:
     set_policy(server, "p", {"consumer-timeout": 5000})
     client.declare("q")
@@ -302,6 +324,7 @@ def test_consumer_timeout_policy_closes_channel_with_406(server: Server, client:
 # --- exchanges -------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 @pytest.mark.parametrize("exchange", ["x", "amq.direct"])
 def test_exchange_has_alternate_exchange_of_policy_until_policy_is_cleared(
     server: Server, client: Client, exchange: str
@@ -317,6 +340,7 @@ def test_exchange_has_alternate_exchange_of_policy_until_policy_is_cleared(
     assert client.empty("rest") == [b"kept"]
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_exchange_declared_later_has_alternate_exchange_of_policy(server: Server, client: Client) -> None:
     client.declare("rest")
     client.bind("rest", "amq.fanout")
@@ -326,6 +350,7 @@ def test_exchange_declared_later_has_alternate_exchange_of_policy(server: Server
     assert client.empty("rest") == [b"kept"]
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_argument_alternate_exchange_takes_precedence_over_policy(server: Server, client: Client) -> None:
     client.declare("rest")
     client.bind("rest", "amq.fanout")
@@ -335,6 +360,7 @@ def test_argument_alternate_exchange_takes_precedence_over_policy(server: Server
     assert client.empty("rest") == [b"kept"]
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_the_default_exchange_has_no_policy(server: Server, client: Client) -> None:
     client.declare("rest")
     client.bind("rest", "amq.fanout")
@@ -352,6 +378,7 @@ def _confirms() -> Any:
 # --- streams ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_retention_of_policy_takes_precedence_over_arguments_of_stream(
     server: Server, client: Client
 ) -> None:
@@ -364,12 +391,14 @@ def test_retention_of_policy_takes_precedence_over_arguments_of_stream(
     assert (options.max_age, options.max_length_bytes) == (3600.0, None)
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_policy_with_message_ttl_is_not_applied_to_stream(server: Server, client: Client) -> None:
     client.declare("q", durable=True, arguments={"x-queue-type": "stream"})
     set_policy(server, "p", {"message-ttl": 1000})
     assert applied(server, "q") == (None, None)
 
 
+@pytest.mark.needs("virtual time", "inspection", "personality rabbitmq-4.2")
 def test_message_that_a_new_max_length_leaves_at_the_head_expires(server: Server, client: Client) -> None:
     client.declare("q")
     client.fill("q", b"lasting")

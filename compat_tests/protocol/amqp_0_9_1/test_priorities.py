@@ -186,6 +186,7 @@ def test_messages_rejected_together_are_dead_lettered_in_the_order_of_their_prio
     assert client.empty("dead") == [b"d5", b"e9", b"b3", b"a1", b"c1"]
 
 
+@pytest.mark.needs("virtual time")
 def test_message_of_lower_priority_expires_only_at_the_head(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-max-priority": 9})
     client.publish(b"lesser", routing_key="q", priority=1, expiration="1000")

@@ -30,6 +30,7 @@ def refused(server: Server, octets: bytes) -> bytes:
     return client.header
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.rule("0-9-1/protocol-header/client-first")
 def test_frame_sent_before_protocol_header_is_answered_with_header_and_end_of_transport(
     server: Server,
@@ -65,6 +66,7 @@ def test_header_of_unsupported_version_is_answered_with_supported_header(
     assert refused(server, b"AMQP" + bytes.fromhex(version)) == (HEADER if later else usual_answer(server))
 
 
+@pytest.mark.needs("personality of choices")
 @pytest.mark.rule("0-9-1/protocol-header/version-mismatch")
 def test_rabbitmq_3_13_answers_header_of_amqp_1_0_with_header_of_0_9_1(rabbitmq: Server) -> None:
     older = rabbitmq.varied(header_for_others=PERSONALITIES["rabbitmq-3.13"].header_for_others)
@@ -103,6 +105,7 @@ def test_rabbitmq_waits_for_eight_bytes(rabbitmq: Server) -> None:
     assert client.header == HEADER_1_0
 
 
+@pytest.mark.needs("own broker")
 @pytest.mark.rule("0-9-1/protocol-header/header-flushed")
 def test_the_answer_to_a_bad_header_arrives_although_more_was_sent(server: Server) -> None:
     """Over TCP, where bytes left unread turn the end into a reset that discards what was written."""
@@ -175,6 +178,7 @@ def test_valid_protocol_header_is_answered_only_after_eighth_octet(server: Serve
     client.expect(m.ConnectionStart, 0)
 
 
+@pytest.mark.needs("virtual time")
 def test_connection_without_complete_protocol_header_is_aborted_after_10_seconds(server: Server) -> None:
     client = server.connect()
     client.send_bytes(HEADER[:5])

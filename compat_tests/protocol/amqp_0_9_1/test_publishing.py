@@ -43,6 +43,7 @@ def test_default_exchange_routes_message_to_queue_named_by_routing_key(client: C
     assert client.empty("q") == [b"to q"]
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.rule("0-9-1/basic.publish/exchange-02")
 def test_publishing_to_an_internal_exchange_is_refused(server: Server) -> None:
     client = server.client()
@@ -64,6 +65,7 @@ def test_internal_exchange_routes_messages_from_a_bound_exchange(rabbitmq: Serve
     assert client.empty("q") == [b"through"]
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.rule("0-9-1/basic.publish/access-denied")
 def test_publishing_without_write_permission_is_refused(server: Server) -> None:
     server.state.access.add(User("reader", "secret", (), {"/": Permission(write="")}))
@@ -226,6 +228,7 @@ def limited_user(server: Server) -> Client:
     return server.client(user="limited", password="secret")
 
 
+@pytest.mark.needs("settings")
 def test_publish_checks_write_permission_before_existence_of_exchange(server: Server) -> None:
     client = limited_user(server)
     client.publish(exchange="missing")
@@ -235,6 +238,7 @@ def test_publish_checks_write_permission_before_existence_of_exchange(server: Se
     client.expect_channel_close(404)
 
 
+@pytest.mark.needs("settings")
 def test_write_permission_calls_the_default_exchange_amq_default(server: Server) -> None:
     client = limited_user(server)
     client.publish(routing_key="ok")
@@ -248,6 +252,7 @@ def test_publish_checks_existence_of_exchange_before_properties(rabbitmq: Server
     client.expect_channel_close(404)
 
 
+@pytest.mark.needs("settings")
 def test_publish_checks_message_size_before_write_permission(rabbitmq: Server) -> None:
     client = limited_user(rabbitmq)
     size = 16 * 1024 * 1024

@@ -312,6 +312,7 @@ def test_auto_delete_is_compared_by_rabbitmq_and_the_setting_stays(rabbitmq: Ser
 # --- declare: durable ------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("restart")
 @pytest.mark.rule("0-9-1/queue.declare/durable-persistence")
 def test_durable_queue_survives_a_restart(server: Server) -> None:
     client = server.client()
@@ -334,6 +335,7 @@ def test_durable_and_transient_queues_can_be_declared(client: Client) -> None:
         assert client.count(name) == 1
 
 
+@pytest.mark.needs("restart")
 @pytest.mark.rule("0-9-1/queue.declare/durable-transient-gone")
 def test_a_transient_queue_is_gone_after_a_restart(server: Server) -> None:
     client = server.client()
@@ -346,6 +348,7 @@ def test_a_transient_queue_is_gone_after_a_restart(server: Server) -> None:
     assert again.declare("q").message_count == 0
 
 
+@pytest.mark.needs("restart")
 @pytest.mark.rule("0-9-1/queue.declare/durable-nonpersistent-content")
 def test_a_durable_queue_does_not_make_its_messages_persistent(server: Server) -> None:
     client = server.client()
@@ -476,6 +479,7 @@ def test_auto_delete_queue_is_deleted_with_its_last_consumer(server: Server, how
     assert not exists(other, "q")
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/queue.declare/auto-delete-never-consumed")
 def test_auto_delete_queue_is_not_deleted_if_it_never_had_a_consumer(server: Server) -> None:
     client = server.client()

@@ -88,6 +88,7 @@ def test_invalid_x_queue_mode_is_refused_up_to_4_2_and_accepted_since_4_3(
     rabbitmq.client().call(method, m.QueueDeclareOk)
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize(("argument", "value", "reason"), ILLEGAL, ids=[f"{a}={v!r}" for a, v, _ in ILLEGAL])
 def test_invalid_queue_arguments_are_refused_with_406_and_text_of_rabbitmq(
     rabbitmq: Server, argument: str, value: Any, reason: str

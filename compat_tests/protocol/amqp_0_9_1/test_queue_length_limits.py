@@ -137,6 +137,7 @@ def test_full_priority_queue_drops_its_head_of_highest_priority(client: Client) 
     assert client.empty("q") == [b"5", b"1"]
 
 
+@pytest.mark.needs("restart", "inspection")
 def test_transient_messages_lost_in_restart_no_longer_count_against_x_max_length_bytes(
     rabbitmq: Server,
 ) -> None:

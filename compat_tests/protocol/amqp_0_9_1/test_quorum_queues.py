@@ -285,6 +285,7 @@ def test_channel_or_cancelled_consumer_with_unacknowledged_message_counts_as_con
 # --- expiry of the queue ------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_unused_quorum_queue_is_deleted_when_x_expires_has_passed(name: str) -> None:
     """RabbitMQ only looks every five seconds, and promises no more than some time after."""
@@ -296,6 +297,7 @@ def test_unused_quorum_queue_is_deleted_when_x_expires_has_passed(name: str) -> 
     assert "q" not in server.vhost.queues
 
 
+@pytest.mark.needs("virtual time", "inspection", "personality rabbitmq-4.2")
 def test_get_restarts_expiry_of_quorum_queue_and_declare_does_not() -> None:
     server = Server("rabbitmq-4.2")
     client = server.client()
@@ -311,6 +313,7 @@ def test_get_restarts_expiry_of_quorum_queue_and_declare_does_not() -> None:
     assert not server.vhost.queues
 
 
+@pytest.mark.needs("virtual time", "inspection", "personality rabbitmq-4.2")
 def test_quorum_queue_with_consumer_or_unacknowledged_message_does_not_expire() -> None:
     server = Server("rabbitmq-4.2")
     client = server.client(channels=2)
@@ -330,6 +333,7 @@ def test_quorum_queue_with_consumer_or_unacknowledged_message_does_not_expire() 
 # --- restart ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("restart", "inspection")
 @pytest.mark.parametrize("name", ALL)
 def test_messages_of_any_delivery_mode_survive_restart_in_quorum_queue(name: str) -> None:
     server = Server(name)
@@ -347,6 +351,7 @@ def test_messages_of_any_delivery_mode_survive_restart_in_quorum_queue(name: str
     ]
 
 
+@pytest.mark.needs("restart", "inspection")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_messages_unacknowledged_at_restart_are_redelivered_first(name: str) -> None:
     server = Server(name)
@@ -365,6 +370,7 @@ def test_messages_unacknowledged_at_restart_are_redelivered_first(name: str) -> 
     ]
 
 
+@pytest.mark.needs("restart", "inspection", "personality rabbitmq-4.2")
 def test_crash_loses_unconfirmed_messages_and_keeps_confirmed_ones() -> None:
     server = Server("rabbitmq-4.2")
     client = server.client()

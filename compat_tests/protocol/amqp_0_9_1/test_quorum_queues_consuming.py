@@ -47,6 +47,7 @@ def test_qos_global_of_zero_does_not_prevent_consume(name: str) -> None:
     assert client.bodies() == [b"1", b"2"]
 
 
+@pytest.mark.needs("personality rabbitmq-4.2")
 def test_qos_global_after_consume_does_not_limit_quorum_queue_consumer() -> None:
     client = client_of("rabbitmq-4.2")
     client.consume("q")
@@ -55,6 +56,7 @@ def test_qos_global_after_consume_does_not_limit_quorum_queue_consumer() -> None
     assert client.bodies() == [b"1", b"2"]
 
 
+@pytest.mark.needs("personality rabbitmq-4.2")
 def test_get_ignores_qos_global() -> None:
     client = client_of("rabbitmq-4.2")
     client.qos(1, global_=True)
@@ -62,6 +64,7 @@ def test_get_ignores_qos_global() -> None:
     assert client.get("q") and client.get("q")
 
 
+@pytest.mark.needs("personality spec")
 def test_consumers_share_prefetch_of_channel_in_spec_personality() -> None:
     client = client_of("spec")
     client.qos(2)
@@ -73,6 +76,7 @@ def test_consumers_share_prefetch_of_channel_in_spec_personality() -> None:
     assert came(client) == [("a", b"3")]
 
 
+@pytest.mark.needs("personality spec")
 def test_ack_for_another_queue_frees_shared_prefetch_for_quorum_queue() -> None:
     client = client_of("spec")
     client.declare("other")
@@ -232,6 +236,7 @@ def drained(client: Client, *priorities: int | None) -> list[int | None]:
     return found
 
 
+@pytest.mark.needs("personality rabbitmq-3.13")
 def test_message_priorities_have_no_effect_up_to_3_13() -> None:
     assert drained(client_of("rabbitmq-3.13"), 1, 9, None, 5) == [1, 9, None, 5]
 
@@ -339,6 +344,7 @@ def test_messages_unacknowledged_by_active_consumer_go_first_to_the_next(name: s
     assert came(other) == [("b", b"1"), ("b", b"2"), ("b", b"3")]
 
 
+@pytest.mark.needs("personality rabbitmq-3.13")
 def test_consumer_priority_does_not_decide_on_active_consumer_up_to_3_13() -> None:
     client = single("rabbitmq-3.13")
     for tag, priority in (("a", 0), ("b", 1), ("c", 9)):
@@ -455,6 +461,7 @@ def test_next_consumer_becomes_active_when_connection_of_active_consumer_ends(na
 # --- choices ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("personality of choices")
 def test_personality_can_allow_qos_global_for_quorum_queues() -> None:
     personality = replace(
         PERSONALITIES["rabbitmq-4.2"],

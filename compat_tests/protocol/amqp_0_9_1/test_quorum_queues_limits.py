@@ -14,6 +14,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 # --- time to live -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", ALL)
 def test_message_expires_after_x_message_ttl(name: str) -> None:
     server = Server(name)
@@ -26,6 +27,7 @@ def test_message_expires_after_x_message_ttl(name: str) -> None:
     assert client.count("q") == 0
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 @pytest.mark.parametrize(("own", "seconds"), [("500", 0.5), ("2000", 1.0), (None, 1.0)])
 def test_shorter_of_expiration_and_x_message_ttl_applies(name: str, own: str | None, seconds: float) -> None:
@@ -39,6 +41,7 @@ def test_shorter_of_expiration_and_x_message_ttl_applies(name: str, own: str | N
     assert client.count("q") == 0
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_message_ttl_of_zero_expires_after_one_millisecond(name: str) -> None:
     server = Server(name)
@@ -53,6 +56,7 @@ def test_message_ttl_of_zero_expires_after_one_millisecond(name: str) -> None:
     assert client.bodies() == [b"2"]
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_unacknowledged_message_expires_only_when_requeued(name: str) -> None:
     server = Server(name)
@@ -66,6 +70,7 @@ def test_unacknowledged_message_expires_only_when_requeued(name: str) -> None:
     assert client.count("q") == 0
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_requeued_message_keeps_its_expiry_time(name: str) -> None:
     server = Server(name)
@@ -81,6 +86,7 @@ def test_requeued_message_keeps_its_expiry_time(name: str) -> None:
     assert client.count("q") == 0
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_expired_message_stays_behind_unexpired_head(name: str) -> None:
     server = Server(name)
@@ -94,6 +100,7 @@ def test_expired_message_stays_behind_unexpired_head(name: str) -> None:
     assert client.get("q") is None
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 @pytest.mark.parametrize(("no_ack", "behind"), [(True, 0), (False, 1)])
 def test_message_count_of_no_ack_get_leaves_out_expired_message_behind_it(
@@ -110,6 +117,7 @@ def test_message_count_of_no_ack_get_leaves_out_expired_message_behind_it(
     assert got.method.message_count == behind
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(("name", "left"), [("rabbitmq-4.2", 3), ("rabbitmq-4.3", 2)])
 def test_message_at_head_of_its_priority_level_expires_since_4_3(name: str, left: int) -> None:
     server = Server(name)
@@ -122,6 +130,7 @@ def test_message_at_head_of_its_priority_level_expires_since_4_3(name: str, left
     assert client.count("q") == left
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(("name", "left"), [("rabbitmq-4.2", 2), ("rabbitmq-4.3", 1)])
 def test_requeued_message_prevents_expiry_of_message_behind_it_up_to_4_2(name: str, left: int) -> None:
     server = Server(name)
@@ -324,6 +333,7 @@ def test_publish_is_accepted_again_after_consumer_drained_full_queue(name: str) 
     assert client.delivery().body == b"m"
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_publisher_is_confirmed_again_after_messages_expired(name: str) -> None:
     server = Server(name)
@@ -341,6 +351,7 @@ def apply(server: Server, **options: Any) -> None:
     server.vhost.queues["q"].apply(QueueOptions(**options))
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_new_max_length_drops_messages_at_once(name: str) -> None:
     server = Server(name)
@@ -351,6 +362,7 @@ def test_new_max_length_drops_messages_at_once(name: str) -> None:
     assert client.empty("q") == [b"3"]
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"])
 def test_publisher_is_confirmed_again_after_limit_is_removed(name: str) -> None:
     server = Server(name)
@@ -361,6 +373,7 @@ def test_publisher_is_confirmed_again_after_limit_is_removed(name: str) -> None:
     assert confirms(client, 1) == "a"
 
 
+@pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_new_delivery_limit_applies_to_unacknowledged_message() -> None:
     server = Server("rabbitmq-4.2")
     client = server.client()
@@ -372,6 +385,7 @@ def test_new_delivery_limit_applies_to_unacknowledged_message() -> None:
     assert client.count("q") == 0
 
 
+@pytest.mark.needs("virtual time", "inspection", "personality rabbitmq-4.2")
 def test_new_expires_is_counted_from_last_use_of_queue() -> None:
     server = Server("rabbitmq-4.2")
     declare(server.client())

@@ -48,6 +48,7 @@ def rests(client: Client) -> None:
     client.expect_nothing()
 
 
+@pytest.mark.needs("virtual time")
 def test_message_unacknowledged_for_half_an_hour_is_requeued(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1")
@@ -60,6 +61,7 @@ def test_message_unacknowledged_for_half_an_hour_is_requeued(server: Server) -> 
     assert (got.body, counts(got)) == (b"1", (True, None, 1))
 
 
+@pytest.mark.needs("virtual time")
 def test_message_settled_in_time_is_not_requeued(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1", b"2")
@@ -69,6 +71,7 @@ def test_message_settled_in_time_is_not_requeued(server: Server) -> None:
     client.expect_nothing()
 
 
+@pytest.mark.needs("virtual time")
 def test_only_the_delivery_that_timed_out_is_requeued(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1")
@@ -82,6 +85,7 @@ def test_only_the_delivery_that_timed_out_is_requeued(server: Server) -> None:
     assert client.count("q") == 1
 
 
+@pytest.mark.needs("virtual time")
 def test_later_delivery_times_out_later(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1")
@@ -94,6 +98,7 @@ def test_later_delivery_times_out_later(server: Server) -> None:
     assert client.empty("q") == [b"1", b"2"]
 
 
+@pytest.mark.needs("virtual time")
 def test_timed_out_consumer_gets_no_delivery_until_all_its_messages_are_settled(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1", b"2")
@@ -106,6 +111,7 @@ def test_timed_out_consumer_gets_no_delivery_until_all_its_messages_are_settled(
     assert client.bodies() == [b"1", b"2", b"3"]
 
 
+@pytest.mark.needs("virtual time")
 def test_late_settlement_after_timeout_does_not_remove_messages(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1", b"2", b"3")
@@ -117,6 +123,7 @@ def test_late_settlement_after_timeout_does_not_remove_messages(server: Server) 
     assert client.bodies() == [b"1", b"2", b"3"]
 
 
+@pytest.mark.needs("virtual time")
 def test_message_that_timed_out_is_delivered_to_another_consumer(server: Server) -> None:
     client, other = consumer(server), server.client()
     hold(client, b"1")
@@ -126,6 +133,7 @@ def test_message_that_timed_out_is_delivered_to_another_consumer(server: Server)
     assert counts(other.delivery()) == (True, None, 1)
 
 
+@pytest.mark.needs("virtual time")
 def test_channel_without_consumer_cancel_notify_is_closed_with_406_at_timeout(server: Server) -> None:
     client = server.client()
     declare(client)
@@ -140,6 +148,7 @@ def test_channel_without_consumer_cancel_notify_is_closed_with_406_at_timeout(se
     assert counts(got) == (True, None, 1)
 
 
+@pytest.mark.needs("virtual time")
 def test_timeout_of_message_got_by_get_closes_channel_with_406(server: Server) -> None:
     client = server.client(**UNDERSTANDS)
     declare(client)
@@ -150,6 +159,7 @@ def test_timeout_of_message_got_by_get_closes_channel_with_406(server: Server) -
     assert server.client().count("q") == 1
 
 
+@pytest.mark.needs("virtual time")
 def test_timeout_of_cancelled_consumer_closes_channel_with_406(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1")
@@ -158,6 +168,7 @@ def test_timeout_of_cancelled_consumer_closes_channel_with_406(server: Server) -
     client.expect_channel_close(406)
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_cancelled_consumer_gets_no_delivery_after_its_timeout(server: Server) -> None:
     client = consumer(server)
     hold(client, b"a")
@@ -168,6 +179,7 @@ def test_cancelled_consumer_gets_no_delivery_after_its_timeout(server: Server) -
     assert len(server.vhost.queues["q"].ready) == 1
 
 
+@pytest.mark.needs("virtual time")
 def test_other_messages_of_channel_closed_by_timeout_count_as_failed(server: Server) -> None:
     client = server.client()
     declare(client)
@@ -185,6 +197,7 @@ def test_other_messages_of_channel_closed_by_timeout_count_as_failed(server: Ser
     ]
 
 
+@pytest.mark.needs("virtual time")
 def test_cancel_ok_of_client_ends_the_timed_out_consumer(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1")
@@ -197,6 +210,7 @@ def test_cancel_ok_of_client_ends_the_timed_out_consumer(server: Server) -> None
     assert client.declare("q", passive=True).consumer_count == 0
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(
     ("queue", "argument", "seconds"),
     [
@@ -219,6 +233,7 @@ def test_consumer_timeout_of_consumer_takes_precedence_over_that_of_queue(
     rests(client)
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_changed_consumer_timeout_applies_only_to_later_consumers(server: Server) -> None:
     client = consumer(server, window=1)
     server.vhost.queues["q"].apply(QueueOptions(consumer_timeout=5.0))
@@ -231,6 +246,7 @@ def test_changed_consumer_timeout_applies_only_to_later_consumers(server: Server
     assert client.expect(m.BasicCancel).consumer_tag == "c"
 
 
+@pytest.mark.needs("virtual time")
 def test_each_consumer_has_its_own_timeout(server: Server) -> None:
     client = server.client(**UNDERSTANDS)
     declare(client)
@@ -245,6 +261,7 @@ def test_each_consumer_has_its_own_timeout(server: Server) -> None:
     assert client.expect(m.BasicCancel).consumer_tag == "slow"
 
 
+@pytest.mark.needs("virtual time")
 def test_message_that_timed_out_is_delayed_with_delayed_retry_type_returned(server: Server) -> None:
     client = consumer(server, delayed_retry_type="returned", delayed_retry_min=1000)
     hold(client, b"1")
@@ -255,6 +272,7 @@ def test_message_that_timed_out_is_delayed_with_delayed_retry_type_returned(serv
     assert client.count("q") == 1
 
 
+@pytest.mark.needs("virtual time")
 def test_timeout_does_not_count_against_delivery_limit(server: Server) -> None:
     client = consumer(server, delivery_limit=0)
     hold(client, b"1")
@@ -263,6 +281,7 @@ def test_timeout_does_not_count_against_delivery_limit(server: Server) -> None:
     assert client.count("q") == 1
 
 
+@pytest.mark.needs("virtual time")
 def test_message_that_timed_out_is_requeued_first_without_delivery_limit(server: Server) -> None:
     client = consumer(server, window=1, delivery_limit=-1)
     hold(client, b"1")
@@ -272,6 +291,7 @@ def test_message_that_timed_out_is_requeued_first_without_delivery_limit(server:
     assert client.empty("q") == [b"1", b"2"]
 
 
+@pytest.mark.needs("virtual time")
 def test_next_consumer_becomes_active_when_single_active_consumer_times_out(server: Server) -> None:
     client = consumer(server, single_active_consumer=True)
     client.consume("q", "next")
@@ -285,6 +305,7 @@ def test_next_consumer_becomes_active_when_single_active_consumer_times_out(serv
     assert client.delivery().method.consumer_tag == "next"
 
 
+@pytest.mark.needs("virtual time")
 def test_only_single_active_consumer_gets_deliveries_again_after_late_ack(server: Server) -> None:
     client = consumer(server, single_active_consumer=True)
     hold(client, b"1")
@@ -306,6 +327,7 @@ def test_timeout_closes_channel_of_every_client_up_to_4_2(name: str) -> None:
     assert counts(got) == (True, 1, None)
 
 
+@pytest.mark.needs("virtual time")
 def test_deleted_queue_has_no_consumer_timeout(server: Server) -> None:
     client = consumer(server)
     hold(client, b"1")
@@ -315,6 +337,7 @@ def test_deleted_queue_has_no_consumer_timeout(server: Server) -> None:
     client.expect_nothing()
 
 
+@pytest.mark.needs("virtual time")
 def test_classic_queue_of_4_3_has_no_consumer_timeout(server: Server) -> None:
     client = server.client()
     client.declare("q", durable=True)

@@ -80,6 +80,7 @@ def acks(client: Client) -> list[tuple[int, bool]]:
 # --- late confirms -----------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_late_confirm_comes_after_the_reply_to_its_request(racing: Racing) -> None:
     server = racing({confirm(1): 0.01})
     client = confirming(server.client())
@@ -97,6 +98,7 @@ def test_late_confirm_comes_after_the_reply_to_its_request(racing: Racing) -> No
     assert acks(client) == [(1, False)]
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_confirms_of_one_queue_keep_their_order(racing: Racing) -> None:
     server = racing({confirm(1): 0.01})
     client = confirming(server.client())
@@ -108,6 +110,7 @@ def test_confirms_of_one_queue_keep_their_order(racing: Racing) -> None:
     assert acks(client) == [(1, False), (2, False)]
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_confirms_of_other_queues_are_sent_before_late_confirm_and_without_multiple(racing: Racing) -> None:
     server = racing({confirm(1): 0.01})
     client = confirming(server.client())
@@ -119,6 +122,7 @@ def test_confirms_of_other_queues_are_sent_before_late_confirm_and_without_multi
     assert acks(client) == [(1, False)]
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_call_that_brings_a_late_message_forward_confirms_it_together_with_later_ones(
     racing: Racing,
 ) -> None:
@@ -131,6 +135,7 @@ def test_call_that_brings_a_late_message_forward_confirms_it_together_with_later
     assert acks(client) == [(2, True)]
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_unroutable_message_is_returned_and_confirmed_while_another_confirm_is_late(racing: Racing) -> None:
     server = racing({confirm(1): 0.01})
     client = confirming(server.client())
@@ -143,6 +148,7 @@ def test_unroutable_message_is_returned_and_confirmed_while_another_confirm_is_l
     assert acks(client) == [(1, False)]
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_confirm_follows_the_arrival_in_all_queues(racing: Racing) -> None:
     server = racing({enqueue(1, queue="a"): 0.01, enqueue(1, queue="b"): 0.02})
     client = confirming(server.client())
@@ -158,6 +164,7 @@ def test_confirm_follows_the_arrival_in_all_queues(racing: Racing) -> None:
     assert [count(client, name) for name in "abc"] == [1, 1, 1]
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_late_confirms_are_not_sent_after_channel_close(racing: Racing) -> None:
     server = racing({confirm(1): 0.01})
     client = confirming(server.client())
@@ -171,6 +178,7 @@ def test_late_confirms_are_not_sent_after_channel_close(racing: Racing) -> None:
 # --- messages that arrive late -----------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_passive_declare_reports_the_count_before_a_late_message(racing: Racing) -> None:
     server = racing({enqueue(1): 0.01})
     client = server.client()
@@ -181,6 +189,7 @@ def test_passive_declare_reports_the_count_before_a_late_message(racing: Racing)
     assert count(client) == 1
 
 
+@pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize("call", ["get", "purge", "delete", "consume", "cancel"])
 def test_call_of_the_publishing_channel_to_a_classic_queue_follows_its_late_message(
     racing: Racing, call: str
@@ -206,6 +215,7 @@ def test_call_of_the_publishing_channel_to_a_classic_queue_follows_its_late_mess
         assert client.expect_content(m.BasicDeliver).body == b"late"
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_call_of_another_channel_does_not_wait_for_a_late_message(racing: Racing) -> None:
     server = racing({enqueue(1): 0.01})
     client = server.client(channels=2)
@@ -217,6 +227,7 @@ def test_call_of_another_channel_does_not_wait_for_a_late_message(racing: Racing
     assert count(client) == 1
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_get_from_a_quorum_queue_does_not_wait_for_a_late_message_of_its_channel(racing: Racing) -> None:
     server = racing({enqueue(1): 0.01})
     client = server.client()
@@ -227,6 +238,7 @@ def test_get_from_a_quorum_queue_does_not_wait_for_a_late_message_of_its_channel
     assert count(client) == 1
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_messages_of_one_channel_keep_their_order_in_a_queue(racing: Racing) -> None:
     server = racing({enqueue(1): 0.02, enqueue(2): 0.01})
     client = server.client()
@@ -240,6 +252,7 @@ def test_messages_of_one_channel_keep_their_order_in_a_queue(racing: Racing) -> 
     assert [consumer.expect_content(m.BasicDeliver).body for _ in range(3)] == [b"1", b"2", b"3"]
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_messages_of_two_channels_overtake_each_other(racing: Racing) -> None:
     server = racing({enqueue(1): 0.01})
     client = server.client(channels=2)
@@ -252,6 +265,7 @@ def test_messages_of_two_channels_overtake_each_other(racing: Racing) -> None:
     assert [consumer.expect_content(m.BasicDeliver).body for _ in range(2)] == [b"2", b"1"]
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_deliveries_of_two_queues_interleave(racing: Racing) -> None:
     server = racing({enqueue(1, queue="a"): 0.01})
     client = server.client()
@@ -264,6 +278,7 @@ def test_deliveries_of_two_queues_interleave(racing: Racing) -> None:
     assert [consumer.expect_content(m.BasicDeliver).body for _ in range(2)] == [b"b", b"a"]
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_message_that_arrives_after_channel_close_stays_in_its_queue(racing: Racing) -> None:
     server = racing({enqueue(2, channel=2): 0.01})
     client = server.client(channels=2)
@@ -278,6 +293,7 @@ def test_message_that_arrives_after_channel_close_stays_in_its_queue(racing: Rac
     assert count(client, channel=2) == 1
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_queue_that_refuses_messages_gets_them_at_once(racing: Racing) -> None:
     server = racing({enqueue(nth): 0.01 for nth in (1, 2)})
     client = confirming(server.client())
@@ -289,6 +305,7 @@ def test_queue_that_refuses_messages_gets_them_at_once(racing: Racing) -> None:
     assert isinstance(nack, m.BasicNack)
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_late_message_of_a_deleted_queue_is_dropped_and_confirmed(racing: Racing) -> None:
     server = racing({enqueue(1): 0.01})
     client = confirming(server.client(channels=2))
@@ -302,6 +319,7 @@ def test_late_message_of_a_deleted_queue_is_dropped_and_confirmed(racing: Racing
     assert (dropped.queue, dropped.reason) == ("q", "deleted")
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_transaction_is_not_late_and_arrives_after_earlier_publishes(racing: Racing) -> None:
     server = racing({enqueue(nth): 0.01 for nth in (1, 2)})
     client = server.client()
@@ -329,6 +347,7 @@ def consuming_two_queues(server: Server, kind: str = "classic") -> Client:
     return client
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 def test_late_ack_lets_another_queue_deliver_first(racing_rabbitmq: Racing, kind: str) -> None:
     server = racing_rabbitmq({("settle", "channel 1 of c1 to queue a", 1): 0.01})
@@ -340,6 +359,7 @@ def test_late_ack_lets_another_queue_deliver_first(racing_rabbitmq: Racing, kind
     assert client.expect_content(m.BasicDeliver).body == b"a2"
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_ack_of_a_transaction_is_not_late(racing_rabbitmq: Racing) -> None:
     server = racing_rabbitmq({("settle", "channel 1 of c1 to queue a", 1): 0.01})
     client = consuming_two_queues(server)
@@ -350,6 +370,7 @@ def test_ack_of_a_transaction_is_not_late(racing_rabbitmq: Racing) -> None:
     assert client.expect_content(m.BasicDeliver).body == b"a2"
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_late_ack_precedes_a_cancel_of_its_channel(racing_rabbitmq: Racing) -> None:
     server = racing_rabbitmq({("settle", "channel 1 of c1 to queue a", 1): 0.01})
     client = consuming_two_queues(server)
@@ -359,6 +380,7 @@ def test_late_ack_precedes_a_cancel_of_its_channel(racing_rabbitmq: Racing) -> N
     client.expect(m.BasicCancelOk)
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_acknowledged_message_does_not_return_if_its_channel_closes_before_the_ack_arrives(
     racing_rabbitmq: Racing,
 ) -> None:
@@ -395,6 +417,7 @@ RETURNS = (
 )
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 @pytest.mark.parametrize("method", RETURNS, ids=lambda each: each.NAME)
 def test_late_requeue_is_counted_later(racing_rabbitmq: Racing, kind: str, method: Any) -> None:
@@ -406,6 +429,7 @@ def test_late_requeue_is_counted_later(racing_rabbitmq: Racing, kind: str, metho
     assert count(client) == 1
 
 
+@pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 @pytest.mark.parametrize(("channel", "found"), [(1, True), (2, False)])
 def test_late_requeue_precedes_a_get_of_its_channel_and_not_of_another(
@@ -421,6 +445,7 @@ def test_late_requeue_precedes_a_get_of_its_channel_and_not_of_another(
         client.expect(m.BasicGetEmpty, channel)
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 def test_late_requeue_takes_effect_although_its_channel_closes(racing_rabbitmq: Racing, kind: str) -> None:
     server = racing_rabbitmq({settled_late("requeue"): 0.01})
@@ -431,6 +456,7 @@ def test_late_requeue_takes_effect_although_its_channel_closes(racing_rabbitmq: 
     assert count(client, channel=2) == 1
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_rejected_message_is_dead_lettered_late_and_those_of_a_queue_keep_their_order(
     racing_rabbitmq: Racing,
 ) -> None:
@@ -449,6 +475,7 @@ def test_rejected_message_is_dead_lettered_late_and_those_of_a_queue_keep_their_
     assert [each.message.body for each in server.vhost.queues["dead"].ready] == [b"1", b"2"]
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_message_that_expires_is_not_dead_lettered_late(racing_rabbitmq: Racing) -> None:
     server = racing_rabbitmq({("dead-letter", "queue q", 1): 0.01})
     client = server.client()
@@ -459,6 +486,7 @@ def test_message_that_expires_is_not_dead_lettered_late(racing_rabbitmq: Racing)
     assert count(client, "dead") == 1
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 @pytest.mark.parametrize(
     ("kind", "consumes", "late"),
     [("classic", False, True), ("classic", True, False), ("quorum", False, True), ("quorum", True, True)],
@@ -487,6 +515,7 @@ def test_end_of_a_channel_or_its_connection_reaches_a_queue_late(
     assert not server.vhost.queues["q"].subscriptions
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_exclusive_queue_is_locked_until_the_late_end_of_its_connection(racing_rabbitmq: Racing) -> None:
     server = racing_rabbitmq({("release", "c1 to queue q", 1): 0.01})
     client, other = server.client(), server.client(channels=2)
@@ -498,6 +527,7 @@ def test_exclusive_queue_is_locked_until_the_late_end_of_its_connection(racing_r
     assert declare(other, durable=True, channel=2).message_count == 0
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 @pytest.mark.parametrize(("kind", "late"), [("classic", True), ("quorum", False)])
 def test_cancel_of_a_deleted_classic_queue_may_come_after_delete_ok_to_another_channel(
     racing_rabbitmq: Racing, kind: str, late: bool
@@ -515,6 +545,7 @@ def test_cancel_of_a_deleted_classic_queue_may_come_after_delete_ok_to_another_c
         client.expect(m.BasicCancel, 2)
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_nack_does_not_wait_for_the_late_ack_of_its_queue(racing: Racing) -> None:
     server = racing({confirm(1): 0.01})
     client = confirming(server.client())
@@ -526,6 +557,7 @@ def test_nack_does_not_wait_for_the_late_ack_of_its_queue(racing: Racing) -> Non
     assert client.expect(m.BasicAck).delivery_tag == 1
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_message_of_a_transaction_is_late_only_if_a_consumer_waits_for_it(racing_rabbitmq: Racing) -> None:
     server = racing_rabbitmq({enqueue(1): 0.01, enqueue(1, queue="consumed"): 0.01})
     client = server.client()
@@ -545,6 +577,7 @@ def test_message_of_a_transaction_is_late_only_if_a_consumer_waits_for_it(racing
 # --- the end of what is late -------------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time", "inspection", "settings")
 def test_settle_carries_out_all_late_outcomes_in_their_order(racing: Racing) -> None:
     server = racing({enqueue(1): 0.02, enqueue(1, channel=2): 0.01, confirm(1): 0.01})
     client = confirming(server.client(channels=2))
@@ -563,6 +596,7 @@ def test_settle_carries_out_all_late_outcomes_in_their_order(racing: Racing) -> 
     assert len(server.vhost.queues["q"].ready) == 2
 
 
+@pytest.mark.needs("virtual time", "restart", "inspection", "settings")
 def test_crash_loses_late_messages_and_restart_keeps_them(racing: Racing) -> None:
     for crash in (False, True):
         server = racing({enqueue(1): 0.01})
@@ -574,6 +608,7 @@ def test_crash_loses_late_messages_and_restart_keeps_them(racing: Racing) -> Non
         assert len(server.vhost.queues["q"].ready) == (0 if crash else 1)
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_text_of_a_late_outcome_names_kind_channel_and_delay(racing: Racing) -> None:
     server = racing({enqueue(2): 0.01, confirm(1): 0.001})
     client = confirming(server.client())
@@ -588,6 +623,7 @@ def test_text_of_a_late_outcome_names_kind_channel_and_delay(racing: Racing) -> 
     ]
 
 
+@pytest.mark.needs("inspection", "settings")
 def test_draw_names_connection_by_connection_name_of_client(racing: Racing) -> None:
     server = racing({})
     client = server.client(client_properties={"connection_name": "billing"})
@@ -600,6 +636,7 @@ def test_draw_names_connection_by_connection_name_of_client(racing: Racing) -> N
     assert drawn == ["channel 1 of c1 (billing) to queue q"]
 
 
+@pytest.mark.needs("own broker")
 def test_draws_of_a_seed_do_not_depend_on_earlier_draws() -> None:
     first, second = seeded(7), seeded(7)
     drawn = [first("confirm", "channel 1 of c1", nth) for nth in range(1, 50)]
@@ -611,6 +648,7 @@ def test_draws_of_a_seed_do_not_depend_on_earlier_draws() -> None:
     assert [seeded(8)("confirm", "channel 1 of c1", nth) for nth in range(1, 50)] != drawn
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.parametrize("protocol", [each for each in ("0-9-1", "0-9") if each in protocol_names()])
 def test_races_of_40_seeds_lose_no_message_confirm_each_once_and_keep_order_per_channel(
     protocol: str,

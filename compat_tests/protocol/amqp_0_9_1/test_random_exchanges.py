@@ -45,6 +45,7 @@ def test_each_message_is_routed_to_one_queue_and_all_queues_get_a_share(rabbitmq
     assert min(counts.values()) > 60
 
 
+@pytest.mark.needs("virtual time", "personality rabbitmq-4.2")
 def test_same_seed_routes_messages_to_same_queues(kind: str) -> None:
     def seeded(seed: int) -> list[str]:
         server = Server("rabbitmq-4.2")
@@ -55,11 +56,13 @@ def test_same_seed_routes_messages_to_same_queues(kind: str) -> None:
     assert seeded(7) != seeded(8)
 
 
+@pytest.mark.needs("personality rabbitmq-4.2")
 def test_generated_queue_names_do_not_depend_on_random_routing(rabbitmq: Server, kind: str) -> None:
     chosen(bench(rabbitmq, kind, 3), 10, 3)
     assert rabbitmq.client().declare().queue == Server("rabbitmq-4.2").client().declare().queue
 
 
+@pytest.mark.needs("inspection")
 def test_cleared_broker_routes_messages_to_same_queues_again(rabbitmq: Server, kind: str) -> None:
     before = chosen(bench(rabbitmq, kind, 4), 20, 4)
     rabbitmq.state.clear()
@@ -122,6 +125,7 @@ def test_x_random_exchange_routes_to_bound_exchange(rabbitmq: Server) -> None:
 # --- local random ----------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection")
 def test_x_local_random_exchange_refuses_binding_with_key(rabbitmq: Server) -> None:
     client = bench(rabbitmq, "x-local-random", 1)
     text = "PRECONDITION_FAILED - Non empty binding 'k' key not permitted"

@@ -50,6 +50,7 @@ def check(why: str, tap: Connections, caplog: pytest.LogCaptureFixture) -> None:
     assert [text.partition(": ")[2] for text in warnings] == [f"Login was refused: {why}"]
 
 
+@pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize("name", ["rabbitmq-4.3", "spec"])
 @pytest.mark.parametrize(("user", "password", "virtual_host", "why"), [*CASES, OF_0_9_1])
 @pytest.mark.parametrize("capable", [True, False])
@@ -82,6 +83,7 @@ def test_log_and_trace_name_reason_of_refused_login(
     check(why, tap, caplog)
 
 
+@pytest.mark.needs("own broker")
 @pytest.mark.parametrize(("user", "password", "virtual_host", "why"), CASES)
 def test_log_and_trace_name_reason_of_refused_login_in_0_10(
     caplog: pytest.LogCaptureFixture, user: str, password: str, virtual_host: str, why: str
@@ -101,6 +103,7 @@ def test_log_and_trace_name_reason_of_refused_login_in_0_10(
     check(why, tap, caplog)
 
 
+@pytest.mark.needs("own broker")
 def test_timeline_of_broker_shows_reason_of_refused_login() -> None:
     with Broker() as broker, broker.connect() as client:
         client.sendall(b"AMQP\0\0\x09\1")

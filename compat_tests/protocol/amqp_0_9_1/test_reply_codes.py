@@ -13,6 +13,7 @@ def is_spec(server: Server) -> bool:
     return server.state.personality.name == "spec"
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/reply-code/reply-success")
 def test_close_with_200_is_answered_with_close_ok(client: Client) -> None:
     client.call(m.ChannelClose(reply_code=200, reply_text="Goodbye"), m.ChannelCloseOk)
@@ -64,6 +65,7 @@ def test_mandatory_message_without_route_is_returned_with_312(client: Client) ->
     assert returned.body == b"lost"
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/reply-code/connection-forced")
 def test_connection_closed_by_operator_gets_320(server: Server) -> None:
     client = server.client()
@@ -124,6 +126,7 @@ def test_ack_of_unknown_delivery_tag_closes_channel_with_406(client: Client) -> 
     assert (close.class_id, close.method_id) == (60, 80)
 
 
+@pytest.mark.needs("virtual time")
 @rule("0-9-1/reply-code/frame-error")
 def test_frame_larger_than_frame_max_closes_connection_with_501(client: Client) -> None:
     client.send_frame(3, 1, bytes(131072 + 1))

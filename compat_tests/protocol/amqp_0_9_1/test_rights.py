@@ -644,6 +644,7 @@ def refused(trial: Trial, row: Row, missing: Need) -> None:
 
 @pytest.mark.parametrize(("protocol", "personality"), ROWS, ids=[" ".join(each) for each in ROWS])
 class TestRights:
+    @pytest.mark.needs("inspection", "settings")
     def test_methods_succeed_with_exactly_the_rights_of_their_row(
         self, protocol: str, personality: str
     ) -> None:
@@ -654,6 +655,7 @@ class TestRights:
                     trial.take(row)
                     assert trial.problems == []
 
+    @pytest.mark.needs("inspection", "settings")
     def test_method_lacking_one_of_its_rights_is_refused_with_403(
         self, protocol: str, personality: str
     ) -> None:
@@ -663,6 +665,7 @@ class TestRights:
                     with case(row.method, row.way, *missing):
                         refused(Trial(protocol, personality, ALL), row, missing)
 
+    @pytest.mark.needs("inspection", "settings")
     def test_methods_that_need_no_right_change_no_queue_or_exchange_for_user_without_rights(
         self, protocol: str, personality: str
     ) -> None:
@@ -676,6 +679,7 @@ class TestRights:
                         assert trial.state() == before
 
 
+@pytest.mark.needs("own broker")
 @pytest.mark.parametrize("protocol", METHODS)
 def test_every_method_has_a_row_or_needs_no_right(protocol: str) -> None:
     received = {name for name, each in METHODS[protocol].items() if "server" in each.RECEIVED_BY}

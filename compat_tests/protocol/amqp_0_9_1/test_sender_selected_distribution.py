@@ -123,6 +123,7 @@ def test_publish_without_cc_after_publish_with_cc_is_routed_by_its_own_key_only(
     assert (client.count("q"), client.count("r")) == (2, 1)
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.parametrize("name", ["CC", "BCC"])
 def test_cc_and_bcc_keys_without_topic_permission_are_refused(rabbitmq: Server, name: str) -> None:
     topics = {("/", "amq.topic"): TopicPermission(write="^a")}

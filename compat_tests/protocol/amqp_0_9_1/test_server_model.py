@@ -247,6 +247,7 @@ def test_message_is_delivered_to_consumer_at_once_and_queued_without_consumer(cl
     assert client.count("q") == 1
 
 
+@pytest.mark.needs("restart")
 @pytest.mark.rule("0-9-1/server-model/persistent-survives")
 def test_persistent_messages_of_durable_queues_survive_a_restart(server: Server) -> None:
     client = server.client()
@@ -265,6 +266,7 @@ def test_persistent_messages_of_durable_queues_survive_a_restart(server: Server)
     assert [each and each.method.redelivered for each in got] == [True, False, False]
 
 
+@pytest.mark.needs("restart")
 @pytest.mark.rule("0-9-1/server-model/non-persistent-may-vanish")
 @pytest.mark.parametrize("mode", [1, None])
 def test_non_persistent_messages_are_lost_in_a_restart(server: Server, mode: int | None) -> None:
@@ -321,6 +323,7 @@ def test_exchange_and_queue_names_are_case_sensitive(client: Client, method: m.M
     client.expect_channel_close(404)
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.rule(
     "0-9-1/server-model/names-conventions#server", "0-9-1/server-model/names-conventions#applications"
 )

@@ -18,6 +18,8 @@ from fakeamqp.model.operations import STEP
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
+pytestmark = pytest.mark.needs("settings")
+
 QUEUE = "q"
 DEAD = "dead"
 MANY = 2 * STEP + 7

@@ -67,6 +67,7 @@ def deliveries(client: Client) -> list[Any]:
 # --- what is asked of consumers ----------------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time")
 def test_consume_from_stream_without_prefetch_count_is_refused_with_406(
     server: Server, client: Client
 ) -> None:
@@ -80,6 +81,7 @@ def test_consume_from_stream_without_prefetch_count_is_refused_with_406(
     refused(client, BasicConsume(queue="s", no_ack=True, arguments={"x-stream-offset": True}), 406, text)
 
 
+@pytest.mark.needs("virtual time")
 def test_no_ack_consume_from_stream_closes_connection_with_540(server: Server, client: Client) -> None:
     client.qos(5)
     named = "stream queues" if server.state.personality.name in BEFORE_4_0 else "stream"
@@ -122,6 +124,7 @@ def test_qos_global_after_consume_does_not_limit_stream_consumer(name: str) -> N
     assert client.bodies() == [b"1", b"2"]
 
 
+@pytest.mark.needs("personality spec")
 def test_prefetch_of_channel_counts_as_prefetch_count_in_spec_personality() -> None:
     client = Server("spec").client()
     declare(client)
@@ -133,6 +136,7 @@ def test_prefetch_of_channel_counts_as_prefetch_count_in_spec_personality() -> N
     assert client.bodies() == [b"2"]
 
 
+@pytest.mark.needs("virtual time")
 def test_get_from_stream_closes_connection_with_540(server: Server) -> None:
     text = f"NOT_IMPLEMENTED - basic.get not supported by stream queues {QUEUE}"
     for no_ack in (False, True):
@@ -146,6 +150,7 @@ def test_get_from_empty_stream_closes_connection_with_540() -> None:
     client.expect_connection_close(540)
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("value", [5, "bad"])
 def test_x_priority_of_stream_consumer_is_refused_with_406(client: Client, value: Any) -> None:
     client.qos(5)
@@ -187,6 +192,7 @@ def test_stream_consumer_arguments_are_refused_by_classic_queue(name: str, argum
         refused(client, method, 406, f"PRECONDITION_FAILED - {text}")
 
 
+@pytest.mark.needs("virtual time")
 def test_exclusive_consumer_of_stream_does_not_exclude_other_consumers(client: Client) -> None:
     client.qos(100)
     for tag in ("a", "b"):
@@ -202,6 +208,7 @@ def test_exclusive_consumer_of_stream_does_not_exclude_other_consumers(client: C
 # --- where they begin --------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(
     ("offset", "first"),
     [("first", 0), ("last", 4), (b"first", 0), (b"last", 4), (0, 0), (3, 3), (4, 4), (-7, 0)],
@@ -212,6 +219,7 @@ def test_consumer_begins_at_its_x_stream_offset(server: Server, offset: Any, fir
     assert read(server, offset) == NUMBERS[first:]
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("offset", [None, "next", b"next", 5], ids=repr)
 def test_consumer_with_offset_next_gets_only_later_messages(client: Client, offset: Any) -> None:
     skip_bytes(client.server, offset)
@@ -223,6 +231,7 @@ def test_consumer_with_offset_next_gets_only_later_messages(client: Client, offs
     assert (got.body, offsets([got])) == (b"5", [5])
 
 
+@pytest.mark.needs("virtual time")
 def test_consumer_with_offset_beyond_the_end_gets_no_earlier_message(client: Client) -> None:
     client.qos(1)
     consume(client, 7)
@@ -241,6 +250,7 @@ def test_offset_last_of_empty_stream_begins_with_the_next_message() -> None:
     assert client.bodies() == [b"0", b"1"]
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(
     ("minutes", "first"), [(-10, 0), (0, 0), (0.5, 1), (1, 1), (3.99, 4), (4, 4)], ids=str
 )
@@ -251,6 +261,7 @@ def test_consumer_with_timestamp_offset_begins_with_first_message_since_then(
     assert read(server, Timestamp(int(written + minutes * 60))) == NUMBERS[first:]
 
 
+@pytest.mark.needs("virtual time")
 def test_timestamp_offset_after_last_message_begins_with_the_next_message(
     server: Server, client: Client
 ) -> None:
@@ -260,6 +271,7 @@ def test_timestamp_offset_after_last_message_begins_with_the_next_message(
     assert client.bodies() == [b"5"]  # However early it is.
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(
     ("age", "first"), [("30s", 5), ("60s", 4), ("1m", 4), ("119s", 4), ("2m", 3), ("1h", 0), ("1Y", 0)]
 )
@@ -269,6 +281,7 @@ def test_consumer_with_age_as_offset_begins_with_first_message_not_older(
     assert read(server, age) == NUMBERS[first:]
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -289,6 +302,7 @@ def test_text_offset_beginning_with_digit_but_no_valid_age_is_refused_with_406(
     refused(client, asking(text, x_priority=1), 406, about + reason)
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("text", ["bad", "", "First", " 1h", "-1s"])
 def test_text_offset_without_leading_digit_ends_connection_before_4_2_and_is_refused_since(
     server: Server, client: Client, text: str
@@ -300,6 +314,7 @@ def test_text_offset_without_leading_digit_ends_connection_before_4_2_and_is_ref
         assert "invalid_stream_offset_arg" in client.expect_channel_close(406).reply_text
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.parametrize("value", [True, None, {"a": 1}, [1], Decimal("1.5"), 1.5, b"1h"], ids=repr)
 def test_offset_of_invalid_type_ends_the_connection(server: Server, client: Client, value: Any) -> None:
     skip_bytes(server, value)
@@ -311,6 +326,7 @@ def test_offset_of_invalid_type_ends_the_connection(server: Server, client: Clie
 # --- deliveries --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time")
 def test_deliveries_of_stream_have_their_offset_and_are_not_redelivered(client: Client) -> None:
     client.qos(10)
     for tag in ("a", "b"):
@@ -321,6 +337,7 @@ def test_deliveries_of_stream_have_their_offset_and_are_not_redelivered(client: 
         assert all(content.method.consumer_tag == tag for content in contents)
 
 
+@pytest.mark.needs("virtual time")
 def test_x_stream_offset_of_delivery_is_a_64_bit_integer(client: Client) -> None:
     client.qos(1)
     client.send(asking("first"))
@@ -329,6 +346,7 @@ def test_x_stream_offset_of_delivery_is_a_64_bit_integer(client: Client) -> None
     assert b"\x0fx-stream-offsetl" + bytes(8) in client.take_frame().payload
 
 
+@pytest.mark.needs("virtual time")
 def test_x_stream_offset_of_publisher_is_replaced(server: Server, client: Client) -> None:
     client.fill("s", b"5", headers={"x-stream-offset": "mine"})
     client.qos(5)
@@ -336,6 +354,7 @@ def test_x_stream_offset_of_publisher_is_replaced(server: Server, client: Client
     assert offsets(deliveries(client)) == [5]
 
 
+@pytest.mark.needs("virtual time")
 def test_two_stream_consumers_read_independently(server: Server) -> None:
     fast, slow = server.client(), server.client()
     fast.qos(10)
@@ -353,6 +372,7 @@ def test_two_stream_consumers_read_independently(server: Server) -> None:
     assert server.client().count("s") == 6
 
 
+@pytest.mark.needs("virtual time")
 def test_consumers_on_one_channel_are_independent(client: Client) -> None:
     client.qos(4)
     consume(client, 3, "a")
@@ -371,6 +391,7 @@ def test_consumers_on_one_channel_are_independent(client: Client) -> None:
 # --- credit ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time")
 def test_multiple_ack_frees_prefetch_for_each_message(client: Client) -> None:
     client.qos(3)
     consume(client)
@@ -379,6 +400,7 @@ def test_multiple_ack_frees_prefetch_for_each_message(client: Client) -> None:
     assert client.bodies() == [b"3", b"4"]
 
 
+@pytest.mark.needs("virtual time")
 def test_later_qos_does_not_change_prefetch_of_stream_consumer(server: Server) -> None:
     if not server.state.personality.prefetch_is_per_consumer:
         pytest.skip("the window is the channel's")
@@ -392,6 +414,7 @@ def test_later_qos_does_not_change_prefetch_of_stream_consumer(server: Server) -
     assert client.bodies() == [b"1"]
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("requeue", [True, False])
 def test_nack_and_reject_free_prefetch_and_leave_stream_unchanged(client: Client, requeue: bool) -> None:
     client.qos(2)
@@ -406,6 +429,7 @@ def test_nack_and_reject_free_prefetch_and_leave_stream_unchanged(client: Client
     assert client.count("s") == 5
 
 
+@pytest.mark.needs("virtual time")
 def test_recover_frees_prefetch_of_stream_consumer_before_recover_ok(client: Client) -> None:
     client.qos(2)
     consume(client)
@@ -416,6 +440,7 @@ def test_recover_frees_prefetch_of_stream_consumer_before_recover_ok(client: Cli
     client.expect_nothing()
 
 
+@pytest.mark.needs("virtual time")
 def test_recover_redelivers_message_of_classic_queue_beside_stream(client: Client) -> None:
     client.declare("q", durable=True)
     client.fill("q", b"other")
@@ -433,6 +458,7 @@ def test_recover_redelivers_message_of_classic_queue_beside_stream(client: Clien
         assert [method.redelivered for method in got if isinstance(method, m.BasicDeliver)] == [False, True]
 
 
+@pytest.mark.needs("virtual time")
 def test_deliveries_of_cancelled_stream_consumer_can_be_acknowledged(client: Client) -> None:
     client.qos(2)
     tag = consume(client)
@@ -446,6 +472,7 @@ def test_deliveries_of_cancelled_stream_consumer_can_be_acknowledged(client: Cli
     assert client.bodies() == [b"4", b"5"]
 
 
+@pytest.mark.needs("virtual time")
 def test_second_ack_of_delivery_tag_closes_channel_with_406(client: Client) -> None:
     client.qos(1)
     consume(client)
@@ -456,6 +483,7 @@ def test_second_ack_of_delivery_tag_closes_channel_with_406(client: Client) -> N
     assert "unknown delivery tag 1" in client.expect_channel_close(406).reply_text
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.parametrize("end", ["channel", "connection"])
 def test_closed_channel_or_connection_requeues_no_stream_message(server: Server, end: str) -> None:
     client = server.client()
@@ -471,6 +499,7 @@ def test_closed_channel_or_connection_requeues_no_stream_message(server: Server,
     assert not any(content.method.redelivered for content in deliveries(other))
 
 
+@pytest.mark.needs("virtual time")
 def test_ack_in_transaction_frees_prefetch_at_commit(client: Client) -> None:
     client.call(m.TxSelect(), m.TxSelectOk)
     client.qos(1)
@@ -483,6 +512,7 @@ def test_ack_in_transaction_frees_prefetch_at_commit(client: Client) -> None:
     assert sorted(each.__name__ for each in got) == ["BasicDeliver", "TxCommitOk"]
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_consumer_timeout_of_stream_closes_channel_up_to_4_2(name: str) -> None:
     server = Server(name)

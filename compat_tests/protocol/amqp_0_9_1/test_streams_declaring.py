@@ -41,6 +41,7 @@ def refused_with(client: Client, method: QueueDeclare, text: str) -> None:
 # --- flags -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection")
 def test_server_named_stream_is_refused(server: Server) -> None:
     text = "Cannot declare a server-named queue for type rabbit_stream_queue"
     # Before anything else is looked at.
@@ -49,6 +50,7 @@ def test_server_named_stream_is_refused(server: Server) -> None:
     )
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize(
     ("flags", "named"),
     [
@@ -85,6 +87,7 @@ ILLEGAL = [
 ]
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize(("argument", "value", "reason"), ILLEGAL, ids=[f"{a}={v!r}" for a, v, _ in ILLEGAL])
 def test_invalid_stream_arguments_are_refused_with_406_and_text_of_rabbitmq(
     server: Server, argument: str, value: Any, reason: str
@@ -92,6 +95,7 @@ def test_invalid_stream_arguments_are_refused_with_406_and_text_of_rabbitmq(
     refused_with(server.client(), asked({argument: value}), f"invalid arg '{argument}' for {QUEUE}: {reason}")
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("age", ["", "-1s", " 1s", "bad"])
 def test_x_max_age_without_leading_digit_ends_connection_before_4_2_and_is_refused_since(
     server: Server, age: str
@@ -151,12 +155,14 @@ OF_OTHERS = (
 )
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("argument", OF_OTHERS)
 def test_arguments_of_other_queue_types_are_refused_for_stream(server: Server, argument: str) -> None:
     text = f"invalid arg '{argument}' for {QUEUE} of queue type rabbit_stream_queue"
     refused_with(server.client(), asked({argument: "bad"}), text)
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("name", RABBITMQ)
 @pytest.mark.parametrize("argument", ["x-consumer-timeout", "x-delayed-retry-type"])
 def test_quorum_queue_arguments_new_in_4_3_are_refused_for_stream_since_4_3(name: str, argument: str) -> None:
@@ -182,11 +188,13 @@ def test_leader_locator_min_masters_is_accepted_since_4_0(name: str) -> None:
 # --- limits that are looked at last ------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection")
 def test_segment_size_above_3_000_000_000_is_refused(server: Server) -> None:
     text = "Exceeded max value for x-stream-max-segment-size-bytes"
     refused_with(server.client(), asked({"x-stream-max-segment-size-bytes": 3_000_000_001}), text)
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("size", [0, 15, 256])
 def test_filter_size_outside_16_to_255_is_refused(server: Server, size: int) -> None:
     spaces = "  " if server.state.personality.name in BEFORE_4_2 else " "
@@ -194,6 +202,7 @@ def test_filter_size_outside_16_to_255_is_refused(server: Server, size: int) -> 
     refused_with(server.client(), asked({"x-stream-filter-size-bytes": size}), text)
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize(
     ("size", "reason"), [("20", '"expected integer, got longstr"'), (-1, "{value_negative,-1}")]
 )
@@ -236,6 +245,7 @@ IN_ORDER: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("first", range(len(IN_ORDER)))
 def test_first_of_several_invalid_arguments_in_order_of_rabbitmq_is_named(server: Server, first: int) -> None:
     arguments: dict[str, Any] = {"x-stream-filter-size-bytes": 3}
@@ -246,6 +256,7 @@ def test_first_of_several_invalid_arguments_in_order_of_rabbitmq_is_named(server
     refused_with(server.client(), asked(arguments, **flags), IN_ORDER[first][2])
 
 
+@pytest.mark.needs("inspection")
 def test_first_unsupported_argument_in_order_of_client_is_named(server: Server) -> None:
     for argument in ("x-expires", "x-max-length"):
         names = [argument, "x-expires", "x-max-length"]
@@ -285,6 +296,7 @@ def test_redeclare_of_stream_must_repeat_its_arguments(
     refused(client, asked({argument: given}), 406, added)
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("again", ["60m", "3600s", "3600000"])
 def test_x_max_age_is_compared_in_milliseconds_since_4_3(server: Server, again: str) -> None:
     # Measured on 4.3.6, also the last one, which is no age.
@@ -343,6 +355,7 @@ def test_declare_ok_of_stream_counts_messages_and_no_consumers(server: Server) -
 # --- deleting ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection")
 def test_delete_of_stream_ignores_if_unused_and_if_empty(server: Server) -> None:
     consumer, client = server.client(), server.client()
     declare(client)

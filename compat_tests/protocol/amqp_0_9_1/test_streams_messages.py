@@ -83,6 +83,7 @@ def test_message_with_its_stream_in_cc_is_stored_once(name: str) -> None:
     assert given(content) == {"CC": ["s", "other"]}
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_expiration_is_validated_but_message_in_stream_does_not_expire(name: str) -> None:
     server = Server(name)
@@ -107,6 +108,7 @@ def test_dead_letters_can_go_to_a_stream(server: Server, client: Client) -> None
     assert [(death["queue"], death["reason"]) for death in deaths] == [("q", "rejected")]
 
 
+@pytest.mark.needs("virtual time")
 def test_a_dead_letter_that_no_stream_can_store_is_dropped() -> None:
     server = Server()
     client = server.client()
@@ -198,6 +200,7 @@ def test_headers_are_delivered_from_stream_in_order_of_their_names(name: str) ->
     assert list(headers or {}) == ["Z", "a", "x-a", "x-stream-offset", "z", "é"]
 
 
+@pytest.mark.needs("personality spec")
 def test_spec_personality_keeps_headers_and_properties_unchanged_in_stream() -> None:
     client = Server("spec").client()
     declare(client)
@@ -310,6 +313,7 @@ def test_x_stream_filter_without_text_ends_the_connection(filtered: Server) -> N
 # --- restarts ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("restart", "inspection")
 def test_stream_keeps_all_messages_and_offsets_over_a_restart(server: Server) -> None:
     client = server.client()
     client.fill("s", b"1", delivery_mode=1)
@@ -328,6 +332,7 @@ def test_stream_keeps_all_messages_and_offsets_over_a_restart(server: Server) ->
     assert len(server.vhost.queues["s"].unacked) == 3
 
 
+@pytest.mark.needs("inspection")
 def test_acknowledged_stream_deliveries_are_no_longer_unacknowledged(server: Server) -> None:
     client = server.client()
     client.fill("s", b"1", b"2", b"3", b"4")
@@ -344,6 +349,7 @@ def test_acknowledged_stream_deliveries_are_no_longer_unacknowledged(server: Ser
     assert len(unacked) == 0
 
 
+@pytest.mark.needs("restart", "inspection")
 def test_crash_loses_messages_after_the_last_confirmed_message(server: Server) -> None:
     client = server.client(channels=2)
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk, channel=2)
@@ -356,6 +362,7 @@ def test_crash_loses_messages_after_the_last_confirmed_message(server: Server) -
 # --- inspection --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection")
 def test_inspection_shows_the_log_with_its_offsets(server: Server) -> None:
     client = server.client()
     client.fill("s", b"1", b"2", b"3")
@@ -373,6 +380,7 @@ def test_inspection_shows_the_log_with_its_offsets(server: Server) -> None:
     assert "next_offset=3" in repr(view.consumers[0])
 
 
+@pytest.mark.needs("inspection")
 def test_inspection_of_other_queues_shows_no_offsets(client: Client) -> None:
     client.declare("q", durable=True)
     client.fill("q", b"1")
@@ -398,6 +406,7 @@ def test_timestamp_in_headers_is_kept_in_stream() -> None:
     assert BasicProperties(headers=headers).encode().endswith(b"\x01tT\0\0\0\0\0\0\0\x05")
 
 
+@pytest.mark.needs("several personalities")
 @pytest.mark.parametrize(
     ("name", "choices", "names"),
     [

@@ -34,6 +34,7 @@ def kept(server: Server) -> list[int]:
     return [queued.offset for queued in server.vhost.queues["s"].ready]
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_stream_without_limits_keeps_all_messages(server: Server) -> None:
     client = stream(server)
     client.fill("s", *[BODY] * 30)
@@ -41,6 +42,7 @@ def test_stream_without_limits_keeps_all_messages(server: Server) -> None:
     assert len(kept(server)) == 30
 
 
+@pytest.mark.needs("inspection")
 def test_each_further_segment_skips_one_offset(server: Server) -> None:
     client = stream(server)
     client.fill("s", *[BODY] * 7)
@@ -51,6 +53,7 @@ def test_each_further_segment_skips_one_offset(server: Server) -> None:
     assert client.count("s") == 7
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.parametrize(("size", "octets"), [(1, 152), (100, 251), (255, 406), (256, 410), (501, 655)])
 def test_a_message_takes_as_many_bytes_as_on_rabbitmq(server: Server, size: int, octets: int) -> None:
     # What a segment file grows by for a queue name of three letters, measured on 4.0.5 and 4.3.6.
@@ -63,6 +66,7 @@ def test_a_message_takes_as_many_bytes_as_on_rabbitmq(server: Server, size: int,
         client.call(m.QueueDelete(queue="s"), m.QueueDeleteOk)
 
 
+@pytest.mark.needs("inspection")
 def test_max_length_bytes_drops_whole_segments_except_the_newest(server: Server) -> None:
     client = stream(server, max_length_bytes=1)
     client.fill("s", *[BODY] * 3)
@@ -73,6 +77,7 @@ def test_max_length_bytes_drops_whole_segments_except_the_newest(server: Server)
     assert kept(server) == [4, 5, 6]
 
 
+@pytest.mark.needs("inspection")
 def test_max_length_bytes_keeps_older_segments_that_fit(server: Server) -> None:
     client = stream(server, max_length_bytes=2 * SEGMENT)
     client.fill("s", *[BODY] * 9)
@@ -97,6 +102,7 @@ def test_slow_consumer_continues_with_first_kept_message(server: Server) -> None
     assert offsets([client.delivery()]) == [4]
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_max_age_drops_segments_when_a_new_segment_begins(server: Server) -> None:
     client = stream(server, max_age="10s")
     client.fill("s", *[BODY] * 2)
@@ -108,6 +114,7 @@ def test_max_age_drops_segments_when_a_new_segment_begins(server: Server) -> Non
     assert kept(server) == [4]
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_age_of_segment_is_age_of_its_last_message(server: Server) -> None:
     client = stream(server, max_age="10s")
     client.fill("s", *[BODY] * 2)
@@ -118,6 +125,7 @@ def test_age_of_segment_is_age_of_its_last_message(server: Server) -> None:
     assert kept(server) == [0, 1, 2, 4]  # Ten seconds, and not more.
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_max_age_is_checked_every_hour(server: Server) -> None:
     client = stream(server, max_age="10s")
     client.fill("s", *[BODY] * 4)
@@ -128,6 +136,7 @@ def test_max_age_is_checked_every_hour(server: Server) -> None:
     assert not [timer for timer in server.state.timers.pending() if timer.words.startswith("q 's'")]
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_hourly_check_of_max_age_counts_from_beginning_of_last_segment(server: Server) -> None:
     client = stream(server, max_age="90m")
     client.fill("s", *[BODY] * 4)
@@ -141,6 +150,7 @@ def test_hourly_check_of_max_age_counts_from_beginning_of_last_segment(server: S
     assert kept(server) == [8]
 
 
+@pytest.mark.needs("virtual time")
 def test_pending_timer_of_max_age_names_queue_and_purpose() -> None:
     server = Server()
     client = stream(server, max_age="2h")
@@ -149,6 +159,7 @@ def test_pending_timer_of_max_age_names_queue_and_purpose() -> None:
     assert "q 's' drops messages past their age" in words
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_a_deleted_stream_has_no_timer() -> None:
     server = Server()
     client = stream(server, max_age="2h")
@@ -157,6 +168,7 @@ def test_a_deleted_stream_has_no_timer() -> None:
     assert not [timer for timer in server.state.timers.pending() if timer.words.startswith("q 's'")]
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_changed_retention_options_apply_at_once(server: Server) -> None:
     client = stream(server)
     client.fill("s", *[BODY] * 9)

@@ -13,6 +13,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 rule = pytest.mark.rule
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @rule("0-9-1/exchange-type.system/passes-to-service")
 def test_a_message_goes_to_the_service_that_its_routing_key_names(server: Server) -> None:
     billing, mail = add_service(server, "billing"), add_service(server, "mail")
@@ -48,6 +49,7 @@ def test_spec_personality_predeclares_amq_system_in_every_virtual_host(spec: Ser
     client.expect_channel_close(403)
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @rule("0-9-1/exchange-type.system/passes-to-service")
 def test_a_message_for_no_service_is_unroutable(server: Server) -> None:
     got = add_service(server, "billing")
@@ -60,6 +62,7 @@ def test_a_message_for_no_service_is_unroutable(server: Server) -> None:
     assert bodies(got) == [b"routed"]
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @rule("0-9-1/exchange-type.system/amq-services-reserved")
 def test_message_with_reserved_key_amq_is_given_to_no_service(server: Server) -> None:
     got = [add_service(server, key) for key in ("x", "amq", "", "*", "#")]
@@ -70,6 +73,7 @@ def test_message_with_reserved_key_amq_is_given_to_no_service(server: Server) ->
     assert got == [[], [], [], [], []]
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @rule("0-9-1/exchange-type.system/passes-to-service")
 def test_a_service_is_called_after_all_that_the_client_has_sent_with_the_message(server: Server) -> None:
     seen: list[Any] = []
@@ -81,6 +85,7 @@ def test_a_service_is_called_after_all_that_the_client_has_sent_with_the_message
     assert seen == [["q"]]
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_service_removed_before_delivery_is_not_called(server: Server) -> None:
     got = add_service(server, "billing")
     client = server.client()
@@ -90,6 +95,7 @@ def test_service_removed_before_delivery_is_not_called(server: Server) -> None:
     assert got == []
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @rule("0-9-1/exchange-type.system/passes-to-service")
 def test_messages_of_a_transaction_arrive_with_its_commit(server: Server) -> None:
     got = add_service(server, "billing")
@@ -105,6 +111,7 @@ def test_messages_of_a_transaction_arrive_with_its_commit(server: Server) -> Non
     assert bodies(got) == [b"committed"]
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_dead_letter_is_passed_to_service(server: Server) -> None:
     got = add_service(server, "billing")
     client = server.client()
@@ -115,6 +122,7 @@ def test_dead_letter_is_passed_to_service(server: Server) -> None:
     assert bodies(got) == [b"late"]
 
 
+@pytest.mark.needs("inspection")
 def test_binding_of_queue_to_system_exchange_is_refused_with_406(server: Server) -> None:
     add_service(server, "billing")
     client = server.client()
@@ -123,6 +131,7 @@ def test_binding_of_queue_to_system_exchange_is_refused_with_406(server: Server)
     assert "takes no bindings" in client.expect_channel_close(406).reply_text
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_message_reaches_service_through_binding_from_topic_exchange(rabbitmq: Server) -> None:
     got = add_service(rabbitmq, "billing")
     client = rabbitmq.client()
@@ -136,6 +145,7 @@ def test_message_reaches_service_through_binding_from_topic_exchange(rabbitmq: S
 # --- contents that a service refuses --------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @rule("0-9-1/basic.publish/exchange-03")
 def test_message_of_class_basic_to_file_service_closes_channel_with_540(server: Server) -> None:
     got = add_service(server, "archive", "file")
@@ -149,6 +159,7 @@ def test_message_of_class_basic_to_file_service_closes_channel_with_540(server: 
     assert got == []
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @rule("0-9-1/basic.publish/exchange-03")
 def test_message_is_accepted_by_service_of_class_basic_beside_file_service(server: Server) -> None:
     got = add_service(server, "mail", "basic")
@@ -159,6 +170,7 @@ def test_message_is_accepted_by_service_of_class_basic_beside_file_service(serve
     assert bodies(got) == [b"taken"]
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/basic.publish/exchange-03")
 def test_refused_message_closes_channel_and_transaction_is_rolled_back(server: Server) -> None:
     add_service(server, "archive", "file")
@@ -172,6 +184,7 @@ def test_refused_message_closes_channel_and_transaction_is_rolled_back(server: S
     assert client.count("q") == 0
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_dead_letter_refused_by_service_is_dropped(server: Server) -> None:
     got = add_service(server, "archive", "file")
     client: Client = server.client()

@@ -133,6 +133,7 @@ def test_select_ok_has_no_fields(client: Client) -> None:
     assert client.take_frame().payload == b"\x00\x5a\x00\x0b"
 
 
+@pytest.mark.needs("personality of choices")
 def test_transaction_is_limited_to_10000_uncommitted_publishes_since_4_3() -> None:
     """RabbitMQ: measured on 4.3.6; 4.0.5 has no limit."""
     assert personality("rabbitmq-4.3").most_uncommitted_publishes == 10_000
@@ -209,6 +210,7 @@ def test_commit_of_empty_transaction_succeeds(client: Client) -> None:
     assert client.take_frame().payload == b"\x00\x5a\x00\x15"
 
 
+@pytest.mark.needs("inspection")
 @pytest.mark.rule("0-9-1/tx.commit-ok/failure")
 def test_a_commit_that_fails_closes_the_channel(server: Server) -> None:
     client = server.client()
@@ -250,6 +252,7 @@ def test_rolling_back_without_select_is_refused(client: Client) -> None:
     assert (close.class_id, close.method_id) == (90, 30)
 
 
+@pytest.mark.needs("own broker")
 @pytest.mark.rule("0-9-1/tx.rollback-ok/failure")
 def test_rollback_that_fails_by_a_fault_closes_the_channel(server: Server) -> None:
     """A rollback of this broker does not fail by itself: see docs/decisions.md."""
@@ -424,7 +427,7 @@ def test_commit_to_deleted_queue_closes_connection_with_506_since_4_2(name: str,
     [
         ("/", "q", '{not_found,{resource,<<"/">>,queue,<<"q">>}}'),
         ("/", "a" * 12, "{not_found,\n" + " " * 31 + '{resource,<<"/">>,queue,<<"aaaaaaaaaaaa">>}}'),
-        (
+        pytest.param(
             "my-vhost",
             "a" * 27,
             "{not_found,\n"
@@ -432,6 +435,7 @@ def test_commit_to_deleted_queue_closes_connection_with_506_since_4_2(name: str,
             + '{resource,<<"my-vhost">>,queue,\n'
             + " " * 35
             + f'<<"{"a" * 27}">>}}}}',
+            marks=pytest.mark.needs("settings"),
         ),
     ],
     ids=["one line", "two", "three"],

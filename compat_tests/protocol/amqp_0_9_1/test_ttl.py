@@ -26,6 +26,7 @@ def exists(client: Client, queue: str) -> bool:
 # --- messages of a queue with x-message-ttl ----------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time")
 def test_message_expires_after_x_message_ttl(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-message-ttl": 1000})
     client.fill("q", b"1")
@@ -39,6 +40,7 @@ def test_message_expires_after_x_message_ttl(rabbitmq: Server, client: Client) -
     assert client.count("q") == 0
 
 
+@pytest.mark.needs("virtual time")
 def test_expired_message_is_not_delivered_to_consumer(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-message-ttl": 1000})
     client.qos(1)
@@ -60,6 +62,7 @@ def test_message_ttl_of_zero_expires_at_once_without_ready_consumer(client: Clie
     assert client.bodies() == [b"somebody"]
 
 
+@pytest.mark.needs("virtual time")
 def test_requeued_message_keeps_its_expiry_time(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-message-ttl": 1000})
     client.fill("q", b"m")
@@ -71,6 +74,7 @@ def test_requeued_message_keeps_its_expiry_time(rabbitmq: Server, client: Client
     assert client.count("q") == 0
 
 
+@pytest.mark.needs("virtual time")
 def test_message_requeued_after_its_expiry_is_dead_lettered_at_once(rabbitmq: Server, client: Client) -> None:
     client.declare("dead")
     arguments = {"x-message-ttl": 1000, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
@@ -94,6 +98,7 @@ def test_x_message_ttl_does_not_change_expiration_property(client: Client) -> No
 # --- messages with an expiration ---------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(("ttl", "expiration", "life"), [(1000, "5000", 1), (5000, "1000", 1)])
 def test_shorter_of_x_message_ttl_and_expiration_applies(
     rabbitmq: Server, client: Client, ttl: int, expiration: str, life: float
@@ -106,6 +111,7 @@ def test_shorter_of_x_message_ttl_and_expiration_applies(
     assert client.count("q") == 0
 
 
+@pytest.mark.needs("virtual time")
 def test_expired_message_stays_behind_unexpired_head(rabbitmq: Server, client: Client) -> None:
     client.declare("q")
     client.publish(b"lasting", routing_key="q")
@@ -115,6 +121,7 @@ def test_expired_message_stays_behind_unexpired_head(rabbitmq: Server, client: C
     assert client.empty("q") == [b"lasting"]
 
 
+@pytest.mark.needs("virtual time")
 def test_message_expires_in_each_queue_by_its_own_ttl(rabbitmq: Server, client: Client) -> None:
     client.declare("fast", arguments={"x-message-ttl": 1000})
     client.declare("slow", arguments={"x-message-ttl": 3000})
@@ -127,6 +134,7 @@ def test_message_expires_in_each_queue_by_its_own_ttl(rabbitmq: Server, client: 
     assert client.count("slow") == 0
 
 
+@pytest.mark.needs("virtual time")
 def test_message_expires_after_x_max_length_dropped_the_head_before_it(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -143,6 +151,7 @@ def test_message_expires_after_x_max_length_dropped_the_head_before_it(
 # --- queues with x-expires ---------------------------------------------------------------------------
 
 
+@pytest.mark.needs("virtual time")
 def test_unused_queue_is_deleted_when_x_expires_has_passed(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-expires": 1000})
     client.fill("q", b"m")
@@ -152,6 +161,7 @@ def test_unused_queue_is_deleted_when_x_expires_has_passed(rabbitmq: Server, cli
     assert not exists(client, "q")
 
 
+@pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.parametrize("use", ["declare", "passive declare", "get"])
 def test_declare_and_get_restart_x_expires(rabbitmq: Server, client: Client, use: str) -> None:
     client.declare("q", arguments={"x-expires": 1000})
@@ -168,6 +178,7 @@ def test_declare_and_get_restart_x_expires(rabbitmq: Server, client: Client, use
     assert "q" not in rabbitmq.vhost.queues
 
 
+@pytest.mark.needs("virtual time", "inspection")
 def test_a_queue_with_a_consumer_does_not_expire(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-expires": 1000})
     client.consume("q", "t")
@@ -179,6 +190,7 @@ def test_a_queue_with_a_consumer_does_not_expire(rabbitmq: Server, client: Clien
     assert "q" not in rabbitmq.vhost.queues
 
 
+@pytest.mark.needs("virtual time")
 def test_messages_of_an_expired_queue_are_not_dead_lettered(rabbitmq: Server, client: Client) -> None:
     client.declare("dead")
     arguments = {"x-expires": 1000, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
@@ -189,6 +201,7 @@ def test_messages_of_an_expired_queue_are_not_dead_lettered(rabbitmq: Server, cl
     assert not exists(client, "q")
 
 
+@pytest.mark.needs("virtual time")
 def test_delivery_of_expired_queue_can_be_acknowledged(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-expires": 1000})
     client.fill("q", b"m")

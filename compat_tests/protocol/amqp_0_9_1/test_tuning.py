@@ -48,6 +48,7 @@ def test_tune_proposes_channel_max_2047_frame_max_131072_and_heartbeat_60(server
     assert (tune.channel_max, tune.frame_max, tune.heartbeat) == (2047, 131072, 60)
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.tune/frame-max-minimum#before")
 @rule("0-9-1/connection.tune/frame-max-minimum#agreed")
 def test_start_ok_of_4096_octets_is_accepted_and_smaller_frame_max_is_refused(server: Server) -> None:
@@ -66,12 +67,14 @@ def test_start_ok_of_4096_octets_is_accepted_and_smaller_frame_max_is_refused(se
         expect_refusal(client)
 
 
+@pytest.mark.needs("personality of choices")
 @rule("0-9-1/connection.tune/frame-max-minimum#proposed")
 def test_proposed_frame_max_is_zero_or_at_least_4096(server: Server) -> None:
     assert begin(server)[1].frame_max >= 4096
     assert begin(offering(server, frame_max=0))[1].frame_max == 0
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.tune/frame-max-minimum#before")
 def test_frame_before_tune_larger_than_smallest_frame_max_ends_the_socket(server: Server) -> None:
     tolerance = server.state.personality.frame_size_tolerance
@@ -98,6 +101,7 @@ def test_spec_personality_refuses_channel_number_above_negotiated_channel_max(sp
     client.expect_connection_close(504)
 
 
+@pytest.mark.needs("personality of choices")
 @pytest.mark.deviates("0-9-1/connection.tune/channel-max-meaning#highest")
 def test_rabbitmq_refuses_more_open_channels_than_negotiated_channel_max(rabbitmq: Server) -> None:
     client = offering(rabbitmq, channel_max=2).client(channels=0, channel_max=2)
@@ -113,6 +117,7 @@ def test_rabbitmq_refuses_more_open_channels_than_negotiated_channel_max(rabbitm
     assert (close.class_id, close.method_id) == (0, 0)
 
 
+@pytest.mark.needs("personality of choices")
 @rule("0-9/connection.tune/channel-max-meaning#zero")
 @rule("0-9-1/connection.tune/channel-max-meaning#zero")
 def test_channel_max_zero_allows_every_channel_number(server: Server) -> None:
@@ -132,6 +137,7 @@ def test_frame_max_limits_the_total_size_of_delivered_frames(server: Server) -> 
     assert max(frame.size for frame in cut(client.take_bytes())) == 131072
 
 
+@pytest.mark.needs("personality of choices")
 @rule("0-9/connection.tune/frame-max-meaning#zero")
 @rule("0-9-1/connection.tune/frame-max-meaning#zero")
 def test_frame_max_zero_delivers_large_body_in_one_frame(server: Server) -> None:
@@ -142,6 +148,7 @@ def test_frame_max_zero_delivers_large_body_in_one_frame(server: Server) -> None
     assert [len(frame.payload) for frame in cut(client.take_bytes())][2:] == [1_000_000]
 
 
+@pytest.mark.needs("personality of choices")
 @rule("0-9-1/connection.tune/heartbeat-meaning#delay", "0-9-1/connection.tune/heartbeat-meaning#none")
 @pytest.mark.parametrize("seconds", [7, 0])
 def test_tune_proposes_the_configured_heartbeat(server: Server, seconds: int) -> None:
@@ -151,6 +158,7 @@ def test_tune_proposes_the_configured_heartbeat(server: Server, seconds: int) ->
 # --- tune-ok -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("inspection", "personality of choices")
 @rule("0-9-1/connection.tune-ok/channel-max-upper-limit")
 @pytest.mark.parametrize("channel_max", [11, 65535])
 def test_channel_max_above_the_proposal_ends_the_socket(server: Server, channel_max: int) -> None:
@@ -159,6 +167,7 @@ def test_channel_max_above_the_proposal_ends_the_socket(server: Server, channel_
     expect_refusal(client)
 
 
+@pytest.mark.needs("inspection", "personality of choices")
 @rule("0-9-1/connection.tune-ok/channel-max-upper-limit")
 def test_channel_max_zero_is_refused_when_broker_proposed_a_limit(server: Server) -> None:
     client, _ = begin(offering(server, channel_max=10))
@@ -166,6 +175,7 @@ def test_channel_max_zero_is_refused_when_broker_proposed_a_limit(server: Server
     expect_refusal(client)
 
 
+@pytest.mark.needs("personality of choices")
 @rule("0-9-1/connection.tune-ok/channel-max-upper-limit")
 def test_channel_max_65535_is_accepted_when_broker_proposed_zero(server: Server) -> None:
     client, _ = begin(offering(server, channel_max=0))
@@ -173,6 +183,7 @@ def test_channel_max_65535_is_accepted_when_broker_proposed_zero(server: Server)
     client.expect(m.ConnectionOpenOk, 0)
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.tune-ok/frame-max-minimum")
 @pytest.mark.parametrize("frame_max", [1, 100, 4095])
 def test_tune_ok_with_frame_max_below_4096_ends_the_socket(server: Server, frame_max: int) -> None:
@@ -197,6 +208,7 @@ def test_spec_personality_accepts_frame_max_4096_and_rabbitmq_requires_8192(
     client.expect(m.ConnectionOpenOk, 0)
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.tune-ok/frame-max-upper-limit")
 @pytest.mark.parametrize("frame_max", [131073, 262144, 2**32 - 1])
 def test_frame_max_above_the_proposal_ends_the_socket(server: Server, frame_max: int) -> None:
@@ -219,6 +231,7 @@ def test_limits_of_tune_ok_below_the_proposal_apply(server: Server) -> None:
     client.expect(m.ConnectionClose, 0)
 
 
+@pytest.mark.needs("personality of choices")
 @rule("0-9-1/connection.tune-ok/frame-max-zero")
 def test_frame_max_zero_is_accepted_when_broker_proposed_zero(server: Server) -> None:
     client, _ = begin(offering(server, frame_max=0))
@@ -226,6 +239,7 @@ def test_frame_max_zero_is_accepted_when_broker_proposed_zero(server: Server) ->
     client.expect(m.ConnectionOpenOk, 0)
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/connection.tune-ok/frame-max-zero")
 def test_frame_max_zero_is_refused_when_broker_proposed_a_limit(server: Server) -> None:
     client, _ = begin(server)
@@ -251,6 +265,7 @@ def test_connection_open_in_one_write_with_tune_ok_is_answered(server: Server) -
     client.expect_nothing()
 
 
+@pytest.mark.needs("virtual time", "personality of choices")
 @rule("0-9-1/connection.tune-ok/negotiated-lowest#frame-max")
 def test_lower_frame_max_of_client_applies_in_both_directions(server: Server) -> None:
     client = offering(server, frame_max=20_000).client(frame_max=10_000)
@@ -262,6 +277,7 @@ def test_lower_frame_max_of_client_applies_in_both_directions(server: Server) ->
     client.expect_end_of_frames()
 
 
+@pytest.mark.needs("personality of choices")
 @rule("0-9-1/connection.tune-ok/negotiated-lowest#channel-max")
 def test_lower_channel_max_of_client_applies(server: Server) -> None:
     client = offering(server, channel_max=4).client(channels=2, channel_max=2)

@@ -62,6 +62,7 @@ def test_an_octet_is_unsigned(client: Client, octet: int) -> None:
 # --- bits --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("restart", "inspection")
 @rule("0-9-1/types/bits-packed")
 def test_durable_is_the_second_bit_of_queue_declare(server: Server) -> None:
     client = server.client()
@@ -145,6 +146,7 @@ def test_rabbitmq_accepts_zero_octet_in_short_string(rabbitmq: Server) -> None:
     assert client.expect(m.QueueDeclareOk).queue == "a\0b"
 
 
+@pytest.mark.needs("inspection")
 @rule("0-9-1/types/longstr")
 def test_a_long_string_holds_any_octets(server: Server) -> None:
     octets = bytes(range(256)) * 10

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compat_tests.scripted.amqp_0_9_1 import Server
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -16,6 +18,7 @@ def test_user_id_equal_to_publishers_name_is_accepted_and_delivered(rabbitmq: Se
     assert got.properties.user_id == "guest"
 
 
+@pytest.mark.needs("settings")
 def test_user_with_tag_impersonator_may_publish_with_another_user_id(rabbitmq: Server) -> None:
     rabbitmq.state.access.add(User("actor", "secret", ("impersonator",), {"/": Permission()}))
     client = rabbitmq.client(user="actor", password="secret")

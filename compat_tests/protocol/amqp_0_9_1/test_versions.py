@@ -153,6 +153,7 @@ def someone(server: Server, *, topics: dict[Any, Any] | None = None, **permissio
     return server.client(user="someone", password="secret")
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.parametrize("name", EVERY)
 def test_passive_declare_needs_a_permission_since_4_2(name: str) -> None:
     server = Server(name)
@@ -171,6 +172,7 @@ def stranger(name: str) -> Client:
     return someone(Server(name), topics=topics, write=".*")
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.parametrize("name", EVERY)
 def test_expiration_is_validated_before_user_id_since_4_0(name: str) -> None:
     client = stranger(name)
@@ -180,6 +182,7 @@ def test_expiration_is_validated_before_user_id_since_4_0(name: str) -> None:
     assert ("expiration" in text) is (name != "rabbitmq-3.13")
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.parametrize("name", EVERY)
 def test_topic_permission_is_checked_after_expiration_since_4_0(name: str) -> None:
     client = stranger(name)
@@ -187,6 +190,7 @@ def test_topic_permission_is_checked_after_expiration_since_4_0(name: str) -> No
     client.expect_channel_close(403 if name == "rabbitmq-3.13" else 406)
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.parametrize("name", EVERY)
 def test_topic_permission_is_checked_for_keys_in_cc_since_4_0(name: str) -> None:
     client = stranger(name)
@@ -197,6 +201,7 @@ def test_topic_permission_is_checked_for_keys_in_cc_since_4_0(name: str) -> None
         client.expect_channel_close(403)
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.parametrize("name", EVERY)
 def test_topic_permission_is_always_checked_for_the_routing_key(name: str) -> None:
     """With properties that mean something to the broker, and without."""
@@ -392,6 +397,7 @@ def test_x_death_of_publisher_is_rewritten_only_in_3_13(name: str) -> None:
     assert (death["original-expiration"], death["time"]) == ("7", Timestamp(5))
 
 
+@pytest.mark.needs("personality rabbitmq-3.13")
 @pytest.mark.parametrize("missing", ["exchange", "queue", "reason", "count", "time", "routing-keys"])
 def test_x_death_entry_with_missing_field_is_dropped_in_3_13(missing: str) -> None:
     client = retrier("rabbitmq-3.13")
@@ -403,6 +409,7 @@ def test_x_death_entry_with_missing_field_is_dropped_in_3_13(missing: str) -> No
     assert "x-first-death-queue" not in headers
 
 
+@pytest.mark.needs("personality rabbitmq-3.13")
 @pytest.mark.parametrize("value", ["text", 5, {"queue": "a"}])
 def test_x_death_of_type_other_than_array_is_ignored(value: Any) -> None:
     client = retrier("rabbitmq-3.13")
@@ -416,6 +423,7 @@ def test_x_death_of_type_other_than_array_is_ignored(value: Any) -> None:
     assert headers["x-first-death-queue"] == "work"
 
 
+@pytest.mark.needs("personality rabbitmq-3.13")
 @pytest.mark.parametrize("time", [-1, 2**62, Timestamp(2**63)])
 def test_x_death_entry_with_invalid_time_is_dropped_in_3_13(time: int) -> None:
     client = retrier("rabbitmq-3.13")
@@ -423,12 +431,14 @@ def test_x_death_entry_with_invalid_time_is_dropped_in_3_13(time: int) -> None:
     assert headers_of(client.get("work", no_ack=True)) == {"x-death": []}
 
 
+@pytest.mark.needs("personality rabbitmq-3.13")
 def test_x_death_entry_with_unknown_reason_closes_connection_with_541_in_3_13() -> None:
     client = retrier("rabbitmq-3.13")
     client.publish(routing_key="work", headers={"x-death": [history("a", "boredom")]})
     assert client.expect_connection_close(541).reply_text == "INTERNAL_ERROR"
 
 
+@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", EVERY)
 def test_x_death_of_publisher_counts_for_cycle_detection_only_in_3_13(name: str) -> None:
     """It would expire back into the queue where it is said to have expired before."""
@@ -501,6 +511,7 @@ def test_x_queue_mode_of_any_value_is_accepted_in_4_3(mode: Any) -> None:
     assert declared("rabbitmq-4.3", queue_mode=mode) == "ok"  # Measured on 4.3.6.
 
 
+@pytest.mark.needs("personality of choices")
 @pytest.mark.parametrize("mode", ["default", "lazy", "eager", 5])
 def test_removed_queue_argument_closes_connection_with_541(mode: Any) -> None:
     client = Server(
@@ -602,6 +613,7 @@ def renew(client: Client) -> None:
     client.send(m.ConnectionUpdateSecret(new_secret=b"new", reason="rotation"), 0)
 
 
+@pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize("name", EVERY)
 def test_update_secret_cancels_consumers_without_read_permission_since_4_2(name: str) -> None:
     server = Server(name)
@@ -618,6 +630,7 @@ def test_update_secret_cancels_consumers_without_read_permission_since_4_2(name:
     assert left == ([1, 1] if name in OLD else [1, 0])
 
 
+@pytest.mark.needs("settings")
 def test_consumer_cancelled_by_update_secret_gets_basic_cancel() -> None:
     server = Server("rabbitmq-4.3")
     server.client().declare("q", durable=True)
@@ -634,6 +647,7 @@ def test_consumer_cancelled_by_update_secret_gets_basic_cancel() -> None:
     client.expect(m.ConnectionUpdateSecretOk, 0)
 
 
+@pytest.mark.needs("settings")
 @pytest.mark.parametrize("name", EVERY)
 def test_update_secret_closes_connection_without_access_to_virtual_host_since_4_2(name: str) -> None:
     server = Server(name)
@@ -665,6 +679,7 @@ def test_expiration_is_normalized_to_a_plain_number_in_returned_message(
 # --- between 4.0 and 4.3 --------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("own broker")
 def test_personalities_4_1_and_4_2_keep_choices_equal_in_their_neighbours() -> None:
     """4.0.5 and 4.3.6 are measured, 4.1 and 4.2 are not: what differs from both needs a source of its own."""
     assert (
@@ -677,6 +692,7 @@ def test_personalities_4_1_and_4_2_keep_choices_equal_in_their_neighbours() -> N
     )
 
 
+@pytest.mark.needs("own broker")
 def test_personality_4_1_differs_from_4_0_only_in_known_choices() -> None:
     """Sources: the tags v4.0.5, v4.1.8 and v4.2.9 of rabbitmq-server, choice by choice."""
     assert [
