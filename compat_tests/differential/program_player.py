@@ -86,7 +86,7 @@ class ProgramPlayer:
 
     def _call(self, channel: int, method: str, reply: str, **arguments: Any) -> str:
         """Call a method that nothing is told of; what comes meanwhile is."""
-        self.client.send(channel, method, **arguments)
+        self.client.tell(channel, method, **arguments)
         return self._answer(channel, method, reply)
 
     def _answer(self, channel: int, method: str, reply: str) -> str:
@@ -101,7 +101,7 @@ class ProgramPlayer:
 
     def _ask(self, channel: int, method: str, *replies: str, **arguments: Any) -> None:
         """Call a method; its reply is told."""
-        self.client.send(self._channel(channel), method, **arguments)
+        self.client.tell(self._channel(channel), method, **arguments)
         while True:
             event = self._next(f"the answer to {method}")
             self._take(event)
@@ -240,7 +240,7 @@ class ProgramPlayer:
             tags = sorted(held)
             tag = tags[operation.pick % len(tags)]
             held -= {each for each in held if each == tag or (operation.multiple and each < tag)}
-        self.client.send(operation.channel, method, delivery_tag=tag, **arguments)
+        self.client.tell(operation.channel, method, delivery_tag=tag, **arguments)
 
     def _Ack(self, operation: p.Ack) -> None:
         self._settle(operation, "basic.ack", multiple=operation.multiple)
@@ -310,7 +310,7 @@ class ProgramPlayer:
         """Have each channel do all that it has been asked to."""
         channels = sorted(self.open)
         for channel in channels:
-            self.client.send(channel, "access.request", realm="/data")
+            self.client.tell(channel, "access.request", realm="/data")
         waiting = set(channels)
         while waiting and not self.client.end:
             event = self._next("the answer to access.request")
@@ -328,7 +328,7 @@ class ProgramPlayer:
         """
         asked = [*self.queues] * self.rounds
         for queue in asked:
-            self.client.send(_CONTROL, "queue.declare", queue=self.prefix + queue, passive=1)
+            self.client.tell(_CONTROL, "queue.declare", queue=self.prefix + queue, passive=1)
         counts = {}
         for queue in asked:
             reply = self._answer(_CONTROL, "queue.declare", "queue.declare-ok")

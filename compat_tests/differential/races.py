@@ -66,7 +66,7 @@ class _Client:
 
     def __exit__(self, *_: object) -> None:
         for name in self._queues:
-            self._client.send(1, "queue.delete", queue=name)
+            self._client.tell(1, "queue.delete", queue=name)
             self.next("queue.delete-ok")
         self._client.close()
 
@@ -77,7 +77,7 @@ class _Client:
 
     def call(self, method: str, channel: int = 1, **arguments: Any) -> Event:
         """Send a method, and return its answer."""
-        self._client.send(channel, method, **arguments)
+        self._client.tell(channel, method, **arguments)
         return self.next(f"{method}-ok")
 
     def send(self, *octets: bytes) -> None:
@@ -99,7 +99,7 @@ class _Client:
 
     def declared(self, channel: int = 1, **arguments: Any) -> str:
         """The count of a queue that is declared, or the reply code of the refusal."""
-        self._client.send(channel, "queue.declare", **arguments)
+        self._client.tell(channel, "queue.declare", **arguments)
         came = self.next("queue.declare-ok", "channel.close")
         if came.name == "queue.declare-ok":
             return str(_number(came, "message_count"))
@@ -114,7 +114,7 @@ class _Client:
 
     def get(self, queue: str) -> int:
         """The delivery tag of the next message of a queue, which has one."""
-        self._client.send(1, "basic.get", queue=queue)
+        self._client.tell(1, "basic.get", queue=queue)
         return _number(self.next("basic.get-ok"), "delivery_tag")
 
     def wait_for_count(self, queue: str, count: int) -> None:

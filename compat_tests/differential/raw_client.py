@@ -1,10 +1,8 @@
-"""A client that does as it is told, and puts into words what comes back."""
+"""The scripted client as cases use it: it does as it is told, and puts into words what comes back."""
 
 from __future__ import annotations
 
-import contextlib
 import socket
-import struct
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
@@ -18,10 +16,13 @@ from compat_tests.differential.codec import (
     publish_frames,
     shown,
 )
+from compat_tests.scripted.amqp_0_9_1 import PROTOCOL_HEADERS, Client, Frame
+from compat_tests.scripted.sockets import SocketConnection, SocketServer
+from fakeamqp.connection import PeerAddress
 
 __all__ = ["CAPABILITIES", "PROTOCOL_HEADER", "Address", "HandshakeFailed", "Operator", "RawClient"]
 
-PROTOCOL_HEADER = b"AMQP\0\0\x09\x01"
+PROTOCOL_HEADER = PROTOCOL_HEADERS["0-9-1"]
 CAPABILITIES = dict.fromkeys(
     (
         "publisher_confirms",
@@ -111,19 +112,11 @@ class Event(NamedTuple):
     text: str
 
 
-class _Content:
-    """A method whose content is still coming."""
+class RawClient(Client):
+    """The scripted client over a socket, which tells all that comes. Close methods are answered.
 
-    def __init__(self, text: str, name: str) -> None:
-        self.text = text
-        self.name = name
-        self.size = 0
-        self.properties = ""
-        self.body = b""
-
-
-class RawClient:
-    """One connection. Close methods are answered, unless `answers` is False."""
+    With `answers` False they are not.
+    """
 
     def __init__(
         self,
@@ -137,15 +130,13 @@ class RawClient:
         vhost: str = "/",
         **login: Any,
     ) -> None:
+        super().__init__(SocketServer(address.host, address.port), PeerAddress())
+        self.socket: SocketConnection = self.connection  # type: ignore[assignment]
         self.address = address
         self.answers = answers
         self.frame_max = tune["frame_max"] or 2**31
-        self.end = ""
-        """How the socket ended, once it has."""
-        self._socket = socket.create_connection((address.host, address.port), timeout=10)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._octets = b""
-        self._contents: dict[int, _Content] = {}
+        self._contents: dict[int, list[Frame]] = {}
+        """Methods whose contents are still coming, with what has come of these."""
         if header is not None:
             self.send_bytes(address.header if header is PROTOCOL_HEADER else header)
         if not handshake:
@@ -153,15 +144,23 @@ class RawClient:
         try:
             self.start_ok(**login)
             self._expect("connection.tune")
-            self.send(0, "connection.tune-ok", **tune)
-            self.send(0, "connection.open", virtual_host=vhost)
+            self.tell(0, "connection.tune-ok", **tune)
+            self.tell(0, "connection.open", virtual_host=vhost)
             self._expect("connection.open-ok")
             for channel in channels:
-                self.send(channel, "channel.open")
+                self.tell(channel, "channel.open")
                 self._expect("channel.open-ok")
         except BaseException:
             self.close()
             raise
+
+    @property
+    def end(self) -> str:
+        """How the socket ended, once it has.
+
+        RabbitMQ resets the socket where others end it in good order; it is one outcome.
+        """
+        return "closed" if self.closed else ""
 
     def _expect(self, name: str) -> None:
         came = self.until(name)
@@ -183,7 +182,7 @@ class RawClient:
         properties: dict[str, Any] = {"product": "differential tests"}
         if capabilities is not None:
             properties["capabilities"] = dict(capabilities)
-        self.send(
+        self.tell(
             0,
             "connection.start-ok",
             client_properties=properties,
@@ -194,24 +193,19 @@ class RawClient:
 
     def close(self) -> None:
         """Drop the socket."""
-        self._socket.close()
+        self.socket.close()
 
     # --- out ---------------------------------------------------------------------------------------
 
-    def send_bytes(self, octets: bytes) -> None:
-        """Send what may be no AMQP at all. A socket that has ended takes everything."""
-        with contextlib.suppress(OSError):
-            self._socket.sendall(octets)
-
     def end_sending(self) -> None:
         """Close our half of the socket."""
-        self._socket.shutdown(socket.SHUT_WR)
+        self.socket.socket.shutdown(socket.SHUT_WR)
 
-    def send(self, channel: int, method: str, **arguments: Any) -> None:
+    def tell(self, channel: int, method: str, **arguments: Any) -> None:
         """Send a method."""
         self.send_bytes(frame(1, channel, encode_method(method, **arguments)))
 
-    def publish(
+    def publish(  # type: ignore[override]
         self,
         channel: int,
         *,
@@ -226,88 +220,69 @@ class RawClient:
 
     # --- in ----------------------------------------------------------------------------------------
 
-    def _read(self, seconds: float) -> bool:
-        """Take in what comes within some seconds; False on silence."""
-        self._socket.settimeout(max(seconds, 0.001))
-        try:
-            octets = self._socket.recv(1 << 16)
-        except TimeoutError:
-            return False
-        except OSError:
-            octets = b""
-        if not octets:
-            # RabbitMQ resets the socket where others end it in good order; it is one outcome.
-            self.end = "closed"
-        self._octets += octets
-        return True
+    def read(self, payload: bytes) -> Any:
+        """Nothing yet: what a frame holds is told as it is, whatever the broker's codec thinks of it."""
 
     def next(self, seconds: float) -> Event | None:
         """What comes next, or None where nothing does for so long."""
         deadline = time.monotonic() + seconds * self.address.patience
         while True:
-            event = self._parse()
-            if event is not None:
+            if (event := self._event()) is not None:
                 return event
             if self.end:
                 return Event("closed", 0, "closed")
             left = deadline - time.monotonic()
-            if left <= 0 or not self._read(left):
+            if left <= 0 or not (self.socket.wait(left) or self.end):
                 return None
 
     def octets(self, seconds: float = 0.3) -> bytes:
         """All bytes that come until silence."""
-        while self._read(seconds * self.address.patience) and not self.end:
+        while self.socket.wait(seconds * self.address.patience):
             pass
-        octets, self._octets = self._octets, b""
+        octets = b"".join(frame(each.type, each.channel, each.payload) for each in self._inbox)
+        octets += self._octets + self.take_bytes()
+        self._inbox, self._octets = [], b""
         return octets
 
-    def _parse(self) -> Event | None:
-        while True:
-            octets = self._octets
-            if octets[:4] == b"AMQP" and len(octets) >= 8:
-                self._octets = octets[8:]
-                return Event("header", 0, f"header {octets[:8].hex()}")
-            if len(octets) < 7:
-                return None
-            kind, channel, size = struct.unpack_from(">BHI", octets)
-            if len(octets) < size + 8:
-                return None
-            payload, self._octets = octets[7 : 7 + size], octets[8 + size :]
-            assert octets[7 + size] == 0xCE, "a broker sent a frame with a wrong end"
-            if kind == 8:
-                return Event("heartbeat", channel, "heartbeat")
-            event = (
-                self._take_method(channel, payload) if kind == 1 else self._take_part(kind, channel, payload)
-            )
+    def _event(self) -> Event | None:
+        """The next of what has come."""
+        inbox = self.inbox
+        if self.header:
+            header, self.header = self.header, b""
+            return Event("header", 0, f"header {header.hex()}")
+        while inbox:
+            came = inbox.pop(0)
+            if came.type == 8:
+                return Event("heartbeat", came.channel, "heartbeat")
+            if came.type == 1:
+                event = self._told(came)
+            else:
+                event = self._told_content([*self._contents.pop(came.channel), came])
             if event is not None:
                 return event
+        return None
 
-    def _take_method(self, channel: int, payload: bytes) -> Event | None:
-        name, arguments = decode_method(payload)
-        text = _described(name, arguments)
-        if channel > 1:
-            text = f"[{channel}]{text}"
+    def _told(self, came: Frame) -> Event | None:
+        name, arguments = decode_method(came.payload)
         if METHODS[name].content:
-            self._contents[channel] = _Content(text, name)
+            self._contents[came.channel] = [came]
             return None
         if name in _ANSWERS and self.answers:
-            self.send(channel, _ANSWERS[name])
-        return Event(name, channel, text)
+            self.tell(came.channel, _ANSWERS[name])
+        return Event(name, came.channel, _described(came.channel, name, arguments))
 
-    def _take_part(self, kind: int, channel: int, payload: bytes) -> Event | None:
-        content = self._contents[channel]
-        if kind == 2:
-            content.size = int.from_bytes(payload[4:12], "big")
-            content.properties = decode_properties(payload[12:])
-        else:
-            content.body += payload
-        if len(content.body) < content.size:
+    def _told_content(self, frames: list[Frame]) -> Event | None:
+        """A method with its content, if that is whole."""
+        method, header, *parts = frames
+        body = b"".join(part.payload for part in parts)
+        if len(body) < int.from_bytes(header.payload[4:12], "big"):
+            self._contents[method.channel] = frames
             return None
-        del self._contents[channel]
-        body = content.body
+        name, arguments = decode_method(method.payload)
         if len(body) > _LONGEST_SHOWN:
             body = body[:20] + b"..%d" % len(body)
-        return Event(content.name, channel, f"{content.text} {content.properties} {shown(body)}")
+        text = _described(method.channel, name, arguments)
+        return Event(name, method.channel, f"{text} {decode_properties(header.payload[12:])} {shown(body)}")
 
     # --- what came, in words -----------------------------------------------------------------------
 
@@ -338,7 +313,7 @@ class RawClient:
 
     def barrier(self, channel: int, settle: float = 0.0) -> list[str]:
         """What comes before the answer to a harmless call, and for `settle` seconds after it."""
-        self.send(channel, "access.request", realm="/data")
+        self.tell(channel, "access.request", realm="/data")
         came: list[str] = []
         while True:
             event = self.next(4.0)
@@ -358,7 +333,7 @@ class RawClient:
         if method == "publish":
             self.publish(channel, **arguments)
             return self.barrier(channel, settle)
-        self.send(channel, method, **arguments)
+        self.tell(channel, method, **arguments)
         replies = METHODS[method].responses
         if method == "basic.recover":
             replies = ("basic.recover-ok",)
@@ -368,15 +343,14 @@ class RawClient:
         return came + (self.quiet(settle) if settle else [])
 
 
-def _described(name: str, arguments: Mapping[str, Any]) -> str:
+def _described(channel: int, name: str, arguments: Mapping[str, Any]) -> str:
     if name in _ANSWERS:
         text = arguments["reply_text"].decode("utf-8", "backslashreplace")
-        return (
-            f'{name}({arguments["reply_code"]}, "{text}", {arguments["class_id"]}.{arguments["method_id"]})'
+        told = f'{arguments["reply_code"]}, "{text}", {arguments["class_id"]}.{arguments["method_id"]}'
+    else:
+        told = ", ".join(
+            f"{field}={shown(value) if isinstance(value, bytes) else repr(value)}"
+            for field, value in arguments.items()
+            if not field.startswith("reserved")
         )
-    parts = (
-        f"{field}={shown(value) if isinstance(value, bytes) else repr(value)}"
-        for field, value in arguments.items()
-        if not field.startswith("reserved")
-    )
-    return f"{name}({', '.join(parts)})"
+    return f"[{channel}]{name}({told})" if channel > 1 else f"{name}({told})"

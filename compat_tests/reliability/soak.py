@@ -288,7 +288,7 @@ class RawWorker(Worker):
             self._publish(client)
             self._take(client, self.queue)
             self._take(client, DEAD)
-            client.send(0, "connection.close", reply_code=200, reply_text="", class_id=0, method_id=0)
+            client.tell(0, "connection.close", reply_code=200, reply_text="", class_id=0, method_id=0)
             client.until("connection.close-ok", seconds=PATIENCE)
         finally:
             client.close()
@@ -335,9 +335,9 @@ class RawWorker(Worker):
             books, number, how = self.came(queue, body, redelivered="redelivered=1" in text)
             self.settled(books, number, how)
             if how == "accept":
-                client.send(1, "basic.ack", delivery_tag=tag)
+                client.tell(1, "basic.ack", delivery_tag=tag)
             else:
-                client.send(1, "basic.reject", delivery_tag=tag, requeue=how == "release")
+                client.tell(1, "basic.reject", delivery_tag=tag, requeue=how == "release")
 
 
 def _number(text: str) -> tuple[str, int]:

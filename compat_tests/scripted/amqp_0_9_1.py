@@ -273,8 +273,11 @@ class Client:
         self._octets += self.take_bytes()
         if self._octets.startswith(b"AMQP"):
             self.header, self._octets = self._octets[:8], self._octets[8:]
+            return  # What follows is of the protocol that the header names.
         while len(self._octets) >= 8:
             frame_type, channel, size = FRAME_HEADER.unpack_from(self._octets)
+            if len(self._octets) < 8 + size:
+                break
             payload = self._octets[7 : 7 + size]
             assert self._octets[7 + size] == 0xCE, "a frame ends with the frame-end byte"
             self._octets = self._octets[8 + size :]

@@ -26,7 +26,7 @@ def send_call(method: str, ch: int = 1, on: str = "b", **arguments: object) -> S
     """Call a method, and wait for nothing."""
 
     def do(scene: Scene) -> list[str]:
-        scene.client(on).send(ch, method, **scene.named(arguments))
+        scene.client(on).tell(ch, method, **scene.named(arguments))
         return []
 
     return do

@@ -78,7 +78,7 @@ def arrived_at(scene: Scene, stage: str, **login: Any) -> RawClient:
     client.start_ok(**login)
     client.until("connection.tune")
     if stage == "open":
-        client.send(0, "connection.tune-ok", **TUNE)
+        client.tell(0, "connection.tune-ok", **TUNE)
     return client
 
 
@@ -97,7 +97,7 @@ def _(scene: Scene) -> list[str]:
 @case("conn/open-ok")
 def _(scene: Scene) -> list[str]:
     client = arrived_at(scene, "open")
-    client.send(0, "connection.open", virtual_host="/")
+    client.tell(0, "connection.open", virtual_host="/")
     return [client.octets().hex()]
 
 
@@ -168,7 +168,7 @@ def start_ok(name: str, properties: Mapping[str, Any]) -> None:
     @case(f"conn/{name}")
     def _(scene: Scene) -> list[str]:
         client = arrived_at(scene, "start")
-        client.send(0, "connection.start-ok", client_properties=properties, **LOGIN)
+        client.tell(0, "connection.start-ok", client_properties=properties, **LOGIN)
         return client.until("connection.tune", seconds=REFUSAL)
 
 
@@ -184,8 +184,8 @@ def tune(name: str, **limits: int) -> None:
     @case(f"conn/tune-{name}")
     def _(scene: Scene) -> list[str]:
         client = arrived_at(scene, "tune")
-        client.send(0, "connection.tune-ok", **{**TUNE, **limits})
-        client.send(0, "connection.open", virtual_host="/")
+        client.tell(0, "connection.tune-ok", **{**TUNE, **limits})
+        client.tell(0, "connection.open", virtual_host="/")
         return client.until("connection.open-ok", seconds=REFUSAL)
 
 
@@ -203,7 +203,7 @@ def vhost(name: str, virtual_host: str, **how: Any) -> None:
     @case(f"conn/vhost-{name}")
     def _(scene: Scene) -> list[str]:
         client = arrived_at(scene, "open", **how)
-        client.send(0, "connection.open", virtual_host=virtual_host)
+        client.tell(0, "connection.open", virtual_host=virtual_host)
         return client.until("connection.open-ok") + client.drain()
 
 
@@ -301,20 +301,20 @@ def _(scene: Scene) -> list[str]:
 @case("conn/frames-after-server-close-ignored")
 def _(scene: Scene) -> list[str]:
     client = scene.client(answers=False)
-    client.send(1, "basic.qos", prefetch_size=1)
+    client.tell(1, "basic.qos", prefetch_size=1)
     came = client.until("connection.close")
-    client.send(1, "queue.declare", queue=scene.named("@q"))
+    client.tell(1, "queue.declare", queue=scene.named("@q"))
     came += client.quiet()
-    client.send(0, "connection.close-ok")
+    client.tell(0, "connection.close-ok")
     return came + client.drain() + queue(passive=1, on="b")(scene)
 
 
 @case("conn/close-crossing")
 def _(scene: Scene) -> list[str]:
     client = scene.client(answers=False)
-    client.send(1, "basic.qos", prefetch_size=1)
+    client.tell(1, "basic.qos", prefetch_size=1)
     came = client.until("connection.close")
-    client.send(0, "connection.close", reply_code=200)
+    client.tell(0, "connection.close", reply_code=200)
     return came + client.drain()
 
 
@@ -342,7 +342,7 @@ def _opened(name: str, channel_max: int, *numbers: int) -> None:
     def _(scene: Scene) -> list[str]:
         client = scene.client(tune={**TUNE, "channel_max": channel_max})
         for number in numbers:
-            client.send(number, "channel.open")
+            client.tell(number, "channel.open")
         return client.drain()
 
 
@@ -360,7 +360,7 @@ def _(scene: Scene) -> list[str]:
 @case("chan/open-ok-bytes")
 def _(scene: Scene) -> list[str]:
     client = scene.client(channels=())
-    client.send(1, "channel.open")
+    client.tell(1, "channel.open")
     return [client.octets().hex()]
 
 
@@ -371,7 +371,7 @@ each("chan/reopen-after-error", queue("@no", passive=1), call("channel.open"), q
 @case("chan/close-ok-twice")
 def _(scene: Scene) -> list[str]:
     call("channel.close")(scene)
-    scene.a.send(1, "channel.close-ok")
+    scene.a.tell(1, "channel.close-ok")
     return scene.a.drain()
 
 
@@ -387,29 +387,29 @@ each("chan/other-channels-live-on", [call("channel.open", ch=2)], queue("@no", p
 def _closed_by_the_server(scene: Scene) -> tuple[RawClient, list[str]]:
     """A client that has been told that channel 1 is closed, and has not answered."""
     client = scene.client(answers=False)
-    client.send(1, "queue.declare", queue="nope", passive=1)
+    client.tell(1, "queue.declare", queue="nope", passive=1)
     return client, client.until("channel.close")
 
 
 @case("chan/frames-after-server-close-ignored")
 def _(scene: Scene) -> list[str]:
     client, came = _closed_by_the_server(scene)
-    client.send(1, "queue.declare", queue=scene.named("@q"))
+    client.tell(1, "queue.declare", queue=scene.named("@q"))
     client.publish(1, routing_key="z")
     came += client.quiet()
-    client.send(1, "channel.close-ok")
+    client.tell(1, "channel.close-ok")
     return came + call("channel.open")(scene) + queue(passive=1)(scene)
 
 
 @case("chan/close-crossing")
 def _(scene: Scene) -> list[str]:
     client, came = _closed_by_the_server(scene)
-    client.send(1, "channel.close", reply_code=200)
+    client.tell(1, "channel.close", reply_code=200)
     return came + client.quiet()
 
 
 @case("chan/open-while-server-close-pending")
 def _(scene: Scene) -> list[str]:
     client, came = _closed_by_the_server(scene)
-    client.send(1, "channel.open")
+    client.tell(1, "channel.open")
     return came + client.drain()

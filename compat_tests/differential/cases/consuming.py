@@ -601,7 +601,7 @@ last("count/get-empty", queue(), get())
 @case("count/get-empty-bytes")
 def _(scene: Scene) -> list[str]:
     queue()(scene)
-    scene.a.send(1, "basic.get", queue=scene.named("@q"))
+    scene.a.tell(1, "basic.get", queue=scene.named("@q"))
     return [scene.a.octets().hex()]
 
 

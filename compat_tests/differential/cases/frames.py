@@ -69,7 +69,7 @@ def _(scene: Scene) -> list[str]:
     queue()(scene)
     publish(props={"headers": {"h": "x" * 20_000}})(scene)
     scene.a.barrier(1)
-    client.send(1, "basic.get", queue=scene.named("@q"), no_ack=1)
+    client.tell(1, "basic.get", queue=scene.named("@q"), no_ack=1)
     octets = client.octets()
     sizes = []
     while octets:
@@ -87,7 +87,7 @@ def _delivered_in(name: str, frame_max: int, size: int) -> None:
         client = scene.client(tune={**TUNE, "frame_max": frame_max})
         queue()(scene)
         publish(body="z" * size)(scene)
-        client.send(1, "basic.get", queue=scene.named("@q"), no_ack=1)
+        client.tell(1, "basic.get", queue=scene.named("@q"), no_ack=1)
         octets = client.octets()
         sizes = []
         while octets:
@@ -255,7 +255,7 @@ def properties(name: str, octets: bytes) -> None:
     @case(f"frame/header-props-{name}")
     def _(scene: Scene) -> list[str]:
         queue()(scene)
-        scene.a.send(1, "basic.publish", routing_key=scene.named("@q"))
+        scene.a.tell(1, "basic.publish", routing_key=scene.named("@q"))
         scene.a.send_bytes(header(0, properties=octets))
         came = scene.a.drain(1.0)
         return came if scene.a.end else came + get()(scene)

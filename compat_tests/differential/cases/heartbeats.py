@@ -106,7 +106,7 @@ sent_by_the_broker("broker-sends-none", 0, 3.0, 0, 0)
 def _(scene: Scene) -> list[str]:
     """The broker waits for close-ok of a channel, and ends the connection for its silence."""
     client = scene.client(tune={"channel_max": 2047, "frame_max": 131072, "heartbeat": 1}, answers=False)
-    client.send(1, "queue.declare", queue="nope", passive=1)
+    client.tell(1, "queue.declare", queue="nope", passive=1)
     came = client.until("channel.close")
     return came + _ends_within(client, 4.6, 0.1, None)[1]
 
@@ -115,7 +115,7 @@ def _(scene: Scene) -> list[str]:
 def _(scene: Scene) -> list[str]:
     """The broker waits for close-ok of a connection; with heartbeats it does not wait for long."""
     client = scene.client(tune={"channel_max": 2047, "frame_max": 131072, "heartbeat": 1}, answers=False)
-    client.send(1, "basic.qos", prefetch_size=1)
+    client.tell(1, "basic.qos", prefetch_size=1)
     came = client.until("connection.close")
     return came + _ends_within(client, 4.6, 0.1, None)[1] + [client.end or "still-open"]
 
@@ -126,6 +126,6 @@ def _(scene: Scene) -> list[str]:
     client = scene.client(handshake=False)
     client.start_ok()
     client.until("connection.tune")
-    client.send(0, "connection.tune-ok", channel_max=2047, frame_max=131072, heartbeat=1)
+    client.tell(0, "connection.tune-ok", channel_max=2047, frame_max=131072, heartbeat=1)
     came = _ends_within(client, 4.6, 0.1, None)[1]
     return [*came, client.end or "still-open"]

@@ -20,13 +20,13 @@ def refused(name: str, **how: Any) -> None:
         client = scene.client(handshake=False)
         client.until("connection.start")
         client.answers = False
-        client.send(0, "connection.start-ok", **_start_ok(**how))
+        client.tell(0, "connection.start-ok", **_start_ok(**how))
         began = time.monotonic()
         came = client.until("connection.tune", seconds=REFUSAL)
         passed = time.monotonic() - began
         when = "at once" if passed < 0.7 else "after a second" if passed < 2.0 else "later"
         if "connection.close(" in came[-1]:
-            client.send(0, "connection.close-ok")
+            client.tell(0, "connection.close-ok")
             came += client.drain(REFUSAL)
         return [*came, when]
 
@@ -63,7 +63,7 @@ def answered(name: str, **how: Any) -> None:
     def _(scene: Scene) -> list[str]:
         client = scene.client(handshake=False)
         client.until("connection.start")
-        client.send(0, "connection.start-ok", **_start_ok(**how))
+        client.tell(0, "connection.start-ok", **_start_ok(**how))
         return client.until("connection.tune", seconds=REFUSAL)
 
 
@@ -86,8 +86,8 @@ def to_vhost(name: str, virtual_host: str, **how: Any) -> None:
         client = scene.client(handshake=False)
         client.start_ok(**how)
         client.until("connection.tune")
-        client.send(0, "connection.tune-ok", channel_max=2047, frame_max=131072, heartbeat=0)
-        client.send(0, "connection.open", virtual_host=virtual_host)
+        client.tell(0, "connection.tune-ok", channel_max=2047, frame_max=131072, heartbeat=0)
+        client.tell(0, "connection.open", virtual_host=virtual_host)
         began = time.monotonic()
         came = client.until("connection.open-ok", seconds=REFUSAL)
         when = "at once" if time.monotonic() - began < 0.7 else "later"

@@ -31,21 +31,21 @@ def _unopened(scene: Scene) -> RawClient:
 
 def _closing_channel(scene: Scene) -> RawClient:
     client = scene.client(answers=False)
-    client.send(1, "queue.declare", queue="nope", passive=1)
+    client.tell(1, "queue.declare", queue="nope", passive=1)
     client.until("channel.close")
     return client
 
 
 def _closing_connection(scene: Scene) -> RawClient:
     client = scene.client(answers=False)
-    client.send(1, "basic.qos", prefetch_size=1)
+    client.tell(1, "basic.qos", prefetch_size=1)
     client.until("connection.close")
     return client
 
 
 def _closed_connection(scene: Scene) -> RawClient:
     client = scene.client(answers=False)
-    client.send(0, "connection.close", reply_code=200)
+    client.tell(0, "connection.close", reply_code=200)
     client.until("connection.close-ok")
     return client
 
@@ -60,7 +60,7 @@ def _before_open(scene: Scene) -> RawClient:
     client = scene.client(handshake=False)
     client.start_ok()
     client.until("connection.tune")
-    client.send(0, "connection.tune-ok", channel_max=2047, frame_max=131072, heartbeat=0)
+    client.tell(0, "connection.tune-ok", channel_max=2047, frame_max=131072, heartbeat=0)
     return client
 
 

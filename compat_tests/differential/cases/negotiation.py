@@ -26,10 +26,10 @@ def tune(name: str, **limits: int) -> None:
         client = scene.client(handshake=False)
         client.start_ok()
         client.until("connection.tune")
-        client.send(0, "connection.tune-ok", **{**TUNE, **limits})
-        client.send(0, "connection.open", virtual_host="/")
+        client.tell(0, "connection.tune-ok", **{**TUNE, **limits})
+        client.tell(0, "connection.open", virtual_host="/")
         came = client.until("connection.open-ok", seconds=REFUSAL)
-        client.send(1, "channel.open")
+        client.tell(1, "channel.open")
         return came + client.until("channel.open-ok", seconds=1.0)
 
 
@@ -84,7 +84,7 @@ def method_of(name: str, frame_max: int, more: int) -> None:
         named = scene.named("@q")
         short = encode_method("queue.declare", queue=named, exclusive=1, arguments={"x": ""})
         padding = "x" * (frame_max + more - len(short))
-        client.send(1, "queue.declare", queue=named, exclusive=1, arguments={"x": padding})
+        client.tell(1, "queue.declare", queue=named, exclusive=1, arguments={"x": padding})
         return client.drain(1.0)
 
 
@@ -101,7 +101,7 @@ def header_of(name: str, frame_max: int, more: int) -> None:
         call("queue.declare", queue="@q")(scene)
         short = content_header(0, encode_properties(headers={"x": ""}))
         padding = "x" * (frame_max + more - len(short))
-        client.send(1, "basic.publish", routing_key=scene.named("@q"))
+        client.tell(1, "basic.publish", routing_key=scene.named("@q"))
         client.send_bytes(frame(2, 1, content_header(0, encode_properties(headers={"x": padding}))))
         came = client.quiet(0.5)
         return came if client.end else came + client.barrier(1)
@@ -119,7 +119,7 @@ def delivered(frame_max: int, size: int) -> None:
         client = tuned(scene, frame_max=frame_max)
         queue()(scene)
         publish(body="z" * size)(scene)
-        client.send(1, "basic.get", queue=scene.named("@q"), no_ack=1)
+        client.tell(1, "basic.get", queue=scene.named("@q"), no_ack=1)
         octets, sizes = client.octets(), []
         while octets:
             kind, _, length = struct.unpack_from(">BHI", octets)
@@ -140,7 +140,7 @@ def _(scene: Scene) -> list[str]:
     queue()(scene)
     publish(props={"headers": {"x": "y" * 20_000}})(scene)
     other = scene.client("b", tune={**TUNE, "frame_max": 8192})
-    other.send(1, "basic.get", queue=scene.named("@q"), no_ack=1)
+    other.tell(1, "basic.get", queue=scene.named("@q"), no_ack=1)
     octets, sizes = other.octets(1.0), []
     while octets:
         kind, _, length = struct.unpack_from(">BHI", octets)
@@ -160,7 +160,7 @@ def channels(name: str, channel_max: int, *numbers: int, **other: Any) -> None:
         client = tuned(scene, channel_max=channel_max)
         came = []
         for number in numbers:
-            client.send(number, "channel.open", **other)
+            client.tell(number, "channel.open", **other)
             came += client.until("channel.open-ok", seconds=1.0)
         return came
 
@@ -186,9 +186,9 @@ def _(scene: Scene) -> list[str]:
     client = tuned(scene, channel_max=2)
     came = []
     for number in (2, 3, 4, 5):
-        client.send(number, "channel.open")
+        client.tell(number, "channel.open")
         came += client.until("channel.open-ok")
-        client.send(number, "channel.close", reply_code=200)
+        client.tell(number, "channel.close", reply_code=200)
         came += client.until("channel.close-ok")
     return came
 
@@ -196,9 +196,9 @@ def _(scene: Scene) -> list[str]:
 @case("channel-max/channel-that-the-broker-closed-makes-no-room-yet")
 def _(scene: Scene) -> list[str]:
     client = scene.client(tune={**TUNE, "channel_max": 1}, answers=False)
-    client.send(1, "queue.declare", queue="nope", passive=1)
+    client.tell(1, "queue.declare", queue="nope", passive=1)
     came = client.until("channel.close")
-    client.send(2, "channel.open")
+    client.tell(2, "channel.open")
     return came + client.drain(1.0)
 
 
@@ -206,5 +206,5 @@ def _(scene: Scene) -> list[str]:
 def _(scene: Scene) -> list[str]:
     client = tuned(scene, channel_max=1)
     came = call("queue.declare", queue="nope", passive=1)(scene)
-    client.send(2, "channel.open")
+    client.tell(2, "channel.open")
     return came + client.drain(1.0)
