@@ -1,9 +1,10 @@
-"""Does the operations of a program on a broker without sockets, and reads what comes of them."""
+"""Does the operations of a program on a broker, and reads what comes of them."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from compat_tests.programs import program as p
 from compat_tests.programs.events import (
@@ -25,73 +26,109 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
-__all__ = ["Player"]
+__all__ = ["Performer", "Player"]
+
+_METHODS = {each.NAME: each for each in m.METHODS.values()}
 
 
-class Player:
+class _Consumer(NamedTuple):
+    channel: int
+    queue: str
+    no_ack: bool
+
+
+class Performer(ABC):
     """One client of a broker, and what it has to remember to do what a program says."""
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
-        self.client = server.client(
-            channels=0, client_properties={"capabilities": {"consumer_cancel_notify": True}}
-        )
+    all_durable: ClassVar[bool]
+    """Queues and exchanges are durable although nothing asks for it."""
+
+    def __init__(self) -> None:
         self.open: set[int] = set()
         self.held: dict[int, set[int]] = {}
         """Delivery tags by channel."""
-        self.consumers: dict[str, tuple[int, bool]] = {}
-        """The channel of each consumer, and whether what it is sent needs no settlement."""
+        self.consumers: dict[str, _Consumer] = {}
         self.published = 0
-        self.seen: Seen = {}
+        self.no_ack = False
+        """Whether what basic.get brings needs no settlement."""
 
-    def perform(self, operation: p.Operation) -> Seen:
-        """Do an operation and say what came of it."""
-        self.seen = {}
+    # --- what a client of some kind does --------------------------------------------------------------
+
+    @abstractmethod
+    def call(self, channel: int, method: str, **arguments: Any) -> None:
+        """Call a method; what comes of it is not told."""
+
+    @abstractmethod
+    def ask(self, channel: int, method: str, **arguments: Any) -> None:
+        """Call a method, and tell what comes of it."""
+
+    @abstractmethod
+    def settle(self, channel: int, method: str, **arguments: Any) -> None:
+        """Send a method that has no answer."""
+
+    @abstractmethod
+    def publish(self, channel: int, body: bytes, properties: dict[str, Any], **arguments: Any) -> None:
+        """Publish; on channel `CONFIRMS` until it is confirmed."""
+
+    @abstractmethod
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+
+    def named(self, name: str) -> str:
+        """The name of a queue or an exchange on the broker."""
+        return name
+
+    # --- operations -----------------------------------------------------------------------------------
+
+    def do(self, operation: p.Operation) -> None:
         method: Callable[[Any], None] = getattr(self, f"_{type(operation).__name__}")
         method(operation)
-        self.server.advance(0)  # What is due by now happens now, as in a broker with a loop.
-        self._read()
-        return self.seen
-
-    # --- out ----------------------------------------------------------------------------------------
 
     def _channel(self, number: int) -> int:
         if number not in self.open:
-            self.client.open_channel(number)
+            self.call(number, "channel.open")
             if number == p.CONFIRMS:
-                self.client.call(m.ConfirmSelect(), m.ConfirmSelectOk, number)
+                self.call(number, "confirm.select")
             self.open.add(number)
             self.held[number] = set()
         return number
 
-    def _send(self, channel: int, method: Method) -> None:
-        self.client.send(method, self._channel(channel))
-        self._read()
+    def _ask(self, channel: int, method: str, **arguments: Any) -> None:
+        for name in ("queue", "exchange", "routing_key"):
+            if name in arguments:
+                arguments[name] = self.named(arguments[name])
+        self.ask(self._channel(channel), method, **arguments)
 
     def _Declare(self, operation: p.Declare) -> None:
         arguments = dict(operation.arguments)
-        self._send(p.ADMIN, m.QueueDeclare(queue=operation.queue, durable=True, arguments=arguments))
+        for name in ("x-dead-letter-exchange", "x-dead-letter-routing-key"):
+            if arguments.get(name):
+                arguments[name] = self.named(arguments[name])
+        durable = self.all_durable or "x-queue-type" in arguments
+        self._ask(p.ADMIN, "queue.declare", queue=operation.queue, durable=durable, arguments=arguments)
 
     def _Count(self, operation: p.Count) -> None:
-        self._send(p.ADMIN, m.QueueDeclare(queue=operation.queue, passive=True))
+        self._ask(p.ADMIN, "queue.declare", queue=operation.queue, passive=True)
 
     def _DeclareExchange(self, operation: p.DeclareExchange) -> None:
-        self._send(p.ADMIN, m.ExchangeDeclare(exchange=operation.exchange, type=operation.type, durable=True))
+        self._ask(
+            p.ADMIN,
+            "exchange.declare",
+            exchange=operation.exchange,
+            type=operation.type,
+            durable=self.all_durable,
+        )
 
     def _Bind(self, operation: p.Bind) -> None:
-        method = m.QueueBind(
-            queue=operation.queue, exchange=operation.exchange, routing_key=operation.routing_key
-        )
-        self._send(p.ADMIN, method)
+        place = {"exchange": operation.exchange, "routing_key": operation.routing_key}
+        self._ask(p.ADMIN, "queue.bind", queue=operation.queue, **place)
 
     def _Purge(self, operation: p.Purge) -> None:
-        self._send(p.ADMIN, m.QueuePurge(queue=operation.queue))
+        self._ask(p.ADMIN, "queue.purge", queue=operation.queue)
 
     def _Delete(self, operation: p.Delete) -> None:
-        method = m.QueueDelete(
-            queue=operation.queue, if_unused=operation.if_unused, if_empty=operation.if_empty
-        )
-        self._send(p.ADMIN, method)
+        conditions = {"if_unused": operation.if_unused, "if_empty": operation.if_empty}
+        self._ask(p.ADMIN, "queue.delete", queue=operation.queue, **conditions)
 
     def _Publish(self, operation: p.Publish) -> None:
         self.published += 1
@@ -100,127 +137,156 @@ class Player:
             properties["priority"] = operation.priority
         if operation.expiration is not None:
             properties["expiration"] = str(operation.expiration)
-        self.client.publish(
+        self.publish(
+            self._channel(p.CONFIRMS if operation.confirm else p.ADMIN),
             p.body_of(self.published, operation.size),
-            exchange=operation.exchange,
-            routing_key=operation.routing_key,
-            channel=self._channel(p.CONFIRMS if operation.confirm else p.ADMIN),
+            properties,
+            exchange=self.named(operation.exchange) if operation.exchange else "",
+            routing_key=self.named(operation.routing_key),
             mandatory=operation.mandatory,
-            **properties,
         )
 
     def _Get(self, operation: p.Get) -> None:
-        self.client.send(
-            m.BasicGet(queue=operation.queue, no_ack=operation.no_ack), self._channel(operation.channel)
-        )
-        self._read(no_ack=operation.no_ack)
+        self.no_ack = operation.no_ack
+        self._ask(operation.channel, "basic.get", queue=operation.queue, no_ack=operation.no_ack)
 
     def _Consume(self, operation: p.Consume) -> None:
         if operation.tag in self.consumers:
             return
-        self._send(operation.channel, m.BasicQos(prefetch_count=operation.prefetch))
-        self.consumers[operation.tag] = (operation.channel, operation.no_ack)
-        method = m.BasicConsume(
+        self._ask(operation.channel, "basic.qos", prefetch_count=operation.prefetch)
+        self.consumers[operation.tag] = _Consumer(operation.channel, operation.queue, operation.no_ack)
+        self._ask(
+            operation.channel,
+            "basic.consume",
             queue=operation.queue,
             consumer_tag=operation.tag,
             no_ack=operation.no_ack,
             arguments={"x-priority": operation.priority} if operation.priority else {},
         )
-        self._send(operation.channel, method)
 
     def _Cancel(self, operation: p.Cancel) -> None:
         if operation.tag in self.consumers:
-            self._send(self.consumers[operation.tag][0], m.BasicCancel(consumer_tag=operation.tag))
+            self._ask(self.consumers[operation.tag].channel, "basic.cancel", consumer_tag=operation.tag)
 
     def _CloseChannel(self, operation: p.CloseChannel) -> None:
-        self._send(operation.channel, m.ChannelClose(reply_code=200))
-        self._forget(operation.channel)
+        self._ask(operation.channel, "channel.close", reply_code=200)
+        self.forget(operation.channel)
 
-    def _settled(self, operation: p.Settlement | p.Reject) -> int | None:
-        """The tag to settle, no longer held, and all up to it where that is asked for."""
+    def _settle(self, operation: p.Settlement | p.Reject, method: str, **arguments: Any) -> None:
+        """Settle what the operation picks, no longer held, and all up to it where that is asked for."""
         held = self.held[self._channel(operation.channel)]
-        if operation.pick is None:
-            return p.UNKNOWN_TAG
-        if not held:
-            return None
-        tags = sorted(held)
-        tag = tags[operation.pick % len(tags)]
-        held -= {each for each in held if each == tag or (operation.multiple and each < tag)}
-        return tag
+        tag = p.UNKNOWN_TAG
+        if operation.pick is not None:
+            if not held:
+                return
+            tags = sorted(held)
+            tag = tags[operation.pick % len(tags)]
+            held -= {each for each in held if each == tag or (operation.multiple and each < tag)}
+        self.settle(operation.channel, method, delivery_tag=tag, **arguments)
 
     def _Ack(self, operation: p.Ack) -> None:
-        tag = self._settled(operation)
-        if tag is not None:
-            self._send(operation.channel, m.BasicAck(delivery_tag=tag, multiple=operation.multiple))
+        self._settle(operation, "basic.ack", multiple=operation.multiple)
 
     def _Nack(self, operation: p.Nack) -> None:
-        tag = self._settled(operation)
-        if tag is not None:
-            method = m.BasicNack(delivery_tag=tag, multiple=operation.multiple, requeue=operation.requeue)
-            self._send(operation.channel, method)
+        self._settle(operation, "basic.nack", multiple=operation.multiple, requeue=operation.requeue)
 
     def _Reject(self, operation: p.Reject) -> None:
-        tag = self._settled(operation)
-        if tag is not None:
-            self._send(operation.channel, m.BasicReject(delivery_tag=tag, requeue=operation.requeue))
+        self._settle(operation, "basic.reject", requeue=operation.requeue)
 
     def _Recover(self, operation: p.Recover) -> None:
         self.held[self._channel(operation.channel)].clear()
-        self._send(operation.channel, m.BasicRecover(requeue=True))
+        self._ask(operation.channel, "basic.recover", requeue=True)
 
     def _Advance(self, operation: p.Advance) -> None:
-        self.server.advance(operation.seconds)
+        self.advance(operation.seconds)
 
-    # --- in -----------------------------------------------------------------------------------------
+    # --- what comes -----------------------------------------------------------------------------------
 
-    def _forget(self, channel: int) -> None:
+    def received(self, channel: int, tag: int, consumer: str | None = None) -> None:
+        """A message has come, to a consumer or to basic.get."""
+        if not (self.no_ack if consumer is None else self.consumers[consumer].no_ack):
+            self.held[channel].add(tag)
+
+    def forget(self, channel: int) -> None:
         """A channel has closed."""
         self.open.discard(channel)
         self.held.pop(channel, None)
-        for tag in [tag for tag, (number, _) in self.consumers.items() if number == channel]:
+        for tag in [tag for tag, consumer in self.consumers.items() if consumer.channel == channel]:
             del self.consumers[tag]
 
-    def _read(self, *, no_ack: bool = False) -> None:
+
+class Player(Performer):
+    """A client of a broker without sockets, which tells events as the reference foretells them."""
+
+    all_durable = True
+
+    def __init__(self, server: Server) -> None:
+        super().__init__()
+        self.server = server
+        self.client = server.client(
+            channels=0, client_properties={"capabilities": {"consumer_cancel_notify": True}}
+        )
+        self.seen: Seen = {}
+
+    def perform(self, operation: p.Operation) -> Seen:
+        """Do an operation and say what came of it."""
+        self.seen = {}
+        self.do(operation)
+        self.server.advance(0)  # What is due by now happens now, as in a broker with a loop.
+        self._read()
+        return self.seen
+
+    def call(self, channel: int, method: str, **arguments: Any) -> None:
+        self.client.call(_METHODS[method](**arguments), _METHODS[f"{method}-ok"], channel)
+
+    def ask(self, channel: int, method: str, **arguments: Any) -> None:
+        self.client.send(_METHODS[method](**arguments), channel)
+        self._read()
+
+    settle = ask
+
+    def publish(self, channel: int, body: bytes, properties: dict[str, Any], **arguments: Any) -> None:
+        self.client.publish(body, channel=channel, **arguments, **properties)
+
+    def advance(self, seconds: float) -> None:
+        self.server.advance(seconds)
+
+    def _read(self) -> None:
         while self.client.inbox:
             frame = self.client.inbox[0]
             assert frame.method is not None
-            for event in self._event(frame.channel, frame.method, no_ack):
-                self.seen.setdefault(frame.channel, []).append(event)
+            self.seen.setdefault(frame.channel, []).append(self._event(frame.channel, frame.method))
 
-    def _event(self, channel: int, method: Method, no_ack: bool) -> list[Event]:
+    def _event(self, channel: int, method: Method) -> Event:
         if isinstance(method, (m.BasicDeliver, m.BasicGetOk, m.BasicReturn)):
-            return [self._content(channel, method, no_ack)]
+            return self._content(channel, method)
         self.client.take_frame()
         if isinstance(method, (m.BasicAck, m.BasicNack)):
             # RabbitMQ sets `multiple` in every nack; each publish is confirmed before the next.
-            return [Confirmed(method.delivery_tag, isinstance(method, m.BasicAck))]
+            return Confirmed(method.delivery_tag, isinstance(method, m.BasicAck))
         if isinstance(method, m.BasicCancel):
             del self.consumers[method.consumer_tag]
-            return [Cancelled(method.consumer_tag)]
+            return Cancelled(method.consumer_tag)
         if isinstance(method, m.BasicCancelOk):
             del self.consumers[method.consumer_tag]
         if isinstance(method, m.ChannelClose):
             self.client.send(m.ChannelCloseOk(), channel)
-            self._forget(channel)
-            return [Closed(method.reply_code)]
+            self.forget(channel)
+            return Closed(method.reply_code)
         assert not isinstance(method, m.ConnectionClose), f"the connection is closed: {method}"
         messages = getattr(method, "message_count", None)
-        return [Ok(method.NAME, messages, getattr(method, "consumer_count", None))]
+        return Ok(method.NAME, messages, getattr(method, "consumer_count", None))
 
-    def _content(self, channel: int, method: Method, no_ack: bool) -> Event:
+    def _content(self, channel: int, method: m.BasicDeliver | m.BasicGetOk | m.BasicReturn) -> Event:
         came = self.client.expect_content(type(method), channel)
         if isinstance(method, m.BasicReturn):
             return Returned(method.reply_code, came.body)
-        assert isinstance(method, (m.BasicDeliver, m.BasicGetOk))
         content = _content(method, came.properties, came.body)
-        tag = method.delivery_tag
-        if isinstance(method, m.BasicDeliver):
-            no_ack = self.consumers[method.consumer_tag][1]
-        if not no_ack:
-            self.held[channel].add(tag)
-        if isinstance(method, m.BasicDeliver):
-            return Delivered(method.consumer_tag, tag, content)
-        return Got(tag, method.message_count, content)
+        if isinstance(method, m.BasicGetOk):
+            self.received(channel, method.delivery_tag)
+            return Got(method.delivery_tag, method.message_count, content)
+        self.received(channel, method.delivery_tag, method.consumer_tag)
+        return Delivered(method.consumer_tag, method.delivery_tag, content)
 
 
 def _content(method: m.BasicDeliver | m.BasicGetOk, properties: BasicProperties, body: bytes) -> Content:

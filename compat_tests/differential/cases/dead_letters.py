@@ -57,31 +57,6 @@ each(
     [passing_on("@q", "@q", **{"x-message-ttl": 1}), publish(), nothing_more()],
     queue(passive=1),
 )
-each("dead/no-dlx-dropped", [queue()], [publish()], get(no_ack=0), reject(1), queue(passive=1))
-each(
-    "dead/missing-dlx-dropped",
-    [queue(arguments={"x-dead-letter-exchange": "@missing"})],
-    [publish()],
-    get(no_ack=0),
-    reject(1),
-    queue(passive=1),
-)
-each(
-    "dead/purge-does-not",
-    [queue("@dl")],
-    [queue(arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "@dl"})],
-    [publish()],
-    call("queue.purge", queue="@q", settle=0.1),
-    queue("@dl", passive=1),
-)
-each(
-    "dead/delete-does-not",
-    [queue("@dl")],
-    [queue(arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "@dl"})],
-    [publish()],
-    call("queue.delete", queue="@q", settle=0.1),
-    queue("@dl", passive=1),
-)
 each("ttl/zero-no-consumer", [queue_with(x_message_ttl=0)], publish(settle=0.1), get())
 each("ttl/zero-with-consumer", [queue_with(x_message_ttl=0)], consume(), publish(settle=0.2))
 each("ttl/expiration-kept-on-delivery", [queue()], publish("@q", props={"expiration": "60000"}), get())
@@ -89,18 +64,6 @@ each(
     "ttl/expires-head", [queue_with(x_message_ttl=50)], publish(), until("message_count=0", queue(passive=1))
 )
 each("ttl/queue-expires", [queue_with(x_expires=100)], nothing_more(0.6), queue(passive=1))
-each(
-    "priority/order",
-    [queue_with(x_max_priority=5)],
-    *[[publish("@q", str(p), props={"priority": p})] for p in (0, 3, 9, 5, 1)],
-    [publish("@q", "none")],
-    get(),
-    get(),
-    get(),
-    get(),
-    get(),
-    get(),
-)
 
 
 def ranked(case_id: str, *steps: Step | list[Step], **arguments: Any) -> None:
@@ -168,32 +131,4 @@ ranked(
     contents("@dead"),
     contents(),
     x_max_length=2,
-)
-each(
-    "maxlen/drop-head",
-    [queue_with(x_max_length=2)],
-    publish("@q", "1"),
-    publish("@q", "2"),
-    publish("@q", "3"),
-    get(),
-    get(),
-    get(),
-)
-each(
-    "maxlen/bytes",
-    [queue_with(x_max_length_bytes=5)],
-    publish("@q", "123"),
-    publish("@q", "456"),
-    queue(passive=1),
-    get(),
-)
-each(
-    "maxlen/unacked-not-counted",
-    [queue_with(x_max_length=1)],
-    publish("@q", "1"),
-    get(no_ack=0),
-    publish("@q", "2"),
-    reject(1, 1, settle=0.1),
-    queue(passive=1),
-    get(),
 )
