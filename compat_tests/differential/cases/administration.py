@@ -13,6 +13,11 @@ RARE_TICKS = Setting("set_channel_tick", "60000")
 BLIND = {name: True for name in CAPABILITIES if name != "consumer_cancel_notify"}
 
 
+def as_user(case_id: str, *steps: Step | list[Step], setting: Setting | None = None) -> None:
+    """A case with user @u, who has all permissions in the virtual host /."""
+    each(case_id, [ADD_USER], *steps, [DELETE_USER], setting=setting)
+
+
 def permit(configure: str, write: str, read: str) -> Step:
     return operate("set_permissions", "@u", configure, write, read)
 
@@ -55,52 +60,46 @@ for _id, _first, _second in (
         [DELETE_USER],
         setting=RARE_TICKS,
     )
-each(
+as_user(
     "permission/consumer-goes-on",
-    [ADD_USER, queue(), AS_USER, consume(on="b"), permit("", "", ""), publish()],
+    [queue(), AS_USER, consume(on="b"), permit("", "", ""), publish()],
     arrivals(on="b"),
     ack(1, on="b"),
-    [DELETE_USER],
 )
-each(
+as_user(
     "permission/given-under-an-open-channel",
-    [ADD_USER, permit("", "", ""), AS_USER, permit(".*", ".*", ".*")],
+    [permit("", "", ""), AS_USER, permit(".*", ".*", ".*")],
     queue(on="b"),
     publish(on="b"),
     get(on="b"),
-    [DELETE_USER],
 )
-each(
+as_user(
     "permission/cleared-under-an-open-connection",
-    [ADD_USER, AS_USER, operate("clear_permissions", "@u")],
+    [AS_USER, operate("clear_permissions", "@u")],
     nothing_more(on="b"),
     queue(on="b"),
     open_channel(2).by("b"),
-    [DELETE_USER],
 )
-each(
+as_user(
     "permission/taken-before-a-commit",
-    [ADD_USER, queue(), AS_USER, TX.by("b"), publish(on="b"), permit("", "", "")],
+    [queue(), AS_USER, TX.by("b"), publish(on="b"), permit("", "", "")],
     call("tx.commit", on="b"),
     get(),
-    [DELETE_USER],
 )
-each(
+as_user(
     "permission/of-topics-taken",
-    [ADD_USER, AS_USER, queue(), bind(exchange="amq.topic", routing_key="k")],
+    [AS_USER, queue(), bind(exchange="amq.topic", routing_key="k")],
     publish("@k", exchange="amq.topic", on="b"),
     [operate("set_topic_permissions", "@u", "amq.topic", "^no$", "^no$")],
     publish("@other", exchange="amq.topic", on="b"),
-    [DELETE_USER],
 )
-each(
+as_user(
     "permission/of-topics-given",
-    [ADD_USER, operate("set_topic_permissions", "@u", "amq.topic", "^no$", "^no$"), AS_USER],
+    [operate("set_topic_permissions", "@u", "amq.topic", "^no$", "^no$"), AS_USER],
     publish("no", exchange="amq.topic", on="b"),
     publish("other", exchange="amq.topic", on="b"),
     [operate("set_topic_permissions", "@u", "amq.topic", ".*", ".*"), open_channel(1).by("b")],
     publish("other", exchange="amq.topic", on="b"),
-    [DELETE_USER],
 )
 
 # --- users -------------------------------------------------------------------------------------------------
@@ -139,13 +138,12 @@ each(
     [ADD_USER, connect("b", user="@u", password="p", capabilities={}), DELETE_USER],
     nothing_more(1.0, on="b"),
 )
-each(
+as_user(
     "user/password-changed-under-an-open-connection",
-    [ADD_USER, AS_USER, operate("change_password", "@u", "q")],
+    [AS_USER, operate("change_password", "@u", "q")],
     nothing_more(0.5, on="b"),
     queue(on="b"),
     open_channel(2).by("b"),
-    [DELETE_USER],
 )
 
 # --- virtual hosts -----------------------------------------------------------------------------------------
@@ -153,6 +151,11 @@ each(
 ADD_VHOST = operate("add_virtual_host", "@v")
 DELETE_VHOST = operate("delete_virtual_host", "@v")
 THERE = connect("b", vhost="@v")
+
+
+def in_vhost(case_id: str, *steps: Step | list[Step]) -> None:
+    """A case with virtual host @v."""
+    each(case_id, [ADD_VHOST], *steps, [DELETE_VHOST])
 
 
 def told(seconds: float, on: str) -> Step:
@@ -183,14 +186,13 @@ each(
     [ADD_VHOST, connect("b", vhost="@v", channels=()), DELETE_VHOST],
     told(1.0, "b"),
 )
-each(
+in_vhost(
     "vhost/deleted-and-added-again",
-    [ADD_VHOST, THERE, queue(durable=1, on="b"), exchange(durable=1, on="b"), DELETE_VHOST, ADD_VHOST],
+    [THERE, queue(durable=1, on="b"), exchange(durable=1, on="b"), DELETE_VHOST, ADD_VHOST],
     connect("c", vhost="@v"),
     queue(passive=1, on="c"),
     open_channel(2).by("c"),
     exchange(passive=1, ch=2, on="c"),
-    [DELETE_VHOST],
 )
 each(
     "vhost/deleted-and-two-connections",
@@ -198,12 +200,7 @@ each(
     told(1.0, "b"),
     told(0.5, "c"),
 )
-each(
-    "vhost/added-queues-are-its-own",
-    [ADD_VHOST, THERE, queue(on="b")],
-    queue(passive=1),
-    [DELETE_VHOST],
-)
+in_vhost("vhost/added-queues-are-its-own", [THERE, queue(on="b")], queue(passive=1))
 each(
     "vhost/deleted-while-another-is-used",
     [ADD_VHOST, queue(), DELETE_VHOST],
@@ -222,109 +219,94 @@ def vhost_limits(limits: str) -> Step:
     return operate("set_limits", "@v", limits)
 
 
-each(
+as_user(
     "limits/user-channels-lowered-below-those-open",
-    [ADD_USER, AS_USER, open_channel(2).by("b"), open_channel(3).by("b"), user_limits('{"max-channels": 1}')],
+    [AS_USER, open_channel(2).by("b"), open_channel(3).by("b"), user_limits('{"max-channels": 1}')],
     nothing_more(on="b"),
     queue(on="b", exclusive=1),
     call("channel.close", ch=3, on="b"),
     open_channel(3).by("b"),
-    [DELETE_USER],
 )
-each(
+as_user(
     "limits/user-channels-of-two-connections",
-    [ADD_USER, user_limits('{"max-channels": 2}'), AS_USER],
+    [user_limits('{"max-channels": 2}'), AS_USER],
     connect("c", user="@u", password="p"),
     open_channel(2).by("b"),
     open_channel(2).by("c"),
-    [DELETE_USER],
 )
-each(
+as_user(
     "limits/user-channels-unlimited",
-    [ADD_USER, user_limits('{"max-channels": 1}'), user_limits('{"max-channels": -1}'), AS_USER],
+    [user_limits('{"max-channels": 1}'), user_limits('{"max-channels": -1}'), AS_USER],
     open_channel(2).by("b"),
-    [DELETE_USER],
 )
-each(
+as_user(
     "limits/user-connections-lowered-below-those-open",
-    [ADD_USER, AS_USER, user_limits('{"max-connections": 0}')],
+    [AS_USER, user_limits('{"max-connections": 0}')],
     nothing_more(on="b"),
     open_channel(2).by("b"),
     connect("c", user="@u", password="p"),
-    [DELETE_USER],
 )
-each(
+as_user(
     "limits/user-connections-freed",
-    [ADD_USER, user_limits('{"max-connections": 1}'), AS_USER],
+    [user_limits('{"max-connections": 1}'), AS_USER],
     connect("c", user="@u", password="p"),
     call("connection.close", ch=0, on="b", reply_code=200),
     # RabbitMQ counts connections whose sockets the client has not ended.
     connect("d", user="@u", password="p"),
     [drop("b"), nothing_more(0.5)],
     connect("e", user="@u", password="p"),
-    [DELETE_USER],
 )
-each(
+as_user(
     "limits/user-both-and-vhost",
-    [ADD_USER, user_limits('{"max-connections": 0, "max-channels": 0}')],
+    [user_limits('{"max-connections": 0, "max-channels": 0}')],
     connect("b", user="@u", password="p"),
     connect("c", user="@u", password="p", vhost="nope"),
-    [DELETE_USER],
 )
-each(
+in_vhost(
     "limits/vhost-connections-lowered-below-those-open",
-    [ADD_VHOST, THERE, vhost_limits('{"max-connections": 0}')],
+    [THERE, vhost_limits('{"max-connections": 0}')],
     nothing_more(on="b"),
     open_channel(2).by("b"),
     connect("c", vhost="@v"),
-    [DELETE_VHOST],
 )
-each(
+in_vhost(
     "limits/vhost-connections-raised",
-    [ADD_VHOST, vhost_limits('{"max-connections": 0}')],
+    [vhost_limits('{"max-connections": 0}')],
     connect("b", vhost="@v"),
     [vhost_limits('{"max-connections": 1}')],
     connect("c", vhost="@v"),
     connect("d", vhost="@v"),
     [vhost_limits('{"max-connections": -1}')],
     connect("e", vhost="@v"),
-    [DELETE_VHOST],
 )
-each(
+in_vhost(
     "limits/vhost-connections-without-a-permission",
-    [ADD_VHOST, vhost_limits('{"max-connections": 0}')],
+    [vhost_limits('{"max-connections": 0}')],
     connect("b", vhost="@v", user="probe-limited", password="limited"),
-    [DELETE_VHOST],
 )
-each(
+in_vhost(
     "limits/vhost-queues-lowered-below-those-there",
-    [ADD_VHOST, THERE, queue("@1", on="b"), queue("@2", on="b"), vhost_limits('{"max-queues": 1}')],
+    [THERE, queue("@1", on="b"), queue("@2", on="b"), vhost_limits('{"max-queues": 1}')],
     queue("@1", on="b"),
     publish("@2", on="b"),
     get("@2", on="b"),
     queue("@3", on="b"),
-    [DELETE_VHOST],
 )
-each(
+in_vhost(
     "limits/vhost-queues-raised",
-    [ADD_VHOST, THERE, vhost_limits('{"max-queues": 0}')],
+    [THERE, vhost_limits('{"max-queues": 0}')],
     queue("@1", on="b"),
     [vhost_limits('{"max-queues": 1}'), open_channel(2).by("b")],
     queue("@1", ch=2, on="b"),
     queue("@2", ch=2, on="b"),
-    [DELETE_VHOST],
 )
-each(
+in_vhost(
     "limits/vhost-queues-and-exclusive-ones",
-    [ADD_VHOST, THERE, vhost_limits('{"max-queues": 1}'), queue("@1", exclusive=1, on="b")],
+    [THERE, vhost_limits('{"max-queues": 1}'), queue("@1", exclusive=1, on="b")],
     queue("@2", on="b"),
-    [DELETE_VHOST],
 )
-each(
-    "limits/vhost-queues-durable",
-    [ADD_VHOST, THERE, vhost_limits('{"max-queues": 0}')],
-    queue("@1", durable=1, on="b"),
-    [DELETE_VHOST],
+in_vhost(
+    "limits/vhost-queues-durable", [THERE, vhost_limits('{"max-queues": 0}')], queue("@1", durable=1, on="b")
 )
 
 # --- connections closed by an operator ---------------------------------------------------------------------
@@ -362,27 +344,24 @@ each(
     get(),
     [DELETE_USER],
 )
-each(
+as_user(
     "closed/by-operator-and-the-client-goes-on",
-    [ADD_USER, connect("b", user="@u", password="p", answers=False)],
+    [connect("b", user="@u", password="p", answers=False)],
     [operate("close_connections_of", "@u", "m")],
     nothing_more(0.5, on="b"),
     [call("publish", routing_key="@q", body="1", on="b")],
     call("connection.close-ok", ch=0, on="b"),
-    [DELETE_USER],
 )
-each(
+as_user(
     "closed/by-operator-twice",
-    [ADD_USER, connect("b", user="@u", password="p", answers=False)],
+    [connect("b", user="@u", password="p", answers=False)],
     [operate("close_connections_of", "@u", "one"), operate("close_connections_of", "@u", "two")],
     nothing_more(0.5, on="b"),
-    [DELETE_USER],
 )
-each(
+as_user(
     "closed/by-operator-with-unconfirmed-publishes",
-    [ADD_USER, queue(), AS_USER, CONFIRMS.by("b"), publish(on="b", settle=0.3)],
+    [queue(), AS_USER, CONFIRMS.by("b"), publish(on="b", settle=0.3)],
     [operate("close_connections_of", "@u", "m")],
     nothing_more(0.5, on="b"),
     get(),
-    [DELETE_USER],
 )

@@ -46,182 +46,145 @@ def alarmed(case_id: str, *steps: object) -> None:
     each(f"alarm/{case_id}", *steps, [ALL_CLEAR], alone=True)  # type: ignore[arg-type]
 
 
+CLEAR: list[Step] = [ALL_CLEAR]
+SENT: list[Step] = [queue(), connect("b"), MEMORY, send("1")]
+"""Client b has published during an alarm, and is blocked."""
+QUIET, TOLD = quiet(), told()
+
 alarmed(
     "second-publish-is-not-read",
     [queue(), connect("b"), MEMORY, send("1"), send("2")],
-    quiet(),
+    QUIET,
     get(),
     get(),
-    [ALL_CLEAR],
-    quiet(),
+    CLEAR,
+    QUIET,
     get(),
     get(),
 )
 alarmed(
     "other-methods-after-the-publish",
     [queue(), connect("b"), MEMORY, send("1"), send_call("queue.declare", queue="@other")],
-    told(),
-    [ALL_CLEAR],
-    told(),
+    TOLD,
+    CLEAR,
+    TOLD,
 )
 alarmed(
     "consumer-on-the-blocked-connection",
     [queue(), connect("b"), consume(on="b"), MEMORY, send("1", "@none")],
-    quiet(),
+    QUIET,
     publish(),
-    quiet(),
+    QUIET,
     [send_call("basic.ack", delivery_tag=1)],
-    quiet(),
+    QUIET,
 )
 alarmed(
     "ends-before-anything-is-published",
     [queue(), connect("b"), MEMORY, ALL_CLEAR],
     publish(on="b"),
-    quiet(),
+    QUIET,
     get(),
 )
-alarmed("begins-and-ends-untold", [connect("b"), MEMORY], quiet(), [ALL_CLEAR], quiet(), quiet("a"))
+alarmed("begins-and-ends-untold", [connect("b"), MEMORY], QUIET, CLEAR, QUIET, quiet("a"))
 alarmed(
     "publisher-before-it",
     [queue(), connect("b"), publish(on="b"), MEMORY],
-    quiet(),
+    QUIET,
     [send("2")],
-    quiet(),
-    [ALL_CLEAR],
-    told(),
+    QUIET,
+    CLEAR,
+    TOLD,
 )
-alarmed(
-    "again",
-    [queue(), connect("b"), MEMORY, send("1")],
-    told(),
-    [ALL_CLEAR],
-    quiet(),
-    [MEMORY],
-    quiet(),
-    [send("2")],
-    quiet(),
-    [ALL_CLEAR],
-    told(),
-)
+alarmed("again", SENT, TOLD, CLEAR, QUIET, [MEMORY], QUIET, [send("2")], QUIET, CLEAR, TOLD)
 alarmed(
     "two-publishers",
     [queue(), connect("b"), connect("c"), MEMORY, send("1"), send("2", on="c")],
     quiet("b"),
     quiet("c"),
-    [ALL_CLEAR],
+    CLEAR,
     quiet("b"),
     quiet("c"),
 )
+alarmed("second-of-two-ends-first", SENT, TOLD, [BOTH], QUIET, [MEMORY], QUIET, CLEAR, TOLD)
+alarmed("first-of-two-ends-first", SENT, TOLD, [BOTH], QUIET, [DISK], QUIET, CLEAR, TOLD)
+alarmed("both-told-at-the-publish", [queue(), connect("b"), BOTH, send("1")], QUIET, CLEAR, QUIET)
 alarmed(
-    "second-of-two-ends-first",
-    [queue(), connect("b"), MEMORY, send("1")],
-    told(),
-    [BOTH],
-    quiet(),
-    [MEMORY],
-    quiet(),
-    [ALL_CLEAR],
-    told(),
-)
-alarmed(
-    "first-of-two-ends-first",
-    [queue(), connect("b"), MEMORY, send("1")],
-    told(),
-    [BOTH],
-    quiet(),
-    [DISK],
-    quiet(),
-    [ALL_CLEAR],
-    told(),
-)
-alarmed("both-told-at-the-publish", [queue(), connect("b"), BOTH, send("1")], quiet(), [ALL_CLEAR], quiet())
-alarmed(
-    "disk-then-memory-told-at-the-publish",
-    [queue(), connect("b"), DISK, BOTH, send("1")],
-    told(),
-    [ALL_CLEAR],
-    told(),
+    "disk-then-memory-told-at-the-publish", [queue(), connect("b"), DISK, BOTH, send("1")], TOLD, CLEAR, TOLD
 )
 alarmed(
     "confirms-of-the-blocked-publisher",
     [queue(), connect("b"), CONFIRMS.by("b"), MEMORY, send("1")],
-    quiet(),
-    [ALL_CLEAR],
-    quiet(),
+    QUIET,
+    CLEAR,
+    QUIET,
 )
 alarmed(
     "mandatory-of-the-blocked-publisher",
     [connect("b"), MEMORY, send("1", "@none", mandatory=1)],
-    quiet(),
-    [ALL_CLEAR],
-    quiet(),
+    QUIET,
+    CLEAR,
+    QUIET,
 )
 alarmed(
     "method-of-a-publish-without-its-content",
     [connect("b"), MEMORY, lambda scene: scene.b.send_bytes(_METHOD) or []],
-    quiet(),
-    [ALL_CLEAR],
-    quiet(),
+    QUIET,
+    CLEAR,
+    QUIET,
 )
 alarmed(
     "publish-to-a-missing-exchange",
     [connect("b"), MEMORY, send("1", "k", exchange="@none")],
-    quiet(),
-    [ALL_CLEAR],
-    quiet(),
+    QUIET,
+    CLEAR,
+    QUIET,
 )
 alarmed(
     "untold-publisher-of-two",
     [queue(), connect("b", capabilities=UNTOLD), MEMORY, send("1"), send("2")],
-    quiet(),
+    QUIET,
     get(),
     get(),
-    [ALL_CLEAR],
-    quiet(),
+    CLEAR,
+    QUIET,
     get(),
 )
-alarmed(
-    "no-capabilities",
-    [queue(), connect("b", capabilities={}), MEMORY, send("1")],
-    quiet(),
-    [ALL_CLEAR],
-    quiet(),
-)
+alarmed("no-capabilities", [queue(), connect("b", capabilities={}), MEMORY, send("1")], QUIET, CLEAR, QUIET)
 alarmed(
     "close-of-the-blocked-publisher",
-    [queue(), connect("b"), MEMORY, send("1")],
-    quiet(),
+    SENT,
+    QUIET,
     [send_call("connection.close", ch=0, reply_code=200)],
-    quiet(),
-    [ALL_CLEAR],
-    quiet(),
+    QUIET,
+    CLEAR,
+    QUIET,
 )
 alarmed(
     "second-channel-of-the-blocked-publisher",
     [queue(), connect("b"), open_channel(2).by("b"), MEMORY, send("1")],
-    told(),
+    TOLD,
     [send_call("queue.declare", ch=2, queue="@other")],
-    quiet(),
-    [ALL_CLEAR],
-    told(),
+    QUIET,
+    CLEAR,
+    TOLD,
 )
 alarmed(
     "connection-opened-during-it-publishes",
     [queue(), MEMORY, connect("b"), send("1")],
-    quiet(),
+    QUIET,
     [send("2")],
-    quiet(),
-    [ALL_CLEAR],
-    quiet(),
+    QUIET,
+    CLEAR,
+    QUIET,
     get(),
     get(),
 )
 alarmed(
     "closed-by-operator-while-blocked",
     [operate("add_user", "@u", "p"), queue(), connect("b", user="@u", password="p"), MEMORY, send("1")],
-    quiet(),
+    QUIET,
     [operate("close_connections_of", "@u", "m")],
-    quiet(),
+    QUIET,
     [operate("delete_user", "@u")],
 )
 alarmed(

@@ -30,6 +30,22 @@ def gone(name: str, *, on: str = "z") -> Step:
     return call("queue.delete", queue=name, on=on)
 
 
+def keeps(case_id: str, before: Sequence[Step], count: int, **asked: object) -> None:
+    """What messages of a durable queue are after a restart: so many are got, and the queue is deleted."""
+    declared = queue(durable=1, **asked)
+    around_a_restart(
+        case_id,
+        [declared, CONFIRMS, *before],
+        until("get-ok", get(on="z")),
+        *[get(on="z")] * (count - 1),
+        gone("@q"),
+    )
+
+
+def twice_persistent(*more: Step) -> list[Step]:
+    return [persistent(body="1"), persistent(body="2"), *more]
+
+
 around_a_restart("what-a-client-sees", [connect("a")], nothing_more(1.0))
 around_a_restart(
     "what-a-client-without-a-channel-sees", [connect("b", channels=())], nothing_more(1.0, on="b")
@@ -118,28 +134,18 @@ around_a_restart(
     *(call("exchange.delete", exchange=name, on="zzz") for name in ("@x", "@y", "@d")),
     gone("@q", on="zzz"),
 )
-around_a_restart(
+keeps(
     "messages",
     [
-        queue(durable=1),
-        CONFIRMS,
         persistent(body="1"),
         publish(body="2", settle=0.2),
         publish(body="3", props={"delivery_mode": 1}, settle=0.2),
         persistent(body="4"),
     ],
-    get(on="z"),
-    get(on="z"),
-    get(on="z"),
-    gone("@q"),
+    3,
 )
-around_a_restart(
-    "messages-of-a-quorum-queue",
-    [queue(durable=1, arguments=QUORUM), CONFIRMS, persistent(body="1"), publish(body="2", settle=0.2)],
-    until("get-ok", get(on="z")),
-    get(on="z"),
-    get(on="z"),
-    gone("@q"),
+keeps(
+    "messages-of-a-quorum-queue", [persistent(body="1"), publish(body="2", settle=0.2)], 3, arguments=QUORUM
 )
 around_a_restart(
     "messages-of-a-stream",
@@ -150,84 +156,17 @@ around_a_restart(
     arrivals(2, on="z"),
     gone("@q"),
 )
-around_a_restart(
-    "unacknowledged",
-    [
-        queue(durable=1),
-        CONFIRMS,
-        *(persistent(body=str(number)) for number in (1, 2, 3)),
-        get(no_ack=0),
-        get(no_ack=0),
-    ],
-    get(on="z"),
-    get(on="z"),
-    get(on="z"),
-    gone("@q"),
-)
-around_a_restart(
-    "unacknowledged-by-a-consumer",
-    [
-        queue(durable=1),
-        CONFIRMS,
-        persistent(body="1"),
-        persistent(body="2"),
-        call("basic.qos", prefetch_count=1),
-        consume(),
-        arrivals(),
-    ],
-    get(on="z"),
-    get(on="z"),
-    gone("@q"),
-)
-around_a_restart(
-    "unacknowledged-of-a-quorum-queue",
-    [
-        queue(durable=1, arguments=QUORUM),
-        CONFIRMS,
-        persistent(body="1"),
-        persistent(body="2"),
-        call("basic.qos", prefetch_count=1),
-        consume(),
-        arrivals(),
-    ],
-    until("get-ok", get(on="z")),
-    get(on="z"),
-    gone("@q"),
-)
-around_a_restart(
-    "redelivered-before",
-    [
-        queue(durable=1),
-        CONFIRMS,
-        persistent(body="1"),
-        persistent(body="2"),
-        get(no_ack=0),
-        call("basic.nack", delivery_tag=1, requeue=1),
-    ],
-    get(on="z"),
-    get(on="z"),
-    gone("@q"),
-)
-around_a_restart(
-    "acknowledged",
-    [
-        queue(durable=1),
-        CONFIRMS,
-        persistent(body="1"),
-        persistent(body="2"),
-        get(no_ack=0),
-        ack(1, settle=0.2),
-    ],
-    get(on="z"),
-    get(on="z"),
-    gone("@q"),
-)
-around_a_restart(
-    "transaction-not-committed",
-    [queue(durable=1), TX, persistent(body="1")],
-    get(on="z"),
-    gone("@q"),
-)
+keeps("unacknowledged", [*twice_persistent(), persistent(body="3"), get(no_ack=0), get(no_ack=0)], 3)
+for _name, _asked in (("by-a-consumer", {}), ("of-a-quorum-queue", {"arguments": QUORUM})):
+    keeps(
+        f"unacknowledged-{_name}",
+        twice_persistent(call("basic.qos", prefetch_count=1), consume(), arrivals()),
+        2,
+        **_asked,
+    )
+keeps("redelivered-before", twice_persistent(get(no_ack=0), nack(1, requeue=1)), 2)
+keeps("acknowledged", twice_persistent(get(no_ack=0), ack(1, settle=0.2)), 2)
+around_a_restart("transaction-not-committed", [queue(durable=1), TX, persistent()], get(on="z"), gone("@q"))
 around_a_restart(
     "transaction-committed",
     [queue(durable=1), TX, persistent(body="1"), publish(body="2"), call("tx.commit")],
@@ -245,19 +184,15 @@ around_a_restart(
     get(on="z"),
     gone("@q"),
 )
-around_a_restart(
+keeps(
     "properties-of-a-message",
     [
-        queue(durable=1),
-        CONFIRMS,
         publish(
-            body="1",
             props={"delivery_mode": 2, "priority": 3, "headers": {"a": 1, "b": "x"}, "message_id": "m"},
             settle=0.2,
-        ),
+        )
     ],
-    get(on="z"),
-    gone("@q"),
+    1,
 )
 around_a_restart(
     "priorities",
@@ -269,16 +204,7 @@ around_a_restart(
     lambda scene: [" ".join(get(on="z")(scene)[0][-4:] for _ in range(3))],
     gone("@q"),
 )
-around_a_restart(
-    "message-that-expires-later",
-    [
-        queue(durable=1),
-        CONFIRMS,
-        publish(body="1", props={"delivery_mode": 2, "expiration": "60000"}, settle=0.2),
-    ],
-    get(on="z"),
-    gone("@q"),
-)
+keeps("message-that-expires-later", [publish(props={**KEPT, "expiration": "60000"}, settle=0.2)], 1)
 around_a_restart(
     "user-and-vhost-that-were-added",
     [operate("add_user", "@u", "p"), operate("add_virtual_host", "@v")],
