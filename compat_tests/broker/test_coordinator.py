@@ -9,9 +9,8 @@ import pytest
 from compat_tests.broker.test_amqp_0_9 import Client
 from fakeamqp import Broker
 from fakeamqp.model.errors import ModelError
-from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.public import Coordinator
-from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
 
 
 @pytest.fixture
@@ -25,11 +24,6 @@ def coordinator(broker: Broker) -> Coordinator:
     return broker.amqp_0_9.coordinator()
 
 
-def publish(client: Client, body: bytes) -> None:
-    frames = content_frames(1, 60, BasicProperties(delivery_mode=2).encode(), body, 4000)
-    client.send_bytes(method_frame(1, m.BasicPublish(routing_key="q").encode()) + b"".join(frames))
-
-
 @pytest.fixture
 def client(broker: Broker) -> Iterator[Client]:
     """A client that has published to a durable queue "q" in transaction "t"."""
@@ -37,10 +31,10 @@ def client(broker: Broker) -> Iterator[Client]:
     client.call(m.QueueDeclare(queue="q", durable=True), m.QueueDeclareOk)
     client.call(m.DtxSelect(), m.DtxSelectOk)
     client.call(m.DtxStart(dtx_identifier="t"), m.DtxStartOk)
-    publish(client, b"body")
+    client.publish(b"body", routing_key="q", delivery_mode=2)
     assert count(client) == 0
     yield client
-    client.close()
+    client.drop()
 
 
 def count(client: Client) -> int:
@@ -61,7 +55,7 @@ def test_commit_by_the_coordinator_publishes_the_messages(
     coordinator.commit("t")
     assert count(client) == 1
     assert coordinator.transactions == ()
-    publish(client, b"on its own")
+    client.publish(b"on its own", routing_key="q", delivery_mode=2)
     assert count(client) == 2
 
 

@@ -188,7 +188,7 @@ def _gone_before_commit(server: Server, client: Client) -> None:
     client.send(m.TxCommit())
 
 
-def published(ending: Ending, *, durable: bool = True, mode: int = 2, **arguments: Any) -> Scenario:
+def published(ending: Ending, *, durable: bool = True, mode: int | None = None, **arguments: Any) -> Scenario:
     """A message is published to a queue with these arguments, and this is its end."""
 
     def happens(server: Server, client: Client) -> None:
@@ -250,10 +250,10 @@ DROPPED: dict[str, tuple[Scenario, str | None, str, str]] = {
     ),
     "held_when_lost": (_held_when_lost, "q", "deleted", CAME_BACK),
     "transient": (published(restarting, mode=1), "q", "restart", "not persistent"),
-    "transient_queue": (published(restarting, durable=False), "q", "restart", "not durable"),
-    "crashed": (published(crashing), "q", "crash", NOT_TOLD),
-    "crashed_quorum": (published(crashing, x_queue_type="quorum"), "q", "crash", NOT_TOLD),
-    "crashed_stream": (published(crashing, x_queue_type="stream"), "q", "crash", NOT_TOLD),
+    "transient_queue": (published(restarting, durable=False, mode=2), "q", "restart", "not durable"),
+    "crashed": (published(crashing, mode=2), "q", "crash", NOT_TOLD),
+    "crashed_quorum": (published(crashing, mode=2, x_queue_type="quorum"), "q", "crash", NOT_TOLD),
+    "crashed_stream": (published(crashing, mode=2, x_queue_type="stream"), "q", "crash", NOT_TOLD),
     "crashed_while_delayed": (_crashed_while_delayed, None, "crash", "exchange 'later' delayed it"),
     "nowhere_after_a_delay": (_nowhere_after_a_delay, None, "unroutable", "after its delay"),
     "refused_after_a_delay": (_refused_after_a_delay, "q", "maxlen", "refused it"),
