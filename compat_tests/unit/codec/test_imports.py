@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = "{'asyncio', 'socket', 'ssl', 'threading', 'datetime', 'uuid', 'logging'}"
+HEAVY = "{'asyncio', 'socket', 'ssl', 'threading', 'datetime', 'uuid', 'logging', 'typing_extensions'}"
 MODULES = {
     "0-9-1": "fakeamqp.protocols.amqp_0_9_1.codec",
     "0-9": "fakeamqp.protocols.amqp_0_9.codec",

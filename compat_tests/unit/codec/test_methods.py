@@ -14,7 +14,7 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.strategies import ALL_METHODS, BITS, methods
 from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
-from fakeamqp.protocols.amqp_0_9_1.codec import METHODS, methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ, Grammar
 from fakeamqp.protocols.base.codec import SECRET_FIELDS, FieldError, FieldNameError, FrameError, WireError
@@ -50,49 +50,6 @@ FULL = {
 
 def full(method: type[Method]) -> Method:
     return method(**{name: FULL[kind] for name, kind in method.LAYOUT})
-
-
-@pytest.mark.parametrize(
-    ("method", "octets"),
-    [
-        (
-            m.ConnectionStart(0, 9, {"a": True}, b"PLAIN", b"en_US"),
-            "000a000a 00 09 00000004 01617401 00000005 504c41494e 00000005 656e5f5553",
-        ),
-        (m.ConnectionTune(2047, 131072, 60), "000a001e 07ff 00020000 003c"),
-        (m.ConnectionOpen("/", "", True), "000a0028 01 2f 00 01"),
-        (m.ConnectionClose(404, "no", 50, 10), "000a0032 0194 02 6e6f 0032 000a"),
-        (m.ConnectionCloseOk(), "000a0033"),
-        (m.ChannelOpenOk(b"ab"), "0014000b 00000002 6162"),
-        (m.ChannelFlow(True), "00140014 01"),
-        (m.AccessRequestOk(1), "001e000b 0001"),
-        (
-            m.ExchangeDeclare(exchange="e", type="fanout", auto_delete=True, no_wait=True),
-            "0028000a 0000 01 65 06 66616e6f7574 14 00000000",
-        ),
-        (
-            m.QueueDeclare(queue="q", durable=True, arguments={"x": None}),
-            "0032000a 0000 01 71 02 00000003 017856",
-        ),
-        (m.QueueDeclareOk("q", 1, 2), "0032000b 01 71 00000001 00000002"),
-        (m.BasicQos(1, 2, True), "003c000a 00000001 0002 01"),
-        (
-            m.BasicConsume(queue="q", consumer_tag="t", exclusive=True),
-            "003c0014 0000 01 71 01 74 04 00000000",
-        ),
-        (m.BasicPublish(exchange="e", routing_key="k", mandatory=True), "003c0028 0000 01 65 01 6b 01"),
-        (m.BasicReturn(312, "NO_ROUTE", "e", "k"), "003c0032 0138 08 4e4f5f524f555445 01 65 01 6b"),
-        (m.BasicDeliver("t", 258, True, "e", "k"), "003c003c 01 74 0000000000000102 01 01 65 01 6b"),
-        (m.BasicGetOk(1, False, "e", "k", 7), "003c0047 0000000000000001 00 01 65 01 6b 00000007"),
-        (m.BasicNack(1, False, True), "003c0078 0000000000000001 02"),
-        (m.ConfirmSelect(True), "0055000a 01"),
-        (m.TxSelectOk(), "005a000b"),
-    ],
-    ids=lambda value: getattr(value, "NAME", ""),
-)
-def test_methods_of_0_9_1_are_encoded_to_known_octets(method: Method, octets: str) -> None:
-    assert method.encode() == bytes.fromhex(octets)
-    assert type(method).decode(bytes.fromhex(octets), RABBITMQ) == method
 
 
 @given(methods())
@@ -280,26 +237,6 @@ def test_a_zero_octet_in_a_short_string_is_an_error_in_the_published_grammar_onl
                 assert getattr(method.decode(payload, RABBITMQ), name) == "a\0b"
                 with pytest.raises(FieldError, match=rf"^{method.NAME}, field {name}: .*zero byte"):
                     method.decode(payload, PUBLISHED)
-
-
-def test_every_method_is_registered_under_its_ids() -> None:
-    assert len({method.NAME for method in METHODS.values()}) == len(METHODS) == 66
-    for index, method in METHODS.items():
-        assert index == method.INDEX == method.CLASS_ID << 16 | method.METHOD_ID
-        assert getattr(m, method.__name__) is method
-
-
-def test_only_synchronous_methods_have_responses_and_these_are_methods() -> None:
-    names = {method.NAME for method in METHODS.values()}
-    for method in METHODS.values():
-        assert set(method.RESPONSES) <= names
-        assert method.SYNCHRONOUS or not method.RESPONSES
-        assert set(method.RECEIVED_BY) <= {"client", "server"} != set()
-
-
-def test_only_publish_return_deliver_and_get_ok_have_content() -> None:
-    names = {method.NAME for method in METHODS.values() if method.HAS_CONTENT}
-    assert names == {"basic.publish", "basic.return", "basic.deliver", "basic.get-ok"}
 
 
 @every_method

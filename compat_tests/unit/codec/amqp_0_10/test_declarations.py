@@ -240,17 +240,3 @@ def test_generated_methods_have_qualified_names_and_docstrings() -> None:
 def test_base_classes_of_records_have_no_fields(base: type[Packed]) -> None:
     for _ in range(2):
         assert (base.FIELDS, base.DOMAINS) == ((), {})
-
-
-def test_importing_the_0_10_codec_loads_no_heavy_modules() -> None:
-    code = (
-        "import sys; before = set(sys.modules); import fakeamqp.protocols.amqp_0_10.properties;"
-        "import fakeamqp.protocols.amqp_0_10.codec.commands, fakeamqp.protocols.amqp_0_10.codec.controls;"
-        "heavy = {'asyncio', 'socket', 'ssl', 'threading', 'datetime', 'uuid', 'dataclasses', 'logging',"
-        " 'inspect', 'typing_extensions'};"
-        "print(*sorted(heavy & (set(sys.modules) - before)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == []

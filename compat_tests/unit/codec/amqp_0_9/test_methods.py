@@ -3,77 +3,23 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
-from fakeamqp.protocols.amqp_0_9.codec import METHODS, methods as m
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import NO_BODY, Body, decode_body, encode_body
 from fakeamqp.protocols.amqp_0_9.codec.contents import PROPERTIES
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties as BasicProperties_0_9_1
-from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED_0_9, RABBITMQ
 from fakeamqp.protocols.base.codec import FieldError, FrameError
 
 if sys.version_info >= (3, 11):
-    import tomllib
+    pass
 else:
-    import tomli as tomllib
+    pass
 
 rule = pytest.mark.rule
-SPEC = Path(__file__).resolve().parents[4] / "spec"
-
-
-@pytest.fixture(scope="module")
-def facts() -> dict:
-    return tomllib.loads((SPEC / "amqp-0-9.toml").read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize(
-    ("method", "octets"),
-    [
-        (m.ConnectionRedirect("h:1", "k"), "000a002a 03 683a31 01 6b"),
-        (m.ChannelOpenOk(b"ab"), "0014000b 00000002 6162"),
-        (m.ChannelResume(b"ab"), "00140032 00000002 6162"),
-        (m.ChannelPing(), "0014003c"),
-        (m.ChannelPong(), "00140046"),
-        (m.ChannelOk(), "00140050"),
-        (
-            m.AccessRequest("/data", exclusive=True, active=True, read=True),
-            "001e000a 05 2f64617461 15",
-        ),
-        (m.ExchangeBound("e", "k", "q"), "00280016 01 65 01 6b 01 71"),
-        (m.ExchangeBoundOk(3, "no"), "00280017 0003 02 6e6f"),
-        (m.QueueUnbind(1, "q", "e", "k"), "00320032 0001 01 71 01 65 01 6b 00000000"),
-        (m.BasicGetEmpty("c"), "003c0048 01 63"),
-        (m.BasicRecover(True), "003c0064 01"),
-        (m.BasicRecoverSync(True), "003c0066 01"),
-        (m.BasicRecoverSyncOk(), "003c0065"),
-        (m.FileOpen("f", 2**32), "00460028 01 66 0000000100000000"),
-        (m.FileOpenOk(5), "00460029 0000000000000005"),
-        (m.FileStage(), "00460032"),
-        (
-            m.FilePublish(1, "e", "k", mandatory=True, immediate=True, identifier="f"),
-            "0046003c 0001 01 65 01 6b 03 01 66",
-        ),
-        (
-            m.FileDeliver("t", 7, True, "e", "k", "f"),
-            "00460050 01 74 0000000000000007 01 01 65 01 6b 01 66",
-        ),
-        (m.StreamQos(1, 2, 3, True), "0050000a 00000001 0002 00000003 01"),
-        (m.StreamDeliver("t", 7, "e", "q"), "0050003c 01 74 0000000000000007 01 65 01 71"),
-        (m.DtxStart("x"), "00640014 01 78"),
-        (m.TunnelRequest({"a": None}), "006e000a 00000003 01 61 56"),
-        (m.MessageReject(1, "no"), "00780208 0001 02 6e6f"),
-        (m.MessageOffset(9), "00780212 0000000000000009"),
-        (m.MessageAppend(b"r", b"ab"), "00780050 00000001 72 00000002 6162"),
-    ],
-    ids=lambda value: getattr(value, "NAME", ""),
-)
-def test_methods_of_0_9_are_encoded_to_known_octets(method: Method, octets: str) -> None:
-    assert method.encode() == bytes.fromhex(octets)
-    assert type(method).decode(bytes.fromhex(octets), RABBITMQ) == method
 
 
 @rule("0-9/message.transfer/fields")
@@ -134,35 +80,6 @@ def test_a_body_of_another_kind_is_a_syntax_error_that_names_the_field() -> None
 def test_transfer_without_a_body_argument_has_an_empty_inline_body() -> None:
     assert m.MessageTransfer().body is NO_BODY
     assert Body(b"", by_reference=False) == NO_BODY
-
-
-def test_methods_are_those_of_the_facts(facts: dict) -> None:
-    renamed = {"nowait": "no_wait", "bytes": "octets", "global": "global_"}
-    found = set()
-    for owner in facts["classes"]:
-        for fact in owner["methods"]:
-            method = METHODS[owner["id"] << 16 | fact["id"]]
-            found.add(method.INDEX)
-            assert f"{owner['name']}.{fact['name']}" == method.NAME
-            assert (owner["id"], fact["id"]) == (method.CLASS_ID, method.METHOD_ID)
-            assert method.SYNCHRONOUS is fact["synchronous"]
-            assert method.HAS_CONTENT is fact.get("content", False)
-            assert tuple(fact["received_by"]) == method.RECEIVED_BY
-            assert tuple(f"{owner['name']}.{r}" for r in fact.get("responses", [])) == method.RESPONSES
-            assert [kind for _, kind in method.LAYOUT] == [field["type"] for field in fact["fields"]]
-            names = [field["name"].replace("-", "_") for field in fact["fields"]]
-            assert [name for name, _ in method.LAYOUT] == [renamed.get(name, name) for name in names]
-            assert ("Qpid's extension" in method.__doc__) is (fact.get("extension") == "qpid")
-    assert found == METHODS.keys()
-
-
-def test_properties_are_those_of_the_facts(facts: dict) -> None:
-    described = {owner["id"]: owner["properties"] for owner in facts["classes"] if "properties" in owner}
-    assert described.keys() == PROPERTIES.keys()
-    for class_id, properties in described.items():
-        expected = tuple((each["name"].replace("-", "_"), each["type"]) for each in properties)
-        assert expected == PROPERTIES[class_id].LAYOUT
-        assert class_id == PROPERTIES[class_id].CLASS_ID
 
 
 def test_basic_properties_of_0_9_are_those_of_0_9_1() -> None:

@@ -16,58 +16,27 @@ CONSUMES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("method", "octets"),
-    [
-        (v.ConnectionStart(), "000a000a 08 00 00000000 00000000 00000000"),
-        (v.ConnectionRedirect("h", "k"), "000a0032 01 68 01 6b"),
-        (v.ConnectionClose(404, "no", 50, 10), "000a003c 0194 02 6e6f 0032 000a"),
-        (v.ConnectionCloseOk(), "000a003d"),
-        (v.ChannelOpenOk(), "0014000b"),
-        *CONSUMES,
-    ],
-    ids=lambda value: getattr(value, "NAME", ""),
-)
-def test_methods_of_0_8_are_encoded_to_known_octets(method: Method, octets: str) -> None:
-    payload = bytes.fromhex(octets)
-    assert method.encode() == payload
-    assert v.METHODS[int.from_bytes(payload[:4], "big")] is type(method)
-    found = type(method).decode(payload, RABBITMQ)
-    assert found == method
-    assert type(found) is type(method)
-    for cut in range(4, len(payload)):
-        with pytest.raises(FrameError):
-            type(method).decode(payload[:cut], RABBITMQ)
-
-
 @pytest.mark.parametrize(("method", "octets"), CONSUMES, ids=lambda value: getattr(value, "NAME", ""))
 def test_consume_methods_of_0_8_may_end_with_a_filter_table(method: Method, octets: str) -> None:
     payload = bytes.fromhex(octets)
-    assert type(method).decode(payload + bytes(4), RABBITMQ) == method
+    assert (
+        type(method).decode(payload, RABBITMQ) == type(method).decode(payload + bytes(4), RABBITMQ) == method
+    )
     filtered = type(method).decode(payload + b"\0\0\0\3\1aV", RABBITMQ)
     assert filtered.filter == {"a": None}
     assert filtered.encode() == payload + b"\0\0\0\3\1aV"
-    for behind in (b"\0", b"\0\0\0", b"\0\0\0\3\1a", bytes(5)):
+    for wrong in (
+        *(payload[:cut] for cut in range(4, len(payload))),
+        *(payload + behind for behind in (b"\0", b"\0\0\0", b"\0\0\0\3\1a", bytes(5))),
+    ):
         with pytest.raises(FrameError):
-            type(method).decode(payload + behind, RABBITMQ)
+            type(method).decode(wrong, RABBITMQ)
 
 
 def test_channel_open_ok_of_0_8_has_no_channel_id() -> None:
     assert v.ChannelOpenOk().encode() == b"\0\x14\0\x0b"
     with pytest.raises(FrameError, match="left over"):
         v.ChannelOpenOk.decode(m.ChannelOpenOk(b"").encode(), RABBITMQ)
-
-
-def test_each_method_of_0_8_is_registered_with_its_counterpart_in_0_9() -> None:
-    assert v.METHODS.keys() == v.SAME_IN_0_9.keys()
-    for index, method in v.METHODS.items():
-        assert index == method.INDEX == method.CLASS_ID << 16 | method.METHOD_ID
-        same = m.METHODS[v.SAME_IN_0_9[index]]
-        assert issubclass(method, same) or not method.LAYOUT
-        assert method.NAME == same.NAME
-        assert getattr(v, method.__name__, method) is method
-    otherwise = {method.NAME for index, method in v.METHODS.items() if index != v.SAME_IN_0_9[index]}
-    assert otherwise == {"connection.redirect", "connection.close", "connection.close-ok"}
 
 
 def test_0_8_lacks_message_and_some_channel_methods() -> None:
@@ -80,4 +49,5 @@ def test_0_8_lacks_message_and_some_channel_methods() -> None:
 
 def test_version_and_protocol_headers_of_0_8() -> None:
     assert v.VERSION == (8, 0)
+    assert v.ConnectionStart().encode()[4:6] == b"\x08\0"
     assert v.PROTOCOL_HEADERS == (b"AMQP\1\1\x08\0", b"AMQP\1\1\x09\1")
