@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,9 @@ from fakeamqp.runtime import RealClock, ThreadEngine
 from fakeamqp.runtime.connection_driver import OPEN
 from fakeamqp.runtime.thread.listener import ThreadListener
 from fakeamqp.runtime.tls import ServerTLS
+
+SECONDS = 20
+"""When a test that waits in vain gives up."""
 
 
 @dataclass(eq=False)
@@ -104,6 +108,12 @@ class PortEngine(ThreadEngine):
         with self.look():
             drivers = [] if self._loop is None else list(self._loop.drivers)
             return [driver.connection for driver in drivers if driver.state is OPEN]
+
+    def client(self) -> socket.socket:
+        """A connected socket that does not wait for ever."""
+        client = self.connect_socketpair()
+        client.settimeout(SECONDS)
+        return client
 
     def wake(self) -> None:
         if self._loop is not None:

@@ -11,14 +11,13 @@ from typing import Any, cast
 
 import pytest
 
-from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, PortEngine, real_engine
+from compat_tests.unit.runtime.conftest import Started
+from compat_tests.unit.runtime.fakes import SECONDS, EchoConnection, Echoes, PortEngine, real_engine
 from fakeamqp.model.operations import Operations
 from fakeamqp.model.timers import Timers, TimeSource
 from fakeamqp.runtime import EngineError, RealClock, ThreadEngine, turns
 from fakeamqp.runtime.clock.virtual import VirtualClock
 from fakeamqp.runtime.thread.loop import Loop
-
-SECONDS = 20  # until a test that waits in vain gives up
 
 
 def dial(engine: PortEngine) -> socket.socket:
@@ -98,8 +97,7 @@ def test_output_caused_by_one_read_is_sent_in_one_write() -> None:
     accept = Echoes(ManyPieces)
     engine = real_engine(accept)
     engine.start()
-    with engine.connect_socketpair() as client:
-        client.settimeout(SECONDS)
+    with engine.client() as client:
         client.sendall(b"go")
         assert read(client, 15_000) == b"piece" * 3000
     engine.stop()
@@ -132,12 +130,12 @@ def test_connection_with_expensive_input_does_not_delay_other_connections(
     assert bytes(accept.accepted[0].received) == bytes(100_000)
 
 
-def test_each_turn_processes_expensive_input_of_a_single_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_turn_processes_expensive_input_of_a_single_connection(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(turns, "_TURN_SECONDS", 0.0)  # Each slice uses up a turn,
     monkeypatch.setattr(turns, "_COSTLY_SECONDS", 0.0)  # and the share of all connections.
-    accept = Echoes()
-    engine = real_engine(accept)
-    engine.start()
+    engine, accept = started()
     clients = [engine.connect_socketpair() for _ in range(20)]
     before = engine.turns
     for client in clients:
@@ -239,11 +237,11 @@ def test_turn_with_remaining_work_counts_as_busy_time() -> None:
     loop.close()
 
 
-def test_expensive_input_of_a_small_read_is_cut_into_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expensive_input_of_a_small_read_is_cut_into_slices(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(turns, "_TURN_SECONDS", 0.0)
-    accept = Echoes()
-    engine = real_engine(accept)
-    engine.start()
+    engine, accept = started()
     with engine.connect_socketpair() as client:
         client.sendall(bytes(8000))
         assert engine.wait_until(lambda: len(accept.accepted[0].received) == 8000, SECONDS)
@@ -251,18 +249,15 @@ def test_expensive_input_of_a_small_read_is_cut_into_slices(monkeypatch: pytest.
     assert max(accept.accepted[0].chunks) <= 512
 
 
-def test_take_input_processes_all_waiting_input(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_take_input_processes_all_waiting_input(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_TURN_SECONDS", 0.0)
-    accept = Echoes(EchoConnection)
-    engine = real_engine(accept)
-    engine.start()
+    engine, accept = started(EchoConnection)
     with engine.connect_socketpair() as client:
         assert engine.wait_until(lambda: accept.accepted, SECONDS)
         with engine:
             client.sendall(bytes(100_000))
             engine.take_input()
             assert len(accept.accepted[0].received) == 100_000
-    engine.stop()
 
 
 def test_sent_reports_every_octet(engine: PortEngine, echoes: Echoes) -> None:
@@ -283,8 +278,7 @@ def test_output_with_views_is_joined_part_by_part(engine: PortEngine, echoes: Ec
     body = memoryview(bytes(range(256)) * 4096 * 20)
     parts = [body[start : start + 100_000] for start in range(0, len(body), 100_000)]
     pieces = [memoryview(b"begin"), *(piece for part in parts for piece in (part, b"between"))]
-    with engine.connect_socketpair() as client:
-        client.settimeout(SECONDS)
+    with engine.client() as client:
         connection = echoes.accepted[0]
         with engine:
             connection.write(*pieces)
@@ -301,8 +295,7 @@ def test_output_with_views_is_joined_part_by_part(engine: PortEngine, echoes: Ec
 def test_output_stays_in_the_connection_while_the_peer_does_not_read(
     engine: PortEngine, echoes: Echoes
 ) -> None:
-    with engine.connect_socketpair() as client:
-        client.settimeout(SECONDS)
+    with engine.client() as client:
         connection = echoes.accepted[0]
         with engine:
             connection.write(b"a" * 30_000_000)
@@ -314,8 +307,7 @@ def test_output_stays_in_the_connection_while_the_peer_does_not_read(
 
 
 def test_connection_is_not_read_while_its_reading_is_false(engine: PortEngine, echoes: Echoes) -> None:
-    with engine.connect_socketpair() as client:
-        client.settimeout(SECONDS)
+    with engine.client() as client:
         connection = echoes.accepted[0]
         with engine:
             connection.set_reading(False)
@@ -372,15 +364,13 @@ class TestTheEndOfAConnection:
             client.shutdown(socket.SHUT_WR)
             assert read_to_end(client) == b"question"
 
-    def test_output_written_at_eof_is_sent(self) -> None:
+    def test_output_written_at_eof_is_sent(self, started: Started) -> None:
         class LastWord(EchoConnection):
             def receive_eof(self) -> None:
                 super().receive_eof()
                 self.write(b"goodbye" * 200_000)
 
-        accept = Echoes(LastWord)
-        engine = real_engine(accept)
-        engine.start()
+        engine, accept = started(LastWord)
         with dial(engine) as client:
             client.shutdown(socket.SHUT_WR)
             assert read_to_end(client) == b"goodbye" * 200_000
@@ -391,8 +381,7 @@ class TestTheEndOfAConnection:
     def test_finished_connection_sends_its_output_and_then_ends(
         self, engine: PortEngine, echoes: Echoes
     ) -> None:
-        with engine.connect_socketpair() as client:
-            client.settimeout(SECONDS)
+        with engine.client() as client:
             connection = echoes.accepted[0]
             with engine:
                 connection.write(b"last words " * 1_000_000)
@@ -419,23 +408,19 @@ class TestTheEndOfAConnection:
             assert connection.received == b""
 
     def test_finished_connection_ends_although_the_peer_never_closes(
-        self, monkeypatch: pytest.MonkeyPatch
+        self, started: Started, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("fakeamqp.runtime.connection_driver.LINGER_SECONDS", 0.01)
-        accept = Echoes()
-        engine = real_engine(accept)
-        engine.start()
+        engine, accept = started()
         with dial(engine) as client:
             assert engine.wait_until(lambda: accept.accepted, SECONDS)
             with engine:
                 accept.accepted[0].finish()
             assert client.recv(1) == b""
             assert engine.wait_until(lambda: accept.accepted[0].eofs == 1, SECONDS)
-        engine.stop()
 
     def test_aborted_connection_ends_at_once_without_output(self, engine: PortEngine, echoes: Echoes) -> None:
-        with engine.connect_socketpair() as client:
-            client.settimeout(SECONDS)
+        with engine.client() as client:
             connection = echoes.accepted[0]
             with engine:
                 connection.write(b"never sent")
@@ -463,11 +448,9 @@ class Broken(EchoConnection):
 
 @pytest.mark.parametrize("through", ["tcp", "socketpair"])
 def test_exception_on_input_ends_only_its_connection_and_is_recorded(
-    through: str, caplog: pytest.LogCaptureFixture
+    started: Started, through: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    accept = Echoes(Broken)
-    engine = real_engine(accept)
-    engine.start()
+    engine, accept = started(Broken)
     open_one: Any = engine.connect_socketpair if through == "socketpair" else lambda: dial(engine)
     with open_one() as good, open_one() as bad:
         good.settimeout(SECONDS)
@@ -493,8 +476,7 @@ def test_exceptions_in_other_connection_methods_do_not_end_the_loop(method: str)
     accept = Echoes(kind)
     engine = real_engine(accept)
     engine.start()
-    with engine.connect_socketpair() as client:
-        client.settimeout(SECONDS)
+    with engine.client() as client:
         with suppress(BrokenPipeError):  # it may have ended before anything was sent
             client.sendall(b"x")
             client.shutdown(socket.SHUT_WR)
@@ -547,8 +529,7 @@ class TestTimers:
         assert ran.wait(SECONDS)
 
     def test_output_written_by_a_timer_is_sent(self, engine: PortEngine, echoes: Echoes) -> None:
-        with engine.connect_socketpair() as client:
-            client.settimeout(SECONDS)
+        with engine.client() as client:
             with engine:
                 engine.timers.call_at(engine.clock.now(), lambda: echoes.accepted[0].write(b"tick"))
             assert read(client, 4) == b"tick"
@@ -581,8 +562,7 @@ class TestVirtualTime:
         )
         engine.start()
         ran: list[float] = []
-        with engine.connect_socketpair() as client:
-            client.settimeout(SECONDS)
+        with engine.client():
             with engine:
                 engine.timers.call_at(1.0, lambda: ran.append(clock.now()))
                 accept.accepted[0].finish()
@@ -606,8 +586,7 @@ class TestVirtualTime:
             clock, Timers(clock), accept, operations=Operations(), transport_timers=Timers(RealClock())
         )
         engine.start()
-        with engine.connect_socketpair() as client:
-            client.settimeout(SECONDS)
+        with engine.client() as client:
             with engine:
                 accept.accepted[0].write(b"z" * 3_000_000)
                 accept.accepted[0].finish()
@@ -622,8 +601,7 @@ class TestTheLock:
     def test_no_input_is_processed_while_a_test_holds_the_lock(
         self, engine: PortEngine, echoes: Echoes
     ) -> None:
-        with engine.connect_socketpair() as client:
-            client.settimeout(SECONDS)
+        with engine.client() as client:
             with engine:
                 client.sendall(b"wait")
                 engine.wake()
@@ -635,8 +613,7 @@ class TestTheLock:
     def test_output_is_sent_only_when_the_outermost_lock_level_is_released(
         self, engine: PortEngine, echoes: Echoes
     ) -> None:
-        with engine.connect_socketpair() as client:
-            client.settimeout(SECONDS)
+        with engine.client() as client:
             connection = echoes.accepted[0]
             with engine:
                 with engine:
@@ -648,8 +625,7 @@ class TestTheLock:
             assert read(client, 6) == b"onetwo"
 
     def test_output_written_before_an_exception_is_sent(self, engine: PortEngine, echoes: Echoes) -> None:
-        with engine.connect_socketpair() as client:
-            client.settimeout(SECONDS)
+        with engine.client() as client:
             with pytest.raises(LookupError), engine:
                 echoes.accepted[0].write(b"done")
                 raise LookupError
@@ -719,8 +695,7 @@ class TestQuiet:
     def test_engine_with_unread_input_or_unsent_output_is_not_quiet(
         self, engine: PortEngine, echoes: Echoes
     ) -> None:
-        with engine.connect_socketpair() as client:
-            client.settimeout(SECONDS)
+        with engine.client() as client:
             assert engine.wait_until(engine.quiet, SECONDS)
             with engine:
                 client.sendall(b"x")
@@ -801,20 +776,15 @@ class StopsReading(EchoConnection):
         self.reading = False
 
 
-def test_input_of_a_connection_that_stopped_reading_does_not_turn_the_loop() -> None:
+def test_input_of_a_connection_that_stopped_reading_does_not_turn_the_loop(started: Started) -> None:
     """The driver finds out by itself, at the first event in vain: nothing it watches is ready any more."""
-    echoes = Echoes(StopsReading)
-    engine = real_engine(echoes)
-    engine.start()
-    try:
-        with engine.connect_socketpair() as client:
-            client.sendall(b"x")
-            assert engine.wait_until(lambda: echoes.accepted[0].received, SECONDS)
-            client.sendall(b"y" * 500)
-            assert engine.wait_until(engine.quiet, SECONDS)
-            with engine:
-                assert echoes.accepted[0].received == b"x"
-                echoes.accepted[0].set_reading(True)
-            assert engine.wait_until(lambda: len(echoes.accepted[0].received) == 501, SECONDS)
-    finally:
-        engine.stop()
+    engine, echoes = started(StopsReading)
+    with engine.connect_socketpair() as client:
+        client.sendall(b"x")
+        assert engine.wait_until(lambda: echoes.accepted[0].received, SECONDS)
+        client.sendall(b"y" * 500)
+        assert engine.wait_until(engine.quiet, SECONDS)
+        with engine:
+            assert echoes.accepted[0].received == b"x"
+            echoes.accepted[0].set_reading(True)
+        assert engine.wait_until(lambda: len(echoes.accepted[0].received) == 501, SECONDS)

@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from compat_tests.clients.forgotten import forgotten_sockets_closed
-from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, PortEngine, real_engine
+from compat_tests.unit.runtime.fakes import SECONDS, EchoConnection, Echoes, PortEngine, real_engine
 from fakeamqp.runtime import InterceptError
 from fakeamqp.runtime.intercept import Intercept
 
-SECONDS = 20
 ORIGINALS = (socket.getaddrinfo, socket.socket.connect, socket.socket.connect_ex)
 
 

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 from compat_tests.event_loop.without_readers import ProactorLoop
+from compat_tests.unit.runtime.fakes import SECONDS
 from fakeamqp import Broker
 from fakeamqp.runtime import InterceptError
 
-SECONDS = 20
 NAME = "rabbit.prod.invalid"
 NUMERIC = "192.0.2.5"
 HOSTS = [NAME, NUMERIC]

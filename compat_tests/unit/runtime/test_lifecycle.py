@@ -11,9 +11,8 @@ import threading
 
 import pytest
 
-from compat_tests.unit.runtime.fakes import Echoes, PortEngine, real_engine
-
-SECONDS = 20
+from compat_tests.unit.runtime.conftest import Started
+from compat_tests.unit.runtime.fakes import SECONDS, Echoes, PortEngine, real_engine
 
 
 def threads() -> set[threading.Thread]:
@@ -42,8 +41,7 @@ def test_stopped_engine_can_start_again() -> None:
     engine = real_engine(Echoes())
     for _ in range(3):
         engine.start()
-        with engine.connect_socketpair() as client:
-            client.settimeout(SECONDS)
+        with engine.client() as client:
             client.sendall(b"x")
             assert client.recv(1) == b"x"
         engine.stop()
@@ -71,10 +69,8 @@ def test_stop_leaves_no_thread_and_no_descriptor() -> None:
     assert descriptors() == descriptors_before
 
 
-def test_stop_sends_pending_output_and_signals_eof_to_connections() -> None:
-    accept = Echoes()
-    engine = real_engine(accept)
-    engine.start()
+def test_stop_sends_pending_output_and_signals_eof_to_connections(started: Started) -> None:
+    engine, accept = started()
     with socket.create_connection(engine.listen().address, timeout=SECONDS) as client:
         assert engine.wait_until(lambda: accept.accepted, SECONDS)
         (connection,) = accept.accepted
@@ -126,8 +122,7 @@ def test_engine_can_start_right_after_a_stop_on_the_loop_thread() -> None:
         engine.timers.call_at(engine.clock.now(), stop)
     assert stopping.wait(SECONDS)
     engine.start()
-    with engine.connect_socketpair() as client:
-        client.settimeout(SECONDS)
+    with engine.client() as client:
         client.sendall(b"x")
         assert client.recv(1) == b"x"
     engine.stop()

@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 
 from compat_tests.tools.loopback import free_port, needs_ipv6
-from compat_tests.unit.runtime.fakes import Echoes, PortEngine
+from compat_tests.unit.runtime.fakes import SECONDS, Echoes, PortEngine
 from fakeamqp import Broker, FakeAMQPError
 from fakeamqp.runtime import CannotListen, EngineError, PortInUse
 from fakeamqp.runtime.addresses import bound_socket, cannot_listen, resolve
-
-SECONDS = 20
 
 
 def echo(address: tuple[str, int]) -> bytes:

@@ -11,11 +11,10 @@ from types import FrameType
 import pytest
 
 from compat_tests.tools.runtimes import is_locked
+from compat_tests.unit.runtime.fakes import SECONDS
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.thread import lock as lock_module
 from fakeamqp.runtime.thread.lock import FairLock
-
-SECONDS = 20
 
 
 def test_lock_is_reentrant_and_owned_by_one_thread() -> None:

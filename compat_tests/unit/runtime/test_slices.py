@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from compat_tests.unit.runtime.fakes import EchoConnection, Echoes
+from compat_tests.unit.runtime.fakes import SECONDS, EchoConnection, Echoes
 from fakeamqp.model.operations import Operations
 from fakeamqp.model.timers import Timers
 from fakeamqp.runtime import RealClock, ThreadEngine, turns
 from fakeamqp.runtime.clock.virtual import VirtualClock
 
-SECONDS = 20
 STEPS = 1000
 
 

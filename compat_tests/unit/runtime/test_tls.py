@@ -14,14 +14,12 @@ from typing import Any
 
 import pytest
 
-from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, PortEngine
+from compat_tests.unit.runtime.fakes import SECONDS, EchoConnection, Echoes, PortEngine
 from fakeamqp.runtime import BadCertificate, TLSUnavailable
 from fakeamqp.runtime.thread.listener import ThreadListener
 from fakeamqp.runtime.tls import ServerTLS
 
 trustme = pytest.importorskip("trustme")
-
-SECONDS = 20
 
 
 @pytest.fixture(scope="module")
