@@ -91,6 +91,19 @@ class Server(_Server):
         self._port += 1
         return Client(self, PeerAddress(**{"port": self._port, **peer}))
 
+    def started(self, **peer: Any) -> Client:
+        """A client that has yet to log in."""
+        client = self.dial(**peer)
+        client.begin()
+        return client
+
+    def tuned(self, user: str = "guest", password: str = "guest", **tune_ok: int) -> Client:
+        """A client that has yet to open a virtual host."""
+        client = self.started()
+        client.login(user, password)
+        client.send(c.ConnectionTuneOk(**tune_ok))
+        return client
+
     def open(self, **handshake: Any) -> Client:
         """A client with an open connection, its inbox empty."""
         client = self.dial()

@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
-__all__ = ["Failed", "cases", "listed"]
+__all__ = ["Failed", "cases", "listed", "marked"]
 
 
 @dataclass(frozen=True)
@@ -62,3 +63,8 @@ def listed(failed: list[Failed], count: int) -> str:
         first, *more = (str(each.error) or repr(each.error)).splitlines()
         lines += [f"[{each.name}] {type(each.error).__name__}: {first}", *(f"    {line}" for line in more)]
     return "\n".join(lines)
+
+
+def marked(*rows: tuple[Any, ...]) -> list[Any]:
+    """The rows of `pytest.mark.parametrize`, each with its marks in front: one, or a tuple of them."""
+    return [pytest.param(*values, marks=marks) for marks, *values in rows]

@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Server, Session
+from compat_tests.tools.matrix import marked
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, DeliveryMode, XaStatus
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.structs import Command
+
+rule = pytest.mark.rule
 
 OK = XaStatus.XA_OK
 X = structs.Xid(0, b"global", b"branch")
@@ -126,15 +128,14 @@ def other(filled: Server) -> Branches:
 # --- the class ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/dtx.select/repeatable")
+@rule("0-10/dtx.select/repeatable")
 def test_dtx_select_may_be_repeated(session: Session) -> None:
     assert session.call(x.DtxSelect()) is None
     assert session.call(x.DtxSelect()) is None
 
 
-@pytest.mark.rule("0-10/dtx/demarcation-grammar#select")
-@pytest.mark.rule("0-10/dtx.select/required#raises")
-@pytest.mark.rule("0-10/dtx.select/required#code")
+@rule("0-10/dtx/demarcation-grammar#select", "0-10/dtx.select/required#raises")
+@rule("0-10/dtx.select/required#code")
 @pytest.mark.deviates("0-10/dtx.select/required#code")
 @pytest.mark.parametrize("command", [x.DtxStart(xid=X), x.DtxEnd(xid=X), x.DtxStart(resume=True)])
 @pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 503), ("spec", 409)])
@@ -142,8 +143,7 @@ def test_dtx_start_and_end_without_select_fail(personality: str, code: int, comm
     Server(personality).session().fails(command, code)
 
 
-@pytest.mark.rule("0-10/dtx/transactionality#within")
-@pytest.mark.rule("0-10/dtx/transactionality#outside")
+@rule("0-10/dtx/transactionality#within", "0-10/dtx/transactionality#outside")
 def test_only_publishes_between_dtx_start_and_end_wait_for_commit(filled: Server, one: Branches) -> None:
     one.publish(b"before")
     one.start()
@@ -155,7 +155,7 @@ def test_only_publishes_between_dtx_start_and_end_wait_for_commit(filled: Server
     assert ready(filled, "b") == [b"before", b"after", b"within"]
 
 
-@pytest.mark.rule("0-10/dtx/demarcation-grammar#turns")
+@rule("0-10/dtx/demarcation-grammar#turns")
 def test_session_works_on_branches_in_turn_and_commits_them_in_any_order(
     filled: Server, one: Branches
 ) -> None:
@@ -168,9 +168,7 @@ def test_session_works_on_branches_in_turn_and_commits_them_in_any_order(
     assert ready(filled, "b") == [b"other branch", b"branch"]
 
 
-@pytest.mark.rule("0-10/dtx/coordination-grammar#one-phase")
-@pytest.mark.rule("0-10/dtx/coordination-grammar#two-phase")
-@pytest.mark.rule("0-10/dtx/xa-ok")
+@rule("0-10/dtx/coordination-grammar#one-phase", "0-10/dtx/coordination-grammar#two-phase", "0-10/dtx/xa-ok")
 @pytest.mark.parametrize("two_phase", [False, True])
 @pytest.mark.parametrize("commits", [False, True])
 def test_branch_commits_or_rolls_back_in_one_or_two_phases(
@@ -186,7 +184,7 @@ def test_branch_commits_or_rolls_back_in_one_or_two_phases(
     assert ready(filled, "b") == ([b"new"] if commits else [])
 
 
-@pytest.mark.rule("0-10/dtx/xid#parts")
+@rule("0-10/dtx/xid#parts")
 def test_xid_and_dtx_start_have_specified_encoding() -> None:
     xid = structs.Xid(0x01020304, b"g" * 64, b"b")
     packed = bytes.fromhex("01020304") + b"\x40" + b"g" * 64 + b"\x01b"
@@ -195,8 +193,7 @@ def test_xid_and_dtx_start_have_specified_encoding() -> None:
     assert x.DtxStart(xid=xid).encode() == bytes.fromhex("0602 0100 0100") + xid.encode()
 
 
-@pytest.mark.rule("0-10/dtx/xid#parts")
-@pytest.mark.rule("0-10/dtx/xid#length")
+@rule("0-10/dtx/xid#parts", "0-10/dtx/xid#length")
 def test_xids_that_differ_in_any_part_name_separate_branches(one: Branches) -> None:
     for xid in (
         structs.Xid(1, b"g" * 64, b"b" * 64),
@@ -213,7 +210,7 @@ def test_dtx_start_without_xid_fails_with_illegal_argument(one: Branches) -> Non
     assert (exception.class_code, exception.command_code, exception.field_index) == (6, 2, 0)
 
 
-@pytest.mark.rule("0-10/dtx/xa-result")
+@rule("0-10/dtx/xa-result")
 def test_xa_result_of_dtx_start_has_specified_encoding(one: Branches) -> None:
     id_ = one.session.send(x.DtxStart(xid=X), sync=True)
     result = next(each.what for each in one.session.client.inbox if isinstance(each.what, x.ExecutionResult))
@@ -227,10 +224,8 @@ def test_xa_result_of_dtx_start_has_specified_encoding(one: Branches) -> None:
 # --- statuses -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/dtx/xa-rbrollback")
-@pytest.mark.rule("0-10/dtx.end/fail-failure#marks")
-@pytest.mark.rule("0-10/dtx.end/fail-failure#reports")
-@pytest.mark.rule("0-10/dtx.commit/result#rollback-only")
+@rule("0-10/dtx/xa-rbrollback", "0-10/dtx.end/fail-failure#marks", "0-10/dtx.end/fail-failure#reports")
+@rule("0-10/dtx.commit/result#rollback-only")
 def test_branch_ended_with_fail_is_rolled_back(filled: Server, one: Branches) -> None:
     one.start()
     one.move()
@@ -240,8 +235,7 @@ def test_branch_ended_with_fail_is_rolled_back(filled: Server, one: Branches) ->
     assert ready(filled, "b") == []
 
 
-@pytest.mark.rule("0-10/dtx/xa-rbtimeout")
-@pytest.mark.rule("0-10/dtx.set-timeout/effective")
+@rule("0-10/dtx/xa-rbtimeout", "0-10/dtx.set-timeout/effective")
 def test_branch_is_rolled_back_as_soon_as_its_timeout_expires(filled: Server, one: Branches) -> None:
     one.start()
     one.move()
@@ -256,7 +250,7 @@ def test_branch_is_rolled_back_as_soon_as_its_timeout_expires(filled: Server, on
     one.session.fails(x.DtxRollback(xid=X), 404)
 
 
-@pytest.mark.rule("0-10/dtx.set-timeout/effective")
+@rule("0-10/dtx.set-timeout/effective")
 @pytest.mark.parametrize("again", [1, 5])
 def test_last_dtx_set_timeout_replaces_earlier_timeout(filled: Server, one: Branches, again: int) -> None:
     """It counts from the last set-timeout on, whether that is sooner or later than the one before."""
@@ -273,24 +267,17 @@ def test_last_dtx_set_timeout_replaces_earlier_timeout(filled: Server, one: Bran
     assert one.end() is XaStatus.XA_RBTIMEOUT
 
 
-@pytest.mark.rule("0-10/dtx.recover/in-doubt#decided")
-@pytest.mark.rule("0-10/dtx.forget/illegal-state#decided")
-@pytest.mark.rule("0-10/dtx/coordination-grammar#forget")
+@rule("0-10/dtx.recover/in-doubt#decided", "0-10/dtx.forget/illegal-state#decided")
+@rule("0-10/dtx/coordination-grammar#forget")
 @pytest.mark.parametrize(
     ("how", "status", "a", "b"),
     [
-        pytest.param(
-            *("hazard", XaStatus.XA_HEURHAZ, [b"1", b"2"], []), marks=pytest.mark.rule("0-10/dtx/xa-heurhaz")
-        ),
-        pytest.param(
-            *("commit", XaStatus.XA_HEURCOM, [b"2"], [b"new"]), marks=pytest.mark.rule("0-10/dtx/xa-heurcom")
-        ),
-        pytest.param(
-            *("rollback", XaStatus.XA_HEURRB, [b"1", b"2"], []), marks=pytest.mark.rule("0-10/dtx/xa-heurrb")
-        ),
+        pytest.param(*("hazard", XaStatus.XA_HEURHAZ, [b"1", b"2"], []), marks=rule("0-10/dtx/xa-heurhaz")),
+        pytest.param(*("commit", XaStatus.XA_HEURCOM, [b"2"], [b"new"]), marks=rule("0-10/dtx/xa-heurcom")),
+        pytest.param(*("rollback", XaStatus.XA_HEURRB, [b"1", b"2"], []), marks=rule("0-10/dtx/xa-heurrb")),
         pytest.param(
             *("mix", XaStatus.XA_HEURMIX, [b"1", b"2"], [b"new"]),
-            marks=pytest.mark.rule("0-10/dtx/xa-heurmix"),
+            marks=rule("0-10/dtx/xa-heurmix"),
         ),
     ],
 )
@@ -311,7 +298,7 @@ def test_heuristic_decision_of_broker_is_reported_until_branch_is_forgotten(
     one.session.fails(x.DtxForget(xid=X), 404)
 
 
-@pytest.mark.rule("0-10/dtx/xa-rdonly")
+@rule("0-10/dtx/xa-rdonly")
 def test_dtx_prepare_of_branch_without_work_returns_rdonly_and_ends_branch(one: Branches) -> None:
     one.start()
     one.end()
@@ -319,10 +306,8 @@ def test_dtx_prepare_of_branch_without_work_returns_rdonly_and_ends_branch(one: 
     assert one.start() is OK
 
 
-@pytest.mark.rule("0-10/dtx.prepare/result#ok")
-@pytest.mark.rule("0-10/dtx.prepare/result#rdonly")
-@pytest.mark.rule("0-10/dtx.prepare/result#rbrollback")
-@pytest.mark.rule("0-10/dtx.prepare/result#rbtimeout")
+@rule("0-10/dtx.prepare/result#ok", "0-10/dtx.prepare/result#rdonly", "0-10/dtx.prepare/result#rbrollback")
+@rule("0-10/dtx.prepare/result#rbtimeout")
 def test_dtx_prepare_returns_ok_rdonly_rbrollback_or_rbtimeout(filled: Server, one: Branches) -> None:
     one.work(X)
     one.work(Y, fail=True)
@@ -340,11 +325,8 @@ def test_dtx_prepare_returns_ok_rdonly_rbrollback_or_rbtimeout(filled: Server, o
     ]
 
 
-@pytest.mark.rule("0-10/dtx.end/result#rbrollback")
-@pytest.mark.rule("0-10/dtx.end/result#rbtimeout")
-@pytest.mark.rule("0-10/dtx.start/result#ok")
-@pytest.mark.rule("0-10/dtx.start/result#rbrollback")
-@pytest.mark.rule("0-10/dtx.start/result#rbtimeout")
+@rule("0-10/dtx.end/result#rbrollback", "0-10/dtx.end/result#rbtimeout", "0-10/dtx.start/result#ok")
+@rule("0-10/dtx.start/result#rbrollback", "0-10/dtx.start/result#rbtimeout")
 def test_dtx_start_and_end_return_rbrollback_or_rbtimeout_of_failed_branch(
     filled: Server, one: Branches
 ) -> None:
@@ -366,15 +348,107 @@ def test_dtx_start_and_end_return_rbrollback_or_rbtimeout_of_failed_branch(
 # --- start --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/dtx/demarcation-grammar#turns")
-@pytest.mark.rule("0-10/dtx.start/illegal-state")
-def test_second_dtx_start_in_active_session_fails_with_illegal_state(one: Branches) -> None:
-    one.start(X)
-    exception = one.session.fails(x.DtxStart(xid=Y), 409)
-    assert exception.description == "the session works on branch 0:global:branch already"
+def _started(one: Branches) -> None:
+    one.start()
 
 
-@pytest.mark.rule("0-10/dtx.start/already-known")
+def _suspended(one: Branches) -> None:
+    one.start()
+    one.end(suspend=True)
+
+
+def _ended(one: Branches) -> None:
+    one.work()
+
+
+def _prepared(one: Branches) -> None:
+    one.work()
+    one.prepare()
+
+
+def _idle(one: Branches) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("reach", "command", "code", "description"),
+    [
+        pytest.param(
+            _started,
+            x.DtxStart(xid=Y),
+            409,
+            "the session works on branch 0:global:branch already",
+            marks=rule("0-10/dtx/demarcation-grammar#turns", "0-10/dtx.start/illegal-state"),
+            id="second start",
+        ),
+        pytest.param(
+            _ended,
+            x.DtxStart(xid=X),
+            530,
+            "branch 0:global:branch",
+            marks=rule("0-10/dtx.start/xid-unknown-xid"),
+            id="start of ended branch",
+        ),
+        pytest.param(_idle, x.DtxStart(xid=X, join=True), 404, "no branch", id="join of unknown branch"),
+        pytest.param(_idle, x.DtxStart(xid=X, resume=True), 404, "no branch", id="resume of unknown branch"),
+        pytest.param(
+            _idle,
+            x.DtxEnd(xid=X),
+            409,
+            "",
+            marks=rule("0-10/dtx/demarcation-grammar#turns", "0-10/dtx.end/illegal-state"),
+            id="end without start",
+        ),
+        pytest.param(
+            _started,
+            x.DtxEnd(xid=Y),
+            409,
+            "the session is not associated with branch 0:global:other branch",
+            marks=rule("0-10/dtx.end/xid-not-associated"),
+            id="end of another branch",
+        ),
+    ],
+)
+def test_demarcation_in_wrong_state_of_session_fails(
+    one: Branches, reach: Callable[[Branches], None], command: Command, code: int, description: str
+) -> None:
+    reach(one)
+    assert description in (one.session.fails(command, code).description or "")
+
+
+@pytest.mark.parametrize(
+    ("reach", "command"),
+    marked(
+        (rule("0-10/dtx.commit/one-phase-one-phase"), _ended, x.DtxCommit(xid=X)),
+        (rule("0-10/dtx.commit/one-phase-two-phase"), _prepared, x.DtxCommit(xid=X, one_phase=True)),
+        (rule("0-10/dtx.forget/illegal-state#others"), _prepared, x.DtxForget(xid=X)),
+        (rule("0-10/dtx.prepare/illegal-state"), _prepared, x.DtxPrepare(xid=X)),
+        (rule("0-10/dtx.commit/illegal-state"), _suspended, x.DtxCommit(xid=X, one_phase=True)),
+        (rule("0-10/dtx.rollback/illegal-state"), _suspended, x.DtxRollback(xid=X)),
+        (rule("0-10/dtx.prepare/xid-not-disassociated"), _started, x.DtxPrepare(xid=X)),
+        (rule("0-10/dtx.commit/xid-not-disassociated"), _started, x.DtxCommit(xid=X)),
+        (rule("0-10/dtx.rollback/xid-not-disassociated"), _started, x.DtxRollback(xid=X)),
+        (rule("0-10/dtx.forget/xid-not-disassociated"), _started, x.DtxForget(xid=X)),
+    ),
+    ids=repr,
+)
+def test_coordination_in_wrong_state_of_branch_fails_with_illegal_state_and_has_no_effect(
+    filled: Server, one: Branches, other: Branches, reach: Callable[[Branches], None], command: Command
+) -> None:
+    reach(one)
+    before = filled.vhost.branches.views()
+    description = other.session.fails(command, 409).description
+    if reach is _started:
+        assert description == "branch 0:global:branch is still associated with a session"
+    assert filled.vhost.branches.views() == before
+    if reach is _suspended:
+        assert one.start(resume=True) is OK
+    if reach in (_started, _suspended):
+        assert one.end() is OK
+    assert one.rollback() is OK
+
+
+@rule("0-10/dtx.start/already-known")
 def test_dtx_start_of_active_xid_in_another_session_fails_with_not_allowed(
     filled: Server, one: Branches
 ) -> None:
@@ -382,22 +456,19 @@ def test_dtx_start_of_active_xid_in_another_session_fails_with_not_allowed(
     selected(filled, b"two").session.fails(x.DtxStart(xid=X), 530)
 
 
-@pytest.mark.rule("0-10/dtx.start/xid-unknown-xid")
-def test_dtx_start_of_ended_xid_fails_with_not_allowed(one: Branches) -> None:
-    one.start(X)
-    one.end(X)
-    one.session.fails(x.DtxStart(xid=X), 530)
+def _codes(lenient: int, spec: int) -> pytest.MarkDecorator:
+    """The code of each personality."""
+    return pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", lenient), ("spec", spec)])
 
 
-@pytest.mark.rule("0-10/dtx.start/join-and-resume#raises")
-@pytest.mark.rule("0-10/dtx.start/join-and-resume#code")
+@rule("0-10/dtx.start/join-and-resume#raises", "0-10/dtx.start/join-and-resume#code")
 @pytest.mark.deviates("0-10/dtx.start/join-and-resume#code")
-@pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 503), ("spec", 530)])
+@_codes(503, 530)
 def test_dtx_start_with_both_join_and_resume_fails(personality: str, code: int) -> None:
     selected(Server(personality)).session.fails(x.DtxStart(xid=X, join=True, resume=True), code)
 
 
-@pytest.mark.rule("0-10/dtx.start/join")
+@rule("0-10/dtx.start/join")
 def test_sessions_share_branch_after_dtx_start_with_join(
     filled: Server, one: Branches, other: Branches
 ) -> None:
@@ -416,13 +487,7 @@ def test_sessions_share_branch_after_dtx_start_with_join(
     assert ready(filled, "b") == [b"from one", b"from two"]
 
 
-@pytest.mark.parametrize("flags", [{"join": True}, {"resume": True}])
-def test_join_or_resume_of_unknown_branch_fails_with_not_found(one: Branches, flags: dict[str, bool]) -> None:
-    one.session.fails(x.DtxStart(xid=X, **flags), 404)
-
-
-@pytest.mark.rule("0-10/dtx.start/resume")
-@pytest.mark.rule("0-10/dtx.end/suspend-resume")
+@rule("0-10/dtx.start/resume", "0-10/dtx.end/suspend-resume")
 def test_suspended_branch_continues_after_dtx_start_with_resume(filled: Server, one: Branches) -> None:
     one.start()
     one.publish(b"before")
@@ -454,23 +519,9 @@ def test_session_works_on_another_branch_while_first_branch_is_suspended(
 # --- end ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/dtx/demarcation-grammar#turns")
-@pytest.mark.rule("0-10/dtx.end/illegal-state")
-def test_dtx_end_without_start_fails_with_illegal_state(one: Branches) -> None:
-    one.session.fails(x.DtxEnd(xid=X), 409)
-
-
-@pytest.mark.rule("0-10/dtx.end/xid-not-associated")
-def test_dtx_end_of_branch_not_associated_with_session_fails(one: Branches) -> None:
-    one.start(X)
-    exception = one.session.fails(x.DtxEnd(xid=Y), 409)
-    assert exception.description == "the session is not associated with branch 0:global:other branch"
-
-
-@pytest.mark.rule("0-10/dtx.end/suspend-and-fail#raises")
-@pytest.mark.rule("0-10/dtx.end/suspend-and-fail#code")
+@rule("0-10/dtx.end/suspend-and-fail#raises", "0-10/dtx.end/suspend-and-fail#code")
 @pytest.mark.deviates("0-10/dtx.end/suspend-and-fail#code")
-@pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 503), ("spec", 530)])
+@_codes(503, 530)
 def test_dtx_end_with_both_suspend_and_fail_fails(personality: str, code: int) -> None:
     server = Server(personality)
     one = selected(server)
@@ -479,16 +530,7 @@ def test_dtx_end_with_both_suspend_and_fail_fails(personality: str, code: int) -
     assert Branches(server.session(b"other")).rollback() is OK
 
 
-@pytest.mark.rule("0-10/dtx.end/result#ok")
-@pytest.mark.rule("0-10/dtx.end/success")
-def test_branch_ended_without_flags_can_be_committed(one: Branches) -> None:
-    one.start()
-    assert one.end() is OK
-    assert one.commit(one_phase=True) is OK
-
-
-@pytest.mark.rule("0-10/dtx.end/session-closed#active")
-@pytest.mark.rule("0-10/dtx.end/session-closed#suspended")
+@rule("0-10/dtx.end/session-closed#active", "0-10/dtx.end/session-closed#suspended")
 @pytest.mark.parametrize("suspended", [False, True])
 @pytest.mark.parametrize("end", ["detach", "drop", "exception"])
 def test_end_of_session_rolls_back_branches_not_ended(
@@ -541,21 +583,13 @@ def test_ended_branch_can_be_committed_after_its_session_ends(
 
 # --- what has to be known and left --------------------------------------------------------------------------
 
-_OUTCOMES: list[Any] = [
-    pytest.param(x.DtxPrepare, id="prepare"),
-    pytest.param(x.DtxCommit, id="commit"),
-    pytest.param(x.DtxRollback, id="rollback"),
-    pytest.param(x.DtxForget, id="forget"),
-]
 
-
-@pytest.mark.rule("0-10/dtx.commit/xid-unknown-xid")
-@pytest.mark.rule("0-10/dtx.forget/xid-unknown-xid")
-@pytest.mark.rule("0-10/dtx.get-timeout/xid-unknown-xid")
-@pytest.mark.rule("0-10/dtx.prepare/xid-unknown-xid")
-@pytest.mark.rule("0-10/dtx.rollback/xid-unknown-xid")
-@pytest.mark.rule("0-10/dtx.set-timeout/xid-unknown-xid")
-@pytest.mark.parametrize("command", [*_OUTCOMES, x.DtxGetTimeout, x.DtxSetTimeout])
+@rule("0-10/dtx.commit/xid-unknown-xid", "0-10/dtx.forget/xid-unknown-xid")
+@rule("0-10/dtx.get-timeout/xid-unknown-xid", "0-10/dtx.prepare/xid-unknown-xid")
+@rule("0-10/dtx.rollback/xid-unknown-xid", "0-10/dtx.set-timeout/xid-unknown-xid")
+@pytest.mark.parametrize(
+    "command", [x.DtxPrepare, x.DtxCommit, x.DtxRollback, x.DtxForget, x.DtxGetTimeout, x.DtxSetTimeout]
+)
 def test_dtx_command_for_unknown_branch_fails_with_not_found(
     session: Session, command: Callable[..., Command]
 ) -> None:
@@ -563,56 +597,11 @@ def test_dtx_command_for_unknown_branch_fails_with_not_found(
     assert exception.description == "no branch 0:global:branch in vhost '/'"
 
 
-@pytest.mark.rule("0-10/dtx.commit/xid-not-disassociated")
-@pytest.mark.rule("0-10/dtx.forget/xid-not-disassociated")
-@pytest.mark.rule("0-10/dtx.prepare/xid-not-disassociated")
-@pytest.mark.rule("0-10/dtx.rollback/xid-not-disassociated")
-@pytest.mark.parametrize("command", _OUTCOMES)
-def test_outcome_of_branch_still_associated_with_session_fails_with_illegal_state(
-    one: Branches, other: Branches, command: Callable[..., Command]
-) -> None:
-    one.start()
-    exception = other.session.fails(command(xid=X), 409)
-    assert exception.description == "branch 0:global:branch is still associated with a session"
-    assert one.end() is OK
-
-
-@pytest.mark.rule("0-10/dtx.commit/illegal-state")
-@pytest.mark.rule("0-10/dtx.rollback/illegal-state")
-@pytest.mark.parametrize("command", [x.DtxCommit(xid=X, one_phase=True), x.DtxRollback(xid=X)])
-def test_commit_or_rollback_of_suspended_branch_fails_with_illegal_state(
-    one: Branches, other: Branches, command: Command
-) -> None:
-    one.start()
-    one.end(suspend=True)
-    other.session.fails(command, 409)
-    assert one.start(resume=True) is OK
-
-
 # --- commit, forget, prepare, rollback ----------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/dtx.commit/one-phase-one-phase")
-def test_two_phase_commit_of_branch_not_prepared_fails_with_illegal_state(
-    one: Branches, other: Branches
-) -> None:
-    one.work()
-    other.session.fails(x.DtxCommit(xid=X), 409)
-    assert one.rollback() is OK
-
-
-@pytest.mark.rule("0-10/dtx.commit/one-phase-two-phase")
-def test_one_phase_commit_of_prepared_branch_fails_with_illegal_state(one: Branches, other: Branches) -> None:
-    one.work()
-    one.prepare()
-    other.session.fails(x.DtxCommit(xid=X, one_phase=True), 409)
-    assert one.rollback() is OK
-
-
-@pytest.mark.rule("0-10/dtx.commit/effect#published")
-@pytest.mark.rule("0-10/dtx.commit/effect#consumed")
-@pytest.mark.rule("0-10/dtx.rollback/effect#published")
-@pytest.mark.rule("0-10/dtx.rollback/effect#consumed")
+@rule("0-10/dtx.commit/effect#published", "0-10/dtx.commit/effect#consumed")
+@rule("0-10/dtx.rollback/effect#published", "0-10/dtx.rollback/effect#consumed")
 @pytest.mark.parametrize("commits", [True, False])
 def test_dtx_commit_applies_publish_and_accept_and_rollback_undoes_them(
     filled: Server, one: Branches, commits: bool
@@ -628,7 +617,7 @@ def test_dtx_commit_applies_publish_and_accept_and_rollback_undoes_them(
     assert not filled.vhost.queues["a"].unacked
 
 
-@pytest.mark.rule("0-10/dtx.rollback/effect#consumed")
+@rule("0-10/dtx.rollback/effect#consumed")
 def test_message_accepted_in_rolled_back_branch_is_redelivered_to_another_session(
     filled: Server, one: Branches, other: Branches
 ) -> None:
@@ -643,14 +632,14 @@ def test_message_accepted_in_rolled_back_branch_is_redelivered_to_another_sessio
     assert (again.body, again.redelivered) == (b"1", True)
 
 
-@pytest.mark.rule("0-10/dtx.commit/result#not-rdonly")
+@rule("0-10/dtx.commit/result#not-rdonly", "0-10/dtx.end/result#ok", "0-10/dtx.end/success")
 def test_dtx_commit_of_branch_without_work_returns_ok(one: Branches, other: Branches) -> None:
     one.start()
-    one.end()
+    assert one.end() is OK
     assert other.commit(one_phase=True) is OK
 
 
-@pytest.mark.rule("0-10/dtx.commit/forgets")
+@rule("0-10/dtx.commit/forgets")
 def test_xid_may_be_used_again_after_commit(filled: Server, one: Branches) -> None:
     for _ in range(2):
         one.work()
@@ -658,23 +647,7 @@ def test_xid_may_be_used_again_after_commit(filled: Server, one: Branches) -> No
     assert ready(filled, "b") == [b"new", b"new"]
 
 
-@pytest.mark.rule("0-10/dtx.forget/illegal-state#others")
-def test_dtx_forget_of_prepared_branch_fails_with_illegal_state(one: Branches, other: Branches) -> None:
-    one.work()
-    one.prepare()
-    other.session.fails(x.DtxForget(xid=X), 409)
-    assert one.recover() == [b"branch"]
-
-
-@pytest.mark.rule("0-10/dtx.prepare/illegal-state")
-def test_second_dtx_prepare_of_branch_fails_with_illegal_state(one: Branches, other: Branches) -> None:
-    one.work()
-    assert one.prepare() is OK
-    other.session.fails(x.DtxPrepare(xid=X), 409)
-    assert one.commit() is OK
-
-
-@pytest.mark.rule("0-10/dtx.prepare/result#rbrollback")
+@rule("0-10/dtx.prepare/result#rbrollback")
 def test_dtx_prepare_of_publish_to_full_queue_returns_rbrollback(filled: Server, one: Branches) -> None:
     arguments = {"x-max-length": 0, "x-overflow": "reject-publish"}
     filled.vhost.queues.declare("full", QueueDeclaration(durable=True, arguments=arguments))
@@ -689,9 +662,8 @@ def test_dtx_prepare_of_publish_to_full_queue_returns_rbrollback(filled: Server,
 # --- recover ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/dtx.recover/in-doubt#prepared")
-@pytest.mark.rule("0-10/dtx.recover/not-active#started")
-@pytest.mark.rule("0-10/dtx.recover/not-active#ended")
+@rule("0-10/dtx.recover/in-doubt#prepared", "0-10/dtx.recover/not-active#started")
+@rule("0-10/dtx.recover/not-active#ended")
 def test_dtx_recover_lists_only_prepared_branches(one: Branches, other: Branches) -> None:
     xids = [structs.Xid(0, b"global", b"%d" % number) for number in range(5)]
     for xid in xids:
@@ -704,7 +676,7 @@ def test_dtx_recover_lists_only_prepared_branches(one: Branches, other: Branches
     assert other.recover() == [b"1", b"3"]
 
 
-@pytest.mark.rule("0-10/dtx.recover/result")
+@rule("0-10/dtx.recover/result")
 def test_dtx_recover_result_has_specified_encoding(one: Branches) -> None:
     for xid in (X, Y):
         one.start(xid)
@@ -727,9 +699,7 @@ def test_dtx_recover_result_without_branches_is_encoded_as_empty_array(session: 
 # --- timeouts -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/dtx.get-timeout/value#set")
-@pytest.mark.rule("0-10/dtx.get-timeout/value#default")
-@pytest.mark.rule("0-10/dtx.set-timeout/reset")
+@rule("0-10/dtx.get-timeout/value#set", "0-10/dtx.get-timeout/value#default", "0-10/dtx.set-timeout/reset")
 def test_dtx_timeout_is_60_seconds_and_can_be_set_and_reset(one: Branches, other: Branches) -> None:
     one.start()
     assert one.timeout() == 60
@@ -751,7 +721,7 @@ def test_only_default_personality_refuses_dtx_timeout_above_one_hour(lenient: Se
             assert one.timeout() == 3601
 
 
-@pytest.mark.rule("0-10/dtx/xa-rbtimeout")
+@rule("0-10/dtx/xa-rbtimeout")
 def test_branch_times_out_after_one_minute_unless_longer_timeout_is_set(
     filled: Server, one: Branches
 ) -> None:
@@ -766,10 +736,8 @@ def test_branch_times_out_after_one_minute_unless_longer_timeout_is_set(
 # --- restarts -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/dtx/coordination-grammar#recovery")
-@pytest.mark.rule("0-10/dtx.prepare/obligation-1#commit")
-@pytest.mark.rule("0-10/dtx.prepare/obligation-1#rollback")
-@pytest.mark.rule("0-10/dtx.prepare/obligation-2")
+@rule("0-10/dtx/coordination-grammar#recovery", "0-10/dtx.prepare/obligation-1#commit")
+@rule("0-10/dtx.prepare/obligation-1#rollback", "0-10/dtx.prepare/obligation-2")
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("commits", [True, False])
 def test_prepared_branch_survives_restart_and_can_be_completed(
@@ -791,8 +759,7 @@ def test_prepared_branch_survives_restart_and_can_be_completed(
     assert ready(filled, "a") == ([b"2"] if commits else [b"1", b"2"])
 
 
-@pytest.mark.rule("0-10/dtx.recover/not-active#started")
-@pytest.mark.rule("0-10/dtx.recover/not-active#ended")
+@rule("0-10/dtx.recover/not-active#started", "0-10/dtx.recover/not-active#ended")
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("ended", [True, False])
 def test_branch_not_prepared_is_rolled_back_by_restart(

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Client, Server, Session
+from compat_tests.tools.matrix import marked
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.structs import Command
+
+rule = pytest.mark.rule
 
 
 def query(session: Session, name: str | None) -> structs.ExchangeQueryResult:
@@ -45,17 +48,15 @@ def got(session: Session, queue: str = "q") -> int:
 # --- types and instances -----------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/exchange/required-types#direct")
-@pytest.mark.rule("0-10/exchange/required-types#fanout")
-@pytest.mark.rule("0-10/exchange/recommended-types#topic")
-@pytest.mark.rule("0-10/exchange/recommended-types#headers")
+@rule("0-10/exchange/required-types#direct", "0-10/exchange/required-types#fanout")
+@rule("0-10/exchange/recommended-types#topic", "0-10/exchange/recommended-types#headers")
 @pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
 def test_direct_fanout_topic_and_headers_exchanges_can_be_declared(session: Session, kind: str) -> None:
     session.call(x.ExchangeDeclare(exchange="e", type=kind))
     assert query(session, "e").type == kind
 
 
-@pytest.mark.rule("0-10/exchange/extensions")
+@rule("0-10/exchange/extensions")
 @pytest.mark.parametrize("kind", ["x-consistent-hash", "x-random"])
 def test_exchange_types_of_plugins_can_be_declared(lenient: Server, kind: str) -> None:
     session = lenient.session()
@@ -67,8 +68,7 @@ def test_exchange_types_of_plugins_can_be_declared(lenient: Server, kind: str) -
     assert session.query().message_count == 1
 
 
-@pytest.mark.rule("0-10/exchange/required-instances#types")
-@pytest.mark.rule("0-10/exchange/required-instances#nameless")
+@rule("0-10/exchange/required-instances#types", "0-10/exchange/required-instances#nameless")
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -85,15 +85,12 @@ def test_predeclared_exchanges_exist_with_their_types(session: Session, name: st
     assert (found.type, found.durable, found.not_found) == (kind, True, False)
 
 
-@pytest.mark.rule("0-10/exchange/name#characters")
-@pytest.mark.parametrize("name", ["e_1", "E", "9", "_", "n" * 255])
-def test_exchange_name_may_hold_letters_digits_and_underscores(session: Session, name: str) -> None:
-    session.declare_exchange(name)
-    assert exists(session, name)
-
-
-@pytest.mark.parametrize("name", ["with space", "söme/name", "amq", "mq.x", ".amq.", "abc.amq.x"])
-def test_exchange_name_may_hold_spaces_dots_and_other_characters(session: Session, name: str) -> None:
+@rule("0-10/exchange/name#characters")
+@pytest.mark.parametrize(
+    "name",
+    ["e_1", "E", "9", "_", "n" * 255, "with space", "söme/name", "amq", "mq.x", ".amq.", "abc.amq.x"],
+)
+def test_exchange_name_may_hold_any_characters(session: Session, name: str) -> None:
     session.declare_exchange(name)
     assert exists(session, name)
 
@@ -101,92 +98,145 @@ def test_exchange_name_may_hold_spaces_dots_and_other_characters(session: Sessio
 # --- declare -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/exchange.declare/minimum")
+@rule("0-10/exchange.declare/minimum")
 def test_hundred_exchanges_can_be_declared(session: Session) -> None:
     for number in range(100):
         session.declare_exchange(f"e{number}")
     assert all(exists(session, f"e{number}") for number in range(100))
 
 
-@pytest.mark.rule("0-10/exchange.declare/exchange-reserved-names")
-@pytest.mark.parametrize("name", ["amq.", "amq.mine"])
-def test_declaration_of_reserved_exchange_name_fails_with_not_allowed(client: Client, name: str) -> None:
-    refused(client, x.ExchangeDeclare(exchange=name, type="direct"), 530, "exchange")
-    assert not exists(client.session(), name)
+def declare(exchange: str | None, type: str | None = "direct", **fields: Any) -> x.ExchangeDeclare:
+    return x.ExchangeDeclare(exchange=exchange, type=type, **fields)
 
 
-def test_only_default_personality_reserves_exchange_names_with_qpid_prefix(
-    lenient: Server, spec: Server
+RESERVED = rule("0-10/exchange.declare/exchange-reserved-names")
+NAMELESS = rule(
+    "0-10/exchange.declare/exchange-exchange-name-required", "0-10/exchange/default-access#declared"
+)
+UNKNOWN_TYPE = rule("0-10/exchange.declare/type-exchange-type-not-found")
+TYPED = rule("0-10/exchange.declare/type-typed")
+MISSING = rule("0-10/exchange.declare/passive-not-found")
+ANOTHER_ALTERNATE = rule("0-10/exchange.declare/alternate-exchange-pre-existing-exchange#another")
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "field"),
+    marked(
+        (RESERVED, declare("amq."), 530, "exchange"),
+        (RESERVED, declare("amq.mine"), 530, "exchange"),
+        (RESERVED, declare("amq.direct"), 530, "exchange"),
+        (RESERVED, declare("amq.direct", "topic"), 530, "exchange"),
+        (NAMELESS, declare(""), 542, "exchange"),
+        (NAMELESS, declare(None), 542, "exchange"),
+        (NAMELESS, declare("", passive=True), 542, "exchange"),
+        (NAMELESS, declare(None, passive=True), 542, "exchange"),
+        (TYPED, declare("e", "fanout"), 530, "type"),
+        (TYPED, declare("e", "fanout", passive=True), 530, "type"),
+        (UNKNOWN_TYPE, declare("new", "nosuch"), 404, "type"),
+        (UNKNOWN_TYPE, declare("new", ""), 404, "type"),
+        (UNKNOWN_TYPE, declare("new", None), 404, "type"),
+        (MISSING, declare("missing", passive=True), 404, "exchange"),
+        (MISSING, declare("missing", "nosuch", passive=True), 404, "exchange"),
+        (MISSING, declare("missing", None, passive=True), 404, "exchange"),
+        (
+            rule("0-10/exchange.declare/unknown-alternate"),
+            declare("new", alternate_exchange="missing"),
+            404,
+            "alternate_exchange",
+        ),
+        *(
+            (
+                ANOTHER_ALTERNATE,
+                declare(name, alternate_exchange="amq.topic", passive=passive),
+                530,
+                "alternate_exchange",
+            )
+            for name in ("e", "has alternate")
+            for passive in (False, True)
+        ),
+        (rule("0-10/exchange.delete/exchange-exists"), x.ExchangeDelete(exchange="missing"), 404, "exchange"),
+        (
+            rule("0-10/exchange.delete/exchange-exists"),
+            x.ExchangeDelete(exchange="amq.missing"),
+            404,
+            "exchange",
+        ),
+        (
+            rule("0-10/exchange.delete/exchange-exchange-name-required"),
+            x.ExchangeDelete(exchange=""),
+            542,
+            "exchange",
+        ),
+        (rule("0-10/exchange/default-access#deleted"), x.ExchangeDelete(exchange=None), 542, "exchange"),
+        (rule("0-10/exchange.delete/predeclared"), x.ExchangeDelete(exchange="amq.direct"), 530, "exchange"),
+    ),
+    ids=repr,
+)
+def test_invalid_declaration_or_deletion_fails_and_changes_no_exchange(
+    client: Client, command: Command, code: int, field: str
 ) -> None:
-    command = x.ExchangeDeclare(exchange="qpid.mine", type="direct")
-    refused(lenient.open(), command, 530, "exchange")
+    session = client.session()
+    session.declare_exchange("e")
+    session.declare_exchange("has alternate", alternate_exchange="amq.fanout")
+    exchanges = client.server.vhost.exchanges
+    before = {name: query(session, name) for name in exchanges}
+    refused(client, command, code, field)
+    assert {name: query(session, name) for name in exchanges} == before
+
+
+@pytest.mark.parametrize(
+    ("personality", "command", "code", "field"),
+    marked(
+        ((), "rabbitmq-4.3", declare("qpid.mine"), 530, "exchange"),
+        (
+            (),
+            "rabbitmq-4.3",
+            declare("e", "x-delayed-message", arguments={"x-delayed-type": 7}),
+            542,
+            "arguments",
+        ),
+        ((), "rabbitmq-4.3", declare("e", arguments={"alternate-exchange": 7}), 542, "arguments"),
+        ((), "spec", declare("e", "x-random"), 404, "type"),
+        (
+            rule("0-10/exchange.declare/arguments-unknown-argument"),
+            "spec",
+            declare("e", arguments={"x-nope": 1}),
+            540,
+            "arguments",
+        ),
+    ),
+    ids=repr,
+)
+def test_declaration_invalid_in_one_personality_fails(
+    personality: str, command: Command, code: int, field: str
+) -> None:
+    client = Server(personality).open()
+    before = dict(client.server.vhost.exchanges)
+    refused(client, command, code, field)
+    assert client.server.vhost.exchanges == before
+
+
+def test_spec_personality_does_not_reserve_exchange_names_with_qpid_prefix(spec: Server) -> None:
     session = spec.session()
-    session.call(command)
+    session.call(declare("qpid.mine"))
     assert exists(session, "qpid.mine")
 
 
-@pytest.mark.rule("0-10/exchange.declare/exchange-reserved-names")
-def test_predeclared_exchange_can_only_be_declared_passively(client: Client) -> None:
-    session = client.session()
-    session.call(x.ExchangeDeclare(exchange="amq.direct", type="direct", passive=True))
-    refused(client, x.ExchangeDeclare(exchange="amq.direct", type="direct"), 530, "exchange")
-    refused(client, x.ExchangeDeclare(exchange="amq.direct", type="topic"), 530, "exchange")
-
-
-@pytest.mark.rule("0-10/exchange.declare/exchange-exchange-name-required")
-@pytest.mark.rule("0-10/exchange/default-access#declared")
-@pytest.mark.parametrize("name", ["", None])
-@pytest.mark.parametrize("passive", [False, True])
-def test_declaration_of_default_exchange_fails_with_invalid_argument(
-    client: Client, name: str | None, passive: bool
-) -> None:
-    refused(client, x.ExchangeDeclare(exchange=name, type="direct", passive=passive), 542, "exchange")
-
-
-@pytest.mark.rule("0-10/exchange.declare/type-typed")
-@pytest.mark.parametrize("passive", [False, True])
-def test_redeclaration_of_exchange_with_another_type_fails_with_not_allowed(
-    client: Client, passive: bool
-) -> None:
-    session = client.session()
-    session.declare_exchange("e", "direct")
-    refused(client, x.ExchangeDeclare(exchange="e", type="fanout", passive=passive), 530, "type")
-    assert query(session, "e").type == "direct"
-
-
-@pytest.mark.rule("0-10/exchange.declare/type-exchange-type-not-found")
-@pytest.mark.parametrize("kind", ["nosuch", "", None])
-def test_declaration_with_unknown_exchange_type_fails_with_not_found(
-    client: Client, kind: str | None
-) -> None:
-    refused(client, x.ExchangeDeclare(exchange="e", type=kind), 404, "type")
-    assert not exists(client.session(), "e")
-
-
-def test_exchange_type_absent_from_spec_personality_fails_with_not_found(spec: Server) -> None:
-    refused(spec.open(), x.ExchangeDeclare(exchange="e", type="x-random"), 404, "type")
-
-
-@pytest.mark.rule("0-10/exchange.declare/passive-not-found")
-@pytest.mark.parametrize("kind", ["direct", "nosuch", None])
-def test_passive_declaration_of_missing_exchange_fails_with_not_found(
-    client: Client, kind: str | None
-) -> None:
-    refused(client, x.ExchangeDeclare(exchange="missing", type=kind, passive=True), 404, "exchange")
-    assert not exists(client.session(), "missing")
-
-
-@pytest.mark.rule("0-10/exchange.declare/passive-not-found")
-def test_passive_declaration_of_exchange_may_omit_type(session: Session) -> None:
+@rule("0-10/exchange.declare/passive-not-found", "0-10/exchange.declare/arguments-passive")
+@rule("0-10/exchange.declare/exchange-reserved-names")
+def test_passive_declaration_may_omit_type_and_ignores_arguments_and_reserved_names(session: Session) -> None:
     session.declare_exchange("e", "topic")
-    session.call(x.ExchangeDeclare(exchange="e", passive=True))
-    session.call(x.ExchangeDeclare(exchange="e", type="topic", passive=True))
+    for command in (
+        declare("e", None, passive=True),
+        declare("e", "topic", passive=True, arguments={"x-nope": 1}),
+        declare("amq.direct", passive=True),
+    ):
+        session.call(command)
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/exchange.declare/durable-support#durable")
-@pytest.mark.rule("0-10/exchange.declare/durable-support#transient")
-@pytest.mark.rule("0-10/exchange.declare/durable-sticky")
+@rule("0-10/exchange.declare/durable-support#durable", "0-10/exchange.declare/durable-support#transient")
+@rule("0-10/exchange.declare/durable-sticky")
 @pytest.mark.parametrize("durable", [False, True])
 def test_redeclaration_does_not_change_durability_of_exchange(session: Session, durable: bool) -> None:
     session.declare_exchange("e", durable=durable)
@@ -194,7 +244,7 @@ def test_redeclaration_does_not_change_durability_of_exchange(session: Session, 
     assert query(session, "e").durable is durable
 
 
-@pytest.mark.rule("0-10/exchange.declare/durable-survives")
+@rule("0-10/exchange.declare/durable-survives")
 def test_durable_exchange_survives_restart(server: Server) -> None:
     session = server.session()
     session.declare_exchange("durable", durable=True)
@@ -205,29 +255,22 @@ def test_durable_exchange_survives_restart(server: Server) -> None:
     assert exists(session, "transient") is server.state.personality.transient_exchanges_survive
 
 
-@pytest.mark.rule("0-10/exchange.declare/auto-delete#last")
-@pytest.mark.rule("0-10/exchange.declare/auto-delete#earlier")
-def test_auto_delete_exchange_is_deleted_with_its_last_binding(session: Session) -> None:
+@rule("0-10/exchange.declare/auto-delete#last", "0-10/exchange.declare/auto-delete#earlier")
+@pytest.mark.parametrize(
+    "end", [x.ExchangeUnbind(queue="q", exchange="e", binding_key="two"), x.QueueDelete(queue="q")], ids=repr
+)
+def test_auto_delete_exchange_is_deleted_with_its_last_binding(session: Session, end: Command) -> None:
     session.declare_exchange("e", auto_delete=True)
     session.declare("q")
     session.bind("q", "e", "one")
     session.bind("q", "e", "two")
     session.call(x.ExchangeUnbind(queue="q", exchange="e", binding_key="one"))
     assert exists(session, "e")
-    session.call(x.ExchangeUnbind(queue="q", exchange="e", binding_key="two"))
+    session.call(end)
     assert not exists(session, "e")
 
 
-@pytest.mark.rule("0-10/exchange.declare/auto-delete#last")
-def test_auto_delete_exchange_is_deleted_with_last_bound_queue(session: Session) -> None:
-    session.declare_exchange("e", auto_delete=True)
-    session.declare("q")
-    session.bind("q", "e")
-    session.call(x.QueueDelete(queue="q"))
-    assert not exists(session, "e")
-
-
-@pytest.mark.rule("0-10/exchange.declare/auto-delete#first")
+@rule("0-10/exchange.declare/auto-delete#first")
 def test_auto_delete_exchange_never_bound_is_not_deleted(server: Server) -> None:
     session = server.session()
     session.declare_exchange("e", auto_delete=True)
@@ -235,7 +278,7 @@ def test_auto_delete_exchange_never_bound_is_not_deleted(server: Server) -> None
     assert exists(session, "e")
 
 
-@pytest.mark.rule("0-10/exchange.declare/auto-delete-sticky")
+@rule("0-10/exchange.declare/auto-delete-sticky")
 @pytest.mark.parametrize("auto_delete", [False, True])
 def test_redeclaration_does_not_change_auto_delete_of_exchange(session: Session, auto_delete: bool) -> None:
     session.declare_exchange("e", auto_delete=auto_delete)
@@ -249,14 +292,6 @@ def test_redeclaration_does_not_change_auto_delete_of_exchange(session: Session,
 # --- arguments ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/exchange.declare/arguments-unknown-argument")
-def test_spec_personality_refuses_unknown_exchange_arguments_with_540(spec: Server) -> None:
-    client = spec.open()
-    command = x.ExchangeDeclare(exchange="e", type="direct", arguments={"x-nope": 1})
-    refused(client, command, 540, "arguments")
-    assert not exists(client.session(), "e")
-
-
 @pytest.mark.deviates("0-10/exchange.declare/arguments-unknown-argument")
 def test_default_personality_accepts_unknown_exchange_arguments(lenient: Server) -> None:
     session = lenient.session()
@@ -264,43 +299,11 @@ def test_default_personality_accepts_unknown_exchange_arguments(lenient: Server)
     assert query(session, "e").arguments == {"x-nope": 1}
 
 
-@pytest.mark.rule("0-10/exchange.declare/arguments-passive")
-def test_passive_declaration_of_exchange_ignores_arguments(session: Session) -> None:
-    session.declare_exchange("e")
-    session.call(x.ExchangeDeclare(exchange="e", type="direct", passive=True, arguments={"x-nope": 1}))
-    session.expect_nothing()
-
-
-def test_exchange_arguments_of_wrong_type_are_invalid(lenient: Server) -> None:
-    client = lenient.open()
-    for arguments in ({"alternate-exchange": 7}, {"x-delayed-type": 7}):
-        command = x.ExchangeDeclare(exchange="e", type="x-delayed-message", arguments=arguments)
-        refused(client, command, 542, "arguments")
-
-
 # --- delete ------------------------------------------------------------------------------------------
 
 
-DELETIONS: list[Any] = [
-    pytest.param("missing", 404, marks=pytest.mark.rule("0-10/exchange.delete/exchange-exists")),
-    pytest.param("", 542, marks=pytest.mark.rule("0-10/exchange.delete/exchange-exchange-name-required")),
-    pytest.param(None, 542, marks=pytest.mark.rule("0-10/exchange/default-access#deleted")),
-    pytest.param("amq.direct", 530, marks=pytest.mark.rule("0-10/exchange.delete/predeclared")),
-    pytest.param("amq.missing", 404, marks=pytest.mark.rule("0-10/exchange.delete/exchange-exists")),
-]
-
-
-@pytest.mark.parametrize(("name", "code"), DELETIONS)
-def test_deletion_of_missing_default_or_predeclared_exchange_fails(
-    client: Client, name: str | None, code: int
-) -> None:
-    before = dict(client.server.vhost.exchanges)
-    refused(client, x.ExchangeDelete(exchange=name), code, "exchange")
-    assert client.server.vhost.exchanges == before
-
-
-@pytest.mark.rule("0-10/exchange.delete/exchange-used-as-alternate#queue")
-@pytest.mark.rule("0-10/exchange.delete/exchange-used-as-alternate#exchange")
+@rule("0-10/exchange.delete/exchange-used-as-alternate#queue")
+@rule("0-10/exchange.delete/exchange-used-as-alternate#exchange")
 @pytest.mark.parametrize("user", ["queue", "exchange"])
 def test_exchange_in_use_as_alternate_cannot_be_deleted(client: Client, user: str) -> None:
     session = client.session()
@@ -316,7 +319,7 @@ def test_exchange_in_use_as_alternate_cannot_be_deleted(client: Client, user: st
     assert not exists(session, "alternate")
 
 
-@pytest.mark.rule("0-10/exchange.delete/if-unused-exchange-in-use")
+@rule("0-10/exchange.delete/if-unused-exchange-in-use")
 def test_exchange_delete_with_if_unused_fails_while_exchange_has_bindings(client: Client) -> None:
     session = client.session()
     session.declare_exchange("e")
@@ -329,7 +332,7 @@ def test_exchange_delete_with_if_unused_fails_while_exchange_has_bindings(client
     assert not exists(session, "e")
 
 
-@pytest.mark.rule("0-10/exchange.delete/cancels-bindings")
+@rule("0-10/exchange.delete/cancels-bindings")
 def test_deletion_of_exchange_removes_its_bindings(session: Session) -> None:
     session.declare_exchange("e")
     session.declare("q")
@@ -343,14 +346,14 @@ def test_deletion_of_exchange_removes_its_bindings(session: Session) -> None:
 # --- query -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/exchange.query/default")
+@rule("0-10/exchange.query/default")
 @pytest.mark.parametrize("name", ["", None])
 def test_exchange_query_without_name_describes_default_exchange(session: Session, name: str | None) -> None:
     found = query(session, name)
     assert (found.type, found.not_found) == ("direct", False)
 
 
-@pytest.mark.rule("0-10/exchange.query/result#fields")
+@rule("0-10/exchange.query/result#fields")
 def test_exchange_query_returns_type_durability_and_arguments(lenient: Server) -> None:
     session = lenient.session()
     session.declare_exchange("e", "fanout", durable=True, arguments={"a": 1, "b": "text", "c": [True, None]})
@@ -359,7 +362,7 @@ def test_exchange_query_returns_type_durability_and_arguments(lenient: Server) -
     assert found.arguments == {"a": 1, "b": "text", "c": [True, None]}
 
 
-@pytest.mark.rule("0-10/exchange.query/result#missing")
+@rule("0-10/exchange.query/result#missing")
 def test_exchange_query_of_missing_exchange_returns_not_found_without_error(session: Session) -> None:
     found = query(session, "missing")
     assert found.not_found is True

@@ -10,6 +10,8 @@ from compat_tests.protocol.amqp_0_10.test_exchange import exists
 from compat_tests.scripted.amqp_0_10 import Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 
+rule = pytest.mark.rule
+
 FLAGS = ("exchange_not_found", "queue_not_found", "queue_not_matched", "key_not_matched", "args_not_matched")
 
 
@@ -30,9 +32,8 @@ def asking(session: Session) -> Session:
     return session
 
 
-@pytest.mark.rule("0-10/exchange.bound/exchange-not-found")
-@pytest.mark.rule("0-10/exchange.bound/queue-not-found")
-@pytest.mark.rule("0-10/exchange.bound/no-exception")
+@rule("0-10/exchange.bound/exchange-not-found", "0-10/exchange.bound/queue-not-found")
+@rule("0-10/exchange.bound/no-exception")
 @pytest.mark.parametrize(
     ("exchange", "queue", "flags"),
     [
@@ -53,16 +54,15 @@ def test_exchange_bound_returns_flags_for_missing_exchange_or_queue(
     assert exists(asking, "amq.direct")
 
 
-@pytest.mark.rule("0-10/exchange.bound/queue-not-matched")
+@rule("0-10/exchange.bound/queue-not-matched")
 def test_exchange_bound_sets_queue_not_matched_until_queue_is_bound(asking: Session) -> None:
     assert bound(asking, "amq.direct", queue="unused") == {"queue_not_matched"}
     asking.bind("unused", "amq.direct", "m")
     assert bound(asking, "amq.direct", queue="unused") == set()
 
 
-@pytest.mark.rule("0-10/exchange.bound/key-not-matched")
-@pytest.mark.rule("0-10/exchange.bound/queue-not-matched")
-@pytest.mark.rule("0-10/exchange.bound/wildcards")
+@rule("0-10/exchange.bound/key-not-matched", "0-10/exchange.bound/queue-not-matched")
+@rule("0-10/exchange.bound/wildcards")
 @pytest.mark.parametrize(
     ("queue", "key", "flags"),
     [
@@ -89,7 +89,7 @@ def test_exchange_bound_returns_flags_for_queue_and_binding_key(
 A, B = {"x-match": "all", "a": 1}, {"x-match": "all", "b": 2}
 
 
-@pytest.mark.rule("0-10/exchange.bound/args-not-matched")
+@rule("0-10/exchange.bound/args-not-matched")
 @pytest.mark.parametrize(
     ("queue", "key", "arguments", "flags"),
     [
@@ -129,7 +129,7 @@ def test_exchange_bound_matches_key_and_arguments_only_in_same_binding(session: 
     assert bound(session, "amq.match", queue="q", binding_key="k", arguments=B) == both
 
 
-@pytest.mark.rule("0-10/exchange.bound/default")
+@rule("0-10/exchange.bound/default")
 @pytest.mark.parametrize("exchange", [None, ""])
 @pytest.mark.parametrize(
     ("queue", "key", "flags"),

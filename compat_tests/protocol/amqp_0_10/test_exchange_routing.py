@@ -10,10 +10,11 @@ from compat_tests.protocol.amqp_0_10.test_exchange import got
 from compat_tests.scripted.amqp_0_10 import Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 
+rule = pytest.mark.rule
 
-@pytest.mark.rule("0-10/exchange/default-exchange#publishing")
-@pytest.mark.rule("0-10/exchange/default-exchange#bindings")
-@pytest.mark.rule("0-10/queue.declare/default-binding")
+
+@rule("0-10/exchange/default-exchange#publishing", "0-10/exchange/default-exchange#bindings")
+@rule("0-10/queue.declare/default-binding")
 @pytest.mark.parametrize("destination", ["", None])
 def test_default_exchange_routes_to_queue_named_by_key(session: Session, destination: str | None) -> None:
     session.declare("q")
@@ -24,7 +25,7 @@ def test_default_exchange_routes_to_queue_named_by_key(session: Session, destina
     assert got(session, "other") == 0
 
 
-@pytest.mark.rule("0-10/queue/needs-binding")
+@rule("0-10/queue/needs-binding")
 @pytest.mark.parametrize("exchange", ["amq.direct", "amq.fanout", "amq.topic", "amq.match"])
 def test_unbound_queue_receives_no_message(session: Session, exchange: str) -> None:
     session.declare("q")
@@ -33,14 +34,14 @@ def test_unbound_queue_receives_no_message(session: Session, exchange: str) -> N
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/exchange/default-access#published")
+@rule("0-10/exchange/default-access#published")
 def test_publish_to_empty_exchange_name_goes_to_default_exchange(session: Session) -> None:
     session.declare("q")
     session.publish(exchange="", key="q")
     assert got(session) == 1
 
 
-@pytest.mark.rule("0-10/exchange/routing-algorithms#direct")
+@rule("0-10/exchange/routing-algorithms#direct")
 @pytest.mark.parametrize(("key", "matches"), [("k", True), ("K", False), ("", False), ("k.l", False)])
 def test_direct_exchange_routes_by_equal_key(session: Session, key: str, matches: bool) -> None:
     session.declare("q")
@@ -49,7 +50,7 @@ def test_direct_exchange_routes_by_equal_key(session: Session, key: str, matches
     assert got(session) == matches
 
 
-@pytest.mark.rule("0-10/exchange/routing-algorithms#fanout")
+@rule("0-10/exchange/routing-algorithms#fanout")
 def test_fanout_exchange_routes_to_all_bound_queues_regardless_of_key(session: Session) -> None:
     session.declare("q")
     session.declare("other")
@@ -60,7 +61,7 @@ def test_fanout_exchange_routes_to_all_bound_queues_regardless_of_key(session: S
     assert (got(session), got(session, "other")) == (2, 2)
 
 
-@pytest.mark.rule("0-10/exchange/routing-algorithms#topic")
+@rule("0-10/exchange/routing-algorithms#topic")
 @pytest.mark.parametrize(
     ("pattern", "key", "matches"),
     [
@@ -85,7 +86,7 @@ def test_topic_exchange_routes_by_key_pattern(
     assert got(session) == matches
 
 
-@pytest.mark.rule("0-10/exchange/routing-algorithms#headers")
+@rule("0-10/exchange/routing-algorithms#headers")
 @pytest.mark.parametrize(
     ("wanted", "sent", "matches"),
     [
@@ -113,7 +114,7 @@ def test_headers_exchange_routes_by_x_match_and_values(
     assert got(session) == matches
 
 
-@pytest.mark.rule("0-10/exchange/routing-algorithms#headers")
+@rule("0-10/exchange/routing-algorithms#headers")
 def test_headers_exchange_drops_message_without_headers(session: Session) -> None:
     session.declare("q")
     session.bind("q", "amq.match", arguments={"x-match": "all", "a": 1})

@@ -14,10 +14,12 @@ from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, SessionFault, short_text
 
+rule = pytest.mark.rule
+
 # --- sync and result ---------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/execution.sync/barrier")
+@rule("0-10/execution.sync/barrier")
 def test_execution_sync_is_completed_together_with_all_earlier_commands(session: Session) -> None:
     client = session.client
     octets = [client.command_bytes(x.QueueDeclare(queue=f"q{number}")) for number in range(3)]
@@ -25,8 +27,7 @@ def test_execution_sync_is_completed_together_with_all_earlier_commands(session:
     assert list(client.expect(c.SessionCompleted).commands or ()) == [0, 1, 2, 3]
 
 
-@pytest.mark.rule("0-10/execution.result/carries")
-@pytest.mark.rule("0-10/execution.result/with-completion")
+@rule("0-10/execution.result/carries", "0-10/execution.result/with-completion")
 def test_execution_result_names_its_command_and_precedes_completion(session: Session) -> None:
     session.call(x.ExecutionSync())
     session.send(x.ExchangeQuery(name="amq.direct"), sync=True)
@@ -40,12 +41,9 @@ def test_execution_result_names_its_command_and_precedes_completion(session: Ses
 # --- exceptions --------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/execution/ends-session#session")
-@pytest.mark.rule("0-10/execution/ends-session#connection")
-@pytest.mark.rule("0-10/execution.exception/no-later-effects")
-@pytest.mark.rule("0-10/execution.exception/correlates#code")
-@pytest.mark.rule("0-10/execution.exception/correlates#command")
-@pytest.mark.rule("0-10/execution.exception/correlates#method")
+@rule("0-10/execution/ends-session#session", "0-10/execution/ends-session#connection")
+@rule("0-10/execution.exception/no-later-effects", "0-10/execution.exception/correlates#code")
+@rule("0-10/execution.exception/correlates#command", "0-10/execution.exception/correlates#method")
 def test_execution_exception_ends_session_but_not_connection(server: Server) -> None:
     client = server.open()
     session, other = client.session(b"s", 0), client.session(b"other", 1)
@@ -68,7 +66,7 @@ def test_execution_exception_ends_session_but_not_connection(server: Server) -> 
     client.session(b"s", 0).declare("anew")
 
 
-@pytest.mark.rule("0-10/execution/ends-session#session")
+@rule("0-10/execution/ends-session#session")
 def test_failed_session_answers_only_detach(server: Server) -> None:
     client = server.open()
     session = client.session(timeout=None)
@@ -101,15 +99,14 @@ def test_unaccepted_message_is_requeued_when_session_fails(server: Server) -> No
     assert queued.redelivered
 
 
-@pytest.mark.rule("0-10/execution.exception/correlates#field")
-@pytest.mark.rule("0-10/execution.exception/index-zero-based#zero")
-@pytest.mark.rule("0-10/encoding/required-fields")
+@rule("0-10/execution.exception/correlates#field", "0-10/execution.exception/index-zero-based#zero")
+@rule("0-10/encoding/required-fields")
 def test_field_index_of_execution_exception_counts_from_zero(session: Session) -> None:
     exception = session.fails(x.MessageSubscribe(destination="d"), _empty_name_code(session))
     assert exception.field_index == 0
 
 
-@pytest.mark.rule("0-10/execution.exception/index-zero-based#absent")
+@rule("0-10/execution.exception/index-zero-based#absent")
 def test_execution_exception_without_faulty_field_has_no_field_index(session: Session) -> None:
     session.call(x.TxSelect())
     session.declare("q", arguments={"x-max-length": 0, "x-overflow": "reject-publish"})
@@ -173,24 +170,24 @@ def _illegal_state(server: Server) -> tuple[Session, Any]:
 @pytest.mark.parametrize(
     ("code", "prepare"),
     [
-        pytest.param(403, _unauthorized, marks=pytest.mark.rule("0-10/execution/unauthorized-access")),
+        pytest.param(403, _unauthorized, marks=rule("0-10/execution/unauthorized-access")),
         pytest.param(
             404,
             lambda server: (server.session(), x.QueuePurge(queue="nowhere")),
-            marks=pytest.mark.rule("0-10/execution/not-found"),
+            marks=rule("0-10/execution/not-found"),
         ),
-        pytest.param(405, _locked, marks=pytest.mark.rule("0-10/execution/resource-locked")),
-        pytest.param(406, _in_use, marks=pytest.mark.rule("0-10/execution/precondition-failed")),
-        pytest.param(409, _illegal_state, marks=pytest.mark.rule("0-10/execution/illegal-state")),
+        pytest.param(405, _locked, marks=rule("0-10/execution/resource-locked")),
+        pytest.param(406, _in_use, marks=rule("0-10/execution/precondition-failed")),
+        pytest.param(409, _illegal_state, marks=rule("0-10/execution/illegal-state")),
         pytest.param(
             530,
             lambda server: (server.session(), x.ExchangeDelete(exchange="amq.topic")),
-            marks=pytest.mark.rule("0-10/execution/not-allowed"),
+            marks=rule("0-10/execution/not-allowed"),
         ),
         pytest.param(
             542,
             lambda server: (server.session(), x.ExchangeDelete(exchange="")),
-            marks=pytest.mark.rule("0-10/execution/invalid-argument"),
+            marks=rule("0-10/execution/invalid-argument"),
         ),
     ],
     ids=lambda value: str(value) if isinstance(value, int) else "",
@@ -202,7 +199,7 @@ def test_failed_command_ends_session_with_error_code_of_its_cause(
     session.fails(command, code)
 
 
-@pytest.mark.rule("0-10/execution/resource-limit-exceeded")
+@rule("0-10/execution/resource-limit-exceeded")
 def test_queue_above_limit_of_virtual_host_fails_with_code_506(server: Server) -> None:
     session, command = _full(server)
     session.fails(command, 506)
@@ -210,7 +207,7 @@ def test_queue_above_limit_of_virtual_host_fails_with_code_506(server: Server) -
     server.session(b"other").call(x.QueueDeclare(queue="one"))  # One that is there counts once.
 
 
-@pytest.mark.rule("0-10/execution/resource-deleted")
+@rule("0-10/execution/resource-deleted")
 def test_subscriber_of_deleted_queue_receives_exception_with_code_408(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -219,7 +216,7 @@ def test_subscriber_of_deleted_queue_receives_exception_with_code_408(server: Se
     assert session.expect(x.ExecutionException).error_code == 408
 
 
-@pytest.mark.rule("0-10/execution/command-invalid")
+@rule("0-10/execution/command-invalid")
 @pytest.mark.parametrize(
     "octets",
     [
@@ -237,8 +234,7 @@ def test_segment_that_cannot_be_decoded_fails_with_code_503(server: Server, octe
     assert "q" not in server.vhost.queues
 
 
-@pytest.mark.rule("0-10/encoding/domain-check#outside")
-@pytest.mark.rule("0-10/execution/illegal-argument")
+@rule("0-10/encoding/domain-check#outside", "0-10/execution/illegal-argument")
 def test_value_outside_its_domain_fails_with_code_531(session: Session) -> None:
     session.declare("q")
     session.call(x.MessageSubscribe(queue="q", destination="d"))
@@ -248,7 +244,7 @@ def test_value_outside_its_domain_fails_with_code_531(session: Session) -> None:
     assert session.expect(x.ExecutionException).error_code == 531
 
 
-@pytest.mark.rule("0-10/execution/not-implemented")
+@rule("0-10/execution/not-implemented")
 @pytest.mark.parametrize(
     "command",
     [x.FileQosOk(), x.FileConsumeOk(), x.StreamQosOk(), x.StreamConsumeOk()],

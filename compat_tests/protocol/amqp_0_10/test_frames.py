@@ -10,13 +10,13 @@ from compat_tests.scripted.amqp_0_10 import Client, Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_frame
 
+rule = pytest.mark.rule
+
 _HEARTBEAT = c.ConnectionHeartbeat().encode()
 _CLOSE_OK = FRAME_HEADER.pack(15, 0, 16, 0, 0, 0, 0) + c.ConnectionCloseOk().encode()
 
 
-@pytest.mark.rule("0-10/frame/layout")
-@pytest.mark.rule("0-10/frame/size-includes-header")
-@pytest.mark.rule("0-10/frame/flags")
+@rule("0-10/frame/layout", "0-10/frame/size-includes-header", "0-10/frame/flags")
 def test_heartbeat_and_close_frames_have_specified_encoding(client: Client) -> None:
     # Flags: first and last of segment and frame. Size: 12 + 2 of the control + 2 of the empty packing flags.
     client.send_bytes(bytes.fromhex("0f 00 0010 00 00 0000 00000000") + _HEARTBEAT)
@@ -26,28 +26,22 @@ def test_heartbeat_and_close_frames_have_specified_encoding(client: Client) -> N
     assert octets == bytes.fromhex("0f 00 0010 00 00 0000 00000000 01 0c 0000")
 
 
-@pytest.mark.rule("0-10/frame/framing-error")
+@rule("0-10/frame/framing-error")
 @pytest.mark.parametrize(
     "wrong",
     [
-        pytest.param({"flags": 0x4F}, marks=pytest.mark.rule("0-10/frame/format-version"), id="version 1"),
-        pytest.param({"flags": 0xCF}, marks=pytest.mark.rule("0-10/frame/format-version"), id="version 3"),
-        pytest.param({"flags": 0x1F}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="reserved flag"),
-        pytest.param({"reserved": 1}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="byte 4"),
-        pytest.param(
-            {"reserved_2": 1}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="bytes 8 to 11"
-        ),
-        pytest.param({"track": 0x10}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="track's bits"),
+        pytest.param({"flags": 0x4F}, marks=rule("0-10/frame/format-version"), id="version 1"),
+        pytest.param({"flags": 0xCF}, marks=rule("0-10/frame/format-version"), id="version 3"),
+        pytest.param({"flags": 0x1F}, marks=rule("0-10/frame/reserved-zero"), id="reserved flag"),
+        pytest.param({"reserved": 1}, marks=rule("0-10/frame/reserved-zero"), id="byte 4"),
+        pytest.param({"reserved_2": 1}, marks=rule("0-10/frame/reserved-zero"), id="bytes 8 to 11"),
+        pytest.param({"track": 0x10}, marks=rule("0-10/frame/reserved-zero"), id="track's bits"),
         pytest.param({"track": 2}, id="track 2"),
-        pytest.param({"kind": 4}, marks=pytest.mark.rule("0-10/frame/segment-types"), id="segment type 4"),
-        pytest.param({"size": 11}, marks=pytest.mark.rule("0-10/frame/size-too-small"), id="size 11"),
-        pytest.param({"size": 0}, marks=pytest.mark.rule("0-10/frame/size-too-small"), id="size 0"),
-        pytest.param(
-            {"track": 1}, marks=pytest.mark.rule("0-10/frame/track-control#taken"), id="control on track 1"
-        ),
-        pytest.param(
-            {"kind": 1}, marks=pytest.mark.rule("0-10/frame/track-command#taken"), id="command on track 0"
-        ),
+        pytest.param({"kind": 4}, marks=rule("0-10/frame/segment-types"), id="segment type 4"),
+        pytest.param({"size": 11}, marks=rule("0-10/frame/size-too-small"), id="size 11"),
+        pytest.param({"size": 0}, marks=rule("0-10/frame/size-too-small"), id="size 0"),
+        pytest.param({"track": 1}, marks=rule("0-10/frame/track-control#taken"), id="control on track 1"),
+        pytest.param({"kind": 1}, marks=rule("0-10/frame/track-command#taken"), id="command on track 0"),
     ],
 )
 def test_invalid_frame_closes_connection_with_framing_error(client: Client, wrong: dict[str, int]) -> None:
@@ -55,8 +49,7 @@ def test_invalid_frame_closes_connection_with_framing_error(client: Client, wron
     client.expect_close(501)
 
 
-@pytest.mark.rule("0-10/frame/track-control#sent")
-@pytest.mark.rule("0-10/frame/track-command#sent")
+@rule("0-10/frame/track-control#sent", "0-10/frame/track-command#sent")
 def test_broker_sends_controls_on_track_0_and_commands_on_track_1(server: Server) -> None:
     client = server.open()
     session = client.session()
@@ -124,8 +117,7 @@ def test_unknown_control_closes_connection_with_framing_error(client: Client) ->
     client.expect_close(501)
 
 
-@pytest.mark.rule("0-10/execution.exception/correlates#code")
-@pytest.mark.rule("0-10/execution.exception/correlates#method")
+@rule("0-10/execution.exception/correlates#code", "0-10/execution.exception/correlates#method")
 def test_unknown_command_ends_session_with_503(session: Session) -> None:
     session.client.send_frame(b"\x04\xee\x01\x00\x00\x00", kind=1, track=1)
     exception = session.expect(x.ExecutionException)
@@ -133,8 +125,7 @@ def test_unknown_command_ends_session_with_503(session: Session) -> None:
     assert (exception.class_code, exception.command_code) == (4, 0xEE)
 
 
-@pytest.mark.rule("0-10/assembly/structure")
-@pytest.mark.rule("0-10/assembly/split-frames")
+@rule("0-10/assembly/structure", "0-10/assembly/split-frames")
 def test_segments_split_into_frames_of_any_size_are_assembled(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -146,7 +137,7 @@ def test_segments_split_into_frames_of_any_size_are_assembled(server: Server) ->
     assert [each.message.body for each in server.vhost.queues["q"].ready] == [body] * 5
 
 
-@pytest.mark.rule("0-10/assembly/split-frames")
+@rule("0-10/assembly/split-frames")
 def test_control_split_into_frames_is_assembled(client: Client) -> None:
     client.max_frame_size = 14
     client.send(c.SessionAttach(name=b"a long name"))
@@ -154,14 +145,14 @@ def test_control_split_into_frames_is_assembled(client: Client) -> None:
     client.expect(c.SessionAttached)
 
 
-@pytest.mark.rule("0-10/assembly/control-single-segment")
+@rule("0-10/assembly/control-single-segment")
 def test_control_of_two_segments_closes_connection_with_framing_error(client: Client) -> None:
     client.send_frame(_HEARTBEAT, flags=0x0B)
     client.send_frame(b"", flags=0x07)
     client.expect_close(501)
 
 
-@pytest.mark.rule("0-10/assembly/first-segment-type")
+@rule("0-10/assembly/first-segment-type")
 @pytest.mark.parametrize("kind", [2, 3])
 def test_assembly_without_leading_command_closes_connection_with_framing_error(
     session: Session, kind: int
@@ -170,7 +161,7 @@ def test_assembly_without_leading_command_closes_connection_with_framing_error(
     session.client.expect_close(501)
 
 
-@pytest.mark.rule("0-10/assembly/segment-order")
+@rule("0-10/assembly/segment-order")
 def test_header_segment_after_body_closes_connection_with_framing_error(session: Session) -> None:
     client = session.client
     client.send_frame(x.MessageTransfer().encode(), flags=0x0B, kind=1, track=1)
@@ -179,7 +170,7 @@ def test_header_segment_after_body_closes_connection_with_framing_error(session:
     client.expect_close(501)
 
 
-@pytest.mark.rule("0-10/assembly/flag-consistency")
+@rule("0-10/assembly/flag-consistency")
 @pytest.mark.parametrize(
     "frames",
     [
@@ -205,8 +196,7 @@ def test_frame_flags_that_contradict_earlier_frames_close_connection_with_framin
     session.client.expect_close(501)
 
 
-@pytest.mark.rule("0-10/assembly/interleave-tracks#tracks")
-@pytest.mark.rule("0-10/assembly/no-interleave-track")
+@rule("0-10/assembly/interleave-tracks#tracks", "0-10/assembly/no-interleave-track")
 def test_controls_are_accepted_between_frames_of_command(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -222,7 +212,7 @@ def test_controls_are_accepted_between_frames_of_command(server: Server) -> None
     assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"body"]
 
 
-@pytest.mark.rule("0-10/assembly/interleave-tracks#channels")
+@rule("0-10/assembly/interleave-tracks#channels")
 def test_frames_of_commands_on_two_channels_may_be_interleaved(server: Server) -> None:
     client = server.open()
     one, two = client.session(b"one", 0), client.session(b"two", 1)
@@ -237,8 +227,7 @@ def test_frames_of_commands_on_two_channels_may_be_interleaved(server: Server) -
     assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"1", b"0"]
 
 
-@pytest.mark.rule("0-10/assembly/empty-body#header")
-@pytest.mark.rule("0-10/assembly/empty-body#body")
+@rule("0-10/assembly/empty-body#header", "0-10/assembly/empty-body#body")
 @pytest.mark.parametrize("content", [{}, {"body": b""}, {"header": b""}, {"header": b"", "body": b""}])
 def test_transfer_without_header_or_body_is_routed_as_empty_message(
     server: Server, content: dict[str, Any]
@@ -251,7 +240,7 @@ def test_transfer_without_header_or_body_is_routed_as_empty_message(
     assert [each.message.body for each in server.vhost.queues["q"].ready] == [b""]
 
 
-@pytest.mark.rule("0-10/assembly/header-entries#sequence")
+@rule("0-10/assembly/header-entries#sequence")
 def test_header_structs_are_accepted_in_any_order(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -264,7 +253,7 @@ def test_header_structs_are_accepted_in_any_order(server: Server) -> None:
     assert queued.message.properties.content_type == "text/plain"
 
 
-@pytest.mark.rule("0-10/assembly/unexpected-header")
+@rule("0-10/assembly/unexpected-header")
 @pytest.mark.parametrize(
     "entry", [structs.UnknownStruct(0x7F01, b"\0\0what"), structs.StreamProperties(content_type="text/plain")]
 )
@@ -277,14 +266,14 @@ def test_undeclared_header_structs_of_transfer_are_delivered_unchanged(server: S
     assert entry in session.transfer().structs
 
 
-@pytest.mark.rule("0-10/assembly/header-entries#once")
+@rule("0-10/assembly/header-entries#once")
 def test_duplicate_header_struct_fails_with_illegal_argument(session: Session) -> None:
     entry = structs.DeliveryProperties(routing_key="q")
     octets = structs.encode_header([entry]) * 2
     session.fails(x.MessageTransfer(), 531, header=octets, body=b"")
 
 
-@pytest.mark.rule("0-10/assembly/body-opaque")
+@rule("0-10/assembly/body-opaque")
 def test_message_bodies_are_delivered_unchanged(server: Server) -> None:
     session = server.session()
     session.declare("q")

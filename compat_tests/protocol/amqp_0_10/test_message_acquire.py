@@ -8,6 +8,8 @@ from compat_tests.scripted.amqp_0_10 import Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
+rule = pytest.mark.rule
+
 BODIES = [b"1", b"2", b"3"]
 
 
@@ -25,14 +27,14 @@ def acquire(session: Session, *ids: int) -> list[int]:
     return list(acquired.transfers)
 
 
-@pytest.mark.rule("0-10/message/acquire-pre-acquired")
+@rule("0-10/message/acquire-pre-acquired")
 def test_pre_acquired_messages_are_delivered_to_single_subscription(session: Session) -> None:
     session.subscribe(destination="a")
     session.subscribe(destination="b")
     assert [each.command.destination for each in session.transfers()] == ["a"] * 3
 
 
-@pytest.mark.rule("0-10/message/acquire-not-acquired")
+@rule("0-10/message/acquire-not-acquired")
 def test_message_is_delivered_to_all_browsers_and_leaves_queue_when_acquired(session: Session) -> None:
     for destination in ("a", "b"):
         session.subscribe(destination=destination, acquire_mode=1)
@@ -53,7 +55,7 @@ def test_browser_receives_each_later_message_once(session: Session) -> None:
     assert session.query().message_count == 4
 
 
-@pytest.mark.rule("0-10/message/not-acquired-none")
+@rule("0-10/message/not-acquired-none")
 def test_spec_personality_does_not_acquire_message_browsed_without_explicit_accept_mode(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
@@ -77,8 +79,7 @@ def test_default_personality_removes_message_acquired_without_explicit_accept_mo
     assert session.client.session(b"new").query().message_count == 0
 
 
-@pytest.mark.rule("0-10/message.acquire/one-to-one#one")
-@pytest.mark.rule("0-10/message.acquire/one-to-one#empty")
+@rule("0-10/message.acquire/one-to-one#one", "0-10/message.acquire/one-to-one#empty")
 def test_message_acquire_returns_single_result_with_acquired_ids(session: Session) -> None:
     session.subscribe(acquire_mode=1)
     ids = [each.id for each in session.transfers()]
@@ -91,7 +92,7 @@ def test_message_acquire_returns_single_result_with_acquired_ids(session: Sessio
     assert list(session.call(x.MessageAcquire()).transfers) == []
 
 
-@pytest.mark.rule("0-10/message.acquire/exclusive-winner")
+@rule("0-10/message.acquire/exclusive-winner")
 def test_message_is_acquired_by_single_browser_until_released(session: Session) -> None:
     server = session.client.server
     other = server.session(b"other")
@@ -104,7 +105,7 @@ def test_message_is_acquired_by_single_browser_until_released(session: Session) 
     assert acquire(session, mine) == [mine]
 
 
-@pytest.mark.rule("0-10/message.acquire/not-on-gone")
+@rule("0-10/message.acquire/not-on-gone")
 def test_message_consumed_by_another_subscription_is_not_acquired(session: Session) -> None:
     session.subscribe(acquire_mode=1)
     ids = [each.id for each in session.transfers()]

@@ -9,6 +9,8 @@ from fakeamqp.model.limits import Bounds
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
+rule = pytest.mark.rule
+
 CREDIT, WINDOW = 0, 1
 MESSAGE, BYTE = 0, 1
 #: A header with a key of one byte and the name of the default exchange, and a body of eight, in personality
@@ -42,7 +44,7 @@ def cost(session: Session) -> int:
 # --- the beginning -----------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.subscribe/initial-credit")
+@rule("0-10/message.subscribe/initial-credit")
 def test_subscription_starts_without_credit(session: Session) -> None:
     fill(session)
     subscribe(session)
@@ -53,8 +55,7 @@ def test_subscription_starts_without_credit(session: Session) -> None:
     assert len(session.transfers()) == 1
 
 
-@pytest.mark.rule("0-10/message.subscribe/default-flow-mode")
-@pytest.mark.rule("0-10/message.set-flow-mode/default-flow-mode")
+@rule("0-10/message.subscribe/default-flow-mode", "0-10/message.set-flow-mode/default-flow-mode")
 def test_subscription_starts_in_window_mode(session: Session) -> None:
     fill(session)
     subscribe(session)
@@ -66,8 +67,7 @@ def test_subscription_starts_in_window_mode(session: Session) -> None:
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/both-needed#message")
-@pytest.mark.rule("0-10/message.set-flow-mode/both-needed#byte")
+@rule("0-10/message.set-flow-mode/both-needed#message", "0-10/message.set-flow-mode/both-needed#byte")
 @pytest.mark.parametrize("first", [MESSAGE, BYTE])
 def test_delivery_requires_both_message_and_byte_credit(session: Session, first: int) -> None:
     fill(session)
@@ -78,7 +78,7 @@ def test_delivery_requires_both_message_and_byte_credit(session: Session, first:
     assert len(session.transfers()) == 5
 
 
-@pytest.mark.rule("0-10/message/flow-mode-values")
+@rule("0-10/message/flow-mode-values")
 def test_message_set_flow_mode_accepts_only_modes_0_and_1(session: Session) -> None:
     subscribe(session)
     for mode in (CREDIT, WINDOW, CREDIT):
@@ -86,7 +86,7 @@ def test_message_set_flow_mode_accepts_only_modes_0_and_1(session: Session) -> N
     illegal(session, x.MessageSetFlowMode(destination="d", flow_mode=1))
 
 
-@pytest.mark.rule("0-10/message/credit-unit-values#message")
+@rule("0-10/message/credit-unit-values#message")
 def test_message_flow_of_unit_0_grants_message_credit(session: Session) -> None:
     fill(session)
     subscribe(session)
@@ -96,7 +96,7 @@ def test_message_flow_of_unit_0_grants_message_credit(session: Session) -> None:
     assert len(session.transfers()) == 2
 
 
-@pytest.mark.rule("0-10/message/credit-unit-values#byte")
+@rule("0-10/message/credit-unit-values#byte")
 def test_message_flow_of_unit_1_grants_byte_credit(session: Session) -> None:
     fill(session)
     subscribe(session)
@@ -108,7 +108,7 @@ def test_message_flow_of_unit_1_grants_byte_credit(session: Session) -> None:
     assert len(session.transfers()) == 1
 
 
-@pytest.mark.rule("0-10/message/credit-unit-values#others")
+@rule("0-10/message/credit-unit-values#others")
 def test_message_flow_of_unit_2_fails_with_illegal_argument(session: Session) -> None:
     subscribe(session)
     illegal(session, x.MessageFlow(destination="d", unit=1))
@@ -123,7 +123,7 @@ def illegal(session: Session, command: Command) -> None:
     assert exception.field_index == 1
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/unknown-destination")
+@rule("0-10/message.set-flow-mode/unknown-destination")
 @pytest.mark.parametrize("kind", [x.MessageSetFlowMode, x.MessageFlow, x.MessageStop, x.MessageFlush])
 def test_flow_command_for_unknown_destination_fails_with_not_found(
     session: Session, kind: type[Command]
@@ -134,7 +134,7 @@ def test_flow_command_for_unknown_destination_fails_with_not_found(
 # --- bytes ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/byte-accounting#content")
+@rule("0-10/message.set-flow-mode/byte-accounting#content")
 @pytest.mark.parametrize("mode", [CREDIT, WINDOW])
 def test_byte_credit_counts_octets_of_header_and_body(session: Session, mode: int) -> None:
     fill(session)
@@ -149,7 +149,7 @@ def test_byte_credit_counts_octets_of_header_and_body(session: Session, mode: in
     assert len(session.transfers()) == 2
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/byte-accounting#frames")
+@rule("0-10/message.set-flow-mode/byte-accounting#frames")
 def test_byte_credit_does_not_count_frame_headers(server: Server) -> None:
     session = server.open(max_frame_size=4096).session()
     session.declare("q")
@@ -179,7 +179,7 @@ def test_byte_cost_of_message_equals_octets_sent_to_client(session: Session, how
     assert session.end.subscriptions["d"].grant.octets == 0
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
+@rule("0-10/message.set-flow-mode/no-partial")
 def test_message_larger_than_byte_credit_waits_for_more_credit(session: Session) -> None:
     session.publish(b"x" * 1000)
     subscribe(session)
@@ -193,8 +193,7 @@ def test_message_larger_than_byte_credit_waits_for_more_credit(session: Session)
 # --- modes -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/credit-mode#message")
-@pytest.mark.rule("0-10/message.set-flow-mode/credit-mode#nothing-back")
+@rule("0-10/message.set-flow-mode/credit-mode#message", "0-10/message.set-flow-mode/credit-mode#nothing-back")
 def test_completion_and_accept_restore_no_message_credit_in_credit_mode(session: Session) -> None:
     fill(session)
     subscribe(session, CREDIT)
@@ -207,8 +206,7 @@ def test_completion_and_accept_restore_no_message_credit_in_credit_mode(session:
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/credit-mode#byte")
-@pytest.mark.rule("0-10/message.set-flow-mode/credit-mode#nothing-back")
+@rule("0-10/message.set-flow-mode/credit-mode#byte", "0-10/message.set-flow-mode/credit-mode#nothing-back")
 def test_completion_restores_no_byte_credit_in_credit_mode(session: Session) -> None:
     fill(session)
     subscribe(session, CREDIT)
@@ -220,8 +218,7 @@ def test_completion_restores_no_byte_credit_in_credit_mode(session: Session) -> 
     assert len(transfers) == 2
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/window-mode#message")
-@pytest.mark.rule("0-10/message.set-flow-mode/window-mode#byte")
+@rule("0-10/message.set-flow-mode/window-mode#message", "0-10/message.set-flow-mode/window-mode#byte")
 @pytest.mark.parametrize("unit", [MESSAGE, BYTE])
 def test_completion_restores_credit_in_window_mode(session: Session, unit: int) -> None:
     fill(session)
@@ -235,7 +232,7 @@ def test_completion_restores_credit_in_window_mode(session: Session, unit: int) 
     assert len(session.transfers()) == 1
 
 
-@pytest.mark.rule("0-10/session.completed/out-of-order")
+@rule("0-10/session.completed/out-of-order")
 def test_completions_in_any_order_restore_credit_once(session: Session) -> None:
     fill(session)
     subscribe(session, WINDOW)
@@ -250,9 +247,9 @@ def test_completions_in_any_order_restore_credit_once(session: Session) -> None:
     assert len(session.transfers()) == 2
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/only-completion-refills#completed")
-@pytest.mark.rule("0-10/message.set-flow-mode/only-completion-refills#settled")
-@pytest.mark.rule("0-10/message.set-flow-mode/only-completion-refills#transactions")
+@rule("0-10/message.set-flow-mode/only-completion-refills#completed")
+@rule("0-10/message.set-flow-mode/only-completion-refills#settled")
+@rule("0-10/message.set-flow-mode/only-completion-refills#transactions")
 def test_only_completion_restores_window_credit(session: Session) -> None:
     session.call(x.TxSelect())
     fill(session, 6)
@@ -273,7 +270,7 @@ def test_only_completion_restores_window_credit(session: Session) -> None:
     assert len(session.transfers()) == 1
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/mode-switching#refused")
+@rule("0-10/message.set-flow-mode/mode-switching#refused")
 @pytest.mark.parametrize("unit", [MESSAGE, BYTE])
 def test_spec_personality_refuses_flow_mode_change_while_subscription_has_credit(
     spec: Server, unit: int
@@ -285,7 +282,7 @@ def test_spec_personality_refuses_flow_mode_change_while_subscription_has_credit
     session.fails(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT), 409)
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/mode-switching#allowed")
+@rule("0-10/message.set-flow-mode/mode-switching#allowed")
 def test_flow_mode_may_change_after_message_stop(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -333,7 +330,7 @@ def test_completion_restores_no_credit_after_change_to_credit_mode(lenient: Serv
 # --- flow --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.flow/adds")
+@rule("0-10/message.flow/adds")
 def test_message_flow_adds_to_credit(session: Session) -> None:
     subscribe(session)
     session.flow(UNLIMITED, unit=BYTE)
@@ -343,10 +340,8 @@ def test_message_flow_adds_to_credit(session: Session) -> None:
     assert len(session.transfers()) == 2
 
 
-@pytest.mark.rule("0-10/message.flow/infinite#largest")
-@pytest.mark.rule("0-10/message.flow/infinite#absent")
-@pytest.mark.rule("0-10/message.flow/infinite#stop")
-@pytest.mark.rule("0-10/message.flow/infinite#flush")
+@rule("0-10/message.flow/infinite#largest", "0-10/message.flow/infinite#absent")
+@rule("0-10/message.flow/infinite#stop", "0-10/message.flow/infinite#flush")
 @pytest.mark.parametrize("value", [UNLIMITED, None])
 @pytest.mark.parametrize("end", [x.MessageStop, x.MessageFlush])
 def test_credit_of_largest_or_absent_value_is_unlimited_until_stop_or_flush(
@@ -362,7 +357,7 @@ def test_credit_of_largest_or_absent_value_is_unlimited_until_stop_or_flush(
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/message.flow/unlimited-not-decremented")
+@rule("0-10/message.flow/unlimited-not-decremented")
 def test_unlimited_credit_is_not_used_up_by_deliveries(session: Session) -> None:
     subscribe(session, CREDIT)
     for unit in (MESSAGE, BYTE):
@@ -401,9 +396,8 @@ def test_each_subscription_has_separate_credit(session: Session) -> None:
 # --- stop --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.stop/zero-credit#message")
-@pytest.mark.rule("0-10/message.stop/zero-credit#byte")
-@pytest.mark.rule("0-10/message.stop/zero-credit#new")
+@rule("0-10/message.stop/zero-credit#message", "0-10/message.stop/zero-credit#byte")
+@rule("0-10/message.stop/zero-credit#new")
 def test_no_message_is_delivered_after_stop_until_both_credits_are_granted_again(session: Session) -> None:
     subscribe(session)
     session.flow(10)
@@ -443,7 +437,7 @@ def test_completion_of_transfers_before_stop_or_flush_restores_no_credit(
 # --- flush -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.flush/exhausts#zero")
+@rule("0-10/message.flush/exhausts#zero")
 def test_message_flush_sets_remaining_credit_to_zero(session: Session) -> None:
     subscribe(session, CREDIT)
     session.flow(UNLIMITED, unit=BYTE)
@@ -455,7 +449,7 @@ def test_message_flush_sets_remaining_credit_to_zero(session: Session) -> None:
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/message.flush/exhausts#used-up")
+@rule("0-10/message.flush/exhausts#used-up")
 def test_message_flush_delivers_no_more_messages_than_credit(session: Session) -> None:
     fill(session)
     subscribe(session)
@@ -480,7 +474,7 @@ def test_only_credit_granted_after_flush_counts(session: Session, mode: int) -> 
         session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/message.flush/exhausts#available")
+@rule("0-10/message.flush/exhausts#available")
 def test_message_flush_sends_messages_held_back_by_full_transport(session: Session) -> None:
     """Every message that credit allows is sent before the flush is completed."""
     connection = session.client.connection

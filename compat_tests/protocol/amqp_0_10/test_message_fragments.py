@@ -9,6 +9,8 @@ import pytest
 from compat_tests.scripted.amqp_0_10 import Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 
+rule = pytest.mark.rule
+
 TO_Q = structs.DeliveryProperties(routing_key="q", priority=3)
 FIRST, FURTHER, LAST, WHOLE = (True, False), (False, False), (False, True), (True, True)
 
@@ -38,7 +40,7 @@ def refused(session: Session, code: int, body: bytes, place: tuple[bool, bool], 
     session.fails(x.MessageTransfer(accept_mode=1), code, header=header, body=body)
 
 
-@pytest.mark.rule("0-10/message.fragment-properties/one-message")
+@rule("0-10/message.fragment-properties/one-message")
 def test_fragments_are_delivered_as_single_message(session: Session) -> None:
     session.subscribe()
     fragment(session, b"one ", FIRST, TO_Q)
@@ -49,7 +51,7 @@ def test_fragments_are_delivered_as_single_message(session: Session) -> None:
     assert transfer.find(structs.FragmentProperties) is None
 
 
-@pytest.mark.rule("0-10/message.fragment-properties/first-carries-properties")
+@rule("0-10/message.fragment-properties/first-carries-properties")
 def test_properties_of_message_come_only_from_first_fragment(session: Session) -> None:
     session.declare("other")
     session.subscribe()
@@ -62,7 +64,7 @@ def test_properties_of_message_come_only_from_first_fragment(session: Session) -
     assert transfer.message.content_type == "text/first"
 
 
-@pytest.mark.rule("0-10/message.fragment-properties/same-client")
+@rule("0-10/message.fragment-properties/same-client")
 def test_all_fragments_of_message_go_to_same_subscriber(session: Session) -> None:
     session.subscribe(destination="a")
     session.subscribe(destination="b")
@@ -73,7 +75,7 @@ def test_all_fragments_of_message_go_to_same_subscriber(session: Session) -> Non
     assert got == [("a", b"one two"), ("b", b"one two")]
 
 
-@pytest.mark.rule("0-10/message.fragment-properties/pre-acquired-complete")
+@rule("0-10/message.fragment-properties/pre-acquired-complete")
 @pytest.mark.parametrize("acquire_mode", [0, 1])
 def test_no_message_is_delivered_before_its_last_fragment(session: Session, acquire_mode: int) -> None:
     session.subscribe(acquire_mode=acquire_mode)
@@ -84,7 +86,7 @@ def test_no_message_is_delivered_before_its_last_fragment(session: Session, acqu
     assert session.bodies() == [b"one two"]
 
 
-@pytest.mark.rule("0-10/message.fragment-properties/first-last-default")
+@rule("0-10/message.fragment-properties/first-last-default")
 def test_transfer_without_fragment_properties_is_whole_message(session: Session) -> None:
     session.subscribe()
     session.publish(b"whole")
@@ -98,7 +100,7 @@ def test_middle_fragment_without_first_fragment_fails_with_illegal_state(session
     refused(session, 409, b"middle", FURTHER)
 
 
-@pytest.mark.rule("0-10/message.fragment-properties/fragment-size")
+@rule("0-10/message.fragment-properties/fragment-size")
 def test_fragment_with_correct_fragment_size_is_accepted(session: Session) -> None:
     session.subscribe()
     fragment(session, b"one ", FIRST, TO_Q, size=4)

@@ -16,6 +16,8 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, List, Map
 from fakeamqp.timestamps import Timestamp
 
+rule = pytest.mark.rule
+
 NOW = 1_700_000_000
 
 
@@ -34,7 +36,7 @@ def carried(session: Session, message: structs.MessageProperties | None = None, 
 # --- message properties ------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.message-properties/content-length")
+@rule("0-10/message.message-properties/content-length")
 def test_content_length_equal_to_body_size_is_delivered(session: Session) -> None:
     transfer = carried(session, structs.MessageProperties(content_length=4))
     assert transfer.message.content_length == len(transfer.body or b"") == 4
@@ -63,7 +65,7 @@ def test_default_personality_adds_only_exchange_to_delivery_properties(lenient: 
     assert transfer.cost == 19
 
 
-@pytest.mark.rule("0-10/message.message-properties/message-id-unique")
+@rule("0-10/message.message-properties/message-id-unique")
 def test_spec_personality_accepts_two_messages_with_equal_message_id(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
@@ -74,7 +76,7 @@ def test_spec_personality_accepts_two_messages_with_equal_message_id(spec: Serve
     assert session.query().message_count == 2
 
 
-@pytest.mark.rule("0-10/message.message-properties/message-id-immutable")
+@rule("0-10/message.message-properties/message-id-immutable")
 def test_message_id_is_unchanged_in_copies_and_redeliveries(session: Session) -> None:
     id_ = UUID("00112233-4455-6677-8899-aabbccddeeff")
     session.declare("copy")
@@ -90,7 +92,7 @@ def test_message_id_is_unchanged_in_copies_and_redeliveries(session: Session) ->
     assert [each.message.message_id for each in (first, second, again)] == [id_] * 3
 
 
-@pytest.mark.rule("0-10/message.message-properties/user-id-authentication")
+@rule("0-10/message.message-properties/user-id-authentication")
 def test_message_with_user_id_of_another_user_is_refused(session: Session) -> None:
     session.publish(message=structs.MessageProperties(user_id=b"guest"))
     assert session.query().message_count == 1
@@ -107,15 +109,14 @@ def test_user_id_accepted_from_its_user_is_refused_from_another_user(server: Ser
     server.session(b"b").fails(x.MessageTransfer(), 403, header=[message], body=b"")
 
 
-@pytest.mark.rule("0-10/message.message-properties/correlation-id")
-@pytest.mark.rule("0-10/message.message-properties/app-id")
+@rule("0-10/message.message-properties/correlation-id", "0-10/message.message-properties/app-id")
 def test_correlation_id_and_app_id_of_any_octets_are_delivered_unchanged(session: Session) -> None:
     octets = bytes(range(256)) * 2
     transfer = carried(session, structs.MessageProperties(correlation_id=octets, app_id=octets[::-1]))
     assert (transfer.message.correlation_id, transfer.message.app_id) == (octets, octets[::-1])
 
 
-@pytest.mark.rule("0-10/message.message-properties/reply-to")
+@rule("0-10/message.message-properties/reply-to")
 @pytest.mark.parametrize("address", [("amq.direct", "k"), ("", "k"), (None, "k"), ("amq.fanout", None)])
 def test_reply_to_exchange_and_key_are_delivered_unchanged(
     session: Session, address: tuple[str, str]
@@ -124,8 +125,8 @@ def test_reply_to_exchange_and_key_are_delivered_unchanged(
     assert transfer.message.reply_to == structs.ReplyTo(*address)
 
 
-@pytest.mark.rule("0-10/message.message-properties/content-type#type")
-@pytest.mark.rule("0-10/message.message-properties/content-type#encoding")
+@rule("0-10/message.message-properties/content-type#type")
+@rule("0-10/message.message-properties/content-type#encoding")
 def test_content_type_and_encoding_are_delivered_unchanged(session: Session) -> None:
     transfer = carried(
         session, structs.MessageProperties(content_type="a/b; c=\xe9", content_encoding="gzip")
@@ -157,8 +158,8 @@ EVERY_TYPE = Map.of_entries(
 )
 
 
-@pytest.mark.rule("0-10/message.message-properties/application-headers#carried")
-@pytest.mark.rule("0-10/message.message-properties/application-headers#used")
+@rule("0-10/message.message-properties/application-headers#carried")
+@rule("0-10/message.message-properties/application-headers#used")
 def test_application_headers_are_delivered_unchanged_and_used_for_routing(session: Session) -> None:
     session.bind("q", "amq.match", "b", arguments={"x-match": "all", "uint16": 16, "str8": "short"})
     message = structs.MessageProperties(application_headers=EVERY_TYPE)
@@ -220,9 +221,7 @@ OCTETS = {
 @pytest.mark.parametrize(
     "octets",
     [
-        pytest.param(
-            bytes.fromhex(value), marks=pytest.mark.rule(f"0-10/types/{name}"), id=f"{name}-{number}"
-        )
+        pytest.param(bytes.fromhex(value), marks=rule(f"0-10/types/{name}"), id=f"{name}-{number}")
         for name, values in OCTETS.items()
         for number, value in enumerate(values)
     ],
@@ -250,7 +249,7 @@ def test_delivery_mode_and_priority_are_delivered_unchanged(session: Session) ->
     assert (delivery.delivery_mode, delivery.priority) == (2, 7)
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/timestamp")
+@rule("0-10/message.delivery-properties/timestamp")
 def test_spec_personality_sets_timestamp_to_time_of_arrival(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
@@ -270,7 +269,7 @@ def test_default_personality_delivers_timestamp_and_expiration_unchanged(lenient
     assert (delivery.timestamp, delivery.expiration) == (5, 6)
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/expiration")
+@rule("0-10/message.delivery-properties/expiration")
 def test_spec_personality_sets_expiration_to_arrival_time_plus_ttl(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
@@ -283,7 +282,7 @@ def test_spec_personality_sets_expiration_to_arrival_time_plus_ttl(spec: Server)
     assert second.delivery.expiration is None
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/ttl#discarded")
+@rule("0-10/message.delivery-properties/ttl#discarded")
 def test_expired_message_is_discarded(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -294,7 +293,7 @@ def test_expired_message_is_discarded(server: Server) -> None:
     assert session.bodies() == [b"long"]
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/ttl#dead-lettered")
+@rule("0-10/message.delivery-properties/ttl#dead-lettered")
 def test_expired_message_is_dead_lettered_with_original_expiration_and_without_ttl(server: Server) -> None:
     session = server.session()
     session.declare("dead")
@@ -333,7 +332,7 @@ def test_smallest_and_largest_ttl_are_delivered_unchanged(session: Session, ttl:
     assert session.transfer().delivery.ttl == ttl
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/redelivered-sticky")
+@rule("0-10/message.delivery-properties/redelivered-sticky")
 def test_message_published_as_redelivered_is_delivered_as_redelivered(session: Session) -> None:
     session.publish(redelivered=True)
     session.publish()
@@ -341,7 +340,7 @@ def test_message_published_as_redelivered_is_delivered_as_redelivered(session: S
     assert [each.redelivered for each in session.transfers()] == [True, False]
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/redelivered-implementation")
+@rule("0-10/message.delivery-properties/redelivered-implementation")
 def test_unaccepted_message_is_delivered_again_as_redelivered(server: Server) -> None:
     session = server.session()
     session.declare("q")

@@ -9,6 +9,8 @@ from compat_tests.scripted.amqp_0_10 import Client, Server, Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 
+rule = pytest.mark.rule
+
 ID = "the one"
 
 
@@ -35,9 +37,8 @@ def begin(server: Server, *header: structs.Struct, body: bytes = b"one ", **logi
     return session.client
 
 
-@pytest.mark.rule("0-10/message.resume/offset#amount")
-@pytest.mark.rule("0-10/message.resume/offset#rest")
-@pytest.mark.rule("0-10/message.delivery-properties/resume-id")
+@rule("0-10/message.resume/offset#amount", "0-10/message.resume/offset#rest")
+@rule("0-10/message.delivery-properties/resume-id")
 def test_interrupted_message_is_resumed_at_returned_offset(server: Server) -> None:
     begin(server, properties(), structs.MessageProperties(content_type="a/b"))
     session = server.session(b"goes on")
@@ -107,7 +108,7 @@ def test_transfer_interrupted_before_its_body_is_resumed_at_offset_zero(server: 
     assert resume(server.session(b"goes on")) == 0
 
 
-@pytest.mark.rule("0-10/message.resume/resume-id-unknown-resume-id")
+@rule("0-10/message.resume/resume-id-unknown-resume-id")
 def test_message_resume_of_unknown_id_returns_offset_zero(server: Server) -> None:
     session = server.session()
     assert resume(session, "never heard of") == 0
@@ -116,18 +117,18 @@ def test_message_resume_of_unknown_id_returns_offset_zero(server: Server) -> Non
     assert session.query().message_count == 1
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/resume-ttl#ignored")
+@rule("0-10/message.delivery-properties/resume-ttl#ignored")
 def test_interrupted_message_without_resume_id_cannot_be_resumed(server: Server) -> None:
     begin(server, properties(id_=None, ttl=10_000))
     assert resume(server.session()) == 0
 
 
-@pytest.mark.rule("0-10/message.resume/destination-destination-not-found")
+@rule("0-10/message.resume/destination-destination-not-found")
 def test_message_resume_at_unknown_destination_fails_with_not_found(server: Server) -> None:
     server.session().fails(x.MessageResume(destination="missing", resume_id=ID), 404)
 
 
-@pytest.mark.rule("0-10/message/resume-id")
+@rule("0-10/message/resume-id")
 def test_equal_resume_ids_of_two_users_name_separate_messages(server: Server) -> None:
     server.state.access.add(User("ann", "secret", (), {"/": Permission()}))
     begin(server)
@@ -136,7 +137,7 @@ def test_equal_resume_ids_of_two_users_name_separate_messages(server: Server) ->
     assert resume(server.session(b"guest")) == 4
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/resume-ttl#kept")
+@rule("0-10/message.delivery-properties/resume-ttl#kept")
 @pytest.mark.parametrize(("waits", "offset"), [(4.9, 4), (5.1, 0)])
 def test_interrupted_message_is_kept_for_its_resume_ttl(server: Server, waits: float, offset: int) -> None:
     begin(server, properties(ttl=5000))

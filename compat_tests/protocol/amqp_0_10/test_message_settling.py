@@ -9,6 +9,8 @@ from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
+rule = pytest.mark.rule
+
 BODIES = [b"1", b"2", b"3", b"4", b"5"]
 
 
@@ -42,7 +44,7 @@ def left(session: Session, queue: str = "q") -> list[bytes | None]:
 # --- accept modes ------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message/accept-mode-explicit")
+@rule("0-10/message/accept-mode-explicit")
 @pytest.mark.parametrize("mode", [0, None])
 def test_unaccepted_message_is_requeued_when_session_ends(session: Session, mode: int | None) -> None:
     fill(session, b"1", b"2")
@@ -53,7 +55,7 @@ def test_unaccepted_message_is_requeued_when_session_ends(session: Session, mode
     assert left(session) == [b"2"]
 
 
-@pytest.mark.rule("0-10/message/accept-mode-none")
+@rule("0-10/message/accept-mode-none")
 def test_messages_without_explicit_accept_mode_are_not_requeued_when_session_ends(session: Session) -> None:
     taken(session, b"1", b"2", accept_mode=1)
     session.detach()
@@ -71,7 +73,7 @@ def test_default_personality_allows_accept_of_transfer_without_explicit_accept_m
 # --- accept ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.accept/removes")
+@rule("0-10/message.accept/removes")
 def test_accepted_messages_are_removed_from_queue(session: Session) -> None:
     transfers = taken(session)
     session.accept(*(each.id for each in transfers))
@@ -79,7 +81,7 @@ def test_accepted_messages_are_removed_from_queue(session: Session) -> None:
     assert left(session) == []
 
 
-@pytest.mark.rule("0-10/message.accept/ranges")
+@rule("0-10/message.accept/ranges")
 def test_message_accept_of_two_ranges_settles_only_those_transfers(session: Session) -> None:
     one, two, _, four, _ = (each.id for each in taken(session))
     accepted = SequenceSet()
@@ -100,7 +102,7 @@ def test_message_accept_of_largest_range_settles_all_transfers(lenient: Server) 
     assert left(session) == []
 
 
-@pytest.mark.rule("0-10/message.accept/final")
+@rule("0-10/message.accept/final")
 @pytest.mark.parametrize("command", [x.MessageAccept, x.MessageRelease, x.MessageReject])
 def test_spec_personality_refuses_settling_of_accepted_transfer_with_illegal_state(
     spec: Server, command: type[x.Command]
@@ -129,8 +131,7 @@ def test_default_personality_ignores_settling_of_accepted_transfer(
     assert (left(session), left(session, "rejected")) == ([], [])
 
 
-@pytest.mark.rule("0-10/message.reject/final")
-@pytest.mark.rule("0-10/message.release/final")
+@rule("0-10/message.reject/final", "0-10/message.release/final")
 @pytest.mark.parametrize("first", [x.MessageReject, x.MessageRelease])
 @pytest.mark.parametrize("then", [x.MessageAccept, x.MessageRelease, x.MessageReject])
 def test_settling_of_rejected_or_released_transfer_has_no_effect_on_message(
@@ -150,7 +151,7 @@ def test_settling_of_rejected_or_released_transfer_has_no_effect_on_message(
     assert left(session) == ([b"1"] if first is x.MessageRelease else [])
 
 
-@pytest.mark.rule("0-10/message.accept/acquisition")
+@rule("0-10/message.accept/acquisition")
 def test_accept_of_browsed_message_does_not_remove_message(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -165,8 +166,7 @@ def test_accept_of_browsed_message_does_not_remove_message(server: Server) -> No
 # --- reject ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.reject/alternate-exchange#alternate")
-@pytest.mark.rule("0-10/message/reject-code-unspecified")
+@rule("0-10/message.reject/alternate-exchange#alternate", "0-10/message/reject-code-unspecified")
 @pytest.mark.parametrize("code", [0, 1, 2])
 def test_rejected_message_goes_to_alternate_exchange_of_its_queue(session: Session, code: int) -> None:
     session.declare("rejected")
@@ -183,7 +183,7 @@ def test_rejected_message_goes_to_alternate_exchange_of_its_queue(session: Sessi
     assert again.delivery == transfer.delivery
 
 
-@pytest.mark.rule("0-10/message.reject/alternate-exchange#discarded")
+@rule("0-10/message.reject/alternate-exchange#discarded")
 def test_rejected_message_is_discarded_without_alternate_exchange(session: Session) -> None:
     (transfer,) = taken(session, b"1")
     session.reject(transfer.id)
@@ -191,7 +191,7 @@ def test_rejected_message_is_discarded_without_alternate_exchange(session: Sessi
     assert left(session) == []
 
 
-@pytest.mark.rule("0-10/message.reject/acquisition")
+@rule("0-10/message.reject/acquisition")
 def test_reject_of_browsed_message_does_not_remove_message(session: Session) -> None:
     (transfer,) = taken(session, b"1", acquire_mode=1)
     session.reject(transfer.id)
@@ -202,7 +202,7 @@ def test_reject_of_browsed_message_does_not_remove_message(session: Session) -> 
 # --- release -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.release/ordering")
+@rule("0-10/message.release/ordering")
 def test_released_messages_keep_their_order_in_queue(session: Session) -> None:
     fill(session)
     session.subscribe(credit=3)
@@ -212,7 +212,7 @@ def test_released_messages_keep_their_order_in_queue(session: Session) -> None:
     assert session.bodies() == BODIES
 
 
-@pytest.mark.rule("0-10/message.release/available")
+@rule("0-10/message.release/available")
 def test_released_message_is_available_to_another_subscription(session: Session) -> None:
     fill(session, b"1")
     session.subscribe(credit=1)
@@ -224,9 +224,8 @@ def test_released_message_is_available_to_another_subscription(session: Session)
     assert (again.command.destination, again.body) == ("other", b"1")
 
 
-@pytest.mark.rule("0-10/message.release/set-redelivered#set")
-@pytest.mark.rule("0-10/message.release/set-redelivered#unchanged")
-@pytest.mark.rule("0-10/message.transfer/redelivered-on-requeue")
+@rule("0-10/message.release/set-redelivered#set", "0-10/message.release/set-redelivered#unchanged")
+@rule("0-10/message.transfer/redelivered-on-requeue")
 def test_release_can_set_redelivered_mark_but_not_remove_mark(session: Session) -> None:
     fill(session, b"marked", b"not marked")
     session.subscribe(credit=2)
@@ -241,7 +240,7 @@ def test_release_can_set_redelivered_mark_but_not_remove_mark(session: Session) 
     assert session.transfer().redelivered
 
 
-@pytest.mark.rule("0-10/message.release/not-acquired")
+@rule("0-10/message.release/not-acquired")
 def test_release_of_browsed_message_does_not_set_redelivered(session: Session) -> None:
     (seen,) = taken(session, b"1", acquire_mode=1)
     session.release(seen.id, set_redelivered=True)

@@ -10,6 +10,8 @@ from compat_tests.scripted.amqp_0_10 import Client, Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
+rule = pytest.mark.rule
+
 
 @pytest.fixture
 def session(session: Session) -> Session:
@@ -35,12 +37,12 @@ def ended(session: Session, code: int) -> x.ExecutionException:
 # --- what is refused ---------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.subscribe/queue-not-found")
+@rule("0-10/message.subscribe/queue-not-found")
 def test_message_subscribe_to_missing_queue_fails_with_not_found(session: Session) -> None:
     session.fails(x.MessageSubscribe(queue="missing", destination="d"), 404)
 
 
-@pytest.mark.rule("0-10/message.subscribe/empty-queue-name")
+@rule("0-10/message.subscribe/empty-queue-name")
 @pytest.mark.parametrize("name", ["", None])
 @pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.2", 531), ("spec", 542)])
 def test_message_subscribe_without_queue_name_fails(name: str | None, personality: str, code: int) -> None:
@@ -48,13 +50,13 @@ def test_message_subscribe_without_queue_name_fails(name: str | None, personalit
     assert exception.field_index == 0
 
 
-@pytest.mark.rule("0-10/message.subscribe/destination-unique-subscriber-destination")
+@rule("0-10/message.subscribe/destination-unique-subscriber-destination")
 def test_message_subscribe_with_destination_in_use_fails_with_not_allowed(session: Session) -> None:
     session.subscribe()
     session.fails(x.MessageSubscribe(queue="q", destination="d"), 530)
 
 
-@pytest.mark.rule("0-10/message.subscribe/destination-scope")
+@rule("0-10/message.subscribe/destination-scope")
 def test_two_sessions_may_use_same_destination(session: Session, other: Session) -> None:
     for each in (session, other):
         each.subscribe(credit=1)
@@ -62,7 +64,7 @@ def test_two_sessions_may_use_same_destination(session: Session, other: Session)
     assert [len(each.transfers()) for each in (session, other)] == [1, 1]
 
 
-@pytest.mark.rule("0-10/message.subscribe/exclusive-in-use")
+@rule("0-10/message.subscribe/exclusive-in-use")
 @pytest.mark.parametrize("same", [True, False])
 def test_exclusive_subscription_to_queue_in_use_fails_with_resource_locked(
     session: Session, other: Session, same: bool
@@ -72,7 +74,7 @@ def test_exclusive_subscription_to_queue_in_use_fails_with_resource_locked(
     asking.fails(x.MessageSubscribe(queue="q", destination="alone", exclusive=True), 405)
 
 
-@pytest.mark.rule("0-10/message.subscribe/exclusive-blocks")
+@rule("0-10/message.subscribe/exclusive-blocks")
 @pytest.mark.parametrize("same", [True, False])
 def test_second_subscription_beside_exclusive_subscription_fails_with_resource_locked(
     session: Session, other: Session, same: bool
@@ -95,7 +97,7 @@ def test_message_subscribe_to_exclusive_queue_of_another_session_fails_with_reso
     other.fails(x.MessageSubscribe(queue="mine", destination="d"), 405)
 
 
-@pytest.mark.rule("0-10/message.subscribe/simultaneous-subscriptions")
+@rule("0-10/message.subscribe/simultaneous-subscriptions")
 def test_fifty_subscriptions_share_queue(session: Session) -> None:
     for number in range(50):
         session.subscribe(destination=f"d{number}", credit=1)
@@ -105,7 +107,7 @@ def test_fifty_subscriptions_share_queue(session: Session) -> None:
     assert len({each.command.destination for each in session.transfers()}) == 50
 
 
-@pytest.mark.rule("0-10/message.subscribe/arguments")
+@rule("0-10/message.subscribe/arguments")
 def test_unknown_subscription_arguments_are_ignored(session: Session) -> None:
     session.subscribe(arguments={"nobody-knows": 1})
     session.publish()
@@ -119,7 +121,7 @@ def test_subscription_with_higher_x_priority_receives_message_first(session: Ses
     assert session.transfer().command.destination == "high"
 
 
-@pytest.mark.rule("0-10/message.subscribe/resume-fields")
+@rule("0-10/message.subscribe/resume-fields")
 @pytest.mark.parametrize("redelivered", [True, False])
 def test_transfers_carry_resume_id_and_resume_ttl_of_subscription(
     session: Session, redelivered: bool
@@ -146,7 +148,7 @@ def test_resume_id_of_transfer_counts_as_byte_credit(session: Session, octets: s
 # --- how long it lasts -------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.subscribe/lifetime#session")
+@rule("0-10/message.subscribe/lifetime#session")
 def test_subscription_ends_with_its_session(session: Session, other: Session) -> None:
     session.subscribe()
     assert other.query().subscriber_count == 1
@@ -185,8 +187,7 @@ def test_session_attached_to_new_transport_continues_to_receive_messages(
 # --- queues that go ----------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/execution.exception/correlates#unknown")
-@pytest.mark.rule("0-10/message.subscribe/queue-deletion#credit")
+@rule("0-10/execution.exception/correlates#unknown", "0-10/message.subscribe/queue-deletion#credit")
 def test_deletion_of_queue_ends_session_of_subscriber_with_408(session: Session, other: Session) -> None:
     session.subscribe()
     other.call(x.QueueDelete(queue="q"))
@@ -194,7 +195,7 @@ def test_deletion_of_queue_ends_session_of_subscriber_with_408(session: Session,
     assert "'q'" in (exception.description or "")
 
 
-@pytest.mark.rule("0-10/message.subscribe/queue-deletion#no-credit")
+@rule("0-10/message.subscribe/queue-deletion#no-credit")
 def test_spec_personality_ends_session_of_subscriber_without_credit_when_queue_is_deleted(
     spec: Server,
 ) -> None:
@@ -256,13 +257,12 @@ def test_unaccepted_message_of_deleted_queue_goes_to_its_alternate_exchange(
 # --- cancel ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.cancel/destination-subscription-not-found")
+@rule("0-10/message.cancel/destination-subscription-not-found")
 def test_message_cancel_of_unknown_destination_fails_with_not_found(session: Session) -> None:
     session.fails(x.MessageCancel(destination="nope"), 404)
 
 
-@pytest.mark.rule("0-10/message.subscribe/lifetime#cancelled")
-@pytest.mark.rule("0-10/message.cancel/stops")
+@rule("0-10/message.subscribe/lifetime#cancelled", "0-10/message.cancel/stops")
 def test_no_message_is_delivered_after_message_cancel(session: Session, other: Session) -> None:
     session.subscribe(accept_mode=1)
     other.publish(b"before")
@@ -274,10 +274,10 @@ def test_no_message_is_delivered_after_message_cancel(session: Session, other: S
     assert other.query().subscriber_count == 0
 
 
-@pytest.mark.rule("0-10/message.cancel/post-cancel-transfer-resolution#accept")
-@pytest.mark.rule("0-10/message.cancel/post-cancel-transfer-resolution#release")
-@pytest.mark.rule("0-10/message.cancel/post-cancel-transfer-resolution#acquire")
-@pytest.mark.rule("0-10/message.cancel/post-cancel-transfer-resolution#reject")
+@rule("0-10/message.cancel/post-cancel-transfer-resolution#accept")
+@rule("0-10/message.cancel/post-cancel-transfer-resolution#release")
+@rule("0-10/message.cancel/post-cancel-transfer-resolution#acquire")
+@rule("0-10/message.cancel/post-cancel-transfer-resolution#reject")
 def test_transfers_received_before_cancel_can_still_be_settled(session: Session, other: Session) -> None:
     for number in range(4):
         session.publish(f"{number}".encode())

@@ -12,6 +12,8 @@ from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.structs import encode_header
 from fakeamqp.protocols.amqp_0_10.codec.types import UnknownStruct
 
+rule = pytest.mark.rule
+
 TO_Q = structs.DeliveryProperties(routing_key="q")
 
 
@@ -51,7 +53,7 @@ def test_transfers_are_copied_by_the_firehose() -> None:
 # --- where it goes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.transfer/destination-blank-destination")
+@rule("0-10/message.transfer/destination-blank-destination")
 @pytest.mark.parametrize("destination", [None, ""])
 def test_transfer_without_destination_goes_to_default_exchange(
     session: Session, destination: str | None
@@ -63,7 +65,7 @@ def test_transfer_without_destination_goes_to_default_exchange(
     assert transfer.delivery.exchange == ""
 
 
-@pytest.mark.rule("0-10/message.transfer/destination-nonexistent-exchange")
+@rule("0-10/message.transfer/destination-nonexistent-exchange")
 def test_transfer_to_missing_exchange_fails_with_not_found(session: Session) -> None:
     exception = session.fails(x.MessageTransfer(destination="missing"), 404, body=b"lost")
     assert (exception.class_code, exception.command_code) == (4, 1)
@@ -86,7 +88,7 @@ def test_transfer_to_exchange_declared_again_as_internal_is_refused(lenient: Ser
     session.fails(x.MessageTransfer(destination="e", accept_mode=1), 403, header=[TO_Q], body=b"body")
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/routing-key")
+@rule("0-10/message.delivery-properties/routing-key")
 def test_routing_key_is_matched_by_type_of_exchange(session: Session) -> None:
     session.declare("other")
     session.bind("q", "amq.direct", "k")
@@ -100,7 +102,7 @@ def test_routing_key_is_matched_by_type_of_exchange(session: Session) -> None:
     assert got == [("d", b"direct", "k"), ("o", b"topic", "k.x")]
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/exchange")
+@rule("0-10/message.delivery-properties/exchange")
 def test_delivery_properties_name_exchange_of_publish(session: Session) -> None:
     session.bind("q", "amq.direct", "k")
     session.publish(exchange="amq.direct", key="k")
@@ -110,7 +112,7 @@ def test_delivery_properties_name_exchange_of_publish(session: Session) -> None:
     assert [each.delivery.exchange for each in session.transfers()] == ["amq.direct", "", ""]
 
 
-@pytest.mark.rule("0-10/message.transfer/completion")
+@rule("0-10/message.transfer/completion")
 def test_transfer_is_completed_when_message_is_queued(session: Session) -> None:
     session.client.inbox.clear()
     command = x.MessageTransfer(accept_mode=1)
@@ -160,7 +162,7 @@ def test_message_subscribe_without_read_permission_fails_with_403(server: Server
 # --- what may be missing -----------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/assembly/empty-body#body")
+@rule("0-10/assembly/empty-body#body")
 @pytest.mark.parametrize("body", [b"", None])
 def test_empty_and_absent_bodies_are_delivered_as_sent(session: Session, body: bytes | None) -> None:
     send(session, TO_Q, body=body)
@@ -226,7 +228,7 @@ def test_invalid_header_ends_only_session_of_its_sender(server: Server) -> None:
 # --- enumerations ------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message/priority-values")
+@rule("0-10/message/priority-values")
 def test_spec_personality_refuses_priority_above_9(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
@@ -263,8 +265,8 @@ def test_transfer_above_largest_message_size_ends_session_with_506(lenient: Serv
 # --- to the client -----------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.transfer/to-client#destination", "0-10/message.transfer/to-client#modes")
-@pytest.mark.rule("0-10/message.transfer/acquire-mode-publish")
+@rule("0-10/message.transfer/to-client#destination", "0-10/message.transfer/to-client#modes")
+@rule("0-10/message.transfer/acquire-mode-publish")
 def test_deliveries_carry_acquire_and_accept_mode_of_subscription(session: Session) -> None:
     session.publish()
     session.publish()
@@ -277,9 +279,7 @@ def test_deliveries_carry_acquire_and_accept_mode_of_subscription(session: Sessi
     assert said == [("browser", 1, 1)] * 2 + [("taker", 0, 0)] * 2
 
 
-@pytest.mark.rule("0-10/message/grammar#peers")
-@pytest.mark.rule("0-10/message/grammar#recipients")
-@pytest.mark.rule("0-10/message/grammar#clients")
+@rule("0-10/message/grammar#peers", "0-10/message/grammar#recipients", "0-10/message/grammar#clients")
 def test_broker_accepts_every_message_command_of_client(server: Server) -> None:
     """The broker sends only transfers and answers to publishers in return."""
     session = server.session()
@@ -308,8 +308,7 @@ def ids(*numbers: int) -> x.SequenceSet:
     return x.SequenceSet.of(*numbers)
 
 
-@pytest.mark.rule("0-10/message/states#acquired")
-@pytest.mark.rule("0-10/message/states#not-acquired")
+@rule("0-10/message/states#acquired", "0-10/message/states#not-acquired")
 def test_accepted_or_released_transfer_cannot_be_acquired(session: Session) -> None:
     for body in (b"acquired", b"not acquired"):
         session.publish(body)
@@ -337,8 +336,7 @@ def test_transfer_larger_than_frame_is_delivered_whole(server: Server, body: byt
     assert transfer.message.application_headers == {"text": text}
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/encoding")
-@pytest.mark.rule("0-10/message.message-properties/encoding")
+@rule("0-10/message.delivery-properties/encoding", "0-10/message.message-properties/encoding")
 def test_header_structs_have_specified_encoding(session: Session) -> None:
     """Bytes by hand: every field of both structs."""
     delivery = bytes.fromhex(

@@ -12,6 +12,8 @@ from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import RejectCode
 
+rule = pytest.mark.rule
+
 EXPLICIT, NONE = 0, 1
 
 
@@ -41,9 +43,9 @@ def depth(session: Session, queue: str = "unrouted") -> int | None:
 # --- unroutable --------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/discard-unroutable#dropped")
-@pytest.mark.rule("0-10/message.delivery-properties/discard-unroutable#rejected")
-@pytest.mark.rule("0-10/message.delivery-properties/discard-unroutable#alternate")
+@rule("0-10/message.delivery-properties/discard-unroutable#dropped")
+@rule("0-10/message.delivery-properties/discard-unroutable#rejected")
+@rule("0-10/message.delivery-properties/discard-unroutable#alternate")
 @pytest.mark.parametrize("mode", [EXPLICIT, NONE])
 @pytest.mark.parametrize("discard", [True, False])
 def test_unroutable_message_is_dropped_rejected_or_sent_to_alternate_exchange_by_flags(
@@ -60,10 +62,10 @@ def test_unroutable_message_is_dropped_rejected_or_sent_to_alternate_exchange_by
     assert depth(session) == (1 if mode == NONE and not discard else 0)
 
 
-@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-conditions#taken")
+@rule("0-10/exchange.declare/alternate-exchange-conditions#taken")
 @pytest.mark.deviates("0-10/exchange.declare/alternate-exchange-conditions#accept-mode")
 @pytest.mark.deviates("0-10/exchange.declare/alternate-exchange-conditions#discard")
-@pytest.mark.rule("0-10/message.delivery-properties/discard-unroutable#alternate")
+@rule("0-10/message.delivery-properties/discard-unroutable#alternate")
 @pytest.mark.deviates("0-10/message.delivery-properties/discard-unroutable#rejected")
 @pytest.mark.parametrize("mode", [EXPLICIT, NONE, None])
 @pytest.mark.parametrize("discard", [True, False])
@@ -84,9 +86,7 @@ def test_default_personality_drops_unroutable_message_silently_without_alternate
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/message/reject-code-unroutable")
-@pytest.mark.rule("0-10/message.reject/by-server")
-@pytest.mark.rule("0-10/message.reject/code-text")
+@rule("0-10/message/reject-code-unroutable", "0-10/message.reject/by-server", "0-10/message.reject/code-text")
 def test_spec_personality_rejects_unroutable_message_with_code_1(spec: Server) -> None:
     session = spec.session()
     id_ = session.publish(key="nobody", accept_mode=EXPLICIT)
@@ -97,8 +97,7 @@ def test_spec_personality_rejects_unroutable_message_with_code_1(spec: Server) -
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/message/grammar#recipients")
-@pytest.mark.rule("0-10/message.transfer/accepts-explicit")
+@rule("0-10/message/grammar#recipients", "0-10/message.transfer/accepts-explicit")
 @pytest.mark.parametrize("mode", [EXPLICIT, None])
 def test_spec_personality_accepts_queued_messages_of_explicit_accept_mode(
     spec: Server, mode: int | None
@@ -144,7 +143,7 @@ def test_publish_without_accept_to_full_queue_ends_session_with_506(name: str) -
 # --- immediate ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message/reject-code-immediate")
+@rule("0-10/message/reject-code-immediate")
 def test_spec_personality_rejects_immediate_message_without_subscriber_that_has_credit(spec: Server) -> None:
     session = spec.session()
     session.declare("q")
@@ -158,8 +157,7 @@ def test_spec_personality_rejects_immediate_message_without_subscriber_that_has_
     assert session.query().message_count == 0
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/immediate#any")
-@pytest.mark.rule("0-10/message.delivery-properties/immediate#none")
+@rule("0-10/message.delivery-properties/immediate#any", "0-10/message.delivery-properties/immediate#none")
 def test_spec_personality_delivers_immediate_message_only_if_all_queues_have_subscriber(spec: Server) -> None:
     session = spec.session()
     for queue in ("able", "unable"):
@@ -213,7 +211,7 @@ def test_honoured_immediate_message_without_subscriber_goes_silently_to_alternat
 # --- in transactions ---------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.transfer/transactional-publish")
+@rule("0-10/message.transfer/transactional-publish")
 def test_message_published_in_transaction_is_queued_at_commit(server: Server) -> None:
     session = server.session()
     session.declare("q")

@@ -2,87 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from compat_tests.scripted.amqp_0_10 import Server, Session
-from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
-from fakeamqp.protocols.amqp_0_10.codec.constants import ErrorCode
+from compat_tests.scripted.amqp_0_10 import Server
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+
+rule = pytest.mark.rule
 
 _LARGE = b"large" * 100
 _SMALL = b"small"
 _FEW_OCTETS = 60
 
 
-def _subscribed(server: Server, **arguments: object) -> Session:
-    """A subscription that has credit for the small one of two messages, before which waits the large one."""
+def _is_got(server: Server) -> None:
+    got = server.client().get("q", no_ack=True)
+    assert got is not None and got.body == _LARGE
+
+
+def _is_acquired(server: Server) -> None:
+    browser = server.session(b"browser")
+    browser.subscribe(acquire_mode=1, credit=1)
+    browser.call(x.MessageAcquire(transfers=SequenceSet.of(browser.transfer().id)))
+
+
+def _is_taken(server: Server) -> None:
+    server.session(b"other").subscribe(credit=1)
+
+
+def _expires(server: Server) -> None:
+    server.advance(1)
+
+
+@rule("0-10/message.set-flow-mode/no-partial")
+@pytest.mark.parametrize("acquire_mode", [0, 1], ids=["subscription", "browser"])
+@pytest.mark.parametrize("goes", [_is_got, _is_acquired, _is_taken, _expires])
+def test_next_message_is_delivered_after_too_large_message_goes_another_way(
+    server: Server, acquire_mode: int, goes: Callable[[Server], None]
+) -> None:
     session = server.session(b"taker")
     session.declare("q")
     session.publish(_LARGE, ttl=1000)
     session.publish(_SMALL)
-    session.subscribe(octets=_FEW_OCTETS, **arguments)  # type: ignore[arg-type]
+    session.subscribe(octets=_FEW_OCTETS, acquire_mode=acquire_mode)
     assert session.bodies() == []
-    return session
-
-
-@pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
-def test_subscription_receives_next_message_after_get_removes_too_large_message(server: Server) -> None:
-    session = _subscribed(server)
-    got = server.client().get("q", no_ack=True)
-    assert got is not None and got.body == _LARGE
+    goes(server)
     assert session.bodies() == [_SMALL]
-
-
-@pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
-def test_subscription_receives_next_message_after_browser_acquires_too_large_message(server: Server) -> None:
-    session = _subscribed(server)
-    browser = server.session(b"browser")
-    browser.subscribe(acquire_mode=1, credit=1)
-    browser.call(x.MessageAcquire(transfers=SequenceSet.of(browser.transfer().id)))
-    assert session.bodies() == [_SMALL]
-
-
-@pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
-def test_subscription_receives_next_message_after_too_large_message_expires(server: Server) -> None:
-    session = _subscribed(server)
-    server.advance(1)
-    assert session.bodies() == [_SMALL]
-
-
-@pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
-def test_browser_receives_next_message_after_too_large_message_is_taken(server: Server) -> None:
-    browser = _subscribed(server, acquire_mode=1)
-    server.session(b"other").subscribe(credit=1)
-    assert browser.bodies() == [_SMALL]
-
-
-@pytest.mark.rule("0-10/execution.exception/correlates#code")
-@pytest.mark.rule("0-10/execution.exception/correlates#command")
-def test_exception_is_sent_before_client_sends_session_expected(server: Server) -> None:
-    """The client is to say which commands it has; the exception does not wait for that."""
-    session = server.open().session(b"s", timeout=100)
-    session.declare("q")
-    session.publish()
-    session.subscribe()
-    session.client.drop()
-    client = server.open()
-    client.send(c.SessionAttach(name=b"s"))
-    client.send(c.SessionCommandPoint(command_id=session.next_id, command_offset=0))
-    client.send_command(x.MessageCancel(destination="none"))
-    (exception,) = [each.what for each in client.inbox if isinstance(each.what, x.ExecutionException)]
-    assert exception.error_code == ErrorCode.NOT_FOUND
-    assert exception.command_id == session.next_id
-
-
-@pytest.mark.rule("0-10/session.attach/force#attaches")
-@pytest.mark.rule("0-10/execution/ends-session#session")
-def test_forced_attach_of_failed_session_creates_new_session(server: Server) -> None:
-    """Its client never heard of the exception, since it had lost the transport by then."""
-    session = server.open().session(b"s", timeout=100)
-    session.send(x.MessageCancel(destination="none"))
-    again = server.open().session(b"s", force=True)
-    again.declare("q")
-    assert again.query().queue == "q"
 
 
 def test_browser_receives_next_message_after_too_large_message_behind_another_expires(server: Server) -> None:

@@ -12,6 +12,8 @@ from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler
 from fakeamqp.trace import FrameEvent, Recorder
 
+rule = pytest.mark.rule
+
 HEADER = [structs.DeliveryProperties(routing_key="q")]
 COMMAND = x.MessageTransfer(accept_mode=1)
 FIRST = 0x0B
@@ -21,10 +23,23 @@ def octets(client: Client, body: bytes = b"body", channel: int = 0) -> bytes:
     return client.command_bytes(COMMAND, channel, header=HEADER, body=body)
 
 
+WHOLE = octets(Server().open())
+"""A transfer on channel 0."""
+
+
 @pytest.fixture
 def session(session: Session) -> Session:
     session.declare("q")
     return session
+
+
+def lost(server: Server, sent: bytes = b"") -> int:
+    """Lose the transport of a session that has declared a queue and sent this; the id of what it sent."""
+    session = server.open().session(timeout=60)
+    session.declare("q")
+    session.client.send_bytes(sent)
+    session.client.drop()
+    return session.next_id
 
 
 def depth(session: Session) -> int:
@@ -45,58 +60,37 @@ def test_transfer_received_in_two_parts_cut_at_any_octet_is_queued(session: Sess
     assert bodies == {b"body"}
 
 
-def test_body_on_another_channel_closes_connection_with_framing_error(session: Session) -> None:
-    client = session.client
-    client.session(b"other", channel=1)
-    whole = octets(client)
-    body = len(b"body") + 12
-    client.send_bytes(whole[:-body] + octets(client, channel=1)[-body:])
-    client.expect_close(501)
-
-
-def test_header_on_another_channel_closes_connection_with_framing_error(session: Session) -> None:
-    client = session.client
-    client.session(b"other", channel=1)
-    command = 12 + len(COMMAND.encode())
-    client.send_bytes(octets(client)[:command] + octets(client, channel=1)[command:])
-    client.expect_close(501)
-
-
-def test_transfer_within_unfinished_command_closes_connection_with_framing_error(session: Session) -> None:
-    client = session.client
-    client.send_frame(COMMAND.encode(), flags=FIRST, kind=1, track=1)
-    client.send_bytes(octets(client))
-    client.expect_close(501)
-    assert depth(session) == 0
-
-
-def test_transfer_within_unfinished_empty_command_closes_connection_with_framing_error(
-    session: Session,
+@pytest.mark.parametrize(
+    "rest", [len(b"body") + 12, len(WHOLE) - 12 - len(COMMAND.encode())], ids=["body", "header"]
+)
+def test_rest_of_transfer_on_another_channel_closes_connection_with_framing_error(
+    session: Session, rest: int
 ) -> None:
     client = session.client
-    client.send_frame(b"", flags=FIRST & ~1, kind=1, track=1)
+    client.session(b"other", channel=1)
+    client.send_bytes(octets(client)[:-rest] + octets(client, channel=1)[-rest:])
+    client.expect_close(501)
+
+
+@pytest.mark.parametrize(
+    ("begun", "flags"), [(COMMAND.encode(), FIRST), (b"", FIRST & ~1)], ids=["command", "empty"]
+)
+def test_transfer_within_unfinished_command_closes_connection_with_framing_error(
+    session: Session, begun: bytes, flags: int
+) -> None:
+    client = session.client
+    client.send_frame(begun, flags=flags, kind=1, track=1)
     client.send_bytes(octets(client))
     client.expect_close(501)
     assert depth(session) == 0
 
 
-def test_transfer_before_command_point_detaches_session_with_unknown_ids(server: Server) -> None:
+@rule("0-10/session.command-point/newly-attached-transports#again")
+@pytest.mark.parametrize("again", [False, True], ids=["new session", "new transport"])
+def test_transfer_before_command_point_detaches_session_with_unknown_ids(server: Server, again: bool) -> None:
     server.session(b"declares").declare("q")
-    client = server.open()
-    client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
-    client.send_bytes(octets(client))
-    assert client.expect(c.SessionDetached).code == DetachCode.UNKNOWN_IDS
-    assert not server.vhost.queues["q"].ready
-
-
-@pytest.mark.rule("0-10/session.command-point/newly-attached-transports#again")
-def test_transfer_before_command_point_on_new_transport_detaches_session_with_unknown_ids(
-    server: Server,
-) -> None:
-    client = server.open()
-    session = client.session(timeout=60)
-    session.declare("q")
-    client.drop()
+    if again:
+        lost(server)
     client = server.open()
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
     client.inbox.clear()
@@ -108,49 +102,27 @@ def test_transfer_before_command_point_on_new_transport_detaches_session_with_un
 def test_start_of_transfer_after_nonzero_command_offset_closes_connection_with_framing_error(
     server: Server,
 ) -> None:
-    client = server.open()
-    session = client.session(timeout=60)
-    session.declare("q")
     size = len(COMMAND.encode())
-    client.send_bytes(octets(client)[: 12 + size])
-    client.drop()
+    id_ = lost(server, WHOLE[: 12 + size])
     client = server.open()
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
-    client.send(c.SessionCommandPoint(command_id=session.next_id, command_offset=size))
+    client.send(c.SessionCommandPoint(command_id=id_, command_offset=size))
     client.send_bytes(octets(client))
     client.expect_close(501)
 
 
-def test_replayed_transfers_are_not_carried_out_again(server: Server) -> None:
-    client = server.open()
-    session = client.session(timeout=60)
-    session.declare("q")
-    id_ = session.next_id
-    client.send_bytes(octets(client) * 2)
-    client.drop()
-    client = server.open()
-    again = client.session(at=id_)
-    client.send_bytes(octets(client) * 3)
+@pytest.mark.parametrize("offset", [0, len(COMMAND.encode())], ids=["whole", "rest"])
+def test_replayed_transfers_are_not_carried_out_again(server: Server, offset: int) -> None:
+    id_ = lost(server, WHOLE * 2)
+    again = server.open().session(at=id_)
+    if offset:
+        again.point(id_, offset=offset)
+    again.client.send_bytes(WHOLE[12 + offset if offset else 0 :] + WHOLE * 2)
     assert len(server.vhost.queues["q"].ready) == 3
     assert again.end.incoming.current == id_ + 2
 
 
-def test_replayed_rest_of_transfer_is_not_carried_out_again(server: Server) -> None:
-    client = server.open()
-    session = client.session(timeout=60)
-    session.declare("q")
-    id_ = session.next_id
-    client.send_bytes(octets(client) * 2)
-    client.drop()
-    client = server.open()
-    again = client.session(at=id_)
-    again.point(id_, offset=len(COMMAND.encode()))
-    whole = octets(client)
-    client.send_bytes(whole[12 + len(COMMAND.encode()) :] + whole * 2)
-    assert len(server.vhost.queues["q"].ready) == 3
-
-
-@pytest.mark.rule("0-10/session.command-point/nonzero-offset")
+@rule("0-10/session.command-point/nonzero-offset")
 def test_rest_of_earlier_transfer_does_not_complete_unfinished_transfer(session: Session) -> None:
     client, id_ = session.client, session.next_id
     whole = octets(client)

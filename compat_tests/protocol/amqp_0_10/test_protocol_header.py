@@ -8,10 +8,11 @@ from compat_tests.scripted.amqp_0_10 import Server
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
 
+rule = pytest.mark.rule
 
-@pytest.mark.rule("0-10/protocol-header/layout")
-@pytest.mark.rule("0-10/protocol-header/class-instance")
-@pytest.mark.rule("0-10/protocol-header/server-echo")
+
+@rule("0-10/protocol-header/layout", "0-10/protocol-header/class-instance")
+@rule("0-10/protocol-header/server-echo")
 def test_protocol_header_is_echoed_before_connection_start(server: Server) -> None:
     client = server.dial()
     client.send_bytes(b"AMQP\x01\x01\x00\x0a")
@@ -21,7 +22,7 @@ def test_protocol_header_is_echoed_before_connection_start(server: Server) -> No
     assert octets[8:10] == b"\x0f\x00" and octets[20:22] == b"\x01\x01"
 
 
-@pytest.mark.rule("0-10/protocol-header/layout")
+@rule("0-10/protocol-header/layout")
 def test_broker_sends_no_octets_before_protocol_header_is_complete(server: Server) -> None:
     client = server.dial()
     for octet in PROTOCOL_HEADER[:-1]:
@@ -32,9 +33,8 @@ def test_broker_sends_no_octets_before_protocol_header_is_complete(server: Serve
 
 
 @pytest.mark.deviates("0-10/protocol-header/mismatch#answered")
-@pytest.mark.rule("0-10/protocol-header/mismatch#answered")
-@pytest.mark.rule("0-10/protocol-header/mismatch#closed")
-@pytest.mark.rule("0-10/connection.start/protocol-name")
+@rule("0-10/protocol-header/mismatch#answered", "0-10/protocol-header/mismatch#closed")
+@rule("0-10/connection.start/protocol-name")
 @pytest.mark.parametrize(
     "header",
     [b"AMQP\x01\x01\x00\x0b", b"AMQP\x01\x02\x00\x0a", b"AMQP\x02\x01\x00\x0a", b"AMQQ\x01\x01\x00\x0a"],

@@ -10,8 +10,11 @@ import pytest
 from compat_tests.protocol.amqp_0_10.test_exchange import got, refused
 from compat_tests.scripted.amqp_0_10 import Client, Server, Session
 from compat_tests.scripted.contents import Session as FilesAndStreams
+from compat_tests.tools.matrix import marked
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
+
+rule = pytest.mark.rule
 
 
 def exists(session: Session, name: str = "q") -> bool:
@@ -21,27 +24,92 @@ def exists(session: Session, name: str = "q") -> bool:
 # --- names -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/queue/name#longest")
-@pytest.mark.rule("0-10/queue/name#utf-8")
+@rule("0-10/queue/name#longest", "0-10/queue/name#utf-8")
 @pytest.mark.parametrize("name", ["_x", "9", "q", "ö", "ü" * 127 + "u", "q" * 255, "a-b.c d"])
 def test_queue_name_may_hold_utf_8_and_255_octets(session: Session, name: str) -> None:
     session.declare(name)
     assert exists(session, name)
 
 
-@pytest.mark.rule("0-10/queue/name#empty")
-@pytest.mark.rule("0-10/queue/name#first")
-@pytest.mark.rule("0-10/queue.declare/no-server-names#required")
-@pytest.mark.rule("0-10/queue.declare/no-server-names#none")
-@pytest.mark.parametrize("name", ["", None, "-x", ".x", " "])
-def test_spec_personality_refuses_empty_or_invalid_queue_name(spec: Server, name: str | None) -> None:
-    refused(spec.open(), x.QueueDeclare(queue=name), 531, "queue")
-    assert not spec.vhost.queues
+def declare(queue: str | None, **fields: Any) -> x.QueueDeclare:
+    return x.QueueDeclare(queue=queue, **fields)
+
+
+LENIENT, SPEC, BOTH = ["rabbitmq-4.3"], ["spec"], ["rabbitmq-4.3", "spec"]
+INVALID_NAME = rule(
+    "0-10/queue/name#empty",
+    "0-10/queue/name#first",
+    "0-10/queue.declare/no-server-names#required",
+    "0-10/queue.declare/no-server-names#none",
+)
+RESERVED = rule("0-10/queue.declare/queue-reserved-prefix#active")
+UNKNOWN_ARGUMENT = rule("0-10/queue.declare/arguments-unknown-argument")
+UNSUITABLE = rule("0-10/encoding/domain-check#unsuitable")
+MISSING = rule("0-10/queue.declare/passive-passive")
+MISSING_ALTERNATE = rule("0-10/queue.declare/alternate-exchange-unknown-exchange")
+ANOTHER_ALTERNATE = rule("0-10/queue.declare/alternate-exchange-pre-existing-exchange#another")
+
+
+@pytest.mark.parametrize(
+    ("personalities", "command", "code", "field"),
+    marked(
+        *((INVALID_NAME, SPEC, declare(name), 531, "queue") for name in ("", None, "-x", ".x", " ")),
+        (RESERVED, SPEC, declare("amq.mine"), 530, "queue"),
+        ((), LENIENT, declare("amq.rabbitmq.reply-to"), 530, "queue"),
+        (MISSING, BOTH, declare("missing", passive=True), 404, "queue"),
+        (MISSING_ALTERNATE, BOTH, declare("new", alternate_exchange="missing"), 404, "alternate_exchange"),
+        *(
+            (ANOTHER_ALTERNATE, BOTH, declare(name, **again), 530, "alternate_exchange")
+            for name in ("q", "has alternate")
+            for again in (
+                {"alternate_exchange": "amq.topic"},
+                {"alternate_exchange": "amq.topic", "passive": True},
+            )
+        ),
+        (UNKNOWN_ARGUMENT, SPEC, declare("new", arguments={"x-nope": 1}), 540, "arguments"),
+        ((), SPEC, declare("new", arguments={"qpid.max_count": 5}), 540, "arguments"),
+        ((), SPEC, declare("new", arguments={"qpid.max_size": 5}), 540, "arguments"),
+        *(
+            ((), LENIENT, declare("new", arguments={name: value}), 542, "arguments")
+            for name in ("qpid.max_count", "qpid.max_size")
+            for value in (-1, 1.5, "many")
+        ),
+        *(
+            (UNSUITABLE, BOTH, declare("new", arguments=arguments), 542, "arguments")
+            for arguments in (
+                {"x-message-ttl": -1},
+                {"x-message-ttl": "soon"},
+                {"x-max-length": -1},
+                {"x-dead-letter-exchange": 7},
+                {"x-queue-type": "nosuch"},
+                {"x-queue-type": "quorum"},  # Such queues are durable.
+            )
+        ),
+    ),
+    ids=repr,
+)
+def test_invalid_declaration_fails_and_changes_no_queue(
+    personalities: list[str], command: x.QueueDeclare, code: int, field: str
+) -> None:
+    for name in personalities:
+        client = Server(name).open()
+        session = client.session()
+        session.declare("q")
+        session.declare("has alternate", alternate_exchange="amq.fanout")
+        before = [session.query(queue) for queue in ("q", "has alternate")]
+        refused(client, command, code, field)
+        assert [session.query(queue) for queue in client.server.vhost.queues] == before
+
+
+def test_qpid_queue_limits_may_be_texts(lenient: Server) -> None:
+    session = lenient.session()
+    for name in ("qpid.max_count", "qpid.max_size"):
+        session.declare(name, arguments={name: "5"})
 
 
 @pytest.mark.deviates("0-10/queue/name#empty")
 @pytest.mark.deviates("0-10/queue/name#first")
-@pytest.mark.rule("0-10/queue.declare/no-server-names#none")
+@rule("0-10/queue.declare/no-server-names#none")
 @pytest.mark.deviates("0-10/queue.declare/no-server-names#required")
 @pytest.mark.parametrize("name", ["", None, "-x"])
 def test_default_personality_declares_queue_with_empty_or_unusual_name(
@@ -54,12 +122,6 @@ def test_default_personality_declares_queue_with_empty_or_unusual_name(
     assert got(session, name or "") == 1
 
 
-@pytest.mark.rule("0-10/queue.declare/queue-reserved-prefix#active")
-def test_spec_personality_refuses_declaration_of_reserved_queue_name(spec: Server) -> None:
-    refused(spec.open(), x.QueueDeclare(queue="amq.mine"), 530, "queue")
-    assert not spec.vhost.queues
-
-
 @pytest.mark.deviates("0-10/queue.declare/queue-reserved-prefix#active")
 def test_default_personality_accepts_declaration_of_reserved_queue_name(lenient: Server) -> None:
     session = lenient.session()
@@ -67,21 +129,20 @@ def test_default_personality_accepts_declaration_of_reserved_queue_name(lenient:
     assert exists(session, "amq.mine")
 
 
-@pytest.mark.rule("0-10/queue.declare/queue-reserved-prefix#passive")
-def test_queue_with_reserved_name_can_be_declared_passively(session: Session) -> None:
+@rule("0-10/queue.declare/queue-reserved-prefix#passive", "0-10/queue.declare/passive-passive")
+@rule("0-10/queue.declare/arguments-passive")
+def test_passive_declaration_ignores_reserved_name_and_arguments(session: Session) -> None:
     session.client.server.vhost.queues.declare("amq.theirs", reserved=True)
-    session.call(x.QueueDeclare(queue="amq.theirs", passive=True))
+    session.declare("q")
+    session.call(declare("amq.theirs", passive=True))
+    session.call(declare("q", passive=True, arguments={"x-nope": 1}))
     session.expect_nothing()
-
-
-def test_declaration_of_direct_reply_to_queue_fails_with_not_allowed(lenient: Server) -> None:
-    refused(lenient.open(), x.QueueDeclare(queue="amq.rabbitmq.reply-to"), 530, "queue")
 
 
 # --- declare -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/queue/grammar")
+@rule("0-10/queue/grammar")
 def test_queue_can_be_declared_queried_purged_and_deleted(session: Session) -> None:
     session.declare("q")
     session.publish()
@@ -92,25 +153,15 @@ def test_queue_can_be_declared_queried_purged_and_deleted(session: Session) -> N
     assert not exists(session)
 
 
-@pytest.mark.rule("0-10/queue.declare/minimum-queues")
+@rule("0-10/queue.declare/minimum-queues")
 def test_three_hundred_queues_can_be_declared(session: Session) -> None:
     for number in range(300):
         session.declare(f"q{number}")
     assert all(exists(session, f"q{number}") for number in range(300))
 
 
-@pytest.mark.rule("0-10/queue.declare/passive-passive")
-def test_passive_declaration_of_missing_queue_fails_with_not_found(client: Client) -> None:
-    session = client.session()
-    session.declare("q")
-    session.call(x.QueueDeclare(queue="q", passive=True))
-    refused(client, x.QueueDeclare(queue="missing", passive=True), 404, "queue")
-    assert not exists(session, "missing")
-
-
-@pytest.mark.rule("0-10/queue.declare/durable-types#durable")
-@pytest.mark.rule("0-10/queue.declare/durable-types#transient")
-@pytest.mark.rule("0-10/queue.declare/durable-pre-existence")
+@rule("0-10/queue.declare/durable-types#durable", "0-10/queue.declare/durable-types#transient")
+@rule("0-10/queue.declare/durable-pre-existence")
 @pytest.mark.parametrize("durable", [False, True])
 def test_redeclaration_does_not_change_durability_of_queue(session: Session, durable: bool) -> None:
     session.declare("q", durable=durable)
@@ -118,14 +169,7 @@ def test_redeclaration_does_not_change_durability_of_queue(session: Session, dur
     assert session.query().durable is durable
 
 
-@pytest.mark.rule("0-10/queue.declare/durable-types#transient")
-def test_transient_queue_can_be_declared_in_rabbitmq_4_3() -> None:
-    session = Server("rabbitmq-4.3").session()
-    session.declare("q")
-    assert session.query().durable is False
-
-
-@pytest.mark.rule("0-10/queue.declare/durable-persistence")
+@rule("0-10/queue.declare/durable-persistence")
 @pytest.mark.parametrize("crash", [False, True])
 def test_durable_queue_and_its_persistent_message_survive_restart(server: Server, crash: bool) -> None:
     session = server.session()
@@ -141,7 +185,7 @@ def test_durable_queue_and_its_persistent_message_survive_restart(server: Server
     assert session.bodies() == [b"persistent", b"new"]
 
 
-@pytest.mark.rule("0-10/queue.declare/auto-delete-pre-existence")
+@rule("0-10/queue.declare/auto-delete-pre-existence")
 @pytest.mark.parametrize("auto_delete", [False, True])
 def test_redeclaration_does_not_change_auto_delete_of_queue(session: Session, auto_delete: bool) -> None:
     session.declare("q", auto_delete=auto_delete)
@@ -152,27 +196,23 @@ def test_redeclaration_does_not_change_auto_delete_of_queue(session: Session, au
     assert exists(session) is not auto_delete
 
 
-@pytest.mark.rule("0-10/queue.declare/auto-delete-last-consumer")
-def test_auto_delete_queue_is_deleted_with_its_last_subscription(session: Session) -> None:
+@rule("0-10/queue.declare/auto-delete-last-consumer")
+@pytest.mark.parametrize("how", ["cancel", "detach"])
+def test_auto_delete_queue_is_deleted_with_its_last_subscription(client: Client, how: str) -> None:
+    session, other = client.session(), client.session(b"other", channel=1)
     session.declare("q", auto_delete=True)
     session.subscribe(destination="one")
-    session.subscribe(destination="two")
+    other.subscribe(destination="two")
     session.call(x.MessageCancel(destination="one"))
     assert exists(session)
-    session.call(x.MessageCancel(destination="two"))
+    if how == "cancel":
+        other.call(x.MessageCancel(destination="two"))
+    else:
+        other.detach()
     assert not exists(session)
 
 
-@pytest.mark.rule("0-10/queue.declare/auto-delete-last-consumer")
-def test_auto_delete_queue_is_deleted_when_session_of_subscriber_ends(client: Client) -> None:
-    session, other = client.session(), client.session(b"other", channel=1)
-    other.declare("q", auto_delete=True)
-    other.subscribe()
-    other.detach()
-    assert not exists(session)
-
-
-@pytest.mark.rule("0-10/queue.declare/auto-delete-never-used")
+@rule("0-10/queue.declare/auto-delete-never-used")
 def test_auto_delete_queue_never_subscribed_is_not_deleted(server: Server) -> None:
     client = server.open()
     session, other = client.session(), client.session(b"other", channel=1)
@@ -185,24 +225,11 @@ def test_auto_delete_queue_never_subscribed_is_not_deleted(server: Server) -> No
 # --- arguments ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/queue.declare/arguments-unknown-argument")
-def test_spec_personality_refuses_unknown_queue_arguments_with_540(spec: Server) -> None:
-    refused(spec.open(), x.QueueDeclare(queue="q", arguments={"x-nope": 1}), 540, "arguments")
-    assert not spec.vhost.queues
-
-
 @pytest.mark.deviates("0-10/queue.declare/arguments-unknown-argument")
 def test_default_personality_accepts_unknown_queue_arguments(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q", arguments={"x-nope": 1})
     assert (session.query().arguments or {})["x-nope"] == 1
-
-
-@pytest.mark.rule("0-10/queue.declare/arguments-passive")
-def test_passive_declaration_of_queue_ignores_arguments(session: Session) -> None:
-    session.declare("q")
-    session.call(x.QueueDeclare(queue="q", passive=True, arguments={"x-nope": 1}))
-    session.expect_nothing()
 
 
 def test_x_message_ttl_and_x_max_length_arguments_apply_to_queue(server: Server) -> None:
@@ -228,25 +255,6 @@ def test_quorum_and_stream_queues_can_be_declared(server: Server, kind: str, tex
     assert (session.query().arguments or {})["x-queue-type"] == kind
 
 
-BAD_ARGUMENTS: list[dict[str, Any]] = [
-    {"x-message-ttl": -1},
-    {"x-message-ttl": "soon"},
-    {"x-max-length": -1},
-    {"x-dead-letter-exchange": 7},
-    {"x-queue-type": "nosuch"},
-    {"x-queue-type": "quorum"},  # Such queues are durable.
-]
-
-
-@pytest.mark.rule("0-10/encoding/domain-check#unsuitable")
-@pytest.mark.parametrize("arguments", BAD_ARGUMENTS, ids=str)
-def test_invalid_queue_arguments_fail_with_invalid_argument(
-    client: Client, arguments: dict[str, Any]
-) -> None:
-    refused(client, x.QueueDeclare(queue="q", arguments=arguments), 542, "arguments")
-    assert not client.server.vhost.queues
-
-
 def test_queue_query_returns_arguments_declared_by_0_9_1_client(lenient: Server) -> None:
     older = lenient.client()
     sent = {"text": "x" * 70_000, "number": -(2**40), "table": {"a": [1, None]}}
@@ -268,17 +276,6 @@ def test_queue_arguments_are_converted_to_types_of_all_protocol_versions(
     assert lenient.vhost.queues["q"].arguments["a"] == kept
 
 
-@pytest.mark.parametrize("name", ["qpid.max_count", "qpid.max_size"])
-def test_only_default_personality_accepts_valid_qpid_queue_limits(
-    lenient: Server, spec: Server, name: str
-) -> None:
-    for value in (-1, 1.5, "many"):
-        refused(lenient.open(), x.QueueDeclare(queue="q", arguments={name: value}), 542, "arguments")
-    assert not lenient.vhost.queues
-    lenient.session().declare("q", arguments={name: "5"})
-    refused(spec.open(), x.QueueDeclare(queue="q", arguments={name: 5}), 540, "arguments")
-
-
 @pytest.mark.parametrize("passive", [False, True])
 def test_declaration_of_existing_queue_renews_its_x_expires(server: Server, passive: bool) -> None:
     session = server.session()
@@ -291,8 +288,7 @@ def test_declaration_of_existing_queue_renews_its_x_expires(server: Server, pass
     assert not exists(session)
 
 
-@pytest.mark.rule("0-10/queue/any-content#any")
-@pytest.mark.rule("0-10/queue/any-content#independently")
+@rule("0-10/queue/any-content#any", "0-10/queue/any-content#independently")
 def test_queue_delivers_messages_files_and_stream_messages_to_consumers_of_their_class(
     session: Session,
 ) -> None:

@@ -13,6 +13,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
+rule = pytest.mark.rule
+
 
 def locked(client: Client, command: Command) -> None:
     """The command fails for another session, be it of the same connection."""
@@ -33,11 +35,9 @@ USES: list[Command] = [
 ]
 
 
-@pytest.mark.rule("0-10/queue.declare/exclusive-in-use#declare")
-@pytest.mark.rule("0-10/queue.declare/exclusive-in-use#bind")
-@pytest.mark.rule("0-10/queue.declare/exclusive-in-use#subscribe")
-@pytest.mark.rule("0-10/queue.declare/exclusive-in-use#delete")
-@pytest.mark.rule("0-10/queue.declare/exclusive-per-session#sessions")
+@rule("0-10/queue.declare/exclusive-in-use#declare", "0-10/queue.declare/exclusive-in-use#bind")
+@rule("0-10/queue.declare/exclusive-in-use#subscribe", "0-10/queue.declare/exclusive-in-use#delete")
+@rule("0-10/queue.declare/exclusive-per-session#sessions")
 @pytest.mark.parametrize("command", USES, ids=lambda each: each.NAME)
 @pytest.mark.parametrize("same_connection", [False, True])
 def test_exclusive_queue_is_locked_to_other_sessions(
@@ -54,7 +54,7 @@ def test_exclusive_queue_is_locked_to_other_sessions(
     assert got(owner) == 2
 
 
-@pytest.mark.rule("0-10/queue.declare/exclusive-in-use#own")
+@rule("0-10/queue.declare/exclusive-in-use#own")
 @pytest.mark.parametrize("command", USES, ids=lambda each: each.NAME)
 def test_owner_session_may_use_its_exclusive_queue(session: Session, command: Command) -> None:
     session.declare("q", exclusive=True)
@@ -73,7 +73,7 @@ def test_default_personality_allows_passive_declaration_of_exclusive_queue_of_an
     other.expect_nothing()
 
 
-@pytest.mark.rule("0-10/queue.declare/exclusive-in-use#passive")
+@rule("0-10/queue.declare/exclusive-in-use#passive")
 def test_spec_personality_refuses_passive_declaration_of_exclusive_queue_of_another_session(
     spec: Server,
 ) -> None:
@@ -89,8 +89,7 @@ def test_other_sessions_may_publish_to_and_query_exclusive_queue(server: Server)
     assert (found.exclusive, found.message_count) == (True, 1)
 
 
-@pytest.mark.rule("0-10/queue.declare/exclusive-types#exclusive")
-@pytest.mark.rule("0-10/queue.declare/exclusive-types#shared")
+@rule("0-10/queue.declare/exclusive-types#exclusive", "0-10/queue.declare/exclusive-types#shared")
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_queue_is_shared_or_exclusive_as_declared(server: Server, exclusive: bool) -> None:
     session = server.session()
@@ -152,7 +151,7 @@ def end_by_loss(session: Session) -> None:
 ENDS = [end_by_detach, end_by_exception, end_by_loss]
 
 
-@pytest.mark.rule("0-10/queue.declare/auto-delete-exclusive")
+@rule("0-10/queue.declare/auto-delete-exclusive")
 @pytest.mark.parametrize("end", ENDS)
 def test_exclusive_auto_delete_queue_is_deleted_with_its_session(server: Server, end: Any) -> None:
     session = server.session()
@@ -164,9 +163,9 @@ def test_exclusive_auto_delete_queue_is_deleted_with_its_session(server: Server,
     assert not exists(server.session(b"other"))
 
 
-@pytest.mark.rule("0-10/queue.declare/exclusive-without-auto-delete#stays")
-@pytest.mark.rule("0-10/queue.declare/exclusive-without-auto-delete#open")
-@pytest.mark.rule("0-10/queue.declare/exclusive-per-session#until")
+@rule("0-10/queue.declare/exclusive-without-auto-delete#stays")
+@rule("0-10/queue.declare/exclusive-without-auto-delete#open")
+@rule("0-10/queue.declare/exclusive-per-session#until")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_exclusive_queue_without_auto_delete_becomes_available_when_its_session_ends(
@@ -184,7 +183,7 @@ def test_exclusive_queue_without_auto_delete_becomes_available_when_its_session_
     assert other.bodies() == [b"left behind"]
 
 
-@pytest.mark.rule("0-10/queue.declare/exclusive-per-session#until")
+@rule("0-10/queue.declare/exclusive-per-session#until")
 def test_detached_session_keeps_its_exclusive_queue_until_timeout(server: Server) -> None:
     session = server.open().session(timeout=60)
     session.declare("q", exclusive=True)
@@ -194,7 +193,7 @@ def test_detached_session_keeps_its_exclusive_queue_until_timeout(server: Server
     server.session(b"other").call(x.QueuePurge(queue="q"))
 
 
-@pytest.mark.rule("0-10/queue.declare/durable-persistence")
+@rule("0-10/queue.declare/durable-persistence")
 def test_durable_exclusive_queue_survives_restart_unless_auto_delete(server: Server) -> None:
     session = server.session()
     session.declare("q", durable=True, exclusive=True)

@@ -6,35 +6,34 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.test_exchange import exists as exchange_exists, got, refused
 from compat_tests.protocol.amqp_0_10.test_queue import exists
-from compat_tests.scripted.amqp_0_10 import Client, Server, Session
+from compat_tests.scripted.amqp_0_10 import Client, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
-
-@pytest.mark.rule("0-10/queue.delete/queue-empty-name#raises")
-@pytest.mark.rule("0-10/queue.delete/queue-empty-name#code")
-@pytest.mark.deviates("0-10/queue.delete/queue-empty-name#code")
-@pytest.mark.parametrize("name", ["", None])
-@pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 404), ("spec", 542)])
-def test_queue_delete_without_queue_name_fails(personality: str, code: int, name: str | None) -> None:
-    refused(Server(personality).open(), x.QueueDelete(queue=name), code, "queue")
+rule = pytest.mark.rule
 
 
-@pytest.mark.rule("0-10/queue.purge/queue-empty-name#raises")
-@pytest.mark.rule("0-10/queue.purge/queue-empty-name#code")
-@pytest.mark.deviates("0-10/queue.purge/queue-empty-name#code")
-@pytest.mark.parametrize("name", ["", None])
-@pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 531), ("spec", 542)])
-def test_queue_purge_without_queue_name_fails(personality: str, code: int, name: str | None) -> None:
-    refused(Server(personality).open(), x.QueuePurge(queue=name), code, "queue")
+def _nameless(command: str) -> list[pytest.MarkDecorator]:
+    return [
+        rule(f"0-10/queue.{command}/queue-empty-name#raises", f"0-10/queue.{command}/queue-empty-name#code"),
+        pytest.mark.deviates(f"0-10/queue.{command}/queue-empty-name#code"),
+    ]
 
 
-@pytest.mark.rule("0-10/queue.delete/queue-queue-exists")
-@pytest.mark.rule("0-10/queue.purge/queue-queue-exists")
-@pytest.mark.parametrize("kind", [x.QueueDelete, x.QueuePurge])
-def test_delete_and_purge_of_missing_queue_fail_with_not_found(
-    client: Client, kind: type[x.QueueDelete] | type[x.QueuePurge]
+@pytest.mark.parametrize(
+    ("kind", "codes"),
+    [
+        pytest.param(x.QueueDelete, {"rabbitmq-4.3": 404, "spec": 542}, marks=_nameless("delete")),
+        pytest.param(x.QueuePurge, {"rabbitmq-4.3": 531, "spec": 542}, marks=_nameless("purge")),
+    ],
+)
+@rule("0-10/queue.delete/queue-queue-exists", "0-10/queue.purge/queue-queue-exists")
+def test_delete_and_purge_without_queue_name_or_of_missing_queue_fail(
+    client: Client, kind: type[x.QueueDelete] | type[x.QueuePurge], codes: dict[str, int]
 ) -> None:
+    code = codes[client.server.state.personality.name]
+    for name in ("", None):
+        refused(client, kind(queue=name), code, "queue")
     refused(client, kind(queue="missing"), 404, "queue")
 
 
@@ -46,7 +45,7 @@ def kept(client: Client, command: Command) -> None:
     assert "q" in client.server.vhost.queues
 
 
-@pytest.mark.rule("0-10/queue.delete/if-unused-if-unused-flag")
+@rule("0-10/queue.delete/if-unused-if-unused-flag")
 def test_queue_delete_with_if_unused_fails_while_queue_has_subscription(client: Client) -> None:
     session = client.session()
     session.declare("q")
@@ -57,7 +56,7 @@ def test_queue_delete_with_if_unused_fails_while_queue_has_subscription(client: 
     assert not exists(session)
 
 
-@pytest.mark.rule("0-10/queue.delete/if-empty-not-empty")
+@rule("0-10/queue.delete/if-empty-not-empty")
 def test_queue_delete_with_if_empty_fails_while_queue_has_message(client: Client) -> None:
     session = client.session()
     session.declare("q")
@@ -78,7 +77,7 @@ def test_deletion_of_queue_removes_its_bindings(session: Session) -> None:
     assert got(session) == 0
 
 
-@pytest.mark.rule("0-10/queue.purge/empty")
+@rule("0-10/queue.purge/empty")
 def test_purge_removes_all_ready_messages(session: Session) -> None:
     session.declare("q")
     for _ in range(5):
@@ -88,7 +87,7 @@ def test_purge_removes_all_ready_messages(session: Session) -> None:
     assert got(session) == 0
 
 
-@pytest.mark.rule("0-10/queue.purge/pending-messages")
+@rule("0-10/queue.purge/pending-messages")
 def test_purge_does_not_remove_delivered_unaccepted_message(session: Session) -> None:
     session.declare("q")
     session.publish(b"held")
@@ -102,7 +101,7 @@ def test_purge_does_not_remove_delivered_unaccepted_message(session: Session) ->
     assert session.bodies() == [b"held"]
 
 
-@pytest.mark.rule("0-10/queue.purge/subscribers-stay")
+@rule("0-10/queue.purge/subscribers-stay")
 def test_subscription_receives_messages_after_purge(session: Session) -> None:
     session.declare("q")
     session.subscribe()
@@ -114,8 +113,7 @@ def test_subscription_receives_messages_after_purge(session: Session) -> None:
 # --- query -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/queue.query/result#declaration")
-@pytest.mark.rule("0-10/queue.query/result#counts")
+@rule("0-10/queue.query/result#declaration", "0-10/queue.query/result#counts")
 def test_queue_query_returns_declaration_and_counts(session: Session) -> None:
     arguments = {"x-max-length": 10, "x-overflow": "reject-publish"}
     session.declare(
@@ -136,8 +134,7 @@ def test_queue_query_returns_declaration_and_counts(session: Session) -> None:
     assert (found.message_count, found.subscriber_count) == (2, 1)
 
 
-@pytest.mark.rule("0-10/queue.query/result#declaration")
-@pytest.mark.rule("0-10/queue.query/result#counts")
+@rule("0-10/queue.query/result#declaration", "0-10/queue.query/result#counts")
 def test_queue_query_returns_false_and_zero_values(session: Session) -> None:
     session.declare("q")
     found = session.query()
@@ -146,7 +143,7 @@ def test_queue_query_returns_false_and_zero_values(session: Session) -> None:
     assert found.alternate_exchange is None
 
 
-@pytest.mark.rule("0-10/queue.query/result#counts")
+@rule("0-10/queue.query/result#counts")
 def test_queue_query_does_not_count_unaccepted_messages(session: Session) -> None:
     session.declare("q")
     session.publish()
@@ -158,7 +155,7 @@ def test_queue_query_does_not_count_unaccepted_messages(session: Session) -> Non
     assert got(session) == 2
 
 
-@pytest.mark.rule("0-10/queue.query/missing")
+@rule("0-10/queue.query/missing")
 def test_queue_query_of_missing_queue_returns_empty_result(session: Session) -> None:
     found = session.query("missing")
     assert found == structs.QueueQueryResult()

@@ -11,22 +11,23 @@ from fakeamqp.model.access import Permission, User
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
-from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
+from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, ErrorCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.structs import Control
 
+rule = pytest.mark.rule
+
 # --- attach ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/session.attach/reply#success")
-@pytest.mark.rule("0-10/session.attached/name")
+@rule("0-10/session.attach/reply#success", "0-10/session.attached/name")
 def test_session_attached_echoes_session_name(client: Client) -> None:
     for channel, name in enumerate([b"plain", b"", bytes(range(256))]):
         assert (client.call(c.SessionAttach(name=name), c.SessionAttached, channel).name or b"") == name
 
 
-@pytest.mark.rule("0-10/session.attach/idempotence")
+@rule("0-10/session.attach/idempotence")
 def test_repeated_session_attach_on_same_channel_keeps_session(client: Client) -> None:
     session = client.session(b"s")
     session.declare("q", exclusive=True, auto_delete=True)
@@ -35,9 +36,8 @@ def test_repeated_session_attach_on_same_channel_keeps_session(client: Client) -
     assert session.query("q").queue == "q"
 
 
-@pytest.mark.rule("0-10/session.attach/reply#failure")
-@pytest.mark.rule("0-10/session.attach/one-transport-per-session")
-@pytest.mark.rule("0-10/session/detach-code-session-busy")
+@rule("0-10/session.attach/reply#failure", "0-10/session.attach/one-transport-per-session")
+@rule("0-10/session/detach-code-session-busy")
 def test_attach_of_session_attached_elsewhere_is_refused_with_session_busy(
     server: Server, client: Client
 ) -> None:
@@ -48,9 +48,8 @@ def test_attach_of_session_attached_elsewhere_is_refused_with_session_busy(
     session.declare("q")
 
 
-@pytest.mark.rule("0-10/session.attach/reply#failure")
-@pytest.mark.rule("0-10/session.attach/one-session-per-transport")
-@pytest.mark.rule("0-10/session/detach-code-transport-busy")
+@rule("0-10/session.attach/reply#failure", "0-10/session.attach/one-session-per-transport")
+@rule("0-10/session/detach-code-transport-busy")
 def test_attach_on_channel_of_another_session_is_refused_with_transport_busy(client: Client) -> None:
     session = client.session(b"s")
     detached = client.call(c.SessionAttach(name=b"other"), c.SessionDetached)
@@ -58,10 +57,8 @@ def test_attach_on_channel_of_another_session_is_refused_with_transport_busy(cli
     session.declare("q")
 
 
-@pytest.mark.rule("0-10/session/name#identifies")
-@pytest.mark.rule("0-10/session.attach/force#detaches")
-@pytest.mark.rule("0-10/session.attach/force#attaches")
-@pytest.mark.rule("0-10/session.detached/spontaneous")
+@rule("0-10/session/name#identifies", "0-10/session.attach/force#detaches")
+@rule("0-10/session.attach/force#attaches", "0-10/session.detached/spontaneous")
 def test_forced_attach_moves_session_from_its_other_transport(server: Server, client: Client) -> None:
     session = client.session(b"s")
     session.declare("q", exclusive=True, auto_delete=True)
@@ -75,8 +72,7 @@ def test_forced_attach_moves_session_from_its_other_transport(server: Server, cl
     assert taken.query("q").queue == "q", "the state came along"
 
 
-@pytest.mark.rule("0-10/session/name#scoped")
-@pytest.mark.rule("0-10/session.attach/scoping")
+@rule("0-10/session/name#scoped", "0-10/session.attach/scoping")
 def test_equal_session_names_of_two_users_name_separate_sessions(server: Server, client: Client) -> None:
     server.state.access.add(User("two", "two", (), {"/": Permission()}))
     client.session(b"s")
@@ -84,7 +80,7 @@ def test_equal_session_names_of_two_users_name_separate_sessions(server: Server,
     assert len(server.state.sessions) == 2
 
 
-@pytest.mark.rule("0-10/frame/channel-range#zero")
+@rule("0-10/frame/channel-range#zero")
 def test_channel_zero_carries_session_like_other_channels(client: Client) -> None:
     zero, nine = client.session(b"zero", 0), client.session(b"nine", 9)
     zero.declare("a")
@@ -105,9 +101,8 @@ def test_session_completed_is_sent_before_detached_on_forced_attach(server: Serv
 # --- attachment --------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/session/attachment#answered")
-@pytest.mark.rule("0-10/session/attachment#discarded")
-@pytest.mark.rule("0-10/session/detach-code-not-attached")
+@rule("0-10/session/attachment#answered", "0-10/session/attachment#discarded")
+@rule("0-10/session/detach-code-not-attached")
 @pytest.mark.parametrize(
     "control",
     [c.SessionFlush(completed=True), c.SessionCommandPoint(command_id=0), c.SessionRequestTimeout(timeout=1)],
@@ -124,23 +119,20 @@ def test_session_control_without_session_is_answered_with_not_attached(
     assert not client.server.state.sessions, "no timeout has counted"
 
 
-@pytest.mark.rule("0-10/session/attachment#answered")
-@pytest.mark.rule("0-10/session/attachment#discarded")
+@rule("0-10/session/attachment#answered", "0-10/session/attachment#discarded")
 def test_command_without_session_is_answered_with_not_attached(server: Server, client: Client) -> None:
     client.send_command(x.QueueDeclare(queue="q"), 3)
     assert client.expect(c.SessionDetached, 3).code == DetachCode.NOT_ATTACHED
     assert "q" not in server.vhost.queues
 
 
-@pytest.mark.rule("0-10/session.detach/confirmed")
-@pytest.mark.rule("0-10/session/detach-code-normal")
-@pytest.mark.rule("0-10/session.detached/reason")
+@rule("0-10/session.detach/confirmed", "0-10/session/detach-code-normal", "0-10/session.detached/reason")
 def test_session_detach_is_confirmed_with_code_normal(session: Session) -> None:
     detached = session.detach()
     assert (detached.name, detached.code) == (b"s", DetachCode.NORMAL)
 
 
-@pytest.mark.rule("0-10/session.detach/name")
+@rule("0-10/session.detach/name")
 def test_detach_of_another_session_is_answered_with_not_attached(client: Client) -> None:
     session = client.session(b"s")
     assert client.call(c.SessionDetach(name=b"other"), c.SessionDetached).code == DetachCode.NOT_ATTACHED
@@ -168,10 +160,9 @@ def test_command_is_completed_before_session_detached_and_connection_close_ok(cl
 # --- timeout -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#largest")
-@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#reported")
-@pytest.mark.rule("0-10/session.timeout/granted#one-reply")
-@pytest.mark.rule("0-10/session.request-timeout/either-side")
+@rule("0-10/session.request-timeout/maximum-granted-timeout#largest")
+@rule("0-10/session.request-timeout/maximum-granted-timeout#reported")
+@rule("0-10/session.timeout/granted#one-reply", "0-10/session.request-timeout/either-side")
 def test_each_requested_session_timeout_is_granted(client: Client) -> None:
     session = client.session()
     for seconds in (30, 10, 0):
@@ -180,9 +171,8 @@ def test_each_requested_session_timeout_is_granted(client: Client) -> None:
         session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#bounded")
-@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#reported")
-@pytest.mark.rule("0-10/session.timeout/granted#value")
+@rule("0-10/session.request-timeout/maximum-granted-timeout#bounded")
+@rule("0-10/session.request-timeout/maximum-granted-timeout#reported", "0-10/session.timeout/granted#value")
 @pytest.mark.parametrize("seconds", [30, 10])
 def test_session_is_kept_for_its_granted_timeout(server: Server, client: Client, seconds: int) -> None:
     session = client.session(b"s", timeout=60)
@@ -197,8 +187,8 @@ def test_session_is_kept_for_its_granted_timeout(server: Server, client: Client,
     assert "q" not in server.vhost.queues
 
 
-@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#largest")
-@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#reported")
+@rule("0-10/session.request-timeout/maximum-granted-timeout#largest")
+@rule("0-10/session.request-timeout/maximum-granted-timeout#reported")
 @pytest.mark.parametrize("asked", [61, 0xFFFFFFFF, None])
 def test_granted_session_timeout_is_limited_by_broker(asked: int | None) -> None:
     known = personality("rabbitmq-4.3")
@@ -215,7 +205,7 @@ def test_granted_session_timeout_is_limited_by_broker(asked: int | None) -> None
     assert not server.state.sessions
 
 
-@pytest.mark.rule("0-10/session.timeout/granted#absent")
+@rule("0-10/session.timeout/granted#absent")
 def test_unlimited_session_timeout_is_granted_without_value(client: Client) -> None:
     session = client.session(timeout=60)
     client.send(c.SessionRequestTimeout())
@@ -223,8 +213,7 @@ def test_unlimited_session_timeout_is_granted_without_value(client: Client) -> N
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/session.request-timeout/unset")
-@pytest.mark.rule("0-10/session.timeout/granted#absent")
+@rule("0-10/session.request-timeout/unset", "0-10/session.timeout/granted#absent")
 def test_session_with_unlimited_timeout_is_kept(server: Server, client: Client) -> None:
     session = client.session(b"s", timeout=None)
     session.declare("q", exclusive=True, auto_delete=True)
@@ -233,7 +222,7 @@ def test_session_with_unlimited_timeout_is_kept(server: Server, client: Client) 
     assert "q" in server.vhost.queues
 
 
-@pytest.mark.rule("0-10/session.request-timeout/meaning")
+@rule("0-10/session.request-timeout/meaning")
 def test_only_detached_session_ends_after_its_timeout(server: Server, client: Client) -> None:
     session = client.session(b"s", timeout=60)
     session.declare("q", exclusive=True, auto_delete=True)
@@ -256,7 +245,7 @@ def test_session_without_timeout_ends_with_its_transport(server: Server, client:
     assert not server.state.sessions
 
 
-@pytest.mark.rule("0-10/message.subscribe/lifetime#session")
+@rule("0-10/message.subscribe/lifetime#session")
 def test_message_published_while_session_is_detached_is_delivered_after_attach(
     server: Server, client: Client
 ) -> None:
@@ -280,8 +269,7 @@ def test_restart_ends_all_sessions(server: Server, client: Client) -> None:
 # --- command point -----------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/session.command-point/newly-attached-transports#new")
-@pytest.mark.rule("0-10/session/detach-code-unknown-ids")
+@rule("0-10/session.command-point/newly-attached-transports#new", "0-10/session/detach-code-unknown-ids")
 def test_command_before_command_point_detaches_session_with_unknown_ids(
     server: Server, client: Client
 ) -> None:
@@ -292,9 +280,8 @@ def test_command_before_command_point_detaches_session_with_unknown_ids(
     assert "q" not in server.vhost.queues
 
 
-@pytest.mark.rule("0-10/session.command-point/numbering#id")
-@pytest.mark.rule("0-10/session/commands-numbered#commands")
-@pytest.mark.rule("0-10/session/commands-numbered#controls")
+@rule("0-10/session.command-point/numbering#id", "0-10/session/commands-numbered#commands")
+@rule("0-10/session/commands-numbered#controls")
 def test_commands_are_numbered_from_command_point(client: Client) -> None:
     session = client.session(at=1000)
     session.send(x.ExecutionSync())
@@ -304,7 +291,7 @@ def test_commands_are_numbered_from_command_point(client: Client) -> None:
     assert list(completed[-1].commands or ()) == [1000, 1001]
 
 
-@pytest.mark.rule("0-10/types/sequence-no")
+@rule("0-10/types/sequence-no")
 def test_command_ids_wrap_around(client: Client) -> None:
     session = client.session(at=0xFFFFFFFE)
     for _ in range(4):
@@ -315,14 +302,14 @@ def test_command_ids_wrap_around(client: Client) -> None:
     assert set(client.expect(c.SessionCompleted).commands or ()) == {0xFFFFFFFE, 0xFFFFFFFF, 0, 1}
 
 
-@pytest.mark.rule("0-10/session.command-point/zero-offset")
+@rule("0-10/session.command-point/zero-offset")
 def test_rest_of_command_after_offset_zero_closes_connection_with_framing_error(client: Client) -> None:
     client.session()
     client.send_frame(b"rest", flags=0x05, kind=1, track=1)
     client.expect_close(501)
 
 
-@pytest.mark.rule("0-10/session.command-point/nonzero-offset")
+@rule("0-10/session.command-point/nonzero-offset")
 def test_start_of_command_after_nonzero_offset_closes_connection_with_framing_error(client: Client) -> None:
     session = client.session(timeout=None)
     whole = x.QueueDeclare(queue="q").encode()
@@ -332,8 +319,7 @@ def test_start_of_command_after_nonzero_offset_closes_connection_with_framing_er
     client.expect_close(501)
 
 
-@pytest.mark.rule("0-10/session.command-point/numbering#offset")
-@pytest.mark.rule("0-10/session.command-point/nonzero-offset")
+@rule("0-10/session.command-point/numbering#offset", "0-10/session.command-point/nonzero-offset")
 def test_command_cut_by_lost_transport_is_continued_at_command_offset(server: Server, client: Client) -> None:
     client.session(b"s", timeout=None)
     whole = x.QueueDeclare(queue="q").encode()
@@ -355,8 +341,7 @@ def test_command_point_inside_unknown_command_detaches_session_with_unknown_ids(
     assert client.expect(c.SessionDetached).code == DetachCode.UNKNOWN_IDS
 
 
-@pytest.mark.rule("0-10/session.command-point/server-sends")
-@pytest.mark.rule("0-10/session/symmetric")
+@rule("0-10/session.command-point/server-sends", "0-10/session/symmetric")
 def test_broker_numbers_its_commands_from_zero(client: Client) -> None:
     session = client.session(at=500)
     session.send(x.QueueQuery(queue="q"), sync=True)
@@ -372,9 +357,8 @@ def test_broker_numbers_its_commands_from_zero(client: Client) -> None:
 # --- flush, expected, confirmed, completed -----------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/session.flush/expected")
-@pytest.mark.rule("0-10/session.expected/commands-empty-means-new-session#new")
-@pytest.mark.rule("0-10/session.expected/only-on-request")
+@rule("0-10/session.flush/expected", "0-10/session.expected/commands-empty-means-new-session#new")
+@rule("0-10/session.expected/only-on-request")
 def test_new_session_answers_flush_with_empty_expected_set(client: Client) -> None:
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
     client.expect_nothing()
@@ -382,10 +366,9 @@ def test_new_session_answers_flush_with_empty_expected_set(client: Client) -> No
     assert not expected.commands and not expected.fragments
 
 
-@pytest.mark.rule("0-10/session.expected/commands-empty-means-new-session#known")
-@pytest.mark.rule("0-10/session.expected/include-next-command")
-@pytest.mark.rule("0-10/session.expected/minimal-fragments")
-@pytest.mark.rule("0-10/session.expected/no-overlaps")
+@rule("0-10/session.expected/commands-empty-means-new-session#known")
+@rule("0-10/session.expected/include-next-command", "0-10/session.expected/minimal-fragments")
+@rule("0-10/session.expected/no-overlaps")
 def test_next_command_is_expected_even_if_partly_received(client: Client) -> None:
     session = client.session()
     session.call(x.ExecutionSync())
@@ -394,15 +377,10 @@ def test_next_command_is_expected_even_if_partly_received(client: Client) -> Non
     assert list(expected.commands or ()) == [1] and not expected.fragments
 
 
-@pytest.mark.rule("0-10/session.flush/confirmed")
-@pytest.mark.rule("0-10/session.flush/completed")
-@pytest.mark.rule("0-10/session.flush/combined")
-@pytest.mark.rule("0-10/session.flush/soon")
-@pytest.mark.rule("0-10/session.confirmed/on-flush")
-@pytest.mark.rule("0-10/session.confirmed/simple")
-@pytest.mark.rule("0-10/session.confirmed/no-overlaps")
-@pytest.mark.rule("0-10/session.confirmed/minimal-fragments")
-@pytest.mark.rule("0-10/session.completed/commands-completed-implies-confirmed")
+@rule("0-10/session.flush/confirmed", "0-10/session.flush/completed", "0-10/session.flush/combined")
+@rule("0-10/session.flush/soon", "0-10/session.confirmed/on-flush", "0-10/session.confirmed/simple")
+@rule("0-10/session.confirmed/no-overlaps", "0-10/session.confirmed/minimal-fragments")
+@rule("0-10/session.completed/commands-completed-implies-confirmed")
 def test_session_flush_is_answered_with_each_requested_set(client: Client) -> None:
     session = client.session()
     session.call(x.ExecutionSync())
@@ -413,8 +391,7 @@ def test_session_flush_is_answered_with_each_requested_set(client: Client) -> No
     assert list(client.expect(c.SessionCompleted).commands or ()) == [0]
 
 
-@pytest.mark.rule("0-10/session.flush/completed")
-@pytest.mark.rule("0-10/session.flush/confirmed")
+@rule("0-10/session.flush/completed", "0-10/session.flush/confirmed")
 def test_session_flush_without_new_completed_commands_is_answered_with_empty_set(client: Client) -> None:
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
     for ask, reply in (
@@ -432,12 +409,11 @@ def test_session_flush_without_new_completed_commands_is_answered_with_empty_set
     assert list(again.commands or ()) == []
 
 
-@pytest.mark.rule("0-10/session.completed/merged-reply")
-@pytest.mark.rule("0-10/session.completed/full-set")
-@pytest.mark.rule("0-10/session.completed/commands-exclude-known-complete")
-@pytest.mark.rule("0-10/session.confirmed/commands-exclude-known-complete")
-@pytest.mark.rule("0-10/session.known-completed/commands-known-completed-implies-known-confirmed")
-@pytest.mark.rule("0-10/session.known-completed/stateless")
+@rule("0-10/session.completed/merged-reply", "0-10/session.completed/full-set")
+@rule("0-10/session.completed/commands-exclude-known-complete")
+@rule("0-10/session.confirmed/commands-exclude-known-complete")
+@rule("0-10/session.known-completed/commands-known-completed-implies-known-confirmed")
+@rule("0-10/session.known-completed/stateless")
 def test_commands_known_completed_are_not_reported_again(client: Client) -> None:
     session = client.session()
     for _ in range(3):
@@ -451,7 +427,7 @@ def test_commands_known_completed_are_not_reported_again(client: Client) -> None
     assert list(client.expect(c.SessionCompleted).commands or ()) == [3]
 
 
-@pytest.mark.rule("0-10/session/sync-flag")
+@rule("0-10/session/sync-flag")
 def test_command_with_sync_flag_is_completed_at_once(client: Client) -> None:
     session = client.session()
     session.send(x.QueueDeclare(queue="q"), sync=True)
@@ -467,9 +443,8 @@ def test_commands_sent_together_are_completed_by_single_control(client: Client) 
     del session
 
 
-@pytest.mark.rule("0-10/session.completed/timely-reply")
-@pytest.mark.rule("0-10/session.completed/known-completed-reply#asked")
-@pytest.mark.rule("0-10/session.known-completed/stateless")
+@rule("0-10/session.completed/timely-reply", "0-10/session.completed/known-completed-reply#asked")
+@rule("0-10/session.known-completed/stateless")
 def test_completion_with_timely_reply_is_answered_with_known_completed(client: Client) -> None:
     session = client.session()
     session.call(x.QueueQuery(queue="q"))
@@ -477,8 +452,7 @@ def test_completion_with_timely_reply_is_answered_with_known_completed(client: C
     assert list(client.expect(c.SessionKnownCompleted).commands or ()) == [0]
 
 
-@pytest.mark.rule("0-10/session.completed/delayed-reply")
-@pytest.mark.rule("0-10/session.completed/known-completed-reply#unasked")
+@rule("0-10/session.completed/delayed-reply", "0-10/session.completed/known-completed-reply#unasked")
 def test_spec_personality_answers_every_completion_with_known_completed(spec: Server) -> None:
     session = spec.session()
     session.call(x.QueueQuery(queue="q"))
@@ -486,7 +460,7 @@ def test_spec_personality_answers_every_completion_with_known_completed(spec: Se
     assert list(session.client.expect(c.SessionKnownCompleted).commands or ()) == [0]
 
 
-@pytest.mark.rule("0-10/session.completed/delayed-reply")
+@rule("0-10/session.completed/delayed-reply")
 @pytest.mark.deviates("0-10/session.completed/known-completed-reply#unasked")
 def test_default_personality_sends_no_known_completed_unless_asked(lenient: Server) -> None:
     session = lenient.session()
@@ -498,11 +472,10 @@ def test_default_personality_sends_no_known_completed_unless_asked(lenient: Serv
 # --- gap ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/session.gap/gap-confirmation-and-completion#completed")
-@pytest.mark.rule("0-10/session.gap/gap-confirmation-and-completion#confirmed")
-@pytest.mark.rule("0-10/session.gap/continue")
-@pytest.mark.rule("0-10/session.gap/completed-or-confirmed-commands#completed")
-@pytest.mark.rule("0-10/session.gap/completed-or-confirmed-commands#confirmed")
+@rule("0-10/session.gap/gap-confirmation-and-completion#completed")
+@rule("0-10/session.gap/gap-confirmation-and-completion#confirmed", "0-10/session.gap/continue")
+@rule("0-10/session.gap/completed-or-confirmed-commands#completed")
+@rule("0-10/session.gap/completed-or-confirmed-commands#confirmed")
 def test_commands_of_session_gap_are_reported_completed_and_confirmed(client: Client) -> None:
     session = client.session()
     session.call(x.QueueDeclare(queue="before"))
@@ -517,7 +490,7 @@ def test_commands_of_session_gap_are_reported_completed_and_confirmed(client: Cl
         assert session.query(queue).queue == queue
 
 
-@pytest.mark.rule("0-10/session.gap/aborted-commands")
+@rule("0-10/session.gap/aborted-commands")
 def test_partly_received_command_is_aborted_by_session_gap(server: Server, client: Client) -> None:
     session = client.session()
     client.send_frame(x.QueueDeclare(queue="half").encode()[:4], flags=0x0E, kind=1, track=1)
@@ -527,7 +500,7 @@ def test_partly_received_command_is_aborted_by_session_gap(server: Server, clien
     assert "half" not in server.vhost.queues and "whole" in server.vhost.queues
 
 
-@pytest.mark.rule("0-10/session.gap/continue")
+@rule("0-10/session.gap/continue")
 def test_session_gap_may_be_announced_before_earlier_command(server: Server, client: Client) -> None:
     session = client.session()
     client.send(c.SessionGap(commands=_ids(1, 2)))
@@ -544,7 +517,7 @@ def _ids(*ids: int) -> SequenceSet:
 # --- durability --------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/session.confirmed/durability")
+@rule("0-10/session.confirmed/durability")
 def test_confirmed_publish_survives_crash(server: Server, client: Client) -> None:
     session = client.session()
     session.declare("q", durable=True)
@@ -566,3 +539,33 @@ def test_confirmed_publish_survives_crash(server: Server, client: Client) -> Non
     session = server.session(b"other")
     session.subscribe("q")
     assert session.bodies() == [b"kept"]
+
+
+# --- exceptions --------------------------------------------------------------------------------------
+
+
+@rule("0-10/execution.exception/correlates#code", "0-10/execution.exception/correlates#command")
+def test_exception_is_sent_before_client_sends_session_expected(server: Server) -> None:
+    """The client is to say which commands it has; the exception does not wait for that."""
+    session = server.open().session(b"s", timeout=100)
+    session.declare("q")
+    session.publish()
+    session.subscribe()
+    session.client.drop()
+    client = server.open()
+    client.send(c.SessionAttach(name=b"s"))
+    client.send(c.SessionCommandPoint(command_id=session.next_id, command_offset=0))
+    client.send_command(x.MessageCancel(destination="none"))
+    (exception,) = [each.what for each in client.inbox if isinstance(each.what, x.ExecutionException)]
+    assert exception.error_code == ErrorCode.NOT_FOUND
+    assert exception.command_id == session.next_id
+
+
+@rule("0-10/session.attach/force#attaches", "0-10/execution/ends-session#session")
+def test_forced_attach_of_failed_session_creates_new_session(server: Server) -> None:
+    """Its client never heard of the exception, since it had lost the transport by then."""
+    session = server.open().session(b"s", timeout=100)
+    session.send(x.MessageCancel(destination="none"))
+    again = server.open().session(b"s", force=True)
+    again.declare("q")
+    assert again.query().queue == "q"

@@ -15,6 +15,8 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, str
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
 
+rule = pytest.mark.rule
+
 _FOR_EVER = None
 _BODIES = [b"one", b"two" * 50, b"", b"four"]
 
@@ -47,9 +49,8 @@ def _expected(client: Client) -> int:
 _STREAM_OF_TRANSFERS = sum(map(len, _transfers(Server("rabbitmq-4.2").dial(), 0)))
 
 
-@pytest.mark.rule("0-10/session/replay#client")
-@pytest.mark.rule("0-10/session.command-point/numbering#id")
-@pytest.mark.rule("0-10/session.expected/include-next-command")
+@rule("0-10/session/replay#client", "0-10/session.command-point/numbering#id")
+@rule("0-10/session.expected/include-next-command")
 @pytest.mark.parametrize("cut", range(_STREAM_OF_TRANSFERS + 1))
 def test_publisher_cut_off_at_any_octet_replays_without_loss_or_duplicate(cut: int) -> None:
     server = Server("rabbitmq-4.2")
@@ -70,8 +71,7 @@ def test_publisher_cut_off_at_any_octet_replays_without_loss_or_duplicate(cut: i
     assert _published(server) == _BODIES
 
 
-@pytest.mark.rule("0-10/session/replay#client")
-@pytest.mark.rule("0-10/session.command-point/numbering#id")
+@rule("0-10/session/replay#client", "0-10/session.command-point/numbering#id")
 @pytest.mark.parametrize("cut", range(0, _STREAM_OF_TRANSFERS + 1, 7))
 def test_publisher_replaying_all_transfers_creates_no_duplicate(cut: int) -> None:
     server = Server("rabbitmq-4.2")
@@ -141,8 +141,7 @@ def _prepared() -> tuple[Server, Session]:
 _STREAM_OF_DELIVERIES = len(_deliver_all(*_prepared()))
 
 
-@pytest.mark.rule("0-10/session/replay#server")
-@pytest.mark.rule("0-10/session.flush/expected")
+@rule("0-10/session/replay#server", "0-10/session.flush/expected")
 @pytest.mark.parametrize("cut", range(_STREAM_OF_DELIVERIES + 1))
 def test_subscriber_cut_off_at_any_octet_receives_each_message_once(cut: int) -> None:
     server, session = _prepared()
@@ -200,9 +199,8 @@ def _payload(octets: bytes) -> bytes:
     return found
 
 
-@pytest.mark.rule("0-10/session/replay#part")
-@pytest.mark.rule("0-10/session.command-point/nonzero-offset")
-@pytest.mark.rule("0-10/session.expected/minimal-fragments")
+@rule("0-10/session/replay#part", "0-10/session.command-point/nonzero-offset")
+@rule("0-10/session.expected/minimal-fragments")
 @pytest.mark.parametrize("offset", [1, 10, 40, 90])
 def test_broker_sends_rest_of_command_partly_received_by_client(offset: int) -> None:
     server, session = _prepared()

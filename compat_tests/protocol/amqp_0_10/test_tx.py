@@ -8,6 +8,8 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, str
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, DeliveryMode
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
+rule = pytest.mark.rule
+
 SELECT = x.TxSelect()
 COMMIT = x.TxCommit()
 ROLLBACK = x.TxRollback()
@@ -40,35 +42,32 @@ def other(server: Server) -> Session:
 # --- the class ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/tx/optional")
-def test_tx_select_is_accepted(session: Session) -> None:
-    assert session.call(SELECT) is None
-
-
-@pytest.mark.rule("0-10/tx.select/required-before")
+@rule("0-10/tx.select/required-before", "0-10/tx/optional")
 def test_commit_and_rollback_succeed_after_tx_select(session: Session) -> None:
-    select(session)
-    assert session.call(COMMIT) is None
-    assert session.call(ROLLBACK) is None
+    for command in (SELECT, COMMIT, ROLLBACK):
+        assert session.call(command) is None
 
 
-@pytest.mark.rule("0-10/tx.commit/select-required#raises")
-@pytest.mark.rule("0-10/tx.commit/select-required#code")
-@pytest.mark.deviates("0-10/tx.commit/select-required#code")
+def _without_select(command: str) -> list[pytest.MarkDecorator]:
+    return [
+        rule(f"0-10/tx.{command}/select-required#raises", f"0-10/tx.{command}/select-required#code"),
+        pytest.mark.deviates(f"0-10/tx.{command}/select-required#code"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(COMMIT, marks=_without_select("commit")),
+        pytest.param(ROLLBACK, marks=_without_select("rollback")),
+    ],
+)
 @pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 503), ("spec", 409)])
-def test_tx_commit_without_select_fails(personality: str, code: int) -> None:
-    Server(personality).session().fails(COMMIT, code)
+def test_tx_commit_or_rollback_without_select_fails(command: x.TxCommit, personality: str, code: int) -> None:
+    Server(personality).session().fails(command, code)
 
 
-@pytest.mark.rule("0-10/tx.rollback/select-required#raises")
-@pytest.mark.rule("0-10/tx.rollback/select-required#code")
-@pytest.mark.deviates("0-10/tx.rollback/select-required#code")
-@pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 503), ("spec", 409)])
-def test_tx_rollback_without_select_fails(personality: str, code: int) -> None:
-    Server(personality).session().fails(ROLLBACK, code)
-
-
-@pytest.mark.rule("0-10/tx.select/exactly-once")
+@rule("0-10/tx.select/exactly-once")
 def test_spec_personality_refuses_second_tx_select_with_illegal_state(spec: Server) -> None:
     session = spec.session()
     select(session)
@@ -88,7 +87,7 @@ def test_default_personality_allows_second_tx_select_and_keeps_pending_work(leni
     assert ready(lenient) == [b"one", b"two"]
 
 
-@pytest.mark.rule("0-10/tx.select/no-dtx")
+@rule("0-10/tx.select/no-dtx")
 def test_spec_personality_refuses_tx_select_in_distributed_transaction(spec: Server) -> None:
     session = spec.session()
     session.call(x.DtxSelect())
@@ -113,8 +112,7 @@ def test_default_personality_allows_local_and_distributed_transactions_in_same_s
     assert ready(lenient) == [b"local"]
 
 
-@pytest.mark.rule("0-10/tx.select/explicit-accepts#subscribe")
-@pytest.mark.rule("0-10/tx.select/explicit-accepts#select")
+@rule("0-10/tx.select/explicit-accepts#subscribe", "0-10/tx.select/explicit-accepts#select")
 def test_spec_personality_requires_explicit_accept_mode_in_transactional_session(spec: Server) -> None:
     one = spec.session(b"1")
     one.declare()
@@ -150,8 +148,7 @@ def test_default_personality_allows_subscription_without_explicit_accept_mode_in
 # --- commit -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/tx.commit/scope#transfers")
-@pytest.mark.rule("0-10/tx.commit/scope#accepts")
+@rule("0-10/tx.commit/scope#transfers", "0-10/tx.commit/scope#accepts")
 def test_commit_applies_transfers_and_accepts(server: Server, session: Session, other: Session) -> None:
     session.declare()
     session.publish(b"old")
@@ -167,19 +164,17 @@ def test_commit_applies_transfers_and_accepts(server: Server, session: Session, 
     assert other.bodies() == [b"new"]
 
 
-@pytest.mark.rule("0-10/tx.commit/new-transaction")
-def test_next_transaction_starts_after_commit(server: Server, session: Session) -> None:
+@rule("0-10/tx.commit/new-transaction", "0-10/tx.rollback/new-transaction")
+def test_next_transaction_starts_after_commit_and_after_rollback(server: Server, session: Session) -> None:
     session.declare()
     select(session)
-    session.publish(b"one")
-    session.call(COMMIT)
-    session.publish(b"two")
-    session.call(ROLLBACK)
-    session.call(COMMIT)
-    assert ready(server) == [b"one"]
+    for body, end in ((b"one", COMMIT), (b"two", ROLLBACK), (b"three", COMMIT)):
+        session.publish(body)
+        session.call(end)
+    assert ready(server) == [b"one", b"three"]
 
 
-@pytest.mark.rule("0-10/tx.commit/after-predecessors")
+@rule("0-10/tx.commit/after-predecessors")
 def test_commit_is_not_completed_before_its_transfers(client: Client) -> None:
     session = client.session()
     session.declare()
@@ -204,7 +199,7 @@ def test_commit_is_not_completed_before_its_transfers(client: Client) -> None:
     assert all(number in completed for number in range(first, first + 6))
 
 
-@pytest.mark.rule("0-10/tx.commit/publish-modes")
+@rule("0-10/tx.commit/publish-modes")
 def test_transfers_of_any_accept_mode_are_committed(server: Server, session: Session) -> None:
     session.declare()
     select(session)
@@ -213,25 +208,6 @@ def test_transfers_of_any_accept_mode_are_committed(server: Server, session: Ses
     assert ready(server) == []
     session.call(COMMIT)
     assert ready(server) == [b"NONE", b"EXPLICIT"]
-
-
-def test_spec_personality_sends_accept_and_reject_to_publisher_at_commit(spec: Server) -> None:
-    session = spec.session()
-    session.declare()
-    select(session)
-    good = session.publish(b"m", accept_mode=AcceptMode.EXPLICIT)
-    bad = session.publish(b"m", key="nowhere", accept_mode=AcceptMode.EXPLICIT)
-    session.expect_nothing()
-    session.send(COMMIT)
-    answers = [
-        each.what
-        for each in session.client.inbox
-        if isinstance(each.what, (x.MessageAccept, x.MessageReject))
-    ]
-    assert [(type(each), list(each.transfers or ())) for each in answers] == [
-        (x.MessageAccept, [good]),
-        (x.MessageReject, [bad]),
-    ]
 
 
 def test_message_in_transaction_is_routed_at_publish_not_at_commit(server: Server, session: Session) -> None:
@@ -268,8 +244,7 @@ def test_commit_of_publish_to_full_queue_fails_and_has_no_effect(
 # --- rollback -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/tx.rollback/discards#transfers")
-@pytest.mark.rule("0-10/tx.rollback/discards#accepts")
+@rule("0-10/tx.rollback/discards#transfers", "0-10/tx.rollback/discards#accepts")
 def test_rollback_discards_transfers_and_accepts(server: Server, session: Session) -> None:
     session.declare()
     session.publish(b"old")
@@ -283,8 +258,7 @@ def test_rollback_discards_transfers_and_accepts(server: Server, session: Sessio
     assert unacked(server) == 1
 
 
-@pytest.mark.rule("0-10/tx.rollback/completes-all#transfers")
-@pytest.mark.rule("0-10/tx.rollback/completes-all#accepts")
+@rule("0-10/tx.rollback/completes-all#transfers", "0-10/tx.rollback/completes-all#accepts")
 def test_rolled_back_commands_are_completed_no_later_than_rollback(session: Session) -> None:
     session.declare()
     session.publish(b"old")
@@ -302,9 +276,8 @@ def test_rolled_back_commands_are_completed_no_later_than_rollback(session: Sess
     assert all(number in completed for number in ids)
 
 
-@pytest.mark.rule("0-10/tx.rollback/stay-acquired#acquired")
-@pytest.mark.rule("0-10/tx.rollback/stay-acquired#accept")
-@pytest.mark.rule("0-10/tx.rollback/stay-acquired#release")
+@rule("0-10/tx.rollback/stay-acquired#acquired", "0-10/tx.rollback/stay-acquired#accept")
+@rule("0-10/tx.rollback/stay-acquired#release")
 def test_accepted_message_stays_acquired_after_rollback_and_can_be_settled_again(
     server: Server, session: Session, other: Session
 ) -> None:
@@ -326,19 +299,7 @@ def test_accepted_message_stays_acquired_after_rollback_and_can_be_settled_again
     assert [each.queued.message.body for each in server.vhost.queues["q"].unacked] == [b"3", b"1"]
 
 
-@pytest.mark.rule("0-10/tx.rollback/new-transaction")
-def test_next_transaction_starts_after_rollback(server: Server, session: Session) -> None:
-    session.declare()
-    select(session)
-    session.publish(b"one")
-    session.call(ROLLBACK)
-    session.publish(b"two")
-    session.call(COMMIT)
-    assert ready(server) == [b"two"]
-
-
-@pytest.mark.rule("0-10/tx.rollback/discards#transfers")
-@pytest.mark.rule("0-10/tx.rollback/discards#accepts")
+@rule("0-10/tx.rollback/discards#transfers", "0-10/tx.rollback/discards#accepts")
 @pytest.mark.parametrize("end", ["detach", "drop", "exception"])
 def test_end_of_session_rolls_back_transaction(
     server: Server, session: Session, other: Session, end: str
@@ -358,7 +319,7 @@ def test_end_of_session_rolls_back_transaction(
     assert unacked(server) == 0
 
 
-@pytest.mark.rule("0-10/tx.rollback/stay-acquired#acquired")
+@rule("0-10/tx.rollback/stay-acquired#acquired")
 @pytest.mark.parametrize("end", [ROLLBACK, COMMIT])
 def test_accepted_message_may_be_released_before_commit_or_rollback(
     lenient: Server, end: x.TxCommit | x.TxRollback

@@ -15,6 +15,8 @@ from fakeamqp.protocols.amqp_0_9.access import Realms
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
+rule = pytest.mark.rule
+
 ALL = ("passive", "active", "write", "read")
 
 
@@ -75,10 +77,8 @@ def test_lenient_broker_grants_tickets_for_unknown_and_exclusive_realms(lenient:
 # --- asking ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9/access/grammar")
-@pytest.mark.rule("0-9/access.request-ok/ticket")
-@pytest.mark.rule("0-9/access.request/grants")
-@pytest.mark.rule("0-9/access/ask-first")
+@rule("0-9/access/grammar", "0-9/access.request-ok/ticket", "0-9/access.request/grants")
+@rule("0-9/access/ask-first")
 def test_a_request_is_answered_with_a_ticket_that_works(client: Client) -> None:
     number = ticket(client)
     assert 0 < number <= 0xFFFF
@@ -86,7 +86,7 @@ def test_a_request_is_answered_with_a_ticket_that_works(client: Client) -> None:
         client.call(m.QueueDeclare(ticket=number, queue=queue), shared.QueueDeclareOk)
 
 
-@pytest.mark.rule("0-9/access.request/realm-validity#known", "0-9/access.request/realm-validity#alike")
+@rule("0-9/access.request/realm-validity#known", "0-9/access.request/realm-validity#alike")
 def test_unknown_and_forbidden_realms_are_answered_alike(spec: Server) -> None:
     spec.vhost.extensions[Realms].add("/forbidden", ["somebody else"])
     closes = []
@@ -99,7 +99,7 @@ def test_unknown_and_forbidden_realms_are_answered_alike(spec: Server) -> None:
     assert closes[0][1:] == (30, 10)
 
 
-@pytest.mark.rule("0-9/access.request/no-rights")
+@rule("0-9/access.request/no-rights")
 @pytest.mark.parametrize(("right", "action"), [("active", 0), ("write", 1), ("read", 2)])
 def test_asking_for_more_than_the_user_may_do_ends_the_connection(
     spec: Server, right: str, action: int
@@ -113,7 +113,7 @@ def test_asking_for_more_than_the_user_may_do_ends_the_connection(
     client.expect_connection_close(403)
 
 
-@pytest.mark.rule("0-9/access.request/replaces")
+@rule("0-9/access.request/replaces")
 def test_a_second_request_for_a_realm_destroys_the_first_ticket(strict: Client) -> None:
     first = ticket(strict)
     second = ticket(strict)
@@ -128,7 +128,7 @@ def test_tickets_for_two_realms_are_valid_at_the_same_time(strict: Client) -> No
     strict.call(m.QueueDeclare(ticket=admin, queue="admin-q"), shared.QueueDeclareOk)
 
 
-@pytest.mark.rule("0-9/access.request/exclusive-validity#others", "0-9/access.request/exclusive-validity#own")
+@rule("0-9/access.request/exclusive-validity#others", "0-9/access.request/exclusive-validity#own")
 def test_exclusive_access_is_refused_while_others_have_tickets(spec: Server) -> None:
     client = spec.client(channels=2)
     ticket(client, "read")
@@ -137,7 +137,7 @@ def test_exclusive_access_is_refused_while_others_have_tickets(spec: Server) -> 
     assert ticket(client, "read", exclusive=True)  # The only ticket there is is this channel's.
 
 
-@pytest.mark.rule("0-9/access.request/exclusive")
+@rule("0-9/access.request/exclusive")
 def test_exclusive_access_keeps_others_out_until_it_ends(spec: Server) -> None:
     client, other = spec.client(), spec.client()
     ticket(client, exclusive=True)
@@ -151,15 +151,14 @@ def test_exclusive_access_keeps_others_out_until_it_ends(spec: Server) -> None:
 # --- showing -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9/domain.access-ticket/non-zero")
+@rule("0-9/domain.access-ticket/non-zero")
 def test_ticket_0_is_refused_with_403(spec: Server) -> None:
     client = spec.client()
     client.send(m.QueueDeclare(ticket=0, queue="q"))
     client.expect_channel_close(403)
 
 
-@pytest.mark.rule("0-9/access.request-ok/per-channel")
-@pytest.mark.rule("0-9/domain.access-ticket/per-channel")
+@rule("0-9/access.request-ok/per-channel", "0-9/domain.access-ticket/per-channel")
 def test_a_ticket_of_another_channel_ends_the_connection(spec: Server) -> None:
     client = spec.client(channels=2)
     number = ticket(client)
@@ -167,8 +166,7 @@ def test_a_ticket_of_another_channel_ends_the_connection(spec: Server) -> None:
     client.expect_connection_close(530)
 
 
-@pytest.mark.rule("0-9/channel.close/tickets-expire")
-@pytest.mark.rule("0-9/access/expire-on-change#channel")
+@rule("0-9/channel.close/tickets-expire", "0-9/access/expire-on-change#channel")
 def test_a_ticket_ends_with_its_channel(spec: Server) -> None:
     client = spec.client()
     number = ticket(client)
@@ -178,8 +176,7 @@ def test_a_ticket_ends_with_its_channel(spec: Server) -> None:
     client.expect_connection_close(530)
 
 
-@pytest.mark.rule("0-9/access/expire-on-change#rules")
-@pytest.mark.rule("0-9/access/always-check")
+@rule("0-9/access/expire-on-change#rules", "0-9/access/always-check")
 def test_a_ticket_ends_when_the_access_rules_change(spec: Server) -> None:
     client = spec.client()
     number = ticket(client)
@@ -189,7 +186,7 @@ def test_a_ticket_ends_when_the_access_rules_change(spec: Server) -> None:
     client.expect_channel_close(403)
 
 
-@pytest.mark.rule("0-9/access/do-not-trust")
+@rule("0-9/access/do-not-trust")
 def test_declare_with_valid_ticket_is_refused_without_permission_on_the_name(spec: Server) -> None:
     spec.state.access.add(User("limited", "secret", permissions={"/": Permission("^mine", ".*", ".*")}))
     client = spec.client(user="limited", password="secret")
@@ -199,7 +196,7 @@ def test_declare_with_valid_ticket_is_refused_without_permission_on_the_name(spe
     client.expect_channel_close(403)
 
 
-@pytest.mark.rule("0-9/access.request/passive#looking", "0-9/access.request/passive#changing")
+@rule("0-9/access.request/passive#looking", "0-9/access.request/passive#changing")
 def test_passive_ticket_allows_passive_declare_and_not_delete(strict: Client) -> None:
     number = ticket(strict, "passive")
     strict.call(m.QueueDeclare(ticket=number, queue="q", passive=True), shared.QueueDeclareOk)
@@ -208,7 +205,7 @@ def test_passive_ticket_allows_passive_declare_and_not_delete(strict: Client) ->
     strict.expect_channel_close(403)
 
 
-@pytest.mark.rule("0-9/access.request/active#creating", "0-9/access.request/active#deleting")
+@rule("0-9/access.request/active#creating", "0-9/access.request/active#deleting")
 def test_declare_and_delete_need_a_ticket_with_active_access(strict: Client) -> None:
     number = ticket(strict, "active")
     strict.call(m.QueueDeclare(ticket=number, queue="new"), shared.QueueDeclareOk)
@@ -218,8 +215,7 @@ def test_declare_and_delete_need_a_ticket_with_active_access(strict: Client) -> 
     strict.expect_channel_close(403)
 
 
-@pytest.mark.rule("0-9/access.request/write")
-@pytest.mark.rule("0-9/access.request/read")
+@rule("0-9/access.request/write", "0-9/access.request/read")
 def test_publish_needs_a_write_ticket_and_consume_a_read_ticket(strict: Client) -> None:
     number = ticket(strict, "write")
     strict.send_content(m.BasicPublish(ticket=number, routing_key="q"), body=b"m")
@@ -230,8 +226,7 @@ def test_publish_needs_a_write_ticket_and_consume_a_read_ticket(strict: Client) 
     strict.expect_channel_close(403)
 
 
-@pytest.mark.rule("0-9/exchange.declare/ticket-realm")
-@pytest.mark.rule("0-9/queue.declare/ticket-realm")
+@rule("0-9/exchange.declare/ticket-realm", "0-9/queue.declare/ticket-realm")
 @pytest.mark.parametrize(
     "again",
     [
@@ -328,8 +323,8 @@ CHECKED: dict[str, tuple[str, str, Make]] = {
 """The rule, the right that is needed, the exchange or queue it is about, and the method by its ticket."""
 
 _ENTRIES = [
-    pytest.param(*entry, marks=pytest.mark.rule(f"0-9/{rule.strip()}"), id=f"{rule.strip()}-{entry[0]}")
-    for rule, entry in CHECKED.items()
+    pytest.param(*entry, marks=rule(f"0-9/{id_.strip()}"), id=f"{id_.strip()}-{entry[0]}")
+    for id_, entry in CHECKED.items()
 ]
 
 

@@ -53,19 +53,7 @@ VALUES: dict[str, tuple[int, object, bytes]] = {
 }
 
 
-@rule("0-9/basic/properties-order")
-@pytest.mark.parametrize("name", VALUES)
-def test_each_property_has_its_flag(client: Client, name: str) -> None:
-    flag, value, octets = VALUES[name]
-    client.declare("q")
-    client.publish(routing_key="q", **{name: value})
-    client.send(m.BasicGet(queue="q"))
-    header = cut(client.take_bytes())[1].payload
-    assert header[12:] == (1 << flag).to_bytes(2, "big") + octets
-
-
-@rule("0-9/basic/properties-order")
-@rule("0-9/basic/property-cluster-id")
+@rule("0-9/basic/properties-order", "0-9/basic/property-cluster-id")
 def test_all_properties_arrive_in_their_order(client: Client) -> None:
     client.declare("q")
     sent = BasicProperties(**{name: value for name, (_, value, _) in VALUES.items()})
@@ -87,17 +75,6 @@ def test_consumer_with_an_unknown_filter_gets_every_message(
     client.fill("q", b"1")
     client.call(m.BasicConsume(queue="q", filter=filter_), m.BasicConsumeOk)
     assert client.delivery().body == b"1"
-
-
-@rule("0-9/basic.get-ok/message-count")
-@rule("0-9/basic.get-empty/cluster-id")
-def test_get_says_how_many_are_left(client: Client) -> None:
-    client.declare("q")
-    client.fill("q", b"1", b"2", b"3")
-    got = client.get("q")
-    assert got is not None and got.method.message_count == 2
-    client.empty("q")
-    assert client.call(m.BasicGet(queue="q"), m.BasicGetEmpty).cluster_id == ""
 
 
 @pytest.mark.parametrize("no_ack", [False, True])
@@ -218,24 +195,6 @@ def test_small_message_is_delivered_when_it_pushes_out_one_too_large_for_the_pre
 # --- ack, reject, recover ----------------------------------------------------------------------------
 
 
-@rule("0-9/basic.ack/multiple-01")
-@pytest.mark.parametrize("multiple", [False, True])
-def test_ack_of_an_unknown_delivery_tag_closes_the_channel_with_406(client: Client, multiple: bool) -> None:
-    client.ack(99, multiple=multiple)
-    client.expect_channel_close(406)
-
-
-@rule("0-9/basic.reject/requeue-false")
-def test_message_rejected_without_requeue_is_not_redelivered_by_recover(client: Client) -> None:
-    client.declare("q")
-    client.fill("q", b"1", b"2")
-    client.consume("q")
-    client.reject(client.delivery().method.delivery_tag)
-    assert client.bodies() == [b"2"]
-    client.recover(requeue=True)
-    assert client.bodies() == [b"2"]
-
-
 @pytest.mark.letter
 def test_recover_without_requeue_redelivers_to_the_same_consumer_in_order(server: Server) -> None:
     """basic.recover/requeue: zero means the original recipient, in order."""
@@ -249,19 +208,6 @@ def test_recover_without_requeue_redelivers_to_the_same_consumer_in_order(server
     again = [client.delivery(), client.delivery()]
     assert [(each.body, each.method.redelivered) for each in again] == [(b"1", True), (b"2", True)]
     client.expect_nothing()
-
-
-def test_recover_with_requeue_redelivers_to_a_consumer_of_another_channel(server: Server) -> None:
-    """basic.recover/requeue."""
-    client = server.client(channels=2)
-    client.declare("q")
-    tag = client.consume("q")
-    client.fill("q", b"1")
-    assert client.bodies() == [b"1"]
-    client.call(m.BasicCancel(consumer_tag=tag), m.BasicCancelOk)
-    client.consume("q", channel=2)
-    client.recover(requeue=True)
-    assert client.delivery(2).method.redelivered is True
 
 
 @rule("0-9/basic.recover/02")

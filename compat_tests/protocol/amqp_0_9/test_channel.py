@@ -10,27 +10,6 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 rule = pytest.mark.rule
 
 
-@rule("0-9/channel/grammar#opened")
-def test_a_channel_is_opened_used_and_closed(server: Server) -> None:
-    client = server.client(channels=0)
-    client.call(m.ChannelOpen(), m.ChannelOpenOk)
-    client.declare("q")
-    client.call(m.ChannelFlow(active=True), m.ChannelFlowOk)
-    client.call(m.ChannelClose(), m.ChannelCloseOk)
-    client.call(m.ChannelOpen(), m.ChannelOpenOk)
-
-
-@rule("0-9/channel/grammar#only-between")
-@pytest.mark.parametrize("opened", [False, True], ids=["before-open", "after-close"])
-def test_method_on_a_closed_channel_closes_the_connection_with_504(server: Server, opened: bool) -> None:
-    client = server.client(channels=0)
-    if opened:
-        client.open_channel()
-        client.close_channel()
-    client.send(m.QueueDeclare(queue="q"))
-    client.expect_connection_close(504)
-
-
 @rule("0-9/channel.open-ok/channel-id")
 def test_every_channel_has_an_id_of_its_own(server: Server) -> None:
     ids = []
@@ -41,17 +20,6 @@ def test_every_channel_has_an_id_of_its_own(server: Server) -> None:
         ids.append(client.call(m.ChannelOpen(), m.ChannelOpenOk, 1).channel_id)
     assert len(set(ids)) == 6
     assert all(ids)
-
-
-@rule("0-9/channels/multiple#many", "0-9/channels/multiple#one")
-def test_connection_opens_as_many_channels_as_channel_max_allows(server: Server) -> None:
-    many = server.client(channels=100)
-    for number in range(1, 101):
-        assert many.declare(f"q{number}", channel=number).queue == f"q{number}"
-    few = server.client(channel_max=1)
-    assert few.declare("q").queue == "q"
-    few.send(m.ChannelOpen(), 2)
-    few.expect_connection_close(504 if server.state.personality.name == "spec" else 530)
 
 
 @rule("0-9/channel.flow/finish-frame")
@@ -99,16 +67,6 @@ def test_one_channel_pauses_and_others_do_not(server: Server) -> None:
     client.fill("other", b"goes on")
     assert client.delivery(2).body == b"goes on"
     client.expect_nothing()
-
-
-@rule("0-9/server-model/consumers-per-channel")
-def test_a_consumer_ends_with_its_channel(server: Server) -> None:
-    client = server.client(channels=2)
-    client.declare("q")
-    client.consume("q")
-    assert client.declare("q", channel=2).consumer_count == 1
-    client.close_channel()
-    assert client.declare("q", channel=2).consumer_count == 0
 
 
 @rule("0-9/server-model/wait-for-reply")

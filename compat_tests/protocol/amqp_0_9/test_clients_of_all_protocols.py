@@ -17,6 +17,8 @@ from fakeamqp.protocols.amqp_0_9.codec.properties import FileProperties, StreamP
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
+rule = pytest.mark.rule
+
 
 @dataclass
 class World:
@@ -131,8 +133,7 @@ def test_exclusive_queue_of_0_9_is_locked_for_clients_of_0_9_1_and_0_10(world: W
     world.usual.expect_channel_close(404)
 
 
-@pytest.mark.rule("0-9/content/mixed-classes")
-@pytest.mark.rule("0-9/queue/any-content#mix")
+@rule("0-9/content/mixed-classes", "0-9/queue/any-content#mix")
 def test_contents_of_all_classes_wait_in_one_queue(world: World) -> None:
     old = world.old
     old.declare("q")

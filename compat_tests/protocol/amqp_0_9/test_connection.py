@@ -21,33 +21,6 @@ def tuned(server: Server, **tune_ok: int) -> Client:
     return client
 
 
-@rule("0-9/connection/grammar#opening", "0-9/connection/grammar#closing")
-@rule("0-9/connection.open-ok/known-hosts")
-@rule("0-9/domain.known-hosts/use")
-def test_a_connection_is_opened_step_by_step_and_closed(server: Server) -> None:
-    client = tuned(server)
-    open_ok = client.call(m.ConnectionOpen(virtual_host="/"), m.ConnectionOpenOk, 0)
-    assert open_ok.known_hosts == "", "there is no other host"
-    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
-    client.expect_end_after_close()
-
-
-@rule("0-9/connection/grammar#opening")
-@pytest.mark.parametrize(
-    "method",
-    [m.ConnectionTuneOk(), m.ConnectionOpen(virtual_host="/"), m.ChannelOpen()],
-    ids=lambda each: each.NAME,
-)
-def test_method_out_of_order_in_the_handshake_ends_the_socket(
-    server: Server, method: m.ConnectionOpen
-) -> None:
-    client = server.connect()
-    client.send_bytes(PROTOCOL_HEADER)
-    client.expect(m.ConnectionStart, 0)
-    client.send(method, 0 if method.CLASS_ID == 10 else 1)
-    client.expect_silent_end()
-
-
 @pytest.mark.letter
 def test_server_properties_name_another_product_than_rabbitmq_in_simple_types(server: Server) -> None:
     """Tests of clients go by the name of the product: what is spoken here is not what RabbitMQ speaks."""

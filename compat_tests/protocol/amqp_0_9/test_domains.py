@@ -12,8 +12,7 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 rule = pytest.mark.rule
 
 
-@rule("0-9/domain.consumer-tag/scope")
-@rule("0-9/basic.consume/consumer-tag-01")
+@rule("0-9/domain.consumer-tag/scope", "0-9/basic.consume/consumer-tag-01")
 @pytest.mark.parametrize("channel", [1, 2])
 @pytest.mark.letter
 def test_duplicate_consumer_tag_on_a_connection_closes_it_with_530(server: Server, channel: int) -> None:
@@ -67,31 +66,3 @@ def test_names_of_exchanges_have_digits_letters_and_underscores(client: Client, 
 @pytest.mark.parametrize("name", ["q_1", "A", "x" * 127])
 def test_names_of_queues_have_digits_letters_and_underscores(client: Client, name: str) -> None:
     assert client.declare(name).queue == name
-
-
-@rule("0-9/domain.no-ack/auto-ack")
-@rule("0-9/basic/09")
-@rule("0-9/server-model/ack-removes#delivery")
-def test_messages_delivered_with_no_ack_are_not_requeued_after_connection_loss(
-    connect: Callable[..., Client],
-) -> None:
-    client = connect()
-    client.declare("q")
-    client.fill("q", b"1", b"2")
-    client.consume("q", no_ack=True)
-    assert client.bodies() == [b"1", b"2"]
-    client.drop()
-    assert connect().count("q") == 0
-
-
-@rule("0-9/basic/10")
-@rule("0-9/server-model/ack-removes#acknowledgement")
-def test_unacknowledged_messages_are_requeued_after_connection_loss(connect: Callable[..., Client]) -> None:
-    client = connect()
-    client.declare("q")
-    client.fill("q", b"1", b"2", b"3", b"4")
-    client.consume("q")
-    assert len(client.bodies()) == 4
-    client.ack(2, multiple=True)
-    client.drop()
-    assert connect().empty("q") == [b"3", b"4"]

@@ -25,13 +25,6 @@ def test_a_connection_is_not_ended_before_its_close_was_answered(client: Client)
 
 
 @rule("0-9/errors/close-ok-answer")
-def test_close_is_answered_with_close_ok(client: Client) -> None:
-    client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
-    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
-    client.expect_end_after_close()
-
-
-@rule("0-9/errors/close-ok-answer")
 def test_close_with_blank_fields_is_answered_with_close_ok(client: Client) -> None:
     """Clients in the field leave all its fields blank."""
     client.call(m.ChannelClose(), m.ChannelCloseOk)
@@ -89,16 +82,6 @@ def test_closing_channel_discards_all_methods_except_close_and_close_ok(
     client.open_channel()
     client.send(m.QueueDeclare(queue="q", passive=True))
     client.expect_channel_close(404)
-
-
-@rule("0-9/reply-code/no-route")
-@rule("0-9/server-model/unroutable-choice#dropped", "0-9/server-model/unroutable-choice#returned")
-def test_a_mandatory_message_without_a_route_comes_back_with_312(client: Client) -> None:
-    client.publish(b"dropped", routing_key="nowhere")
-    client.expect_nothing()
-    client.publish(b"wanted", routing_key="nowhere", mandatory=True)
-    returned = client.expect_content(m.BasicReturn)
-    assert (returned.method.reply_code, returned.body) == (312, b"wanted")
 
 
 def test_there_is_no_code_for_unexpected_frames() -> None:

@@ -38,13 +38,6 @@ def test_every_virtual_host_has_the_exchanges_of_the_text(server: Server, name: 
     client.call(m.ExchangeDeclare(exchange=name, passive=True), m.ExchangeDeclareOk)
 
 
-@rule("0-9/exchange-type.direct/auto-binding")
-def test_every_queue_is_bound_to_the_default_exchange_by_its_name(client: Client) -> None:
-    client.declare("q")
-    client.publish(routing_key="q")
-    assert client.empty("q") == [b"body"]
-
-
 @rule("0-9/exchange.declare/exchange-reserved")
 def test_reserved_names_are_refused_to_the_letter(spec: Server) -> None:
     client = spec.client()
@@ -87,8 +80,7 @@ def test_a_type_has_a_pattern_too(spec: Server) -> None:
     client.expect_connection_close(503)
 
 
-@rule("0-9/exchange.declare/durable-sticky")
-@rule("0-9/exchange.declare/auto-delete-sticky")
+@rule("0-9/exchange.declare/durable-sticky", "0-9/exchange.declare/auto-delete-sticky")
 @pytest.mark.parametrize(
     "again", [{"durable": True}, {"auto_delete": True}, {"durable": True, "auto_delete": True}]
 )
@@ -146,44 +138,11 @@ def test_an_exchange_that_no_queue_uses_any_more_is_deleted(client: Client) -> N
     client.expect_channel_close(404)
 
 
-@rule("0-9/exchange.declare/internal")
-@rule("0-9/basic.publish/exchange-02")
+@rule("0-9/exchange.declare/internal", "0-9/basic.publish/exchange-02")
 def test_publish_to_an_internal_exchange_closes_the_channel_with_403(client: Client) -> None:
     declare(client, internal=True)
     client.publish(exchange="x")
     client.expect_channel_close(403)
-
-
-@rule("0-9/exchange.declare/passive")
-def test_passive_declare_of_a_missing_exchange_does_not_create_it(client: Client) -> None:
-    for _ in range(2):
-        client.send(m.ExchangeDeclare(exchange="x", type="direct", passive=True))
-        client.expect_channel_close(404)
-        client.open_channel()
-
-
-@rule("0-9/exchange.declare/arguments-passive")
-def test_arguments_of_a_passive_declare_do_not_count(client: Client) -> None:
-    declare(client)
-    declare(client, passive=True, arguments={"alternate-exchange": "other", "any": 1})
-
-
-@rule("0-9/exchange.delete/if-unused#kept", "0-9/exchange.delete/if-unused#refused")
-def test_exchange_delete_if_unused_is_refused_with_406_while_bound(client: Client) -> None:
-    declare(client)
-    client.declare("q")
-    client.bind("q", "x")
-    client.send(m.ExchangeDelete(exchange="x", if_unused=True))
-    client.expect_channel_close(406)
-    client.open_channel()
-    client.publish(exchange="x")
-    assert client.count("q") == 1
-
-
-@rule("0-9/basic.publish/missing-exchange")
-def test_publish_to_a_missing_exchange_closes_the_channel_with_404(client: Client) -> None:
-    client.publish(exchange="missing")
-    client.expect_channel_close(404)
 
 
 @pytest.mark.letter

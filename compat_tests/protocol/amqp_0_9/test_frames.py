@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.scripted.amqp_0_9 import PROTOCOL_HEADER, Client, Server
-from compat_tests.scripted.octets import arguments, cut
+from compat_tests.scripted.octets import cut
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
 
@@ -29,12 +29,6 @@ def test_connection_methods_come_on_channel_0_and_others_on_their_own_channel(se
     assert [(frame.type, frame.channel) for frame in frames] == [(1, 7), (2, 7), (3, 7)]
 
 
-@rule("0-9/frame/channel-global#others")
-def test_methods_of_a_channel_do_not_belong_on_channel_0(client: Client) -> None:
-    client.send(m.QueueDeclare(queue="q"), 0)
-    client.expect_connection_close(504)
-
-
 @rule("0-9/frame/method-processing#context")
 def test_the_context_of_a_method_is_looked_at_before_its_arguments(client: Client) -> None:
     """A channel that is not open, and a type of exchange that does not exist."""
@@ -49,12 +43,6 @@ def test_queue_declare_with_an_invalid_argument_creates_no_queue(client: Client)
     client.open_channel()
     client.send(m.QueueDeclare(queue="q", passive=True))
     client.expect_channel_close(404)
-
-
-@rule("0-9/frame/method-processing#unpacked")
-def test_method_with_truncated_arguments_closes_the_connection_with_501(client: Client) -> None:
-    client.send_frame(1, 1, arguments(50, 10, b"\0\0", b"\x05q"))
-    client.expect_connection_close(501)
 
 
 @rule("0-9/frame/undeliverable-size", "0-9/frame/oversized-send#header")

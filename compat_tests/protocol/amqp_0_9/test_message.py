@@ -48,9 +48,7 @@ def transfer(routing_key: str = "q", body: bytes = b"body", **fields: Any) -> m.
 # --- the class -----------------------------------------------------------------------------------------
 
 
-@rule("0-9/message/request-frames")
-@rule("0-9/message/symmetric")
-@rule("0-9/message.transfer/routing")
+@rule("0-9/message/request-frames", "0-9/message/symmetric", "0-9/message.transfer/routing")
 def test_message_published_by_transfer_is_delivered_by_transfer(requester: Requester) -> None:
     requester.consume("q", "d")
     requester.ask(transfer())
@@ -136,8 +134,7 @@ def test_no_method_of_the_class_can_do_without_its_answer() -> None:
     assert "no_wait" not in fields and "destination" in fields
 
 
-@rule("0-9/message.ok/completion")
-@rule("0-9/message.empty/empty")
+@rule("0-9/message.ok/completion", "0-9/message.empty/empty")
 def test_ok_and_empty_have_no_fields(requester: Requester) -> None:
     assert requester.call(m.MessageQos(), m.MessageOk).encode() == (120 << 16 | 500).to_bytes(4, "big")
     empty = requester.call(m.MessageGet(queue="q"), m.MessageEmpty)
@@ -147,8 +144,7 @@ def test_ok_and_empty_have_no_fields(requester: Requester) -> None:
 # --- fields --------------------------------------------------------------------------------------------
 
 
-@rule("0-9/message.transfer/fields")
-@rule("0-9/message.transfer/headers-kept")
+@rule("0-9/message.transfer/fields", "0-9/message.transfer/headers-kept")
 def test_transfer_keeps_all_fields_set_by_its_publisher(requester: Requester) -> None:
     requester.publish("q", b"body", **FULL)
     asked = requester.get("q")
@@ -231,8 +227,7 @@ def test_a_user_id_must_be_the_publishers_own(lenient: Server) -> None:
 # --- destinations --------------------------------------------------------------------------------------
 
 
-@rule("0-9/message.transfer/destination-01")
-@rule("0-9/domain.destination/blank")
+@rule("0-9/message.transfer/destination-01", "0-9/domain.destination/blank")
 def test_a_blank_destination_is_the_default_exchange(requester: Requester) -> None:
     requester.publish("q", b"m")
     assert requester.client.empty("q") == [b"m"]
@@ -276,9 +271,7 @@ def test_transfer_to_a_topic_exchange_is_refused_without_topic_permission(lenien
     requester.client.expect_channel_close(403)
 
 
-@rule("0-9/message.transfer/ticket-01")
-@rule("0-9/message.consume/ticket-01")
-@rule("0-9/message.get/ticket-01")
+@rule("0-9/message.transfer/ticket-01", "0-9/message.consume/ticket-01", "0-9/message.get/ticket-01")
 @pytest.mark.parametrize(
     ("rights", "method"),
     [
@@ -300,8 +293,7 @@ def test_a_ticket_must_give_the_right_that_a_method_needs(spec: Server, rights: 
 # --- what becomes of a message -------------------------------------------------------------------------
 
 
-@rule("0-9/message.transfer/01")
-@rule("0-9/message/01")
+@rule("0-9/message.transfer/01", "0-9/message/01")
 def test_confirmed_persistent_transfer_survives_a_crash(server: Server) -> None:
     requester = Requester(server.client())
     requester.client.declare("q", durable=True)
@@ -317,8 +309,7 @@ def test_a_message_without_a_queue_is_rejected(requester: Requester) -> None:
     assert (reject.code, reject.text) == (0, "NO_ROUTE")
 
 
-@rule("0-9/message.transfer/immediate-01")
-@rule("0-9/domain.reject-code/01")
+@rule("0-9/message.transfer/immediate-01", "0-9/domain.reject-code/01")
 def test_an_immediate_message_without_a_ready_consumer_is_rejected(requester: Requester) -> None:
     reject = requester.call(transfer(immediate=True), m.MessageReject)
     assert (reject.code, reject.text) == (1, "NO_CONSUMERS")
@@ -391,8 +382,7 @@ def test_a_message_too_large_is_refused(lenient: Server) -> None:
 # --- priorities ----------------------------------------------------------------------------------------
 
 
-@rule("0-9/message/06")
-@rule("0-9/message/07")
+@rule("0-9/message/06", "0-9/message/07")
 @pytest.mark.letter
 def test_messages_of_higher_priority_go_first(requester: Requester) -> None:
     requester.client.declare("q")
@@ -411,8 +401,7 @@ def test_messages_of_one_priority_keep_their_order(requester: Requester) -> None
     assert requester.bodies() == [b"%d" % number for number in range(6)]
 
 
-@rule("0-9/message/02")
-@rule("0-9/message/05")
+@rule("0-9/message/02", "0-9/message/05")
 @pytest.mark.letter
 def test_full_queue_drops_the_transfer_of_lowest_priority(requester: Requester) -> None:
     requester.client.declare("full", arguments={"x-max-length": 2})

@@ -42,8 +42,7 @@ def fill(requester: Requester, *bodies: bytes, queue: str = "q") -> None:
 # --- acknowledgement -----------------------------------------------------------------------------------
 
 
-@rule("0-9/message.transfer/ack-by-response")
-@rule("0-9/message/10")
+@rule("0-9/message.transfer/ack-by-response", "0-9/message/10")
 def test_transfer_answered_with_ok_is_acknowledged(server: Server, requester: Requester) -> None:
     fill(requester, b"1", b"2", b"3")
     requester.consume("q", "d")
@@ -54,8 +53,7 @@ def test_transfer_answered_with_ok_is_acknowledged(server: Server, requester: Re
     assert server.client().empty("q") == [b"2"]
 
 
-@rule("0-9/message.transfer/ack-by-response")
-@rule("0-9/response/range")
+@rule("0-9/message.transfer/ack-by-response", "0-9/response/range")
 def test_one_response_may_acknowledge_many(server: Server, requester: Requester) -> None:
     fill(requester, b"1", b"2", b"3", b"4")
     requester.consume("q", "d")
@@ -65,8 +63,7 @@ def test_one_response_may_acknowledge_many(server: Server, requester: Requester)
     assert server.client().empty("q") == [b"4"]
 
 
-@rule("0-9/message.reject/rejects")
-@rule("0-9/message.transfer/ack-by-response")
+@rule("0-9/message.reject/rejects", "0-9/message.transfer/ack-by-response")
 def test_rejected_transfer_is_discarded_without_a_dead_letter_exchange(
     server: Server, requester: Requester
 ) -> None:
@@ -89,8 +86,7 @@ def test_rejected_transfer_is_dead_lettered(requester: Requester) -> None:
     assert client.empty("dead") == [b"1"]
 
 
-@rule("0-9/message/09")
-@rule("0-9/domain.no-ack/auto-ack")
+@rule("0-9/message/09", "0-9/domain.no-ack/auto-ack")
 def test_message_sent_with_no_ack_is_removed_even_if_rejected(server: Server, requester: Requester) -> None:
     fill(requester, b"1", b"2")
     requester.consume("q", "d", no_ack=True)
@@ -143,8 +139,7 @@ def test_a_blank_destination_is_a_consumers_too(requester: Requester) -> None:
     requester.client.expect_connection_close(530)
 
 
-@rule("0-9/message.consume/queue-01")
-@rule("0-9/message.get/queue-01")
+@rule("0-9/message.consume/queue-01", "0-9/message.get/queue-01")
 @pytest.mark.parametrize("method", [m.MessageConsume(destination="d"), m.MessageGet()])
 def test_a_blank_name_without_a_current_queue_ends_the_connection(client: Client, method: Any) -> None:
     Requester(client).ask(method)
@@ -330,8 +325,7 @@ def test_an_exclusive_consumer_shuts_out_a_get(spec: Server) -> None:
 # --- recover -------------------------------------------------------------------------------------------
 
 
-@rule("0-9/message.recover/01")
-@rule("0-9/message.recover/requeue#recipient")
+@rule("0-9/message.recover/01", "0-9/message.recover/requeue#recipient")
 def test_recover_without_requeue_redelivers_to_the_same_consumer(
     server: Server, requester: Requester
 ) -> None:

@@ -58,8 +58,7 @@ def close(requester: Requester, *expected: type, name: bytes = R) -> list[int]:
 # --- from the client -----------------------------------------------------------------------------------
 
 
-@rule("0-9/message.transfer/body-reference")
-@rule("0-9/message.append/appends")
+@rule("0-9/message.transfer/body-reference", "0-9/message.append/appends")
 def test_a_body_may_come_in_pieces(requester: Requester) -> None:
     begin(requester, b"ab", b"", b"cd")
     requester.ask(transfer(message_id="m"))
@@ -116,8 +115,7 @@ def test_each_channel_has_references_of_its_own(server: Server) -> None:
     begin(Requester(client, 2))
 
 
-@rule("0-9/message.open/reference-01")
-@rule("0-9/message.resume/reference-01")
+@rule("0-9/message.open/reference-01", "0-9/message.resume/reference-01")
 @pytest.mark.parametrize("method", [m.MessageOpen(reference=R), m.MessageResume(reference=R, identifier="i")])
 def test_an_open_reference_cannot_be_opened(requester: Requester, method: Any) -> None:
     begin(requester)
@@ -125,8 +123,7 @@ def test_an_open_reference_cannot_be_opened(requester: Requester, method: Any) -
     requester.client.expect_channel_close(406)
 
 
-@rule("0-9/message.append/reference-01")
-@rule("0-9/message.close/reference-01")
+@rule("0-9/message.append/reference-01", "0-9/message.close/reference-01")
 @rule("0-9/message.checkpoint/reference-01")
 @pytest.mark.parametrize(
     "method",
@@ -197,9 +194,7 @@ def test_more_than_1000_open_references_close_the_channel_with_506(lenient: Serv
 # --- checkpoints ---------------------------------------------------------------------------------------
 
 
-@rule("0-9/message.checkpoint/saves")
-@rule("0-9/message.checkpoint/honour-offset")
-@rule("0-9/message.resume/offset")
+@rule("0-9/message.checkpoint/saves", "0-9/message.checkpoint/honour-offset", "0-9/message.resume/offset")
 @rule("0-9/message.offset/value")
 @pytest.mark.parametrize("lost", ["channel", "connection"])
 def test_resume_after_channel_or_connection_loss_continues_at_the_checkpoint_offset(
@@ -223,8 +218,7 @@ def test_resume_after_channel_or_connection_loss_continues_at_the_checkpoint_off
     assert again.client.empty("q") == [b"01234567"]
 
 
-@rule("0-9/message.open/channel-close")
-@rule("0-9/message.resume/offset")
+@rule("0-9/message.open/channel-close", "0-9/message.resume/offset")
 def test_resume_without_a_checkpoint_starts_at_offset_0(server: Server, requester: Requester) -> None:
     begin(requester, b"0123")
     requester.client.drop()

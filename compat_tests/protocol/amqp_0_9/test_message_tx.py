@@ -42,8 +42,7 @@ def test_a_message_is_distributed_at_commit(server: Server, requester: Requester
     assert waiting(server) == [b"1", b"2"]
 
 
-@rule("0-9/message.transfer/transactional")
-@rule("0-9/request/hold-forever")
+@rule("0-9/message.transfer/transactional", "0-9/request/hold-forever")
 def test_a_publisher_is_answered_before_the_commit(requester: Requester) -> None:
     requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"1")))
     requester.response(m.MessageOk)

@@ -13,6 +13,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
+rule = pytest.mark.rule
+
 METHOD, HEADER, BODY = 4, 5, 6
 
 
@@ -50,7 +52,7 @@ def header(size: int, **properties: object) -> bytes:
     return CONTENT_HEADER.pack(60, 0, size) + BasicProperties(**properties).encode()  # type: ignore[arg-type]
 
 
-@pytest.mark.rule("0-9/oob/unconfigured")
+@rule("0-9/oob/unconfigured")
 @pytest.mark.parametrize("frame_type", [METHOD, HEADER, BODY])
 @pytest.mark.parametrize("channel", [0, 1, 9])
 @pytest.mark.parametrize("payload", [b"", b"\0\x32\0\x0a"])
@@ -61,7 +63,7 @@ def test_without_a_transport_there_are_no_such_frames(
     client.expect_connection_close(501)
 
 
-@pytest.mark.rule("0-9/oob/configured-by-open")
+@rule("0-9/oob/configured-by-open")
 @pytest.mark.parametrize("name", ["unknown", "Memory"])
 @pytest.mark.letter
 def test_channel_open_with_an_unknown_transport_closes_the_connection_with_540(
@@ -72,24 +74,21 @@ def test_channel_open_with_an_unknown_transport_closes_the_connection_with_540(
     assert (close.class_id, close.method_id) == (20, 10)
 
 
-@pytest.mark.rule("0-9/channel.open/out-of-band")
+@rule("0-9/channel.open/out-of-band")
 def test_an_empty_field_asks_for_no_transport(client: Client) -> None:
     client.call(m.ChannelOpen(out_of_band=""), shared.ChannelOpenOk, 3)
     client.send_frame(METHOD, 3, b"")
     client.expect_connection_close(501)
 
 
-@pytest.mark.rule("0-9/frame/type-oob-method")
-@pytest.mark.rule("0-9/oob/format")
+@rule("0-9/frame/type-oob-method", "0-9/oob/format")
 def test_a_method_out_of_band_is_like_any_other(client: Client, transport: MemoryTransport) -> None:
     call_aside(client, transport, m.QueueDeclare(queue="new"))
     assert client.expect(shared.QueueDeclareOk, 2).queue == "new"
 
 
-@pytest.mark.rule("0-9/frame/type-oob-method")
-@pytest.mark.rule("0-9/frame/type-oob-header")
-@pytest.mark.rule("0-9/frame/type-oob-body")
-@pytest.mark.rule("0-9/oob/configured-by-open")
+@rule("0-9/frame/type-oob-method", "0-9/frame/type-oob-header", "0-9/frame/type-oob-body")
+@rule("0-9/oob/configured-by-open")
 def test_a_content_out_of_band_is_published(client: Client, transport: MemoryTransport) -> None:
     call_aside(client, transport, m.BasicPublish(routing_key="q"))
     aside(client, transport, HEADER, header(6, message_id="1"))
@@ -131,7 +130,7 @@ def test_a_payload_has_to_be_there_before_its_frame(client: Client) -> None:
     assert "has not arrived" in client.expect_connection_close(501).reply_text
 
 
-@pytest.mark.rule("0-9/oob/format")
+@rule("0-9/oob/format")
 def test_deliveries_go_out_of_band(client: Client, transport: MemoryTransport) -> None:
     client.call(m.BasicConsume(queue="q", consumer_tag="c"), shared.BasicConsumeOk, 2)
     client.publish(b"x" * 200_000, routing_key="q")
@@ -197,7 +196,7 @@ def test_a_blocked_publisher_is_held_back_out_of_band_too(
     assert len(server.vhost.queues["q"].ready) == 1
 
 
-@pytest.mark.rule("0-9/channel.close/stability")
+@rule("0-9/channel.close/stability")
 def test_frames_of_a_closing_channel_are_discarded_with_their_payloads(
     client: Client, transport: MemoryTransport
 ) -> None:

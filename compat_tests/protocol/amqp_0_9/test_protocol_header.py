@@ -23,9 +23,7 @@ def refused(server: Server, octets: bytes) -> bytes:
     return client.header
 
 
-@rule("0-9/protocol-header/layout")
-@rule("0-9/protocol-header/accept")
-@rule("0-9/connection.start/version-fields")
+@rule("0-9/protocol-header/layout", "0-9/protocol-header/accept", "0-9/connection.start/version-fields")
 def test_the_header_is_answered_with_start_of_this_version_and_no_header(server: Server) -> None:
     client = server.connect()
     client.send_bytes(b"AMQP\x01\x01\x00\x09")
@@ -77,8 +75,7 @@ def test_versions_are_the_octets_themselves_not_tens_and_ones(server: Server) ->
     assert refused(server, b"AMQP\x01\x01\x09\x00") in HEADERS
 
 
-@rule("0-9/protocol-header/client-downgrade")
-@rule("0-9/connection.start/server-support")
+@rule("0-9/protocol-header/client-downgrade", "0-9/connection.start/server-support")
 def test_header_offered_to_a_client_of_another_version_can_be_used(spec: Server) -> None:
     offered = refused(spec, b"AMQP\x01\x01\x09\x00")
     client = spec.connect()

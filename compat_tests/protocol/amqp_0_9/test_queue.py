@@ -17,16 +17,6 @@ rule = pytest.mark.rule
 # --- declare -----------------------------------------------------------------------------------------
 
 
-@rule("0-9/queue/grammar")
-def test_each_queue_method_gets_its_own_ok_method(client: Client) -> None:
-    client.call(m.QueueDeclare(queue="q"), m.QueueDeclareOk)
-    client.call(m.QueueBind(queue="q", exchange="amq.direct", routing_key="k"), m.QueueBindOk)
-    client.call(m.QueueUnbind(queue="q", exchange="amq.direct", routing_key="k"), m.QueueUnbindOk)
-    client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
-    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
-    client.expect_nothing()
-
-
 @rule("0-9/queue.declare/queue-reserved-prefix")
 @pytest.mark.letter
 def test_reserved_names_are_refused(client: Client) -> None:
@@ -43,8 +33,7 @@ def test_redeclare_of_a_queue_ignores_durable(server: Server, client: Client, du
     assert server.vhost.queues["q"].durable is durable
 
 
-@rule("0-9/queue.declare/exclusive-02")
-@rule("0-9/queue.declare/exclusive-consume")
+@rule("0-9/queue.declare/exclusive-02", "0-9/queue.declare/exclusive-consume")
 @pytest.mark.parametrize("method", [m.QueueDeclare(queue="q"), m.QueueDeclare(queue="q", exclusive=True)])
 def test_an_exclusive_queue_of_others_is_refused_to_the_letter(spec: Server, method: m.QueueDeclare) -> None:
     owner, other = spec.client(), spec.client()
@@ -100,23 +89,6 @@ def test_the_owner_may_declare_its_exclusive_queue_without_the_flag(client: Clie
     assert client.declare("q").message_count == 1
 
 
-@rule("0-9/queue.declare/passive#creates-nothing", "0-9/queue.declare/passive#arguments")
-def test_passive_declare_creates_no_queue_and_ignores_arguments(client: Client) -> None:
-    for _ in range(2):
-        client.send(m.QueueDeclare(queue="q", passive=True))
-        client.expect_channel_close(404)
-        client.open_channel()
-    client.declare("q")
-    assert client.declare("q", passive=True, arguments={"x-anything": 1}).queue == "q"
-
-
-@rule("0-9/queue.declare-ok/message-count")
-def test_declare_ok_says_how_many_messages_there_are(client: Client) -> None:
-    assert client.declare("q").message_count == 0
-    client.fill("q", b"1", b"2")
-    assert client.declare("q").message_count == 2
-
-
 # --- bind, unbind ------------------------------------------------------------------------------------
 
 FAILING = [
@@ -125,8 +97,7 @@ FAILING = [
 ]
 
 
-@rule("0-9/queue.bind/failure")
-@rule("0-9/queue.bind/queue-queue-existence")
+@rule("0-9/queue.bind/failure", "0-9/queue.bind/queue-queue-existence")
 @pytest.mark.parametrize("method", FAILING, ids=["exchange", "queue"])
 def test_a_bind_that_fails_ends_the_connection_to_the_letter(spec: Server, method: m.QueueBind) -> None:
     client = spec.client()
@@ -167,18 +138,6 @@ def test_bind_to_an_internal_exchange_closes_the_connection_with_530(client: Cli
     client.expect_connection_close(530)
 
 
-@rule("0-9/queue.bind/durable-exchange")
-def test_bindings_among_durable_ones_survive_a_restart(server: Server) -> None:
-    client = server.client()
-    client.call(m.ExchangeDeclare(exchange="x", type="direct", durable=True), m.ExchangeDeclareOk)
-    client.declare("q", durable=True)
-    client.bind("q", "x", "k")
-    server.restart()
-    client = server.client()
-    client.publish(exchange="x", routing_key="k")
-    assert client.empty("q") == [b"body"]
-
-
 @pytest.mark.letter
 def test_the_default_exchange_may_be_bound_to(client: Client) -> None:
     client.declare("q")
@@ -189,15 +148,6 @@ def test_the_default_exchange_may_be_bound_to(client: Client) -> None:
     client.call(m.QueueUnbind(queue="q", exchange="", routing_key="k"), m.QueueUnbindOk)
     client.publish(routing_key="k")
     assert client.empty("q") == []
-
-
-@rule("0-9/queue.bind/once-per-queue")
-def test_queue_with_several_matching_bindings_gets_a_single_copy(client: Client) -> None:
-    client.declare("q")
-    for pattern in ("a.*", "*.b", "#"):
-        client.bind("q", "amq.topic", pattern)
-    client.publish(exchange="amq.topic", routing_key="a.b")
-    assert client.count("q") == 1
 
 
 @pytest.mark.parametrize(
@@ -246,8 +196,7 @@ def test_blank_queue_name_without_declare_on_channel_closes_connection_with_530(
 # --- purge, delete -----------------------------------------------------------------------------------
 
 
-@rule("0-9/queue.purge/01")
-@rule("0-9/queue.purge/no-undo")
+@rule("0-9/queue.purge/01", "0-9/queue.purge/no-undo")
 def test_purged_durable_messages_are_absent_after_restart(server: Server, client: Client) -> None:
     client.declare("q", durable=True)
     client.fill("q", b"1", b"2", delivery_mode=2)
@@ -285,27 +234,6 @@ def test_purge_or_delete_of_a_missing_queue_closes_the_channel_with_404(
 ) -> None:
     client.send(method)
     client.expect_channel_close(404)
-
-
-@rule("0-9/queue.delete/if-unused-01#kept", "0-9/queue.delete/if-unused-01#refused")
-def test_queue_delete_if_unused_is_refused_with_406_while_consumed(client: Client) -> None:
-    client.open_channel(2)
-    client.declare("q")
-    client.consume("q", channel=2)
-    client.send(m.QueueDelete(queue="q", if_unused=True))
-    client.expect_channel_close(406)
-    client.open_channel()
-    assert client.declare("q", passive=True).consumer_count == 1
-
-
-@rule("0-9/queue.delete/if-empty-01#kept", "0-9/queue.delete/if-empty-01#refused")
-def test_queue_delete_if_empty_is_refused_with_406_with_messages(client: Client) -> None:
-    client.declare("q")
-    client.fill("q", b"1")
-    client.send(m.QueueDelete(queue="q", if_empty=True))
-    client.expect_channel_close(406)
-    client.open_channel()
-    assert client.count("q") == 1
 
 
 # --- bindings that are not there ---------------------------------------------------------------------

@@ -9,6 +9,8 @@ from fakeamqp.model.state import Redirect
 from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
+rule = pytest.mark.rule
+
 
 def tuned(server: Server) -> Client:
     """A client that has yet to open a virtual host."""
@@ -34,10 +36,8 @@ def redirected(server: Server) -> tuple[Client, m.ConnectionRedirect]:
     return client, client.call(m.ConnectionOpen(virtual_host="/"), m.ConnectionRedirect, 0)
 
 
-@pytest.mark.rule("0-9/connection/grammar#redirect")
-@pytest.mark.rule("0-9/connection.redirect/instead-of-open-ok")
-@pytest.mark.rule("0-9/connection.redirect/host-format")
-@pytest.mark.rule("0-9/domain.known-hosts/use")
+@rule("0-9/connection/grammar#redirect", "0-9/connection.redirect/instead-of-open-ok")
+@rule("0-9/connection.redirect/host-format", "0-9/domain.known-hosts/use")
 @pytest.mark.parametrize("host", ["127.0.0.1:5673", "localhost"])
 def test_connection_open_is_answered_with_redirect_host_and_known_hosts(server: Server, host: str) -> None:
     server.state.redirect = Redirect(host, ("third.example", "fourth.example:5673"))
@@ -48,7 +48,7 @@ def test_connection_open_is_answered_with_redirect_host_and_known_hosts(server: 
     assert not client.closed
 
 
-@pytest.mark.rule("0-9/connection.redirect/usage")
+@rule("0-9/connection.redirect/usage")
 def test_redirected_client_may_close_or_drop_its_connection(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere")
     client, _ = redirected(server)
@@ -74,8 +74,7 @@ def test_method_from_a_redirected_client_closes_the_connection(server: Server) -
         client.expect(shared.ConnectionClose, 0)
 
 
-@pytest.mark.rule("0-9/connection.open/insist-behaviour#opens")
-@pytest.mark.rule("0-9/connection.open-ok/known-hosts")
+@rule("0-9/connection.open/insist-behaviour#opens", "0-9/connection.open-ok/known-hosts")
 def test_client_with_insist_is_served_and_gets_the_known_hosts(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere", ("third.example",))
     client = tuned(server)
@@ -83,7 +82,7 @@ def test_client_with_insist_is_served_and_gets_the_known_hosts(server: Server) -
     client.open_channel()
 
 
-@pytest.mark.rule("0-9/connection.open/insist-behaviour#closes")
+@rule("0-9/connection.open/insist-behaviour#closes")
 def test_client_with_insist_is_refused_for_an_unknown_virtual_host(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere")
     client = tuned(server)
@@ -91,8 +90,7 @@ def test_client_with_insist_is_refused_for_an_unknown_virtual_host(server: Serve
     client.expect(shared.ConnectionClose, 0)
 
 
-@pytest.mark.rule("0-9/connection.open-ok/known-hosts")
-@pytest.mark.rule("0-9/domain.known-hosts/use")
+@rule("0-9/connection.open-ok/known-hosts", "0-9/domain.known-hosts/use")
 @pytest.mark.parametrize("insist", [False, True])
 def test_known_hosts_are_empty_without_a_redirect(server: Server, insist: bool) -> None:
     assert opened(tuned(server), insist=insist).known_hosts == ""
@@ -130,9 +128,7 @@ def test_a_client_of_0_8_is_redirected_by_the_number_that_it_knows(server: Serve
 # --- paths ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule(
-    "0-9/domain.path/syntax#slash", "0-9/domain.path/syntax#characters", "0-9/domain.path/syntax#length"
-)
+@rule("0-9/domain.path/syntax#slash", "0-9/domain.path/syntax#characters", "0-9/domain.path/syntax#length")
 @pytest.mark.deviates(
     "0-9/domain.path/syntax#slash", "0-9/domain.path/syntax#characters", "0-9/domain.path/syntax#length"
 )
@@ -149,9 +145,7 @@ def test_the_name_of_a_virtual_host_is_a_path(server: Server, path: str) -> None
         opened(client, virtual_host=path)
 
 
-@pytest.mark.rule(
-    "0-9/domain.path/syntax#slash", "0-9/domain.path/syntax#characters", "0-9/domain.path/syntax#length"
-)
+@rule("0-9/domain.path/syntax#slash", "0-9/domain.path/syntax#characters", "0-9/domain.path/syntax#length")
 @pytest.mark.parametrize("path", ["/", "/data", "/a/b.c-d_e+f!g=h:i", "/" + "a" * 126])
 def test_connection_open_accepts_every_valid_virtual_host_path(server: Server, path: str) -> None:
     server.state.add_virtual_host(path)

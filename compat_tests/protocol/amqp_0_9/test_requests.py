@@ -15,6 +15,8 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import Response
 from fakeamqp.protocols.amqp_0_9.requests import IncomingRequests
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame
 
+rule = pytest.mark.rule
+
 QOS = m.MessageQos(prefetch_count=1)
 CONTENT = content(Child(60, BasicProperties().encode(), b"body"))
 
@@ -33,8 +35,7 @@ def batching(server: Server) -> Server:
 # --- layout --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9/request/layout")
-@pytest.mark.rule("0-9/response/layout")
+@rule("0-9/request/layout", "0-9/response/layout")
 def test_frames_have_their_numbers_before_the_method(client: Client) -> None:
     numbers = (1).to_bytes(8, "big") + (0).to_bytes(8, "big")
     client.send_bytes(frame(FRAME_REQUEST, 1, numbers + bytes(4) + QOS.encode()))
@@ -44,7 +45,7 @@ def test_frames_have_their_numbers_before_the_method(client: Client) -> None:
     assert got.payload == expected + m.MessageOk().encode()
 
 
-@pytest.mark.rule("0-9/request/layout")
+@rule("0-9/request/layout")
 @pytest.mark.parametrize("reserved", [True, False])
 def test_the_broker_writes_the_form_of_request_that_its_peer_writes(client: Client, reserved: bool) -> None:
     requester = Requester(client, reserved=reserved)
@@ -70,8 +71,7 @@ def test_request_or_response_frame_on_channel_0_closes_the_connection_with_504(
 # --- requests of the client ----------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9/request/every-request-answered")
-@pytest.mark.rule("0-9/request/hold-forever")
+@rule("0-9/request/every-request-answered", "0-9/request/hold-forever")
 def test_every_request_is_answered(requester: Requester) -> None:
     requester.ask(QOS, m.MessageRecover(requeue=True), m.MessageOpen(reference=b"r"))
     covered: list[int] = []
@@ -81,7 +81,7 @@ def test_every_request_is_answered(requester: Requester) -> None:
     assert covered == [1, 2, 3]
 
 
-@pytest.mark.rule("0-9/request/request-id-increments")
+@rule("0-9/request/request-id-increments")
 @pytest.mark.parametrize("number", [0, 3, 1 << 63])
 def test_request_with_an_unexpected_number_closes_the_connection_with_503(
     server: Server, requester: Requester, number: int
@@ -93,7 +93,7 @@ def test_request_with_an_unexpected_number_closes_the_connection_with_503(
     other.call(QOS, m.MessageOk)
 
 
-@pytest.mark.rule("0-9/request/per-channel-sequences#channel")
+@rule("0-9/request/per-channel-sequences#channel")
 def test_each_channel_counts_on_its_own(server: Server) -> None:
     client = server.client(channels=2)
     for number in (1, 2):
@@ -102,7 +102,7 @@ def test_each_channel_counts_on_its_own(server: Server) -> None:
         assert requester.response()[:2] == (1, 1)
 
 
-@pytest.mark.rule("0-9/request/per-channel-sequences#channel")
+@rule("0-9/request/per-channel-sequences#channel")
 def test_request_numbers_start_again_on_a_reopened_channel(requester: Requester) -> None:
     requester.call(QOS, m.MessageOk)
     requester.client.close_channel()
@@ -112,7 +112,7 @@ def test_request_numbers_start_again_on_a_reopened_channel(requester: Requester)
     assert again.response()[:2] == (1, 1)
 
 
-@pytest.mark.rule("0-9/request/in-order-of-issue")
+@rule("0-9/request/in-order-of-issue")
 def test_requests_are_executed_in_the_order_of_their_arrival(requester: Requester) -> None:
     declare = m.QueueDeclare(queue="q")
     requester.ask(declare, m.MessageTransfer(routing_key="q", body=Body(b"a")), m.QueuePurge(queue="q"))
@@ -121,7 +121,7 @@ def test_requests_are_executed_in_the_order_of_their_arrival(requester: Requeste
     assert requester.response(m.QueuePurgeOk).method.message_count == 1
 
 
-@pytest.mark.rule("0-9/request/no-method-semantics-change")
+@rule("0-9/request/no-method-semantics-change")
 def test_a_request_may_carry_any_method(requester: Requester) -> None:
     assert requester.call(m.QueueDeclare(queue="q"), m.QueueDeclareOk).queue == "q"
     requester.call(m.QueueBind(queue="q", exchange="amq.fanout"), m.QueueBindOk)
@@ -133,7 +133,7 @@ def test_a_request_may_carry_any_method(requester: Requester) -> None:
     requester.client.open_channel()
 
 
-@pytest.mark.rule("0-9/request/no-method-semantics-change")
+@rule("0-9/request/no-method-semantics-change")
 def test_failing_request_closes_the_channel_with_404(requester: Requester) -> None:
     requester.ask(m.QueueDeclare(queue="none", passive=True))
     close = requester.client.expect_channel_close(404)
@@ -147,7 +147,7 @@ def test_request_with_an_unknown_method_closes_the_connection_with_540(spec: Ser
     requester.client.expect_connection_close(540)
 
 
-@pytest.mark.rule("0-9/request/no-method-semantics-change")
+@rule("0-9/request/no-method-semantics-change")
 def test_the_content_of_a_reply_comes_behind_the_response(requester: Requester) -> None:
     client = requester.client
     client.declare("q")
@@ -158,7 +158,7 @@ def test_the_content_of_a_reply_comes_behind_the_response(requester: Requester) 
     requester.call(QOS, m.MessageOk)
 
 
-@pytest.mark.rule("0-9/request/no-method-semantics-change")
+@rule("0-9/request/no-method-semantics-change")
 def test_content_may_follow_a_request(requester: Requester) -> None:
     client = requester.client
     client.declare("q")
@@ -168,8 +168,7 @@ def test_content_may_follow_a_request(requester: Requester) -> None:
     assert client.empty("q") == [b"body"]
 
 
-@pytest.mark.rule("0-9/request/every-request-answered")
-@pytest.mark.rule("0-9/response/generic-ok")
+@rule("0-9/request/every-request-answered", "0-9/response/generic-ok")
 def test_a_method_without_an_answer_is_answered_by_ok_when_all_of_it_has_come(spec: Server) -> None:
     requester = Requester(spec.client(), channel=1)
     client = requester.client
@@ -180,7 +179,7 @@ def test_a_method_without_an_answer_is_answered_by_ok_when_all_of_it_has_come(sp
     requester.call(m.BasicRecover(requeue=True), m.MessageOk)
 
 
-@pytest.mark.rule("0-9/request/every-request-answered")
+@rule("0-9/request/every-request-answered")
 def test_contents_that_come_together_are_answered_each(spec: Server) -> None:
     requester = Requester(spec.client())
     publish = m.BasicPublish(exchange="amq.fanout")
@@ -197,7 +196,7 @@ def test_lenient_broker_sends_no_response_to_a_request_without_a_reply_method(le
     requester.call(QOS, m.MessageOk)
 
 
-@pytest.mark.rule("0-9/request/no-method-semantics-change")
+@rule("0-9/request/no-method-semantics-change")
 def test_a_request_can_open_the_channel(server: Server) -> None:
     requester = Requester(server.client(channels=0))
     assert requester.call(m.ChannelOpen(), m.ChannelOpenOk).channel_id
@@ -239,15 +238,14 @@ def test_requests_and_responses_for_a_closing_channel_are_discarded(requester: R
 # --- responses of the broker ---------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9/response/response-id-increments")
+@rule("0-9/response/response-id-increments")
 def test_each_response_has_the_next_number(requester: Requester) -> None:
     for number in range(1, 6):
         requester.ask(QOS)
         assert requester.response().number == number
 
 
-@pytest.mark.rule("0-9/request/batch-or-single#batch")
-@pytest.mark.rule("0-9/response/range")
+@rule("0-9/request/batch-or-single#batch", "0-9/response/range")
 def test_equal_answers_to_consecutive_requests_are_sent_as_a_single_response(server: Server) -> None:
     requester = Requester(batching(server).client())
     requester.ask(QOS, QOS, m.MessageRecover(requeue=True))
@@ -257,14 +255,14 @@ def test_equal_answers_to_consecutive_requests_are_sent_as_a_single_response(ser
     requester.client.expect_nothing()
 
 
-@pytest.mark.rule("0-9/request/batch-or-single#single")
+@rule("0-9/request/batch-or-single#single")
 def test_clients_in_the_field_get_one_response_to_each_request(lenient: Server) -> None:
     requester = Requester(lenient.client())
     requester.ask(QOS, QOS)
     assert [requester.response()[:3] for _ in range(2)] == [(1, 1, 0), (2, 2, 0)]
 
 
-@pytest.mark.rule("0-9/response/identical-only")
+@rule("0-9/response/identical-only")
 def test_different_answers_are_sent_as_separate_responses(server: Server) -> None:
     requester = Requester(batching(server).client())
     requester.client.declare("q")
@@ -273,7 +271,7 @@ def test_different_answers_are_sent_as_separate_responses(server: Server) -> Non
     assert [requester.response()[:3] for _ in range(4)] == [(1, 1, 1), (2, 3, 1), (3, 5, 0), (4, 6, 0)]
 
 
-@pytest.mark.rule("0-9/response/identical-only")
+@rule("0-9/response/identical-only")
 def test_failed_request_is_not_in_the_response_range(server: Server) -> None:
     requester = Requester(batching(server).client())
     requester.ask(QOS, m.MessageCheckpoint(reference=b"none"))
@@ -291,7 +289,7 @@ def test_response_other_than_ok_is_not_held_back_for_batching(server: Server) ->
     assert client.bodies() == [b"a"]
 
 
-@pytest.mark.rule("0-9/response/range")
+@rule("0-9/response/range")
 def test_transfer_is_sent_after_the_response_to_its_consume_request(server: Server) -> None:
     requester = Requester(batching(server).client())
     client = requester.client
@@ -306,7 +304,7 @@ def test_transfer_is_sent_after_the_response_to_its_consume_request(server: Serv
 # --- repeated requests ---------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9/request/duplicate-detection")
+@rule("0-9/request/duplicate-detection")
 def test_a_request_that_comes_again_is_answered_again_and_not_carried_out(requester: Requester) -> None:
     client = requester.client
     client.declare("q")
@@ -319,7 +317,7 @@ def test_a_request_that_comes_again_is_answered_again_and_not_carried_out(reques
     requester.call(QOS, m.MessageOk)
 
 
-@pytest.mark.rule("0-9/request/duplicate-detection")
+@rule("0-9/request/duplicate-detection")
 def test_repeated_request_of_a_batch_gets_the_response_of_the_batch(server: Server) -> None:
     requester = Requester(batching(server).client())
     requester.ask(QOS, QOS, QOS)
@@ -328,7 +326,7 @@ def test_repeated_request_of_a_batch_gets_the_response_of_the_batch(server: Serv
     assert requester.response() == first
 
 
-@pytest.mark.rule("0-9/request/duplicate-detection")
+@rule("0-9/request/duplicate-detection")
 def test_transfer_repeated_before_its_response_is_published_once(requester: Requester) -> None:
     client = requester.client
     client.declare("q")
@@ -345,8 +343,7 @@ def test_transfer_repeated_before_its_response_is_published_once(requester: Requ
     assert client.count("q") == 1
 
 
-@pytest.mark.rule("0-9/request/response-mark")
-@pytest.mark.rule("0-9/response/cumulative-ack")
+@rule("0-9/request/response-mark", "0-9/response/cumulative-ack")
 def test_responses_up_to_the_mark_are_forgotten(requester: Requester) -> None:
     for _ in range(3):
         requester.call(QOS, m.MessageOk)
@@ -358,7 +355,7 @@ def test_responses_up_to_the_mark_are_forgotten(requester: Requester) -> None:
     requester.client.expect_connection_close(503)
 
 
-@pytest.mark.rule("0-9/request/response-mark")
+@rule("0-9/request/response-mark")
 def test_response_mark_that_decreases_is_ignored(requester: Requester) -> None:
     requester.call(QOS, m.MessageOk)
     requester.mark = 1
@@ -367,7 +364,7 @@ def test_response_mark_that_decreases_is_ignored(requester: Requester) -> None:
     requester.call(QOS, m.MessageOk)
 
 
-@pytest.mark.rule("0-9/request/response-mark")
+@rule("0-9/request/response-mark")
 def test_a_mark_beyond_the_last_response_ends_the_connection(requester: Requester) -> None:
     requester.mark = 1
     requester.ask(QOS)
@@ -398,10 +395,8 @@ def test_broker_remembers_at_most_1000_requests_without_a_response(lenient: Serv
 # --- requests of the broker ----------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9/channel.ping/ok-reply")
-@pytest.mark.rule("0-9/channel.ping/issues-pong")
-@pytest.mark.rule("0-9/channel.pong/not-a-response")
-@pytest.mark.rule("0-9/channel.ok/completion")
+@rule("0-9/channel.ping/ok-reply", "0-9/channel.ping/issues-pong", "0-9/channel.pong/not-a-response")
+@rule("0-9/channel.ok/completion")
 def test_a_ping_is_answered_and_a_pong_follows(requester: Requester) -> None:
     assert requester.call(m.ChannelPing(), m.ChannelOk).encode() == (20 << 16 | 80).to_bytes(4, "big")
     asked = requester.request(m.ChannelPong)
@@ -409,14 +404,13 @@ def test_a_ping_is_answered_and_a_pong_follows(requester: Requester) -> None:
     requester.client.expect_nothing()
 
 
-@pytest.mark.rule("0-9/channel.pong/ok-reply")
+@rule("0-9/channel.pong/ok-reply")
 def test_a_pong_is_answered(requester: Requester) -> None:
     requester.call(m.ChannelPong(), m.ChannelOk)
     requester.client.expect_nothing()
 
 
-@pytest.mark.rule("0-9/channel.ping/issues-pong")
-@pytest.mark.rule("0-9/channel.pong/ok-reply")
+@rule("0-9/channel.ping/issues-pong", "0-9/channel.pong/ok-reply")
 def test_pings_and_pongs_may_go_in_method_frames(client: Client) -> None:
     client.call(m.ChannelPing(), m.ChannelOk)
     client.expect(m.ChannelPong)
@@ -442,8 +436,7 @@ def pings(requester: Requester, count: int) -> None:
         requester.request(m.ChannelPong)
 
 
-@pytest.mark.rule("0-9/request/per-channel-sequences#direction")
-@pytest.mark.rule("0-9/request/response-mark")
+@rule("0-9/request/per-channel-sequences#direction", "0-9/request/response-mark")
 def test_broker_requests_have_consecutive_numbers_and_the_last_response_as_mark(requester: Requester) -> None:
     requester.call(m.ChannelPing(), m.ChannelOk)
     assert requester.request()[:2] == (1, 0)
@@ -452,7 +445,7 @@ def test_broker_requests_have_consecutive_numbers_and_the_last_response_as_mark(
     assert requester.request()[:2] == (2, 1)
 
 
-@pytest.mark.rule("0-9/response/range")
+@rule("0-9/response/range")
 def test_a_response_may_answer_several_requests_of_the_broker(requester: Requester) -> None:
     pings(requester, 3)
     requester.answer(1, m.ChannelOk(), offset=2)
@@ -460,7 +453,7 @@ def test_a_response_may_answer_several_requests_of_the_broker(requester: Request
     requester.client.expect_connection_close(503)
 
 
-@pytest.mark.rule("0-9/response/range")
+@rule("0-9/response/range")
 def test_response_range_may_include_an_already_answered_request(requester: Requester) -> None:
     pings(requester, 3)
     requester.answer(2, m.ChannelOk())
@@ -468,7 +461,7 @@ def test_response_range_may_include_an_already_answered_request(requester: Reque
     requester.call(QOS, m.MessageOk)
 
 
-@pytest.mark.rule("0-9/response/response-id-increments")
+@rule("0-9/response/response-id-increments")
 @pytest.mark.parametrize("number", [0, 2])
 def test_response_with_an_unexpected_number_closes_the_connection_with_503(
     requester: Requester, number: int
@@ -537,7 +530,7 @@ def channel_id(losing: Client) -> bytes:
     return found
 
 
-@pytest.mark.rule("0-9/request/failover-reissue")
+@rule("0-9/request/failover-reissue")
 def test_request_answered_before_connection_loss_is_not_executed_again_after_resume(
     trusting: Server, losing: Client, channel_id: bytes
 ) -> None:
@@ -554,7 +547,7 @@ def test_request_answered_before_connection_loss_is_not_executed_again_after_res
     assert requester.response()[:2] == (2, 2)
 
 
-@pytest.mark.rule("0-9/request/failover-reissue")
+@rule("0-9/request/failover-reissue")
 def test_lost_request_is_executed_when_sent_after_resume(
     trusting: Server, losing: Client, channel_id: bytes
 ) -> None:
@@ -564,7 +557,7 @@ def test_lost_request_is_executed_when_sent_after_resume(
     assert requester.client.count("q") == 1
 
 
-@pytest.mark.rule("0-9/request/failover-reissue")
+@rule("0-9/request/failover-reissue")
 def test_resumed_channel_repeats_unanswered_broker_requests_under_their_numbers(
     trusting: Server, losing: Client, channel_id: bytes
 ) -> None:
@@ -581,7 +574,7 @@ def test_resumed_channel_repeats_unanswered_broker_requests_under_their_numbers(
     assert requester.request(m.ChannelPong)[:2] == (4, 3)
 
 
-@pytest.mark.rule("0-9/request/failover-reissue")
+@rule("0-9/request/failover-reissue")
 def test_transfer_unanswered_at_connection_loss_is_executed_once_when_repeated_after_resume(
     trusting: Server, losing: Client, channel_id: bytes
 ) -> None:
@@ -606,7 +599,7 @@ def test_transfer_unanswered_at_connection_loss_is_executed_once_when_repeated_a
     assert told.first <= 4 <= told.first + told.offset
 
 
-@pytest.mark.rule("0-9/request/failover-reissue")
+@rule("0-9/request/failover-reissue")
 def test_resumed_channel_sends_pongs_for_lost_request_numbers_before_redelivery(
     trusting: Server, losing: Client, channel_id: bytes
 ) -> None:
@@ -640,7 +633,7 @@ def test_a_request_cannot_resume_a_channel(trusting: Server, losing: Client, cha
     again.expect_connection_close(503)
 
 
-@pytest.mark.rule("0-9/request/no-method-semantics-change")
+@rule("0-9/request/no-method-semantics-change")
 def test_a_close_names_the_method_of_the_request_that_failed(requester: Requester) -> None:
     client = requester.client
     client.declare("q")

@@ -14,6 +14,8 @@ from fakeamqp.protocols.amqp_0_9.registrations import MemoryTransport, Registrat
 from fakeamqp.protocols.amqp_0_9.resume import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
+rule = pytest.mark.rule
+
 
 @pytest.fixture
 def server(lenient: Server) -> Server:
@@ -39,7 +41,7 @@ def refused(client: Client, channel_id: bytes, channel: int = 1) -> None:
     assert (close.class_id, close.method_id) == (20, 50)
 
 
-@pytest.mark.rule("0-9/channel.open-ok/channel-id")
+@rule("0-9/channel.open-ok/channel-id")
 def test_every_channel_has_an_id_of_its_own(server: Server) -> None:
     one, two = server.client(channels=0), server.client(channels=0)
     ids = [open_channel(one), open_channel(one, 2), open_channel(two)]
@@ -49,10 +51,8 @@ def test_every_channel_has_an_id_of_its_own(server: Server) -> None:
     assert len(set(ids)) == 4
 
 
-@pytest.mark.rule("0-9/channel.resume/resumes")
-@pytest.mark.rule("0-9/channel/grammar#resumed")
-@pytest.mark.rule("0-9/channel.ok/completion")
-@pytest.mark.rule("0-9/channel.resume/optional")
+@rule("0-9/channel.resume/resumes", "0-9/channel/grammar#resumed", "0-9/channel.ok/completion")
+@rule("0-9/channel.resume/optional")
 def test_a_channel_is_resumed_on_another_connection(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client, 3)
@@ -65,7 +65,7 @@ def test_a_channel_is_resumed_on_another_connection(server: Server) -> None:
     client.close_channel(7)
 
 
-@pytest.mark.rule("0-9/channel.resume/resumes")
+@rule("0-9/channel.resume/resumes")
 def test_resumed_channel_keeps_its_consumers_and_their_unacked_messages(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client)
@@ -200,7 +200,7 @@ def test_consumers_of_a_resumed_channel_keep_no_local_and_priority(server: Serve
     assert client.bodies() == [b"another's", b"one more"]
 
 
-@pytest.mark.rule("0-9/domain.consumer-tag/scope")
+@rule("0-9/domain.consumer-tag/scope")
 def test_resume_with_a_consumer_tag_in_use_closes_the_connection_with_530(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client)
@@ -360,7 +360,7 @@ def test_resumed_channel_can_be_resumed_again_by_the_same_id(server: Server) -> 
         resume(client, channel_id)
 
 
-@pytest.mark.rule("0-9/channel.resume/unknown-id")
+@rule("0-9/channel.resume/unknown-id")
 def test_resume_of_an_unknown_or_empty_id_is_refused(server: Server) -> None:
     client = server.client(channels=0)
     refused(client, b"unknown")
@@ -368,7 +368,7 @@ def test_resume_of_an_unknown_or_empty_id_is_refused(server: Server) -> None:
     client.open_channel()
 
 
-@pytest.mark.rule("0-9/channel.resume/unknown-id")
+@rule("0-9/channel.resume/unknown-id")
 def test_resume_of_an_open_closed_or_already_resumed_channel_is_refused(server: Server) -> None:
     client, other = server.client(channels=0), server.client(channels=0)
     running, closed = open_channel(client), open_channel(client, 2)

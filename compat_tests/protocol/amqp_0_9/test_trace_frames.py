@@ -8,11 +8,12 @@ from compat_tests.scripted.amqp_0_9 import Client, Server
 from fakeamqp.model.errors import InternalError
 from fakeamqp.protocols.amqp_0_9.registrations import Registrations, TraceFrame
 
+rule = pytest.mark.rule
+
 TRACE = 7
 
 
-@pytest.mark.rule("0-9/trace/discard")
-@pytest.mark.rule("0-9/frame/type-trace")
+@rule("0-9/trace/discard", "0-9/frame/type-trace")
 def test_trace_frames_are_discarded_without_an_answer(client: Client) -> None:
     client.send_frame(TRACE, 0, b"anything")
     client.send_frame(TRACE, 0, b"")
@@ -20,7 +21,7 @@ def test_trace_frames_are_discarded_without_an_answer(client: Client) -> None:
     client.declare("alive")
 
 
-@pytest.mark.rule("0-9/trace/channel-zero")
+@rule("0-9/trace/channel-zero")
 @pytest.mark.parametrize("channel", [1, 2])
 def test_trace_frames_are_for_channel_0(client: Client, channel: int) -> None:
     client.send_frame(TRACE, channel, b"anything")
@@ -34,7 +35,7 @@ def test_error_of_a_trace_frame_names_no_method(client: Client) -> None:
     assert (close.class_id, close.method_id) == (0, 0)
 
 
-@pytest.mark.rule("0-9/trace/discard")
+@rule("0-9/trace/discard")
 def test_trace_frame_is_passed_to_every_registered_handler(server: Server) -> None:
     seen: list[TraceFrame] = []
     server.state.extensions[Registrations].trace_handlers += [seen.append, seen.append]

@@ -11,6 +11,8 @@ from fakeamqp.model.errors import InternalError
 from fakeamqp.protocols.amqp_0_9.codec import TunnelProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.registrations import Registrations, Tunnel, TunnelRequest
 
+rule = pytest.mark.rule
+
 
 def register(
     server: Server, proxy_name: str, handle: Callable[[TunnelRequest], object] | None = None
@@ -25,11 +27,8 @@ def send(client: Client, body: bytes = b"data", channel: int = 1, **properties: 
     client.send_content(m.TunnelRequest({"kind": "test"}), TunnelProperties(**properties), body)  # type: ignore[arg-type]
 
 
-@pytest.mark.rule("0-9/tunnel/purpose")
-@pytest.mark.rule("0-9/tunnel/properties")
-@pytest.mark.rule("0-9/tunnel.request/content")
-@pytest.mark.rule("0-9/tunnel.request/meta-data")
-@pytest.mark.rule("0-9/tunnel/grammar")
+@rule("0-9/tunnel/purpose", "0-9/tunnel/properties", "0-9/tunnel.request/content")
+@rule("0-9/tunnel.request/meta-data", "0-9/tunnel/grammar")
 def test_a_request_goes_to_its_handler_and_is_not_answered(server: Server) -> None:
     requests = register(server, "orders.*")
     client = server.client()
@@ -77,14 +76,14 @@ def test_broadcast_tunnel_request_is_passed_to_all_handlers(server: Server) -> N
     assert [len(each) for each in lists] == [1, 1]
 
 
-@pytest.mark.rule("0-9/tunnel/optional")
+@rule("0-9/tunnel/optional")
 def test_without_any_handler_requests_are_not_implemented(client: Client) -> None:
     client.send(m.TunnelRequest())
     close = client.expect_connection_close(540)
     assert (close.class_id, close.method_id) == (110, 10)
 
 
-@pytest.mark.rule("0-9/tunnel/optional")
+@rule("0-9/tunnel/optional")
 def test_tunnel_request_for_an_unknown_proxy_closes_the_connection_with_540(server: Server) -> None:
     requests = register(server, "a")
     client = server.client()
@@ -95,7 +94,7 @@ def test_tunnel_request_for_an_unknown_proxy_closes_the_connection_with_540(serv
     assert requests == []
 
 
-@pytest.mark.rule("0-9/reply-code/internal-error")
+@rule("0-9/reply-code/internal-error")
 def test_a_handler_that_fails_is_an_internal_error(server: Server) -> None:
     def fail(_: TunnelRequest) -> None:
         raise InternalError("the handler has failed")

@@ -10,19 +10,6 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 rule = pytest.mark.rule
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        pytest.param(m.TxCommit(), marks=rule("0-9/tx.commit/needs-select")),
-        pytest.param(m.TxRollback(), marks=rule("0-9/tx.rollback/needs-select")),
-    ],
-    ids=["commit", "rollback"],
-)
-def test_commit_or_rollback_without_select_is_refused_with_406(client: Client, method: m.TxCommit) -> None:
-    client.send(method)
-    client.expect_channel_close(406)
-
-
 @rule("0-9/tx.rollback/undoes-acks#again")
 @pytest.mark.deviates("0-9/tx.rollback/undoes-acks#outstanding")
 @pytest.mark.letter

@@ -82,19 +82,3 @@ def test_of_fields_with_one_name_the_first_counts(spec: Server) -> None:
     client.publish(b"second", exchange="amq.match", headers={"a": 2})
     client.publish(b"first", exchange="amq.match", headers={"a": 1})
     assert client.empty("q") == [b"first"]
-
-
-@rule("0-9/types/max-shortstr")
-def test_a_short_string_has_up_to_255_octets(client: Client) -> None:
-    key = "k" * 255
-    client.declare("q")
-    client.bind("q", "amq.direct", key)
-    client.publish(exchange="amq.direct", routing_key=key)
-    got = client.get("q")
-    assert got is not None and got.method.routing_key == key
-
-
-@rule("0-9/types/max-longstr")
-def test_a_table_may_not_be_longer_than_its_frame(client: Client) -> None:
-    client.send_frame(1, 1, arguments(50, 10, b"\0\0", short_string("q"), b"\0", b"\xff\xff\xff\xff"))
-    client.expect_connection_close(501)

@@ -33,6 +33,7 @@ def returned(client: Client) -> list[bytes]:
 # --- ack ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("0-9/basic.ack/multiple-01")
 @pytest.mark.rule("0-9-1/basic.ack/multiple-exists#outstanding", "0-9-1/basic.ack/multiple-exists#at-once")
 @pytest.mark.parametrize("transacted", [False, True], ids=["plain", "transacted"])
 @pytest.mark.parametrize("multiple", [False, True], ids=["single", "multiple"])
@@ -273,6 +274,7 @@ def test_message_rejected_with_requeue_is_delivered_with_redelivered_set(client:
     assert (got.body, got.method.redelivered) == (b"m", True)
 
 
+@pytest.mark.rule("0-9/basic.reject/requeue-false")
 @pytest.mark.rule("0-9-1/basic.reject/requeue-false#discarded")
 def test_message_rejected_without_requeue_is_discarded(client: Client) -> None:
     take(filled(client, b"m"), "q", 1)

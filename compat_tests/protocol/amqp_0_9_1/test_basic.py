@@ -150,6 +150,7 @@ def test_message_delivered_with_no_ack_is_not_requeued_on_disconnect(server: Ser
     assert server.client().count("q") == 0
 
 
+@pytest.mark.rule("0-9/basic/10", "0-9/server-model/ack-removes#acknowledgement")
 @pytest.mark.rule("0-9-1/basic/10")
 def test_unacknowledged_messages_are_redelivered_after_disconnect(server: Server) -> None:
     client = server.client()

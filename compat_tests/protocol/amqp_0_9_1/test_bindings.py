@@ -48,6 +48,7 @@ def test_binding_made_twice_routes_once_and_is_removed_by_one_unbind(client: Cli
     assert arrives(client, "amq.direct", "k") == 0
 
 
+@pytest.mark.rule("0-9/queue.bind/once-per-queue")
 @pytest.mark.rule("0-9-1/queue.bind/unique")
 def test_message_matching_several_bindings_of_queue_arrives_once(client: Client) -> None:
     for pattern in ("a.*", "*.b", "#"):
@@ -81,6 +82,7 @@ def test_a_durable_queue_may_be_bound_to_a_transient_exchange(name: str) -> None
 
 
 @pytest.mark.needs("restart")
+@pytest.mark.rule("0-9/queue.bind/durable-exchange")
 @pytest.mark.rule("0-9-1/queue.bind/durable-exchange")
 def test_bindings_between_durable_queue_and_durable_exchange_survive_a_restart(server: Server) -> None:
     client = server.client()

@@ -10,6 +10,7 @@ from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
+@pytest.mark.rule("0-9/channel/grammar#only-between")
 @pytest.mark.rule("0-9-1/channel/grammar#used", "0-9-1/channel/grammar#only-between")
 def test_method_before_channel_open_or_after_close_closes_the_connection_with_504(server: Server) -> None:
     before = server.client(channels=0)
@@ -317,6 +318,7 @@ def test_channel_close_crossing_the_broker_close_is_answered_with_close_ok(clien
     client.open_channel()
 
 
+@pytest.mark.rule("0-9/channel/grammar#opened")
 @pytest.mark.rule("0-9-1/channel.close/either-peer#client", "0-9-1/channel.close/either-peer#server")
 def test_client_and_broker_can_each_close_a_channel(client: Client) -> None:
     client.send(m.ChannelClose(reply_code=200, reply_text="done"))

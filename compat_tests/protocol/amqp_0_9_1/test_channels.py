@@ -9,6 +9,7 @@ from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
+@pytest.mark.rule("0-9/channels/multiple#many")
 @pytest.mark.rule("0-9-1/channels/multiple#many")
 def test_hundred_channels_of_one_connection_publish_and_get_independently(server: Server) -> None:
     client = server.client(channels=100)
@@ -21,6 +22,7 @@ def test_hundred_channels_of_one_connection_publish_and_get_independently(server
         assert got.body == str(number).encode()
 
 
+@pytest.mark.rule("0-9/channels/multiple#one")
 @pytest.mark.rule("0-9-1/channels/multiple#one")
 def test_connection_with_channel_max_1_publishes_on_its_channel(server: Server) -> None:
     client = server.client(channel_max=1)

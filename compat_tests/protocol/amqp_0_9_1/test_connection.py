@@ -63,6 +63,7 @@ def test_second_operator_close_ends_the_connection_without_close_ok(rabbitmq: Se
 
 
 @pytest.mark.needs("inspection")
+@rule("0-9/connection/grammar#opening", "0-9/connection/grammar#closing")
 @rule("0-9-1/connection/grammar#opening")
 def test_connection_handshake_and_close_follow_the_specified_order(server: Server) -> None:
     client = server.connect()
@@ -85,6 +86,7 @@ OPEN = m.ConnectionOpen(virtual_host="/")
 CLOSE = m.ConnectionClose(reply_code=200)
 
 
+@rule("0-9/connection/grammar#opening")
 @rule("0-9-1/connection/out-of-order")
 @pytest.mark.parametrize(
     ("reach", "method"),

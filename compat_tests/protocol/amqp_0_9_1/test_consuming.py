@@ -128,6 +128,7 @@ def test_consume_checks_read_permission_before_existence_of_queue(server: Server
     )
 
 
+@pytest.mark.rule("0-9/server-model/consumers-per-channel")
 @pytest.mark.rule("0-9-1/basic.consume/lifetime#channel")
 def test_a_consumer_ends_with_its_channel(client: Client) -> None:
     client.open_channel(2)

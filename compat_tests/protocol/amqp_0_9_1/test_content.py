@@ -67,6 +67,7 @@ def test_content_is_sent_as_method_header_and_body_frames_both_ways(server: Serv
     assert [each.type for each in content] == [2, 3, 3]
 
 
+@rule("0-9/content/header-layout")
 @rule("0-9-1/content/header-layout")
 def test_header_frame_contains_class_weight_size_flags_and_values(client: Client) -> None:
     client.declare("q")

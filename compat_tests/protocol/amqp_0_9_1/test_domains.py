@@ -227,6 +227,7 @@ def test_empty_or_too_long_virtual_host_path_is_refused(personality: str, path: 
 # --- no-ack, no-local, no-wait ---------------------------------------------------------------------
 
 
+@pytest.mark.rule("0-9/domain.no-ack/auto-ack", "0-9/basic/09", "0-9/server-model/ack-removes#delivery")
 @pytest.mark.rule("0-9-1/domain.no-ack/dequeue-on-delivery")
 def test_no_ack_delivery_is_not_requeued_after_disconnect(server: Server) -> None:
     client = server.client()
@@ -345,6 +346,7 @@ def test_connection_errors_of_methods_with_no_wait_close_the_connection(client: 
     client.expect_connection_close(530)
 
 
+@pytest.mark.rule("0-9/queue.declare-ok/message-count")
 @pytest.mark.rule("0-9-1/domain.message-count/ready-only")
 def test_message_count_excludes_unacknowledged_messages(client: Client) -> None:
     client.declare("q")

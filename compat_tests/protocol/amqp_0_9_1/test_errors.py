@@ -401,6 +401,7 @@ def test_broker_waits_for_close_ok_before_it_ends_the_socket(client: Client) -> 
     client.expect_silent_end()
 
 
+@rule("0-9/errors/close-ok-answer")
 @rule("0-9-1/errors/close-must-answer#channel", "0-9-1/errors/close-must-answer#connection")
 def test_channel_close_and_connection_close_are_answered_with_close_ok(client: Client) -> None:
     client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)

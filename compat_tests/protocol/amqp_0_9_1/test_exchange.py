@@ -350,6 +350,7 @@ def test_rabbitmq_refuses_unknown_exchange_type_with_406_before_other_checks(
     assert not exists(client, "x")
 
 
+@pytest.mark.rule("0-9/exchange.declare/passive")
 @pytest.mark.rule("0-9-1/exchange.declare/passive-not-found")
 def test_passive_declare_of_missing_exchange_is_refused_with_404(client: Client) -> None:
     text = "NOT_FOUND - no exchange 'missing' in vhost '/'"
@@ -530,6 +531,7 @@ def test_restart_deletes_auto_delete_exchange_without_remaining_bindings_since_4
     assert exists(server.client(), "x") == stays
 
 
+@pytest.mark.rule("0-9/exchange.declare/arguments-passive")
 @pytest.mark.rule("0-9-1/exchange.declare/passive-ignores-fields")
 def test_passive_declare_ignores_all_fields_except_the_name(client: Client) -> None:
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
@@ -643,6 +645,7 @@ def test_rabbitmq_accepts_delete_of_missing_exchange(rabbitmq: Server, if_unused
     rabbitmq.client().call(Delete(exchange="missing", if_unused=if_unused), DeleteOk)
 
 
+@pytest.mark.rule("0-9/exchange.delete/if-unused#kept", "0-9/exchange.delete/if-unused#refused")
 @pytest.mark.rule(
     "0-9-1/exchange.delete/if-unused-in-use#kept", "0-9-1/exchange.delete/if-unused-in-use#refused"
 )

@@ -436,6 +436,7 @@ def test_connection_method_on_other_channel_closes_the_connection(
     assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
 
 
+@pytest.mark.rule("0-9/frame/channel-global#others")
 @pytest.mark.rule("0-9-1/frame/channel-nonzero-others")
 @pytest.mark.parametrize("method", OTHER_METHODS, ids=lambda method: method.NAME)
 def test_method_of_another_class_on_channel_0_closes_connection_with_504(
@@ -528,6 +529,7 @@ def test_an_unknown_method_is_not_implemented(client: Client, ids: tuple[int, in
     assert (close.class_id, close.method_id) == ids
 
 
+@pytest.mark.rule("0-9/frame/method-processing#unpacked")
 @pytest.mark.rule("0-9-1/frame/truncated-arguments")
 def test_arguments_that_end_too_early_are_a_frame_error(client: Client) -> None:
     client.send_frame(1, 1, arguments(50, 10, b"\0\0", b"\x20abc"))
@@ -573,6 +575,7 @@ def test_a_field_of_unknown_type_is_a_syntax_error(server: Server) -> None:
     other.expect_channel_close(404)
 
 
+@pytest.mark.rule("0-9/types/max-longstr")
 @pytest.mark.rule("0-9-1/security/length-checked")
 @pytest.mark.parametrize(
     "payload",

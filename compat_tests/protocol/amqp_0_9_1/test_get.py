@@ -119,6 +119,7 @@ def test_unacknowledged_message_of_get_is_requeued_on_channel_close(client: Clie
     assert client.get("q") is None
 
 
+@pytest.mark.rule("0-9/basic.get-ok/message-count")
 @pytest.mark.rule("0-9-1/basic.get-ok/message-count#itself", "0-9-1/basic.get-ok/message-count#unacked")
 def test_message_count_of_get_ok_counts_remaining_ready_messages(client: Client) -> None:
     client.declare("q")
@@ -129,6 +130,7 @@ def test_message_count_of_get_ok_counts_remaining_ready_messages(client: Client)
     assert counts == [2, 1, 0]
 
 
+@pytest.mark.rule("0-9/basic.get-empty/cluster-id")
 @pytest.mark.rule("0-9-1/basic.get-empty/empty")
 def test_get_on_empty_queue_is_answered_with_get_empty(client: Client) -> None:
     client.declare("q")

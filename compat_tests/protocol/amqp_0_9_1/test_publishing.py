@@ -19,6 +19,7 @@ def publish_bytes(client: Client, exchange: str, routing_key: str, body: bytes) 
 # --- the exchange ------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("0-9/basic.publish/missing-exchange")
 @pytest.mark.rule("0-9-1/basic.publish/exchange-must-exist")
 def test_publishing_to_a_missing_exchange_closes_the_channel(client: Client) -> None:
     client.publish(exchange="missing", routing_key="k")
@@ -92,6 +93,7 @@ def test_publish_pipelined_after_a_refused_publish_is_discarded(client: Client) 
 # --- mandatory ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("0-9/reply-code/no-route", "0-9/server-model/unroutable-choice#returned")
 @pytest.mark.rule("0-9-1/basic.publish/mandatory-01")
 def test_unroutable_mandatory_message_is_returned(client: Client) -> None:
     client.declare("q")
@@ -106,6 +108,7 @@ def test_unroutable_mandatory_message_is_returned(client: Client) -> None:
     assert client.empty("q") == [b"kept"]
 
 
+@pytest.mark.rule("0-9/server-model/unroutable-choice#dropped")
 @pytest.mark.rule("0-9-1/basic.publish/mandatory-clear")
 def test_unroutable_message_without_mandatory_is_dropped_silently(client: Client) -> None:
     client.publish(exchange="amq.direct", routing_key="unbound")

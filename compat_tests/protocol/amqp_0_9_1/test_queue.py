@@ -45,6 +45,7 @@ def inequivalent(flag: str, received: object, current: object) -> str:
     return text + f"received '{str(received).lower()}' but current is '{str(current).lower()}'"
 
 
+@pytest.mark.rule("0-9/queue/grammar")
 @pytest.mark.rule("0-9-1/queue/grammar")
 def test_every_method_is_answered_once_by_its_ok(client: Client) -> None:
     for method, reply in (
@@ -79,6 +80,7 @@ def test_auto_delete_queue_is_deleted_at_once_when_its_consumer_is_cancelled(cli
 # --- declare: names --------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("0-9/exchange-type.direct/auto-binding")
 @pytest.mark.rule("0-9-1/queue.declare/default-binding")
 def test_a_new_queue_is_bound_to_the_default_exchange_by_its_name(client: Client) -> None:
     client.declare("q")
@@ -177,6 +179,7 @@ def test_line_ends_are_removed_from_queue_names_except_in_get(rabbitmq: Server) 
 # --- declare: passive ------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("0-9/queue.declare/passive#creates-nothing")
 @pytest.mark.rule("0-9-1/queue.declare/passive-passive#exists", "0-9-1/queue.declare/passive-passive#missing")
 def test_passive_declare_succeeds_for_existing_queue_and_fails_with_404_for_missing(client: Client) -> None:
     client.declare("here")
@@ -191,6 +194,7 @@ def test_a_passive_declare_needs_a_name(client: Client) -> None:
     refused(client, Declare(queue="", passive=True), 404, NO_QUEUE.format(""))
 
 
+@pytest.mark.rule("0-9/queue.declare/passive#arguments")
 @pytest.mark.rule("0-9-1/queue.declare/passive-ignores-fields")
 def test_passive_declare_ignores_all_fields_except_the_name(client: Client) -> None:
     client.declare("q")
@@ -667,6 +671,7 @@ def test_deleting_a_missing_queue_is_confirmed_by_rabbitmq(
     assert client.call(Delete(queue=name, **flags), DeleteOk).message_count == 0
 
 
+@pytest.mark.rule("0-9/queue.delete/if-unused-01#kept", "0-9/queue.delete/if-unused-01#refused")
 @pytest.mark.rule("0-9-1/queue.delete/if-unused-in-use#kept", "0-9-1/queue.delete/if-unused-in-use#refused")
 def test_delete_if_unused_of_queue_with_consumers_is_refused(client: Client) -> None:
     client.declare("q")
@@ -681,6 +686,7 @@ def test_delete_if_unused_of_queue_with_consumers_is_refused(client: Client) -> 
     client.call(Delete(queue="q", if_unused=True), DeleteOk)
 
 
+@pytest.mark.rule("0-9/queue.delete/if-empty-01#kept", "0-9/queue.delete/if-empty-01#refused")
 @pytest.mark.rule(
     "0-9-1/queue.delete/if-empty-not-empty#kept", "0-9-1/queue.delete/if-empty-not-empty#refused"
 )

@@ -159,6 +159,7 @@ def test_transaction_is_limited_to_10000_uncommitted_publishes_since_4_3() -> No
 # --- commit ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("0-9/tx.commit/needs-select")
 @pytest.mark.rule("0-9-1/tx.select/repeatable#first")
 @pytest.mark.rule("0-9-1/tx.commit/transacted")
 def test_committing_without_select_is_refused(client: Client) -> None:
@@ -243,6 +244,7 @@ def test_transaction_with_publish_to_missing_exchange_is_not_committed(client: C
 # --- rollback ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("0-9/tx.rollback/needs-select")
 @pytest.mark.rule("0-9-1/tx.select/repeatable#first")
 @pytest.mark.rule("0-9-1/tx.rollback/transacted")
 def test_rolling_back_without_select_is_refused(client: Client) -> None:

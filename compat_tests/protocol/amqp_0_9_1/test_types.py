@@ -114,6 +114,7 @@ def test_a_single_bit_is_an_octet(client: Client) -> None:
 # --- strings, timestamps -----------------------------------------------------------------------------------
 
 
+@rule("0-9/types/max-shortstr")
 @rule("0-9-1/types/integers-unsigned#lengths")
 @rule("0-9-1/types/shortstr#length", "0-9-1/types/shortstr#utf-8")
 @pytest.mark.parametrize("text", ["", "x" * 255, "ж" * 100, "\U0001f407" * 50])
