@@ -18,6 +18,7 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import Control
 
 rule = pytest.mark.rule
 
+
 # --- attach ------------------------------------------------------------------------------------------
 
 
@@ -569,3 +570,28 @@ def test_forced_attach_of_failed_session_creates_new_session(server: Server) -> 
     again = server.open().session(b"s", force=True)
     again.declare("q")
     assert again.query().queue == "q"
+
+
+def test_transfers_without_accept_in_unlimited_window_are_not_kept(server: Server) -> None:
+    """Apache's low-level client has window mode without limits and completes no transfer."""
+    session = server.session()
+    session.declare()
+    session.subscribe(window=True, accept_mode=1)
+    for _ in range(10):
+        session.publish(accept_mode=1)
+    assert len(session.transfers()) == 10
+    assert session.end.outgoing.held == 0
+    assert not session.end.ledger.outstanding
+
+
+def test_transfers_in_limited_window_are_kept_until_completed(server: Server) -> None:
+    session = server.session()
+    session.declare()
+    session.subscribe(window=True, credit=3)
+    for _ in range(5):
+        session.publish()
+    ids = [each.id for each in session.transfers()]
+    assert session.end.outgoing.held == 3
+    session.completed(*ids)
+    assert session.end.outgoing.held == 2
+    assert len(session.transfers()) == 2

@@ -1,4 +1,4 @@
-"""Transfers of 0-9 to clients of 0-9-1 and 0-10, and theirs to consumers of class message."""
+"""Exchanges, queues and messages that clients of 0-9, 0-9-1 and 0-10 share."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from compat_tests.scripted.amqp_0_9 import Client as OldClient
 from compat_tests.scripted.amqp_0_10 import UNLIMITED, Server, Session
 from compat_tests.scripted.requesting import Requester
 from fakeamqp.connection import PeerAddress
-from fakeamqp.protocols.amqp_0_9.codec import FileProperties, methods as m
+from fakeamqp.protocols.amqp_0_9.codec import FileProperties, StreamProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
+
+rule = pytest.mark.rule
+
 
 ID = UUID("cbf34e70-07a2-4447-b2aa-a660a88ac96b")
 FIELDS: dict[str, Any] = {
@@ -155,3 +158,112 @@ def test_files_are_not_for_class_message(world: World) -> None:
     old.publish(b"basic", routing_key="q")
     assert world.message.bodies() == [b"basic"]
     assert old.count("q") == 1
+
+
+def test_queue_exchange_and_binding_are_shared_by_clients_of_three_protocols(world: World) -> None:
+    world.old.declare("q")
+    assert world.usual.declare("q", passive=True).queue == "q"
+    assert world.session.query("q").queue == "q"
+    world.session.declare_exchange("x", "fanout")
+    world.usual.bind("q", "x")
+    world.old.publish(b"one", exchange="x")
+    assert world.usual.count("q") == 1
+    world.old.call(m.QueueUnbind(queue="q", exchange="x"), m.QueueUnbindOk)
+    world.usual.publish(b"two", exchange="x")
+    assert world.session.query("q").message_count == 1
+    assert world.usual.call(m.QueueDelete(queue="q"), m.QueueDeleteOk).message_count == 1
+    world.old.send(m.QueueDeclare(queue="q", passive=True))
+    world.old.expect_channel_close(404)
+
+
+def test_one_message_reaches_a_consumer_of_each(world: World) -> None:
+    world.usual.declare("a")
+    world.usual.declare("b")
+    world.usual.declare("c")
+    for queue in "abc":
+        world.usual.bind(queue, "amq.fanout")
+    world.old.consume("a", "t")
+    world.usual.consume("b", "t")
+    world.session.subscribe("c")
+    world.session.flow(UNLIMITED)
+    world.session.flow(UNLIMITED, unit=1)
+    publishes: tuple[Any, ...] = (
+        lambda: world.old.publish(
+            b"m", exchange="amq.fanout", content_type="text/plain", headers={"n": 1}, priority=3
+        ),
+        lambda: world.usual.publish(
+            b"m", exchange="amq.fanout", content_type="text/plain", headers={"n": 1}, priority=3
+        ),
+    )
+    for publish in publishes:
+        publish()
+        for client in (world.old, world.usual):
+            content = client.delivery()
+            assert (content.body, content.method.exchange) == (b"m", "amq.fanout")
+            assert content.properties.content_type == "text/plain"
+            assert content.properties.headers == {"n": 1}
+            assert content.properties.priority == 3
+        transfer = world.session.transfer()
+        assert transfer.body == b"m"
+        assert transfer.delivery.exchange == "amq.fanout"
+        assert transfer.message.application_headers == {"n": 1}
+        assert transfer.message.content_type == "text/plain"
+
+
+def test_consumers_of_three_protocols_take_turns(world: World) -> None:
+    world.usual.declare("q")
+    world.old.consume("q", "old")
+    world.usual.consume("q", "usual")
+    world.session.subscribe("q")
+    world.session.flow(UNLIMITED)
+    world.session.flow(UNLIMITED, unit=1)
+    for number in range(6):
+        world.usual.publish(b"%d" % number, routing_key="q")
+    assert world.old.bodies() == [b"0", b"3"]
+    assert world.usual.bodies() == [b"1", b"4"]
+    assert world.session.bodies() == [b"2", b"5"]
+
+
+def test_message_requeued_by_one_protocol_is_redelivered_over_another_with_the_flag(world: World) -> None:
+    world.usual.declare("q")
+    world.session.publish(b"m", key="q")
+    got = world.old.get("q")
+    assert got is not None and not got.method.redelivered
+    world.old.reject(1, requeue=True)
+    again = world.usual.get("q")
+    assert again is not None and again.method.redelivered
+    world.usual.nack(1)
+    world.session.subscribe("q")
+    world.session.flow(UNLIMITED)
+    world.session.flow(UNLIMITED, unit=1)
+    assert world.session.transfer().redelivered
+
+
+def test_exclusive_queue_of_0_9_is_locked_for_clients_of_0_9_1_and_0_10(world: World) -> None:
+    world.old.declare("mine", exclusive=True)
+    world.usual.send(m.QueueDeclare(queue="mine", exclusive=True))
+    world.usual.expect_channel_close(405)
+    world.session.fails(x.QueueDeclare(queue="mine", exclusive=True), 405)
+    world.old.drop()
+    world.usual.open_channel()
+    world.usual.send(m.QueueDeclare(queue="mine", passive=True))
+    world.usual.expect_channel_close(404)
+
+
+@rule("0-9/content/mixed-classes", "0-9/queue/any-content#mix")
+def test_contents_of_all_classes_wait_in_one_queue(world: World) -> None:
+    old = world.old
+    old.declare("q")
+    old.send_content(m.StreamPublish(routing_key="q"), StreamProperties(content_type="s"), b"stream")
+    old.call(m.FileOpen(identifier="f", content_size=4), m.FileOpenOk)
+    old.send_content(m.FileStage(), FileProperties(filename="n"), b"file")
+    old.send(m.FilePublish(routing_key="q", identifier="f"))
+    old.publish(b"basic", routing_key="q")
+    assert world.usual.count("q") == 3
+    old.consume("q", "basic", no_ack=True)
+    assert old.bodies() == [b"basic"]
+    # Those who know no such classes see messages like any others.
+    got = world.usual.get("q", no_ack=True)
+    assert got is not None and (got.body, got.properties.content_type) == (b"stream", "s")
+    got = world.usual.get("q", no_ack=True)
+    assert got is not None and got.body == b"file"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.test_message_fragments import FIRST, FURTHER, LAST, fragment, refused
+from compat_tests.protocol.amqp_0_10.test_fragments import FIRST, FURTHER, LAST, fragment, refused
 from compat_tests.scripted.amqp_0_10 import Client, Server, Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
