@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
-from compat_tests.fuzz import test_state_machine
+from compat_tests.fuzz import machine_world as world_0_9_1, test_state_machine as machine_0_9_1
 from compat_tests.fuzz.amqp_0_9 import machine_world as world_0_9, test_machine as machine_0_9
 from compat_tests.fuzz.amqp_0_10 import machine_world as world_0_10, test_machine as machine_0_10
 from compat_tests.fuzz.profile import examples
@@ -77,8 +77,8 @@ def checked(machine: type, recorders: list[Recorder], seen: list[int]) -> type:
         (machine_0_10.StrictMachine, world_0_10),
         (machine_0_9.Machine, world_0_9),
         (machine_0_9.StrictMachine, world_0_9),
-        (test_state_machine.Machine, test_state_machine),
-        (test_state_machine.SpecMachine, test_state_machine),
+        (machine_0_9_1.Machine, world_0_9_1),
+        (machine_0_9_1.SpecMachine, world_0_9_1),
     ],
     ids=lambda each: f"{each.__module__.split('.')[2]}-{each.__name__}" if isinstance(each, type) else "",
 )
@@ -87,9 +87,8 @@ def test_no_machine_violates_an_invariant(
 ) -> None:
     recorders: list[Recorder] = []
     monkeypatch.setattr(module, "Server", recorded(module.Server, recorders))
-    if hasattr(module, "_Tap"):
-        own = module._Tap
-        monkeypatch.setattr(module, "_Tap", lambda user: Both(user.server.recording, own(user)))
+    own = world_0_9_1._Tap
+    monkeypatch.setattr(world_0_9_1, "_Tap", lambda user: Both(user.server.recording, own(user)))
     seen: list[int] = []
     settings = examples(60, stateful_step_count=50)
     run_state_machine_as_test(checked(machine, recorders, seen), settings=settings)

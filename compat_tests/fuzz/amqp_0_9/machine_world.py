@@ -1,324 +1,215 @@
-"""A broker with clients of 0-9 and one of 0-9-1, and the books: see `test_machine`.
-
-Everything that comes is read at once. What an action does to messages is entered into the books before it is
-sent, since others may get them at once.
-"""
+"""A broker with clients of 0-9 and one of 0-9-1, and the books: see `test_machine`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from compat_tests.fuzz.amqp_0_9.machine_books import QUEUES, Books, Copy
-from compat_tests.fuzz.amqp_0_9.machine_clients import CLASSES, Channel, Consumer, Held, Peer
-from compat_tests.fuzz.checks import inconsistencies, left_behind
+from compat_tests.fuzz import machine_world
+from compat_tests.fuzz.machine_books import Copy, number_of
+from compat_tests.fuzz.machine_world import TRANSACTS, Consumer, Peer
 from compat_tests.fuzz.subjects import speaking_0_9_1
-from compat_tests.scripted.amqp_0_9 import Client, Server
-from compat_tests.scripted.amqp_0_9_1 import QuietTap
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.queues import QueueDeclaration
-from fakeamqp.model.routing import Outcome
+from compat_tests.scripted.amqp_0_9 import Server
+from compat_tests.scripted.requesting import Asked, Requester
 from fakeamqp.protocols.amqp_0_9.choices import letter_of
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
 
-__all__ = ["World"]
+__all__ = ["CLASSES", "LARGE", "Channel", "World"]
 
-_DELIVERS = {"basic.deliver": m.BasicDeliver, "basic.get-ok": m.BasicGetOk, "stream.deliver": m.StreamDeliver}
-_RETURNS = {"basic.return": m.BasicReturn, "file.return": m.FileReturn, "stream.return": m.StreamReturn}
-
-
-class _Tap(QuietTap):
-    def __init__(self, world: World) -> None:
-        self.happened = world.happened  # type: ignore[method-assign]
+CLASSES = {"basic": "basic", "message": "basic", "file": "file", "stream": "stream"}
+"""By class, which contents its consumers get."""
+FRAME_MAX = 8192
+LARGE = 18_000
+"""More bytes than a request has room for."""
 
 
-class World:
-    """The broker, its clients, and the books."""
+@dataclass(eq=False)
+class Channel(machine_world.Channel):
+    """One channel. `lazy` says that files the broker opens are left waiting."""
 
-    def __init__(self, personality: str) -> None:
-        self.server = Server(letter_of(personality), tickets=True)
-        self.strict = personality == "spec"
-        self.books = Books()
-        self.relaxed = False
-        """Whether what comes now goes back to whom it was sent, whatever windows say."""
-        self.under_way: set[Copy] = set()
-        """Files that the broker has begun to send somebody."""
-        self.exempt: set[Copy] = set()
-        """Those of them for which no window holds any more."""
-        self.admin = self.server.client()
-        for name, arguments in QUEUES.items():
-            self.server.vhost.queues.declare(name, QueueDeclaration(arguments=arguments, durable=True))
-        for name in ("plain", "short"):
-            self.admin.bind(name, "amq.fanout")
-        self.server.state.tap = _Tap(self)
-        self.peers = [self.connect(name) for name in "ab"]
-        for peer in self.peers:
-            for number in (1, 2):
-                peer.open(number)
+    id: bytes = b""
+    lazy: bool = False
+    opened: str | None = None
+    """The file that the broker waits with."""
+    staged: bytes | None = None
+    requester: Any = None
+    asked: dict[int, Any] = field(default_factory=dict)
+    last_request: int = 0
+    """That of the broker."""
+    said: dict[bytes, bytes] = field(default_factory=dict)
+    """Bodies that the client sends piece by piece, by reference."""
+    bodies: dict[bytes, bytes] = field(default_factory=dict)
+    """Bodies that come piece by piece."""
+
+
+class World(machine_world.World):
+    """The broker, its clients, and the books. Some files are under way to a client."""
+
+    queues: ClassVar[dict[str, dict[str, Any]]] = {
+        "plain": {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "other"},
+        "other": {},
+        "short": {"x-max-length": 3},
+    }
+    fanned = ("plain", "short")
+    numbers = (1, TRANSACTS)
+
+    def __init__(self, personality: str, **choices: bool) -> None:
+        self.choices = choices
+        super().__init__(personality)
+        self.files: dict[Any, dict[str, bytes]] = {}
+        """Contents that were staged, by client and identifier."""
         self.old = self.connect_old()
+
+    def make(self, name: str) -> Server:
+        server = Server(letter_of(name), tickets=True)
+        return server.varied(**self.choices) if self.choices else server
 
     def connect_old(self) -> Channel:
         """A client of 0-9-1, whose only channel is like those of the others."""
-        client = speaking_0_9_1(self.server).client()
-        assert isinstance(client, Client)
-        peer = Peer(client, "old")
+        peer = Peer(speaking_0_9_1(self.server).client(), "old")
         channel = peer.channels[1] = Channel(peer, 1)
         return channel
 
     def connect(self, name: str) -> Peer:
-        """A client of 0-9 without channels."""
-        return Peer(self.server.client(channels=0), name)
+        return Peer(self.server.client(channels=0, frame_max=FRAME_MAX), name)
+
+    def open(self, peer: Peer, number: int) -> None:
+        channel = peer.channels[number] = Channel(peer, number, transacts=number == TRANSACTS)
+        channel.id = peer.client.call(m.ChannelOpen(), m.ChannelOpenOk, number).channel_id
+        channel.requester = Requester(peer.client, number)  # type: ignore[arg-type]
+        if channel.transacts:
+            peer.client.call(m.TxSelect(), m.TxSelectOk, number)
+
+    def resume(self, peer: Peer, lost: Channel) -> None:
+        """Go on with a channel of another connection; what is in it from there is in the inbox then."""
+        channel = Channel(peer, lost.number, lost.transacts, lost.flows, id=lost.id, lazy=lost.lazy)
+        channel.consumers, channel.windows = lost.consumers, lost.windows
+        channel.last_request = lost.last_request
+        for consumer in channel.consumers.values():
+            consumer.latest = {}
+        channel.requester = Requester(peer.client, lost.number)  # type: ignore[arg-type]
+        for counter in ("asked", "answered", "mark"):
+            setattr(channel.requester, counter, getattr(lost.requester, counter))
+        peer.channels[lost.number] = channel
+        peer.client.send(m.ChannelResume(channel_id=lost.id), lost.number)
+        peer.client.expect(m.ChannelOk, lost.number)
+        if self.server.asks_for_tickets:
+            peer.client.ask_for_ticket(lost.number)
 
     @property
-    def channels(self) -> list[Channel]:
-        """All that are open."""
-        return [each for peer in self.peers for each in peer.channels.values()] + [self.old]
-
-    def waiting(self, queue: str) -> list[Copy]:
-        """What is ready in a queue, the oldest first: without files that are under way to somebody."""
-        ready = {_number(queued.message.body) for queued in self.server.vhost.queues[queue].ready}
-        return [copy for copy in self.books.ready(queue) if copy.sent.number in ready]
-
-    def consumers(self, queue: str) -> list[tuple[Channel, Consumer]]:
-        """All of one queue."""
-        return [
-            (channel, each)
-            for channel in self.channels
-            for each in channel.consumers.values()
-            if each.queue == queue
-        ]
-
-    # --- what the broker says it does -------------------------------------------------------------------
-
-    def published(self, message: Message, outcome: Outcome) -> None:
-        """A message was published."""
-        number = _number(message.body)
-        if outcome.unconsumed:
-            self.books.sent[number].unconsumed = True
-            return
-        for queue in outcome.queues:
-            self.books.sent[number].entered.append(queue.name)
-            self.books.enter(queue.name, number)
-
-    def happened(self, event: str, **facts: Any) -> None:
-        """See `QuietTap`."""
-        if event == "published":
-            self.published(facts["message"], facts["outcome"])
-        elif event == "dropped" and facts["reason"] != "unroutable":
-            self.books.dropped(facts["queue"], _number(facts["message"].body), facts["reason"])
-        elif event == "dead-lettered":
-            to = tuple(queue.name for queue in facts["outcome"].queues)
-            number = _number(facts["message"].body)
-            self.books.dead_lettered(facts["queue"], number, facts["reason"], to)
+    def channels(self) -> list[Any]:
+        return [*super().channels, self.old]
 
     # --- reading ----------------------------------------------------------------------------------------
 
-    def read(self) -> None:
-        """Read everything that has come to anybody."""
-        busy = True
-        while busy:
-            busy = False
-            for channel in self.channels:
-                peer = channel.peer
-                while peer.client.inbox:
-                    busy = True
-                    self.read_one(peer)
-
     def read_one(self, peer: Peer) -> None:
-        """Read a frame, or a method with its content."""
-        client = peer.client
-        frame = client.inbox[0]
+        frame = peer.client.inbox[0]
         channel = peer.channels[frame.channel]
         if frame.type == FRAME_RESPONSE:
             told = channel.requester.response()
             channel.requester.mark = told.number
             for number in range(told.first, told.first + told.offset + 1):
                 method = channel.asked.pop(number)
+                assert type(told.method).NAME in method.RESPONSES or isinstance(told.method, m.MessageOk)
                 channel.replies.append(told.method)
                 if isinstance(told.method, m.MessageReject):
-                    self.books.sent[_number(method.body.octets)].returned = True
-            return
-        if frame.type == FRAME_REQUEST:
-            asked = channel.requester.request()
-            if not isinstance(asked.method, m.ChannelPong):
-                self.transferred(channel, asked)
-            return
-        assert frame.method is not None, frame
-        name = frame.method.NAME
-        if name in _DELIVERS:
-            content = client.expect_content(_DELIVERS[name], channel.number)
-            self.delivered(channel, name.split(".")[0], content.method, content.body)
-        elif name in _RETURNS:
-            content = client.expect_content(_RETURNS[name], channel.number)
-            sent = self.books.sent[_number(content.body)]
-            assert not sent.returned, f"{sent} comes back twice"
-            assert sent.publisher is client, f"{sent} comes back to somebody else"
-            sent.returned = True
-        elif name == "file.stage":
-            content = client.expect_content(m.FileStage, channel.number)
+                    octets = method.body.octets
+                    self.books.sent[number_of(channel.said.get(octets, octets))].returned = True
+        elif frame.type == FRAME_REQUEST:
+            self.asked(channel, channel.requester.request())
+        elif frame.method is not None and frame.method.NAME == "file.stage":
+            content = peer.client.expect_content(m.FileStage, channel.number)
             assert channel.opened is not None and channel.staged is not None
             channel.staged += content.body
-            peer.files[channel.opened] = channel.staged
+            self.files.setdefault(peer.client, {})[channel.opened] = channel.staged
         else:
-            client.take_frame()
-            self.told(channel, name, frame.payload)
+            super().read_one(peer)
 
-    def told(self, channel: Channel, name: str, payload: bytes) -> None:
-        """A method without a content."""
-        method: Any = m.METHODS[int.from_bytes(payload[:4], "big")].decode(
-            payload, channel.peer.client.grammar
-        )
-        if name == "file.open":
+    def told(self, channel: Any, method: Any) -> None:
+        if method.NAME == "file.open":
             assert channel.opened is None, "one file after the other"
             channel.opened = method.identifier
             if not channel.lazy:
                 self.answer_open(channel, 1)
-        elif name == "file.deliver":
+        elif method.NAME == "file.deliver":
             assert channel.staged is not None and method.identifier == channel.opened
             body, channel.staged, channel.opened = channel.staged, None, None
             self.delivered(channel, "file", method, body)
         else:
-            assert name not in ("channel.close", "connection.close"), f"{channel.peer.name}: {method}"
-            channel.replies.append(method)
+            super().told(channel, method)
 
     def answer_open(self, channel: Channel, pick: int) -> None:
         """Have a file staged, or the rest of it, where some of it is there from before."""
-        known = channel.peer.files.get(channel.opened, b"")
+        known = self.files.get(channel.peer.client, {}).get(channel.opened or "", b"")
         size = pick % (len(known) + 1)
         channel.staged = known[:size]
         channel.peer.client.send(m.FileOpenOk(staged_size=size), channel.number)
 
-    def transferred(self, channel: Channel, asked: Any) -> None:
-        """A message.transfer."""
+    def asked(self, channel: Channel, asked: Asked) -> None:
+        """A request: a transfer, or a part of its body."""
+        assert asked.number <= channel.last_request + 1, "no number is missing"
+        channel.last_request = max(channel.last_request, asked.number)
         method = asked.method
-        assert isinstance(method, m.MessageTransfer) and not method.body.by_reference
-        if method.destination == "got":
-            self.got(channel, "message", asked.number, method.body.octets, method.redelivered)
-            return
-        consumer = channel.consumers.get(method.destination)
-        assert consumer is not None, f"a transfer to a destination that is not there: {method}"
-        copy = self.books.delivered(consumer.queue, method.body.octets, method.redelivered)
-        self.taken(channel, "message", asked.number, copy, consumer)
-
-    def got(self, channel: Channel, kind: str, tag: int, body: bytes, redelivered: bool) -> None:
-        """A message has come that was asked for."""
-        queue, no_ack = channel.getting
-        copy = self.books.delivered(queue, body, redelivered)
-        self.hold(channel, kind, tag, copy, None, no_ack=no_ack)
-        channel.replies.append(copy)
-
-    def delivered(self, channel: Channel, kind: str, method: Any, body: bytes) -> None:
-        """A delivery, or a message that was asked for."""
-        assert method.delivery_tag == channel.last_tag + 1, f"delivery tags count up by one: {method}"
-        channel.last_tag += 1
-        if isinstance(method, m.BasicGetOk):
-            self.got(channel, "basic", method.delivery_tag, body, method.redelivered)
-            return
-        consumer = channel.consumers.get(method.consumer_tag)
-        assert consumer is not None, f"a delivery to a consumer that is not there: {method}"
-        redelivered = None if kind == "stream" else method.redelivered
-        copy = self.books.delivered(consumer.queue, body, redelivered)
-        self.taken(channel, kind, method.delivery_tag, copy, consumer)
-
-    def taken(self, channel: Channel, kind: str, tag: int, copy: Copy, consumer: Consumer) -> None:
-        """A consumer was sent a copy."""
-        assert kind == consumer.kind or consumer.kind == "any", f"{copy} for a consumer of {consumer.kind}"
-        assert self.suits(channel, consumer, copy), f"{copy} is not for {consumer}"
-        assert channel.flows or kind == "file", f"{copy} comes though the flow is stopped"
-        if not copy.seen and kind != "file" and consumer.kind != "any":
-            assert copy.position > consumer.latest, f"{copy} comes too late for {consumer}"
-            consumer.latest = copy.position
-        self.hold(channel, consumer.kind, tag, copy, consumer, no_ack=consumer.no_ack)
-        within = channel.peer.within(channel, consumer.kind) or copy in self.exempt
-        assert within or consumer.no_ack or self.relaxed, f"{copy} is more than the window of {consumer}"
-
-    def hold(
-        self, channel: Channel, kind: str, tag: int, copy: Copy, consumer: Consumer | None, *, no_ack: bool
-    ) -> None:
-        """A copy is in somebody's hands, or gone where that does not matter."""
-        if no_ack:
-            self.books.leave(copy, "unacknowledged")
+        if isinstance(method, m.MessageOpen):
+            channel.bodies[method.reference] = b""
+        elif isinstance(method, m.MessageAppend):
+            channel.bodies[method.reference] += method.octets
+        elif isinstance(method, m.MessageClose):
+            del channel.bodies[method.reference]
+        elif isinstance(method, m.MessageTransfer):
+            octets = method.body.octets
+            body = channel.bodies[octets] if method.body.by_reference else octets
+            if method.destination == "got":
+                self.got(channel, "message", asked.number, body, method.redelivered)
+                return
+            consumer = channel.consumers.get(method.destination)
+            assert consumer is not None, f"a transfer to a destination that is not there: {method}"
+            copy = self.books.delivered(consumer.queue, body, method.redelivered)
+            self.taken(channel, "message", asked.number, copy, consumer)
         else:
-            copy.state = "held"
-            channel.held[kind, tag] = Held(copy, kind, consumer)
+            assert isinstance(method, m.ChannelPong), method
 
-    @staticmethod
-    def suits(channel: Channel, consumer: Consumer, copy: Copy) -> bool:
-        """Whether a consumer may have a copy at all."""
+    def suits(self, channel: Any, consumer: Consumer, copy: Copy) -> bool:
         fits = consumer.kind == "any" or CLASSES[consumer.kind] == copy.sent.content_class
-        own = consumer.no_local and copy.sent.publisher is channel.peer.client
-        return fits and not own and copy.avoid is not channel
+        return fits and super().suits(channel, consumer, copy)
 
     # --- the ends of things -----------------------------------------------------------------------------
 
-    def give_back(self, channel: Channel, keys: Iterable[tuple[str, int]], *, avoid: object = None) -> None:
-        """What a channel holds is for others."""
-        for key in list(keys):
-            self.books.give_back(channel.held.pop(key).copy, avoid=avoid)
-
-    def let_go(self, channel: Channel) -> None:
-        """A channel ends."""
-        self.give_back(channel, channel.held)
-        channel.planned.clear()
+    def let_go(self, channel: Any) -> None:
+        super().let_go(channel)
         channel.opened = channel.staged = None
 
-    def lose(self, peer: Peer) -> None:
-        """The transport of a client is lost."""
-        for channel in peer.channels.values():
-            self.let_go(channel)
-        peer.client.drop()
-        assert not (found := left_behind(self.server.state, peer.client.connection)), found
-        self.peers.remove(peer)
+    def overlook(self, lost: Peer) -> None:
+        """A client reads no more: what has come to it since is known to the broker alone."""
+        self.peers.remove(lost)
         self.read()
+        self.peers.append(lost)
+        for name, copies in self.books.queues.items():
+            queue = self.server.vhost.queues[name]
+            ready = {number_of(queued.message.body) for queued in queue.ready}
+            unacked = {number_of(delivery.queued.message.body) for delivery in queue.unacked}
+            for number, copy in list(copies.items()):
+                if copy.state == "ready" and number in unacked:
+                    copy.seen |= copy.sent.content_class != "file"
+                elif copy.state == "ready" and number not in ready:
+                    self.books.leave(copy, "never read")
 
     # --- what must hold ---------------------------------------------------------------------------------
 
-    def check(self) -> None:
-        """Every message is where it should be, and nobody waits in vain."""
-        assert not (problems := inconsistencies(self.server.state)), problems
-        held = {id(each.copy) for channel in self.channels for each in channel.held.values()}
-        self.under_way.clear()
-        for name, copies in self.books.queues.items():
-            queue = self.server.vhost.queues[name]
-            ready = [_number(queued.message.body) for queued in queue.ready]
-            unacked = [_number(delivery.queued.message.body) for delivery in queue.unacked]
-            assert sorted(ready + unacked) == sorted(copies), f"{name}: {ready} and {unacked}, not {copies}"
-            for delivery in queue.unacked:
-                number = _number(delivery.queued.message.body)
-                copy = copies[number]
-                if id(copy) not in held:
-                    assert copy.sent.content_class == "file" and copy.state == "ready", copy
-                    self.under_way.add(copy)
-                    copy.avoid = None  # Somebody has it, even if it comes back as if it had never been sent.
-            for number in ready:
-                assert copies[number].state == "ready", f"{copies[number]} is ready at the broker"
-            waiting = [copy for copy in self.books.ready(name) if copy not in self.under_way]
-            assert [copy.sent.number for copy in waiting] == ready, f"{name} is out of order"
-            self.check_takers(name, waiting)
+    def check_order(self, name: str, waiting: list[Copy]) -> None:
+        """Consumers of different classes pass messages over; `taken` checks the order of each."""
 
-    def check_takers(self, name: str, waiting: list[Copy]) -> None:
-        """Nobody could take what is next for it."""
-        for channel, consumer in self.consumers(name):
-            following = next((copy for copy in waiting if self.suits(channel, consumer, copy)), None)
-            if following is not None:
-                assert not self.able(channel, consumer, following), f"{consumer} could take {following}"
-
-    def able(self, channel: Channel, consumer: Consumer, copy: Copy) -> bool:
-        """Whether a consumer can take a copy now."""
+    def able(self, channel: Any, consumer: Consumer, copy: Copy) -> bool:
         if not channel.flows:
             return False
-        if consumer.no_ack or consumer.kind in ("any", "stream"):
+        if consumer.kind in ("any", "stream"):
             return True
-        if consumer.kind == "file" and self.busy(channel):
+        if consumer.kind == "file" and not consumer.no_ack and self.busy(channel):
             return False  # Whatever the windows say of it, it is busy.
-        return bool(channel.peer.within(channel, consumer.kind, copy.size))
+        return super().able(channel, consumer, copy)
 
     @staticmethod
     def busy(channel: Channel) -> bool:
         """Whether files are under way to anybody on the connection."""
         return any(each.opened is not None for each in channel.peer.channels.values())
-
-
-def _number(body: bytes) -> int:
-    return int(body.split(b":")[0])
