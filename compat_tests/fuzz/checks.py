@@ -22,12 +22,14 @@ __all__ = [
     "left_behind",
     "serves_others",
     "settled_fate",
-    "settled_fate_0_10",
 ]
 
 
-def settled_fate(client: Client) -> str:
-    """What has become of a connection; anything but one of the fates there are is a failure."""
+def settled_fate(client: Any) -> str:
+    """What has become of a connection; anything but one of the fates there are is a failure.
+
+    A connection of 0-10 whose session has ended is "failed".
+    """
     connection = client.connection
     if connection.aborted:
         return "aborted"
@@ -39,45 +41,31 @@ def settled_fate(client: Client) -> str:
     if endpoint.state.name == "CLOSED":  # and waits for its client to end the transport
         assert endpoint not in client.server.state.connections
         return "finished"
-    assert endpoint in client.server.state.connections or endpoint.state.name == "CLOSING"
     if endpoint.state.name == "CLOSING":
         closes = connection_closes(client)
         assert closes, "a connection is closing, yet its client was not told"
         assert closes[-1].reply_code >= 300 and closes[-1].reply_text, f"a close without a reason: {closes}"
+        if isinstance(closes[-1], c.ConnectionClose):
+            assert closes[-1].reply_code in (320, 402, 501), closes
+            return "closing"
         after = client.inbox[max(n for n, each in enumerate(client.inbox) if each.method is closes[-1]) + 1 :]
         assert all(each.method and each.method.NAME == "connection.close-ok" for each in after), (
             f"more after the close: {after}"
         )
         return "closing"
+    assert endpoint in client.server.state.connections
+    if connection.protocol == "0-10":
+        failed = [each.what for each in client.inbox if isinstance(each.what, x.ExecutionException)]
+        assert all(each.error_code and each.description for each in failed), failed
+        return "failed" if failed else "open"
     assert endpoint.state.name in ("STARTING", "SECURING", "TUNING", "TUNED", "OPEN")
     return "open"
 
 
-def settled_fate_0_10(client: Any) -> str:
-    """The same for a connection of 0-10; one whose session has ended is "failed"."""
-    connection = client.connection
-    if connection.aborted:
-        return "aborted"
-    if connection.finished:
-        return "finished"
-    endpoint = connection_of(connection)
-    if endpoint is None:
-        return "waiting for a header"
-    if endpoint.state.name == "CLOSING":
-        said = [each.what for each in client.inbox if isinstance(each.what, c.ConnectionClose)]
-        assert said, "a connection is closing, yet its client was not told"
-        assert said[-1].reply_code in (320, 402, 501) and said[-1].reply_text, f"no reason: {said}"
-        return "closing"
-    assert endpoint in client.server.state.connections
-    failed = [each.what for each in client.inbox if isinstance(each.what, x.ExecutionException)]
-    assert all(each.error_code and each.description for each in failed), failed
-    return "failed" if failed else "open"
-
-
-def connection_closes(client: Client) -> list[Any]:
+def connection_closes(client: Any) -> list[Any]:
     """What the broker has said to end a connection."""
-    methods = (frame.method for frame in client.inbox)
-    return [method for method in methods if method is not None and method.NAME == "connection.close"]
+    said = (each.what if hasattr(each, "what") else each.method for each in client.inbox)
+    return [each for each in said if each is not None and each.NAME == "connection.close"]
 
 
 def connection_of(connection: Connection) -> Any:

@@ -6,7 +6,7 @@ that exist, so that what they ask for meets real queues, exchanges, consumers an
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from functools import reduce
 from typing import Any
@@ -22,7 +22,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 
-__all__ = ["headers", "methods", "names", "prepared", "programs", "properties"]
+__all__ = ["headers", "methods", "named", "names", "prepared", "programs", "properties"]
 
 QUEUES = ("plain", "mortal", "lone", "mine", "new", "newer")
 EXCHANGES = ("", "amq.direct", "amq.fanout", "amq.topic", "amq.headers", "topics", "inner")
@@ -71,36 +71,24 @@ VALUES: tuple[Any, ...] = (
     [[None], {"queue": []}, "plain"],
     reduce(lambda inner, _: [{"deeper": inner}], range(20), 0),
 )
+
+
+def named(known: Mapping[int, type[Method]], **classes: str) -> tuple[type[Method], ...]:
+    """Methods by their names, as often as they are named."""
+    by_name = {method.NAME: method for method in known.values()}
+    return tuple(by_name[f"{name}.{each}"] for name, methods in classes.items() for each in methods.split())
+
+
 # What only some methods are worth: those a client would never send end the connection and teach little.
-USUAL = (
-    m.BasicAck,
-    m.BasicCancel,
-    m.BasicConsume,
-    m.BasicGet,
-    m.BasicNack,
-    m.BasicQos,
-    m.BasicRecover,
-    m.BasicReject,
-    m.ChannelOpen,
-    m.ChannelClose,
-    m.ConfirmSelect,
-    m.ExchangeBind,
-    m.ExchangeDeclare,
-    m.ExchangeDelete,
-    m.ExchangeUnbind,
-    m.QueueBind,
-    m.QueueDeclare,
-    m.QueueDeclare,
-    m.QueueDeclare,
-    m.QueueDelete,
-    m.QueuePurge,
-    m.QueueUnbind,
-    m.TxCommit,
-    m.TxRollback,
-    m.TxSelect,
+USUAL = named(
+    m.METHODS,
+    basic="ack cancel consume get nack qos recover reject",
+    channel="open close",
+    confirm="select",
+    exchange="bind declare delete unbind",
+    queue="bind declare declare declare delete purge unbind",
+    tx="commit rollback select",
 )
-
-
 REFERENCES = st.sampled_from((b"one", b"two", b"", b"\xff" * 300))
 BODIES = st.builds(Body, REFERENCES, st.booleans())
 

@@ -78,6 +78,8 @@ class Channel:
     prefetch: int = 0
     """That of consumers to come, where each has a window of its own."""
     windows: dict[str, Window] = field(default_factory=dict)
+    occupied: list[int] = field(default_factory=list)
+    """Room in its window that no consumer takes: that of messages it held otherwise when the window began."""
     planned: list[int] = field(default_factory=list)
     replies: list[Any] = field(default_factory=list)
     getting: tuple[str, bool] = ("", False)
@@ -112,7 +114,7 @@ class Peer:
         kind, extra, free = consumer.kind, [more] if more else [], Window()
         return (
             consumer.window.holds(channel.outstanding(kind, consumer) + extra)
-            and channel.windows.get(kind, free).holds(channel.outstanding(kind) + extra)
+            and channel.windows.get(kind, free).holds(channel.outstanding(kind) + channel.occupied + extra)
             and self.windows.get(kind, free).holds(self.outstanding(kind) + extra)
         )
 
@@ -402,5 +404,9 @@ class World:
             assert copy.seen or copy.position > newest, f"{copy} was passed over"
 
     def able(self, channel: Any, consumer: Consumer, copy: Copy) -> bool:
-        """Whether a consumer can take a copy now."""
-        return consumer.no_ack or channel.peer.within(channel, consumer, copy.size)
+        """Whether a consumer can take a copy now. On RabbitMQ a full channel stops all its consumers."""
+        if consumer.no_ack:
+            shared = channel.windows.get(consumer.kind, Window())
+            taken = channel.outstanding(consumer.kind) + channel.occupied
+            return self.strict or shared.holds([*taken, copy.size])
+        return channel.peer.within(channel, consumer, copy.size)

@@ -15,14 +15,7 @@ from hypothesis import strategies as st
 from compat_tests.fuzz import streams
 from compat_tests.fuzz.amqp_0_9 import recordings as amqp_0_9
 from compat_tests.fuzz.amqp_0_10 import recordings as amqp_0_10
-from compat_tests.fuzz.checks import (
-    gone,
-    left_behind,
-    queues,
-    serves_others,
-    settled_fate,
-    settled_fate_0_10,
-)
+from compat_tests.fuzz.checks import gone, left_behind, queues, serves_others
 from compat_tests.fuzz.mutations import FRAMING_0_9, FRAMING_0_10, Framing
 from compat_tests.fuzz.streams import Recording
 from compat_tests.scripted import amqp_0_9 as driver_0_9, amqp_0_10 as driver_0_10
@@ -105,10 +98,6 @@ class Subject:
         """A client that has sent nothing yet."""
         return server.connect(port=40_000)
 
-    def fate(self, client: Any) -> str:
-        """See `settled_fate`."""
-        return settled_fate(client)
-
     def gone(self, client: Any) -> list[str]:
         """The client is lost. What it still holds: nothing, that is."""
         gone(client)
@@ -145,9 +134,6 @@ class Subject010(Subject):
 
     def connect(self, server: Any) -> Any:
         return server.dial()
-
-    def fate(self, client: Any) -> str:
-        return settled_fate_0_10(client)
 
     def gone(self, client: Any) -> list[str]:
         """Those of its sessions that are kept for another connection end as well."""

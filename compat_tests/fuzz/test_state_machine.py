@@ -96,6 +96,8 @@ class Machine(FramedMachine):
             (channel.peer if shared else channel).windows["basic"] = Window(count)
         else:
             both = shared and self.shares
+            if both and not channel.windows.get("basic", Window()).count:
+                channel.occupied = [0 for held in channel.held.values() if held.consumer is None]
             channel.windows["basic"] = Window(count if both else 0)
             channel.prefetch = channel.prefetch if both else count
         self.call(channel, m.BasicQos(prefetch_count=count, global_=shared), "basic.qos-ok")

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.amqp_0_9.recordings import INTERRUPTED, Client
-from compat_tests.fuzz.hostile import EXCHANGES, QUEUES, headers, methods, names, properties
+from compat_tests.fuzz.hostile import EXCHANGES, QUEUES, headers, methods, named, names, properties
 from compat_tests.scripted.amqp_0_9 import Child, content
 from fakeamqp.protocols.amqp_0_9.codec import (
     METHODS,
@@ -27,55 +27,18 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame, method_frame
 
 __all__ = ["prepared", "programs"]
 
-_USUAL = (
-    m.AccessRequest,
-    m.BasicAck,
-    m.BasicCancel,
-    m.BasicConsume,
-    m.BasicGet,
-    m.BasicQos,
-    m.BasicRecover,
-    m.BasicReject,
-    m.ChannelClose,
-    m.ChannelFlow,
-    m.ChannelOpen,
-    m.ChannelPing,
-    m.ChannelResume,
-    m.DtxSelect,
-    m.DtxStart,
-    m.ExchangeBound,
-    m.ExchangeDeclare,
-    m.ExchangeDelete,
-    m.FileAck,
-    m.FileCancel,
-    m.FileConsume,
-    m.FileOpen,
-    m.FileOpenOk,
-    m.FilePublish,
-    m.FileQos,
-    m.FileReject,
-    m.MessageAppend,
-    m.MessageCancel,
-    m.MessageCheckpoint,
-    m.MessageClose,
-    m.MessageConsume,
-    m.MessageGet,
-    m.MessageOpen,
-    m.MessageQos,
-    m.MessageRecover,
-    m.MessageResume,
-    m.MessageTransfer,
-    m.QueueBind,
-    m.QueueDeclare,
-    m.QueueDelete,
-    m.QueuePurge,
-    m.QueueUnbind,
-    m.StreamCancel,
-    m.StreamConsume,
-    m.StreamQos,
-    m.TxCommit,
-    m.TxRollback,
-    m.TxSelect,
+_USUAL = named(
+    METHODS,
+    access="request",
+    basic="ack cancel consume get qos recover reject",
+    channel="close flow open ping resume",
+    dtx="select start",
+    exchange="bound declare delete",
+    file="ack cancel consume open open-ok publish qos reject",
+    message="append cancel checkpoint close consume get open qos recover resume transfer",
+    queue="bind declare delete purge unbind",
+    stream="cancel consume qos",
+    tx="commit rollback select",
 )
 _EVERY = tuple(METHODS.values())
 _REQUESTS = 4

@@ -203,9 +203,9 @@ class World(machine_world.World):
     def able(self, channel: Any, consumer: Consumer, copy: Copy) -> bool:
         if not channel.flows:
             return False
-        if consumer.kind in ("any", "stream"):
+        if consumer.no_ack or consumer.kind in ("any", "stream"):
             return True
-        if consumer.kind == "file" and not consumer.no_ack and self.busy(channel):
+        if consumer.kind == "file" and self.busy(channel):
             return False  # Whatever the windows say of it, it is busy.
         return super().able(channel, consumer, copy)
 
