@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from fakeamqp import Broker
 from fakeamqp.spark.causes import cause_of
 
 F = pytest.importorskip("pyspark.sql.functions", reason="PySpark is not installed")
@@ -56,13 +55,8 @@ BACK = "OptionError: the query would read its own messages: its rows come from '
     [
         (lambda rows: rows, {}, f"{BACK}, and have the exchange that led there"),
         (lambda rows: rows.select("value"), {"routingKey": "a"}, BACK),
-        (
-            lambda rows: rows.select("queue", F.lit("x").alias("value")),
-            {"routingKeyColumn": "queue"},
-            "PublishError: row 0 of the task cannot be sent: it would go to exchange '' with routing key 'a'",
-        ),
     ],
-    ids=["same columns", "same queue", "queue in a row"],
+    ids=["same columns", "same queue"],
 )
 def test_messages_of_a_stream_do_not_go_back_to_their_queue(
     spark, broker, amqp_stream, tmp_path, pipeline, options, said
@@ -103,10 +97,3 @@ def test_rows_without_metadata_are_sent(spark, broker, tmp_path):
     write_stream(spark, broker, tmp_path, bare, routingKey="a")()
     # The source has it until its consumer ends, which Spark does not wait for.
     broker.wait_for(lambda: broker.queue("a").ready == 1, timeout=20)
-
-
-def test_a_queue_of_the_same_name_on_another_broker_is_another_queue(spark, broker, tmp_path):
-    with Broker(definitions={"queues": [{"name": "a", "durable": True}]}) as other:
-        elsewhere = {"amqp.url": other.url, "routingKey": "a"}
-        write_stream(spark, broker, tmp_path, lambda rows: rows, **elsewhere)()
-        assert other.queue("a").ready == 1

@@ -113,22 +113,11 @@ def test_a_thread_that_has_made_a_dataframe_can_write(spark, queue, append):
     assert [message.text for message in queue.messages] == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "options", "said"),
-    [
-        ("id AS value", {}, "column 'value' is BIGINT; it must be BINARY or STRING"),
-        ("'a' AS value, 'b' AS rooting_key", {}, "no column 'rooting_key'; did you mean 'routing_key'"),
-        ("'a' AS value", {"routingKeys": "q"}, "no option 'routingkeys'; did you mean 'routingKey'"),
-        ("'a' AS value", {"routingKey": ""}, "the rows have no destination"),
-    ],
-)
-def test_invalid_columns_or_options_are_refused_before_connecting(
-    spark, amqp_broker, append, columns, options, said
-):
+def test_invalid_columns_are_refused_before_connecting(spark, amqp_broker, append):
     connects = amqp_broker.faults.on("connection.open").optional()
     with pytest.raises(Exception, match="Failed to initialize Python data source writer") as caught:
-        append(spark.sql(f"SELECT {columns} FROM range(1)"), **options)
-    assert said in str(caught.value)
+        append(spark.sql("SELECT id AS value FROM range(1)"))
+    assert "column 'value' is BIGINT; it must be BINARY or STRING" in str(caught.value)
     assert connects.hits == 0
 
 

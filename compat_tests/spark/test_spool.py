@@ -93,34 +93,6 @@ def test_stopped_query_stores_and_acknowledges_delivered_messages(amqp_stream, o
     assert list(chain(*written.values())) == list(range(30))
 
 
-def test_a_crash_between_sink_and_commit_log_repeats_the_same_rows(amqp_stream, orders, publish):
-    seen = []
-
-    def write(rows, batch):
-        seen.append((batch, numbers(rows.collect())))
-
-    publish(*range(10))
-    with amqp_stream.crash():
-        amqp_stream.start(lambda rows: rows.writeStream.foreachBatch(write), queue="orders")
-    orders.purge()
-    publish(*range(10, 15))
-    amqp_stream.restart()
-    amqp_stream.process_all()
-    assert seen == [(0, list(range(10))), (0, list(range(10))), (1, list(range(10, 15)))]
-
-
-def test_restart_after_killed_source_loses_and_repeats_no_message(amqp_stream, orders, publish):
-    publish(*range(20))
-    amqp_stream.start(lambda rows: rows, queue="orders", maxMessagesPerTrigger=15, spoolFlushInterval="1h")
-    amqp_stream.process_all()
-    publish(*range(20, 30))
-    amqp_stream.crash("source")
-    orders.wait_for(unacked=0, consumers=0)
-    amqp_stream.restart()
-    amqp_stream.process_all()
-    assert sorted(numbers(amqp_stream.rows)) == list(range(30))
-
-
 @pytest.mark.parametrize("mode", ["commit", "none"])
 def test_commit_mode_leaves_messages_in_queue_and_at_most_once_mode_does_not(
     amqp_stream, orders, publish, mode

@@ -201,18 +201,6 @@ def test_batch_read_of_queue_with_delayed_retry_logs_warning(kind, window, monke
 
 
 @pytest.mark.parametrize("arguments", KINDS.values(), ids=KINDS)
-def test_late_count_of_returned_messages_logs_no_warning(channel, broker, arguments, monkeypatch, caplog):
-    early = [1, 0]
-    ready = snapshots._Held._ready
-    monkeypatch.setattr(snapshots._Held, "_ready", lambda *held: early.pop() if early else ready(*held))
-    channel.queue_declare("all", durable=True, arguments=arguments)
-    publish(broker, 1, 2, queue="all")
-    assert values(rows(broker, queue="all")) == [1, 2]
-    assert not early
-    assert not caplog.records
-
-
-@pytest.mark.parametrize("arguments", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("others", [0, 1, 3])
 def test_large_first_message_is_read_completely_and_stays_in_queue(broker, channel, arguments, others):
     """The first message is read with basic.get; the answer arrives long before the last frame."""

@@ -76,6 +76,7 @@ def test_streaming_write_to_own_source_is_refused_and_batch_write_is_not(source,
         (SUPER, ("value",), {"routingKey": "sales-archive"}),
         (SUPER, ("value",), {"routingKey": "sales"}),
         (QUEUE, ("value exchange routing_key",), {"amqp.virtualHost": "other"}),
+        (QUEUE, ("value exchange routing_key",), {"amqp.url": "amqp://elsewhere/"}),
     ],
 )
 def test_streaming_write_to_another_destination_is_accepted(source, rows, options):

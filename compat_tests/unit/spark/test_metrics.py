@@ -248,35 +248,3 @@ def test_query_on_queues_reports_lag_and_spool_size(broker, query):
     job.all()
     found = metrics(job)
     assert (found["lag"], found["lagSeconds"], found["spoolRows"], found["spoolBytes"]) == (0, 0, 0, 0)
-
-
-def test_a_message_that_arrives_after_the_count_counts_once(broker, query):
-    publish(broker, *range(25))
-    job = query(maxMessagesPerTrigger=10).start()  # Of the prefetch of 20, the rest arrives after an ack.
-    job.batch()
-    consumer = job.reader._life().consumer
-    consumer.wait_for_more(24, 10)
-    assert metrics(job)["lag"] == 15
-
-
-def test_messages_that_stay_in_the_queue_count(broker, query):
-    for _ in range(10):
-        broker.publish(b"x" * 1000, routing_key="orders")
-    job = query(maxMessagesPerTrigger=1, prefetch=2, spoolMaxBytes=2000).start()
-    job.batch()
-    found = settled(broker, job)
-    assert found["ready"] == broker.queue("orders").ready > 0
-    assert found["unacknowledged"] == broker.queue("orders").unacked > 0
-    assert found["lag"] == found["ready"] + found["unacknowledged"] + found["spoolRows"] == 9
-
-
-def test_redelivered_messages_are_counted(broker, query):
-    publish(broker, 1, 2)
-    with broker.connect():
-        pass
-    job = query(ackMode="commit").start()
-    job.batch()
-    job.kill()
-    job.start()
-    job.all()
-    assert metrics(job)["redelivered"] == 2

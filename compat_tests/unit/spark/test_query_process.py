@@ -59,27 +59,40 @@ def test_a_source_that_spark_ends_says_goodbye_to_the_broker():
         assert not broker.connections
 
 
-def test_handlers_are_put_back():
-    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    try:
-        restore = exit_on_sigterm()
-        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+@pytest.fixture
+def sigterm():
+    """Sets the handler of SIGTERM, which is put back after the test."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield lambda handler: signal.signal(signal.SIGTERM, handler)
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_handlers_are_put_back(sigterm):
+    sigterm(signal.SIG_DFL)
+    restore = exit_on_sigterm()
+    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    restore()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_first_sigterm_ends_process_and_later_ones_are_ignored(sigterm):
+    sigterm(signal.SIG_DFL)
+    restore = exit_on_sigterm()
+    with pytest.raises(SystemExit) as caught:
+        signal.getsignal(signal.SIGTERM)(signal.SIGTERM, None)
+    assert caught.value.code == 143
+    for _ in range(2):
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
         restore()
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
-def test_foreign_sigterm_handler_is_not_replaced():
+def test_foreign_sigterm_handler_is_not_replaced(sigterm):
     def theirs(_number, _frame):
         """Theirs."""
 
-    before = signal.signal(signal.SIGTERM, theirs)
-    try:
-        exit_on_sigterm()()
-        assert signal.getsignal(signal.SIGTERM) is theirs
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    sigterm(theirs)
+    exit_on_sigterm()()
+    assert signal.getsignal(signal.SIGTERM) is theirs
 
 
 def test_only_a_main_thread_has_handlers():
@@ -93,15 +106,7 @@ def test_only_a_main_thread_has_handlers():
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the parent's command line is read in /proc")
 @pytest.mark.parametrize(
     ("arguments", "here"),
-    [
-        (["--conf", "spark.master=local[2]", "pyspark-shell"], True),
-        (["--master", "local", "job.py"], True),
-        (["--master", "local[*,4]", "job.py"], True),
-        (["--master", "local", "--conf", "spark.master=spark://host:7077", "job.py"], False),
-        (["--master", "local-cluster[2,1,1024]", "job.py"], False),
-        (["--master", "yarn", "job.py"], False),
-        (["job.py"], False),
-    ],
+    [(["--master", "local[*,4]"], True), (["--master", "yarn"], False)],
 )
 def test_the_master_is_known_from_the_parent_process(arguments, here):
     child = "from fakeamqp.spark.query_process import runs_tasks_here; print(runs_tasks_here())"
@@ -126,7 +131,10 @@ def test_the_master_is_in_a_command_line(monkeypatch):
         for given, here in [
             (["java", "--master", "local[2]", "x"], True),
             (["java", "--conf", "spark.master=local"], True),
+            (["java", "--conf", "spark.master=local[2]", "pyspark-shell"], True),
             (["java", "--master", "local", "--master", "yarn"], False),
+            (["java", "--master", "local", "--conf", "spark.master=spark://host:7077", "job.py"], False),
+            (["java", "--master", "local-cluster[2,1,1024]", "job.py"], False),
             (["java", "--master", "local[2]x"], False),
             (["java", "--conf", "not.spark.master=local"], False),
             (["java"], False),
@@ -138,17 +146,3 @@ def test_the_master_is_in_a_command_line(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(os, "getppid", lambda: 2**30)
     assert runs_tasks_here() is False
-
-
-def test_first_sigterm_ends_process_and_later_ones_are_ignored():
-    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    try:
-        restore = exit_on_sigterm()
-        with pytest.raises(SystemExit) as caught:
-            signal.getsignal(signal.SIGTERM)(signal.SIGTERM, None)
-        assert caught.value.code == 143
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-        restore()
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -23,7 +23,7 @@ from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost, DataLoss, OptionError, SpoolError
 from fakeamqp.spark.lease import LeaseRefused, LeaseTaken, is_held, lease_name, take_lease
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.shards import ShardStreamReader, filling
+from fakeamqp.spark.shards import filling
 from fakeamqp.spark.shards.folder import Segment, SharedFolder, State
 from fakeamqp.spark.shards.share import share
 from fakeamqp.spark.shards.watch import Watch
@@ -207,18 +207,6 @@ def test_a_batch_that_runs_again_has_the_shards_that_it_had(broker, sharded, mom
     assert to_the_end(job) == [0, 1, 2, 3]
     assert broker.queue("refunds").ready == 1
     assert caplog.text.count("shard 'refunds' is no longer read; its place stays in the checkpoint") == 1
-
-
-def test_repeated_batch_reads_shard_new_in_this_batch_and_removed_since(broker, sharded):
-    publish(broker, 0)
-    publish(broker, 1, queue="refunds")
-    job = sharded(queue="orders", shards=1).start()
-    job.batch()
-    read_shards(job, "orders,refunds")
-    with pytest.raises(Died):
-        job.batch(die="planned")
-    read_shards(job, "orders")
-    assert to_the_end(job) == [0, 1]
 
 
 def test_segments_of_removed_shard_are_read(broker, sharded):
@@ -419,20 +407,6 @@ def test_segment_commit_fails_if_folder_cannot_be_synced(monkeypatch, tmp_path):
 # --- what is no shard --------------------------------------------------------------------------------------
 
 
-def test_available_now_ends_though_another_consumer_gets_messages_of_shard(broker, sharded, caplog):
-    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-        channel = connection.channel()
-        arguments = {"x-single-active-consumer": True}
-        channel.queue_declare("alone", durable=True, arguments=arguments)
-        channel.basic_qos(prefetch_count=1)
-        channel.basic_consume("alone", lambda *_: None)
-        publish(broker, *range(5), queue="alone")
-        publish(broker, *range(5))
-        job = sharded(queue="orders,alone").start(available_now=True)
-        assert to_the_end(job) == list(range(5))
-        assert "queue 'alone' has 4 ready messages, and the broker delivers none" in caplog.text
-
-
 @pytest.mark.parametrize("count", [0, 3])
 def test_a_shard_that_becomes_a_stream_while_the_query_runs(broker, sharded, monkeypatch, count):
     """A consumer of a stream gets what is published later, and the stream counts what it has."""
@@ -455,36 +429,6 @@ def test_a_shard_that_becomes_a_stream_while_the_query_runs(broker, sharded, mon
         monkeypatch.setattr(filling.SegmentFiller, "_consume", consume_and_publish)
         with pytest.raises(OptionError, match="shard 'alone' is a stream"):
             job.batch()
-
-
-def test_tasks_that_did_not_run_are_planned_again_with_available_now(broker, sharded, monkeypatch):
-    publish(broker, *range(5))
-    publish(broker, *range(5, 10), queue="refunds")
-    job = sharded().start(available_now=True)
-    plan = ShardStreamReader.partitions
-    # As `limit` and `show` do it, which read as many partitions as they need.
-    monkeypatch.setattr(ShardStreamReader, "partitions", lambda *given: plan(*given)[:1])
-    assert values(job.batch()) == list(range(5))
-    monkeypatch.undo()
-    assert to_the_end(job) == list(range(10))
-
-
-def test_a_query_that_runs_no_task_ends_with_available_now(broker, sharded, monkeypatch):
-    publish(broker, *range(5))
-    job = sharded().start(available_now=True)
-    monkeypatch.setattr(ShardStreamReader, "partitions", lambda *_: [])
-    assert to_the_end(job) == []
-    assert broker.queue("orders").ready == 5
-
-
-def test_a_shard_with_repetitions_only_goes_on_with_available_now(broker, sharded, dies_once):
-    publish(broker, *range(10))
-    job = sharded(queue="orders", shards=1, maxMessagesPerTrigger=5).start()
-    dies_once(filling.SegmentFiller, "_acknowledge")
-    tried_again(job)
-    job.stop()
-    job.start(available_now=True)
-    assert to_the_end(job) == list(range(10))
 
 
 def test_shard_exchange_of_another_type_is_refused(broker, sharded):

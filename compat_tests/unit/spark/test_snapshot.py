@@ -196,7 +196,7 @@ def consumed(link, monkeypatch):
     return read
 
 
-def test_messages_return_in_order(link, monkeypatch):
+def test_messages_return_in_order_without_warning(link, monkeypatch, caplog):
     """As the version counts returns: `basic.nack` from 4.3 on, the end of the channel before."""
     nacked = [(1, "discard"), (1, "basic_nack", 0, "multiple", "requeue"), (1, "close"), (2, "discard")]
     nacked += [(2, "basic_nack", 0, "multiple", "requeue"), (2, "close"), (3, "discard")]
@@ -230,6 +230,7 @@ def test_messages_return_in_order(link, monkeypatch):
                 read.requeue()
                 assert link.calls == expected
                 assert link.pauses == [0.01] * pauses
+                assert caplog.text == ""
 
 
 def test_missing_returned_messages_are_logged_after_a_second(link, monkeypatch, caplog):
@@ -241,10 +242,12 @@ def test_missing_returned_messages_are_logged_after_a_second(link, monkeypatch, 
     assert link.calls[-1] == (3, "close")
 
 
-def test_requeue_on_lost_connection_raises_no_error(link, monkeypatch):
+def test_requeue_on_lost_connection_raises_no_error_and_ends_at_first_request(link, monkeypatch):
     read = consumed(link, monkeypatch)
     link.lost = "maintenance"
     read.requeue()
+    assert link.calls[-1] == (3, "discard")
+    assert link.pauses == []
 
 
 # --- the delivery limit -----------------------------------------------------------------------------------

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Limit, publish, values
+from compat_tests.unit.spark.micro_batches import MOMENTS, Died, publish, values
 from fakeamqp.spark.spool.channel import ConsumingChannel
 from fakeamqp.spark.spool.memory import MemoryStore
 
@@ -81,20 +79,6 @@ def test_commit_mode_acknowledges_batch_when_next_batch_starts(broker, query):
     broker.queue("orders").wait_for(ready=0, unacked=4)
     job.stop()
     broker.queue("orders").wait_for(ready=4, unacked=0)
-
-
-def test_commit_does_not_acknowledge_on_another_channel(broker, query):
-    publish(broker, *range(6))
-    job = query(ackMode="commit", maxMessagesPerTrigger=3).start()
-    job.batch()
-    for connection in broker.connections:
-        connection.close()
-    broker.queue("orders").wait_for(ready=0, unacked=6)
-    # All have come again. This commits the batch of the channel that is gone.
-    job.batch()
-    job.reader.latestOffset(json.loads(job.end), Limit(3))
-    assert broker.queue("orders").unacked == 6
-    assert set(values(job.all())) == set(range(6))
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

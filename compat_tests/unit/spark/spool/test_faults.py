@@ -6,7 +6,6 @@ import logging
 import os
 import stat
 
-import pika
 import pytest
 
 from compat_tests.unit.spark.micro_batches import MOMENTS, Died, publish, values
@@ -86,15 +85,6 @@ def test_redelivered_messages_already_in_spool_are_dropped(broker, query, caplog
     assert "dropped 10 redelivered messages that the spool has already" in caplog.text
 
 
-def test_redelivered_message_with_known_id_in_another_queue_is_kept(broker, query):
-    publish(broker, 1)
-    job = query(queue="orders,refunds").start()
-    job.batch()
-    publish(broker, 1, queue="refunds")
-    with broker.faults.on("basic.deliver", queue="refunds").replace(redelivered=True):
-        assert [row["queue"] for row in job.batch()] == ["refunds"]
-
-
 @pytest.mark.parametrize(
     ("options", "properties"),
     [({"dedupe": "none"}, {"message_id": "m"}), ({}, {})],
@@ -107,24 +97,6 @@ def test_message_redelivered_after_crash_is_read_twice_without_dedupe_or_message
     job = query(**options).start()
     crash_between_disk_and_ack(broker, job)
     assert values(job.start().all()) == [1, 1]
-
-
-def test_a_message_of_another_consumer_is_not_left_out(broker, query):
-    publish(broker, 1, 2)
-    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
-    channel = connection.channel()
-    channel.basic_get("orders")
-    connection.close()
-    rows = query().start().all()
-    assert sorted((int(row["value"]), row["redelivered"]) for row in rows) == [(1, True), (2, False)]
-
-
-def test_available_now_ends_though_messages_are_left_out(broker, query):
-    publish(broker, *range(10))
-    job = query(idleTimeout="1h").start()
-    crash_between_disk_and_ack(broker, job)
-    publish(broker, *range(10, 12))
-    assert values(job.start(available_now=True).all()) == list(range(12))
 
 
 # --- connections ------------------------------------------------------------------------------------------
@@ -198,12 +170,6 @@ def test_a_missing_queue_fails_at_once(query):
         query(queue="nothing", reconnectTimeout="1h").start().batch()
 
 
-def test_connection_lost_during_first_basic_consume_is_opened_again(broker, query):
-    publish(broker, 1)
-    with broker.faults.on("basic.consume").disconnect().once():
-        assert values(query().start().all()) == [1]
-
-
 def test_a_refused_login_fails_at_once(broker, query):
     with pytest.raises(BrokerUnreachable, match="guest"):
         query(**{"amqp.password": "wrong", "reconnectTimeout": "1h"}).start().batch()
@@ -219,14 +185,6 @@ def test_planned_batch_is_read_from_spool_without_broker(broker, query):
 
 
 # --- room -------------------------------------------------------------------------------------------------
-
-
-def test_a_full_spool_leaves_messages_with_the_broker(broker, query):
-    publish(broker, *range(100))
-    job = query(spoolMaxBytes=1, prefetch=10, spoolFlushRows=5, spoolFlushInterval="1ms").start()
-    assert values(job.batch()) == list(range(5))
-    broker.queue("orders").wait_for(ready=85, unacked=10)
-    assert values(job.all()) == list(range(100))
 
 
 def test_full_disk_fails_batch_and_leaves_message_in_queue(broker, query, monkeypatch):

@@ -26,25 +26,6 @@ def test_offset_column_is_row_number_in_spool(broker, query):
     assert json.loads(job.end)["next"] == 3
 
 
-def test_a_batch_has_at_most_so_many_messages(broker, query):
-    publish(broker, *range(25))
-    job = query(maxMessagesPerTrigger=10).start()
-    assert [len(job.batch()) for _ in range(4)] == [10, 10, 5, 0]
-
-
-def test_a_batch_has_at_most_so_many_octets(broker, query):
-    for size in (10, 10, 10, 500, 10):
-        broker.publish(b"x" * size, routing_key="orders")
-    job = query(maxBytesPerTrigger=25).start()
-    assert [len(job.batch()) for _ in range(5)] == [2, 1, 1, 1, 0]
-
-
-def test_read_all_available_ignores_max_messages_per_trigger(broker, query):
-    publish(broker, *range(25))
-    job = query(maxMessagesPerTrigger=10).start()
-    assert len(job.batch(limit=ReadAllAvailable())) == 25
-
-
 def test_queue_option_as_json_list_allows_comma_in_queue_name(broker, query):
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         connection.channel().queue_declare("a,b")
@@ -52,12 +33,6 @@ def test_queue_option_as_json_list_allows_comma_in_queue_name(broker, query):
     publish(broker, 2, queue="a,b")
     job = query(queue='["orders", "a,b"]').start()
     assert sorted((row["queue"], int(row["value"])) for row in job.all()) == [("a,b", 2), ("orders", 1)]
-
-
-def test_messages_are_acknowledged_once_spooled(broker, query):
-    publish(broker, *range(10))
-    assert len(query().start().batch()) == 10
-    broker.queue("orders").wait_for(ready=0, unacked=0)
 
 
 def test_messages_published_between_batches_are_spooled_without_request(broker, query):
@@ -90,14 +65,6 @@ def test_available_now_reads_backlog_of_each_queue(broker, query):
     assert set(seen) >= {*range(5), *range(50, 80)}
 
 
-def test_available_now_does_not_wait_for_purged_messages(broker, query):
-    publish(broker, *range(25))
-    with broker.faults.on("basic.ack").drop():
-        job = query(prefetch=10, idleTimeout="1h").start(available_now=True)
-        broker.queue("orders").purge()
-    assert values(job.all()) == list(range(10))
-
-
 @pytest.mark.parametrize("limit", [None, ReadAllAvailable()], ids=["rows", "all"])
 def test_available_now_logs_ready_messages_not_delivered_to_query(broker, query, caplog, limit):
     """Another app is the single active consumer."""
@@ -110,14 +77,6 @@ def test_available_now_logs_ready_messages_not_delivered_to_query(broker, query,
         job = query(queue="alone", idleTimeout="10ms").start(available_now=True)
         assert job.batch(limit=limit) == []
     assert "'alone': 4 messages are ready, and the broker delivers none of them" in caplog.text
-
-
-def test_available_now_reads_messages_left_in_spool(broker, query):
-    publish(broker, *range(10))
-    job = query(maxMessagesPerTrigger=4).start()
-    job.batch()
-    job.stop()
-    assert values(job.start(available_now=True).all()) == list(range(10))
 
 
 def test_first_batch_without_limit_has_all_messages(broker, query):

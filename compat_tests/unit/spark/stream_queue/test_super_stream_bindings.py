@@ -84,14 +84,6 @@ def test_a_batch_read_finds_partitions_with_any_name(broker, log, regions):
     assert values(rows(reader)) == [0, 1, 2, 10, 11, 12]
 
 
-def test_stream_named_like_partition_but_unbound_is_not_read(broker, log, regions):
-    log.declare("orders-0")
-    log.publish("orders-0", 99)
-    publish(log, "emea", 1)
-    reader = batch_reader(broker.url, superStream="orders", managementUrl=broker.management_url)
-    assert values(rows(reader)) == [1]
-
-
 def test_a_query_picks_up_new_bindings(log, regions, follow):
     publish(log, "emea", 1)
     reader = follow()
@@ -128,13 +120,6 @@ def test_bindings_to_others_than_streams_are_left_out(log, regions, follow, capl
         f"orders-{region}" for region in REGIONS
     }
     assert len(caplog.records) == warned
-
-
-def test_stream_with_two_bindings_is_read_once(broker, log, regions):
-    log.channel.queue_bind("orders-emea", "orders", "europe")
-    publish(log, "europe", 1)
-    reader = batch_reader(broker.url, superStream="orders", managementUrl=broker.management_url)
-    assert values(rows(reader)) == [1]
 
 
 def test_super_stream_and_virtual_host_names_with_special_characters_are_found(broker):

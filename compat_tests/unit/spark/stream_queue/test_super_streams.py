@@ -160,15 +160,6 @@ def minutes(broker, orders):
     return lambda minute: (begin + 60 * minute) * 1000
 
 
-def test_one_timestamp_option_applies_to_all_partitions(broker, minutes):
-    def read(**options):
-        return values(rows(batch_reader(broker.url, superStream="orders", **options)))
-
-    assert read(startingTimestamp=str(minutes(1)), endingTimestamp=str(minutes(3))) == [*range(3, 9)]
-    assert read(endingTimestamp="1999-01-01") == []
-    assert read(endingTimestamp="2999-01-01") == [*range(12)]
-
-
 def test_timestamp_option_may_have_time_for_each_partition(broker, minutes):
     start = {"orders-0": minutes(0), "orders-1": str(minutes(2)), "orders-2": "2999-01-01T00:00:00Z"}
     reader = batch_reader(broker.url, superStream="orders", startingTimestamp=start)
