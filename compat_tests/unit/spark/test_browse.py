@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import SimpleNamespace
@@ -217,20 +216,6 @@ def test_large_first_message_is_read_completely_and_stays_in_queue(broker, chann
     assert [len(message.body) for message in broker.queue("large").messages] == sizes
 
 
-def test_large_first_message_counts_for_delivery_limit_of_quorum_queue():
-    arguments = {"x-queue-type": "quorum", "x-delivery-limit": 3}
-    with Broker(personality="rabbitmq-4.0") as older:
-        with pika.BlockingConnection(pika.URLParameters(older.url)) as connection:
-            other = connection.channel()
-            other.queue_declare("orders", durable=True, arguments=arguments)
-            other.basic_publish("", "orders", bytes(1_000_000))
-            older.wait_for(lambda: older.queue("orders").ready)
-        with pytest.raises(DeliveryLimit, match="were returned up to"):
-            for _ in range(4):
-                assert len(rows(older)) == 1
-        assert older.queue("orders").ready == 1
-
-
 def test_an_empty_queue_is_an_empty_table_at_once(broker):
     assert rows(broker, idleTimeout="1h") == []
 
@@ -383,19 +368,6 @@ def in_a_task(monkeypatch):
         monkeypatch.setattr("pyspark.TaskContext._taskContext", context)
 
     return run
-
-
-def test_reads_of_a_queue_take_turns(broker, begun):
-    first = begun()
-    found = []
-    second = threading.Thread(target=lambda: found.extend(rows(broker)))
-    second.start()
-    broker.wait_for(lambda: len(broker.connections) == 2)
-    assert "amqp.lease.browse.orders" in [queue.name for queue in broker.queues()]
-    assert sum(batch.num_rows for batch in first) == 50
-    second.join(20)
-    assert values(found) == list(range(100))
-    assert bodies(broker) == list(range(100))
 
 
 def test_concurrent_batch_reads_of_queue_return_all_messages_each(broker):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
-from compat_tests.unit.spark.micro_batches import ReadAllAvailable, values
+from compat_tests.unit.spark.micro_batches import values
 from fakeamqp.spark.incoming import IncomingRows
 from fakeamqp.spark.spool.channel import ConsumingChannel
 
@@ -123,59 +123,5 @@ def test_messages_larger_than_byte_limits_are_read(broker, query, mode):
     assert values(job.all()) == list(range(COUNT))
 
 
-def test_the_backlog_is_counted_while_a_publisher_keeps_up(broker, query, monkeypatch):
-    """Acknowledgements let further messages come, so there are none before the count is known."""
-    settle, calls = ConsumingChannel._settle, []
-
-    def publish_more(self):
-        if self._counting:
-            calls.append(None)
-            if len(calls) < 30:
-                for number in range(4):
-                    broker.publish(b"x" * SIZE, routing_key="orders", message_id=f"{len(calls)} {number}")
-        settle(self)
-
-    publish(broker)
-    monkeypatch.setattr(ConsumingChannel, "_settle", publish_more)
-    job = query(prefetch=4, prefetchBytes=SIZE, maxMessagesPerTrigger=2).start()
-    rows = job.batch(limit=ReadAllAvailable())
-    assert len(calls) < 5
-    assert COUNT <= len(rows) <= COUNT + 4 * len(calls)
-
-
-@each_mode
-def test_a_message_that_comes_right_behind_its_count_is_expected_once(broker, query, monkeypatch, mode):
-    """A queue answers how many messages it has, and then delivers one of them."""
-    counted, calls = ConsumingChannel.count, []
-
-    def count(self):
-        counts = counted(self)
-        calls.append(None)
-        if len(calls) == 1:
-            counts["orders"] += 1
-            broker.publish(b"0", routing_key="orders")
-            while not self._buffer:
-                self._link.turn(1)
-        return counts
-
-    monkeypatch.setattr(ConsumingChannel, "count", count)
-    job = query(ackMode=mode).start(available_now=True)
-    broker.publish(b"1", routing_key="orders")
-    assert values(job.all()) == [0]
-
-
 def on_disk(folder):
     return sum(path.stat().st_size for path in folder.glob("*.arrow"))
-
-
-def test_kept_segments_use_less_than_half_of_all_message_bytes_on_disk(broker, query, tmp_path):
-    """Kept segments only tell which messages come again; the broker has processed their acknowledgements."""
-    publish(broker)
-    job = query(**OPTIONS).start()
-    seen, sizes = [], []
-    while len(seen) < COUNT:
-        seen += values(job.batch())
-        sizes.append(on_disk(tmp_path / "spool"))
-    assert seen == list(range(COUNT))
-    # The spool itself, the segments that are kept, and what arrives until the broker has answered.
-    assert max(sizes[5:]) < COUNT * SIZE // 2

@@ -13,7 +13,7 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.unit.spark.micro_batches import table
 from compat_tests.unit.spark.stream_queue.streams import batch_reader, publisher, rows
 from fakeamqp import Broker
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
+from fakeamqp.spark.errors import DataLoss, OptionError
 from fakeamqp.spark.stream_queue import pool, reading
 from fakeamqp.spark.stream_queue.offsets import StreamMark
 from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition, cut
@@ -40,12 +40,6 @@ def test_batch_read_of_stream_returns_all_messages_each_time(broker, log):
     assert broker.queue("log").ready == 10
 
 
-def test_stream_offset_header_of_broker_is_not_in_headers_column(broker, log):
-    log.publish("log", 1)
-    [row] = rows(batch_reader(broker.url))
-    assert row["headers"] is None
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -59,40 +53,6 @@ def test_stream_offset_header_of_broker_is_not_in_headers_column(broker, log):
 def test_batch_read_covers_offsets_from_starting_to_ending_offsets(broker, log, options, expected):
     log.publish("log", *range(10))
     assert read(broker, **options) == [(number, number) for number in expected]
-
-
-def test_batch_read_starts_at_first_message_from_starting_timestamp_on(broker, log):
-    broker.clock.advance(-broker.clock.time() % 60)
-    for number in range(4):
-        log.publish("log", number)
-        broker.clock.advance(60)
-    at_two = broker.clock.time() - 120
-    assert read(broker, startingTimestamp=str(int(at_two * 1000))) == [(2, 2), (3, 3)]
-    assert read(broker, startingTimestamp=str(int(at_two * 1000) + 999)) == [(2, 2), (3, 3)]
-    assert read(broker, startingTimestamp=str(int(at_two * 1000) + 1000)) == [(3, 3)]
-    assert read(broker, startingTimestamp="1999-12-31T00:00:00Z") == [(n, n) for n in range(4)]
-    assert read(broker, startingTimestamp="2999-12-31") == []
-
-
-def test_a_task_that_waits_for_spark_is_given_time_to_answer_heartbeats(broker, log):
-    log.publish("log", 1)
-    for option, expected in (({}, 600), ({"amqp.heartbeat": "7"}, 7)):
-        assert read(broker, **option) == [(0, 1)]
-        assert [each.heartbeat for each in broker.connections if each.connection_name] == [expected]
-        pool.close_idle()
-        broker.wait_until_idle()
-
-
-def test_batch_read_of_two_streams_returns_messages_of_both(broker, log):
-    log.declare("more")
-    log.publish("log", 1, 2)
-    log.publish("more", 3)
-    found = rows(batch_reader(broker.url, stream="log,more"))
-    assert [(row["queue"], row["offset"], int(row["value"])) for row in found] == [
-        ("log", 0, 1),
-        ("log", 1, 2),
-        ("more", 0, 3),
-    ]
 
 
 @pytest.mark.parametrize("prefetch", ["1", "2", "3", "8", "15", "19", "20", "50"])
@@ -125,20 +85,6 @@ def test_range_that_ends_before_its_start_is_refused(broker, log, options, words
     log.publish("log", 1, 2, 3)
     with pytest.raises(OptionError, match=words):
         batch_reader(broker.url, **options).partitions()
-
-
-def test_batch_read_of_missing_stream_raises_404(broker):
-    with pytest.raises(ConnectionLost, match=r"cannot read stream 'nowhere': .*404"):
-        batch_reader(broker.url, stream="nowhere").partitions()
-
-
-def test_batch_read_without_broker_raises_broker_unreachable(broker):
-    reader = batch_reader(broker.url, reconnectTimeout="200ms")
-    broker.stop()
-    with pytest.raises(BrokerUnreachable, match="refused"):
-        reader.partitions()
-    with pytest.raises(BrokerUnreachable, match=r"refused.*\(tried again for"):
-        list(reader.read(StreamPartition(Range("log", 0, 1))))
 
 
 # --- offsets without messages, and messages that are gone -------------------------------------------------
@@ -180,15 +126,6 @@ def test_messages_that_retention_dropped_raise_data_loss_or_are_skipped(broker, 
     assert read(broker, failOnDataLoss="false", **options) == []
 
 
-def test_deleted_stream_raises_connection_lost_with_404(broker, log):
-    log.publish("log", 1, 2)
-    reader = batch_reader(broker.url)
-    planned = reader.partitions()
-    log.channel.queue_delete("log")
-    with pytest.raises(ConnectionLost, match="404"):
-        table(reader, planned)
-
-
 # --- connections ------------------------------------------------------------------------------------------
 
 
@@ -206,26 +143,6 @@ def test_batch_read_continues_at_next_offset_after_lost_connection(broker, log, 
             )
             connection.close(320, "maintenance")
     assert found == list(range(100))
-
-
-def test_connection_lost_before_basic_consume_is_replaced(broker, log, monkeypatch):
-    log.publish("log", *range(5))
-    reader = batch_reader(broker.url)
-    [task] = reader.partitions()
-    consume, lost = reading.consume, []
-
-    def lose_first(*arguments):
-        if not lost:
-            [connection] = (
-                each for each in broker.connections if each.client_properties.get("connection_name")
-            )
-            lost.append(connection)
-            connection.close(320, "maintenance")
-        return consume(*arguments)
-
-    monkeypatch.setattr(reading, "consume", lose_first)
-    assert table(reader, [task]).column("offset").to_pylist() == list(range(5))
-    assert lost
 
 
 def test_batch_read_leaves_no_open_connection_after_idle_ones_are_closed(broker, log):

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
-from compat_tests.unit.spark.micro_batches import Limit, ReadAllAvailable
+from compat_tests.unit.spark.micro_batches import Limit
 from compat_tests.unit.spark.stream_queue.streams import options, positions, publisher, rows, stream_reader
 from fakeamqp import Broker
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, OptionError
 from fakeamqp.spark.queue_types import check_is_no_stream, check_is_stream
-from fakeamqp.spark.stream_queue import pool, tail
+from fakeamqp.spark.stream_queue import pool
 from fakeamqp.spark.stream_queue.ranges import admitted
-from fakeamqp.spark.stream_queue.tails import Tails
 
 
 @pytest.fixture
@@ -81,17 +80,6 @@ def test_latest_offset_includes_message_published_before_call(log, follow):
     assert reader.reportLatestOffset()["offset"] == seen
 
 
-def test_latest_offset_is_found_for_backlogs_longer_than_window(log, follow, monkeypatch):
-    monkeypatch.setattr("fakeamqp.spark.stream_queue.tail._WINDOW", 10)
-    reader = follow()
-    assert positions(reader.latestOffset({"log": 0}, Limit(10))) == {"log": 0}
-    total = 0
-    for count in (9, 10, 11, 1, 20, 100):
-        log.publish("log", *range(count))
-        total += count
-        assert positions(reader.latestOffset({"log": 0}, ReadAllAvailable())) == {"log": total}
-
-
 @given(
     backlogs=st.dictionaries(st.text("abcdef", min_size=1, max_size=1), st.integers(0, 1000)),
     begin=st.integers(0, 50),
@@ -142,18 +130,6 @@ def test_available_now_reads_only_messages_present_at_start(log, follow):
     assert batches == [[*range(10)], [*range(10, 20)], [*range(20, 25)]]
 
 
-def test_first_batch_of_old_pyspark_has_all_messages_and_later_ones_a_limit(log, follow):
-    log.publish("log", *range(25))
-    reader = follow(maxMessagesPerTrigger=10)
-    start = reader.initialOffset()
-    assert positions(reader.latestOffset()) == {"log": 25}
-    assert read(reader, start, {"log": 25}) == [*range(25)]
-    log.publish("log", *range(15))
-    assert positions(reader.latestOffset()) == {"log": 35}
-    assert positions(reader.latestOffset()) == {"log": 40}
-    assert positions(reader.latestOffset()) == {"log": 40}
-
-
 # --- restarts ---------------------------------------------------------------------------------------------
 
 
@@ -199,49 +175,6 @@ def test_stream_reader_keeps_one_connection_and_replaces_lost_connection(broker,
         [connection] = connections(broker)
         connection.close(320, "maintenance")
         log.publish("log", number)
-
-
-@pytest.mark.parametrize(("owner", "name"), [(Tails, "marks"), (tail, "first_message")])
-def test_connection_lost_before_marks_are_read_does_not_change_batch(
-    broker, log, follow, monkeypatch, owner, name
-):
-    """The marks of a batch are asked for after its ends, maybe on another connection."""
-    log.publish("log", *range(20))
-    reader = follow()
-    start = reader.initialOffset()
-    expected = reader.latestOffset(start, Limit(10))
-    original, lost = getattr(owner, name), []
-
-    def lose_first(*arguments, **named):
-        if not lost:
-            lost.extend(connections(broker))
-            for connection in lost:
-                connection.close(320, "maintenance")
-        return original(*arguments, **named)
-
-    monkeypatch.setattr(owner, name, lose_first)
-    assert reader.latestOffset(start, Limit(10)) == expected
-    assert lost
-
-
-def test_stream_redeclared_while_connection_is_lost_raises_data_loss(broker, log, follow, monkeypatch):
-    log.publish("log", *range(20))
-    reader = follow()
-    start = reader.latestOffset(reader.initialOffset(), Limit(5))
-    marks = Tails.marks
-
-    def replace_and_mark(*given):
-        log.channel.queue_delete("log")
-        log.declare("log")
-        log.publish("log", *range(100, 120))
-        for connection in connections(broker):
-            connection.close(320, "maintenance")
-        return marks(*given)
-
-    monkeypatch.setattr(Tails, "marks", replace_and_mark)
-    end = reader.latestOffset(start, Limit(5))
-    with pytest.raises(DataLoss, match="was deleted and declared anew"):
-        rows(reader, start, end)
 
 
 def test_broker_unreachable_at_first_call_fails_without_waiting(broker, follow):
