@@ -15,13 +15,13 @@ import pytest
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.differential.broker_of_node import BrokerOfNode
 from compat_tests.differential.comparison import SERIES
-from compat_tests.unit.spark import test_shards
 from compat_tests.unit.spark.conftest import query  # noqa: F401
+from compat_tests.unit.spark.shards import test_shards
+from compat_tests.unit.spark.shards.test_shards import dies_once, sharded  # noqa: F401
 from compat_tests.unit.spark.sink import test_sink
 from compat_tests.unit.spark.sink.test_sink import elsewhere, task  # noqa: F401
 from compat_tests.unit.spark.spool import test_ack_modes, test_octets, test_spool
 from compat_tests.unit.spark.spool.test_octets import held  # noqa: F401
-from compat_tests.unit.spark.test_shards import dies_once, sharded  # noqa: F401
 
 
 @pytest.fixture(scope="module", params=[SERIES["4.3"]], ids=str)

@@ -1,31 +1,19 @@
-"""Queues that tasks in executors read: segments, leases, and batches that run again."""
+"""Queues that tasks in executors read: segments, and batches that run again."""
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import stat
-from hashlib import sha256
 from pathlib import Path
 
 import pika
-import pyarrow as pa
 import pytest
-from hypothesis import given, strategies as st
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
-from compat_tests.fuzz.profile import examples
-from compat_tests.unit.spark.links import Link as PlayedLink
 from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Limit, ReadAllAvailable, publish, values
-from fakeamqp.spark import lease
-from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost, DataLoss, OptionError, SpoolError
-from fakeamqp.spark.lease import LeaseRefused, LeaseTaken, is_held, lease_name, take_lease
-from fakeamqp.spark.options import read_options
 from fakeamqp.spark.shards import filling
-from fakeamqp.spark.shards.folder import Segment, SharedFolder, State
-from fakeamqp.spark.shards.share import share
+from fakeamqp.spark.shards.folder import Segment, SharedFolder
 from fakeamqp.spark.shards.watch import Watch
 
 BOTH = {"queue": "orders,refunds", "shards": 2}
@@ -377,34 +365,7 @@ def test_a_segment_of_a_batch_that_runs_again_is_not_filled_with_other_messages(
     assert values(job.batch()) == [2]
 
 
-def test_a_folder_is_on_the_disk_before_its_segments_are(monkeypatch, tmp_path):
-    synced = []
-    monkeypatch.setattr(SharedFolder, "sync", lambda _self, path: synced.append(path))
-    folder = SharedFolder(str(tmp_path / "spool"))
-    folder.make()
-    assert synced == [str(tmp_path)]
-    folder.new("a", 0, SCHEMA)
-    assert synced == [str(tmp_path), str(tmp_path / "spool")]
-
-
-def test_segment_commit_fails_if_folder_cannot_be_synced(monkeypatch, tmp_path):
-    """The name is given by then, and only the folder's own entry may be lost."""
-    folder = SharedFolder(str(tmp_path / "spool"))
-    folder.make()
-    segment = folder.new("a", 0, SCHEMA)
-    fsync = os.fsync
-
-    def fails(descriptor):
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EIO, "Input/output error")
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", fails)
-    with pytest.raises(SpoolError, match="Input/output error"):
-        segment.commit()
-
-
-# --- what is no shard --------------------------------------------------------------------------------------
+# --- what is no shard, and figures ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [0, 3])
@@ -436,9 +397,6 @@ def test_shard_exchange_of_another_type_is_refused(broker, sharded):
         connection.channel().exchange_declare("events", "topic", durable=True)
     with pytest.raises(ConnectionLost, match=r"'events' as a durable x-consistent-hash exchange: .*'type'"):
         sharded(queue="events", shards=3, shardExchange="events").start()
-
-
-# --- figures -----------------------------------------------------------------------------------------------
 
 
 def test_query_on_shards_reports_lag_ready_messages_and_spool_size(broker, sharded, tmp_path):
@@ -523,266 +481,7 @@ def test_query_sees_commit_made_by_previous_query_before_its_lease_ended(
     assert values(second.batch()) == [2]
 
 
-def test_a_lease_is_waited_for_with_growing_pauses(monkeypatch):
-    link, between = PlayedLink(), []
-    monkeypatch.setattr(lease, "time", link)
-    refusals = ["405 RESOURCE_LOCKED"] * 6
-    monkeypatch.setattr(lease, "_refusal", lambda *_: refusals.pop(0) if refusals else None)
-    take_lease(link, "name", 9.0, lambda: between.append(link.now))
-    assert link.pauses == [0.05, 0.1, 0.2, 0.4, 0.5, 0.5]
-    assert len(between) == 6
-    link.pauses.clear()
-    refusals[:] = ["405 RESOURCE_LOCKED"] * 99
-    with pytest.raises(LeaseTaken, match=r"the lease 'name' was held by another connection for 0\.25 s"):
-        take_lease(link, "name", 0.25)
-    assert link.pauses == pytest.approx([0.05, 0.1, 0.1])
-    refusals[:] = ["403 ACCESS_REFUSED", "405 RESOURCE_LOCKED"]
-    with pytest.raises(LeaseRefused, match="cannot declare the lease 'name': 403 ACCESS_REFUSED"):
-        take_lease(link, "name", 9.0)
-
-
-def test_a_lease_is_an_exclusive_queue_of_its_connection(broker):
-    options = read_options({"amqp.url": broker.url, "queue": "orders"}).connection
-    with Link(options) as link:
-        with Link(options) as other:
-            take_lease(other, "amqp.lease.x", 0)
-            assert is_held(link, "amqp.lease.x")
-            assert not is_held(link, "amqp.lease.y")
-            assert not is_held(other, "amqp.lease.x")
-            with pytest.raises(LeaseTaken):
-                take_lease(link, "amqp.lease.x", 0)
-            assert link.lost is None
-        take_lease(link, "amqp.lease.x", 10)
-        broker.connections[0].close(320, "maintenance")
-        with pytest.raises(ConnectionLost, match="maintenance"):
-            take_lease(link, "amqp.lease.z", 10)
-
-
-def test_lease_name_has_id_and_queue_or_hash_of_long_queue_name():
-    assert lease_name("id") == "amqp.lease.id"
-    assert lease_name("id", "orders") == "amqp.lease.id.orders"
-    assert lease_name("id", "x" * 241) == "amqp.lease.id." + "x" * 241
-    assert lease_name("id", "x" * 242) == f"amqp.lease.id.{sha256(b'x' * 242).hexdigest()}"
-    assert len(lease_name("id", "é" * 200)) < 100
-    long, longer = lease_name("id", "x" * 255), lease_name("id", "x" * 254)
-    assert long != longer
-    assert len(long) <= 255
-
-
-# --- the spool --------------------------------------------------------------------------------------------
-
-
-FOLDERS = {"local": "{}", "uri": "file://{}", "another file system": "mock:/spool"}
-
-
-@pytest.fixture(params=FOLDERS.values(), ids=FOLDERS)
-def folder(request, tmp_path):
-    found = SharedFolder(request.param.format(tmp_path / "spool"))
-    found.make()
-    return found
-
-
-SCHEMA = pa.schema([("value", pa.int64())])
-
-
-def batch(*numbers):
-    return pa.record_batch([pa.array(numbers, pa.int64())], SCHEMA)
-
-
-def numbers_of(folder, shard, number):
-    return [value for part in folder.read(shard, number) for value in part.column(0).to_pylist()]
-
-
-def test_first_committed_segment_of_two_attempts_is_kept_and_discarded_one_is_not(folder):
-    discarded = folder.new("a/b", 3, SCHEMA)
-    discarded.write(batch(0))
-    discarded.discard()
-    first, second = folder.new("a/b", 3, SCHEMA), folder.new("a/b", 3, SCHEMA)
-    first.write(batch(1, 2))
-    second.write(batch(3))
-    second.write(batch(4))
-    assert not folder.has("a/b", 3)
-    assert folder.contents("a/b").end == 0
-    assert second.commit()
-    assert not first.commit()
-    first.discard()
-    second.discard()
-    there = folder.contents("a/b")
-    assert list(there.sizes) == [3]
-    assert there.sizes[3] > 0
-    assert there.end == 4
-    assert numbers_of(folder, "a/b", 3) == [3, 4]
-    folder.note("a/b", 3, 5, 1)
-    assert folder.tidy("a/b", folder.contents("a/b"), 3, 3).filled == {3: (5, 1)}
-    assert folder.has("a/b", 3)
-    assert folder.tidy("a/b", folder.contents("a/b"), 4, 3).end == 0
-    assert folder.contents("a/b").end == 0
-
-
-def test_saved_state_of_shared_folder_is_read_again(folder):
-    state = folder.state()
-    assert state.committed == {}
-    assert folder.state() == state
-    folder.save(State(state.spool, {"a": 3}))
-    folder.save(State(state.spool, {"a": 4}))
-    assert folder.state() == State(state.spool, {"a": 4})
-
-
-def test_shared_folder_with_segments_but_no_state_is_refused(folder):
-    segment = folder.new("a", 0, SCHEMA)
-    segment.commit()
-    with pytest.raises(SpoolError, match="has segments and no state"):
-        folder.state()
-
-
-@pytest.mark.parametrize(
-    ("state", "said"),
-    [
-        (b'{"format": 2, "spool": "x", "committed": {}}', "has format 2, this version reads 1"),
-        (b'{"format": 1, "spool": "x"}', r"cannot read .*state-000000000003.json: KeyError\('committed'\)"),
-        (b'{"format": 1, "spool": "x", "committed": []}', "AttributeError"),
-        (b'{"format": 1, "spool": "x", "committed": {"a": "b"}}', "ValueError"),
-        (b"[]", "TypeError"),
-        (b"{", "JSONDecodeError"),
-    ],
-)
-def test_unreadable_state_of_shared_folder_is_refused(tmp_path, state, said):
-    folder = SharedFolder(str(tmp_path))
-    folder.save(State("x", {"a": 1}))
-    (tmp_path / "state-000000000003.json").write_bytes(state)
-    (tmp_path / "state-000000000004.json.tmp").write_bytes(b"{}")
-    for read in (folder.state, lambda: folder.require("x")):
-        with pytest.raises(SpoolError, match=said):
-            read()
-
-
-def test_the_last_state_counts_and_one_query_saves_it(tmp_path):
-    def names():
-        return sorted(path.name for path in tmp_path.iterdir())
-
-    folder, other = SharedFolder(str(tmp_path)), SharedFolder(str(tmp_path))
-    folder.save(State("x", {"a": 1}))
-    assert other.state() == State("x", {"a": 1})
-    other.save(State("x", {"a": 2}))
-    assert names() == ["state-000000000001.json"]
-    with pytest.raises(SpoolError, match="is in use by another query"):
-        folder.save(State("x", {"a": 3}))
-    assert folder.state() == State("x", {"a": 2})
-    folder.save(State("x", {"a": 3}))
-    assert names() == ["state-000000000002.json"]
-    # The state of a new spool that another query makes first counts.
-    third = SharedFolder(str(tmp_path))
-    third._state_number = 1
-    SharedFolder(str(tmp_path)).require("x")
-    with pytest.raises(SpoolError, match=r"has spool x, and the driver has spool y\. With 'shards'"):
-        folder.require("y")
-    with pytest.raises(SpoolError, match=r"has no spool, and the driver has spool y\."):
-        SharedFolder(str(tmp_path / "nowhere")).require("y")
-
-
-def test_two_queries_that_make_a_spool_at_once_have_the_same(tmp_path, monkeypatch):
-    first, second = SharedFolder(str(tmp_path)), SharedFolder(str(tmp_path))
-    publish_file = SharedFolder.publish
-
-    def publish_after_the_other(self, temporary, path):
-        monkeypatch.setattr(SharedFolder, "publish", publish_file)
-        second.state()
-        return self.publish(temporary, path)
-
-    monkeypatch.setattr(SharedFolder, "publish", publish_after_the_other)
-    assert first.state() == second.state() == SharedFolder(str(tmp_path)).state()
-    assert [path.name for path in tmp_path.iterdir()] == ["state-000000000000.json"]
-
-
-def test_state_replaced_during_read_is_read_as_newer_state(tmp_path, monkeypatch):
-    folder, driver = SharedFolder(str(tmp_path)), SharedFolder(str(tmp_path))
-    driver.save(State("x", {"a": 1}))
-    state_path = SharedFolder._state_path
-
-    def save_meanwhile(self, number):
-        monkeypatch.setattr(SharedFolder, "_state_path", state_path)
-        driver.save(State("x", {"a": 2}))
-        return state_path(self, number)
-
-    monkeypatch.setattr(SharedFolder, "_state_path", save_meanwhile)
-    assert folder.state() == State("x", {"a": 2})
-
-
-def test_the_files_of_a_shard_are_known_by_their_names(tmp_path):
-    folder = SharedFolder(str(tmp_path))
-    shard = tmp_path / "a%2Fb"
-    shard.mkdir()
-    names = (
-        *("000000000001.arrow", "000000000003.arrow", "000000000001-5-2.filled", "000000000007-1-0.filled"),
-        *("000000000003.arrow.x.tmp", "000000000004.arrow.x.tmp", "000000000009.arrow.x.tmp"),
-        *("1.arrow", "000000000008.arrow.gz", "000000000008-1.filled", "x"),
-    )
-    for name in names:
-        (shard / name).write_bytes(b"1234")
-    there = folder.contents("a/b")
-    assert there.sizes == {1: 4, 3: 4}
-    assert there.filled == {1: (5, 2), 7: (1, 0)}
-    assert {Path(path).name: number for path, number in there.temporaries.items()} == {
-        "000000000003.arrow.x.tmp": 3,
-        "000000000004.arrow.x.tmp": 4,
-        "000000000009.arrow.x.tmp": 9,
-    }
-    assert there.end == 8
-    assert folder.contents("nothing").end == 0
-    left = folder.tidy("a/b", there, 3, 4)
-    assert (left.sizes, left.filled, left.temporaries) == ({3: 4}, {7: (1, 0)}, {})
-    gone = {"000000000001.arrow", "000000000001-5-2.filled", "000000000003.arrow.x.tmp"}
-    assert {path.name for path in shard.iterdir()} == {*names} - gone
-
-
-def test_only_files_of_this_machine_are_brought_to_the_disk(tmp_path, monkeypatch):
-    monkeypatch.delattr(os, "fsync")
-    SharedFolder(str(tmp_path), sync=False).sync(str(tmp_path))
-    SharedFolder("mock:/spool").sync("/spool")
-    with pytest.raises(AttributeError, match="fsync"):
-        SharedFolder(str(tmp_path)).sync(str(tmp_path))
-
-
 def test_sharded_spool_without_sync_calls_no_fsync(broker, sharded, monkeypatch):
     monkeypatch.delattr(os, "fsync")
     publish(broker, 1)
     assert values(sharded(queue="orders", shards=1, spoolSync="none").start().batch()) == [1]
-
-
-def test_spool_dir_on_unknown_file_system_is_refused():
-    with pytest.raises(SpoolError, match="cannot use spoolDir 'ftp://somewhere/spool'"):
-        SharedFolder("ftp://somewhere/spool")
-
-
-# --- shares and options -----------------------------------------------------------------------------------
-
-
-@examples(200)
-@given(
-    st.dictionaries(st.text(max_size=3), st.integers(0, 10**7), max_size=8),
-    st.none() | st.integers(1, 10**6),
-)
-def test_each_shard_with_messages_gets_share_within_limit(ready, most):
-    found = share(ready, most)
-    assert set(found) == {shard for shard, count in ready.items() if count}
-    assert all(1 <= count <= ready[shard] for shard, count in found.items())
-    if most is None:
-        assert sum(found.values()) == sum(ready.values())
-    else:
-        assert sum(found.values()) <= max(most, len(found))
-
-
-@pytest.mark.parametrize(
-    ("most", "found"),
-    [
-        (None, {"a": 1, "b": 11, "c": 31}),
-        (43, {"a": 1, "b": 11, "c": 31}),
-        (42, {"a": 1, "b": 10, "c": 30}),
-        (23, {"a": 1, "b": 6, "c": 16}),
-        (3, {"a": 1, "b": 1, "c": 1}),
-        (2, {"a": 1, "b": 1, "c": 1}),
-    ],
-)
-def test_shares_of_three_shards_are_proportional_to_ready_messages(most, found):
-    assert share({"a": 1, "b": 11, "none": 0, "c": 31}, most) == found
-    assert share({}, most) == {}
