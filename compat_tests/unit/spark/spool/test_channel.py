@@ -265,6 +265,11 @@ def test_messages_that_the_store_has_already_are_dropped(link, caplog):
     assert caplog.text.count("dropped 1 redelivered messages that the spool has already") == 2
     found.flush()
     assert caplog.text.count("dropped") == 2
+    elsewhere = Store(ids={("q", "a")})
+    found = consuming(link, elsewhere, queue="q,r")
+    link.deliver(b"4", properties=known, redelivered=True)  # The consumer of r has it.
+    found.flush()
+    assert elsewhere.segments == [[b"4"]]
 
 
 def test_status_request_counts_messages_delivered_before_its_answer(link):
@@ -336,7 +341,8 @@ def test_backlog_is_counted_again_if_messages_arrive_during_count(link):
     found = consuming(link, store, shared)
     link.deliver(b"0")
     link.ready = [5, 4, 3]
-    link.answering = lambda: link.deliver(b"x") if link.ready[0] > 3 else None
+    # As large as prefetchBytes, so that it is stored at once.
+    link.answering = lambda: link.deliver(bytes(998)) if link.ready[0] > 3 else None
     backlog = shared.backlog = Backlog()
     status = found.ask(backlog)
     assert (store.next, status.ready, status.visible) == (2, 4, 2)
