@@ -1,20 +1,14 @@
 """Mutants of the declarations: does the comparison with the golden tables find every one?
 
-    python -m compat_tests.golden.mutants [--protocol 0-9-1] [--sample N]
-
 A mutant is one change of one record, made in memory: two fields change places, a field gets a wider type (or
 another one, where nothing is wider), or a field is gone. The comparison has to fail for the golden row of
 that record. Type mutants exchange two types of one width: their codes in the maps of 0-10, their tags in the
-field tables of the others. The command prints the counts, and each mutant that survives; its status is 1 if
-there is any.
+field tables of the others.
 """
 
 from __future__ import annotations
 
-import argparse
-import random
 import struct
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import combinations
@@ -202,37 +196,3 @@ def _changed(record: type[Any], fields: tuple[Any, ...]) -> Iterator[None]:
                 delattr(record, name)
             else:
                 setattr(record, name, kept)
-
-
-def main() -> int:
-    """Run mutants, print what became of them."""
-    parser = argparse.ArgumentParser(prog="python -m compat_tests.golden.mutants", description=__doc__)
-    parser.add_argument("--protocol", choices=PROTOCOLS, action="append", help="only this one")
-    parser.add_argument("--sample", type=int, metavar="N", help="N of each protocol, drawn by chance")
-    given = parser.parse_args()
-    survivors = 0
-    for protocol in given.protocol or PROTOCOLS:
-        mutants = list(all_mutants(protocol))
-        if given.sample is not None:
-            mutants = random.sample(mutants, min(given.sample, len(mutants)))
-        counts: Counter[str] = Counter()
-        for mutant in mutants:
-            counts[mutant.change.split()[0]] += 1
-            if not is_killed(mutant):
-                survivors += 1
-                print(f"survives: {mutant}")
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-        print(f"{protocol}: {len(mutants)} mutants ({kinds})")
-    if given.protocol is None and given.sample is None:
-        exchanges = list(type_mutants())
-        living = [mutant for mutant in exchanges if not is_type_killed(mutant)]
-        survivors += len(living)
-        for exchange in living:
-            print(f"survives: {exchange}")
-        print(f"types: {len(exchanges)} mutants")
-    print(f"{survivors} survive")
-    return int(survivors > 0)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
