@@ -61,23 +61,6 @@ for _n in ("CC", "BCC"):
     )
     each(f"publish/{_n}-returned", publish("@no", mandatory=1, props={"headers": {_n: ["@no2"], "h": 1}}))
 each(
-    "publish/CC-and-BCC",
-    [queue()],
-    [queue("@r")],
-    [queue("@s")],
-    publish("@q", props={"headers": {"CC": ["@r"], "BCC": ["@s"]}}),
-    get("@q"),
-    get("@r"),
-    get("@s"),
-)
-each(
-    "publish/cc-lower-case",
-    [queue()],
-    [queue("@r")],
-    publish("@q", props={"headers": {"cc": ["@r"]}}),
-    get("@r"),
-)
-each(
     "publish/properties-round-trip",
     [queue()],
     publish(
@@ -148,35 +131,6 @@ each(
 )
 each("publish/mandatory-return-exchange", [exchange()], publish("kk", "body", exchange="@x", mandatory=1))
 each("publish/unroutable-not-mandatory", publish("@no"))
-each(
-    "publish/mandatory-alternate-exchange-routes",
-    [exchange("@ae", "fanout")],
-    [exchange(arguments={"alternate-exchange": "@ae"})],
-    [queue()],
-    [bind("@q", "@ae")],
-    publish("kk", exchange="@x", mandatory=1),
-    get(),
-)
-each(
-    "publish/mandatory-alternate-exchange-missing",
-    [exchange(arguments={"alternate-exchange": "@gone"})],
-    publish("kk", exchange="@x", mandatory=1),
-)
-each(
-    "publish/alternate-exchange-loop",
-    [exchange("@1", arguments={"alternate-exchange": "@2"})],
-    [exchange("@2", arguments={"alternate-exchange": "@1"})],
-    publish("kk", exchange="@1", mandatory=1),
-)
-each(
-    "publish/alternate-exchange-internal",
-    [exchange("@ae", "fanout", internal=1)],
-    [exchange(arguments={"alternate-exchange": "@ae"})],
-    [queue()],
-    [bind("@q", "@ae")],
-    publish("kk", exchange="@x"),
-    get(),
-)
 # confirms
 each("confirm/routed", [queue()], [CONFIRMS], publish("@q", settle=0.2))
 each("confirm/unroutable", [CONFIRMS], publish("@no", settle=0.2))
