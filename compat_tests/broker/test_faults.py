@@ -116,9 +116,14 @@ def test_reset_discards_a_publish_held_by_a_fault(broker: Broker, faults: Faults
     channel = channel_of(broker, confirms=False)
     publish(channel)
     channel.connection.process_data_events(0)
-    faults.rules[0].wait()
+    rule = faults.rules[0]
+    rule.wait()
+    assert rule.held == 1
     broker.reset()
     assert not broker.queue("q").exists
+    assert (rule.held, rule.release()) == (0, 0)
+    channel_of(broker)
+    assert (broker.queue("q").ready, len(broker.published)) == (0, 0)
 
 
 @pytest.mark.parametrize("crash", [False, True])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from compat_tests.unit.faults.server import FaultServer
+from fakeamqp.dialects import dialect_named, protocol_named, protocol_names
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.faults import FaultError, FaultNotSeen, Faults, UnusedFault
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -98,6 +101,23 @@ SENTENCES: list[tuple[Callable[[Faults], Any], str]] = [
     (
         lambda f: f.on("basic.publish").replace(body=b"y", properties={"priority": 3}, routing_key="z"),
         "when a basic.publish comes: replace routing_key='z', priority=3, body=b'y'",
+    ),
+    (
+        lambda f: f.on("message.transfer", queue="orders", protocol="0-9").nack().once(),
+        "when a message.transfer with queue 'orders' comes: nack it (once at most)",
+    ),
+    (
+        lambda f: f.on("message.transfer", queue="orders", session="shop").exception("not-allowed").once(),
+        "when a message.transfer with queue 'orders' and session 'shop' comes: "
+        "answer it with the exception not-allowed (once at most)",
+    ),
+    (
+        lambda f: f.on("session.completed", direction="sent", protocol="0-10").malform("wrong-track"),
+        "when a session.completed is to be sent: malform it: on the wrong track",
+    ),
+    (
+        lambda f: f.on("file.deliver", direction="sent").malform("bad-frame-end"),
+        "when a file.deliver is to be sent: malform it: the last byte of its last frame is not the frame end",
     ),
 ]
 
@@ -482,6 +502,155 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
         lambda f: f.chaos(plan="connection 'a': received basic.ack number 2 on channel 1: crash"),
         "line 1 of the plan cannot be read: 'crash' does not happen to a received basic.ack",
     ),
+    # --- 0-9
+    (
+        lambda f: f.on("message.transfr", protocol="0-9"),
+        "there is no method 'message.transfr'; did you mean 'message.transfer'?",
+    ),
+    (lambda f: f.on("tunel.*"), "there is no method 'tunel.*'; did you mean 'tunnel.*'?"),
+    (
+        lambda f: f.on("message.transfer", protocol="0-8"),
+        "there is no method 'message.transfer'",
+    ),
+    (
+        lambda f: f.on("basic.nack", protocol="0-8"),
+        "there is no method 'basic.nack'; did you mean 'basic.ack'?",
+    ),
+    (lambda f: f.on("queue.declare", protocol="0_9"), "there is no protocol '0_9'; did you mean '0-9'?"),
+    (lambda f: f.on("confirm", protocol="0-8"), "there are no publisher confirms in 0-8"),
+    (
+        lambda f: f.on("file.open", identifer="f"),
+        "a file.open has no field 'identifer'; did you mean 'identifier'?",
+    ),
+    (
+        lambda f: f.on("stream.deliver", direction="received"),
+        "stream.deliver is never received by a broker, only sent",
+    ),
+    (
+        lambda f: f.on("message.transfer", protocol="0-9").exception(404),
+        "exception() is for commands of AMQP 0-10, not for a message.transfer: use close_channel()",
+    ),
+    (
+        lambda f: f.on("message.transfer", protocol="0-9").return_message(),
+        "return_message() is for basic.publish, not for a message.transfer",
+    ),
+    (
+        lambda f: f.on("message.consume", protocol="0-9").replace(body=b"x"),
+        "a message.consume has no content: replace() can change its fields only",
+    ),
+    (
+        lambda f: f.on("message.transfer", protocol="0-9").replace(ttl="soon"),
+        "a message.transfer cannot have ttl='soon': ",
+    ),
+    (
+        lambda f: f.on("message.transfer", protocol="0-9").replace(priority="high"),
+        "no content can have priority='high': ",
+    ),
+    (
+        lambda f: f.on("access.request").nack(),
+        "nack() is for basic.publish and message.transfer, not for an access.request",
+    ),
+    # --- 0-10
+    (
+        lambda f: f.on("mesage.transfer"),
+        "there is no method 'mesage.transfer'; did you mean 'message.transfer'?",
+    ),
+    (lambda f: f.on("sesion.*"), "there is no method 'sesion.*'; did you mean 'session.*'?"),
+    (
+        lambda f: f.on("message.transfer", protocol="0-9-1"),
+        "there is no method 'message.transfer'",
+    ),
+    (
+        lambda f: f.on("basic.publish", protocol="0-10"),
+        "there is no method 'basic.publish'; did you mean 'file.publish'?",
+    ),
+    (lambda f: f.on("queue.declare", protocol="0_10"), "there is no protocol '0_10'; did you mean '0-10'?"),
+    (
+        lambda f: f.on("confirm", protocol="0-10"),
+        "there are no publisher confirms in 0-10: publishers learn of completion instead: "
+        "on('session.completed', direction='sent')",
+    ),
+    (
+        lambda f: f.on("message.transfer", destinaton="d"),
+        "a message.transfer has no field 'destinaton'; did you mean 'destination'?",
+    ),
+    (
+        lambda f: f.on("message.transfer", content_typ="d"),
+        "a message.transfer has no field 'content_typ'; did you mean 'content_type'?",
+    ),
+    (
+        lambda f: f.on("message.subscribe", alternate_exchange="d"),
+        "a message.subscribe has no field 'alternate_exchange'; did you mean 'exchange'?",
+    ),
+    (lambda f: f.on("basic.publish", accept_mode=1), "a basic.publish has no field 'accept_mode'"),
+    (
+        lambda f: f.on("message.transfer", session=5),
+        "session is compared with a str, a pattern or a function, not 5",
+    ),
+    (
+        lambda f: f.on("message.acquire", direction="sent"),
+        "message.acquire is never sent by a broker, only received",
+    ),
+    (
+        lambda f: f.on("message.accept", part="header"),
+        "part='header' is for received methods with a content, not a message.accept",
+    ),
+    (
+        lambda f: f.on("basic.publish").exception(404),
+        "exception() is for commands of AMQP 0-10, not for a basic.publish: use close_channel()",
+    ),
+    (
+        lambda f: f.on("message.transfer").exception("notfound"),
+        "there is no error code 'notfound'; did you mean 'not-found'?",
+    ),
+    (
+        lambda f: f.on("message.transfer").exception(404, field_index=256),
+        "field_index is a number from 0 to 255, not 256",
+    ),
+    (
+        lambda f: f.on("session.attach").exception(404),
+        "a session.attach is a control; exceptions are for commands: use close_connection()",
+    ),
+    (
+        lambda f: f.on("message.transfer", direction="sent").exception(404),
+        "exception() is for received commands; a message.transfer is sent by the broker",
+    ),
+    (
+        lambda f: f.on("message.transfer", direction="sent").nack(),
+        "nack() is for received publishes and for confirms; a message.transfer is sent by the broker",
+    ),
+    (
+        lambda f: f.on("message.accept").nack(),
+        "nack() is for message.transfer, not for a message.accept",
+    ),
+    (
+        lambda f: f.on("message.transfer").return_message(),
+        "return_message() is for basic.publish, not for a message.transfer",
+    ),
+    (
+        lambda f: f.on("message.transfer", direction="sent", protocol="0-10").malform("bad-frame-end"),
+        "malform cannot be 'bad-frame-end'; did you mean 'frame-version'?",
+    ),
+    (
+        lambda f: f.on("execution.result", direction="sent").malform("struct-size"),
+        "malform('struct-size') is for methods with a content, such as basic.deliver",
+    ),
+    (
+        lambda f: f.on("message.transfer").replace(priority="high"),
+        "no content can have priority='high': ",
+    ),
+    (
+        lambda f: f.on("message.transfer").replace(accept_mode="none"),
+        "a message.transfer cannot have accept_mode='none': ",
+    ),
+    (
+        lambda f: f.on("message.transfer").replace(routing_kye="x"),
+        "a message.transfer has no 'routing_kye' to replace; did you mean 'routing_key'?",
+    ),
+    (
+        lambda f: f.on("message.accept").replace(body=b"x"),
+        "a message.accept has no content: replace() can change its fields only",
+    ),
 ]
 
 
@@ -496,6 +665,36 @@ def test_invalid_argument_of_a_fault_is_an_error_that_explains_the_mistake(
     else:
         assert str(caught.value) == text
     assert isinstance(caught.value, FakeAMQPError)
+
+
+RULES = (
+    "on('basic.publish', queue='q').drop()",
+    "on('basic.get', 'basic.consume').delay(1)",
+    "on('heartbeat').drop()",
+)
+# What these may do depends on the dialect of 0-9.
+MORE_RULES = ("on('basic.publish').nack()", "on('confirm').hold()", "on('basic.deliver').malform('garbage')")
+
+
+@pytest.mark.parametrize(("package", "rules"), [("amqp_0_9", RULES), ("amqp_0_10", (*RULES, *MORE_RULES))])
+def test_rules_about_0_9_1_do_not_load_the_codec_of_another_protocol(
+    package: str, rules: tuple[str, ...]
+) -> None:
+    code = [
+        "import sys, fakeamqp",
+        "faults = fakeamqp.Broker().faults",
+        *(f"faults.{rule}" for rule in rules),
+    ]
+    code.append(f"print([name for name in sys.modules if '.{package}.codec' in name])")
+    done = subprocess.run(
+        [sys.executable, "-c", "; ".join(code)], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_method_names_of_a_protocol_are_the_kinds_of_its_dialect() -> None:
+    for protocol in protocol_names():
+        assert protocol_named(protocol).method_names == tuple(dialect_named(protocol).kinds)
 
 
 def test_reason_of_an_alarm_has_at_most_255_bytes(faults: Faults) -> None:

@@ -160,6 +160,17 @@ def test_transfer_arrives_whole_with_controls_between_its_frames(server: FaultSe
     assert server.bodies() == [b"two apples"] * 2
 
 
+def test_near_miss_of_a_0_10_rule_names_the_field_that_differs(session: Session, faults: Faults) -> None:
+    rule = faults.on("message.transfer", routing_key="orders.#", session="shop").drop()
+    session.publish(b"one")
+    assert list(rule.near_misses()) == ["message.transfer: routing_key is 'q', not 'orders.#'"]
+    other = faults.on("message.subscribe", queue="q", destination="e").drop()
+    session.subscribe("q")
+    assert list(other.near_misses()) == [
+        "message.subscribe queue='q' destination='d': destination is 'd', not 'e'"
+    ]
+
+
 # --- what becomes of it -------------------------------------------------------------------------------
 
 

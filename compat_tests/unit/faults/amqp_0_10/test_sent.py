@@ -9,6 +9,7 @@ from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.faults import FaultError, Faults
 from fakeamqp.faults.actions import malformations
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec.commands import decode as decode_command
 from fakeamqp.protocols.amqp_0_10.codec.controls import decode as decode_control
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, Assembler, check_header
@@ -315,3 +316,16 @@ def test_transfer_sent_by_the_test_keeps_to_the_maximum_frame_size(
     session.client.inbox.clear()
     assert faults.send(x.MessageTransfer(destination="d"), body=b"x" * 9000, routing_key="k") == 1
     read(session.client.take_bytes(), 4096)
+
+
+def test_sending_a_method_or_property_unknown_to_the_protocol_is_an_error(
+    server: FaultServer, faults: Faults
+) -> None:
+    server.session(b"s")
+    with pytest.raises(FaultError, match=r"bytes or a method of AMQP 0-10, not BasicAck"):
+        faults.send(m.BasicAck())
+    with pytest.raises(FaultError, match=r"there is no property 'prio'"):
+        faults.send(x.MessageTransfer(), prio=1)
+    server.client()
+    with pytest.raises(FaultError, match="0-9-1 has no property 'ttl'"):
+        faults.send(m.BasicDeliver(), ttl=1)

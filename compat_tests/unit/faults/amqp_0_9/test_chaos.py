@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
+from fakeamqp.dialects import protocol_names
 from fakeamqp.faults.chaos import FAULTS
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
@@ -59,3 +60,8 @@ def test_plan_of_chaos_gives_the_same_bytes_when_played_again(fault: str) -> Non
     again.faults.chaos(plan=chaos.plan).optional()
     if chaos.plan.count("\n"):
         assert talk(again) == heard
+
+
+def test_chaos_refuses_publishes_only_in_protocols_that_can_answer_so() -> None:
+    assert [name for name in protocol_names() if FAULTS["nack"].happens_in(name)] == ["0-9-1", "0-9"]
+    assert [name for name in protocol_names() if FAULTS["rejected-transfer"].happens_in(name)] == ["0-9"]

@@ -207,6 +207,14 @@ def test_rule_about_a_file_ack_considers_every_file_that_its_tag_covers(
     assert [rule.hits for rule in acked] == [int(multiple), 1]
 
 
+def test_near_miss_of_a_0_9_rule_names_the_field_that_differs(requester: Requester, faults: Faults) -> None:
+    rule = faults.on("message.transfer", routing_key="orders.#").drop()
+    requester.publish("q", b"one")
+    assert list(rule.near_misses()) == [
+        "message.transfer exchange='' routing_key='q' destination='': routing_key is 'q', not 'orders.#'"
+    ]
+
+
 # --- what becomes of it -------------------------------------------------------------------------------
 
 
