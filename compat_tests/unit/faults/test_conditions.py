@@ -85,20 +85,18 @@ def seen_by(faults: Faults, **wanted: Any) -> list[bytes]:
     ids=lambda value: re.sub(r" at 0x[0-9a-f]+", "", str(value)),
 )
 def test_rule_fires_on_publishes_that_meet_its_conditions(
-    server: FaultServer, faults: Faults, wanted: dict[str, Any], expected: Iterable[str]
+    server: FaultServer, wanted: dict[str, Any], expected: Iterable[str]
 ) -> None:
-    seen = seen_by(faults, **wanted)
+    seen = seen_by(server.faults, **wanted)
     publish_of_every_kind(server.client())
     assert seen == [name.encode() for name in expected]
 
 
-def test_rule_about_a_property_compares_it_with_a_value_pattern_or_function(
-    server: FaultServer, faults: Faults
-) -> None:
-    by_value = seen_by(faults, message_id="m-2")
-    by_pattern = seen_by(faults, message_id=re.compile("m-[13]"))
-    by_nothing = seen_by(faults, message_id=re.compile("None"))
-    by_function = seen_by(faults, priority=lambda priority: priority is None)
+def test_rule_about_a_property_compares_it_with_a_value_pattern_or_function(server: FaultServer) -> None:
+    by_value = seen_by(server.faults, message_id="m-2")
+    by_pattern = seen_by(server.faults, message_id=re.compile("m-[13]"))
+    by_nothing = seen_by(server.faults, message_id=re.compile("None"))
+    by_function = seen_by(server.faults, priority=lambda priority: priority is None)
     client = server.client()
     for number in (1, 2, 3):
         client.publish(b"%d" % number, message_id=f"m-{number}", priority=1)
@@ -106,37 +104,31 @@ def test_rule_about_a_property_compares_it_with_a_value_pattern_or_function(
     assert (by_value, by_pattern, by_nothing, by_function) == ([b"2"], [b"1", b"3"], [], [b"without"])
 
 
-def test_rule_about_a_queue_of_a_random_exchange_knows_the_actual_destination(
-    server: FaultServer, faults: Faults
-) -> None:
+def test_rule_about_a_queue_of_a_random_exchange_knows_the_actual_destination(server: FaultServer) -> None:
     """Asking draws nothing: the message goes where the rule said it would."""
     client = server.client()
     client.call(m.ExchangeDeclare(exchange="any", type="x-random"), m.ExchangeDeclareOk)
     for name in ("one", "two"):
         client.declare(name)
         client.bind(name, "any")
-    seen = seen_by(faults, queue="one")
+    seen = seen_by(server.faults, queue="one")
     for number in range(20):
         client.publish(b"%d" % number, exchange="any")
     assert seen == client.empty("one")
     assert 0 < len(seen) < 20
 
 
-def test_rule_about_a_queue_fires_on_a_publish_with_the_queue_in_cc(
-    server: FaultServer, faults: Faults
-) -> None:
+def test_rule_about_a_queue_fires_on_a_publish_with_the_queue_in_cc(server: FaultServer) -> None:
     client = server.client()
     client.declare("orders")
-    seen = seen_by(faults, queue="orders")
+    seen = seen_by(server.faults, queue="orders")
     client.publish(b"copy", routing_key="nowhere", headers={"CC": ["orders"]})
     assert seen == [b"copy"]
 
 
-def test_rule_about_a_queue_does_not_fire_on_an_unroutable_publish(
-    server: FaultServer, faults: Faults
-) -> None:
+def test_rule_about_a_queue_does_not_fire_on_an_unroutable_publish(server: FaultServer) -> None:
     client = server.client()
-    seen = seen_by(faults, queue=re.compile(""))
+    seen = seen_by(server.faults, queue=re.compile(""))
     client.publish(b"1", routing_key="nowhere")
     assert seen == []
     client.publish(b"2", exchange="no such exchange")
@@ -157,11 +149,9 @@ def test_rule_about_a_queue_does_not_fire_on_an_unroutable_publish(
         "basic.get",
     ],
 )
-def test_rule_about_a_queue_fires_on_methods_for_that_queue_only(
-    server: FaultServer, faults: Faults, name: str
-) -> None:
-    here = faults.on(name, queue="here")
-    elsewhere = faults.on(name, queue="elsewhere", optional=True)
+def test_rule_about_a_queue_fires_on_methods_for_that_queue_only(server: FaultServer, name: str) -> None:
+    here = server.faults.on(name, queue="here")
+    elsewhere = server.faults.on(name, queue="elsewhere", optional=True)
     client = server.client()
     client.call(m.ExchangeDeclare(exchange="e", type="fanout"), m.ExchangeDeclareOk)
     client.declare("here")
@@ -177,10 +167,10 @@ def test_rule_about_a_queue_fires_on_methods_for_that_queue_only(
 
 @pytest.mark.parametrize("no_ack", [False, True])
 def test_rule_about_a_queue_fires_on_deliveries_and_answers_of_that_queue_only(
-    server: FaultServer, faults: Faults, no_ack: bool
+    server: FaultServer, no_ack: bool
 ) -> None:
     rules = {
-        (name, queue): faults.on(name, queue=queue, optional=True)
+        (name, queue): server.faults.on(name, queue=queue, optional=True)
         for name in ("basic.deliver", "basic.get-ok", "basic.consume-ok")
         for queue in ("here", "elsewhere")
     }
@@ -198,12 +188,12 @@ def test_rule_about_a_queue_fires_on_deliveries_and_answers_of_that_queue_only(
 
 @pytest.mark.parametrize("settle", ["ack", "nack", "reject"])
 def test_rule_about_a_settlement_considers_the_message_that_it_settles(
-    server: FaultServer, faults: Faults, settle: str
+    server: FaultServer, settle: str
 ) -> None:
-    by_queue = faults.on(f"basic.{settle}", queue="here")
-    by_body = faults.on(f"basic.{settle}", body=b"second")
-    by_key = faults.on(f"basic.{settle}", routing_key="he*", optional=True)
-    by_property = faults.on(f"basic.{settle}", message_id="b", exchange="")
+    by_queue = server.faults.on(f"basic.{settle}", queue="here")
+    by_body = server.faults.on(f"basic.{settle}", body=b"second")
+    by_key = server.faults.on(f"basic.{settle}", routing_key="he*", optional=True)
+    by_property = server.faults.on(f"basic.{settle}", message_id="b", exchange="")
     client = server.client()
     client.declare("here")
     client.declare("there")
@@ -216,10 +206,8 @@ def test_rule_about_a_settlement_considers_the_message_that_it_settles(
     assert [by_queue.hits, by_body.hits, by_key.hits, by_property.hits] == [1, 1, 0, 1]
 
 
-def test_rule_fires_on_a_multiple_ack_that_covers_a_matching_message(
-    server: FaultServer, faults: Faults
-) -> None:
-    rule = faults.on("basic.ack", body=b"2", multiple=True)
+def test_rule_fires_on_a_multiple_ack_that_covers_a_matching_message(server: FaultServer) -> None:
+    rule = server.faults.on("basic.ack", body=b"2", multiple=True)
     client = server.client()
     client.declare("q")
     client.fill("q", b"1", b"2", b"3")
@@ -229,15 +217,15 @@ def test_rule_fires_on_a_multiple_ack_that_covers_a_matching_message(
     assert rule.hits == 1
 
 
-def test_rule_about_a_confirm_considers_the_confirmed_publish(server: FaultServer, faults: Faults) -> None:
+def test_rule_about_a_confirm_considers_the_confirmed_publish(server: FaultServer) -> None:
     rules = [
-        faults.on("confirm", body=b"2"),
-        faults.on("confirm", routing_key="q.*", exchange=""),
-        faults.on("confirm", queue="q.1"),
-        faults.on("confirm", queue="other", optional=True),
-        faults.on("confirm", headers={"n": 2}),
-        faults.on("confirm", delivery_tag=2),
-        faults.on("basic.ack", direction="sent", queue="q.1"),
+        server.faults.on("confirm", body=b"2"),
+        server.faults.on("confirm", routing_key="q.*", exchange=""),
+        server.faults.on("confirm", queue="q.1"),
+        server.faults.on("confirm", queue="other", optional=True),
+        server.faults.on("confirm", headers={"n": 2}),
+        server.faults.on("confirm", delivery_tag=2),
+        server.faults.on("basic.ack", direction="sent", queue="q.1"),
     ]
     publisher = server.publisher("q.1")
     publisher.publish(b"1", headers={"n": 1})
@@ -246,26 +234,26 @@ def test_rule_about_a_confirm_considers_the_confirmed_publish(server: FaultServe
     assert publisher.confirms == ["ack 1", "ack 2"]
 
 
-def test_rule_about_a_confirm_uses_the_queue_at_publish_time(server: FaultServer, faults: Faults) -> None:
+def test_rule_about_a_confirm_uses_the_queue_at_publish_time(server: FaultServer) -> None:
     """Not the queue to which the message would go when the confirm is sent."""
     client = server.client()
     client.declare("one")
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
-    late = faults.on("confirm", queue="one")
+    late = server.faults.on("confirm", queue="one")
     client.send_bytes(publish_bytes(b"1", "one") + bytes_of(m.QueueDelete(queue="one", no_wait=True)))
     assert late.hits == 1
 
 
-def test_rule_fires_on_methods_with_the_given_field_values(server: FaultServer, faults: Faults) -> None:
+def test_rule_fires_on_methods_with_the_given_field_values(server: FaultServer) -> None:
     rules = [
-        faults.on("queue.declare", durable=True),
-        faults.on("queue.declare", passive=True, optional=True),
-        faults.on("queue.declare", arguments=lambda arguments: "x-max-length" in arguments),
-        faults.on("exchange.declare", type="topic"),
-        faults.on("exchange.declare", exchange_type="topic"),
-        faults.on("exchange.declare", exchange_type="fanout", optional=True),
-        faults.on("queue.declare", "exchange.declare", type="topic"),
-        faults.on("queue.*", queue="q"),
+        server.faults.on("queue.declare", durable=True),
+        server.faults.on("queue.declare", passive=True, optional=True),
+        server.faults.on("queue.declare", arguments=lambda arguments: "x-max-length" in arguments),
+        server.faults.on("exchange.declare", type="topic"),
+        server.faults.on("exchange.declare", exchange_type="topic"),
+        server.faults.on("exchange.declare", exchange_type="fanout", optional=True),
+        server.faults.on("queue.declare", "exchange.declare", type="topic"),
+        server.faults.on("queue.*", queue="q"),
     ]
     client = server.client()
     client.declare("q", durable=True)
@@ -276,12 +264,12 @@ def test_rule_fires_on_methods_with_the_given_field_values(server: FaultServer, 
 
 
 class TestConnections:
-    def test_rule_finds_a_connection_by_each_of_its_names(self, server: FaultServer, faults: Faults) -> None:
+    def test_rule_finds_a_connection_by_each_of_its_names(self, server: FaultServer) -> None:
         billing = server.client(client_properties={"connection_name": "billing"})
         shop = server.client(client_properties={"connection_name": "shop"})
         names = [billing.connection.name, "billing", "c1", billing.connection]
-        rules = [faults.on("queue.declare", connection=name) for name in names]
-        others = [faults.on("queue.declare", connection=name) for name in ("shop", "c2")]
+        rules = [server.faults.on("queue.declare", connection=name) for name in names]
+        others = [server.faults.on("queue.declare", connection=name) for name in ("shop", "c2")]
         billing.declare("q")
         assert [rule.hits for rule in rules] == [1, 1, 1, 1]
         assert [rule.hits for rule in others] == [0, 0]
@@ -319,11 +307,9 @@ class TestDirections:
     ) -> None:
         assert faults.on(name).subject.direction == direction
 
-    def test_rule_about_acks_fires_in_its_own_direction_only(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        received = faults.on("basic.ack")
-        sent = faults.on("basic.ack", direction="sent")
+    def test_rule_about_acks_fires_in_its_own_direction_only(self, server: FaultServer) -> None:
+        received = server.faults.on("basic.ack")
+        sent = server.faults.on("basic.ack", direction="sent")
         publisher = server.publisher()
         publisher.publish(b"1")
         assert (received.hits, sent.hits) == (0, 1)
@@ -332,11 +318,9 @@ class TestDirections:
         publisher.client.ack(1)
         assert (received.hits, sent.hits) == (1, 1)
 
-    def test_rule_about_all_methods_fires_in_one_direction_only(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        received = faults.on("*")
-        sent = faults.on("*", direction="sent")
+    def test_rule_about_all_methods_fires_in_one_direction_only(self, server: FaultServer) -> None:
+        received = server.faults.on("*")
+        sent = server.faults.on("*", direction="sent")
         server.client().declare("q")
         # start-ok, tune-ok, open, channel.open and queue.declare, and what answers them.
         assert (received.hits, sent.hits) == (5, 5)

@@ -14,19 +14,15 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 class TestMultiple:
-    def test_held_confirms_are_released_as_one_multiple_ack(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        rule = faults.on("confirm").hold()
+    def test_held_confirms_are_released_as_one_multiple_ack(self, server: FaultServer) -> None:
+        rule = server.faults.on("confirm").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3")
         assert rule.release(multiple=True) == 3
         assert publisher.confirms == ["ack 3 multiple"]
 
-    def test_multiple_release_covers_the_given_count_of_confirms(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        rule = faults.on("confirm").hold()
+    def test_multiple_release_covers_the_given_count_of_confirms(self, server: FaultServer) -> None:
+        rule = server.faults.on("confirm").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3", b"4", b"5")
         rule.release(2, multiple=True)
@@ -34,10 +30,8 @@ class TestMultiple:
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 2 multiple", "ack 3", "ack 5 multiple"]
 
-    def test_multiple_release_sends_one_confirm_per_channel(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        rule = faults.on("confirm").hold()
+    def test_multiple_release_sends_one_confirm_per_channel(self, server: FaultServer) -> None:
+        rule = server.faults.on("confirm").hold()
         client = server.client(channels=2)
         client.declare("q")
         for channel in (1, 2):
@@ -51,9 +45,9 @@ class TestMultiple:
         ]
 
     def test_multiple_confirm_does_not_cover_publishes_with_the_opposite_verdict(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
-        rule = faults.on("confirm").hold()
+        rule = server.faults.on("confirm").hold()
         publisher = server.publisher("full")
         client = publisher.client
         client.call(
@@ -65,31 +59,27 @@ class TestMultiple:
         assert rule.release(multiple=True) == 7
         assert publisher.confirms == ["ack 2 multiple", "nack 3", "ack 5 multiple", "nack 7"]
 
-    def test_multiple_confirm_does_not_cover_a_dropped_publish(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish", body=b"2").drop()
-        rule = faults.on("confirm").hold()
+    def test_multiple_confirm_does_not_cover_a_dropped_publish(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish", body=b"2").drop()
+        rule = server.faults.on("confirm").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3", b"4")
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 1", "ack 3", "ack 4"]
 
-    def test_multiple_confirm_does_not_cover_a_dropped_confirm(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("confirm", body=b"3").drop()
-        rule = faults.on("confirm").hold()
+    def test_multiple_confirm_does_not_cover_a_dropped_confirm(self, server: FaultServer) -> None:
+        server.faults.on("confirm", body=b"3").drop()
+        rule = server.faults.on("confirm").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3", b"4", b"5")
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 2 multiple", "ack 4", "ack 5"]
 
     def test_multiple_confirm_does_not_cover_a_confirm_held_by_another_rule(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
-        other = faults.on("confirm", body=b"1").hold()
-        rule = faults.on("confirm").hold()
+        other = server.faults.on("confirm", body=b"1").hold()
+        rule = server.faults.on("confirm").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3")
         rule.release(multiple=True)
@@ -98,26 +88,26 @@ class TestMultiple:
         assert publisher.confirms == ["ack 1"]
 
     def test_confirms_held_on_other_channels_do_not_limit_a_multiple_confirm(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
         """On another channel, and on another connection."""
         publisher, elsewhere = server.publisher(), server.publisher()
         publisher.client.call(m.ChannelOpen(), m.ChannelOpenOk, channel=2)
         publisher.client.call(m.ConfirmSelect(), m.ConfirmSelectOk, channel=2)
-        others = faults.on("confirm").times(2).hold()
+        others = server.faults.on("confirm").times(2).hold()
         publisher.client.publish(b"other", routing_key="q", channel=2)
         elsewhere.publish(b"elsewhere")
-        rule = faults.on("confirm").after(1).hold()
+        rule = server.faults.on("confirm").after(1).hold()
         publisher.publish(b"1", b"2", b"3", b"4")
         assert (others.held, rule.held, publisher.confirms) == (2, 3, ["ack 1"])
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 4 multiple"]
 
     def test_publish_lost_on_a_closed_channel_does_not_limit_a_multiple_confirm(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
-        faults.on("basic.publish", body=b"lost").drop()
-        rule = faults.on("confirm", body=b"held").hold()
+        server.faults.on("basic.publish", body=b"lost").drop()
+        rule = server.faults.on("confirm", body=b"held").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"lost")
         assert publisher.confirms == ["ack 1"]
@@ -132,26 +122,24 @@ class TestMultiple:
 
 
 class TestWithoutRules:
-    def test_confirms_are_combined_after_a_confirm_rule_is_removed(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("confirm").drop().remove()
+    def test_confirms_are_combined_after_a_confirm_rule_is_removed(self, server: FaultServer) -> None:
+        server.faults.on("confirm").drop().remove()
         publisher = server.publisher()
         publisher.client.send_bytes(publish_bytes(b"1", "q") * 3)
         assert publisher.confirms == ["ack 3 multiple"]
 
-    def test_rule_that_only_calls_leaves_confirms_combined(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish").call(lambda group: None)
+    def test_rule_that_only_calls_leaves_confirms_combined(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").call(lambda group: None)
         publisher = server.publisher()
         publisher.client.send_bytes(publish_bytes(b"1", "q") * 3)
         assert publisher.confirms == ["ack 3 multiple"]
 
     def test_confirms_are_combined_if_their_rule_is_removed_before_they_are_sent(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
         """It was there when the publishes came and is not when they are confirmed."""
-        rule = faults.on("confirm").hold()
-        spy = faults.on("basic.publish", body=b"2")
+        rule = server.faults.on("confirm").hold()
+        spy = server.faults.on("basic.publish", body=b"2")
         spy.call(lambda group: rule.remove())
         publisher = server.publisher()
         publisher.client.send_bytes(b"".join(publish_bytes(body, "q") for body in (b"1", b"2", b"3")))
@@ -159,10 +147,8 @@ class TestWithoutRules:
 
 
 class TestStreamsAndQuorumQueues:
-    def test_confirms_of_a_quorum_queue_are_held_and_released_as_multiple(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        rule = faults.on("confirm", queue="quorum").hold()
+    def test_confirms_of_a_quorum_queue_are_held_and_released_as_multiple(self, server: FaultServer) -> None:
+        rule = server.faults.on("confirm", queue="quorum").hold()
         client = server.client()
         client.declare("quorum", durable=True, arguments={"x-queue-type": "quorum"})
         client.call(m.ConfirmSelect(), m.ConfirmSelectOk)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compat_tests.unit.faults.server import FaultServer
-from fakeamqp.faults import Faults, FrameGroup, Rule
+from fakeamqp.faults import FrameGroup, Rule
 
 
 class Mistake(Exception):
@@ -40,9 +40,9 @@ def passes_on(server: FaultServer) -> None:
     ],
 )
 def test_exception_of_a_function_is_kept_in_its_rule_and_the_publish_passes(
-    server: FaultServer, faults: Faults, make: Any
+    server: FaultServer, make: Any
 ) -> None:
-    rule: Rule = make(faults)
+    rule: Rule = make(server.faults)
     publisher = server.publisher()
     publisher.publish(b"1", headers={"x": 1})
     assert publisher.confirms == ["ack 1"]
@@ -57,10 +57,8 @@ def test_exception_of_a_function_is_kept_in_its_rule_and_the_publish_passes(
     assert server.said[-1].endswith("has failed: Mistake('by mistake')")
 
 
-def test_exception_of_a_function_after_a_delay_is_kept_in_its_rule(
-    server: FaultServer, faults: Faults
-) -> None:
-    rule = faults.on("basic.publish").delay(1).call(fails)
+def test_exception_of_a_function_after_a_delay_is_kept_in_its_rule(server: FaultServer) -> None:
+    rule = server.faults.on("basic.publish").delay(1).call(fails)
     publisher = server.publisher()
     publisher.publish(b"1")
     server.advance(1)
@@ -68,64 +66,62 @@ def test_exception_of_a_function_after_a_delay_is_kept_in_its_rule(
     assert isinstance(rule.error, Mistake)
 
 
-def test_actions_after_a_failed_call_are_carried_out(server: FaultServer, faults: Faults) -> None:
-    faults.on("basic.publish").call(fails).nack()
+def test_actions_after_a_failed_call_are_carried_out(server: FaultServer) -> None:
+    server.faults.on("basic.publish").call(fails).nack()
     publisher = server.publisher()
     publisher.publish(b"1")
     assert publisher.confirms == ["nack 1"]
 
 
-def test_verify_raises_the_exception_of_a_function_once(server: FaultServer, faults: Faults) -> None:
-    faults.on("basic.publish").call(fails)
+def test_verify_raises_the_exception_of_a_function_once(server: FaultServer) -> None:
+    server.faults.on("basic.publish").call(fails)
     passes_on(server)
     with pytest.raises(Mistake):
-        faults.verify()
-    faults.verify()
+        server.faults.verify()
+    server.faults.verify()
 
 
-def test_exception_raised_by_wait_is_not_raised_again(server: FaultServer, faults: Faults) -> None:
-    rule = faults.on("basic.publish").call(fails)
+def test_exception_raised_by_wait_is_not_raised_again(server: FaultServer) -> None:
+    rule = server.faults.on("basic.publish").call(fails)
     passes_on(server)
     with pytest.raises(Mistake):
         rule.wait()
     rule.wait()
-    faults.verify()
+    server.faults.verify()
 
 
-def test_rule_keeps_the_first_exception_of_its_function(server: FaultServer, faults: Faults) -> None:
+def test_rule_keeps_the_first_exception_of_its_function(server: FaultServer) -> None:
     errors = [Mistake("one"), Mistake("two")]
 
     def fail(group: FrameGroup) -> None:
         raise errors[rule.hits - 1]
 
-    rule = faults.on("basic.publish").call(fail)
+    rule = server.faults.on("basic.publish").call(fail)
     server.publisher().publish(b"1", b"2")
     assert rule.error is errors[0]
 
 
-def test_verify_raises_a_pytest_failure_of_a_function(server: FaultServer, faults: Faults) -> None:
+def test_verify_raises_a_pytest_failure_of_a_function(server: FaultServer) -> None:
     """It is no `Exception`."""
-    faults.on("basic.publish").call(lambda group: pytest.fail("not so"))
+    server.faults.on("basic.publish").call(lambda group: pytest.fail("not so"))
     passes_on(server)
     with pytest.raises(BaseException, match="not so"):
-        faults.verify()
+        server.faults.verify()
 
 
-def test_replaced_routing_key_of_300_bytes_is_an_error_and_the_publish_passes(
-    server: FaultServer, faults: Faults
-) -> None:
-    rule = faults.on("basic.publish").replace(routing_key=lambda old: "x" * 300)
+def test_replaced_routing_key_of_300_bytes_is_an_error_and_the_publish_passes(server: FaultServer) -> None:
+    rule = server.faults.on("basic.publish").replace(routing_key=lambda old: "x" * 300)
     publisher = server.publisher()
     publisher.publish(b"1")
     assert publisher.stored == [b"1"]
     assert rule.error is not None
 
 
-def test_keyboard_interrupt_in_a_function_is_raised_at_once(server: FaultServer, faults: Faults) -> None:
+def test_keyboard_interrupt_in_a_function_is_raised_at_once(server: FaultServer) -> None:
     def interrupt(_: FrameGroup) -> None:
         raise KeyboardInterrupt
 
-    faults.on("basic.publish").call(interrupt)
+    server.faults.on("basic.publish").call(interrupt)
     publisher = server.publisher()
     with pytest.raises(KeyboardInterrupt):
         publisher.publish(b"1")

@@ -29,8 +29,8 @@ def heartbeats(client: Client) -> int:
     return count
 
 
-def test_connection_with_dropped_client_heartbeats_is_aborted(server: FaultServer, faults: Faults) -> None:
-    rule = faults.on("heartbeat").drop()
+def test_connection_with_dropped_client_heartbeats_is_aborted(server: FaultServer) -> None:
+    rule = server.faults.on("heartbeat").drop()
     client = server.client(heartbeat=5)
     beat(server, client, 9)
     assert not client.closed
@@ -54,10 +54,8 @@ def test_only_rules_that_drop_received_heartbeats_enforce_heartbeats(faults: Fau
     assert held == [True]
 
 
-def test_client_with_dropped_heartbeats_stays_connected_while_it_sends_methods(
-    server: FaultServer, faults: Faults
-) -> None:
-    faults.on("heartbeat").drop()
+def test_client_with_dropped_heartbeats_stays_connected_while_it_sends_methods(server: FaultServer) -> None:
+    server.faults.on("heartbeat").drop()
     client = server.client(heartbeat=5)
     for _ in range(5):
         beat(server, client, 6)
@@ -65,18 +63,16 @@ def test_client_with_dropped_heartbeats_stays_connected_while_it_sends_methods(
     assert not client.closed
 
 
-def test_client_heartbeats_count_again_after_the_drop_rule_is_removed(
-    server: FaultServer, faults: Faults
-) -> None:
+def test_client_heartbeats_count_again_after_the_drop_rule_is_removed(server: FaultServer) -> None:
     client = server.client(heartbeat=5)
-    with faults.on("heartbeat").drop():
+    with server.faults.on("heartbeat").drop():
         beat(server, client, 6)
     beat(server, client, 60)
     assert not client.closed
 
 
-def test_heartbeats_are_dropped_on_the_named_connection_only(server: FaultServer, faults: Faults) -> None:
-    faults.on("heartbeat", connection="c1").drop()
+def test_heartbeats_are_dropped_on_the_named_connection_only(server: FaultServer) -> None:
+    server.faults.on("heartbeat", connection="c1").drop()
     one, two = server.client(heartbeat=5), server.client(heartbeat=5)
     for _ in range(15):
         for client in (one, two):
@@ -86,18 +82,18 @@ def test_heartbeats_are_dropped_on_the_named_connection_only(server: FaultServer
     assert (one.closed, two.closed) == (True, False)
 
 
-def test_dropped_heartbeats_of_the_broker_are_not_sent(server: FaultServer, faults: Faults) -> None:
+def test_dropped_heartbeats_of_the_broker_are_not_sent(server: FaultServer) -> None:
     client = server.client(heartbeat=4)
-    rule = faults.on("heartbeat", direction="sent").drop().times(2)
+    rule = server.faults.on("heartbeat", direction="sent").drop().times(2)
     beat(server, client, 5)
     assert (rule.hits, heartbeats(client)) == (2, 0)
     beat(server, client, 4)
     assert heartbeats(client) > 0
 
 
-def test_delayed_heartbeat_of_the_broker_is_sent_late(server: FaultServer, faults: Faults) -> None:
+def test_delayed_heartbeat_of_the_broker_is_sent_late(server: FaultServer) -> None:
     client = server.client(heartbeat=8)
-    faults.on("heartbeat", direction="sent").delay(3).once()
+    server.faults.on("heartbeat", direction="sent").delay(3).once()
     server.advance(6)
     assert heartbeats(client) == 0
     server.advance(1.5)
@@ -106,9 +102,9 @@ def test_delayed_heartbeat_of_the_broker_is_sent_late(server: FaultServer, fault
     assert heartbeats(client) == 1
 
 
-def test_delayed_client_heartbeats_keep_the_connection_open(server: FaultServer, faults: Faults) -> None:
+def test_delayed_client_heartbeats_keep_the_connection_open(server: FaultServer) -> None:
     """Their bytes have come, and they are on no channel that could wait."""
-    faults.on("heartbeat").delay(1)
+    server.faults.on("heartbeat").delay(1)
     client = server.client(heartbeat=5)
     beat(server, client, 20)
     client.send(m.QueueDeclare(queue="q"))

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from compat_tests.unit.faults.server import FaultServer, bytes_of
-from fakeamqp.faults import Faults
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
@@ -27,10 +26,8 @@ def out_of_the_way(server: FaultServer) -> bool:
     return server.state.tap is server.recorder
 
 
-def test_rule_removed_by_its_own_function_after_a_delay_passes_the_publish(
-    server: FaultServer, faults: Faults
-) -> None:
-    rule = faults.on("basic.publish").delay(1)
+def test_rule_removed_by_its_own_function_after_a_delay_passes_the_publish(server: FaultServer) -> None:
+    rule = server.faults.on("basic.publish").delay(1)
     rule.call(lambda group: rule.remove())
     publisher = server.publisher()
     publisher.publish(b"x")
@@ -40,10 +37,8 @@ def test_rule_removed_by_its_own_function_after_a_delay_passes_the_publish(
 
 
 @pytest.mark.parametrize("how", ["hold", "delay"])
-def test_rule_removed_by_its_own_function_neither_holds_nor_delays(
-    server: FaultServer, faults: Faults, how: str
-) -> None:
-    rule = faults.on("basic.publish").call(lambda group: rule.remove())
+def test_rule_removed_by_its_own_function_neither_holds_nor_delays(server: FaultServer, how: str) -> None:
+    rule = server.faults.on("basic.publish").call(lambda group: rule.remove())
     rule.hold() if how == "hold" else rule.delay(1)
     publisher = server.publisher()
     publisher.publish(b"x")
@@ -54,11 +49,9 @@ def test_rule_removed_by_its_own_function_neither_holds_nor_delays(
 
 
 @pytest.mark.parametrize("active", [True, False])
-def test_channel_flow_fault_sends_the_opposite_flow_when_removed(
-    server: FaultServer, faults: Faults, active: bool
-) -> None:
+def test_channel_flow_fault_sends_the_opposite_flow_when_removed(server: FaultServer, active: bool) -> None:
     client = server.client()
-    flow = faults.channel_flow(active=active)
+    flow = server.faults.channel_flow(active=active)
     assert client.expect(m.ChannelFlow).active is active
     flow.remove()
     assert client.expect(m.ChannelFlow).active is not active
@@ -67,22 +60,20 @@ def test_channel_flow_fault_sends_the_opposite_flow_when_removed(
 class TestInTheMidstOfAContent:
     @pytest.mark.parametrize("when", [1, 2, 3])
     def test_rule_added_within_a_content_applies_to_the_next_publish(
-        self, server: FaultServer, faults: Faults, when: int
+        self, server: FaultServer, when: int
     ) -> None:
         publisher = server.publisher()
         for number, piece in enumerate(PIECES):
             if number == when:
-                faults.on("basic.publish").nack()
+                server.faults.on("basic.publish").nack()
             publisher.client.send_bytes(piece)
         publisher.client.send_bytes(b"".join(PIECES))
         assert publisher.confirms == ["ack 1", "nack 2"]
         assert publisher.stored == [b"body"]
 
     @pytest.mark.parametrize("when", [1, 2, 3])
-    def test_rule_removed_within_a_content_does_not_apply_to_it(
-        self, server: FaultServer, faults: Faults, when: int
-    ) -> None:
-        rule = faults.on("basic.publish").nack()
+    def test_rule_removed_within_a_content_does_not_apply_to_it(self, server: FaultServer, when: int) -> None:
+        rule = server.faults.on("basic.publish").nack()
         publisher = server.publisher()
         for number, piece in enumerate(PIECES):
             if number == when:
@@ -94,10 +85,10 @@ class TestInTheMidstOfAContent:
 
     @pytest.mark.parametrize("when", [1, 2, 3])
     def test_second_rule_applies_if_the_first_is_removed_within_a_content(
-        self, server: FaultServer, faults: Faults, when: int
+        self, server: FaultServer, when: int
     ) -> None:
-        first = faults.on("basic.publish").drop()
-        faults.on("basic.publish").nack()
+        first = server.faults.on("basic.publish").drop()
+        server.faults.on("basic.publish").nack()
         publisher = server.publisher()
         for number, piece in enumerate(PIECES):
             if number == when:
@@ -107,9 +98,9 @@ class TestInTheMidstOfAContent:
 
     @pytest.mark.parametrize("when", [1, 2, 3])
     def test_publish_cut_off_by_a_channel_close_of_the_broker_is_no_hit(
-        self, server: FaultServer, faults: Faults, when: int
+        self, server: FaultServer, when: int
     ) -> None:
-        rule = faults.on("basic.publish").drop()
+        rule = server.faults.on("basic.publish").drop()
         client = server.client()
         client.declare("q")
         for piece in PIECES[:when]:
@@ -124,18 +115,16 @@ class TestInTheMidstOfAContent:
         assert rule.hits == 0
 
     def test_unexpected_frame_within_a_content_is_the_same_error_with_a_rule(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
-        faults.on("basic.publish")
+        server.faults.on("basic.publish")
         for wrong in (bytes_of(m.QueueDeclare(queue="q")), PIECES[2], PIECES[0]):
             client = server.client()
             client.send_bytes(PIECES[0] + wrong)
             client.expect_connection_close(505)
 
-    def test_publish_sent_in_single_bytes_is_replaced_by_a_rule(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        rule = faults.on("basic.publish", body=b"body").replace(body=b"other")
+    def test_publish_sent_in_single_bytes_is_replaced_by_a_rule(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish", body=b"body").replace(body=b"other")
         publisher = server.publisher()
         for octet in b"".join(PIECES):
             publisher.client.send_bytes(bytes((octet,)))
@@ -143,9 +132,9 @@ class TestInTheMidstOfAContent:
 
 
 class TestPublishesThatCount:
-    def test_publish_on_a_closing_channel_is_no_hit(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_on_a_closing_channel_is_no_hit(self, server: FaultServer) -> None:
         """The broker discards them, so there is nothing to do something to."""
-        rule = faults.on("basic.publish").nack()
+        rule = server.faults.on("basic.publish").nack()
         client = server.client()
         client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
         client.send_bytes(bytes_of(m.QueueDeclare(queue="?", passive=True)) + b"".join(PIECES))
@@ -153,8 +142,8 @@ class TestPublishesThatCount:
         client.expect_nothing()
         assert rule.hits == 0
 
-    def test_publish_on_an_unopened_channel_is_no_hit(self, server: FaultServer, faults: Faults) -> None:
-        rule = faults.on("basic.publish").nack()
+    def test_publish_on_an_unopened_channel_is_no_hit(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish").nack()
         client = server.client(channels=0)
         client.send_bytes(b"".join(PIECES))
         client.expect_connection_close(504)
@@ -165,18 +154,18 @@ class TestWhatWaitsWhenItsRuleGoes:
     @pytest.mark.parametrize("subject", ["basic.publish", "confirm", "basic.deliver"])
     @pytest.mark.parametrize("how", ["delay", "hold", "hold and delay"])
     def test_waiting_methods_pass_when_the_faults_are_cleared(
-        self, server: FaultServer, faults: Faults, subject: str, how: str
+        self, server: FaultServer, subject: str, how: str
     ) -> None:
         publisher = server.publisher()
         consumer = server.client()
         consumer.consume("q", "tag", no_ack=True)
-        rule = faults.on(subject)
+        rule = server.faults.on(subject)
         if "hold" in how:
             rule.hold()
         if "delay" in how:
             rule.delay(5)
         publisher.publish(b"1", b"2")
-        faults.clear()
+        server.faults.clear()
         assert publisher.confirms == ["ack 1", "ack 2"]
         assert consumer.bodies() == [b"1", b"2"]
         assert out_of_the_way(server)
@@ -185,9 +174,9 @@ class TestWhatWaitsWhenItsRuleGoes:
         publisher.client.expect_nothing()
 
     def test_publish_held_for_the_second_time_passes_when_its_rule_is_removed(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
-        rule = faults.on("basic.publish").delay(1).hold().delay(1).hold()
+        rule = server.faults.on("basic.publish").delay(1).hold().delay(1).hold()
         publisher = server.publisher()
         publisher.publish(b"1")
         server.advance(1)
@@ -196,9 +185,9 @@ class TestWhatWaitsWhenItsRuleGoes:
         rule.remove()
         assert publisher.confirms == ["ack 1"]
 
-    def test_removed_rule_releases_its_own_confirms_only(self, server: FaultServer, faults: Faults) -> None:
-        one = faults.on("confirm", body=b"1").hold()
-        two = faults.on("confirm", body=b"2").hold()
+    def test_removed_rule_releases_its_own_confirms_only(self, server: FaultServer) -> None:
+        one = server.faults.on("confirm", body=b"1").hold()
+        two = server.faults.on("confirm", body=b"2").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
         two.remove()
@@ -207,10 +196,8 @@ class TestWhatWaitsWhenItsRuleGoes:
 
 
 class TestWhatWaitsWhenItsChannelGoes:
-    def test_delayed_delivery_is_not_sent_on_a_reopened_channel(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.deliver").delay(1).once()
+    def test_delayed_delivery_is_not_sent_on_a_reopened_channel(self, server: FaultServer) -> None:
+        server.faults.on("basic.deliver").delay(1).once()
         client = server.client()
         client.declare("q")
         client.fill("q", b"1")
@@ -225,10 +212,8 @@ class TestWhatWaitsWhenItsChannelGoes:
         assert server.said[-1].endswith("is not sent: its channel has been closed")
 
     @pytest.mark.parametrize("how", ["client", "broker"])
-    def test_held_confirm_is_not_sent_on_a_reopened_channel(
-        self, server: FaultServer, faults: Faults, how: str
-    ) -> None:
-        rule = faults.on("confirm").hold()
+    def test_held_confirm_is_not_sent_on_a_reopened_channel(self, server: FaultServer, how: str) -> None:
+        rule = server.faults.on("confirm").hold()
         publisher = server.publisher()
         publisher.publish(b"1")
         client = publisher.client
@@ -245,10 +230,8 @@ class TestWhatWaitsWhenItsChannelGoes:
         rule.release()
         assert publisher.confirms == ["ack 1"]
 
-    def test_delayed_publish_is_stored_before_the_channel_close_behind_it(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish").delay(1)
+    def test_delayed_publish_is_stored_before_the_channel_close_behind_it(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").delay(1)
         publisher = server.publisher()
         publisher.publish(b"1")
         publisher.client.send(m.ChannelClose(reply_code=200))
@@ -259,9 +242,9 @@ class TestWhatWaitsWhenItsChannelGoes:
         assert publisher.stored == [b"1"]
 
     def test_delayed_publish_is_discarded_when_the_broker_closes_its_channel(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
-        faults.on("basic.publish").delay(1)
+        server.faults.on("basic.publish").delay(1)
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
         endpoint = server.state.connections.copy().popitem()[0]
@@ -279,10 +262,10 @@ class TestWhatWaitsWhenItsConnectionGoes:
     @pytest.mark.parametrize("subject", ["basic.publish", "confirm"])
     @pytest.mark.parametrize("end", ["lost", "closed", "restart", "crash"])
     def test_waiting_methods_are_discarded_when_their_connection_ends(
-        self, server: FaultServer, faults: Faults, subject: str, end: str
+        self, server: FaultServer, subject: str, end: str
     ) -> None:
-        held = faults.on(subject, body=b"1").hold()
-        faults.on(subject, body=b"2").delay(5)
+        held = server.faults.on(subject, body=b"1").hold()
+        server.faults.on(subject, body=b"2").delay(5)
         one, two = server.publisher(), server.publisher()
         one.publish(b"1")
         two.publish(b"2")
@@ -298,44 +281,42 @@ class TestWhatWaitsWhenItsConnectionGoes:
         assert held.release() == 0
         assert [timer for timer in server.state.timers.pending() if timer.words.startswith("fault")] == []
         server.advance(10)
-        faults.clear()
+        server.faults.clear()
         assert out_of_the_way(server)
         publisher = server.publisher()
         publisher.publish(b"1")
         assert publisher.confirms == ["ack 1"]
 
-    def test_rule_applies_to_connections_after_a_restart(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish").nack()
+    def test_rule_applies_to_connections_after_a_restart(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").nack()
         server.publisher().publish(b"1")
         server.restart()
         publisher = server.publisher()
         publisher.publish(b"1")
         assert publisher.confirms == ["nack 1"]
 
-    def test_close_channel_on_a_lost_connection_has_no_effect(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.deliver").close_channel()
+    def test_close_channel_on_a_lost_connection_has_no_effect(self, server: FaultServer) -> None:
+        server.faults.on("basic.deliver").close_channel()
         client = server.client()
         client.declare("q")
         client.fill("q", b"1")
         client.consume("q")
         client.drop()
         server.settle()
-        faults.clear()
+        server.faults.clear()
         assert out_of_the_way(server)
         assert server.client().count("q") == 1
 
 
 class TestBlocked:
     def test_publisher_is_blocked_when_the_content_header_arrives_during_an_alarm(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
         """As without a rule; and the publish goes on when the alarm is over."""
-        faults.on("basic.publish")
+        server.faults.on("basic.publish")
         client = server.client(client_properties={"capabilities": {"connection.blocked": True}})
         client.declare("q")
-        alarm = faults.memory_alarm()
+        alarm = server.faults.memory_alarm()
         client.send_bytes(PIECES[0])
         client.expect_nothing()
         client.send_bytes(b"".join(PIECES[1:]))
@@ -346,33 +327,33 @@ class TestBlocked:
         assert client.count("q") == 1
 
     def test_publish_held_before_an_alarm_is_stored_when_released_during_it(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
         """It had been read; what comes behind it stays whole though half of it was there."""
-        rule = faults.on("basic.publish", routing_key="q").hold()
+        rule = server.faults.on("basic.publish", routing_key="q").hold()
         client = server.client(channels=2)
         client.declare("q")
         client.publish(b"1", routing_key="q")
         octets = bytes_of(m.QueueDeclare(queue="p"), channel=2)
         client.send_bytes(octets[:9])
-        alarm = faults.disk_alarm()
+        alarm = server.faults.disk_alarm()
         rule.release()
         assert [queued.message.body for queued in server.vhost.queues["q"].ready] == [b"1"]
         client.send_bytes(octets[9:])
         alarm.remove()
         client.expect(m.QueueDeclareOk, 2)
 
-    def test_the_reason_of_an_alarm_has_1_to_255_bytes(self, server: FaultServer, faults: Faults) -> None:
+    def test_the_reason_of_an_alarm_has_1_to_255_bytes(self, server: FaultServer) -> None:
         for reason in ("x", "\xe9" * 127 + "x"):
-            faults.memory_alarm(reason).remove()
+            server.faults.memory_alarm(reason).remove()
         for reason in ("", "\xe9" * 128):
             with pytest.raises(FaultError, match="a str of 1 to 255 bytes"):
-                faults.memory_alarm(reason)
+                server.faults.memory_alarm(reason)
 
-    def test_alarms_outlast_a_restart(self, server: FaultServer, faults: Faults) -> None:
-        alarm = faults.memory_alarm()
+    def test_alarms_outlast_a_restart(self, server: FaultServer) -> None:
+        alarm = server.faults.memory_alarm()
         server.restart()
-        faults.after_restart()
+        server.faults.after_restart()
         client = server.client(client_properties={"capabilities": {"connection.blocked": True}})
         client.publish(routing_key="q")
         client.expect(m.ConnectionBlocked, 0)
@@ -381,11 +362,9 @@ class TestBlocked:
 
 
 class TestTransactions:
-    def test_publishes_in_a_transaction_are_dropped_and_delayed_by_rules(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish", body=b"1").drop()
-        faults.on("basic.publish", body=b"2").delay(1)
+    def test_publishes_in_a_transaction_are_dropped_and_delayed_by_rules(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish", body=b"1").drop()
+        server.faults.on("basic.publish", body=b"2").delay(1)
         client = server.client()
         client.declare("q")
         client.call(m.TxSelect(), m.TxSelectOk)
@@ -396,10 +375,8 @@ class TestTransactions:
         client.expect(m.TxCommitOk)
         assert client.empty("q") == [b"2", b"3"]
 
-    def test_close_channel_before_the_answer_to_tx_commit_keeps_the_commit(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("tx.commit").close_channel(when="before")
+    def test_close_channel_before_the_answer_to_tx_commit_keeps_the_commit(self, server: FaultServer) -> None:
+        server.faults.on("tx.commit").close_channel(when="before")
         client = server.client()
         client.declare("q")
         client.call(m.TxSelect(), m.TxSelectOk)
@@ -411,13 +388,11 @@ class TestTransactions:
 
 
 class TestMemory:
-    def test_memory_of_rules_does_not_grow_while_they_never_fire(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
+    def test_memory_of_rules_does_not_grow_while_they_never_fire(self, server: FaultServer) -> None:
         rules = [
-            faults.on("basic.publish", body=b"never", optional=True).nack(),
-            faults.on("confirm", body=b"never", optional=True).drop(),
-            faults.on("basic.deliver", body=b"never", optional=True).drop(),
+            server.faults.on("basic.publish", body=b"never", optional=True).nack(),
+            server.faults.on("confirm", body=b"never", optional=True).drop(),
+            server.faults.on("basic.deliver", body=b"never", optional=True).drop(),
         ]
         publisher = server.publisher()
         consumer = server.client()
@@ -448,21 +423,19 @@ class TestMemory:
         assert [reference() for reference in references] == [None, None, None]
 
     def test_connection_that_ended_while_no_rule_existed_is_freed_from_memory(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
         client = server.client()
-        faults.on("queue.declare").drop().remove()
+        server.faults.on("queue.declare").drop().remove()
         reference = weakref.ref(next(iter(server.state.connections)))
         client.drop()
         del client
-        faults.on("queue.declare", optional=True).drop()
+        server.faults.on("queue.declare", optional=True).drop()
         gc.collect()
         assert reference() is None
 
-    def test_reading_stops_when_too_many_bytes_wait_behind_a_held_publish(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        rule = faults.on("basic.publish").hold().once()
+    def test_reading_stops_when_too_many_bytes_wait_behind_a_held_publish(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish").hold().once()
         publisher = server.publisher()
         publisher.publish(b"first")
         while publisher.client.connection.reading:
@@ -473,12 +446,10 @@ class TestMemory:
         assert len(publisher.stored) == 1 + count
         assert publisher.confirms == [f"ack {tag}" for tag in range(1, count + 2)]
 
-    def test_reading_resumes_when_at_most_half_of_the_limit_waits(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
+    def test_reading_resumes_when_at_most_half_of_the_limit_waits(self, server: FaultServer) -> None:
         client = server.client()
         client.call(m.ChannelOpen(), m.ChannelOpenOk, channel=2)
-        rules = [faults.on("basic.publish", channel=channel).hold().once() for channel in (1, 2)]
+        rules = [server.faults.on("basic.publish", channel=channel).hold().once() for channel in (1, 2)]
         for channel in (1, 2):
             client.publish(b"first", channel=channel)
         for channel, count in ((1, 4), (2, 7)):

@@ -7,41 +7,39 @@ from typing import Any
 import pytest
 
 from compat_tests.unit.faults.server import FaultServer, bytes_of, publish_bytes
-from fakeamqp.faults import Faults, FrameGroup
+from fakeamqp.faults import FrameGroup
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 
 class TestDrop:
-    def test_dropped_publish_is_lost_and_not_confirmed(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish", body=b"2").drop()
+    def test_dropped_publish_is_lost_and_not_confirmed(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish", body=b"2").drop()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3")
         assert publisher.confirms == ["ack 1", "ack 3"]
         assert publisher.stored == [b"1", b"3"]
 
-    def test_later_confirms_do_not_cover_a_dropped_publish(self, server: FaultServer, faults: Faults) -> None:
+    def test_later_confirms_do_not_cover_a_dropped_publish(self, server: FaultServer) -> None:
         """Also when no rule is left."""
-        rule = faults.on("basic.publish", body=b"1").drop()
+        rule = server.faults.on("basic.publish", body=b"1").drop()
         publisher = server.publisher()
         publisher.publish(b"1")
         rule.remove()
         publisher.client.send_bytes(publish_bytes(b"2", "q") + publish_bytes(b"3", "q"))
         assert publisher.confirms == ["ack 2", "ack 3"]
 
-    def test_dropped_method_is_not_carried_out_or_answered(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("queue.declare").drop().once()
+    def test_dropped_method_is_not_carried_out_or_answered(self, server: FaultServer) -> None:
+        server.faults.on("queue.declare").drop().once()
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
         client.expect_nothing()
         assert "q" not in server.vhost.queues
         client.declare("q")
 
-    def test_message_with_dropped_ack_is_requeued_when_the_channel_closes(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.ack").drop()
+    def test_message_with_dropped_ack_is_requeued_when_the_channel_closes(self, server: FaultServer) -> None:
+        server.faults.on("basic.ack").drop()
         client = server.client()
         client.declare("q")
         client.fill("q", b"1")
@@ -55,16 +53,16 @@ class TestDrop:
 
 
 class TestNack:
-    def test_nacked_publish_without_confirms_is_lost(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish").nack()
+    def test_nacked_publish_without_confirms_is_lost(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").nack()
         client = server.client()
         client.declare("q")
         client.publish(routing_key="q")
         assert client.count("q") == 0
 
-    def test_publish_is_nacked_after_a_delay(self, server: FaultServer, faults: Faults) -> None:
+    def test_publish_is_nacked_after_a_delay(self, server: FaultServer) -> None:
         """Nobody is dealing with input when it is refused; the client is told all the same."""
-        faults.on("basic.publish", body=b"1").delay(2).nack()
+        server.faults.on("basic.publish", body=b"1").delay(2).nack()
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
         assert publisher.confirms == []
@@ -72,14 +70,12 @@ class TestNack:
         assert publisher.confirms == ["nack 1", "ack 2"]
         assert publisher.stored == [b"2"]
 
-    def test_duplicates_of_a_publish_get_no_confirm_of_their_own(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
+    def test_duplicates_of_a_publish_get_no_confirm_of_their_own(self, server: FaultServer) -> None:
         """Copies have no place in the count, whatever becomes of them."""
-        faults.on("basic.publish", body=b"1").duplicate(2).replace(body=b"x").nack()
-        faults.on("basic.publish", body=b"2").duplicate().drop()
-        faults.on("basic.publish", body=b"3").duplicate().return_message()
-        faults.on("basic.publish", body=b"4").duplicate().replace(body=b"y")
+        server.faults.on("basic.publish", body=b"1").duplicate(2).replace(body=b"x").nack()
+        server.faults.on("basic.publish", body=b"2").duplicate().drop()
+        server.faults.on("basic.publish", body=b"3").duplicate().return_message()
+        server.faults.on("basic.publish", body=b"4").duplicate().replace(body=b"y")
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3", b"4", b"5")
         returned = [publisher.client.inbox.pop(1) for _ in range(6)]
@@ -89,8 +85,8 @@ class TestNack:
 
 
 class TestReturn:
-    def test_returned_publish_comes_back_and_is_confirmed(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish").return_message(313, "NO_CONSUMERS").once()
+    def test_returned_publish_comes_back_and_is_confirmed(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").return_message(313, "NO_CONSUMERS").once()
         publisher = server.publisher()
         publisher.publish(b"1", message_id="m")
         content = publisher.client.expect_content(m.BasicReturn)
@@ -99,15 +95,15 @@ class TestReturn:
         assert publisher.confirms == ["ack 1"]
         assert publisher.stored == []
 
-    def test_publish_without_confirms_is_returned(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish").return_message()
+    def test_publish_without_confirms_is_returned(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").return_message()
         client = server.client()
         client.publish(b"1", routing_key="q")
         assert client.expect_content(m.BasicReturn).body == b"1"
         client.expect_nothing()
 
-    def test_publish_is_returned_after_a_delay(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish").delay(1).return_message()
+    def test_publish_is_returned_after_a_delay(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").delay(1).return_message()
         publisher = server.publisher()
         publisher.publish(b"1")
         server.advance(1)
@@ -126,13 +122,12 @@ class TestEnds:
     def test_end_on_a_publish_comes_instead_of_it_or_before_or_after_its_confirm(
         self,
         server: FaultServer,
-        faults: Faults,
         end: str,
         when: Any,
         stored: list[bytes],
         confirms: list[str],
     ) -> None:
-        rule = faults.on("basic.publish").once()
+        rule = server.faults.on("basic.publish").once()
         if end == "channel":
             rule.close_channel(406, when=when)
         elif end == "connection":
@@ -159,10 +154,10 @@ class TestEnds:
 
     @pytest.mark.parametrize("when", ["instead", "before", "after"])
     def test_earlier_publishes_are_confirmed_before_close_channel(
-        self, server: FaultServer, faults: Faults, when: Any
+        self, server: FaultServer, when: Any
     ) -> None:
         """Though it came in one go with the publish at fault."""
-        faults.on("basic.publish", body=b"3").close_channel(when=when)
+        server.faults.on("basic.publish", body=b"3").close_channel(when=when)
         publisher = server.publisher()
         publisher.client.send_bytes(b"".join(publish_bytes(body, "q") for body in (b"1", b"2", b"3", b"4")))
         close = publisher.client.inbox.pop()
@@ -173,9 +168,9 @@ class TestEnds:
 
     @pytest.mark.parametrize("when", ["instead", "before", "after"])
     def test_close_channel_on_a_declare_comes_instead_of_it_or_before_or_after_its_answer(
-        self, server: FaultServer, faults: Faults, when: Any
+        self, server: FaultServer, when: Any
     ) -> None:
-        faults.on("queue.declare").close_channel(403, when=when).once()
+        server.faults.on("queue.declare").close_channel(403, when=when).once()
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
         if when == "after":
@@ -184,29 +179,25 @@ class TestEnds:
         client.expect_nothing()
         assert ("q" in server.vhost.queues) == (when != "instead")
 
-    def test_close_channel_on_channel_open_comes_instead_of_its_answer(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("channel.open").close_channel(504).once()
+    def test_close_channel_on_channel_open_comes_instead_of_its_answer(self, server: FaultServer) -> None:
+        server.faults.on("channel.open").close_channel(504).once()
         client = server.client(channels=0)
         client.send(m.ChannelOpen())
         client.expect_channel_close(504)
         client.open_channel()
 
-    def test_close_channel_on_a_connection_method_closes_the_connection(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
+    def test_close_channel_on_a_connection_method_closes_the_connection(self, server: FaultServer) -> None:
         """A rule about anything may ask for the end of a channel where there is none."""
         client = server.client()
-        faults.on("*").close_channel(504).once()
+        server.faults.on("*").close_channel(504).once()
         client.send(m.ConnectionClose(), 0)
         client.expect_connection_close(504)
 
     @pytest.mark.parametrize("how", ["close", "fin"])
     def test_connection_open_is_answered_with_a_close_or_a_disconnect(
-        self, server: FaultServer, faults: Faults, how: str
+        self, server: FaultServer, how: str
     ) -> None:
-        rule = faults.on("connection.open")
+        rule = server.faults.on("connection.open")
         if how == "close":
             rule.close_connection(530)
         else:
@@ -224,8 +215,8 @@ class TestEnds:
         else:
             client.expect_silent_end()
 
-    def test_publish_behind_a_disconnect_is_not_stored(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish").disconnect()
+    def test_publish_behind_a_disconnect_is_not_stored(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").disconnect()
         publisher = server.publisher()
         publisher.client.send_bytes(publish_bytes(b"1", "q") + publish_bytes(b"2", "q"))
         assert publisher.stored == []
@@ -237,10 +228,10 @@ class TestCrash:
         [("instead", [], []), ("before", [], []), ("after", [b"1"], ["ack 1"])],
     )
     def test_persistent_publish_survives_a_crash_only_after_its_confirm(
-        self, server: FaultServer, faults: Faults, when: Any, stored: list[bytes], confirms: list[str]
+        self, server: FaultServer, when: Any, stored: list[bytes], confirms: list[str]
     ) -> None:
         """Before its answer: what was not confirmed is lost. After it: what was confirmed is there."""
-        faults.on("basic.publish").crash(when=when).once()
+        server.faults.on("basic.publish").crash(when=when).once()
         client = server.client()
         client.declare("q", durable=True)
         client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
@@ -255,17 +246,17 @@ class TestCrash:
 
     @pytest.mark.parametrize(("when", "bodies"), [("instead", []), ("before", [b"1"]), ("after", [b"1"])])
     def test_consumer_gets_the_message_of_a_publish_carried_out_before_a_crash(
-        self, server: FaultServer, faults: Faults, when: Any, bodies: list[bytes]
+        self, server: FaultServer, when: Any, bodies: list[bytes]
     ) -> None:
         consumer = server.client()
         consumer.declare("q", durable=True)
         consumer.consume("q")
-        faults.on("basic.publish").crash(when=when).once()
+        server.faults.on("basic.publish").crash(when=when).once()
         server.client().publish(b"1", routing_key="q", delivery_mode=2)
         assert consumer.bodies() == bodies
 
-    def test_crash_with_durable_false_loses_durable_queues(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish").crash(durable=False)
+    def test_crash_with_durable_false_loses_durable_queues(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").crash(durable=False)
         client = server.client()
         client.declare("q", durable=True)
         client.publish(routing_key="q")
@@ -273,9 +264,9 @@ class TestCrash:
         assert server.restarts == [(True, False)]
         assert "q" not in server.vhost.queues
 
-    def test_rules_survive_a_crash(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish").crash().once()
-        faults.on("basic.publish").nack()
+    def test_rules_survive_a_crash(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").crash().once()
+        server.faults.on("basic.publish").nack()
         server.client().publish(routing_key="q")
         server.settle()
         publisher = server.publisher()
@@ -284,10 +275,8 @@ class TestCrash:
 
 
 class TestRefuseLogin:
-    def test_refused_login_sends_close_403_to_a_client_with_the_capability(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("connection.start-ok").refuse_login("no way").once()
+    def test_refused_login_sends_close_403_to_a_client_with_the_capability(self, server: FaultServer) -> None:
+        server.faults.on("connection.start-ok").refuse_login("no way").once()
         client = server.connect()
         client.send_bytes(b"AMQP\0\0\x09\x01")
         client.expect(m.ConnectionStart, 0)
@@ -296,9 +285,9 @@ class TestRefuseLogin:
         server.client()
 
     def test_refused_login_ends_the_connection_of_a_client_without_the_capability(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
-        faults.on("connection.start-ok").refuse_login()
+        server.faults.on("connection.start-ok").refuse_login()
         client = server.connect()
         client.send_bytes(b"AMQP\0\0\x09\x01")
         client.expect(m.ConnectionStart, 0)
@@ -307,10 +296,8 @@ class TestRefuseLogin:
 
 
 class TestDelay:
-    def test_delayed_publish_delays_later_methods_of_its_channel(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish", body=b"1").delay(5)
+    def test_delayed_publish_delays_later_methods_of_its_channel(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish", body=b"1").delay(5)
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
         publisher.client.send(m.QueueDeclare(queue="q", passive=True))
@@ -321,17 +308,17 @@ class TestDelay:
         assert publisher._words(publisher.client.inbox.pop(0)) == "ack 2"
         assert publisher.client.expect(m.QueueDeclareOk).message_count == 2
 
-    def test_delayed_publishes_wait_one_after_another(self, server: FaultServer, faults: Faults) -> None:
+    def test_delayed_publishes_wait_one_after_another(self, server: FaultServer) -> None:
         """Since a channel is in order."""
-        faults.on("basic.publish").delay(1)
+        server.faults.on("basic.publish").delay(1)
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3")
         for expected in ("ack 1", "ack 2", "ack 3"):
             server.advance(1)
             assert publisher.confirms == [expected]
 
-    def test_delayed_publish_does_not_delay_other_channels(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish").delay(5)
+    def test_delayed_publish_does_not_delay_other_channels(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").delay(5)
         client = server.client(channels=2)
         client.publish(routing_key="q", channel=1)
         client.declare("q", channel=2)
@@ -354,16 +341,16 @@ class TestDelay:
         assert due() == due()
         assert len(set(due())) == 5
 
-    def test_publish_with_a_delay_of_zero_is_confirmed(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish").delay(0)
+    def test_publish_with_a_delay_of_zero_is_confirmed(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").delay(0)
         publisher = server.publisher()
         publisher.publish(b"1")
         assert publisher.confirms == ["ack 1"]
 
 
 class TestHold:
-    def test_held_publishes_pass_when_released(self, server: FaultServer, faults: Faults) -> None:
-        rule = faults.on("basic.publish").hold()
+    def test_held_publishes_pass_when_released(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
         assert (rule.held, rule.hits, publisher.stored) == (1, 1, [])
@@ -371,10 +358,8 @@ class TestHold:
         assert publisher.confirms == ["ack 1", "ack 2"]
         assert rule.held == 0
 
-    def test_release_of_a_count_releases_that_many_publishes(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        rule = faults.on("basic.publish").hold()
+    def test_release_of_a_count_releases_that_many_publishes(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3")
         assert rule.release(1) == 1
@@ -384,10 +369,8 @@ class TestHold:
         assert publisher.confirms == ["ack 2", "ack 3"]
         assert rule.release() == 0
 
-    def test_release_in_reverse_starts_with_the_latest_publish(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        rule = faults.on("basic.publish").hold()
+    def test_release_in_reverse_starts_with_the_latest_publish(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish").hold()
         client = server.client(channels=3)
         client.declare("q")
         for channel in (1, 2, 3):
@@ -396,25 +379,23 @@ class TestHold:
         rule.release(reverse=True)
         assert client.empty("q") == [b"3", b"2", b"1"]
 
-    def test_held_publishes_pass_when_their_rule_is_removed(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
+    def test_held_publishes_pass_when_their_rule_is_removed(self, server: FaultServer) -> None:
         publisher = server.publisher()
-        with faults.on("basic.publish").hold():
+        with server.faults.on("basic.publish").hold():
             publisher.publish(b"1", b"2")
             assert publisher.confirms == []
         assert publisher.confirms == ["ack 1", "ack 2"]
 
-    def test_actions_after_hold_are_carried_out_on_release(self, server: FaultServer, faults: Faults) -> None:
-        rule = faults.on("basic.publish").hold().nack()
+    def test_actions_after_hold_are_carried_out_on_release(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish").hold().nack()
         publisher = server.publisher()
         publisher.publish(b"1")
         assert publisher.confirms == []
         rule.release()
         assert publisher.confirms == ["nack 1"]
 
-    def test_publish_held_twice_needs_two_releases(self, server: FaultServer, faults: Faults) -> None:
-        rule = faults.on("basic.publish").hold().hold()
+    def test_publish_held_twice_needs_two_releases(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish").hold().hold()
         publisher = server.publisher()
         publisher.publish(b"1")
         assert (rule.release(), rule.held) == (1, 1)
@@ -422,11 +403,9 @@ class TestHold:
         assert (rule.release(), rule.held) == (1, 0)
         assert publisher.confirms == ["ack 1"]
 
-    def test_publish_behind_a_held_publish_can_be_held_by_another_rule(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        one = faults.on("basic.publish", body=b"1").hold()
-        two = faults.on("basic.publish", body=b"2").hold()
+    def test_publish_behind_a_held_publish_can_be_held_by_another_rule(self, server: FaultServer) -> None:
+        one = server.faults.on("basic.publish", body=b"1").hold()
+        two = server.faults.on("basic.publish", body=b"2").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3")
         assert (one.held, two.held) == (1, 0)
@@ -436,12 +415,10 @@ class TestHold:
         two.release()
         assert publisher.confirms == ["ack 2", "ack 3"]
 
-    def test_release_of_a_confirm_does_not_release_held_publishes(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
+    def test_release_of_a_confirm_does_not_release_held_publishes(self, server: FaultServer) -> None:
         """Although both are on one channel."""
-        publishes = faults.on("basic.publish", body=b"2").hold()
-        confirms = faults.on("confirm").hold()
+        publishes = server.faults.on("basic.publish", body=b"2").hold()
+        confirms = server.faults.on("confirm").hold()
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3")
         assert confirms.release() == 1
@@ -453,28 +430,22 @@ class TestHold:
 
 
 class TestDuplicate:
-    def test_duplicated_publish_is_stored_several_times_and_confirmed_once(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish", body=b"1").duplicate(2)
+    def test_duplicated_publish_is_stored_several_times_and_confirmed_once(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish", body=b"1").duplicate(2)
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
         assert publisher.stored == [b"1", b"1", b"1", b"2"]
         assert publisher.confirms == ["ack 1", "ack 2"]
 
-    def test_duplicated_publish_without_confirms_is_stored_twice(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish").duplicate()
+    def test_duplicated_publish_without_confirms_is_stored_twice(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").duplicate()
         client = server.client()
         client.declare("q")
         client.publish(routing_key="q")
         assert client.count("q") == 2
 
-    def test_duplicated_publish_in_a_transaction_is_stored_twice_on_commit(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish").duplicate()
+    def test_duplicated_publish_in_a_transaction_is_stored_twice_on_commit(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").duplicate()
         client = server.client()
         client.declare("q")
         client.call(m.TxSelect(), m.TxSelectOk)
@@ -483,8 +454,8 @@ class TestDuplicate:
         client.call(m.TxCommit(), m.TxCommitOk)
         assert client.count("q") == 2
 
-    def test_duplicated_method_is_answered_twice(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("queue.declare").duplicate()
+    def test_duplicated_method_is_answered_twice(self, server: FaultServer) -> None:
+        server.faults.on("queue.declare").duplicate()
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
         client.expect(m.QueueDeclareOk)
@@ -493,9 +464,9 @@ class TestDuplicate:
 
 class TestReplace:
     def test_publish_is_stored_with_its_replaced_routing_key_body_and_properties(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
-        faults.on("basic.publish").replace(
+        server.faults.on("basic.publish").replace(
             routing_key="q",
             body=lambda body: body.upper(),
             message_id=lambda old: f"{old}!",
@@ -509,33 +480,29 @@ class TestReplace:
         assert got.properties == BasicProperties(message_id="m!", type="t", content_type="text/plain")
         assert publisher.confirms == ["ack 1"]
 
-    def test_replaced_body_may_be_larger_than_a_frame(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish").replace(body=b"x" * 20_000)
+    def test_replaced_body_may_be_larger_than_a_frame(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").replace(body=b"x" * 20_000)
         publisher = server.publisher(frame_max=8192)
         publisher.publish(b"small")
         assert publisher.stored == [b"x" * 20_000]
 
-    def test_body_and_headers_can_be_replaced_by_empty_values(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish").replace(body="", headers=None)
+    def test_body_and_headers_can_be_replaced_by_empty_values(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").replace(body="", headers=None)
         publisher = server.publisher()
         publisher.publish(b"body", headers={"a": 1})
         got = server.client().get("q")
         assert got is not None
         assert (got.body, got.properties) == (b"", BasicProperties())
 
-    def test_field_is_replaced_only_in_methods_that_have_it(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("queue.declare", "exchange.declare").replace(type="fanout")
+    def test_field_is_replaced_only_in_methods_that_have_it(self, server: FaultServer) -> None:
+        server.faults.on("queue.declare", "exchange.declare").replace(type="fanout")
         client = server.client()
         client.declare("q")
         client.call(m.ExchangeDeclare(exchange="e", type="direct"), m.ExchangeDeclareOk)
         assert server.vhost.exchanges["e"].type_name == "fanout"
 
-    def test_replaced_field_on_a_heartbeat_is_no_error(self, server: FaultServer, faults: Faults) -> None:
-        rule = faults.on("heartbeat", "queue.declare").replace(queue="other")
+    def test_replaced_field_on_a_heartbeat_is_no_error(self, server: FaultServer) -> None:
+        rule = server.faults.on("heartbeat", "queue.declare").replace(queue="other")
         client = server.client()
         client.send_frame(8, 0, b"")
         client.declare("q")
@@ -544,9 +511,9 @@ class TestReplace:
 
     @pytest.mark.parametrize("channel", [2, lambda channel: channel + 1])
     def test_method_with_replaced_channel_is_answered_on_that_channel(
-        self, server: FaultServer, faults: Faults, channel: Any
+        self, server: FaultServer, channel: Any
     ) -> None:
-        faults.on("queue.declare", channel=1).replace(channel=channel)
+        server.faults.on("queue.declare", channel=1).replace(channel=channel)
         client = server.client(channels=2)
         client.call(m.ConfirmSelect(), m.ConfirmSelectOk, 2)
         client.send(m.QueueDeclare(queue="q"), channel=1)
@@ -554,11 +521,9 @@ class TestReplace:
 
 
 class TestCall:
-    def test_function_gets_the_publish_and_the_publish_passes(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
+    def test_function_gets_the_publish_and_the_publish_passes(self, server: FaultServer) -> None:
         seen: list[FrameGroup] = []
-        faults.on("basic.publish").call(seen.append)
+        server.faults.on("basic.publish").call(seen.append)
         publisher = server.publisher()
         publisher.publish(b"1", message_id="m")
         assert publisher.confirms == ["ack 1"]
@@ -571,41 +536,39 @@ class TestCall:
             "<basic.publish exchange='' routing_key='q' received on 127.0.0.1:50001 -> 127.0.0.1:0 channel 1>"
         )
 
-    def test_function_may_make_and_remove_rules(self, server: FaultServer, faults: Faults) -> None:
-        rule = faults.on("basic.publish").once()
+    def test_function_may_make_and_remove_rules(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish").once()
 
         def change(group: FrameGroup) -> None:
             rule.remove()
-            faults.on("basic.publish").nack()
+            server.faults.on("basic.publish").nack()
 
         rule.call(change)
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
         assert publisher.confirms == ["ack 1", "nack 2"]
 
-    def test_function_may_remove_the_last_rule(self, server: FaultServer, faults: Faults) -> None:
+    def test_function_may_remove_the_last_rule(self, server: FaultServer) -> None:
         """What it was called with is not lost thereby, received or sent."""
-        received = faults.on("basic.publish")
+        received = server.faults.on("basic.publish")
         received.call(lambda group: received.remove())
         publisher = server.publisher()
         publisher.publish(b"1")
         assert publisher.confirms == ["ack 1"]
-        sent = faults.on("confirm")
+        sent = server.faults.on("confirm")
         sent.call(lambda group: sent.remove())
         publisher.publish(b"2")
         assert publisher.confirms == ["ack 2"]
-        half = faults.on("basic.publish", part="header")
+        half = server.faults.on("basic.publish", part="header")
         half.call(lambda group: half.remove())
         publisher.publish(b"3")
         assert publisher.confirms == ["ack 3"]
         assert publisher.stored == [b"1", b"2", b"3"]
 
-    def test_function_may_release_a_publish_held_on_another_connection(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
+    def test_function_may_release_a_publish_held_on_another_connection(self, server: FaultServer) -> None:
         """Those are not being dealt with, so nobody else would send their confirms."""
-        held = faults.on("basic.publish", connection="one").hold()
-        faults.on("queue.declare", queue="go").call(lambda group: held.release())
+        held = server.faults.on("basic.publish", connection="one").hold()
+        server.faults.on("queue.declare", queue="go").call(lambda group: held.release())
         one = server.publisher(client_properties={"connection_name": "one"})
         one.publish(b"1")
         server.client().declare("go")
@@ -613,40 +576,32 @@ class TestCall:
 
 
 class TestSeveralActions:
-    def test_actions_are_carried_out_in_the_order_of_their_calls(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
+    def test_actions_are_carried_out_in_the_order_of_their_calls(self, server: FaultServer) -> None:
         seen: list[bytes] = []
-        faults.on("basic.publish").replace(body=b"one").call(
+        server.faults.on("basic.publish").replace(body=b"one").call(
             lambda group: seen.append(group.body)
         ).duplicate()
         publisher = server.publisher()
         publisher.publish(b"1")
         assert (seen, publisher.stored) == ([b"one"], [b"one", b"one"])
 
-    def test_nack_is_sent_before_the_close_of_the_connection(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish").nack().close_connection(320, when="after")
+    def test_nack_is_sent_before_the_close_of_the_connection(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").nack().close_connection(320, when="after")
         publisher = server.publisher()
         publisher.publish(b"1")
         assert publisher._words(publisher.client.take_frame()) == "nack 1"
         publisher.client.expect_connection_close(320)
 
-    def test_return_and_confirm_are_sent_before_the_disconnect(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish").return_message().disconnect(when="after")
+    def test_return_and_confirm_are_sent_before_the_disconnect(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").return_message().disconnect(when="after")
         publisher = server.publisher()
         publisher.publish(b"1")
         publisher.client.expect_content(m.BasicReturn)
         assert publisher._words(publisher.client.take_frame()) == "ack 1"
         assert publisher.client.closed
 
-    def test_delayed_method_closes_its_channel_after_the_delay(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("queue.declare").delay(1).close_channel(405)
+    def test_delayed_method_closes_its_channel_after_the_delay(self, server: FaultServer) -> None:
+        server.faults.on("queue.declare").delay(1).close_channel(405)
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
         client.expect_nothing()
@@ -660,9 +615,9 @@ class TestPart:
 
     @pytest.mark.parametrize("size", [0, 4])
     def test_disconnect_on_the_header_part_comes_before_the_body(
-        self, server: FaultServer, faults: Faults, size: int
+        self, server: FaultServer, size: int
     ) -> None:
-        rule = faults.on("basic.publish", part="header").disconnect()
+        rule = server.faults.on("basic.publish", part="header").disconnect()
         client = server.client()
         client.send(m.BasicPublish(routing_key="q"))
         assert rule.hits == 0
@@ -670,8 +625,8 @@ class TestPart:
         assert rule.hits == 1
         client.expect_silent_end()
 
-    def test_delay_on_the_header_part_delays_the_publish(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish", part="header").delay(1)
+    def test_delay_on_the_header_part_delays_the_publish(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish", part="header").delay(1)
         publisher = server.publisher()
         publisher.publish(b"12345678", frame_size=3)
         assert publisher.stored == []
@@ -679,10 +634,8 @@ class TestPart:
         assert publisher.stored == [b"12345678"]
         assert publisher.confirms == ["ack 1"]
 
-    def test_rule_about_the_header_part_considers_properties(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        rule = faults.on("basic.publish", part="header", message_id="m").close_channel()
+    def test_rule_about_the_header_part_considers_properties(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish", part="header", message_id="m").close_channel()
         client = server.client()
         client.publish(b"1", message_id="n")
         assert rule.hits == 0
@@ -690,10 +643,10 @@ class TestPart:
         client.expect_channel_close(406)
 
     def test_rules_without_actions_about_the_header_and_the_publish_both_fire(
-        self, server: FaultServer, faults: Faults
+        self, server: FaultServer
     ) -> None:
-        half = faults.on("basic.publish", part="header")
-        whole = faults.on("basic.publish")
+        half = server.faults.on("basic.publish", part="header")
+        whole = server.faults.on("basic.publish")
         publisher = server.publisher()
         publisher.publish(b"1")
         assert (half.hits, whole.hits, publisher.confirms) == (1, 1, ["ack 1"])

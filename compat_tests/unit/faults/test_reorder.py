@@ -26,10 +26,8 @@ def unsettled(server: FaultServer) -> dict[int, bytes]:
     return {tag: delivery.queued.message.body for tag, delivery in ledger.outstanding.items()}
 
 
-def test_reordered_delivery_follows_the_next_delivery_and_tags_stay_ascending(
-    server: FaultServer, faults: Faults
-) -> None:
-    rule = faults.on("basic.deliver", body=b"1").reorder()
+def test_reordered_delivery_follows_the_next_delivery_and_tags_stay_ascending(server: FaultServer) -> None:
+    rule = server.faults.on("basic.deliver", body=b"1").reorder()
     client = consumer(server, b"1", b"2", b"3")
     assert bodies_and_tags(client) == [(b"2", 1), (b"1", 2), (b"3", 3)]
     assert unsettled(server) == {1: b"2", 2: b"1", 3: b"3"}
@@ -49,16 +47,16 @@ def test_reordered_delivery_follows_the_next_delivery_and_tags_stay_ascending(
     ids=["first", "second", "up to the first", "up to the second", "all"],
 )
 def test_an_ack_settles_the_message_that_came_with_its_tag(
-    server: FaultServer, faults: Faults, ack: m.BasicAck, left: dict[int, bytes]
+    server: FaultServer, ack: m.BasicAck, left: dict[int, bytes]
 ) -> None:
-    faults.on("basic.deliver").reorder().once()
+    server.faults.on("basic.deliver").reorder().once()
     client = consumer(server, b"1", b"2", b"3")
     client.send(ack)
     assert unsettled(server) == left
 
 
-def test_a_rejected_delivery_returns_to_its_place(server: FaultServer, faults: Faults) -> None:
-    faults.on("basic.deliver").reorder().once()
+def test_a_rejected_delivery_returns_to_its_place(server: FaultServer) -> None:
+    server.faults.on("basic.deliver").reorder().once()
     client = consumer(server, b"1", b"2")
     assert bodies_and_tags(client) == [(b"2", 1), (b"1", 2)]
     client.call(m.BasicCancel(consumer_tag="tag"), m.BasicCancelOk)
@@ -67,8 +65,8 @@ def test_a_rejected_delivery_returns_to_its_place(server: FaultServer, faults: F
     assert unsettled(server) == {1: b"2"}
 
 
-def test_reorder_swaps_deliveries_in_pairs(server: FaultServer, faults: Faults) -> None:
-    rule = faults.on("basic.deliver").reorder()
+def test_reorder_swaps_deliveries_in_pairs(server: FaultServer) -> None:
+    rule = server.faults.on("basic.deliver").reorder()
     client = consumer(server, b"1", b"2", b"3", b"4", no_ack=True)
     assert bodies_and_tags(client) == [(b"2", 1), (b"1", 2), (b"4", 3), (b"3", 4)]
     assert rule.hits == 2
@@ -77,9 +75,9 @@ def test_reorder_swaps_deliveries_in_pairs(server: FaultServer, faults: Faults) 
 
 @pytest.mark.parametrize("end", [Rule.remove, Rule.release], ids=["removed", "released"])
 def test_a_delivery_without_a_successor_is_sent_when_its_rule_is_removed_or_released(
-    server: FaultServer, faults: Faults, end: Callable[[Rule], object]
+    server: FaultServer, end: Callable[[Rule], object]
 ) -> None:
-    rule = faults.on("basic.deliver").reorder()
+    rule = server.faults.on("basic.deliver").reorder()
     client = consumer(server, b"1")
     assert (rule.held, bodies_and_tags(client)) == (1, [])
     end(rule)
@@ -88,18 +86,16 @@ def test_a_delivery_without_a_successor_is_sent_when_its_rule_is_removed_or_rele
     assert not unsettled(server)
 
 
-def test_a_delivery_without_a_successor_returns_to_its_queue_with_its_connection(
-    server: FaultServer, faults: Faults
-) -> None:
-    rule = faults.on("basic.deliver").reorder()
+def test_a_delivery_without_a_successor_returns_to_its_queue_with_its_connection(server: FaultServer) -> None:
+    rule = server.faults.on("basic.deliver").reorder()
     client = consumer(server, b"1")
     client.connection.receive_eof()
     assert rule.held == 0
     assert [queued.message.body for queued in server.vhost.queues["q"].ready] == [b"1"]
 
 
-def test_a_delivery_is_overtaken_on_its_own_channel_only(server: FaultServer, faults: Faults) -> None:
-    faults.on("basic.deliver", body=b"1").reorder()
+def test_a_delivery_is_overtaken_on_its_own_channel_only(server: FaultServer) -> None:
+    server.faults.on("basic.deliver", body=b"1").reorder()
     client = consumer(server, b"1")
     client.open_channel(2)
     client.declare("other")
@@ -110,8 +106,8 @@ def test_a_delivery_is_overtaken_on_its_own_channel_only(server: FaultServer, fa
     assert bodies_and_tags(client) == [(b"2", 1), (b"1", 2)]
 
 
-def test_a_duplicate_is_overtaken_with_its_delivery(server: FaultServer, faults: Faults) -> None:
-    faults.on("basic.deliver", body=b"1").duplicate().reorder()
+def test_a_duplicate_is_overtaken_with_its_delivery(server: FaultServer) -> None:
+    server.faults.on("basic.deliver", body=b"1").duplicate().reorder()
     client = consumer(server, b"1", b"2")
     assert bodies_and_tags(client) == [(b"2", 1), (b"1", 2), (b"1", 3)]
     assert unsettled(server) == {1: b"2", 2: b"1"}
@@ -163,11 +159,9 @@ def test_reorder_of_a_method_without_an_order_is_an_error(
         faults.on(*methods, **how).reorder()
 
 
-def test_deliveries_keep_their_order_after_the_reorder_rule_is_removed(
-    server: FaultServer, faults: Faults
-) -> None:
+def test_deliveries_keep_their_order_after_the_reorder_rule_is_removed(server: FaultServer) -> None:
     client: Client = consumer(server, b"1", b"2")
-    with faults.on("basic.deliver").reorder():
+    with server.faults.on("basic.deliver").reorder():
         client.publish(b"3", routing_key="q")
         client.publish(b"4", routing_key="q")
     client.publish(b"5", routing_key="q")

@@ -42,8 +42,8 @@ def test_rule_fires_on_the_calls_that_its_trigger_selects(
     assert nacked(server, trigger) == expected
 
 
-def test_trigger_may_be_given_after_an_action(server: FaultServer, faults: Faults) -> None:
-    faults.on("basic.publish").nack().after(1).once()
+def test_trigger_may_be_given_after_an_action(server: FaultServer) -> None:
+    server.faults.on("basic.publish").nack().after(1).once()
     publisher = server.publisher()
     publisher.publish(b"1", b"2", b"3")
     assert publisher.confirms == ["ack 1", "nack 2", "ack 3"]
@@ -61,10 +61,10 @@ class TestProbability:
         assert drawn(1)[:5] == [3, 6, 7, 11, 12], "the same in every release"
         assert 5 < len(drawn(1)) < 35
 
-    def test_rules_with_a_probability_draw_independently(self, server: FaultServer, faults: Faults) -> None:
+    def test_rules_with_a_probability_draw_independently(self, server: FaultServer) -> None:
         """Another rule in front changes nothing about what one draws, only how many were made before."""
-        one = faults.on("basic.publish").with_probability(0.5)
-        other = faults.on("basic.publish").with_probability(0.5)
+        one = server.faults.on("basic.publish").with_probability(0.5)
+        other = server.faults.on("basic.publish").with_probability(0.5)
         drawn: list[tuple[int, int]] = []
         publisher = server.publisher()
         for _ in range(40):
@@ -72,10 +72,10 @@ class TestProbability:
             drawn.append((one.hits, other.hits))
         assert len({first == second for first, second in drawn}) == 2
 
-    def test_probability_draws_the_same_again_after_clear(self, server: FaultServer, faults: Faults) -> None:
+    def test_probability_draws_the_same_again_after_clear(self, server: FaultServer) -> None:
         def hits() -> int:
-            faults.clear()
-            rule = faults.on("basic.publish").with_probability(0.5)
+            server.faults.clear()
+            rule = server.faults.on("basic.publish").with_probability(0.5)
             pattern = 0
             for _ in range(30):
                 publisher.publish(b"x")
@@ -87,41 +87,33 @@ class TestProbability:
 
 
 class TestSeveral:
-    def test_only_the_first_rule_that_fires_acts_on_a_publish(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        first = faults.on("basic.publish", body=b"1").nack()
-        second = faults.on("basic.publish").drop()
+    def test_only_the_first_rule_that_fires_acts_on_a_publish(self, server: FaultServer) -> None:
+        first = server.faults.on("basic.publish", body=b"1").nack()
+        second = server.faults.on("basic.publish").drop()
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
         assert (first.hits, second.hits) == (1, 1)
         assert publisher.confirms == ["nack 1"]
 
-    def test_publish_goes_to_the_next_rule_after_the_first_is_used_up(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish").nack().once()
-        faults.on("basic.publish").duplicate()
+    def test_publish_goes_to_the_next_rule_after_the_first_is_used_up(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").nack().once()
+        server.faults.on("basic.publish").duplicate()
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
         assert publisher.confirms == ["nack 1", "ack 2"]
         assert publisher.stored == [b"2", b"2"]
 
-    def test_rule_without_action_leaves_the_publish_to_the_next_rule(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        spy = faults.on("basic.publish")
-        rule = faults.on("basic.publish").nack()
+    def test_rule_without_action_leaves_the_publish_to_the_next_rule(self, server: FaultServer) -> None:
+        spy = server.faults.on("basic.publish")
+        rule = server.faults.on("basic.publish").nack()
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
         assert (spy.hits, rule.hits) == (2, 2)
         assert publisher.confirms == ["nack 1", "nack 2"]
 
-    def test_publish_taken_by_an_earlier_rule_is_no_call_of_a_later_rule(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish").nack().times(2)
-        later = faults.on("basic.publish").drop().on_call(2)
+    def test_publish_taken_by_an_earlier_rule_is_no_call_of_a_later_rule(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").nack().times(2)
+        later = server.faults.on("basic.publish").drop().on_call(2)
         publisher = server.publisher()
         publisher.publish(b"1", b"2", b"3", b"4")
         assert (later.calls, later.hits) == (2, 1)

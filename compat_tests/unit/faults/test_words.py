@@ -710,15 +710,13 @@ def test_rule_with_an_invalid_condition_is_not_in_force(faults: Faults) -> None:
 
 
 class TestMisses:
-    def test_verify_reports_the_near_misses_of_an_unused_rule(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish", routing_key="orders.#", exchange="").nack()
+    def test_verify_reports_the_near_misses_of_an_unused_rule(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish", routing_key="orders.#", exchange="").nack()
         publisher = server.publisher("invoices")
         publisher.publish(b"1", b"2")
         publisher.publish(b"3", exchange="amq.topic")
         with pytest.raises(UnusedFault) as caught:
-            faults.verify()
+            server.faults.verify()
         assert str(caught.value) == (
             "a fault was installed and never happened (call .optional() on those that need not happen):\n"
             "  - when a basic.publish with routing key 'orders.#' and exchange '' comes: nack it\n"
@@ -728,10 +726,8 @@ class TestMisses:
             "'invoices', not 'orders.#'"
         )
 
-    def test_complaint_lists_three_near_misses_and_counts_the_rest(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        rule = faults.on("basic.publish", body=b"x").nack()
+    def test_complaint_lists_three_near_misses_and_counts_the_rest(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish", body=b"x").nack()
         publisher = server.publisher()
         for number in range(5):
             publisher.publish(b"%d" % number, routing_key=f"k{number}")
@@ -742,8 +738,8 @@ class TestMisses:
             "    ... and 2 more",
         ]
 
-    def test_near_miss_names_the_connection_that_differs(self, server: FaultServer, faults: Faults) -> None:
-        rule = faults.on("queue.declare", connection="biling").drop()
+    def test_near_miss_names_the_connection_that_differs(self, server: FaultServer) -> None:
+        rule = server.faults.on("queue.declare", connection="biling").drop()
         client = server.client(client_properties={"connection_name": "billing"})
         client.declare("q")
         assert rule.complaint().splitlines()[1:] == [
@@ -751,17 +747,15 @@ class TestMisses:
             "('billing', 'c1'), not 'biling'"
         ]
 
-    def test_near_miss_of_an_unroutable_publish_names_no_queue(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        rule = faults.on("basic.publish", queue="q").drop()
+    def test_near_miss_of_an_unroutable_publish_names_no_queue(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish", queue="q").drop()
         server.client().publish(b"", routing_key="nowhere")
         assert rule.complaint().splitlines()[1:] == [
             "    near miss: basic.publish exchange='' routing_key='nowhere': queue is nothing, not 'q'"
         ]
 
-    def test_near_miss_names_all_queues_of_a_publish(self, server: FaultServer, faults: Faults) -> None:
-        rule = faults.on("basic.publish", queue="q").drop()
+    def test_near_miss_names_all_queues_of_a_publish(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish", queue="q").drop()
         client = server.client()
         for name in ("a", "b"):
             client.declare(name)
@@ -769,17 +763,15 @@ class TestMisses:
         client.publish(exchange="amq.fanout")
         assert "queue is 'a' and 'b', not 'q'" in rule.complaint()
 
-    def test_complaint_tells_of_matches_before_an_unreached_trigger(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        rule = faults.on("basic.publish").nack().on_call(3)
+    def test_complaint_tells_of_matches_before_an_unreached_trigger(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish").nack().on_call(3)
         server.publisher().publish(b"1", b"2")
         assert rule.complaint().splitlines()[1:] == [
             "    near miss: 2 matched, but the rule was not to fire (only number 3)"
         ]
 
-    def test_fired_call_is_no_near_miss_of_its_rule(self, server: FaultServer, faults: Faults) -> None:
-        rule = faults.on("basic.publish").nack().once()
+    def test_fired_call_is_no_near_miss_of_its_rule(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish").nack().once()
         publisher = server.publisher()
         publisher.publish(b"1")
         assert rule.complaint() == rule.sentence
@@ -803,10 +795,8 @@ class TestMisses:
         faults.clear()
         faults.verify()
 
-    def test_wait_without_enough_hits_raises_fault_not_seen(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        rule = faults.on("basic.publish", body=b"2").nack()
+    def test_wait_without_enough_hits_raises_fault_not_seen(self, server: FaultServer) -> None:
+        rule = server.faults.on("basic.publish", body=b"2").nack()
         with pytest.raises(FaultNotSeen) as caught:
             rule.wait(timeout=0.5)
         assert str(caught.value) == (
@@ -821,30 +811,24 @@ class TestMisses:
 
 
 class TestTrace:
-    def test_trace_notes_the_rule_and_the_publish_on_which_it_fired(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish").nack().once()
+    def test_trace_notes_the_rule_and_the_publish_on_which_it_fired(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").nack().once()
         server.publisher().publish(b"1", b"2")
         assert server.said == [
             "when a basic.publish comes: nack it (once at most): basic.publish exchange='' routing_key='q'"
         ]
 
-    def test_trace_notes_that_a_nacked_publish_without_confirms_is_lost(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("basic.publish").nack()
+    def test_trace_notes_that_a_nacked_publish_without_confirms_is_lost(self, server: FaultServer) -> None:
+        server.faults.on("basic.publish").nack()
         client = server.client()
         client.declare("q")
         client.publish(routing_key="q")
         assert server.said[-1] == "no confirms on this channel: the message is lost without an answer"
         assert client.count("q") == 0
 
-    def test_trace_has_the_replaced_answer_and_no_dropped_answer(
-        self, server: FaultServer, faults: Faults
-    ) -> None:
-        faults.on("queue.declare-ok").drop().once()
-        faults.on("queue.declare-ok").replace(message_count=7)
+    def test_trace_has_the_replaced_answer_and_no_dropped_answer(self, server: FaultServer) -> None:
+        server.faults.on("queue.declare-ok").drop().once()
+        server.faults.on("queue.declare-ok").replace(message_count=7)
         client = server.client()
         client.send(m.QueueDeclare(queue="p"))
         client.expect_nothing()

@@ -8,7 +8,6 @@ import pytest
 
 from compat_tests.scripted.amqp_0_10 import Session, c, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
-from fakeamqp.faults import Faults
 from fakeamqp.faults.shapers import Cut
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
@@ -57,24 +56,22 @@ def test_spec_broker_sends_message_stop_in_an_alarm_and_message_flow_after_it() 
 
 
 def test_channel_flow_fault_sends_message_stop_and_message_flow_when_removed(
-    server: FaultServer, session: Session, faults: Faults
+    server: FaultServer, session: Session
 ) -> None:
     session.publish(b"one", exchange="amq.topic")
     session.client.inbox.clear()
-    flow = faults.channel_flow(connection=session.client.connection.name)
+    flow = server.faults.channel_flow(connection=session.client.connection.name)
     assert (flow.hits, told(session)) == (1, ["message.stop amq.topic"])
     flow.remove()
     assert told(session) == ["message.flow amq.topic"] * 2
 
 
-def test_credit_starved_before_a_detach_is_usable_in_the_resumed_session(
-    server: FaultServer, faults: Faults
-) -> None:
+def test_credit_starved_before_a_detach_is_usable_in_the_resumed_session(server: FaultServer) -> None:
     client = server.open()
     session = client.session(b"s", timeout=60)
     session.declare("q")
     session.subscribe("q")
-    starvation = faults.starve("q")
+    starvation = server.faults.starve("q")
     client.drop()
     elsewhere = server.session(b"elsewhere")
     starvation.remove()

@@ -110,14 +110,12 @@ def test_rule_fires_on_other_commands_and_controls_that_meet_its_conditions(
     assert rule.hits == (2 if methods == ("message.release",) else rule.hits) >= 1
 
 
-def test_rule_about_one_protocol_does_not_fire_on_connections_of_another(
-    server: FaultServer, faults: Faults
-) -> None:
-    of_0_10 = faults.on("message.transfer", "session.*", optional=True)
-    of_0_9_1 = faults.on("basic.publish", "channel.*", optional=True)
-    shared = faults.on("queue.declare")
-    only = faults.on("queue.declare", protocol="0-9-1", optional=True)
-    failing = faults.on("queue.declare", queue="x", optional=True).exception(404)
+def test_rule_about_one_protocol_does_not_fire_on_connections_of_another(server: FaultServer) -> None:
+    of_0_10 = server.faults.on("message.transfer", "session.*", optional=True)
+    of_0_9_1 = server.faults.on("basic.publish", "channel.*", optional=True)
+    shared = server.faults.on("queue.declare")
+    only = server.faults.on("queue.declare", protocol="0-9-1", optional=True)
+    failing = server.faults.on("queue.declare", queue="x", optional=True).exception(404)
     server.client().declare("x")
     assert (of_0_10.hits, of_0_9_1.hits, shared.hits, only.hits, failing.hits) == (0, 1, 1, 1, 0)
     assert "the connection speaks 0-9-1, not 0-10" in str(list(failing.near_misses()))
@@ -130,10 +128,10 @@ def test_rule_about_one_protocol_does_not_fire_on_connections_of_another(
     assert (shared.hits, only.hits, failing.hits) == (2, 1, 1)
 
 
-def test_rule_sees_the_whole_body_of_a_transfer_in_many_frames(server: FaultServer, faults: Faults) -> None:
+def test_rule_sees_the_whole_body_of_a_transfer_in_many_frames(server: FaultServer) -> None:
     session = server.session(b"s", max_frame_size=4096)
     session.declare("q")
-    groups = seen(faults.on("message.transfer", body=lambda body: len(body) > 9000))
+    groups = seen(server.faults.on("message.transfer", body=lambda body: len(body) > 9000))
     body = bytes(range(250)) * 40
     session.publish(body, message=structs.MessageProperties(application_headers={"h": "x" * 9000}))
     session.publish(b"short")
@@ -141,10 +139,10 @@ def test_rule_sees_the_whole_body_of_a_transfer_in_many_frames(server: FaultServ
     assert server.bodies() == [body, b"short"]
 
 
-def test_transfer_arrives_whole_with_controls_between_its_frames(server: FaultServer, faults: Faults) -> None:
+def test_transfer_arrives_whole_with_controls_between_its_frames(server: FaultServer) -> None:
     session = server.session(b"s")
     session.declare("q")
-    groups = seen(faults.on("message.transfer", routing_key="q"))
+    groups = seen(server.faults.on("message.transfer", routing_key="q"))
     command = x.MessageTransfer(destination="", accept_mode=1)
     header = [structs.DeliveryProperties(routing_key="q")]
     octets = session.client.command_bytes(command, 0, header=header, body=b"two apples")
@@ -175,10 +173,10 @@ def test_near_miss_of_a_0_10_rule_names_the_field_that_differs(session: Session,
 
 
 def test_a_dropped_command_keeps_its_number_and_is_never_completed(
-    server: FaultServer, session: Session, faults: Faults
+    server: FaultServer, session: Session
 ) -> None:
     session.client.inbox.clear()
-    faults.on("message.transfer", body=b"two").drop()
+    server.faults.on("message.transfer", body=b"two").drop()
     ids = [session.publish(body) for body in (b"one", b"two", b"three")]
     assert server.bodies() == [b"one", b"three"]
     done = completed(session)
@@ -186,11 +184,9 @@ def test_a_dropped_command_keeps_its_number_and_is_never_completed(
     assert session.query("q").message_count == 2
 
 
-def test_delayed_command_delays_later_commands_of_its_session(
-    server: FaultServer, session: Session, faults: Faults
-) -> None:
+def test_delayed_command_delays_later_commands_of_its_session(server: FaultServer, session: Session) -> None:
     session.client.inbox.clear()
-    faults.on("message.transfer", body=b"one").delay(2)
+    server.faults.on("message.transfer", body=b"one").delay(2)
     ids = [session.publish(b"one"), session.publish(b"two"), session.send(x.QueueQuery(queue="q"))]
     session.client.expect_nothing()
     session.client.send(c.ConnectionHeartbeat())
@@ -205,9 +201,9 @@ def test_delayed_command_delays_later_commands_of_its_session(
 
 
 def test_held_command_does_not_block_other_channels_or_the_connection(
-    server: FaultServer, session: Session, faults: Faults
+    server: FaultServer, session: Session
 ) -> None:
-    rule = faults.on("message.transfer", session="shop").hold()
+    rule = server.faults.on("message.transfer", session="shop").hold()
     other = session.client.session(b"other", 1)
     session.publish(b"held")
     other.publish(b"not held")
@@ -221,11 +217,9 @@ def test_held_command_does_not_block_other_channels_or_the_connection(
     assert server.bodies() == [b"not held", b"held"]
 
 
-def test_duplicated_command_has_the_number_of_its_original(
-    server: FaultServer, session: Session, faults: Faults
-) -> None:
+def test_duplicated_command_has_the_number_of_its_original(server: FaultServer, session: Session) -> None:
     session.client.inbox.clear()
-    faults.on("message.transfer", body=b"one").duplicate(2)
+    server.faults.on("message.transfer", body=b"one").duplicate(2)
     ids = [session.publish(b"one"), session.publish(b"two")]
     assert server.bodies() == [b"one", b"one", b"one", b"two"]
     done = completed(session)
@@ -233,14 +227,12 @@ def test_duplicated_command_has_the_number_of_its_original(
     session.fails(x.QueuePurge(queue="nowhere"), 404)
 
 
-def test_broker_receives_the_replaced_values_of_a_command(
-    server: FaultServer, session: Session, faults: Faults
-) -> None:
+def test_broker_receives_the_replaced_values_of_a_command(server: FaultServer, session: Session) -> None:
     session.declare("other")
-    faults.on("message.transfer", body=b"one").replace(
+    server.faults.on("message.transfer", body=b"one").replace(
         body=lambda body: body * 3, routing_key="other", priority=7, headers={"a": 1}, correlation_id="c"
     )
-    faults.on("queue.declare", queue="b").replace(queue=lambda name: name + "c", durable=True)
+    server.faults.on("queue.declare", queue="b").replace(queue=lambda name: name + "c", durable=True)
     session.publish(b"one", message=structs.MessageProperties(content_type="text/plain"))
     session.publish(b"two")
     session.declare("b")
@@ -266,8 +258,8 @@ def test_broker_receives_the_replaced_values_of_a_control(session: Session, faul
     assert session.expect(c.SessionTimeout).timeout == 7
 
 
-def test_a_refused_publish_ends_the_session(server: FaultServer, session: Session, faults: Faults) -> None:
-    faults.on("message.transfer").nack()
+def test_a_refused_publish_ends_the_session(server: FaultServer, session: Session) -> None:
+    server.faults.on("message.transfer").nack()
     id_ = session.next_id
     with pytest.raises(SessionFailed) as caught:
         session.call(x.MessageTransfer(), header=[structs.DeliveryProperties(routing_key="q")], body=b"x")
@@ -331,17 +323,15 @@ def test_exception_action_defaults_to_internal_error(session: Session, faults: F
     assert exception.description == "internal-error - a fault that the test asked for"
 
 
-def test_close_channel_ends_the_session_with_the_given_code(
-    server: FaultServer, session: Session, faults: Faults
-) -> None:
-    faults.on("message.transfer").close_channel(406)
+def test_close_channel_ends_the_session_with_the_given_code(server: FaultServer, session: Session) -> None:
+    server.faults.on("message.transfer").close_channel(406)
     exception = session.fails(x.MessageTransfer(), 406, body=b"x")
     assert exception.command_id is None
     command = (exception.class_code, exception.command_code)
     assert command == (x.MessageTransfer.CLASS, x.MessageTransfer.CODE)
-    faults.clear()
+    server.faults.clear()
     other = session.client.session(b"other", 1)
-    faults.on("execution.sync").close_channel(1)
+    server.faults.on("execution.sync").close_channel(1)
     other.send(x.ExecutionSync())
     assert other.client.expect(c.SessionDetached, 1) == c.SessionDetached(name=b"other", code=1)
     assert server.state.sessions == {}
@@ -363,10 +353,10 @@ def test_close_connection_sends_a_code_unknown_to_0_10(session: Session, faults:
 
 
 def test_close_connection_after_a_command_follows_its_completion(
-    server: FaultServer, session: Session, faults: Faults
+    server: FaultServer, session: Session
 ) -> None:
     session.client.inbox.clear()
-    faults.on("queue.declare").close_connection(when="after")
+    server.faults.on("queue.declare").close_connection(when="after")
     id_ = session.send(x.QueueDeclare(queue="new"), sync=True)
     server.settle()
     assert "new" in server.vhost.queues
@@ -375,16 +365,16 @@ def test_close_connection_after_a_command_follows_its_completion(
 
 
 def test_disconnect_before_the_answer_ends_the_connection_silently(
-    server: FaultServer, session: Session, faults: Faults
+    server: FaultServer, session: Session
 ) -> None:
     session.client.inbox.clear()
-    faults.on("queue.query").disconnect(when="before")
+    server.faults.on("queue.query").disconnect(when="before")
     session.send(x.QueueQuery(queue="q"))
     session.client.expect_silent_end()
 
 
-def test_refused_login_closes_the_connection_with_the_given_text(server: FaultServer, faults: Faults) -> None:
-    faults.on("connection.start-ok").refuse_login("not today")
+def test_refused_login_closes_the_connection_with_the_given_text(server: FaultServer) -> None:
+    server.faults.on("connection.start-ok").refuse_login("not today")
     client = server.dial()
     client.begin()
     product = {"product": "orders"}
@@ -394,11 +384,11 @@ def test_refused_login_closes_the_connection_with_the_given_text(server: FaultSe
 
 
 def test_crash_on_a_transfer_loses_it_but_no_completed_transfer(
-    server: FaultServer, session: Session, faults: Faults
+    server: FaultServer, session: Session
 ) -> None:
     session.declare("d", durable=True)
     session.client.inbox.clear()
-    faults.on("message.transfer", body=b"two").crash()
+    server.faults.on("message.transfer", body=b"two").crash()
     session.publish(b"one", key="d", delivery_mode=2)
     session.publish(b"two", key="d", delivery_mode=2)
     server.settle()
@@ -406,11 +396,9 @@ def test_crash_on_a_transfer_loses_it_but_no_completed_transfer(
     assert server.bodies("d") == [b"one"]
 
 
-def test_rule_about_the_header_fires_before_the_body_arrives(
-    server: FaultServer, session: Session, faults: Faults
-) -> None:
+def test_rule_about_the_header_fires_before_the_body_arrives(server: FaultServer, session: Session) -> None:
     session.client.inbox.clear()
-    rule = faults.on("message.transfer", part="header").disconnect("reset")
+    rule = server.faults.on("message.transfer", part="header").disconnect("reset")
     command = x.MessageTransfer(destination="", accept_mode=1)
     header = [structs.DeliveryProperties(routing_key="q")]
     octets = session.client.command_bytes(command, 0, header=header, body=b"two apples")
@@ -421,10 +409,10 @@ def test_rule_about_the_header_fires_before_the_body_arrives(
 
 
 def test_rule_does_not_fire_on_a_transfer_interrupted_by_another_command(
-    server: FaultServer, session: Session, faults: Faults
+    server: FaultServer, session: Session
 ) -> None:
     session.client.inbox.clear()
-    rule = faults.on("message.transfer").drop()
+    rule = server.faults.on("message.transfer").drop()
     header = [structs.DeliveryProperties(routing_key="q")]
     octets = session.client.command_bytes(x.MessageTransfer(destination=""), 0, header=header, body=b"1")
     session.client.send_bytes(octets[: -len(b"1") - 12])  # Without the frame of the body.
@@ -433,16 +421,16 @@ def test_rule_does_not_fire_on_a_transfer_interrupted_by_another_command(
     assert rule.hits == 0
 
 
-def test_heartbeats_are_dropped_in_both_directions(server: FaultServer, faults: Faults) -> None:
+def test_heartbeats_are_dropped_in_both_directions(server: FaultServer) -> None:
     client = server.open(heartbeat=10)
-    rule = faults.on("heartbeat").drop()
+    rule = server.faults.on("heartbeat").drop()
     for _ in range(3):
         server.advance(9)
         client.send(c.ConnectionHeartbeat())
         client.inbox.clear()
     assert client.closed
     assert rule.hits >= 2
-    also = faults.on("connection.heartbeat", direction="sent").drop()
+    also = server.faults.on("connection.heartbeat", direction="sent").drop()
     server.open(heartbeat=10)
     server.advance(10)
     assert also.hits >= 1
@@ -458,8 +446,8 @@ def test_transfer_without_routing_key_matches_the_queue_bound_with_an_empty_key(
     assert rule.hits == 1
 
 
-def test_exception_rule_does_not_fire_on_a_0_9_1_connection(server: FaultServer, faults: Faults) -> None:
-    rule = faults.on("queue.declare", optional=True).exception(404)
+def test_exception_rule_does_not_fire_on_a_0_9_1_connection(server: FaultServer) -> None:
+    rule = server.faults.on("queue.declare", optional=True).exception(404)
     client = server.client()
     client.declare("q")
     assert rule.hits == 0 and "q" in server.vhost.queues

@@ -18,10 +18,8 @@ def _opening(server: FaultServer) -> Client:
     return client
 
 
-def test_redirected_client_gets_connection_redirect_unless_it_insists(
-    server: FaultServer, faults: Faults
-) -> None:
-    redirection = faults.redirect("other.example:5673", known_hosts=["third.example"])
+def test_redirected_client_gets_connection_redirect_unless_it_insists(server: FaultServer) -> None:
+    redirection = server.faults.redirect("other.example:5673", known_hosts=["third.example"])
     open_ = c.ConnectionOpen(virtual_host="/")
     redirect = _opening(server).call(open_, c.ConnectionRedirect)
     assert (redirect.host, redirect.known_hosts) == ("other.example:5673", ["third.example"])
@@ -33,14 +31,14 @@ def test_redirected_client_gets_connection_redirect_unless_it_insists(
     assert redirection.hits == 1
 
 
-def test_latest_of_several_redirections_applies(server: FaultServer, faults: Faults) -> None:
-    faults.redirect("one")
-    two = faults.redirect("two")
+def test_latest_of_several_redirections_applies(server: FaultServer) -> None:
+    server.faults.redirect("one")
+    two = server.faults.redirect("two")
     open_ = c.ConnectionOpen(virtual_host="/")
     assert _opening(server).call(open_, c.ConnectionRedirect).host == "two"
     two.remove()
     assert _opening(server).call(open_, c.ConnectionRedirect).host == "one"
-    faults.clear()
+    server.faults.clear()
     _opening(server).call(open_, c.ConnectionOpenOk)
 
 

@@ -48,8 +48,8 @@ def test_a_held_delivery_keeps_its_number(consumer: Session, faults: Faults) -> 
     assert list(consumer.end.ledger.outstanding) == [1, 2, 3]
 
 
-def test_delayed_result_keeps_its_number(server: FaultServer, consumer: Session, faults: Faults) -> None:
-    faults.on("execution.result", direction="sent").delay(3)
+def test_delayed_result_keeps_its_number(server: FaultServer, consumer: Session) -> None:
+    server.faults.on("execution.result", direction="sent").delay(3)
     consumer.client.inbox.clear()
     id_ = consumer.send(x.QueueQuery(queue="q"))
     consumer.publish(b"one")
@@ -97,10 +97,8 @@ def test_next_session_completed_control_covers_the_dropped_control(consumer: Ses
     assert list(consumer.client.expect(c.SessionCompleted).commands.ranges) == [(0, consumer.next_id - 1)]
 
 
-def test_delivery_cut_after_its_header_has_no_body(
-    server: FaultServer, consumer: Session, faults: Faults
-) -> None:
-    faults.on("message.transfer", direction="sent").cut("header")
+def test_delivery_cut_after_its_header_has_no_body(server: FaultServer, consumer: Session) -> None:
+    server.faults.on("message.transfer", direction="sent").cut("header")
     consumer.client.inbox.clear()
     consumer.publish(b"two apples")
     server.settle()
@@ -114,10 +112,8 @@ def test_delivery_cut_after_its_header_has_no_body(
     assert consumer.client.closed
 
 
-def test_delivery_cut_within_a_frame_ends_with_a_reset(
-    server: FaultServer, consumer: Session, faults: Faults
-) -> None:
-    faults.on("message.transfer", direction="sent").cut(5, "reset")
+def test_delivery_cut_within_a_frame_ends_with_a_reset(server: FaultServer, consumer: Session) -> None:
+    server.faults.on("message.transfer", direction="sent").cut(5, "reset")
     consumer.client.inbox.clear()
     consumer.publish(b"two apples")
     server.settle()
@@ -126,9 +122,9 @@ def test_delivery_cut_within_a_frame_ends_with_a_reset(
 
 
 def test_close_channel_on_a_delivery_ends_the_session_and_requeues_the_message(
-    server: FaultServer, consumer: Session, faults: Faults
+    server: FaultServer, consumer: Session
 ) -> None:
-    faults.on("message.transfer", direction="sent").once().close_channel(408, "gone")
+    server.faults.on("message.transfer", direction="sent").once().close_channel(408, "gone")
     consumer.publish(b"one")
     server.settle()
     exception = consumer.expect(x.ExecutionException)
@@ -137,10 +133,10 @@ def test_close_channel_on_a_delivery_ends_the_session_and_requeues_the_message(
     assert server.bodies() == [b"one"]
 
 
-def test_exception_detach_and_attached_are_delayed_by_a_rule(
-    server: FaultServer, session: Session, faults: Faults
-) -> None:
-    rule = faults.on("execution.exception", "session.detach", "session.attached", direction="sent").delay(1)
+def test_exception_detach_and_attached_are_delayed_by_a_rule(server: FaultServer, session: Session) -> None:
+    rule = server.faults.on(
+        "execution.exception", "session.detach", "session.attached", direction="sent"
+    ).delay(1)
     session.client.inbox.clear()
     session.send(x.QueuePurge(queue="nowhere"))
     session.expect_nothing()
@@ -153,10 +149,8 @@ def test_exception_detach_and_attached_are_delayed_by_a_rule(
     assert rule.hits == 3
 
 
-def test_held_delivery_to_a_detached_session_is_not_sent(
-    server: FaultServer, consumer: Session, faults: Faults
-) -> None:
-    rule = faults.on("message.transfer", direction="sent").hold()
+def test_held_delivery_to_a_detached_session_is_not_sent(server: FaultServer, consumer: Session) -> None:
+    rule = server.faults.on("message.transfer", direction="sent").hold()
     consumer.publish(b"one")
     consumer.detach()
     rule.release()
@@ -164,12 +158,12 @@ def test_held_delivery_to_a_detached_session_is_not_sent(
     assert "is not sent" in server.said[-1]
 
 
-def test_resumed_session_gets_the_dropped_delivery(server: FaultServer, faults: Faults) -> None:
+def test_resumed_session_gets_the_dropped_delivery(server: FaultServer) -> None:
     client = server.open()
     session = client.session(b"s", timeout=60)
     session.declare("q")
     session.subscribe("q")
-    rule = faults.on("message.transfer", direction="sent", body=b"two").drop()
+    rule = server.faults.on("message.transfer", direction="sent", body=b"two").drop()
     for body in (b"one", b"two", b"three"):
         session.publish(body)
     assert [each.id for each in session.transfers()] == [0, 2]
@@ -212,14 +206,12 @@ def read(octets: bytes, max_frame_size: int) -> None:
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_strict_client_notices_every_malformation_of_a_delivery(
-    server: FaultServer, faults: Faults, how: str
-) -> None:
+def test_strict_client_notices_every_malformation_of_a_delivery(server: FaultServer, how: str) -> None:
     session = server.session(b"s", max_frame_size=4096)
     session.declare("q")
     session.subscribe("q")
     session.client.inbox.clear()
-    rule = faults.on("message.transfer", direction="sent").malform(how)
+    rule = server.faults.on("message.transfer", direction="sent").malform(how)
     session.publish(b"two apples", message=structs.MessageProperties(content_type="text/plain"))
     session.client.connection.receive(b"")
     octets = session.client.take_bytes()
@@ -230,12 +222,10 @@ def test_strict_client_notices_every_malformation_of_a_delivery(
 
 
 @pytest.mark.parametrize("how", [how for how, ways in WAYS.items() if not ways["0-10"].content_only])
-def test_strict_client_notices_every_malformation_of_a_control(
-    server: FaultServer, faults: Faults, how: str
-) -> None:
+def test_strict_client_notices_every_malformation_of_a_control(server: FaultServer, how: str) -> None:
     session = server.session(b"s", max_frame_size=4096)
     session.client.inbox.clear()
-    faults.on("session.completed", direction="sent").malform(how)
+    server.faults.on("session.completed", direction="sent").malform(how)
     session.send(x.ExecutionSync(), sync=True)
     with pytest.raises(FakeAMQPError):
         read(session.client.take_bytes(), 4096)
@@ -259,7 +249,7 @@ def _header_of_transfer(octets: bytes) -> tuple[int, ...]:
     ],
 )
 def test_malformed_frame_header_differs_in_the_named_field_only(
-    server: FaultServer, faults: Faults, how: str, wrong: set[int]
+    server: FaultServer, how: str, wrong: set[int]
 ) -> None:
     """The fields of a frame's header, by number, that differ from those of the frame without a fault."""
     session = server.session(b"s", max_frame_size=4096)
@@ -269,7 +259,7 @@ def test_malformed_frame_header_differs_in_the_named_field_only(
     session.publish(b"apples")
     session.client.connection.receive(b"")
     good = session.client.take_bytes()
-    faults.on("message.transfer", direction="sent").malform(how)
+    server.faults.on("message.transfer", direction="sent").malform(how)
     session.publish(b"apples")
     session.client.connection.receive(b"")
     bad = session.client.take_bytes()
@@ -291,11 +281,11 @@ def test_delivery_without_a_fault_is_well_formed(server: FaultServer) -> None:
 
 
 def test_transfers_controls_and_bytes_sent_by_the_test_reach_the_client(
-    server: FaultServer, consumer: Session, faults: Faults
+    server: FaultServer, consumer: Session
 ) -> None:
     consumer.client.inbox.clear()
     server.client()
-    sent = faults.send(
+    sent = server.faults.send(
         x.MessageTransfer(destination="d"), body=b"out of the blue", routing_key="k", headers={"a": 1}
     )
     assert sent == 1
@@ -304,28 +294,24 @@ def test_transfers_controls_and_bytes_sent_by_the_test_reach_the_client(
     assert (first.id, first.body, first.delivery.routing_key) == (0, b"out of the blue", "k")
     assert first.message.application_headers == {"a": 1}
     assert (second.id, second.body) == (1, b"one")
-    assert faults.send(c.SessionFlush(completed=True)) == 1
+    assert server.faults.send(c.SessionFlush(completed=True)) == 1
     assert consumer.client.expect(c.SessionFlush).completed
-    assert faults.send(b"AMQP") == 2
+    assert server.faults.send(b"AMQP") == 2
 
 
-def test_transfer_sent_by_the_test_keeps_to_the_maximum_frame_size(
-    server: FaultServer, faults: Faults
-) -> None:
+def test_transfer_sent_by_the_test_keeps_to_the_maximum_frame_size(server: FaultServer) -> None:
     session = server.session(b"s", max_frame_size=4096)
     session.client.inbox.clear()
-    assert faults.send(x.MessageTransfer(destination="d"), body=b"x" * 9000, routing_key="k") == 1
+    assert server.faults.send(x.MessageTransfer(destination="d"), body=b"x" * 9000, routing_key="k") == 1
     read(session.client.take_bytes(), 4096)
 
 
-def test_sending_a_method_or_property_unknown_to_the_protocol_is_an_error(
-    server: FaultServer, faults: Faults
-) -> None:
+def test_sending_a_method_or_property_unknown_to_the_protocol_is_an_error(server: FaultServer) -> None:
     server.session(b"s")
     with pytest.raises(FaultError, match=r"bytes or a method of AMQP 0-10, not BasicAck"):
-        faults.send(m.BasicAck())
+        server.faults.send(m.BasicAck())
     with pytest.raises(FaultError, match=r"there is no property 'prio'"):
-        faults.send(x.MessageTransfer(), prio=1)
+        server.faults.send(x.MessageTransfer(), prio=1)
     server.client()
     with pytest.raises(FaultError, match="0-9-1 has no property 'ttl'"):
-        faults.send(m.BasicDeliver(), ttl=1)
+        server.faults.send(m.BasicDeliver(), ttl=1)

@@ -10,9 +10,9 @@ from fakeamqp.faults import FaultError, Faults, Starvation
 
 
 def test_starved_subscription_gets_no_message_until_starvation_is_removed(
-    server: FaultServer, session: Session, faults: Faults
+    server: FaultServer, session: Session
 ) -> None:
-    starvation = faults.starve("q")
+    starvation = server.faults.starve("q")
     assert starvation.hits == 0
     session.subscribe("q", credit=2)
     assert starvation.hits == 1

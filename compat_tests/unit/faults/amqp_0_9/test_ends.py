@@ -18,10 +18,8 @@ HEADERS = (PROTOCOL_HEADER, *version_0_8.PROTOCOL_HEADERS)
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=protocol_of)
-def test_refused_login_ends_the_handshake_of_each_protocol(
-    server: FaultServer, faults: Faults, header: bytes
-) -> None:
-    rule = faults.on("connection.start-ok", protocol=protocol_of(header)).refuse_login()
+def test_refused_login_ends_the_handshake_of_each_protocol(server: FaultServer, header: bytes) -> None:
+    rule = server.faults.on("connection.start-ok", protocol=protocol_of(header)).refuse_login()
     client = server.connect()
     client.send_bytes(header)
     client.take_bytes()
@@ -31,12 +29,10 @@ def test_refused_login_ends_the_handshake_of_each_protocol(
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=protocol_of)
-def test_connection_is_closed_with_the_method_of_its_protocol(
-    server: FaultServer, faults: Faults, header: bytes
-) -> None:
+def test_connection_is_closed_with_the_method_of_its_protocol(server: FaultServer, header: bytes) -> None:
     protocol = protocol_of(header)
     assert protocol is not None
-    faults.on("connection.open", protocol=protocol).close_connection(320, "gone")
+    server.faults.on("connection.open", protocol=protocol).close_connection(320, "gone")
     client = server.connect()
     client.send_bytes(header)
     client.login()
@@ -49,11 +45,9 @@ def test_connection_is_closed_with_the_method_of_its_protocol(
     assert payload == expected(320, "gone", 10, 40).encode()
 
 
-def test_rules_tell_connection_close_from_connection_redirect_in_0_8(
-    server: FaultServer, faults: Faults
-) -> None:
-    closes = faults.on("connection.close", protocol="0-8")
-    redirects = faults.on("connection.redirect", protocol="0-8", optional=True)
+def test_rules_tell_connection_close_from_connection_redirect_in_0_8(server: FaultServer) -> None:
+    closes = server.faults.on("connection.close", protocol="0-8")
+    redirects = server.faults.on("connection.redirect", protocol="0-8", optional=True)
     client = server.connect()
     client.send_bytes(version_0_8.PROTOCOL_HEADERS[0])
     client.login()
@@ -78,19 +72,17 @@ def test_delivery_is_cut_after_the_given_part_or_number_of_bytes(
     assert (b"two apples" in heard) is seen
 
 
-def test_crash_on_a_transfer_restarts_the_broker(
-    server: FaultServer, requester: Requester, faults: Faults
-) -> None:
-    faults.on("message.transfer", body=b"two").crash()
+def test_crash_on_a_transfer_restarts_the_broker(server: FaultServer, requester: Requester) -> None:
+    server.faults.on("message.transfer", body=b"two").crash()
     requester.publish("q", b"one")
     requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"two")))
     server.settle()
     assert server.restarts == [(True, True)]
 
 
-def test_connection_with_dropped_heartbeats_is_closed(server: FaultServer, faults: Faults) -> None:
+def test_connection_with_dropped_heartbeats_is_closed(server: FaultServer) -> None:
     client = server.client(heartbeat=10)
-    rule = faults.on("heartbeat", direction="received").drop()
+    rule = server.faults.on("heartbeat", direction="received").drop()
     while not client.closed:
         client.send_frame(8, 0, b"")
         server.advance(5)

@@ -103,13 +103,11 @@ def test_rule_fires_on_other_methods_that_meet_its_conditions(
     assert rule.hits == 1
 
 
-def test_rule_about_one_protocol_does_not_fire_on_connections_of_another(
-    server: FaultServer, faults: Faults
-) -> None:
-    of_0_9_1 = faults.on("basic.publish", protocol="0-9-1", optional=True)
-    of_0_9 = faults.on("basic.publish", protocol="0-9")
-    of_0_8 = faults.on("basic.publish", protocol="0-8", optional=True)
-    shared = faults.on("basic.publish")
+def test_rule_about_one_protocol_does_not_fire_on_connections_of_another(server: FaultServer) -> None:
+    of_0_9_1 = server.faults.on("basic.publish", protocol="0-9-1", optional=True)
+    of_0_9 = server.faults.on("basic.publish", protocol="0-9")
+    of_0_8 = server.faults.on("basic.publish", protocol="0-8", optional=True)
+    shared = server.faults.on("basic.publish")
     client = server.client()
     client.declare("q")
     client.publish(b"x", routing_key="q")
@@ -218,8 +216,8 @@ def test_near_miss_of_a_0_9_rule_names_the_field_that_differs(requester: Request
 # --- what becomes of it -------------------------------------------------------------------------------
 
 
-def test_dropped_request_keeps_its_number(server: FaultServer, requester: Requester, faults: Faults) -> None:
-    faults.on("message.transfer", body=b"two").drop()
+def test_dropped_request_keeps_its_number(server: FaultServer, requester: Requester) -> None:
+    server.faults.on("message.transfer", body=b"two").drop()
     for body in (b"one", b"two", b"three"):
         requester.ask(m.MessageTransfer(routing_key="q", body=Body(body)))
     assert [requester.response(m.MessageOk).first for _ in range(2)] == [1, 3]
@@ -227,13 +225,11 @@ def test_dropped_request_keeps_its_number(server: FaultServer, requester: Reques
     assert server.bodies() == [b"one", b"three"]
 
 
-def test_dropped_message_ok_leaves_its_message_unsettled(
-    server: FaultServer, requester: Requester, faults: Faults
-) -> None:
+def test_dropped_message_ok_leaves_its_message_unsettled(server: FaultServer, requester: Requester) -> None:
     requester.publish("q", b"one", b"two")
     requester.consume("q")
     one, two = requester.transfer(), requester.transfer()
-    rule = faults.on("message.ok", direction="received").drop().once()
+    rule = server.faults.on("message.ok", direction="received").drop().once()
     requester.answer(one.number)
     requester.answer(two.number)
     assert rule.hits == 1
@@ -253,39 +249,31 @@ def test_rule_about_a_response_considers_every_message_that_it_covers(
     assert [rule.hits for rule in rules] == hits
 
 
-def test_refused_transfer_is_answered_with_message_reject(
-    server: FaultServer, requester: Requester, faults: Faults
-) -> None:
-    faults.on("message.transfer", routing_key="q").nack().once()
+def test_refused_transfer_is_answered_with_message_reject(server: FaultServer, requester: Requester) -> None:
+    server.faults.on("message.transfer", routing_key="q").nack().once()
     reply = requester.call(m.MessageTransfer(routing_key="q", body=Body(b"no")), m.MessageReject)
     assert reply.code == 0
     requester.publish("q", b"yes")
     assert server.bodies() == [b"yes"]
 
 
-def test_refused_malformed_transfer_is_lost_without_an_answer(
-    server: FaultServer, client: Client, faults: Faults
-) -> None:
-    rule = faults.on("message.transfer", direction="received").nack().once()
+def test_refused_malformed_transfer_is_lost_without_an_answer(server: FaultServer, client: Client) -> None:
+    rule = server.faults.on("message.transfer", direction="received").nack().once()
     client.send_frame(1, 1, b"\x00\x78\x00\x0a\x00")  # Class 120, method 10, and one octet of its fields.
     assert (rule.hits, rule.error) == (1, None)
     assert "no confirms on this channel: the message is lost without an answer" in server.said
 
 
-def test_refused_publish_without_confirms_is_lost(
-    server: FaultServer, client: Client, faults: Faults
-) -> None:
-    faults.on("basic.publish").nack().once()
+def test_refused_publish_without_confirms_is_lost(server: FaultServer, client: Client) -> None:
+    server.faults.on("basic.publish").nack().once()
     client.publish(b"no", routing_key="q")
     client.publish(b"yes", routing_key="q")
     assert server.bodies() == [b"yes"]
     assert "no confirms on this channel: the message is lost without an answer" in server.said
 
 
-def test_publish_is_returned_with_the_given_code_and_its_body(
-    server: FaultServer, client: Client, faults: Faults
-) -> None:
-    faults.on("basic.publish").return_message(312)
+def test_publish_is_returned_with_the_given_code_and_its_body(server: FaultServer, client: Client) -> None:
+    server.faults.on("basic.publish").return_message(312)
     client.publish(b"apples", routing_key="q", exchange="")
     returned = client.expect_content(m.BasicReturn)
     assert (returned.method.reply_code, returned.method.routing_key, returned.body) == (312, "q", b"apples")
@@ -316,24 +304,22 @@ def test_broker_receives_the_replaced_values_of_a_transfer(requester: Requester,
 
 
 def test_duplicated_transfer_is_answered_twice_and_stored_once(
-    server: FaultServer, requester: Requester, faults: Faults
+    server: FaultServer, requester: Requester
 ) -> None:
-    faults.on("message.transfer").duplicate()
+    server.faults.on("message.transfer").duplicate()
     number = requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"x")))
     assert [requester.response(m.MessageOk)[:2] for _ in range(2)] == [(1, number), (1, number)]
     assert server.bodies() == [b"x"]
 
 
-def test_duplicated_publish_is_stored_twice(server: FaultServer, client: Client, faults: Faults) -> None:
-    faults.on("basic.publish").duplicate()
+def test_duplicated_publish_is_stored_twice(server: FaultServer, client: Client) -> None:
+    server.faults.on("basic.publish").duplicate()
     client.publish(b"x", routing_key="q")
     assert server.bodies() == [b"x", b"x"]
 
 
-def test_transfer_behind_a_held_transfer_waits_for_it(
-    server: FaultServer, requester: Requester, faults: Faults
-) -> None:
-    rule = faults.on("message.transfer", body=b"one").hold().once()
+def test_transfer_behind_a_held_transfer_waits_for_it(server: FaultServer, requester: Requester) -> None:
+    rule = server.faults.on("message.transfer", body=b"one").hold().once()
     requester.ask(
         m.MessageTransfer(routing_key="q", body=Body(b"one")),
         m.MessageTransfer(routing_key="q", body=Body(b"two")),

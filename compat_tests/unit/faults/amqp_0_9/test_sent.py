@@ -41,9 +41,9 @@ def test_rule_fires_on_a_delivery_that_meets_its_condition(
 
 
 def test_dropped_delivery_is_requeued_when_its_connection_is_lost(
-    server: FaultServer, requester: Requester, faults: Faults
+    server: FaultServer, requester: Requester
 ) -> None:
-    faults.on("message.transfer", direction="sent", body=b"one").drop().once()
+    server.faults.on("message.transfer", direction="sent", body=b"one").drop().once()
     requester.publish("q", b"one", b"two")
     requester.consume("q")
     assert requester.bodies() == [b"two"]
@@ -83,10 +83,8 @@ def test_client_receives_the_replaced_values_of_a_delivery(requester: Requester,
     assert (method.app_id, method.application_headers) == ("a", {"a": 1})
 
 
-def test_held_response_is_sent_when_released(
-    server: FaultServer, requester: Requester, faults: Faults
-) -> None:
-    rule = faults.on("message.ok", direction="sent").hold()
+def test_held_response_is_sent_when_released(server: FaultServer, requester: Requester) -> None:
+    rule = server.faults.on("message.ok", direction="sent").hold()
     requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"x")))
     assert not requester.client.inbox
     assert server.bodies() == [b"x"]
@@ -105,17 +103,17 @@ def test_stream_delivery_has_the_replaced_body(client: Client, faults: Faults) -
 @pytest.mark.parametrize("how", sorted(dialect_named("0-9").malformations))
 @pytest.mark.parametrize("what", ["basic.deliver", "message.transfer", "message.ok"])
 def test_malform_changes_the_bytes_of_deliveries_and_responses(
-    faults: Faults, server: FaultServer, how: str, what: str
+    server: FaultServer, how: str, what: str
 ) -> None:
     way = dialect_named("0-9").malformations[how]
     if what == "message.ok" and how == "cut-arguments":
         return  # It has none.
     if way.content_only and what == "message.ok":
         with pytest.raises(FaultError, match="is for methods with a content"):
-            faults.on(what, direction="sent", protocol="0-9").malform(how)
+            server.faults.on(what, direction="sent", protocol="0-9").malform(how)
         return
     well = _delivered(FaultServer())
-    rule = faults.on(what, direction="sent", protocol="0-9").malform(how)
+    rule = server.faults.on(what, direction="sent", protocol="0-9").malform(how)
     broken = _delivered(server)
     assert rule.hits >= 1
     assert broken != well
@@ -171,10 +169,8 @@ def test_channel_flow_fault_sends_flow_off_and_flow_on_when_removed(client: Clie
     assert client.expect(m.ChannelFlow).active is True
 
 
-def test_redirected_client_gets_connection_redirect_unless_it_insists(
-    server: FaultServer, faults: Faults
-) -> None:
-    redirection = faults.redirect("other.example:5673", known_hosts=["third.example"])
+def test_redirected_client_gets_connection_redirect_unless_it_insists(server: FaultServer) -> None:
+    redirection = server.faults.redirect("other.example:5673", known_hosts=["third.example"])
     redirect = _tuned(server).call(m.ConnectionOpen(virtual_host="/"), m.ConnectionRedirect, 0)
     assert (redirect.host, redirect.known_hosts) == ("other.example:5673", "third.example")
     assert redirection.hits == 1
