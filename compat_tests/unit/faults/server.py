@@ -67,6 +67,9 @@ class Publisher:
     def __init__(self, client: Client, queue: str) -> None:
         self.client = client
         self.queue = queue
+        assert isinstance(client.server, FaultServer)
+        self.server = client.server
+        self.faults = client.server.faults
 
     def publish(self, *bodies: bytes, **how: Any) -> None:
         """Publish each by itself, so that each is a turn of its own."""
@@ -91,9 +94,7 @@ class Publisher:
     @property
     def stored(self) -> list[bytes]:
         """The bodies in the queue, as far as they are ready."""
-        server = self.client.server
-        assert isinstance(server, FaultServer)
-        return server.bodies(self.queue)
+        return self.server.bodies(self.queue)
 
 
 def bytes_of(*frames: Any, channel: int = 1) -> bytes:

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from compat_tests.scripted.amqp_0_9_1 import Client
 from compat_tests.tools.matrix import cases
-from compat_tests.unit.faults.server import FaultServer, bytes_of, publish_bytes
+from compat_tests.unit.faults.server import FaultServer, Publisher, bytes_of, publish_bytes
 from fakeamqp.faults import Faults
 from fakeamqp.faults.frame_group import ABSENT
 from fakeamqp.faults.matching import conditions, subject_of, topic_matches
@@ -307,10 +307,9 @@ class TestDirections:
     ) -> None:
         assert faults.on(name).subject.direction == direction
 
-    def test_rule_about_acks_fires_in_its_own_direction_only(self, server: FaultServer) -> None:
-        received = server.faults.on("basic.ack")
-        sent = server.faults.on("basic.ack", direction="sent")
-        publisher = server.publisher()
+    def test_rule_about_acks_fires_in_its_own_direction_only(self, publisher: Publisher) -> None:
+        received = publisher.faults.on("basic.ack")
+        sent = publisher.faults.on("basic.ack", direction="sent")
         publisher.publish(b"1")
         assert (received.hits, sent.hits) == (0, 1)
         publisher.client.take_frame()

@@ -8,22 +8,20 @@ from typing import Any, TypeAlias
 from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.faults.server import FaultServer, publish_bytes
+from compat_tests.unit.faults.server import FaultServer, Publisher, publish_bytes
 from fakeamqp.faults import Faults, FrameGroup, Rule
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 class TestMultiple:
-    def test_held_confirms_are_released_as_one_multiple_ack(self, server: FaultServer) -> None:
-        rule = server.faults.on("confirm").hold()
-        publisher = server.publisher()
+    def test_held_confirms_are_released_as_one_multiple_ack(self, publisher: Publisher) -> None:
+        rule = publisher.faults.on("confirm").hold()
         publisher.publish(b"1", b"2", b"3")
         assert rule.release(multiple=True) == 3
         assert publisher.confirms == ["ack 3 multiple"]
 
-    def test_multiple_release_covers_the_given_count_of_confirms(self, server: FaultServer) -> None:
-        rule = server.faults.on("confirm").hold()
-        publisher = server.publisher()
+    def test_multiple_release_covers_the_given_count_of_confirms(self, publisher: Publisher) -> None:
+        rule = publisher.faults.on("confirm").hold()
         publisher.publish(b"1", b"2", b"3", b"4", b"5")
         rule.release(2, multiple=True)
         rule.release(1, multiple=True)
@@ -59,28 +57,25 @@ class TestMultiple:
         assert rule.release(multiple=True) == 7
         assert publisher.confirms == ["ack 2 multiple", "nack 3", "ack 5 multiple", "nack 7"]
 
-    def test_multiple_confirm_does_not_cover_a_dropped_publish(self, server: FaultServer) -> None:
-        server.faults.on("basic.publish", body=b"2").drop()
-        rule = server.faults.on("confirm").hold()
-        publisher = server.publisher()
+    def test_multiple_confirm_does_not_cover_a_dropped_publish(self, publisher: Publisher) -> None:
+        publisher.faults.on("basic.publish", body=b"2").drop()
+        rule = publisher.faults.on("confirm").hold()
         publisher.publish(b"1", b"2", b"3", b"4")
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 1", "ack 3", "ack 4"]
 
-    def test_multiple_confirm_does_not_cover_a_dropped_confirm(self, server: FaultServer) -> None:
-        server.faults.on("confirm", body=b"3").drop()
-        rule = server.faults.on("confirm").hold()
-        publisher = server.publisher()
+    def test_multiple_confirm_does_not_cover_a_dropped_confirm(self, publisher: Publisher) -> None:
+        publisher.faults.on("confirm", body=b"3").drop()
+        rule = publisher.faults.on("confirm").hold()
         publisher.publish(b"1", b"2", b"3", b"4", b"5")
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 2 multiple", "ack 4", "ack 5"]
 
     def test_multiple_confirm_does_not_cover_a_confirm_held_by_another_rule(
-        self, server: FaultServer
+        self, publisher: Publisher
     ) -> None:
-        other = server.faults.on("confirm", body=b"1").hold()
-        rule = server.faults.on("confirm").hold()
-        publisher = server.publisher()
+        other = publisher.faults.on("confirm", body=b"1").hold()
+        rule = publisher.faults.on("confirm").hold()
         publisher.publish(b"1", b"2", b"3")
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 2", "ack 3"]
@@ -104,11 +99,10 @@ class TestMultiple:
         assert publisher.confirms == ["ack 4 multiple"]
 
     def test_publish_lost_on_a_closed_channel_does_not_limit_a_multiple_confirm(
-        self, server: FaultServer
+        self, publisher: Publisher
     ) -> None:
-        server.faults.on("basic.publish", body=b"lost").drop()
-        rule = server.faults.on("confirm", body=b"held").hold()
-        publisher = server.publisher()
+        publisher.faults.on("basic.publish", body=b"lost").drop()
+        rule = publisher.faults.on("confirm", body=b"held").hold()
         publisher.publish(b"1", b"lost")
         assert publisher.confirms == ["ack 1"]
         client = publisher.client
@@ -122,26 +116,23 @@ class TestMultiple:
 
 
 class TestWithoutRules:
-    def test_confirms_are_combined_after_a_confirm_rule_is_removed(self, server: FaultServer) -> None:
-        server.faults.on("confirm").drop().remove()
-        publisher = server.publisher()
+    def test_confirms_are_combined_after_a_confirm_rule_is_removed(self, publisher: Publisher) -> None:
+        publisher.faults.on("confirm").drop().remove()
         publisher.client.send_bytes(publish_bytes(b"1", "q") * 3)
         assert publisher.confirms == ["ack 3 multiple"]
 
-    def test_rule_that_only_calls_leaves_confirms_combined(self, server: FaultServer) -> None:
-        server.faults.on("basic.publish").call(lambda group: None)
-        publisher = server.publisher()
+    def test_rule_that_only_calls_leaves_confirms_combined(self, publisher: Publisher) -> None:
+        publisher.faults.on("basic.publish").call(lambda group: None)
         publisher.client.send_bytes(publish_bytes(b"1", "q") * 3)
         assert publisher.confirms == ["ack 3 multiple"]
 
     def test_confirms_are_combined_if_their_rule_is_removed_before_they_are_sent(
-        self, server: FaultServer
+        self, publisher: Publisher
     ) -> None:
         """It was there when the publishes came and is not when they are confirmed."""
-        rule = server.faults.on("confirm").hold()
-        spy = server.faults.on("basic.publish", body=b"2")
+        rule = publisher.faults.on("confirm").hold()
+        spy = publisher.faults.on("basic.publish", body=b"2")
         spy.call(lambda group: rule.remove())
-        publisher = server.publisher()
         publisher.client.send_bytes(b"".join(publish_bytes(body, "q") for body in (b"1", b"2", b"3")))
         assert publisher.confirms == ["ack 3 multiple"]
 

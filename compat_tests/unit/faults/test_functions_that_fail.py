@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.unit.faults.server import FaultServer
+from compat_tests.unit.faults.server import FaultServer, Publisher
 from fakeamqp.faults import FrameGroup, Rule
 
 
@@ -66,9 +66,8 @@ def test_exception_of_a_function_after_a_delay_is_kept_in_its_rule(server: Fault
     assert isinstance(rule.error, Mistake)
 
 
-def test_actions_after_a_failed_call_are_carried_out(server: FaultServer) -> None:
-    server.faults.on("basic.publish").call(fails).nack()
-    publisher = server.publisher()
+def test_actions_after_a_failed_call_are_carried_out(publisher: Publisher) -> None:
+    publisher.faults.on("basic.publish").call(fails).nack()
     publisher.publish(b"1")
     assert publisher.confirms == ["nack 1"]
 
@@ -109,19 +108,17 @@ def test_verify_raises_a_pytest_failure_of_a_function(server: FaultServer) -> No
         server.faults.verify()
 
 
-def test_replaced_routing_key_of_300_bytes_is_an_error_and_the_publish_passes(server: FaultServer) -> None:
-    rule = server.faults.on("basic.publish").replace(routing_key=lambda old: "x" * 300)
-    publisher = server.publisher()
+def test_replaced_routing_key_of_300_bytes_is_an_error_and_the_publish_passes(publisher: Publisher) -> None:
+    rule = publisher.faults.on("basic.publish").replace(routing_key=lambda old: "x" * 300)
     publisher.publish(b"1")
     assert publisher.stored == [b"1"]
     assert rule.error is not None
 
 
-def test_keyboard_interrupt_in_a_function_is_raised_at_once(server: FaultServer) -> None:
+def test_keyboard_interrupt_in_a_function_is_raised_at_once(publisher: Publisher) -> None:
     def interrupt(_: FrameGroup) -> None:
         raise KeyboardInterrupt
 
-    server.faults.on("basic.publish").call(interrupt)
-    publisher = server.publisher()
+    publisher.faults.on("basic.publish").call(interrupt)
     with pytest.raises(KeyboardInterrupt):
         publisher.publish(b"1")

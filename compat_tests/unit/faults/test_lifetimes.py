@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.unit.faults.server import FaultServer, bytes_of
+from compat_tests.unit.faults.server import FaultServer, Publisher, bytes_of
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
@@ -60,12 +60,11 @@ def test_channel_flow_fault_sends_the_opposite_flow_when_removed(server: FaultSe
 class TestInTheMidstOfAContent:
     @pytest.mark.parametrize("when", [1, 2, 3])
     def test_rule_added_within_a_content_applies_to_the_next_publish(
-        self, server: FaultServer, when: int
+        self, publisher: Publisher, when: int
     ) -> None:
-        publisher = server.publisher()
         for number, piece in enumerate(PIECES):
             if number == when:
-                server.faults.on("basic.publish").nack()
+                publisher.faults.on("basic.publish").nack()
             publisher.client.send_bytes(piece)
         publisher.client.send_bytes(b"".join(PIECES))
         assert publisher.confirms == ["ack 1", "nack 2"]
@@ -85,11 +84,10 @@ class TestInTheMidstOfAContent:
 
     @pytest.mark.parametrize("when", [1, 2, 3])
     def test_second_rule_applies_if_the_first_is_removed_within_a_content(
-        self, server: FaultServer, when: int
+        self, publisher: Publisher, when: int
     ) -> None:
-        first = server.faults.on("basic.publish").drop()
-        server.faults.on("basic.publish").nack()
-        publisher = server.publisher()
+        first = publisher.faults.on("basic.publish").drop()
+        publisher.faults.on("basic.publish").nack()
         for number, piece in enumerate(PIECES):
             if number == when:
                 first.remove()
@@ -123,9 +121,8 @@ class TestInTheMidstOfAContent:
             client.send_bytes(PIECES[0] + wrong)
             client.expect_connection_close(505)
 
-    def test_publish_sent_in_single_bytes_is_replaced_by_a_rule(self, server: FaultServer) -> None:
-        rule = server.faults.on("basic.publish", body=b"body").replace(body=b"other")
-        publisher = server.publisher()
+    def test_publish_sent_in_single_bytes_is_replaced_by_a_rule(self, publisher: Publisher) -> None:
+        rule = publisher.faults.on("basic.publish", body=b"body").replace(body=b"other")
         for octet in b"".join(PIECES):
             publisher.client.send_bytes(bytes((octet,)))
         assert (rule.hits, publisher.stored) == (1, [b"other"])
@@ -185,10 +182,9 @@ class TestWhatWaitsWhenItsRuleGoes:
         rule.remove()
         assert publisher.confirms == ["ack 1"]
 
-    def test_removed_rule_releases_its_own_confirms_only(self, server: FaultServer) -> None:
-        one = server.faults.on("confirm", body=b"1").hold()
-        two = server.faults.on("confirm", body=b"2").hold()
-        publisher = server.publisher()
+    def test_removed_rule_releases_its_own_confirms_only(self, publisher: Publisher) -> None:
+        one = publisher.faults.on("confirm", body=b"1").hold()
+        two = publisher.faults.on("confirm", body=b"2").hold()
         publisher.publish(b"1", b"2")
         two.remove()
         assert publisher.confirms == ["ack 2"]
@@ -212,9 +208,8 @@ class TestWhatWaitsWhenItsChannelGoes:
         assert server.said[-1].endswith("is not sent: its channel has been closed")
 
     @pytest.mark.parametrize("how", ["client", "broker"])
-    def test_held_confirm_is_not_sent_on_a_reopened_channel(self, server: FaultServer, how: str) -> None:
-        rule = server.faults.on("confirm").hold()
-        publisher = server.publisher()
+    def test_held_confirm_is_not_sent_on_a_reopened_channel(self, publisher: Publisher, how: str) -> None:
+        rule = publisher.faults.on("confirm").hold()
         publisher.publish(b"1")
         client = publisher.client
         if how == "client":
@@ -434,9 +429,8 @@ class TestMemory:
         gc.collect()
         assert reference() is None
 
-    def test_reading_stops_when_too_many_bytes_wait_behind_a_held_publish(self, server: FaultServer) -> None:
-        rule = server.faults.on("basic.publish").hold().once()
-        publisher = server.publisher()
+    def test_reading_stops_when_too_many_bytes_wait_behind_a_held_publish(self, publisher: Publisher) -> None:
+        rule = publisher.faults.on("basic.publish").hold().once()
         publisher.publish(b"first")
         while publisher.client.connection.reading:
             publisher.publish(b"x" * 100_000)

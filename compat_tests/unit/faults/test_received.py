@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.unit.faults.server import FaultServer, bytes_of, publish_bytes
+from compat_tests.unit.faults.server import FaultServer, Publisher, bytes_of, publish_bytes
 from fakeamqp.faults import FrameGroup
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
@@ -14,17 +14,15 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 
 class TestDrop:
-    def test_dropped_publish_is_lost_and_not_confirmed(self, server: FaultServer) -> None:
-        server.faults.on("basic.publish", body=b"2").drop()
-        publisher = server.publisher()
+    def test_dropped_publish_is_lost_and_not_confirmed(self, publisher: Publisher) -> None:
+        publisher.faults.on("basic.publish", body=b"2").drop()
         publisher.publish(b"1", b"2", b"3")
         assert publisher.confirms == ["ack 1", "ack 3"]
         assert publisher.stored == [b"1", b"3"]
 
-    def test_later_confirms_do_not_cover_a_dropped_publish(self, server: FaultServer) -> None:
+    def test_later_confirms_do_not_cover_a_dropped_publish(self, publisher: Publisher) -> None:
         """Also when no rule is left."""
-        rule = server.faults.on("basic.publish", body=b"1").drop()
-        publisher = server.publisher()
+        rule = publisher.faults.on("basic.publish", body=b"1").drop()
         publisher.publish(b"1")
         rule.remove()
         publisher.client.send_bytes(publish_bytes(b"2", "q") + publish_bytes(b"3", "q"))
@@ -60,23 +58,21 @@ class TestNack:
         client.publish(routing_key="q")
         assert client.count("q") == 0
 
-    def test_publish_is_nacked_after_a_delay(self, server: FaultServer) -> None:
+    def test_publish_is_nacked_after_a_delay(self, server: FaultServer, publisher: Publisher) -> None:
         """Nobody is dealing with input when it is refused; the client is told all the same."""
         server.faults.on("basic.publish", body=b"1").delay(2).nack()
-        publisher = server.publisher()
         publisher.publish(b"1", b"2")
         assert publisher.confirms == []
         server.advance(2)
         assert publisher.confirms == ["nack 1", "ack 2"]
         assert publisher.stored == [b"2"]
 
-    def test_duplicates_of_a_publish_get_no_confirm_of_their_own(self, server: FaultServer) -> None:
+    def test_duplicates_of_a_publish_get_no_confirm_of_their_own(self, publisher: Publisher) -> None:
         """Copies have no place in the count, whatever becomes of them."""
-        server.faults.on("basic.publish", body=b"1").duplicate(2).replace(body=b"x").nack()
-        server.faults.on("basic.publish", body=b"2").duplicate().drop()
-        server.faults.on("basic.publish", body=b"3").duplicate().return_message()
-        server.faults.on("basic.publish", body=b"4").duplicate().replace(body=b"y")
-        publisher = server.publisher()
+        publisher.faults.on("basic.publish", body=b"1").duplicate(2).replace(body=b"x").nack()
+        publisher.faults.on("basic.publish", body=b"2").duplicate().drop()
+        publisher.faults.on("basic.publish", body=b"3").duplicate().return_message()
+        publisher.faults.on("basic.publish", body=b"4").duplicate().replace(body=b"y")
         publisher.publish(b"1", b"2", b"3", b"4", b"5")
         returned = [publisher.client.inbox.pop(1) for _ in range(6)]
         assert [frame.method for frame in returned[::3]] == [m.BasicReturn(312, "NO_ROUTE", "", "q")] * 2
@@ -85,9 +81,8 @@ class TestNack:
 
 
 class TestReturn:
-    def test_returned_publish_comes_back_and_is_confirmed(self, server: FaultServer) -> None:
-        server.faults.on("basic.publish").return_message(313, "NO_CONSUMERS").once()
-        publisher = server.publisher()
+    def test_returned_publish_comes_back_and_is_confirmed(self, publisher: Publisher) -> None:
+        publisher.faults.on("basic.publish").return_message(313, "NO_CONSUMERS").once()
         publisher.publish(b"1", message_id="m")
         content = publisher.client.expect_content(m.BasicReturn)
         assert content.method == m.BasicReturn(313, "NO_CONSUMERS", "", "q")
@@ -102,9 +97,8 @@ class TestReturn:
         assert client.expect_content(m.BasicReturn).body == b"1"
         client.expect_nothing()
 
-    def test_publish_is_returned_after_a_delay(self, server: FaultServer) -> None:
+    def test_publish_is_returned_after_a_delay(self, server: FaultServer, publisher: Publisher) -> None:
         server.faults.on("basic.publish").delay(1).return_message()
-        publisher = server.publisher()
         publisher.publish(b"1")
         server.advance(1)
         publisher.client.expect_content(m.BasicReturn)
@@ -121,20 +115,19 @@ class TestEnds:
     @pytest.mark.parametrize("end", ["channel", "connection", "fin", "reset"])
     def test_end_on_a_publish_comes_instead_of_it_or_before_or_after_its_confirm(
         self,
-        server: FaultServer,
+        publisher: Publisher,
         end: str,
         when: Any,
         stored: list[bytes],
         confirms: list[str],
     ) -> None:
-        rule = server.faults.on("basic.publish").once()
+        rule = publisher.faults.on("basic.publish").once()
         if end == "channel":
             rule.close_channel(406, when=when)
         elif end == "connection":
             rule.close_connection(541, "so it is", when=when)
         else:
             rule.disconnect(end, when)  # type: ignore[arg-type]
-        publisher = server.publisher()
         publisher.publish(b"1")
         client = publisher.client
         for expected in confirms:
@@ -154,11 +147,10 @@ class TestEnds:
 
     @pytest.mark.parametrize("when", ["instead", "before", "after"])
     def test_earlier_publishes_are_confirmed_before_close_channel(
-        self, server: FaultServer, when: Any
+        self, publisher: Publisher, when: Any
     ) -> None:
         """Though it came in one go with the publish at fault."""
-        server.faults.on("basic.publish", body=b"3").close_channel(when=when)
-        publisher = server.publisher()
+        publisher.faults.on("basic.publish", body=b"3").close_channel(when=when)
         publisher.client.send_bytes(b"".join(publish_bytes(body, "q") for body in (b"1", b"2", b"3", b"4")))
         close = publisher.client.inbox.pop()
         assert isinstance(close.method, m.ChannelClose)
@@ -215,9 +207,8 @@ class TestEnds:
         else:
             client.expect_silent_end()
 
-    def test_publish_behind_a_disconnect_is_not_stored(self, server: FaultServer) -> None:
-        server.faults.on("basic.publish").disconnect()
-        publisher = server.publisher()
+    def test_publish_behind_a_disconnect_is_not_stored(self, publisher: Publisher) -> None:
+        publisher.faults.on("basic.publish").disconnect()
         publisher.client.send_bytes(publish_bytes(b"1", "q") + publish_bytes(b"2", "q"))
         assert publisher.stored == []
 
@@ -341,26 +332,23 @@ class TestDelay:
         assert due() == due()
         assert len(set(due())) == 5
 
-    def test_publish_with_a_delay_of_zero_is_confirmed(self, server: FaultServer) -> None:
-        server.faults.on("basic.publish").delay(0)
-        publisher = server.publisher()
+    def test_publish_with_a_delay_of_zero_is_confirmed(self, publisher: Publisher) -> None:
+        publisher.faults.on("basic.publish").delay(0)
         publisher.publish(b"1")
         assert publisher.confirms == ["ack 1"]
 
 
 class TestHold:
-    def test_held_publishes_pass_when_released(self, server: FaultServer) -> None:
-        rule = server.faults.on("basic.publish").hold()
-        publisher = server.publisher()
+    def test_held_publishes_pass_when_released(self, publisher: Publisher) -> None:
+        rule = publisher.faults.on("basic.publish").hold()
         publisher.publish(b"1", b"2")
         assert (rule.held, rule.hits, publisher.stored) == (1, 1, [])
         assert rule.release() == 2
         assert publisher.confirms == ["ack 1", "ack 2"]
         assert rule.held == 0
 
-    def test_release_of_a_count_releases_that_many_publishes(self, server: FaultServer) -> None:
-        rule = server.faults.on("basic.publish").hold()
-        publisher = server.publisher()
+    def test_release_of_a_count_releases_that_many_publishes(self, publisher: Publisher) -> None:
+        rule = publisher.faults.on("basic.publish").hold()
         publisher.publish(b"1", b"2", b"3")
         assert rule.release(1) == 1
         assert publisher.confirms == ["ack 1"]
@@ -379,34 +367,30 @@ class TestHold:
         rule.release(reverse=True)
         assert client.empty("q") == [b"3", b"2", b"1"]
 
-    def test_held_publishes_pass_when_their_rule_is_removed(self, server: FaultServer) -> None:
-        publisher = server.publisher()
-        with server.faults.on("basic.publish").hold():
+    def test_held_publishes_pass_when_their_rule_is_removed(self, publisher: Publisher) -> None:
+        with publisher.faults.on("basic.publish").hold():
             publisher.publish(b"1", b"2")
             assert publisher.confirms == []
         assert publisher.confirms == ["ack 1", "ack 2"]
 
-    def test_actions_after_hold_are_carried_out_on_release(self, server: FaultServer) -> None:
-        rule = server.faults.on("basic.publish").hold().nack()
-        publisher = server.publisher()
+    def test_actions_after_hold_are_carried_out_on_release(self, publisher: Publisher) -> None:
+        rule = publisher.faults.on("basic.publish").hold().nack()
         publisher.publish(b"1")
         assert publisher.confirms == []
         rule.release()
         assert publisher.confirms == ["nack 1"]
 
-    def test_publish_held_twice_needs_two_releases(self, server: FaultServer) -> None:
-        rule = server.faults.on("basic.publish").hold().hold()
-        publisher = server.publisher()
+    def test_publish_held_twice_needs_two_releases(self, publisher: Publisher) -> None:
+        rule = publisher.faults.on("basic.publish").hold().hold()
         publisher.publish(b"1")
         assert (rule.release(), rule.held) == (1, 1)
         assert publisher.confirms == []
         assert (rule.release(), rule.held) == (1, 0)
         assert publisher.confirms == ["ack 1"]
 
-    def test_publish_behind_a_held_publish_can_be_held_by_another_rule(self, server: FaultServer) -> None:
-        one = server.faults.on("basic.publish", body=b"1").hold()
-        two = server.faults.on("basic.publish", body=b"2").hold()
-        publisher = server.publisher()
+    def test_publish_behind_a_held_publish_can_be_held_by_another_rule(self, publisher: Publisher) -> None:
+        one = publisher.faults.on("basic.publish", body=b"1").hold()
+        two = publisher.faults.on("basic.publish", body=b"2").hold()
         publisher.publish(b"1", b"2", b"3")
         assert (one.held, two.held) == (1, 0)
         one.release()
@@ -415,11 +399,10 @@ class TestHold:
         two.release()
         assert publisher.confirms == ["ack 2", "ack 3"]
 
-    def test_release_of_a_confirm_does_not_release_held_publishes(self, server: FaultServer) -> None:
+    def test_release_of_a_confirm_does_not_release_held_publishes(self, publisher: Publisher) -> None:
         """Although both are on one channel."""
-        publishes = server.faults.on("basic.publish", body=b"2").hold()
-        confirms = server.faults.on("confirm").hold()
-        publisher = server.publisher()
+        publishes = publisher.faults.on("basic.publish", body=b"2").hold()
+        confirms = publisher.faults.on("confirm").hold()
         publisher.publish(b"1", b"2", b"3")
         assert confirms.release() == 1
         assert publisher.confirms == ["ack 1"]
@@ -430,9 +413,10 @@ class TestHold:
 
 
 class TestDuplicate:
-    def test_duplicated_publish_is_stored_several_times_and_confirmed_once(self, server: FaultServer) -> None:
-        server.faults.on("basic.publish", body=b"1").duplicate(2)
-        publisher = server.publisher()
+    def test_duplicated_publish_is_stored_several_times_and_confirmed_once(
+        self, publisher: Publisher
+    ) -> None:
+        publisher.faults.on("basic.publish", body=b"1").duplicate(2)
         publisher.publish(b"1", b"2")
         assert publisher.stored == [b"1", b"1", b"1", b"2"]
         assert publisher.confirms == ["ack 1", "ack 2"]
@@ -521,10 +505,9 @@ class TestReplace:
 
 
 class TestCall:
-    def test_function_gets_the_publish_and_the_publish_passes(self, server: FaultServer) -> None:
+    def test_function_gets_the_publish_and_the_publish_passes(self, publisher: Publisher) -> None:
         seen: list[FrameGroup] = []
-        server.faults.on("basic.publish").call(seen.append)
-        publisher = server.publisher()
+        publisher.faults.on("basic.publish").call(seen.append)
         publisher.publish(b"1", message_id="m")
         assert publisher.confirms == ["ack 1"]
         (group,) = seen
@@ -536,30 +519,28 @@ class TestCall:
             "<basic.publish exchange='' routing_key='q' received on 127.0.0.1:50001 -> 127.0.0.1:0 channel 1>"
         )
 
-    def test_function_may_make_and_remove_rules(self, server: FaultServer) -> None:
-        rule = server.faults.on("basic.publish").once()
+    def test_function_may_make_and_remove_rules(self, publisher: Publisher) -> None:
+        rule = publisher.faults.on("basic.publish").once()
 
         def change(group: FrameGroup) -> None:
             rule.remove()
-            server.faults.on("basic.publish").nack()
+            publisher.faults.on("basic.publish").nack()
 
         rule.call(change)
-        publisher = server.publisher()
         publisher.publish(b"1", b"2")
         assert publisher.confirms == ["ack 1", "nack 2"]
 
-    def test_function_may_remove_the_last_rule(self, server: FaultServer) -> None:
+    def test_function_may_remove_the_last_rule(self, publisher: Publisher) -> None:
         """What it was called with is not lost thereby, received or sent."""
-        received = server.faults.on("basic.publish")
+        received = publisher.faults.on("basic.publish")
         received.call(lambda group: received.remove())
-        publisher = server.publisher()
         publisher.publish(b"1")
         assert publisher.confirms == ["ack 1"]
-        sent = server.faults.on("confirm")
+        sent = publisher.faults.on("confirm")
         sent.call(lambda group: sent.remove())
         publisher.publish(b"2")
         assert publisher.confirms == ["ack 2"]
-        half = server.faults.on("basic.publish", part="header")
+        half = publisher.faults.on("basic.publish", part="header")
         half.call(lambda group: half.remove())
         publisher.publish(b"3")
         assert publisher.confirms == ["ack 3"]
@@ -576,25 +557,22 @@ class TestCall:
 
 
 class TestSeveralActions:
-    def test_actions_are_carried_out_in_the_order_of_their_calls(self, server: FaultServer) -> None:
+    def test_actions_are_carried_out_in_the_order_of_their_calls(self, publisher: Publisher) -> None:
         seen: list[bytes] = []
-        server.faults.on("basic.publish").replace(body=b"one").call(
+        publisher.faults.on("basic.publish").replace(body=b"one").call(
             lambda group: seen.append(group.body)
         ).duplicate()
-        publisher = server.publisher()
         publisher.publish(b"1")
         assert (seen, publisher.stored) == ([b"one"], [b"one", b"one"])
 
-    def test_nack_is_sent_before_the_close_of_the_connection(self, server: FaultServer) -> None:
-        server.faults.on("basic.publish").nack().close_connection(320, when="after")
-        publisher = server.publisher()
+    def test_nack_is_sent_before_the_close_of_the_connection(self, publisher: Publisher) -> None:
+        publisher.faults.on("basic.publish").nack().close_connection(320, when="after")
         publisher.publish(b"1")
         assert publisher._words(publisher.client.take_frame()) == "nack 1"
         publisher.client.expect_connection_close(320)
 
-    def test_return_and_confirm_are_sent_before_the_disconnect(self, server: FaultServer) -> None:
-        server.faults.on("basic.publish").return_message().disconnect(when="after")
-        publisher = server.publisher()
+    def test_return_and_confirm_are_sent_before_the_disconnect(self, publisher: Publisher) -> None:
+        publisher.faults.on("basic.publish").return_message().disconnect(when="after")
         publisher.publish(b"1")
         publisher.client.expect_content(m.BasicReturn)
         assert publisher._words(publisher.client.take_frame()) == "ack 1"
@@ -643,10 +621,9 @@ class TestPart:
         client.expect_channel_close(406)
 
     def test_rules_without_actions_about_the_header_and_the_publish_both_fire(
-        self, server: FaultServer
+        self, publisher: Publisher
     ) -> None:
-        half = server.faults.on("basic.publish", part="header")
-        whole = server.faults.on("basic.publish")
-        publisher = server.publisher()
+        half = publisher.faults.on("basic.publish", part="header")
+        whole = publisher.faults.on("basic.publish")
         publisher.publish(b"1")
         assert (half.hits, whole.hits, publisher.confirms) == (1, 1, ["ack 1"])

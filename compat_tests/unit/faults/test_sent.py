@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client
-from compat_tests.unit.faults.server import FaultServer, bytes_of
+from compat_tests.unit.faults.server import FaultServer, Publisher, bytes_of
 from fakeamqp.faults import MALFORMATIONS, FaultError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
@@ -40,10 +40,9 @@ class TestDrop:
 
     @pytest.mark.parametrize("mandatory", [False, True])
     def test_dropped_confirm_is_not_covered_by_later_confirms(
-        self, server: FaultServer, mandatory: bool
+        self, publisher: Publisher, mandatory: bool
     ) -> None:
-        rule = server.faults.on("confirm", body=b"2").drop()
-        publisher = server.publisher()
+        rule = publisher.faults.on("confirm", body=b"2").drop()
         publisher.publish(b"1", b"2", b"3", mandatory=mandatory)
         assert publisher.confirms == ["ack 1", "ack 3"]
         assert publisher.stored == [b"1", b"2", b"3"]
@@ -75,9 +74,8 @@ HEADER = b"\0\x3c\0\0" + bytes(8) + b"\0\0"
 
 
 class TestNack:
-    def test_nacked_confirm_leaves_its_message_in_the_queue(self, server: FaultServer) -> None:
-        server.faults.on("confirm").nack().once()
-        publisher = server.publisher()
+    def test_nacked_confirm_leaves_its_message_in_the_queue(self, publisher: Publisher) -> None:
+        publisher.faults.on("confirm").nack().once()
         publisher.publish(b"1", b"2")
         assert publisher.confirms == ["nack 1", "ack 2"]
         assert publisher.stored == [b"1", b"2"]
@@ -102,9 +100,8 @@ class TestWaiting:
         assert rule.release() == 1
         assert bodies_and_tags(client) == [(b"1", 1), (b"4", 4), (b"3", 3), (b"2", 2)]
 
-    def test_held_confirms_are_sent_in_reverse_order(self, server: FaultServer) -> None:
-        rule = server.faults.on("confirm").hold()
-        publisher = server.publisher()
+    def test_held_confirms_are_sent_in_reverse_order(self, publisher: Publisher) -> None:
+        rule = publisher.faults.on("confirm").hold()
         publisher.publish(b"1", b"2", b"3")
         rule.release(reverse=True)
         assert publisher.confirms == ["ack 3", "ack 2", "ack 1"]

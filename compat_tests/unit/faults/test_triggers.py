@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.unit.faults.server import FaultServer
+from compat_tests.unit.faults.server import FaultServer, Publisher
 from fakeamqp.faults import FaultError, Faults, Rule
 
 
@@ -42,9 +42,8 @@ def test_rule_fires_on_the_calls_that_its_trigger_selects(
     assert nacked(server, trigger) == expected
 
 
-def test_trigger_may_be_given_after_an_action(server: FaultServer) -> None:
-    server.faults.on("basic.publish").nack().after(1).once()
-    publisher = server.publisher()
+def test_trigger_may_be_given_after_an_action(publisher: Publisher) -> None:
+    publisher.faults.on("basic.publish").nack().after(1).once()
     publisher.publish(b"1", b"2", b"3")
     assert publisher.confirms == ["ack 1", "nack 2", "ack 3"]
 
@@ -61,12 +60,11 @@ class TestProbability:
         assert drawn(1)[:5] == [3, 6, 7, 11, 12], "the same in every release"
         assert 5 < len(drawn(1)) < 35
 
-    def test_rules_with_a_probability_draw_independently(self, server: FaultServer) -> None:
+    def test_rules_with_a_probability_draw_independently(self, publisher: Publisher) -> None:
         """Another rule in front changes nothing about what one draws, only how many were made before."""
-        one = server.faults.on("basic.publish").with_probability(0.5)
-        other = server.faults.on("basic.publish").with_probability(0.5)
+        one = publisher.faults.on("basic.publish").with_probability(0.5)
+        other = publisher.faults.on("basic.publish").with_probability(0.5)
         drawn: list[tuple[int, int]] = []
-        publisher = server.publisher()
         for _ in range(40):
             publisher.publish(b"x")
             drawn.append((one.hits, other.hits))
@@ -87,34 +85,30 @@ class TestProbability:
 
 
 class TestSeveral:
-    def test_only_the_first_rule_that_fires_acts_on_a_publish(self, server: FaultServer) -> None:
-        first = server.faults.on("basic.publish", body=b"1").nack()
-        second = server.faults.on("basic.publish").drop()
-        publisher = server.publisher()
+    def test_only_the_first_rule_that_fires_acts_on_a_publish(self, publisher: Publisher) -> None:
+        first = publisher.faults.on("basic.publish", body=b"1").nack()
+        second = publisher.faults.on("basic.publish").drop()
         publisher.publish(b"1", b"2")
         assert (first.hits, second.hits) == (1, 1)
         assert publisher.confirms == ["nack 1"]
 
-    def test_publish_goes_to_the_next_rule_after_the_first_is_used_up(self, server: FaultServer) -> None:
-        server.faults.on("basic.publish").nack().once()
-        server.faults.on("basic.publish").duplicate()
-        publisher = server.publisher()
+    def test_publish_goes_to_the_next_rule_after_the_first_is_used_up(self, publisher: Publisher) -> None:
+        publisher.faults.on("basic.publish").nack().once()
+        publisher.faults.on("basic.publish").duplicate()
         publisher.publish(b"1", b"2")
         assert publisher.confirms == ["nack 1", "ack 2"]
         assert publisher.stored == [b"2", b"2"]
 
-    def test_rule_without_action_leaves_the_publish_to_the_next_rule(self, server: FaultServer) -> None:
-        spy = server.faults.on("basic.publish")
-        rule = server.faults.on("basic.publish").nack()
-        publisher = server.publisher()
+    def test_rule_without_action_leaves_the_publish_to_the_next_rule(self, publisher: Publisher) -> None:
+        spy = publisher.faults.on("basic.publish")
+        rule = publisher.faults.on("basic.publish").nack()
         publisher.publish(b"1", b"2")
         assert (spy.hits, rule.hits) == (2, 2)
         assert publisher.confirms == ["nack 1", "nack 2"]
 
-    def test_publish_taken_by_an_earlier_rule_is_no_call_of_a_later_rule(self, server: FaultServer) -> None:
-        server.faults.on("basic.publish").nack().times(2)
-        later = server.faults.on("basic.publish").drop().on_call(2)
-        publisher = server.publisher()
+    def test_publish_taken_by_an_earlier_rule_is_no_call_of_a_later_rule(self, publisher: Publisher) -> None:
+        publisher.faults.on("basic.publish").nack().times(2)
+        later = publisher.faults.on("basic.publish").drop().on_call(2)
         publisher.publish(b"1", b"2", b"3", b"4")
         assert (later.calls, later.hits) == (2, 1)
         assert publisher.confirms == ["nack 1", "nack 2", "ack 3"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.unit.faults.server import FaultServer
+from compat_tests.unit.faults.server import FaultServer, Publisher
 from fakeamqp.dialects import dialect_named, protocol_named, protocol_names
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.faults import FaultError, FaultNotSeen, Faults, UnusedFault
@@ -726,9 +726,8 @@ class TestMisses:
             "'invoices', not 'orders.#'"
         )
 
-    def test_complaint_lists_three_near_misses_and_counts_the_rest(self, server: FaultServer) -> None:
-        rule = server.faults.on("basic.publish", body=b"x").nack()
-        publisher = server.publisher()
+    def test_complaint_lists_three_near_misses_and_counts_the_rest(self, publisher: Publisher) -> None:
+        rule = publisher.faults.on("basic.publish", body=b"x").nack()
         for number in range(5):
             publisher.publish(b"%d" % number, routing_key=f"k{number}")
         assert rule.complaint().splitlines()[1:] == [
@@ -770,9 +769,8 @@ class TestMisses:
             "    near miss: 2 matched, but the rule was not to fire (only number 3)"
         ]
 
-    def test_fired_call_is_no_near_miss_of_its_rule(self, server: FaultServer) -> None:
-        rule = server.faults.on("basic.publish").nack().once()
-        publisher = server.publisher()
+    def test_fired_call_is_no_near_miss_of_its_rule(self, publisher: Publisher) -> None:
+        rule = publisher.faults.on("basic.publish").nack().once()
         publisher.publish(b"1")
         assert rule.complaint() == rule.sentence
         publisher.publish(b"2", b"3")
