@@ -13,7 +13,8 @@ def server() -> FaultServer:
 
 @pytest.fixture
 def session(server: FaultServer) -> Session:
-    """A session that has declared a queue "q"."""
+    """A session that has declared a queue "q"; nothing has come since."""
     session = server.session(b"shop")
     session.declare("q")
+    session.client.inbox.clear()
     return session

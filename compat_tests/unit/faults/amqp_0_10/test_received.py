@@ -175,7 +175,6 @@ def test_near_miss_of_a_0_10_rule_names_the_field_that_differs(session: Session,
 def test_a_dropped_command_keeps_its_number_and_is_never_completed(
     server: FaultServer, session: Session
 ) -> None:
-    session.client.inbox.clear()
     server.faults.on("message.transfer", body=b"two").drop()
     ids = [session.publish(body) for body in (b"one", b"two", b"three")]
     assert server.bodies() == [b"one", b"three"]
@@ -185,7 +184,6 @@ def test_a_dropped_command_keeps_its_number_and_is_never_completed(
 
 
 def test_delayed_command_delays_later_commands_of_its_session(server: FaultServer, session: Session) -> None:
-    session.client.inbox.clear()
     server.faults.on("message.transfer", body=b"one").delay(2)
     ids = [session.publish(b"one"), session.publish(b"two"), session.send(x.QueueQuery(queue="q"))]
     session.client.expect_nothing()
@@ -218,7 +216,6 @@ def test_held_command_does_not_block_other_channels_or_the_connection(
 
 
 def test_duplicated_command_has_the_number_of_its_original(server: FaultServer, session: Session) -> None:
-    session.client.inbox.clear()
     server.faults.on("message.transfer", body=b"one").duplicate(2)
     ids = [session.publish(b"one"), session.publish(b"two")]
     assert server.bodies() == [b"one", b"one", b"one", b"two"]
@@ -247,7 +244,6 @@ def test_broker_receives_the_replaced_values_of_a_command(server: FaultServer, s
 
 def test_replaced_command_keeps_its_sync_flag(session: Session, faults: Faults) -> None:
     faults.on("queue.declare", queue="b").replace(queue="c")
-    session.client.inbox.clear()
     id_ = session.send(x.QueueDeclare(queue="b"), sync=True)
     assert id_ in completed(session)
 
@@ -339,14 +335,12 @@ def test_close_channel_ends_the_session_with_the_given_code(server: FaultServer,
 
 @pytest.mark.parametrize("code", [320, 501])
 def test_close_connection_sends_the_given_code_and_text(session: Session, faults: Faults, code: int) -> None:
-    session.client.inbox.clear()
     faults.on("message.transfer").close_connection(code, "go away")
     session.publish()
     assert session.client.expect_close(code).reply_text == "go away"
 
 
 def test_close_connection_sends_a_code_unknown_to_0_10(session: Session, faults: Faults) -> None:
-    session.client.inbox.clear()
     faults.on("message.transfer").close_connection(404)
     session.publish()
     assert (404).to_bytes(2, "big") + b"\x2bNOT_FOUND - a fault" in session.client.take_bytes()
@@ -355,7 +349,6 @@ def test_close_connection_sends_a_code_unknown_to_0_10(session: Session, faults:
 def test_close_connection_after_a_command_follows_its_completion(
     server: FaultServer, session: Session
 ) -> None:
-    session.client.inbox.clear()
     server.faults.on("queue.declare").close_connection(when="after")
     id_ = session.send(x.QueueDeclare(queue="new"), sync=True)
     server.settle()
@@ -367,7 +360,6 @@ def test_close_connection_after_a_command_follows_its_completion(
 def test_disconnect_before_the_answer_ends_the_connection_silently(
     server: FaultServer, session: Session
 ) -> None:
-    session.client.inbox.clear()
     server.faults.on("queue.query").disconnect(when="before")
     session.send(x.QueueQuery(queue="q"))
     session.client.expect_silent_end()
@@ -397,7 +389,6 @@ def test_crash_on_a_transfer_loses_it_but_no_completed_transfer(
 
 
 def test_rule_about_the_header_fires_before_the_body_arrives(server: FaultServer, session: Session) -> None:
-    session.client.inbox.clear()
     rule = server.faults.on("message.transfer", part="header").disconnect("reset")
     command = x.MessageTransfer(destination="", accept_mode=1)
     header = [structs.DeliveryProperties(routing_key="q")]
@@ -411,7 +402,6 @@ def test_rule_about_the_header_fires_before_the_body_arrives(server: FaultServer
 def test_rule_does_not_fire_on_a_transfer_interrupted_by_another_command(
     server: FaultServer, session: Session
 ) -> None:
-    session.client.inbox.clear()
     rule = server.faults.on("message.transfer").drop()
     header = [structs.DeliveryProperties(routing_key="q")]
     octets = session.client.command_bytes(x.MessageTransfer(destination=""), 0, header=header, body=b"1")

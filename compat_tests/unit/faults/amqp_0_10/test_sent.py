@@ -23,6 +23,7 @@ def consumer(server: FaultServer) -> Session:
     session = server.session(b"consumer")
     session.declare("q")
     session.subscribe("q")
+    session.client.inbox.clear()
     return session
 
 
@@ -50,7 +51,6 @@ def test_a_held_delivery_keeps_its_number(consumer: Session, faults: Faults) -> 
 
 def test_delayed_result_keeps_its_number(server: FaultServer, consumer: Session) -> None:
     server.faults.on("execution.result", direction="sent").delay(3)
-    consumer.client.inbox.clear()
     id_ = consumer.send(x.QueueQuery(queue="q"))
     consumer.publish(b"one")
     assert [each.id for each in consumer.transfers()] == [1]
@@ -88,7 +88,6 @@ def test_client_receives_the_replaced_values_of_a_delivery(consumer: Session, fa
 
 
 def test_next_session_completed_control_covers_the_dropped_control(consumer: Session, faults: Faults) -> None:
-    consumer.client.inbox.clear()
     rule = faults.on("session.completed", direction="sent").drop()
     consumer.send(x.ExecutionSync(), sync=True)
     consumer.client.expect_nothing()
@@ -99,7 +98,6 @@ def test_next_session_completed_control_covers_the_dropped_control(consumer: Ses
 
 def test_delivery_cut_after_its_header_has_no_body(server: FaultServer, consumer: Session) -> None:
     server.faults.on("message.transfer", direction="sent").cut("header")
-    consumer.client.inbox.clear()
     consumer.publish(b"two apples")
     server.settle()
     octets = consumer.client.take_bytes()
@@ -114,7 +112,6 @@ def test_delivery_cut_after_its_header_has_no_body(server: FaultServer, consumer
 
 def test_delivery_cut_within_a_frame_ends_with_a_reset(server: FaultServer, consumer: Session) -> None:
     server.faults.on("message.transfer", direction="sent").cut(5, "reset")
-    consumer.client.inbox.clear()
     consumer.publish(b"two apples")
     server.settle()
     assert consumer.client.take_bytes()[-5:-3] == b"\x0b\x01"
@@ -283,7 +280,6 @@ def test_delivery_without_a_fault_is_well_formed(server: FaultServer) -> None:
 def test_transfers_controls_and_bytes_sent_by_the_test_reach_the_client(
     server: FaultServer, consumer: Session
 ) -> None:
-    consumer.client.inbox.clear()
     server.client()
     sent = server.faults.send(
         x.MessageTransfer(destination="d"), body=b"out of the blue", routing_key="k", headers={"a": 1}
