@@ -52,6 +52,16 @@ def serving(
             process.kill()
 
 
+@contextmanager
+def connected(*arguments: str) -> Iterator[pika.BlockingConnection]:
+    """A client of a running `fakeamqp serve`."""
+    with (
+        serving("--port", "0", *arguments) as (_, url, _),
+        pika.BlockingConnection(pika.URLParameters(url)) as connection,
+    ):
+        yield connection
+
+
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "fakeamqp", *arguments], capture_output=True, text=True, timeout=TIMEOUT
@@ -59,10 +69,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_client_connects_to_printed_url_immediately():
-    with (
-        serving("--port", "0") as (_, url, _),
-        pika.BlockingConnection(pika.URLParameters(url)) as connection,
-    ):
+    with connected() as connection:
         connection.channel().queue_declare("orders")
 
 
@@ -144,10 +151,7 @@ def test_personality_option_selects_personality(name, is_rabbitmq):
 
 def transient_queue_on(*options):
     """Declare a queue that is neither durable nor exclusive. Returns the code, if the connection ends."""
-    with (
-        serving("--port", "0", *options) as (_, url, _),
-        pika.BlockingConnection(pika.URLParameters(url)) as connection,
-    ):
+    with connected(*options) as connection:
         try:
             connection.channel().queue_declare("q")
         except pika.exceptions.ConnectionClosedByBroker as closed:
@@ -164,10 +168,7 @@ def test_permit_and_deny_options_set_deprecated_features():
 
 
 def test_max_message_size_option_refuses_larger_message():
-    with (
-        serving("--port", "0", "--max-message-size", "3") as (_, url, _),
-        pika.BlockingConnection(pika.URLParameters(url)) as connection,
-    ):
+    with connected("--max-message-size", "3") as connection:
         channel = connection.channel()
         channel.confirm_delivery()
         channel.basic_publish("", "nowhere", b"123")
@@ -227,34 +228,19 @@ def test_not_implemented_option_refuses_class_and_method():
                 assert select == "confirm_delivery" or "540" in str(error.value)
 
 
-def test_clock_rate_option_speeds_up_virtual_clock():
-    with (
-        serving("--port", "0", "--clock", "virtual", "--clock-rate", "1e6") as (_, url, _),
-        pika.BlockingConnection(pika.URLParameters(url)) as connection,
-    ):
+@pytest.mark.parametrize(
+    ("options", "ttl"),
+    [(("--clock", "virtual", "--clock-rate", "1e6"), 86_400_000), (("--clock", "wall"), 1)],
+)
+def test_message_expires_with_a_sped_up_virtual_clock_or_the_wall_clock(options, ttl):
+    with connected(*options) as connection:
         channel = connection.channel()
         channel.queue_declare("dead")
         dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-        channel.queue_declare("a-day", arguments={"x-message-ttl": 86_400_000, **dead})
-        channel.basic_publish("", "a-day", b"late")
-        for _method, _properties, body in channel.consume("dead", auto_ack=True, inactivity_timeout=TIMEOUT):
-            assert body == b"late"
-            break
-
-
-def test_message_expires_with_wall_clock_option():
-    with (
-        serving("--port", "0", "--clock", "wall") as (_, url, _),
-        pika.BlockingConnection(pika.URLParameters(url)) as connection,
-    ):
-        channel = connection.channel()
-        channel.queue_declare("dead")
-        dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-        channel.queue_declare("soon", arguments={"x-message-ttl": 1, **dead})
-        channel.basic_publish("", "soon", b"late")
-        for _method, _properties, body in channel.consume("dead", inactivity_timeout=TIMEOUT):
-            assert body == b"late"
-            break
+        channel.queue_declare("q", arguments={"x-message-ttl": ttl, **dead})
+        channel.basic_publish("", "q", b"late")
+        _, _, body = next(channel.consume("dead", auto_ack=True, inactivity_timeout=TIMEOUT))
+        assert body == b"late"
 
 
 def test_printed_url_has_no_user_when_definitions_hold_only_password_hashes(tmp_path):
@@ -281,10 +267,7 @@ def test_printed_url_has_no_user_when_definitions_hold_only_password_hashes(tmp_
 def test_definitions_are_loaded_before_serve_listens(tmp_path):
     path = tmp_path / "definitions.json"
     path.write_text('{"queues": [{"name": "orders", "vhost": "/", "durable": true, "arguments": {}}]}')
-    with (
-        serving("--port", "0", "--definitions", str(path)) as (_, url, _),
-        pika.BlockingConnection(pika.URLParameters(url)) as connection,
-    ):
+    with connected("--definitions", str(path)) as connection:
         connection.channel().queue_declare("orders", passive=True)
 
 
