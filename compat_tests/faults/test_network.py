@@ -10,12 +10,10 @@ from contextlib import closing, suppress
 
 import pika
 import pytest
-from pika.adapters.blocking_connection import BlockingChannel
 from pika.exceptions import (
     AMQPConnectionError,
     AMQPError,
     ConnectionClosedByBroker,
-    ProbableAccessDeniedError,
 )
 
 from fakeamqp import Broker, FakeAMQPError
@@ -124,12 +122,6 @@ def test_refused_port_gives_connection_refused_until_removed(broker: Broker) -> 
     works(broker)
 
 
-def test_refusal_ends_with_its_with_block(broker: Broker) -> None:
-    with broker.faults.network.refuse(), pytest.raises(ConnectionRefusedError):
-        dial(broker)
-    works(broker)
-
-
 def test_refusal_stays_in_force_over_stop_and_start() -> None:
     with Broker() as broker:
         port = broker.port
@@ -211,13 +203,6 @@ def test_cut_passes_the_given_number_of_bytes_and_ends_the_connection(
         sock.sendall(HEADER)
         assert read_to_end(sock) == (start[:count], how)
         assert fault.hits == 1
-
-
-def test_cut_after_two_frames_ends_the_connection_before_open_ok(broker: Broker) -> None:
-    with broker.faults.network.cut_after(frames=2) as fault:
-        with pytest.raises(ProbableAccessDeniedError):  # so it calls an end between tune and open-ok
-            connect(broker)
-        fault.wait(timeout=SECONDS)
 
 
 def test_publish_cut_before_its_body_is_not_stored(broker: Broker) -> None:
@@ -327,37 +312,7 @@ def test_held_messages_pass_in_both_directions_after_a_silence(broker: Broker) -
         broker.expect_published(body=b"from the client", timeout=SECONDS)
 
 
-def test_silent_cut_passes_no_more_bytes_until_removed(broker: Broker) -> None:
-    with broker.faults.network.cut_after(bytes=100, how="silence") as fault, dial(broker) as sock:
-        sock.sendall(HEADER)
-        fault.wait(timeout=SECONDS)
-        data = b""
-        while len(data) < 100:
-            data += sock.recv(65536)
-        assert len(data) == 100 and untold(sock)
-        fault.remove()
-        assert sock.recv(1)
-
-
 # --- slow ------------------------------------------------------------------------------------------------
-
-
-def test_latency_delays_bytes_by_the_virtual_clock(virtual: Broker) -> None:
-    start = start_frame(virtual)
-    with dial(virtual) as sock:
-        fault = virtual.faults.network.latency(0.5)
-        sock.sendall(HEADER)
-        fault.wait(8, SECONDS)
-        virtual.clock.advance(0.5)
-        assert untold(sock)
-        virtual.clock.advance(0.499)
-        assert untold(sock)
-        virtual.clock.advance(0.001)
-        data = b""
-        while len(data) < len(start):
-            data += sock.recv(65536)
-        assert data == start
-        assert fault.hits == 8 + len(start)
 
 
 def test_single_clock_advance_delivers_a_message_through_two_latencies(virtual: Broker) -> None:
@@ -376,19 +331,6 @@ def test_single_clock_advance_delivers_a_message_through_two_latencies(virtual: 
             while not got:
                 consumer.process_data_events(time_limit=SECONDS)
         assert got == [b"x" * 100]
-
-
-def test_bandwidth_limits_bytes_per_second_of_the_virtual_clock(virtual: Broker) -> None:
-    start = start_frame(virtual)
-    with dial(virtual) as sock, virtual.faults.network.bandwidth(100, direction="sent") as fault:
-        sock.sendall(HEADER)
-        fault.wait(len(start), SECONDS)
-        data = b""
-        for second in (1, 2):
-            virtual.clock.advance(1)
-            while len(data) < 100 * second:
-                data += sock.recv(65536)
-            assert (data, untold(sock)) == (start[: 100 * second], True)
 
 
 def test_broker_stops_delivering_when_latency_holds_many_bytes(virtual: Broker) -> None:
@@ -421,17 +363,6 @@ def test_reset_of_a_named_connection_keeps_other_connections(broker: Broker, how
         with pytest.raises(AMQPError):
             billing.channel()
         shipping.channel()
-
-
-def test_network_fault_applies_to_a_new_client_with_the_given_connection_name(broker: Broker) -> None:
-    with broker.faults.network.on("billing").cut_after(frames=3) as fault:
-        with closing(connect(broker, "shipping")) as shipping:
-            channel: BlockingChannel = shipping.channel()
-            channel.queue_declare("q")
-        with pytest.raises(AMQPError):
-            # Three frames after its name is known: tune, open-ok, channel.open-ok; not queue.declare-ok.
-            connect(broker, "billing").channel().queue_declare("q")
-        assert fault.hits == 1
 
 
 # --- the broker itself --------------------------------------------------------------------------------------

@@ -110,6 +110,17 @@ def busy(broker: Broker, channel: Any) -> None:
     broker.queue("invoices").wait_for(ready=7, unacked=3)
 
 
+@pytest.fixture
+def topology(broker: Broker, channel: Any) -> None:
+    busy(broker, channel)
+
+
+@pytest.fixture
+def page(open_page: Open, broker: Broker) -> Any:
+    """The inspector of `broker`; with `topology` before it, it is busy by then."""
+    return open_page(broker)
+
+
 def text(page: Any, selector: str) -> str:
     found: str = page.inner_text(selector)
     return found
@@ -130,8 +141,7 @@ def node(name: str) -> str:
 # --- empty, busy, at a fault, dark ----------------------------------------------------------------------
 
 
-def test_inspector_of_empty_broker_shows_hint_in_each_tab(open_page: Open, broker: Broker):
-    page = open_page(broker)
+def test_inspector_of_empty_broker_shows_hint_in_each_tab(page: Any, broker: Broker):
     wait_for_text(page, "#graph-empty", f"Connect a client to {broker.host}:{broker.port}")
     for tab, said in (
         ("queues", "No queues yet."),
@@ -144,8 +154,7 @@ def test_inspector_of_empty_broker_shows_hint_in_each_tab(open_page: Open, broke
         wait_for_text(page, f"#view-{tab}", said)
 
 
-def test_inspector_graph_updates_nodes_and_counts_in_place(open_page: Open, broker: Broker, channel: Any):
-    page = open_page(broker)
+def test_inspector_graph_updates_nodes_and_counts_in_place(page: Any, broker: Broker, channel: Any):
     busy(broker, channel)
     page.wait_for_selector(node("queue invoices, 7 ready, 3 unacked, 1 consumer, dead letters to dead"))
     page.wait_for_selector(node("exchange orders, topic, 10 messages published"))
@@ -165,11 +174,7 @@ def test_inspector_graph_updates_nodes_and_counts_in_place(open_page: Open, brok
     page.wait_for_selector(node("queue failed"), state="detached")
 
 
-def test_inspector_shows_messages_and_arguments_of_selected_queue(
-    open_page: Open, broker: Broker, channel: Any
-):
-    busy(broker, channel)
-    page = open_page(broker)
+def test_inspector_shows_messages_and_arguments_of_selected_queue(topology: None, page: Any, broker: Broker):
     page.click("#tab-queues")
     page.click('#queue-list .row[aria-label^="queue invoices"]')
     wait_for_text(page, "#detail h2", "invoices")
@@ -198,11 +203,7 @@ def test_inspector_shows_long_message_body_in_steps(open_page: Open, broker: Bro
     page.wait_for_function("() => document.querySelector('#detail .one pre').textContent.endsWith('end')")
 
 
-def test_inspector_shows_connection_with_channels_and_closes_it(
-    open_page: Open, broker: Broker, channel: Any
-):
-    busy(broker, channel)
-    page = open_page(broker)
+def test_inspector_shows_connection_with_channels_and_closes_it(topology: None, page: Any, broker: Broker):
     page.click("#tab-connections")
     page.click('#connection-list .row[aria-label*="billing"]')
     wait_for_text(page, "#detail", "AMQP 0-9-1")
@@ -216,8 +217,7 @@ def test_inspector_shows_connection_with_channels_and_closes_it(
     assert not broker.connections
 
 
-def test_inspector_timeline_adds_new_events_and_filters_them(open_page: Open, broker: Broker, channel: Any):
-    page = open_page(broker)
+def test_inspector_timeline_adds_new_events_and_filters_them(page: Any, broker: Broker, channel: Any):
     page.click("#tab-timeline")
     busy(broker, channel)
     wait_for_text(page, "#line-list", "basic.consume-ok")
@@ -236,10 +236,7 @@ def test_inspector_timeline_adds_new_events_and_filters_them(open_page: Open, br
     )
 
 
-def test_successive_heartbeats_share_one_timeline_row_per_direction(
-    open_page: Open, broker: Broker, channel: Any
-):
-    page = open_page(broker)
+def test_successive_heartbeats_share_one_timeline_row_per_direction(page: Any, broker: Broker, channel: Any):
     page.click("#tab-timeline")
     channel.queue_declare("orders")
     wait_for_text(page, "#line-list", "queue.declare-ok")
@@ -262,9 +259,7 @@ def test_successive_heartbeats_share_one_timeline_row_per_direction(
     page.wait_for_function("() => document.querySelectorAll('#line-list .row.k-heartbeat').length === 3")
 
 
-def test_inspector_saves_trace_as_html_file(open_page: Open, broker: Broker, channel: Any, tmp_path: Path):
-    busy(broker, channel)
-    page = open_page(broker)
+def test_inspector_saves_trace_as_html_file(topology: None, page: Any, tmp_path: Path):
     page.click("#tab-timeline")
     with page.expect_download() as download:
         page.click("#save")
@@ -338,11 +333,7 @@ def test_inspector_releases_message_held_by_fault_rule(open_page: Open, broker: 
     broker.queue("q").wait_for(ready=1)
 
 
-def test_inspector_explains_route_of_message_before_publishing_it(
-    open_page: Open, broker: Broker, channel: Any
-):
-    busy(broker, channel)
-    page = open_page(broker)
+def test_inspector_explains_route_of_message_before_publishing_it(topology: None, page: Any, broker: Broker):
     page.click(node("queue failed"))
     page.click("#detail >> text=Publish to it")
     assert page.input_value("#publish-key") == "failed"
@@ -413,11 +404,7 @@ def test_inspector_shows_only_queues_of_selected_virtual_host(open_page: Open, b
 # --- keys, colours, screen readers ----------------------------------------------------------------------
 
 
-def test_keyboard_moves_through_tabs_lists_and_graph_of_inspector(
-    open_page: Open, broker: Broker, channel: Any
-):
-    busy(broker, channel)
-    page = open_page(broker)
+def test_keyboard_moves_through_tabs_lists_and_graph_of_inspector(topology: None, page: Any):
     page.wait_for_selector(node("queue failed"))
     focused = "document.activeElement.id || document.activeElement.getAttribute('aria-label')"
     page.keyboard.press("2")
@@ -524,8 +511,7 @@ def test_paused_inspector_renders_no_update_until_resumed(open_page: Open, broke
 # --- who may look ---------------------------------------------------------------------------------------
 
 
-def test_inspector_removes_token_from_address_and_survives_reload(open_page: Open, broker: Broker):
-    page = open_page(broker)
+def test_inspector_removes_token_from_address_and_survives_reload(page: Any):
     assert "token" not in page.url and page.url.endswith("/inspector/#topology")
     page.reload()
     page.wait_for_selector("#live.on")
@@ -627,8 +613,7 @@ def test_hostile_names_of_client_are_never_executed_by_inspector(open_page: Open
             broker.faults.clear()
 
 
-def test_content_security_policy_blocks_inner_html_and_inline_script(open_page: Open, broker: Broker):
-    page = open_page(broker)
+def test_content_security_policy_blocks_inner_html_and_inline_script(page: Any):
     stopped = page.evaluate(
         """() => {
           const said = [];

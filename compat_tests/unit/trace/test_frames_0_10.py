@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from fakeamqp.dialects import dialect_named, protocol_names, protocol_of
+from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_frame, encode_frames
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
@@ -277,6 +278,7 @@ def test_protocol_is_known_by_its_protocol_header() -> None:
     assert [protocol_of(dialect_named(each).protocol_header) for each in protocol_names()] == list(
         protocol_names()
     )
+    assert {protocol_of(header) for header in version_0_8.PROTOCOL_HEADERS} == {"0-8"}
     assert protocol_of(b"AMQP\0\1\0\0") is None
 
 

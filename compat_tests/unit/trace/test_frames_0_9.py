@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from fakeamqp.dialects import dialect_named, protocol_names, protocol_of
+from fakeamqp.dialects import dialect_named
 from fakeamqp.protocols.amqp_0_9.codec import METHODS, FileProperties, methods as m, version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.contents import ContentHeader, encode_header
@@ -246,13 +246,6 @@ def test_any_bytes_of_a_0_9_frame_have_a_printable_line(
         if isinstance(event.payload, Truncated):
             octets, remark = reader.filled(kind, event.payload)
             assert octets is not None and remark
-
-
-def test_protocol_is_known_by_its_protocol_header() -> None:
-    assert [protocol_of(dialect_named(each).protocol_header) for each in protocol_names()] == list(
-        protocol_names()
-    )
-    assert {protocol_of(header) for header in version_0_8.PROTOCOL_HEADERS} == {"0-8"}
 
 
 def test_columns_of_a_0_9_transfer_depend_on_its_direction() -> None:

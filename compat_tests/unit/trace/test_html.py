@@ -45,6 +45,10 @@ def body(octets: bytes, direction: Any = "received", channel: int = 1) -> FrameE
     return FrameEvent(0.5, "peer c1", "c1", direction, 3, channel, octets)
 
 
+def published(**outcome: Any) -> ModelEvent:
+    return ModelEvent(0.5, None, "", "published", {"outcome": SimpleNamespace(**outcome)})
+
+
 def page(*events: Event, **options: Any) -> str:
     return Trace.of(events, **options).html()
 
@@ -252,40 +256,6 @@ class TestQueues:
         assert [row.queues for row in found if row.name == "basic.publish"] == [["orders"], ["orders"]]
 
 
-class TestProblems:
-    @pytest.mark.parametrize(
-        "event",
-        [
-            frame(m.ChannelClose(reply_code=404), "sent"),
-            frame(m.ConnectionClose(reply_code=320), "sent"),
-            frame(m.BasicNack(delivery_tag=1), "sent"),
-            frame(m.BasicReturn(reply_code=312), "sent"),
-            ConnectionEvent(0, "a", "c1", "lost", ""),
-            ModelEvent(0, None, "", "published", {"outcome": SimpleNamespace(queues=(), refused=())}),
-            ModelEvent(0, None, "", "published", {"outcome": SimpleNamespace(queues=("q",), refused=("q",))}),
-        ],
-    )
-    def test_refusals_and_losses_are_marked_as_problems(self, event: Event):
-        [row] = rows(event)
-        assert row.problem
-
-    @pytest.mark.parametrize(
-        "event",
-        [
-            frame(m.ConnectionClose(reply_code=200)),
-            frame(m.BasicNack(delivery_tag=1)),
-            ConnectionEvent(0, "a", "c1", "closed", ""),
-            ModelEvent(0, None, "", "published", {"outcome": SimpleNamespace(queues=("q",), refused=())}),
-            ModelEvent(
-                0, None, "", "published", {"outcome": SimpleNamespace(queues=(), refused=(), delays=("e",))}
-            ),
-        ],
-    )
-    def test_ordinary_events_are_not_marked_as_problems(self, event: Event):
-        [row] = rows(event)
-        assert not row.problem
-
-
 class TestHeader:
     def test_data_of_a_page_has_counts_clock_and_connections(self):
         data = data_of(
@@ -469,13 +439,24 @@ def test_model_events_have_the_kind_model():
         (frame(m.ChannelClose(reply_code=200), "sent"), False),
         (frame(m.ConnectionClose(reply_code=0), "sent"), False),
         (header(1, "sent"), False),
+        (frame(m.ConnectionClose(reply_code=320), "sent"), True),
+        (frame(m.ConnectionClose(reply_code=200), "received"), False),
+        (frame(m.BasicReturn(reply_code=312), "sent"), True),
         (FrameEvent(0.0, "a", "c1", "sent", 9, 0, b""), True),
         (ConnectionEvent(0.0, "a", "c1", "fault", ""), True),
+        (ConnectionEvent(0.0, "a", "c1", "lost", ""), True),
         (ConnectionEvent(0.0, "a", "c1", "connected", ""), False),
+        (ConnectionEvent(0.0, "a", "c1", "closed", ""), False),
+        (published(queues=(), refused=()), True),
+        (published(queues=("q",), refused=("q",)), True),
+        (published(queues=("q",), refused=()), False),
+        (published(queues=(), refused=(), delays=("e",)), False),
     ],
 )
-def test_problems_are_refusals_of_the_broker_and_closes_with_an_error(event: Event, is_one: bool):
+def test_problems_are_refusals_of_the_broker_losses_and_closes_with_an_error(event: Event, is_one: bool):
     assert is_problem(event) is is_one
+    [row] = rows(event)
+    assert row.problem is (is_one or row.kind == "frame")
 
 
 def test_outcomes_of_publishes_to_the_same_address_go_to_their_rows_in_order():

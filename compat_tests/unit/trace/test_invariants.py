@@ -382,20 +382,23 @@ def test_no_ack_deliveries_are_not_left_unacked(server: FaultServer, client: Cli
     assert found(trace_of(server)) == ([] if no_ack else [("left-unacked", None)])
 
 
-@pytest.mark.parametrize("end", ["channel", "connection", "nack", "recover", "restart"])
-def test_requeued_message_is_not_left_unacked(server: FaultServer, client: Client, end: str):
+@pytest.mark.parametrize(
+    "end",
+    [
+        Client.close_channel,
+        Client.drop,
+        Client.recover,
+        lambda client: client.nack(1),
+        lambda client: client.server.restart(),
+    ],
+    ids=["channel", "connection", "recover", "nack", "restart"],
+)
+def test_requeued_message_is_not_left_unacked(
+    server: FaultServer, client: Client, end: Callable[[Client], object]
+):
     client.publish(routing_key="q")
     client.get("q")
-    if end == "channel":
-        client.close_channel()
-    elif end == "connection":
-        client.drop()
-    elif end == "nack":
-        client.nack(1)
-    elif end == "recover":
-        client.recover()
-    else:
-        server.restart()
+    end(client)
     assert found(trace_of(server), "unacked") == []
 
 
@@ -465,15 +468,19 @@ def reply(client: Client, times: int = 1, **how: Any) -> None:
     client.ack(got.method.delivery_tag)
 
 
+@pytest.mark.parametrize("reply_to", ["replies", "amq.rabbitmq.reply-to"])
 @pytest.mark.parametrize(
     ("times", "rule"), [(0, ["unanswered"]), (1, []), (2, ["answered-twice"]), (3, ["answered-twice"] * 2)]
 )
 def test_request_message_needs_exactly_one_reply(
-    server: FaultServer, client: Client, times: int, rule: list[str]
+    server: FaultServer, client: Client, reply_to: str, times: int, rule: list[str]
 ):
-    client.declare("replies")
-    publish(client, reply_to="replies", correlation_id="1")
-    reply(client, times)
+    if reply_to == "replies":
+        client.declare(reply_to)
+    else:
+        client.consume(reply_to, "tag", no_ack=True)
+    client.publish(routing_key="q", reply_to=reply_to, correlation_id="1")
+    reply(server.client(), times)
     assert found(trace_of(server)) == [(each, None) for each in rule]
 
 
@@ -498,16 +505,6 @@ def test_request_with_an_unknown_reply_queue_needs_no_reply(server: FaultServer,
     publish(client, reply_to="results of nobody", correlation_id="1")
     publish(client, correlation_id="1")
     assert found(trace_of(server)) == []
-
-
-@pytest.mark.parametrize(("times", "rule"), [(0, ["unanswered"]), (1, []), (2, ["answered-twice"])])
-def test_request_by_direct_reply_to_needs_exactly_one_reply(
-    server: FaultServer, client: Client, times: int, rule: list[str]
-):
-    client.consume("amq.rabbitmq.reply-to", "tag", no_ack=True)
-    client.publish(routing_key="q", reply_to="amq.rabbitmq.reply-to", correlation_id="1")
-    reply(server.client(), times)
-    assert found(trace_of(server)) == [(each, None) for each in rule]
 
 
 # --- other protocols --------------------------------------------------------------------------------------

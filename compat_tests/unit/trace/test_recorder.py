@@ -14,7 +14,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
-from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Recorder
+from fakeamqp.trace import FrameEvent, ModelEvent, Recorder
 from fakeamqp.trace.recorder import Peers
 
 
@@ -34,35 +34,6 @@ def clock() -> Clock:
 # --- real traffic -------------------------------------------------------------------------------------
 
 
-def test_frames_and_events_are_recorded_in_order(server: Server, recorder: Recorder):
-    client = server.client()
-    client.declare("orders")
-    recorder.clear()
-    client.publish(b"two apples", routing_key="orders", delivery_mode=2)
-    server.advance(1.5)
-    client.get("orders", no_ack=True)
-    client.drop()
-    events = recorder.trace().events
-    assert [(event.time, event.name) for event in events] == [
-        (0.0, "basic.publish"),
-        (0.0, "content header"),
-        (0.0, "content body"),
-        (0.0, "published"),
-        (0.0, "enqueued"),
-        (1.5, "basic.get"),
-        (1.5, "delivered"),
-        (1.5, "basic.get-ok"),
-        (1.5, "content header"),
-        (1.5, "content body"),
-        (1.5, "lost"),
-    ]
-    assert {event.connection for event in events} == {client.connection.name}
-    assert [event.direction for event in events if isinstance(event, FrameEvent)] == [
-        *["received"] * 4,
-        *["sent"] * 3,
-    ]
-
-
 def test_frames_are_typed_and_decoded_when_asked(server: Server, recorder: Recorder):
     client = server.client(channels=2)
     recorder.clear()
@@ -77,17 +48,6 @@ def test_frames_are_typed_and_decoded_when_asked(server: Server, recorder: Recor
     assert (body.payload, body.size) == (b"two apples", 10)
     assert isinstance(published, ModelEvent)
     assert str(published.facts["outcome"]) == "unroutable"
-
-
-def test_connection_events_are_recorded_with_their_details(server: Server, recorder: Recorder):
-    client = server.client()
-    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
-    events = [event for event in recorder.trace().events if isinstance(event, ConnectionEvent)]
-    assert [(event.event, event.detail) for event in events] == [
-        ("connected", "AMQP 0-0-9-1"),
-        ("opened", "virtual host '/'"),
-        ("closed", "closed by the client"),
-    ]
 
 
 # --- bounds -------------------------------------------------------------------------------------------
