@@ -167,25 +167,3 @@ def test_channel_flow_fault_sends_flow_off_and_flow_on_when_removed(client: Clie
     client.send(m.ChannelFlowOk(active=False))
     flow.remove()
     assert client.expect(m.ChannelFlow).active is True
-
-
-def test_redirected_client_gets_connection_redirect_unless_it_insists(server: FaultServer) -> None:
-    redirection = server.faults.redirect("other.example:5673", known_hosts=["third.example"])
-    redirect = _tuned(server).call(m.ConnectionOpen(virtual_host="/"), m.ConnectionRedirect, 0)
-    assert (redirect.host, redirect.known_hosts) == ("other.example:5673", "third.example")
-    assert redirection.hits == 1
-    _tuned(server).call(m.ConnectionOpen(virtual_host="/", insist=True), shared.ConnectionOpenOk, 0)
-    redirection.remove()
-    _tuned(server).call(m.ConnectionOpen(virtual_host="/"), shared.ConnectionOpenOk, 0)
-    assert redirection.hits == 1
-
-
-def _tuned(server: FaultServer) -> Client:
-    """A client that has yet to open a virtual host."""
-    client = server.connect()
-    client.send_bytes(client.protocol_header)
-    client.expect(shared.ConnectionStart, 0)
-    client.login()
-    client.expect(shared.ConnectionTune, 0)
-    client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072), 0)
-    return client
