@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import QuietTap
+from compat_tests.tools.matrix import cases
 from compat_tests.unit.model.bench import Bench, xid
 from fakeamqp.model.errors import (
     CommandInvalid,
     IllegalState,
     InvalidArgument,
+    ModelError,
     NotAllowed,
     NotFound,
 )
-from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.transactions import BranchState, BranchView, XaOutcome, Xid
-from fakeamqp.model.transactions.branches import TRANSITIONS, Branch, BranchEvent
+from fakeamqp.model.transactions.branches import TRANSITIONS, Branch, Branches, BranchEvent
 
 X = xid(1)
 OK = XaOutcome.OK
@@ -70,83 +72,101 @@ def test_text_of_xid_and_repr_of_branch_are_readable() -> None:
     assert repr(Branch(Bench().host, X, 60)) == "<Branch 0:global:1 active>"
 
 
-# --- demarcation --------------------------------------------------------------------------------------------
+# --- what is refused in which state -------------------------------------------------------------------------
 
 
-def test_session_works_on_branch_between_start_and_end(bench: Bench) -> None:
-    assert bench.branches.working("a") is None
-    begin(bench)
-    assert bench.branches.working("a") is not None
-    assert bench.branches.working("b") is None
-    assert bench.branches.end("a", X) is OK
-    assert bench.branches.working("a") is None
-    assert bench.ready("q") == []
-
-
-def test_starting_known_branch_is_refused(bench: Bench) -> None:
-    begin(bench)
-    with pytest.raises(NotAllowed, match="branch 0:global:1 is known already"):
-        bench.branches.start("b", X)
-    bench.branches.end("a", X)
-    with pytest.raises(NotAllowed):
-        bench.branches.start("a", X)
-
-
-def test_xids_that_differ_in_one_part_are_different_branches(bench: Bench) -> None:
-    for number, which in enumerate(
-        [Xid(0, b"g", b"b"), Xid(1, b"g", b"b"), Xid(0, b"h", b"b"), Xid(0, b"g", b"c"), Xid(0, b"gb", b"")]
-    ):
-        begin(bench, f"session {number}", which)
-    assert len(bench.branches) == 5
-
-
-def test_starting_second_branch_in_working_session_is_refused(bench: Bench) -> None:
-    begin(bench)
-    for flags in ({}, {"join": True}, {"resume": True}):
-        with pytest.raises(IllegalState, match="works on branch 0:global:1 already"):
-            bench.branches.start("a", xid(2), **flags)
-
-
-def test_joined_session_shares_transaction_and_blocks_prepare_until_its_end(bench: Bench) -> None:
-    begin(bench)
-    assert bench.branches.start("b", X, join=True) is OK
-    assert bench.work("b") is bench.work("a")
-    bench.branches.end("a", X)
-    with pytest.raises(IllegalState, match="still associated"):
-        bench.branches.prepare(X)
-    bench.branches.end("b", X)
-    assert bench.branches.prepare(X) is OK
-
-
-def test_idle_branch_can_be_joined_and_committed(bench: Bench) -> None:
+def idle(bench: Bench) -> None:
     begin(bench)
     bench.branches.end("a", X)
-    assert bench.branches.start("b", X, join=True) is OK
-    bench.plan(bench.work("b"), "q", b"more")
-    bench.branches.end("b", X)
-    assert bench.branches.commit(X, one_phase=True) is OK
-    assert bench.ready("q") == [b"new", b"more"]
 
 
-def test_joining_prepared_branch_is_refused(bench: Bench) -> None:
+def suspended(bench: Bench) -> None:
+    begin(bench)
+    bench.branches.end("a", X, suspend=True)
+
+
+def timed_out(bench: Bench) -> None:
+    begin(bench)
+    bench.advance(60)
+
+
+def prepared(bench: Bench) -> None:
     bench.prepared(1, publish="q")
-    with pytest.raises(IllegalState, match="is prepared: it cannot be joined"):
-        bench.branches.start("b", X, join=True)
-    assert bench.branches.working("b") is None
 
 
-def test_joining_or_resuming_unknown_branch_is_refused(bench: Bench) -> None:
-    for flags in ({"join": True}, {"resume": True}):
-        with pytest.raises(NotFound, match="no branch 0:global:1 in vhost '/'"):
-            bench.branches.start("a", X, **flags)
-    assert len(bench.branches) == 0
+BEFORE: dict[str, Callable[[Bench], object]] = {
+    "unknown": lambda bench: None,
+    "active": begin,
+    "idle": idle,
+    "suspended": suspended,
+    "timed out": timed_out,
+    "prepared": prepared,
+}
+WORKS_ALREADY = "works on branch 0:global:1 already"
+STILL_ASSOCIATED = "still associated"
+NOT_ASSOCIATED = "the session is not associated with branch"
+#: state of the branch -> what is refused in it, the error and its text
+REFUSED: dict[str, list[tuple[Callable[[Branches], object], type[ModelError], str]]] = {
+    "unknown": [
+        (lambda it: it.start("a", X, join=True), NotFound, "no branch 0:global:1 in vhost '/'"),
+        (lambda it: it.start("a", X, resume=True), NotFound, "no branch 0:global:1 in vhost '/'"),
+        (
+            lambda it: it.start("a", X, join=True, resume=True),
+            CommandInvalid,
+            "join and resume cannot be set",
+        ),
+        (lambda it: it.complete(X, "commit"), NotFound, "no branch"),
+    ],
+    "active": [
+        (lambda it: it.start("b", X), NotAllowed, "branch 0:global:1 is known already"),
+        (lambda it: it.start("a", xid(2)), IllegalState, WORKS_ALREADY),
+        (lambda it: it.start("a", xid(2), join=True), IllegalState, WORKS_ALREADY),
+        (lambda it: it.start("a", xid(2), resume=True), IllegalState, WORKS_ALREADY),
+        (lambda it: it.end("b", X), IllegalState, NOT_ASSOCIATED),
+        (lambda it: it.end("a", xid(2)), IllegalState, NOT_ASSOCIATED),
+        (lambda it: it.forget(X), IllegalState, STILL_ASSOCIATED),
+        (lambda it: it.complete(X, "commit"), IllegalState, STILL_ASSOCIATED),
+        (lambda it: it.set_timeout(X, 3601), InvalidArgument, "a branch may take 3600 s at most, not 3601 s"),
+    ],
+    "idle": [
+        (lambda it: it.start("a", X), NotAllowed, "is known already"),
+        (lambda it: it.end("a", X), IllegalState, NOT_ASSOCIATED),
+        (lambda it: it.commit(X), IllegalState, "is idle: it cannot be committed in two phases"),
+        (lambda it: it.forget(X), IllegalState, "is idle: it cannot be forgotten"),
+        (lambda it: it.complete(X, "commit"), IllegalState, "it cannot be"),
+    ],
+    "suspended": [
+        (lambda it: it.start("b", X, resume=True), IllegalState, "the session has not suspended branch 0:"),
+        (lambda it: it.start("a", X, join=True), IllegalState, "can only resume it"),
+        (lambda it: it.prepare(X), IllegalState, STILL_ASSOCIATED),
+        (lambda it: it.commit(X), IllegalState, STILL_ASSOCIATED),
+        (lambda it: it.rollback(X), IllegalState, STILL_ASSOCIATED),
+    ],
+    "timed out": [(lambda it: it.rollback(X), IllegalState, STILL_ASSOCIATED)],
+    "prepared": [
+        (lambda it: it.start("b", X, join=True), IllegalState, "is prepared: it cannot be joined"),
+        (lambda it: it.commit(X, one_phase=True), IllegalState, "is prepared: it cannot be committed in one"),
+        (lambda it: it.prepare(X), IllegalState, "is prepared: it cannot be prepared"),
+        (lambda it: it.forget(X), IllegalState, "is prepared: it cannot be forgotten"),
+    ],
+}
 
 
-def test_start_with_both_join_and_resume_is_refused(bench: Bench) -> None:
-    with pytest.raises(CommandInvalid, match="join and resume cannot be set together"):
-        bench.branches.start("a", X, join=True, resume=True)
-    with pytest.raises(NotAllowed):
-        Bench(PERSONALITIES["spec"]).branches.start("a", X, join=True, resume=True)
+@pytest.mark.parametrize("state", REFUSED)
+def test_operation_not_allowed_in_state_of_branch_is_refused_and_changes_nothing(
+    bench: Bench, state: str
+) -> None:
+    BEFORE[state](bench)
+    before = bench.branches.views()
+    with cases() as case:
+        for number, (act, error, text) in enumerate(REFUSED[state]):
+            with case(number, text):
+                with pytest.raises(error, match=text):
+                    act(bench.branches)
+                assert bench.branches.views() == before
+
+
+# --- demarcation --------------------------------------------------------------------------------------------
 
 
 def test_end_with_both_suspend_and_fail_is_refused_and_dooms_branch(bench: Bench) -> None:
@@ -158,38 +178,6 @@ def test_end_with_both_suspend_and_fail_is_refused_and_dooms_branch(bench: Bench
     assert bench.branches.rollback(X) is OK
 
 
-def test_suspended_branch_cannot_be_completed_until_resumed_and_ended(bench: Bench) -> None:
-    begin(bench)
-    assert bench.branches.end("a", X, suspend=True) is OK
-    assert bench.branches.working("a") is None
-    for act in (bench.branches.prepare, bench.branches.commit, bench.branches.rollback):
-        with pytest.raises(IllegalState, match="still associated"):
-            act(X)
-    assert bench.branches.start("a", X, resume=True) is OK
-    bench.plan(bench.work("a"), "q", b"more")
-    bench.branches.end("a", X)
-    bench.branches.commit(X, one_phase=True)
-    assert bench.ready("q") == [b"new", b"more"]
-
-
-def test_session_can_work_on_second_branch_while_first_is_suspended(bench: Bench) -> None:
-    begin(bench)
-    bench.branches.end("a", X, suspend=True)
-    begin(bench, "a", xid(2))
-    bench.branches.end("a", xid(2))
-    bench.branches.start("a", X, resume=True)
-    assert [view.working for view in bench.branches.views()] == [1, 0]
-
-
-def test_only_session_that_suspended_branch_can_resume_and_not_join(bench: Bench) -> None:
-    begin(bench)
-    bench.branches.end("a", X, suspend=True)
-    with pytest.raises(IllegalState, match="the session has not suspended branch 0:global:1"):
-        bench.branches.start("b", X, resume=True)
-    with pytest.raises(IllegalState, match="can only resume it"):
-        bench.branches.start("a", X, join=True)
-
-
 def test_suspended_branch_cannot_be_suspended_again_but_can_end(bench: Bench) -> None:
     begin(bench)
     bench.branches.end("a", X, suspend=True)
@@ -199,30 +187,7 @@ def test_suspended_branch_cannot_be_suspended_again_but_can_end(bench: Bench) ->
     assert bench.branches.commit(X, one_phase=True) is OK
 
 
-def test_end_by_session_not_associated_with_branch_is_refused(bench: Bench) -> None:
-    begin(bench)
-    for session, which in (("b", X), ("a", xid(2))):
-        with pytest.raises(IllegalState, match="the session is not associated with branch"):
-            bench.branches.end(session, which)
-    bench.branches.end("a", X)
-    with pytest.raises(IllegalState):
-        bench.branches.end("a", X)
-
-
 # --- outcomes -----------------------------------------------------------------------------------------------
-
-
-def test_idle_branch_needs_one_phase_commit_and_prepared_branch_two_phase_commit(bench: Bench) -> None:
-    begin(bench)
-    bench.branches.end("a", X)
-    with pytest.raises(IllegalState, match="is idle: it cannot be committed in two phases"):
-        bench.branches.commit(X)
-    assert bench.branches.prepare(X) is OK
-    with pytest.raises(IllegalState, match="is prepared: it cannot be committed in one phase"):
-        bench.branches.commit(X, one_phase=True)
-    assert bench.ready("q") == []
-    assert bench.branches.commit(X) is OK
-    assert bench.ready("q") == [b"new"]
 
 
 def test_completed_branch_is_unknown_and_its_xid_can_be_reused(bench: Bench) -> None:
@@ -238,40 +203,6 @@ def test_completed_branch_is_unknown_and_its_xid_can_be_reused(bench: Bench) -> 
         with pytest.raises(NotFound):
             bench.branches.rollback(X)
     assert bench.ready("q") == [b"new", b"new"]
-
-
-def test_preparing_prepared_branch_is_refused(bench: Bench) -> None:
-    bench.prepared(1, publish="q")
-    with pytest.raises(IllegalState, match="is prepared: it cannot be prepared"):
-        bench.branches.prepare(X)
-
-
-def test_every_operation_on_unknown_branch_is_refused(bench: Bench) -> None:
-    for act in (
-        bench.branches.prepare,
-        bench.branches.commit,
-        bench.branches.rollback,
-        bench.branches.forget,
-        bench.branches.timeout,
-        lambda which: bench.branches.set_timeout(which, 1),
-        lambda which: bench.branches.complete(which, "commit"),
-    ):
-        with pytest.raises(NotFound):
-            act(X)
-
-
-def test_preparing_branch_without_work_is_read_only_and_finishes_branch(bench: Bench) -> None:
-    bench.branches.start("a", X)
-    bench.branches.end("a", X)
-    assert bench.branches.prepare(X) is XaOutcome.READ_ONLY
-    assert len(bench.branches) == 0
-    assert len(bench.state.timers) == 0
-
-
-def test_one_phase_commit_of_branch_without_work_succeeds(bench: Bench) -> None:
-    bench.branches.start("a", X)
-    bench.branches.end("a", X)
-    assert bench.branches.commit(X, one_phase=True) is OK
 
 
 @pytest.mark.parametrize("one_phase", [True, False])
@@ -312,36 +243,6 @@ def test_suspending_doomed_branch_is_answered_with_rolled_back(bench: Bench) -> 
     assert bench.branches.rollback(X) is OK
 
 
-def test_session_that_leaves_dooms_its_active_and_suspended_branches(bench: Bench) -> None:
-    begin(bench)
-    bench.branches.end("a", X, suspend=True)
-    begin(bench, "a", xid(2))
-    begin(bench, "a2", xid(3))
-    bench.branches.leave("a")
-    assert states(bench) == {X: "rollback-only", xid(2): "rollback-only", xid(3): "active"}
-    assert bench.branches.working("a") is None
-    assert bench.branches.prepare(X) is XaOutcome.ROLLED_BACK
-    assert bench.branches.rollback(X) is OK
-    assert bench.branches.commit(xid(2), one_phase=True) is XaOutcome.ROLLED_BACK
-
-
-def test_ended_branch_survives_its_session_and_can_be_committed(bench: Bench) -> None:
-    begin(bench)
-    bench.branches.end("a", X)
-    bench.branches.leave("a")
-    assert bench.branches.commit(X, one_phase=True) is OK
-
-
-def test_recover_lists_only_prepared_branches(bench: Bench) -> None:
-    begin(bench)
-    begin(bench, "b", xid(2))
-    bench.branches.end("b", xid(2))
-    for number in (5, 3, 4):
-        bench.prepared(number, publish="q")
-    bench.branches.rollback(xid(3))
-    assert bench.branches.recover() == [xid(5), xid(4)]
-
-
 # --- heuristic outcomes -------------------------------------------------------------------------------------
 
 
@@ -374,65 +275,7 @@ def test_heuristic_outcome_takes_effect_and_is_reported_until_forgotten(
     assert bench.ready("q") == ready
 
 
-def test_heuristic_completion_of_branch_not_prepared_is_refused(bench: Bench) -> None:
-    begin(bench)
-    for _ in range(2):
-        with pytest.raises(IllegalState):
-            bench.branches.complete(X, "commit")
-        if bench.branches.working("a"):
-            bench.branches.end("a", X)
-
-
-def test_forgetting_branch_not_heuristically_completed_is_refused(bench: Bench) -> None:
-    begin(bench)
-    with pytest.raises(IllegalState, match="still associated"):
-        bench.branches.forget(X)
-    bench.branches.end("a", X)
-    with pytest.raises(IllegalState, match="is idle: it cannot be forgotten"):
-        bench.branches.forget(X)
-    bench.branches.prepare(X)
-    with pytest.raises(IllegalState, match="is prepared: it cannot be forgotten"):
-        bench.branches.forget(X)
-
-
 # --- time ---------------------------------------------------------------------------------------------------
-
-
-def test_branch_timeout_can_be_set_within_limit_and_reset_by_zero(bench: Bench) -> None:
-    begin(bench)
-    assert bench.branches.timeout(X) == 60
-    bench.branches.set_timeout(X, 200)
-    assert bench.branches.timeout(X) == 200
-    bench.branches.set_timeout(X, 0)
-    assert bench.branches.timeout(X) == 60
-    bench.branches.set_timeout(X, 3600)
-    with pytest.raises(InvalidArgument, match="a branch may take 3600 s at most, not 3601 s"):
-        bench.branches.set_timeout(X, 3601)
-    assert bench.branches.timeout(X) == 3600
-
-
-def test_spec_personality_has_no_limit_of_branch_timeout() -> None:
-    bench = Bench(PERSONALITIES["spec"])
-    bench.branches.start("a", X)
-    bench.branches.set_timeout(X, 2**32 - 1)
-    assert bench.branches.timeout(X) == 2**32 - 1
-
-
-def test_timed_out_branch_is_rolled_back_at_once(bench: Bench) -> None:
-    bench.publish("q", b"old")
-    begin(bench)
-    bench.accept(bench.work("a"), bench.take("q"))
-    bench.advance(59.9)
-    assert bench.ready("q") == []
-    bench.advance(0.1)
-    assert bench.ready("q") == [b"old"]
-    assert bench.branches.start("b", X, join=True) is XaOutcome.TIMED_OUT
-    with pytest.raises(IllegalState, match="still associated"):
-        bench.branches.rollback(X)
-    assert bench.branches.end("a", X) is XaOutcome.TIMED_OUT
-    assert bench.branches.prepare(X) is XaOutcome.TIMED_OUT
-    assert bench.branches.rollback(X) is XaOutcome.TIMED_OUT
-    assert len(bench.branches) == 0
 
 
 def test_work_after_branch_timeout_is_rolled_back_at_end(bench: Bench) -> None:
@@ -445,16 +288,6 @@ def test_work_after_branch_timeout_is_rolled_back_at_end(bench: Bench) -> None:
     assert bench.ready("q") == [b"old"]
     assert bench.branches.commit(X, one_phase=True) is XaOutcome.TIMED_OUT
     assert bench.ready("q") == [b"old"]
-
-
-def test_branch_timeout_counts_from_instant_of_setting(bench: Bench) -> None:
-    begin(bench)
-    bench.advance(50)
-    bench.branches.set_timeout(X, 20)
-    bench.advance(19)
-    assert bench.branches.views()[0].outcome is None
-    bench.advance(1)
-    assert bench.branches.views()[0].outcome is XaOutcome.TIMED_OUT
 
 
 def test_idle_branch_times_out_and_prepared_branch_does_not(bench: Bench) -> None:
