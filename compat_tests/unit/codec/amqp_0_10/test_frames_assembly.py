@@ -13,6 +13,7 @@ from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
     FIRST_FRAME,
     FIRST_SEGMENT,
+    FRAME_HEADER,
     HEADER_SIZE,
     LAST_FRAME,
     LAST_SEGMENT,
@@ -222,3 +223,31 @@ def test_body_in_50000_frames_of_one_byte_is_assembled() -> None:
         assembler.add(LAST_SEGMENT, BODY, b"x")
     found = assembler.add(LAST_SEGMENT | LAST_FRAME, BODY, b"x")
     assert found is not None and found.body == b"x" * count
+
+
+# --- the rest of an assembly whose beginning went another way (session.command-point/nonzero-offset) ---
+
+
+WIRE_SEGMENTS = ((1, b"command!"), (2, b""), (3, b"body" * 5))
+OCTETS = sum(len(octets) for _, octets in WIRE_SEGMENTS)
+
+
+def feed_octets(assembler: Assembler, frames: bytes, enough: int | None = None) -> Assembly | None:
+    """Give frames to an assembler, until it has enough bytes."""
+    found = None
+    while frames and (enough is None or assembler.received < enough):
+        flags, kind, size, *_ = FRAME_HEADER.unpack_from(frames)
+        found = assembler.add(flags, kind, frames[HEADER_SIZE:size])
+        frames = frames[size:]
+    return found
+
+
+@pytest.mark.parametrize("size", [13, 14, 20, 4096])
+@pytest.mark.parametrize("offset", range(OCTETS))
+def test_frames_encoded_from_an_offset_complete_a_partial_assembly(offset: int, size: int) -> None:
+    assembler = Assembler()
+    feed_octets(assembler, encode_frames(0, WIRE_SEGMENTS, HEADER_SIZE + 1), offset)
+    assert assembler.received == offset
+    whole = feed_octets(assembler, encode_frames(0, WIRE_SEGMENTS, size, offset))
+    assert whole is not None
+    assert (whole.first, whole.header, whole.body) == tuple(octets for _, octets in WIRE_SEGMENTS)
