@@ -9,7 +9,7 @@ import pytest
 from compat_tests.unit.model.bench import Bench
 from compat_tests.unit.model.readers import Reader, publish, waiting
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
-from fakeamqp.model.errors import NotAllowed, NotFound
+from fakeamqp.model.errors import NotAllowed
 from fakeamqp.model.messages.message import Message, PlainProperties
 from fakeamqp.model.operations import carry_out
 from fakeamqp.model.personality import PERSONALITIES
@@ -327,14 +327,6 @@ def test_message_of_deleted_queue_stays_with_prepared_branch_until_rollback(
 # --- declaring --------------------------------------------------------------------------------------------
 
 
-def test_declaring_with_missing_alternate_exchange_is_refused(bench: Bench) -> None:
-    with pytest.raises(NotFound, match="no exchange 'missing'"):
-        bench.host.queues.declare("q", QueueDeclaration(durable=True, alternate_exchange="missing"))
-    with pytest.raises(NotFound, match="no exchange 'missing'"):
-        bench.host.exchanges.declare("e", "direct", alternate_exchange="missing")
-    assert "q" not in bench.host.queues and "e" not in bench.host.exchanges
-
-
 @pytest.mark.parametrize("kind", ["queue", "exchange"])
 def test_redeclaring_with_different_alternate_exchange_is_refused(bench: Bench, kind: str) -> None:
     def declare(name: str, alternate: str | None) -> object:
@@ -403,16 +395,6 @@ def test_message_follows_alternate_exchanges_set_by_argument_to_the_end(bench: B
     assert waiting(last) == "a"
 
 
-def test_publish_to_exchanges_with_mutual_alternates_ends_unrouted(bench: Bench) -> None:
-    bench.host.exchanges.declare("one", "direct")
-    bench.host.exchanges.declare("two", "direct", alternate_exchange="one")
-    bench.host.exchanges.delete("one")
-    bench.host.exchanges.declare("one", "direct", alternate_exchange="two")
-    for _ in range(2):
-        outcome = bench.host.publish(Message("one", "k", PlainProperties(), b"a"))
-        assert not outcome.routed
-
-
 # --- the end of an owner ----------------------------------------------------------------------------------
 
 
@@ -430,19 +412,6 @@ def test_exclusive_queue_passes_messages_to_alternate_when_owner_ends(bench: Ben
     bench.host.queues.release_owner(session)
     assert queue.deleted
     assert waiting(dead) == "abc"
-
-
-def test_freeable_exclusive_queue_becomes_shared_when_owner_ends(bench: Bench, dead: Queue) -> None:
-    session = object()
-    queue = owned(bench, session, freeable=True, durable=True)
-    assert queue.durable
-    publish(queue, "a")
-    bench.host.queues.release_owner(object())
-    assert queue.exclusive_owner is session
-    bench.host.queues.release_owner(session)
-    assert queue.exclusive_owner is None
-    assert bench.host.queues.require("q", object()) is queue
-    assert waiting(queue) == "a"
 
 
 def test_freeable_auto_delete_queue_is_deleted_only_when_owner_ends(bench: Bench, dead: Queue) -> None:

@@ -175,14 +175,6 @@ def test_acquired_message_moves_from_ready_to_unacked(bench: Bench, queue: Queue
     assert (waiting(queue), list(queue.unacked)) == ("ac", [])
 
 
-def test_message_can_be_acquired_only_once(queue: Queue) -> None:
-    publish(queue, "a")
-    first, second = browser(queue, "1"), browser(queue, "2")
-    assert queue.acquire(first.deliveries[0])
-    assert not queue.acquire(second.deliveries[0])
-    assert not queue.acquire(first.deliveries[0]), "it has it already"
-
-
 def test_message_taken_purged_expired_released_or_deleted_cannot_be_acquired(
     bench: Bench, queue: Queue
 ) -> None:
@@ -230,16 +222,6 @@ def test_consumer_does_not_receive_message_acquired_by_browser(queue: Queue) -> 
     looker = browser(queue)
     queue.acquire(looker.deliveries[0])
     assert Reader(queue, "taker").seen == "b"
-
-
-@pytest.mark.parametrize("settle", [accept_all, reject_all, release_all])
-def test_settling_delivery_not_acquired_has_no_effect(queue: Queue, settle: object) -> None:
-    publish(queue, "ab")
-    one, other = browser(queue, "1"), browser(queue, "2")
-    for each in (one, other):
-        settle(each.deliveries)  # type: ignore[operator]
-    assert waiting(queue) == "ab"
-    assert [(each.redelivered, each.returns) for each in queue.ready] == [(False, 0), (False, 0)]
 
 
 def test_settling_delivery_not_acquired_calls_no_queue_method(

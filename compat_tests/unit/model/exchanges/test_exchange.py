@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from compat_tests.unit.model.bench import Bench
 
 
@@ -24,30 +22,6 @@ def test_bindings_between_ignores_binding_arguments(bench: Bench) -> None:
     for each in found:
         bench.host.bindings.unbind("amq.direct", queue, "k", each.arguments)
     assert exchange.bindings_between(queue, "k") == []
-
-
-@pytest.mark.parametrize("exchange", ["amq.direct", "amq.topic", "amq.fanout", "amq.match"])
-def test_is_bound_compares_only_given_queue_key_and_arguments(bench: Bench, exchange: str) -> None:
-    queue, other = bench.queue("q"), bench.queue("other")
-    source = bench.host.exchanges.require(exchange)
-    assert not source.is_bound()
-    bench.host.bindings.bind(exchange, queue, "k", {"a": 1})
-    bench.host.bindings.bind("amq.headers", other, "k")
-    assert source.is_bound()
-    assert source.is_bound(queue) and not source.is_bound(other)
-    assert source.is_bound(None, "k") and not source.is_bound(None, "x")
-    assert source.is_bound(None, None, {"a": 1}) and not source.is_bound(None, None, {"a": 2})
-    assert source.is_bound(queue, "k", {"a": 1})
-    assert not source.is_bound(queue, "k", {})
-    bench.host.bindings.unbind(exchange, queue, "k", {"a": 1})
-    assert not source.is_bound(queue)
-
-
-def test_is_bound_requires_one_binding_with_both_queue_and_key(bench: Bench) -> None:
-    queue, other = bench.queue("q"), bench.queue("other")
-    bench.host.bindings.bind("amq.direct", queue, "k")
-    bench.host.bindings.bind("amq.direct", other, "l")
-    assert not bench.host.exchanges.require("amq.direct").is_bound(queue, "l")
 
 
 def test_every_queue_is_bound_to_default_exchange_by_its_name(bench: Bench) -> None:

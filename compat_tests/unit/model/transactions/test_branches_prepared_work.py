@@ -47,42 +47,6 @@ def subscribe(bench: Bench, name: str) -> Reader:
 # --- preparing ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_messages_of_prepared_branch_are_not_delivered(bench: Bench, kind: str) -> None:
-    bench.queue("from", kind)
-    bench.queue("to", kind)
-    bench.publish("from", b"old")
-    bench.prepared(1, publish="to", accept="from")
-    assert subscribe(bench, "from").bodies == []
-    assert subscribe(bench, "to").bodies == []
-    assert bench.unacked("from") == [b"old"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_commit_of_prepared_branch_moves_message_and_rollback_does_not(bench: Bench, kind: str) -> None:
-    bench.queue("from", kind)
-    bench.queue("to", kind)
-    for body in (b"1", b"2", b"3"):
-        bench.publish("from", body)
-    bench.prepared(1, publish="to", accept="from")
-    bench.prepared(2, publish="to", accept="from")
-    bench.branches.rollback(xid(2))
-    assert bench.ready("from") == [b"2", b"3"]
-    bench.branches.commit(xid(1))
-    assert bench.ready("from") == [b"2", b"3"]
-    assert bench.ready("to") == [b"new"]
-    assert bench.unacked("from") == []
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_message_of_rolled_back_branch_is_redelivered(bench: Bench, kind: str) -> None:
-    bench.queue("q", kind)
-    bench.publish("q", b"old")
-    bench.prepared(1, accept="q")
-    bench.branches.rollback(X)
-    assert bench.take("q").queued.redelivered
-
-
 @pytest.mark.parametrize("limits", [{"max_length": 1}, {"max_length_bytes": 5}], ids=["messages", "octets"])
 def test_preparing_publishes_beyond_queue_limit_rolls_branch_back(
     bench: Bench, limits: dict[str, int]

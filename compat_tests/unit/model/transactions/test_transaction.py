@@ -23,14 +23,6 @@ def deliveries(*names: str) -> Any:
     return cast(Any, list(names))
 
 
-def test_transaction_performs_no_work_before_commit() -> None:
-    log: list[str] = []
-    transaction = Transaction()
-    transaction.publish(publish(log, "one"))
-    transaction.settle(settle(log, "accept"), deliveries("a"))
-    assert log == []
-
-
 def test_commit_performs_publishes_before_settlements_in_order() -> None:
     log: list[str] = []
     transaction = Transaction()
