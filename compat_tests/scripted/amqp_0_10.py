@@ -6,7 +6,7 @@ Controls and commands that have come are kept in `Client.inbox` until a test tak
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -115,23 +115,100 @@ class Server(_Server):
         return self.open(**handshake).session(name)
 
 
+@dataclass(frozen=True)
+class Event:
+    """What has come over a transport: a control, or a command with its id."""
+
+    channel: int
+    control: Any = None
+    id: int = 0
+    assembly: Assembly | None = None
+
+
+@dataclass
+class Part:
+    """The beginning of a command, which may go on over another transport, or of the next one."""
+
+    id: int
+    assembler: Assembler
+
+
+class Reader:
+    """Cuts what comes over one transport. `largest` is the size that frames may have."""
+
+    def __init__(self, largest: int = 65535) -> None:
+        self.largest = largest
+        self.header = b""
+        """Bytes that came before the first frame: the protocol header."""
+        self._octets = b""
+        self._controls: dict[int, Assembler] = {}
+        self._commands: dict[int, Part] = {}
+        self._names: dict[int, bytes | None] = {}
+        """The session that was attached last, by channel."""
+
+    def resume(self, channel: int, name: bytes, part: Part | None) -> None:
+        """A session is about to be attached to a channel; so much of a command has come elsewhere."""
+        self._names[channel] = name
+        self._commands.pop(channel, None)
+        if part is not None:
+            self._commands[channel] = part
+
+    def parts(self) -> dict[int, Part]:
+        """What has come of commands, by channel."""
+        return {channel: part for channel, part in self._commands.items() if part.assembler.received}
+
+    def read(self, octets: bytes) -> Iterator[Event]:
+        """What has come with these bytes and those before."""
+        self._octets += octets
+        if self._octets.startswith(b"AMQP"):
+            self.header, self._octets = self._octets[:8], self._octets[8:]
+        while len(self._octets) >= HEADER_SIZE:
+            flags, kind, size, reserved, track, channel, reserved_2 = FRAME_HEADER.unpack_from(self._octets)
+            assert (reserved, reserved_2) == (0, 0) and track == (kind != 0), "a frame is well formed"
+            assert size <= self.largest, "a frame is no larger than was agreed"
+            if len(self._octets) < size:
+                break
+            payload, self._octets = self._octets[HEADER_SIZE:size], self._octets[size:]
+            if track == 0:
+                assembly = self._controls.setdefault(channel, Assembler()).add(flags, kind, payload)
+                if assembly is not None:
+                    yield Event(channel, self._control(channel, c.decode(assembly.first)))
+                continue
+            part = self._commands.get(channel)
+            assert part is not None, "a command point comes before the first command"
+            assembly = part.assembler.add(flags, kind, payload)
+            if assembly is not None:
+                id_, part.id = part.id, successor(part.id)
+                yield Event(channel, None, id_, assembly)
+
+    def _control(self, channel: int, control: Control) -> Control:
+        if isinstance(control, c.SessionAttached) and self._names.get(channel) != control.name:
+            self._names[channel] = control.name
+            self._commands.pop(channel, None)
+        elif isinstance(control, c.SessionCommandPoint):
+            id_, offset = control.command_id or 0, control.command_offset or 0
+            part = self._commands.setdefault(channel, Part(id_, Assembler()))
+            if offset:
+                assert part.id == id_, "the rest of a command comes whose beginning is here"
+                assert offset <= part.assembler.received, "no byte of a command is left out"
+                part.assembler.rewind(offset)
+            else:
+                part.assembler.clear()
+                part.id = id_
+        return control
+
+
 class Client:
     """One raw connection."""
 
     def __init__(self, server: Server, peer: PeerAddress) -> None:
         self.server = server
         self.connection = accept(server.state, peer, self._use)
-        self.header = b""
-        """Bytes that came before the first frame: the protocol header."""
         self.max_frame_size = 65535
         self.bytes_in = b""
         """Everything that has come."""
-        self._octets = b""
+        self._reader = Reader()
         self._inbox: list[Arrived] = []
-        self._assemblers: dict[tuple[int, int], Assembler] = {}
-        self._names: dict[int, bytes | None] = {}
-        """The session that was attached last, by channel."""
-        self._next_ids: dict[int, int] = {}
 
     def _use(self, connection: Connection) -> None:
         self.connection = connection
@@ -209,38 +286,22 @@ class Client:
     @property
     def inbox(self) -> list[Arrived]:
         """All that has come and was not taken."""
-        self._octets += self.take_bytes()
-        if self._octets.startswith(b"AMQP"):
-            self.header, self._octets = self._octets[:8], self._octets[8:]
-        while len(self._octets) >= HEADER_SIZE:
-            flags, kind, size, reserved, track, channel, reserved_2 = FRAME_HEADER.unpack_from(self._octets)
-            assert (reserved, reserved_2) == (0, 0) and track == (kind != 0), "a frame is well formed"
-            assert size <= self.max_frame_size, "a frame is no larger than was agreed"
-            if len(self._octets) < size:
-                break
-            payload, self._octets = self._octets[HEADER_SIZE:size], self._octets[size:]
-            assembler = self._assemblers.setdefault((channel, track), Assembler())
-            assembly = assembler.add(flags, kind, payload)
-            if assembly is not None:
-                self._arrive(channel, assembly)
+        self._reader.largest = self.max_frame_size
+        for event in self._reader.read(self.take_bytes()):
+            if event.assembly is None:
+                if isinstance(event.control, c.SessionCommandPoint):
+                    assert event.control.command_offset == 0
+                self._inbox.append(Arrived(event.channel, event.control))
+                continue
+            command, sync = x.decode(event.assembly.first)
+            content = event.assembly.header, event.assembly.body
+            self._inbox.append(Arrived(event.channel, command, *content, sync, event.id))
         return self._inbox
 
-    def _arrive(self, channel: int, assembly: Assembly) -> None:
-        if not assembly.is_command:
-            control = c.decode(assembly.first)
-            if isinstance(control, c.SessionCommandPoint):
-                assert control.command_offset == 0
-                self._next_ids[channel] = control.command_id or 0
-            elif isinstance(control, c.SessionAttached) and self._names.get(channel) != control.name:
-                self._names[channel] = control.name
-                self._next_ids.pop(channel, None)
-            self._inbox.append(Arrived(channel, control))
-            return
-        assert channel in self._next_ids, "a command point comes before the first command"
-        command, sync = x.decode(assembly.first)
-        id_ = self._next_ids[channel]
-        self._next_ids[channel] = successor(id_)
-        self._inbox.append(Arrived(channel, command, assembly.header, assembly.body, sync, id_))
+    @property
+    def header(self) -> bytes:
+        """Bytes that came before the first frame: the protocol header."""
+        return self._reader.header
 
     def take(self) -> Arrived:
         """The next thing that has come."""

@@ -6,18 +6,55 @@ its transport cannot tell: `Session.executed` is the first command that the brok
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 from compat_tests.fuzz.amqp_0_10.machine_books import Copy, Message, Window
-from compat_tests.fuzz.amqp_0_10.machine_wire import Event, Part, Reader
 from compat_tests.scripted.amqp_0_9_1 import Client as OldClient
-from compat_tests.scripted.amqp_0_10 import Client as RawClient, Server
+from compat_tests.scripted.amqp_0_10 import Client as RawClient, Event, Part, Reader, Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
+from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, Assembly
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Struct, encode_header
 
-__all__ = ["Cmd", "Consumer", "Hold", "Line", "Old", "Planned", "Session", "Sub"]
+__all__ = [
+    "Cmd",
+    "Consumer",
+    "Hold",
+    "Line",
+    "Old",
+    "Planned",
+    "Session",
+    "Sub",
+    "payload_of",
+    "segments_of",
+]
+
+
+def segments_of(
+    command: Command, header: Iterable[Struct] | None = None, body: bytes | None = None
+) -> list[tuple[int, bytes]]:
+    """The segments of a command and its content."""
+    found: list[tuple[int, bytes]] = [(SegmentType.COMMAND, command.encode(False))]
+    if header is not None:
+        found.append((SegmentType.HEADER, encode_header(header)))
+    if body is not None:
+        found.append((SegmentType.BODY, body))
+    return found
+
+
+def payload_of(frames: bytes) -> int:
+    """How many bytes of a command have come with these frames, the last of which may be cut off."""
+    total = position = 0
+    while len(frames) - position >= HEADER_SIZE:
+        size = FRAME_HEADER.unpack_from(frames, position)[2]
+        if position + size > len(frames):
+            break
+        total += size - HEADER_SIZE
+        position += size
+    return total
 
 
 @dataclass
@@ -155,7 +192,7 @@ class Line:
     def go_deaf(self) -> None:
         if not self.deaf:
             self.deaf = True
-            self.wire = self.reader.copy()
+            self.wire = deepcopy(self.reader)
 
     def take(self) -> list[Event]:
         """What the broker has sent since."""
@@ -163,7 +200,7 @@ class Line:
         self.client.connection.sent(len(octets))
         if self.deaf:
             self.lost += octets
-        return self.wire.read(octets)
+        return list(self.wire.read(octets))
 
 
 @dataclass(eq=False)

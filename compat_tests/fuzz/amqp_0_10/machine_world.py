@@ -10,9 +10,17 @@ from collections.abc import Sequence
 from math import inf
 
 from compat_tests.fuzz.amqp_0_10.machine_books import LONGEST_STRICT, QUEUES, Books, Copy, Message
-from compat_tests.fuzz.amqp_0_10.machine_clients import Cmd, Hold, Line, Old, Planned, Session, Sub
-from compat_tests.fuzz.amqp_0_10.machine_wire import Event, payload_of
-from compat_tests.scripted.amqp_0_10 import Server
+from compat_tests.fuzz.amqp_0_10.machine_clients import (
+    Cmd,
+    Hold,
+    Line,
+    Old,
+    Planned,
+    Session,
+    Sub,
+    payload_of,
+)
+from compat_tests.scripted.amqp_0_10 import Event, Server
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c

@@ -10,18 +10,11 @@ import pytest
 from compat_tests.fuzz.checks import inconsistencies
 from compat_tests.fuzz.fault_server import FaultServer, Link
 from compat_tests.fuzz.profile import FACTOR
+from compat_tests.scripted.amqp_0_10 import Event, Reader
 from fakeamqp.faults.chaos import FAULTS, PROFILES
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.amqp_0_10.codec.frames import (
-    FRAME_HEADER,
-    HEADER_SIZE,
-    Assembler,
-    Assembly,
-    check_header,
-    control_frame,
-    encode_frames,
-)
+from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame, encode_frames
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, successor
 from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Control
 from fakeamqp.protocols.base.codec import WireError
@@ -50,10 +43,8 @@ class Client:
         self.link = self.server.dial()
         if self.link is None:
             return
-        self._octets = b""
-        self._assemblers: dict[int, Assembler] = {0: Assembler(), 1: Assembler()}
-        self._headed = False
-        self._next_id = self._due = 0
+        self._reader = Reader()
+        self._next_id = 0
         self._pending: dict[int, int] = {}
         self._attached += 1
         self.link.send(PROTOCOL_HEADER)
@@ -81,33 +72,17 @@ class Client:
         link = self.link
         if link is None:
             return
-        octets, link.arrived = self._octets + link.arrived, b""
+        octets, link.arrived = link.arrived, b""
         try:
-            self._octets = self._frames(octets)
-        except WireError:
+            for event in self._reader.read(octets):
+                self._take(link, event)
+        except (AssertionError, WireError):
             link.end()
 
-    def _frames(self, octets: bytes) -> bytes:
-        if not self._headed and len(octets) >= len(PROTOCOL_HEADER):
-            self._headed, octets = True, octets[len(PROTOCOL_HEADER) :]
-        while self._headed and len(octets) >= HEADER_SIZE:
-            flags, kind, size, reserved, track, _, reserved_2 = FRAME_HEADER.unpack_from(octets)
-            check_header(flags, kind, size, reserved, track, reserved_2)
-            if size > len(octets):
-                break
-            assembly = self._assemblers[track].add(flags, kind, octets[HEADER_SIZE:size])
-            octets = octets[size:]
-            if assembly is not None:
-                self._take(assembly)
-        return octets
-
-    def _take(self, assembly: Assembly) -> None:
-        assert self.link is not None
-        if not assembly.is_command:
-            control = c.decode(assembly.first)
-            if isinstance(control, c.SessionCommandPoint):
-                self._due = control.command_id or 0
-            elif isinstance(control, c.SessionCompleted):
+    def _take(self, link: Link, event: Event) -> None:
+        assembly, control = event.assembly, event.control
+        if assembly is None:
+            if isinstance(control, c.SessionCompleted):
                 which = (control.commands or SequenceSet()).select(self._pending)
                 self.done.update(self._pending.pop(each) for each in which)
             elif isinstance(control, (c.SessionDetach, c.SessionDetached)):
@@ -115,14 +90,13 @@ class Client:
             elif isinstance(control, c.ConnectionClose):
                 self._control(c.ConnectionCloseOk())
             elif isinstance(control, c.ConnectionCloseOk):
-                self.link.end()
+                link.end()
             return
         command, _ = x.decode(assembly.first)
-        id_, self._due = self._due, successor(self._due)
         if isinstance(command, x.MessageTransfer):
             self.got.add(int(assembly.body or b"0"))
-            self._send(x.MessageAccept(transfers=SequenceSet.of(id_)))
-            self._control(c.SessionCompleted(commands=SequenceSet.of(id_)))
+            self._send(x.MessageAccept(transfers=SequenceSet.of(event.id)))
+            self._control(c.SessionCompleted(commands=SequenceSet.of(event.id)))
 
     def _control(self, control: Control) -> None:
         if self.link is not None and not self.link.over:

@@ -7,6 +7,7 @@ step the broker must agree with both. See `machine_world` for what happens, `mac
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -14,8 +15,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from compat_tests.fuzz.amqp_0_10.machine_books import QUEUES, Copy, Message, route
-from compat_tests.fuzz.amqp_0_10.machine_clients import Cmd, Consumer, Line, Planned, Session, Sub
-from compat_tests.fuzz.amqp_0_10.machine_wire import segments_of
+from compat_tests.fuzz.amqp_0_10.machine_clients import (
+    Cmd,
+    Consumer,
+    Line,
+    Planned,
+    Session,
+    Sub,
+    segments_of,
+)
 from compat_tests.fuzz.amqp_0_10.machine_world import World
 from compat_tests.fuzz.dice import DICE, Dice
 from compat_tests.fuzz.profile import examples
@@ -550,11 +558,11 @@ class Machine(RuleBasedStateMachine):
         session = world.sessions[who]  # What made room for the line may have ended it.
         old = session.line
         channel = next(each for each in range(10) if each not in line.sessions)
-        line.reader.resume(channel, session.part)
+        line.reader.resume(channel, session.name, session.part)
         session.part = None
         if old is not None:
             self.forced_off(session, old, dice)
-            line.reader.resume(channel, session.part)
+            line.reader.resume(channel, session.name, session.part)
             session.part = None
         fresh = session.end is None
         session.line, session.channel, session.due = line, channel, None
@@ -585,7 +593,7 @@ class Machine(RuleBasedStateMachine):
         """Another transport takes a session over, before the client knows what was lost of the first."""
         world = self.world
         if line.deaf:
-            reader = line.reader.copy()
+            reader = deepcopy(line.reader)
             for event in reader.read(line.lost[: dice(len(line.lost) + 1)]):
                 if event.channel == session.channel and event.assembly is not None:
                     world.got(session, event.id, event.assembly)

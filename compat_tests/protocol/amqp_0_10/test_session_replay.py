@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from compat_tests.scripted.amqp_0_10 import Client, Server, Session
+from compat_tests.scripted.amqp_0_10 import Client, Part, Reader, Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
-from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, Assembler
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
 
 rule = pytest.mark.rule
@@ -94,22 +94,20 @@ def test_publisher_replaying_all_transfers_creates_no_duplicate(cut: int) -> Non
 class _Consumer:
     """A client that keeps what it received, by command id, over any number of transports."""
 
-    server: Server
     seen: dict[int, bytes | None] = field(default_factory=dict)
     next_id: int = 0
 
-    def receive(self, client: Client, octets: bytes) -> None:
+    def receive(self, octets: bytes) -> None:
         """Take what of the broker's bytes has reached the client."""
-        reader = self.server.dial()
-        reader._next_ids[0] = self.next_id
-        reader._octets = octets
-        for each in reader.inbox:
-            if isinstance(each.what, x.MessageTransfer):
-                assert each.id not in self.seen, "nothing comes twice"
-                assert each.id is not None
-                self.seen[each.id] = each.body
-            if each.id is not None:
-                self.next_id = each.id + 1
+        reader = Reader()
+        reader.resume(0, b"c", Part(self.next_id, Assembler()))
+        for event in reader.read(octets):
+            if event.assembly is not None:
+                command, _ = x.decode(event.assembly.first)
+                if isinstance(command, x.MessageTransfer):
+                    assert event.id not in self.seen, "nothing comes twice"
+                    self.seen[event.id] = event.assembly.body
+                self.next_id = event.id + 1
 
 
 def _subscribed(server: Server) -> Session:
@@ -145,9 +143,9 @@ _STREAM_OF_DELIVERIES = len(_deliver_all(*_prepared()))
 @pytest.mark.parametrize("cut", range(_STREAM_OF_DELIVERIES + 1))
 def test_subscriber_cut_off_at_any_octet_receives_each_message_once(cut: int) -> None:
     server, session = _prepared()
-    consumer = _Consumer(server, next_id=session.end.outgoing.next_id)
+    consumer = _Consumer(next_id=session.end.outgoing.next_id)
     octets = _deliver_all(server, session)
-    consumer.receive(session.client, octets[:cut])
+    consumer.receive(octets[:cut])
     session.client.drop()
 
     client = server.open(max_frame_size=4096)
@@ -157,7 +155,7 @@ def test_subscriber_cut_off_at_any_octet_receives_each_message_once(cut: int) ->
     assert isinstance(asked[0], c.SessionAttached)
     assert any(isinstance(each, c.SessionFlush) and each.expected for each in asked)
     client.send(c.SessionExpected(commands=SequenceSet.of(consumer.next_id)))
-    consumer.receive(client, client.take_bytes())
+    consumer.receive(client.take_bytes())
 
     assert [consumer.seen[id_] for id_ in sorted(consumer.seen)] == _BODIES
 
