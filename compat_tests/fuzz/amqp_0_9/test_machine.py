@@ -110,7 +110,7 @@ class Machine(FramedMachine):
         target = dice.one(("", queue), ("", queue), ("amq.fanout", ""), ("", queue), ("", "nowhere"))
         later = channel.transacts and kind != "stream"
         immediate = channel is not world.old and not later and target[0] == "" and dice(4) == 3
-        size = dice.one(0, 5, 20, 300, LARGE) if kind == "message" else dice.one(0, 5, 20, 300)
+        size = dice.one(5, LARGE, 0, 300) if kind == "message" else dice.one(0, 5, 20, 300)
         persistent = kind == "file" or (kind != "stream" and dice(3) < 2)
         more = {"immediate": immediate, "persistent": persistent, "secured": kind in ("file", "message")}
         sent = self.new(client, b"x" * size, target, CLASSES[kind], **more)
