@@ -61,7 +61,9 @@ else:
     __getattr__, __dir__, __all__ = on_first_use(
         __name__,
         {
-            "fakeamqp.broker": ("BadBody", "Broker", "NotIdle"),
+            "fakeamqp.broker": ("BadBody", "Broker"),
+            "fakeamqp.endpoint": ("NotIdle",),
+            "fakeamqp.proxy": ("Proxy",),
             "fakeamqp.errors": (
                 "BrokerError",
                 "FakeAMQPError",

@@ -7,8 +7,6 @@ see one consistent state, and their effects have been sent when they return.
 from __future__ import annotations
 
 import os
-import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
@@ -19,7 +17,8 @@ from weakref import finalize
 
 from fakeamqp.arguments import check_arguments, is_name
 from fakeamqp.connection import bracketed
-from fakeamqp.errors import BrokerError, WaitTimeout, nearest
+from fakeamqp.endpoint import Endpoint, NotIdle, caller, warn_of_drop
+from fakeamqp.errors import BrokerError, nearest
 from fakeamqp.inspect.inspection import Inspection, StateReader
 from fakeamqp.model.access import Accounts, Permission, account, accounts, own_copy
 from fakeamqp.model.limits import DEFAULT_BOUNDS
@@ -55,9 +54,6 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.tls import ServerTLS
     from fakeamqp.services import Registration, ServiceMessage, Services
     from fakeamqp.settings import PersonalityChoices
-    from fakeamqp.trace.checks.checked import Checked
-    from fakeamqp.trace.checks.finding import Allow
-    from fakeamqp.trace.timeline import Trace
 
     _Clock: TypeAlias = RealClock | LoopClock | SteppedClock
 
@@ -77,19 +73,13 @@ _PACKAGE = os.path.dirname(__file__) + os.sep
 _CONNECTION_FORCED = 320
 
 
-class NotIdle(BrokerError, WaitTimeout):
-    """The broker did not become idle in time; the text says what keeps it busy."""
-
-    __module__ = "fakeamqp"
-
-
 class BadBody(BrokerError, TypeError):
     """The body of a message is neither bytes nor text."""
 
     __module__ = "fakeamqp"
 
 
-class Broker(Inspection):
+class Broker(Endpoint, Inspection):
     """A real AMQP broker in this process.
 
     Use it as a context manager (`with`, or `async with`), or call `start` and `stop`. What is loaded, added,
@@ -414,7 +404,7 @@ class Broker(Inspection):
         self._address = self._listeners[0].address
         self._has_run = True
         self._dropped.detach()
-        self._dropped = finalize(self, _warn_of_drop, self._engine, self._address, *_caller())
+        self._dropped = finalize(self, warn_of_drop, self._engine, self._address, *caller())
         self._state.stage = "running"
         self._in_transition = False
 
@@ -529,16 +519,6 @@ class Broker(Inspection):
         await self.stop_async()
 
     # --- addresses -------------------------------------------------------------------------------------
-
-    @property
-    def host(self) -> str:
-        """The address that the broker listens on; of "localhost" it is 127.0.0.1."""
-        return self._running_address()[0]
-
-    @property
-    def port(self) -> int:
-        """The port that the broker listens on."""
-        return self._running_address()[1]
 
     @property
     def url(self) -> str:
@@ -660,11 +640,6 @@ class Broker(Inspection):
 
         return Intercept(targets, self._running_address())
 
-    def _running_address(self) -> tuple[str, int]:
-        self._state.check_started()
-        assert self._address is not None
-        return self._address
-
     # --- time ------------------------------------------------------------------------------------------
 
     @property
@@ -701,22 +676,6 @@ class Broker(Inspection):
 
     # --- inspection ------------------------------------------------------------------------------------
 
-    def wait_until_idle(self, timeout: float = 5.0) -> None:
-        """Wait until the broker has processed all input and sent all output, and no timer is due.
-
-        Raises:
-            NotIdle: the broker is still busy after `timeout` real seconds.
-        """
-        self._state.check_started()
-        if not self._engine.wait_until(self._engine.quiet, timeout):
-            raise NotIdle(self._reader.read(lambda state: _still_busy(state, timeout)))
-
-    async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
-        """`wait_until_idle` for coroutines: it does not block the event loop."""
-        self._state.check_started()
-        if not await self._engine.wait_until_async(self._engine.quiet, timeout):
-            raise NotIdle(self._reader.read(lambda state: _still_busy(state, timeout)))
-
     @property
     def race_seed(self) -> int | None:
         """The seed of the races, given or drawn; None without races, and in a simulation that draws them."""
@@ -728,84 +687,6 @@ class Broker(Inspection):
         """The latest 1 000 of what `races` delayed; `str` describes each."""
         races = self._state.races
         return () if races is None else self._reader.read(lambda _: tuple(races.occurred))
-
-    @property
-    def trace(self) -> Trace:
-        """What happened, in order, as an immutable trace.
-
-        Raises:
-            BrokerError: the trace is switched off.
-        """
-        recorder = self._running_recorder()
-        with self._engine:
-            return recorder.trace()
-
-    def checked(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> Checked:
-        """A context in which the checks of the trace hold: those of `expect_no_findings`, from here on.
-
-        >>> with broker.checked() as checked:
-        ...     publish_and_consume()
-        ...     checked.step()
-
-        The end of the context waits like `expect_no_findings`, unless the test has failed already. `step()`
-        checks what has happened since the previous step. It takes as long as the new events need: the checks
-        "lost", "duplicates" and "answers" run then, all others at the end. Coroutines use `async with`.
-
-        Args:
-            names: the checks to run; without names all of them. See `Trace.check`.
-            allow: rules and reasons that are no findings. See `Trace.check`.
-            timeout: how long the end waits, in real seconds.
-
-        Raises:
-            CheckFailed: by `step()` or at the end: there are findings.
-            TraceIncomplete: by `step()` or at the end: the trace has dropped events before they were checked.
-            UnknownCheck: there is no check of this name.
-            UnknownRule: `allow` names no rule and no reason.
-            BrokerError: the trace is switched off.
-        """
-        return self._checked(names, allow, timeout)
-
-    def expect_no_findings(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
-        """Check the trace at the end of a test.
-
-        No confirmed message may be lost, and none delivered twice unless as redelivered; clients may hold no
-        message; each request needs one answer; each queue keeps its order; and more: see `Trace.check`. The
-        method waits until the broker is idle, and until clients hold no message and no request is open.
-
-        Args:
-            names: the checks to run; without names all of them.
-            allow: rules, or reasons for the loss of a message, that are no findings. See `Trace.check`.
-            timeout: how long to wait, in real seconds.
-
-        Raises:
-            CheckFailed: there are findings; the text shows the events that led to each.
-            TraceIncomplete: the trace has dropped events.
-            UnknownCheck: there is no check of this name.
-            UnknownRule: `allow` names no rule and no reason.
-            BrokerError: the trace is switched off, or the broker does not become idle in time.
-        """
-        self._checked(names, allow, timeout, from_start=True).finish()
-
-    async def expect_no_findings_async(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
-        """`expect_no_findings` for coroutines: it does not block the event loop."""
-        await self._checked(names, allow, timeout, from_start=True).finish_async()
-
-    def _checked(
-        self, names: tuple[str, ...], allow: Allow, timeout: float, *, from_start: bool = False
-    ) -> Checked:
-        from fakeamqp.trace.checks.checked import Checked
-
-        return Checked(self, self._running_recorder(), names, allow, timeout, from_start=from_start)
-
-    def _running_recorder(self) -> Recorder:
-        if self._recorder is None:
-            raise BrokerError("the trace is off; create the broker with trace=10_000, for example")
-        return self._recorder
-
-    @property
-    def failures(self) -> tuple[BaseException, ...]:
-        """Exceptions caused by bugs of the broker itself. Empty, whatever clients do."""
-        return tuple(failure.error for failure in self._engine.failures)
 
     # --- actions ---------------------------------------------------------------------------------------
 
@@ -1154,26 +1035,6 @@ class Broker(Inspection):
             )
 
 
-def _caller() -> tuple[str, int]:
-    """The file and the line that called this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno
-
-
-def _warn_of_drop(engine: Engine, address: tuple[str, int], file: str, line: int) -> None:
-    """Warn that a running broker was dropped, or that the process ends. Clients may still use its engine."""
-    if engine.running:
-        warnings.warn_explicit(
-            f"the broker on port {address[1]}, started in {file}, line {line}, was not stopped: call stop(), "
-            "or use `with Broker() as broker`",
-            ResourceWarning,
-            file,
-            line,
-        )
-
-
 def payload_of(call: str, body: object, json: object) -> bytes:
     """The bytes of a message, of its body or of a value that is not `NO_JSON`.
 
@@ -1196,15 +1057,6 @@ def payload_of(call: str, body: object, json: object) -> bytes:
             f"{call}: the body is {type(body).__name__}, and must be bytes or str; "
             f"what is to be encoded as JSON goes as json=, such as {call}(json={{...}})"
         ) from None
-
-
-def _still_busy(state: BrokerState, timeout: float) -> str:
-    from fakeamqp.inspect.hints import wait_report
-
-    unread = [f"{each.name} has not read {each.unsent} bytes" for each in state.connections if each.unsent]
-    reason = "; ".join(unread) or "clients keep sending"
-    busy = f"the broker is still busy after {timeout:g} s: {reason}"
-    return busy + wait_report(state, "wait_until_idle_async")
 
 
 def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personality:

@@ -88,8 +88,8 @@ class StateReader:
         return met
 
 
-class Inspection:
-    """What a test can ask a broker. A subclass sets `_reader` and defines `wait_until_idle`."""
+class MessageInspection:
+    """What a test can ask about clients and their messages. A subclass sets `_reader`."""
 
     _reader: StateReader
 
@@ -158,6 +158,137 @@ class Inspection:
         from fakeamqp.inspect.memory import memory_view
 
         return self._reader.read(memory_view)
+
+    # --- clients --------------------------------------------------------------------------------------
+
+    @property
+    def connections(self) -> tuple[ConnectionHandle, ...]:
+        """The open connections, oldest first."""
+        from fakeamqp.inspect.handles import connection_handles
+
+        return connection_handles(self._reader)
+
+    @property
+    def channels(self) -> tuple[ChannelView, ...]:
+        """The open channels (AMQP 0-10: attached sessions) of all connections, oldest connection first."""
+        from fakeamqp.inspect.topology import connection_views
+
+        views = self._reader.read(connection_views)
+        return tuple(channel for view in views for channel in view.channels)
+
+    # --- what happened to messages ----------------------------------------------------------------------
+
+    @property
+    def published(self) -> Published:
+        """Everything that clients have published, in order. `all_published` has the test's own as well."""
+        from fakeamqp.inspect.messages import published_views
+
+        return self._reader.read(published_views)
+
+    @property
+    def all_published(self) -> Published:
+        """Everything published, in order: by clients, by `publish` and by services of the test."""
+        from fakeamqp.inspect.messages import Published, views
+
+        return self._reader.read(lambda state: views(Published, state))
+
+    @property
+    def returned(self) -> Returned:
+        """Everything returned to publishers (basic.return), in order."""
+        from fakeamqp.inspect.messages import Returned, views
+
+        return self._reader.read(lambda state: views(Returned, state))
+
+    # --- assertions -------------------------------------------------------------------------------------
+
+    def expect_published(
+        self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
+    ) -> tuple[PublishedView, ...]:
+        """Wait until clients have published matching messages, and return them.
+
+        Args:
+            timeout: in real seconds.
+            include_own: also count what the test itself published, with `publish` or from a service.
+            expected: `exchange`, `routing_key` (a topic pattern), `body`, `json` (a part of the body),
+                `headers`, `count` and others; see `fakeamqp.inspect.Wanted`.
+
+        Raises:
+            NotPublished: no message matches, or not as many as expected; the text shows the nearest misses.
+            BadExpectation: a keyword is misspelled.
+        """
+        kind = "all_published" if include_own else "published"
+        return self._expect(kind, timeout, expected)
+
+    async def expect_published_async(
+        self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
+    ) -> tuple[PublishedView, ...]:
+        """`expect_published` for coroutines: it does not block the event loop."""
+        kind = "all_published" if include_own else "published"
+        return await self._expect_async(kind, timeout, expected)
+
+    def expect_nothing_published(
+        self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
+    ) -> None:
+        """Wait until the broker is idle, and fail if a client has published a matching message.
+
+        Messages that clients have sent before the call count; messages they still buffer cannot.
+
+        Args:
+            timeout: how many real seconds to wait for the broker to be idle.
+            include_own: also count what the test itself published, with `publish` or from a service.
+            expected: as for `expect_published`, but without `count`; no keyword means any message at all.
+
+        Raises:
+            NotPublished: such a message was published; the text shows it.
+            BrokerError: the broker is still busy after `timeout` seconds.
+            BadExpectation: a keyword is misspelled, or `count` is given.
+        """
+        nothing = _nothing(include_own, expected)
+        self.wait_until_idle(timeout)
+        self._reader.read(nothing.check_now)
+
+    async def expect_nothing_published_async(
+        self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
+    ) -> None:
+        """`expect_nothing_published` for coroutines: it does not block the event loop."""
+        nothing = _nothing(include_own, expected)
+        await self.wait_until_idle_async(timeout)
+        self._reader.read(nothing.check_now)
+
+    def expect_returned(
+        self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
+    ) -> tuple[ReturnedView, ...]:
+        """Wait until matching messages have been returned to their publishers, and return their views.
+
+        Args:
+            timeout: in real seconds.
+            expected: as for `expect_published`, and `reply_code`, `reply_text`.
+
+        Raises:
+            NotReturned: no message matches, or not as many as expected; the text shows the nearest misses.
+            BadExpectation: a keyword is misspelled.
+        """
+        return self._expect("returned", timeout, expected)
+
+    async def expect_returned_async(
+        self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
+    ) -> tuple[ReturnedView, ...]:
+        """`expect_returned` for coroutines: it does not block the event loop."""
+        return await self._expect_async("returned", timeout, expected)
+
+    def _expect(self, kind: str, timeout: float, expected: Any) -> tuple[Any, ...]:
+        expectation = _expectation(kind, expected)
+        self._reader.wait_for(expectation.follow(), timeout)
+        return self._reader.read(lambda state: expectation.check_now(state, waited=timeout > 0))
+
+    async def _expect_async(self, kind: str, timeout: float, expected: Any) -> tuple[Any, ...]:
+        expectation = _expectation(kind, expected)
+        await self._reader.wait_for_async(expectation.follow(), timeout)
+        return self._reader.read(expectation.check_now)
+
+
+class Inspection(MessageInspection):
+    """What a test can ask a broker: see also the base class."""
 
     # --- topology -------------------------------------------------------------------------------------
 
@@ -290,52 +421,12 @@ class Inspection:
             )
         )
 
-    # --- clients --------------------------------------------------------------------------------------
-
-    @property
-    def connections(self) -> tuple[ConnectionHandle, ...]:
-        """The open connections, oldest first."""
-        from fakeamqp.inspect.handles import connection_handles
-
-        return connection_handles(self._reader)
-
     @property
     def sessions(self) -> tuple[SessionView, ...]:
         """The sessions of AMQP 0-10, oldest first, including those that are kept without a connection."""
         from fakeamqp.inspect.topology import session_views
 
         return self._reader.read(session_views)
-
-    @property
-    def channels(self) -> tuple[ChannelView, ...]:
-        """The open channels (AMQP 0-10: attached sessions) of all connections, oldest connection first."""
-        from fakeamqp.inspect.topology import connection_views
-
-        views = self._reader.read(connection_views)
-        return tuple(channel for view in views for channel in view.channels)
-
-    # --- what happened to messages ----------------------------------------------------------------------
-
-    @property
-    def published(self) -> Published:
-        """Everything that clients have published, in order. `all_published` has the test's own as well."""
-        from fakeamqp.inspect.messages import published_views
-
-        return self._reader.read(published_views)
-
-    @property
-    def all_published(self) -> Published:
-        """Everything published, in order: by clients, by `publish` and by services of the test."""
-        from fakeamqp.inspect.messages import Published, views
-
-        return self._reader.read(lambda state: views(Published, state))
-
-    @property
-    def returned(self) -> Returned:
-        """Everything returned to publishers (basic.return), in order."""
-        from fakeamqp.inspect.messages import Returned, views
-
-        return self._reader.read(lambda state: views(Returned, state))
 
     @property
     def dead_lettered(self) -> DeadLettered:
@@ -353,83 +444,6 @@ class Inspection:
         from fakeamqp.inspect.messages import Dropped, views
 
         return self._reader.read(lambda state: views(Dropped, state))
-
-    # --- assertions -------------------------------------------------------------------------------------
-
-    def expect_published(
-        self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
-    ) -> tuple[PublishedView, ...]:
-        """Wait until clients have published matching messages, and return them.
-
-        Args:
-            timeout: in real seconds.
-            include_own: also count what the test itself published, with `publish` or from a service.
-            expected: `exchange`, `routing_key` (a topic pattern), `body`, `json` (a part of the body),
-                `headers`, `count` and others; see `fakeamqp.inspect.Wanted`.
-
-        Raises:
-            NotPublished: no message matches, or not as many as expected; the text shows the nearest misses.
-            BadExpectation: a keyword is misspelled.
-        """
-        kind = "all_published" if include_own else "published"
-        return self._expect(kind, timeout, expected)
-
-    async def expect_published_async(
-        self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
-    ) -> tuple[PublishedView, ...]:
-        """`expect_published` for coroutines: it does not block the event loop."""
-        kind = "all_published" if include_own else "published"
-        return await self._expect_async(kind, timeout, expected)
-
-    def expect_nothing_published(
-        self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
-    ) -> None:
-        """Wait until the broker is idle, and fail if a client has published a matching message.
-
-        Messages that clients have sent before the call count; messages they still buffer cannot.
-
-        Args:
-            timeout: how many real seconds to wait for the broker to be idle.
-            include_own: also count what the test itself published, with `publish` or from a service.
-            expected: as for `expect_published`, but without `count`; no keyword means any message at all.
-
-        Raises:
-            NotPublished: such a message was published; the text shows it.
-            BrokerError: the broker is still busy after `timeout` seconds.
-            BadExpectation: a keyword is misspelled, or `count` is given.
-        """
-        nothing = _nothing(include_own, expected)
-        self.wait_until_idle(timeout)
-        self._reader.read(nothing.check_now)
-
-    async def expect_nothing_published_async(
-        self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
-    ) -> None:
-        """`expect_nothing_published` for coroutines: it does not block the event loop."""
-        nothing = _nothing(include_own, expected)
-        await self.wait_until_idle_async(timeout)
-        self._reader.read(nothing.check_now)
-
-    def expect_returned(
-        self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
-    ) -> tuple[ReturnedView, ...]:
-        """Wait until matching messages have been returned to their publishers, and return their views.
-
-        Args:
-            timeout: in real seconds.
-            expected: as for `expect_published`, and `reply_code`, `reply_text`.
-
-        Raises:
-            NotReturned: no message matches, or not as many as expected; the text shows the nearest misses.
-            BadExpectation: a keyword is misspelled.
-        """
-        return self._expect("returned", timeout, expected)
-
-    async def expect_returned_async(
-        self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
-    ) -> tuple[ReturnedView, ...]:
-        """`expect_returned` for coroutines: it does not block the event loop."""
-        return await self._expect_async("returned", timeout, expected)
 
     def expect_dead_lettered(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDeadLettered]
@@ -476,16 +490,6 @@ class Inspection:
     ) -> tuple[DroppedView, ...]:
         """`expect_dropped` for coroutines: it does not block the event loop."""
         return await self._expect_async("dropped", timeout, expected)
-
-    def _expect(self, kind: str, timeout: float, expected: Any) -> tuple[Any, ...]:
-        expectation = _expectation(kind, expected)
-        self._reader.wait_for(expectation.follow(), timeout)
-        return self._reader.read(lambda state: expectation.check_now(state, waited=timeout > 0))
-
-    async def _expect_async(self, kind: str, timeout: float, expected: Any) -> tuple[Any, ...]:
-        expectation = _expectation(kind, expected)
-        await self._reader.wait_for_async(expectation.follow(), timeout)
-        return self._reader.read(expectation.check_now)
 
 
 def _watched(predicate: Callable[[], T], timeout: float) -> Predicate[T]:

@@ -188,8 +188,8 @@ class PublishedView(ContentView):
 
     @property
     def unroutable(self) -> bool:
-        """Whether it was routed to no queue, and no exchange delays it."""
-        return not self.queues and self.delayed_for is None
+        """Whether it was routed to no queue, and no exchange delays it. A proxy does not know that."""
+        return self.outcome == "unroutable"
 
     @property
     def refused(self) -> bool:

@@ -88,7 +88,15 @@ class Outcome:
         return "routed to " + ", ".join(printable(queue.name) for queue in self.queues)
 
 
+class PassedOn(Outcome):
+    """The outcome of a publish that another broker routes, behind a proxy."""
+
+    def __str__(self) -> str:
+        return "passed on to the broker"
+
+
 UNROUTABLE = Outcome()
+PASSED_ON = PassedOn()
 
 
 class Copies(NamedTuple):

@@ -177,6 +177,8 @@ class ConnectionDriver(SelectorSource):
             else:
                 self._discard()
         if mask & EVENT_WRITE:
+            if self.state is OPENING:
+                self._open()
             self.notify()
 
     def _open(self) -> None:
@@ -184,9 +186,7 @@ class ConnectionDriver(SelectorSource):
         try:
             opened = transport.open()
         except OSError as error:
-            self._loop.log.info("%s: handshake failed: %s", self.name, error)
-            self._finish()
-            self.notify()
+            self._not_opened(error)
             return
         if transport.backlog:
             self.notify()
@@ -198,6 +198,11 @@ class ConnectionDriver(SelectorSource):
         self.state = OPEN
         if self._loop.wrap is not None:
             self.wrap(self._loop.wrap)
+
+    def _not_opened(self, error: OSError) -> None:
+        self._loop.log.info("%s: handshake failed: %s", self.name, error)
+        self._finish()
+        self.notify()
 
     def _put_off(self) -> bool:
         """Whether input has to wait for its share of a turn, because it is probably expensive."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timers, TimeSource
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import Accept, Wrap
+    from fakeamqp.runtime.dialing import DialedConnection, Target
     from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.turns import LateOutcomes, Turns
 
@@ -210,6 +211,10 @@ class Engine:
         The caller owns the socket. It is blocking, unless the engine and the caller share an event loop. The
         peer address is `socketpair` and a sequence number. Raises EngineError if there is no room for one.
         """
+        raise NotImplementedError
+
+    def dial(self, targets: Sequence[Target], connection: DialedConnection) -> None:
+        """Open a transport for a connection: to the first of the targets that can be reached."""
         raise NotImplementedError
 
     def wrap_connections(self, wrap: Wrap | None) -> None:

@@ -28,30 +28,34 @@ _STEP = 256 * 1024
 
 
 class TlsTransport(Transport):
-    """The server's side of TLS over another transport. No call blocks."""
+    """TLS over another transport: the server's side, or the client's if a server name is given."""
 
     secure = True
     certificate_subject: str | None = None
     input_left: bool = False
     """Whether `recv` has to report the end of the peer's side."""
 
-    def __init__(self, inner: Transport, context: ssl.SSLContext) -> None:
+    def __init__(self, inner: Transport, context: ssl.SSLContext, server_name: str | None = None) -> None:
         self._inner = inner
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._tls = context.wrap_bio(
+            self._incoming, self._outgoing, server_side=server_name is None, server_hostname=server_name
+        )
         self._unsent: bytes | memoryview = b""
         self._opened = False
         self._shut = False
 
     @property
     def backlog(self) -> bool:
-        return bool(self._unsent) or self._outgoing.pending > 0
+        return bool(self._unsent) or self._outgoing.pending > 0 or self._inner.backlog
 
     def fileno(self) -> int:
         return self._inner.fileno()
 
     def open(self) -> bool:
+        if not self._inner.open():
+            return False
         data = self._inner.recv()
         if data is not None and not data:
             raise ConnectionAbortedError("the peer ended the connection during the handshake")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.operations import Operations
     from fakeamqp.model.timers import Timers, TimeSource
     from fakeamqp.runtime.connection_driver import Accept
+    from fakeamqp.runtime.dialing import DialedConnection, Target
     from fakeamqp.runtime.thread.coalescing import Coalescing
     from fakeamqp.runtime.thread.listener import ThreadListener
     from fakeamqp.runtime.thread.loop import Loop
@@ -395,6 +396,11 @@ class ThreadEngine(Engine):
                 driver.close()
                 raise
             return theirs
+
+    def dial(self, targets: Sequence[Target], connection: DialedConnection) -> None:
+        from fakeamqp.runtime.dialing import dial
+
+        dial(self._running_loop(), targets, connection)
 
     def _running_loop(self) -> Loop:
         if self._loop is None:

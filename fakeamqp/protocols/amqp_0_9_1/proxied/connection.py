@@ -1,0 +1,649 @@
+"""A connection through a proxy: one leg to the client, one to the broker.
+
+Frames of either side are shown to the tap, looked at, and passed to the other side. Their bytes stay what
+they are, unless a fault has changed something: then numbers are translated (`channel`). Bytes that are no
+frames pass as they are, and so does all that follows them.
+
+`ProxiedConnection` is the client's leg, and the connection that the tap, faults and views know. `BrokerLeg`
+is the other one. The runtime moves the bytes of each.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.errors import printable
+from fakeamqp.model.history import Publication
+from fakeamqp.model.messages.message import Identity, Message
+from fakeamqp.model.routing import PASSED_ON
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import VERSION_MAJOR, VERSION_MINOR
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
+    CONTENT_HEADER,
+    FRAME_BODY,
+    FRAME_CONTENT_HEADER,
+    FRAME_METHOD,
+    method_frame,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
+from fakeamqp.protocols.amqp_0_9_1.dialect.groups import first_decoded
+from fakeamqp.protocols.amqp_0_9_1.proxied.channel import Consumer, Held, ProxiedChannel
+from fakeamqp.protocols.amqp_0_9_1.proxied.frames import FrameCutter
+from fakeamqp.protocols.amqp_0_9_1.proxied.methods import FROM_BROKER, FROM_CLIENT
+from fakeamqp.protocols.amqp_0_9_1.replies import short_text
+from fakeamqp.protocols.base.codec import WireError
+
+if TYPE_CHECKING:
+    from fakeamqp.connection import Connection, PeerAddress
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.timers import Timer
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.proxied.port import ProxiedFaultPort
+
+_log = logging.getLogger("fakeamqp")
+
+MOST_UNSENT = 1024 * 1024
+"""Bytes for one side that make the proxy stop reading from the other side."""
+_CLOSE_TIMEOUT = 30.0
+_CONNECTION_FORCED = 320
+_DONE = 200
+_HEADER_SIZE = 8
+
+
+class Leg:
+    """One side of a proxied connection, as the runtime sees it: see `fakeamqp.connection.Connection`."""
+
+    occupied = False
+
+    def __init__(self, name: str) -> None:
+        self.name: str = name
+        self.finished: bool = False
+        self.aborted: bool = False
+        self.resets: bool = False
+        self.unsent: int = 0
+        """Bytes that the transport has not accepted yet."""
+        self.other: Leg
+        self.ended: bool = False
+        """True once the transport has ended."""
+        self._octets: list[bytes | memoryview] = []
+        self._paused = False
+        self._notify: Callable[[], object] = lambda: None
+
+    @property
+    def reading(self) -> bool:
+        return not self._paused and self.other.unsent < MOST_UNSENT
+
+    def pause(self, paused: bool) -> None:
+        """Stop reading from the transport, or continue."""
+        self._paused = paused
+        self._notify()
+
+    def write(self, octets: bytes) -> None:
+        """Add bytes to send."""
+        if octets and not (self.finished or self.aborted):
+            self._octets.append(octets)
+            self.unsent += len(octets)
+            self._notify()
+
+    def pending(self) -> list[bytes | memoryview]:
+        octets, self._octets = self._octets, []
+        return octets
+
+    def sent(self, count: int) -> None:
+        before, self.unsent = self.unsent, self.unsent - count
+        if before >= MOST_UNSENT > self.unsent:
+            self.other._notify()
+
+    def end(self, *, reset: bool = False, at_once: bool = False) -> None:
+        """End the transport: once all is sent, unless `at_once`."""
+        self.resets = self.resets or reset
+        self.finished = self.finished or not at_once
+        self.aborted = self.aborted or at_once
+        self._notify()
+
+    def next_deadline(self) -> float | None:
+        return None
+
+
+class BrokerLeg(Leg):
+    """The leg to the broker. What is written before it is connected waits."""
+
+    def __init__(self, client: ProxiedConnection) -> None:
+        super().__init__(f"{client.name} (to the broker)")
+        self.other = self._client = client
+        self._cutter = FrameCutter()
+
+    def connected(self, notify: Callable[[], object]) -> None:
+        """The transport is open; `notify` has the runtime look at the leg."""
+        self._notify = notify
+        notify()
+
+    def receive(self, data: bytes) -> None:
+        client = self._client
+        for frame_type, number, octets in self._cutter.cut(data):
+            if frame_type < 0:
+                client.broker_sent_no_frame(octets, self._cutter.malformed)
+            else:
+                client.receive_from_broker(frame_type, number, octets)
+
+    def receive_eof(self) -> None:
+        if not self.ended:
+            self.ended = True
+            self._client.broker_gone(self._cutter.rest())
+
+    def refused(self, why: str) -> None:
+        """There is no transport: the broker cannot be reached, or its TLS failed."""
+        self.ended = True
+        self._client.broker_refused(why)
+
+    def __repr__(self) -> str:
+        return f"<BrokerLeg of {self._client.name}>"
+
+
+class _Content:
+    """A method whose content is on its way. With `gathers`, the frames wait until all have come."""
+
+    def __init__(self, method: Any, gathers: bool = False) -> None:
+        self.method = method
+        self.gathers = gathers
+        self.frames: list[bytes] = []
+        self.properties = b""
+        self.left: int | None = None
+        """Bytes of the body that have not come; None before the header."""
+        self.bodies: list[bytes] = []
+
+    def add(self, frame_type: int, octets: bytes) -> bool:
+        """Add a frame; returns whether the content is complete."""
+        payload = octets[7:-1]
+        if self.gathers:
+            self.frames.append(octets)
+        if frame_type == FRAME_CONTENT_HEADER and self.left is None and len(payload) >= CONTENT_HEADER.size:
+            self.left = CONTENT_HEADER.unpack_from(payload)[2]
+            self.properties = payload[CONTENT_HEADER.size :]
+        elif frame_type == FRAME_BODY and self.left is not None:
+            self.left -= len(payload)
+            self.bodies.append(payload)
+        return self.left is not None and self.left <= 0
+
+    def message(self, publisher: object = None, published_at: float = 0.0) -> Message:
+        """The message, with the exchange and the routing key of the method."""
+        octets = self.properties
+        properties: BasicProperties | None = first_decoded(
+            (RABBITMQ,), lambda grammar: BasicProperties.decode(octets, 0, grammar)
+        )
+        return Message(
+            self.method.exchange,
+            self.method.routing_key,
+            properties or BasicProperties(),
+            b"".join(self.bodies),
+            "0-9-1",
+            octets,
+            publisher,
+            published_at=published_at,
+        )
+
+
+class ProxiedConnection(Leg):
+    """The leg to the client.
+
+    Args:
+        state: the time, the tap and the histories of the proxy.
+        peer: the client's address.
+        notify: called when the runtime must look at this leg.
+        dial: connects the other leg, now or later, and calls its `connected` or `refused`.
+    """
+
+    protocol: str = "0-9-1"
+    blocked_reason: str | None = None
+
+    def __init__(
+        self,
+        state: BrokerState,
+        peer: PeerAddress,
+        notify: Callable[[Connection], None],
+        dial: Callable[[BrokerLeg], object],
+    ) -> None:
+        super().__init__(peer.name)
+        self.state = state
+        self.identity: Identity = Identity(self.name)
+        self.client_properties: Mapping[str, Any] = {}
+        self.heartbeat: int = 0
+        self.frame_max: int = 0
+        self.user_name: str | None = None
+        self.virtual_host_name: str | None = None
+        self.heard_at: float = state.clock.now()
+        self.channels: dict[int, ProxiedChannel] = {}
+        self.exchange_types: dict[str, str] = {}
+        """The types of the exchanges that the client has declared."""
+        self.closing: bool = False
+        """True once the proxy has closed the connection: the client's close-ok is awaited."""
+        self.opened: bool = False
+        """True from open-ok on."""
+        self._notify = lambda: notify(self)
+        self._header = b""
+        self._unknown = False
+        """True for a client that does not speak 0-9-1: its bytes pass, and nobody looks at them."""
+        self._cutter = FrameCutter()
+        self._from_client: dict[int, _Content] = {}
+        self._from_broker: dict[int, _Content] = {}
+        self._blocking = False
+        """True while an alarm of the proxy keeps a publisher waiting."""
+        self._timer: Timer | None = None
+        self._refusal = ""
+        self._over = False
+        self._end = "lost", ""
+        """The event for the end of the transport, and why it ends."""
+        state.connections[self] = None
+        self.broker: BrokerLeg = BrokerLeg(self)
+        self.other = self.broker
+        dial(self.broker)
+
+    # --- for the model, faults and views ----------------------------------------------------------------
+
+    @cached_property
+    def fault_port(self) -> ProxiedFaultPort:
+        """The fault port of this connection."""
+        from fakeamqp.protocols.amqp_0_9_1.proxied.port import ProxiedFaultPort
+
+        return ProxiedFaultPort(self)
+
+    @property
+    def waiting(self) -> int:
+        return self.unsent + self.broker.unsent
+
+    @property
+    def open_channels(self) -> tuple[Any, ...]:
+        return ()
+
+    @property
+    def over(self) -> bool:
+        """True once nothing can be sent to the client any more."""
+        return self._over or self.finished or self.aborted
+
+    def channel(self, number: int) -> ProxiedChannel:
+        """The channel of this number, made if there is none."""
+        found = self.channels.get(number)
+        if found is None:
+            found = self.channels[number] = ProxiedChannel(number)
+        return found
+
+    def report_opened(self) -> None:
+        """The broker has let the client in."""
+        self._report("opened", f"virtual host {self.virtual_host_name!r}")
+        self.set_blocked(self.state.blocked_reason)
+
+    def close_by_operator(self, code: int, text: str) -> None:
+        self.close(code, text)
+
+    def set_blocked(self, reason: str | None) -> None:
+        """Tell the client, and read no further publishes; None ends that."""
+        if reason == self.blocked_reason or not self.opened:
+            return
+        self.blocked_reason = reason
+        self._report("unblocked" if reason is None else "blocked", reason or "")
+        if reason is None and self._blocking:
+            self._blocking = False
+            self._tell_blocked(m.ConnectionUnblocked())
+            self.pause(False)
+
+    def _tell_blocked(self, method: Method) -> None:
+        capabilities = self.client_properties.get("capabilities")
+        if isinstance(capabilities, Mapping) and capabilities.get("connection.blocked") is True:
+            self.send(0, method)
+
+    # --- the client's bytes -----------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        self.heard_at = self.state.clock.now()
+        if self.over:
+            return
+        if len(self._header) < _HEADER_SIZE:
+            data = self._take_header(data)
+        if self._unknown:
+            self.broker.write(data)
+            return
+        tap = self.state.tap
+        for frame_type, number, octets in self._cutter.cut(data):
+            if frame_type < 0:
+                self._sent_no_frame("the client", octets, self._cutter.malformed)
+                self.broker.write(octets)
+            elif tap is None or not tap.received(self, frame_type, number, octets[7:-1]):
+                self.forward(frame_type, number, octets)
+            if self.over:
+                return
+
+    def _take_header(self, data: bytes) -> bytes:
+        """Pass the protocol header; returns what follows it."""
+        missing = _HEADER_SIZE - len(self._header)
+        self._header += data[:missing]
+        self.broker.write(data[:missing])
+        if len(self._header) == _HEADER_SIZE:
+            header = self._header
+            known = header.startswith(b"AMQP\0\0") or header == b"AMQP\x01\x01\0\x09"
+            self._unknown = not known
+            self._report("connected", "AMQP {}-{}-{}-{}".format(*header[4:]))
+            if self._refusal:
+                self._tell_refusal()
+        return data[missing:]
+
+    def _sent_no_frame(self, side: str, octets: bytes, what: str) -> None:
+        if what:
+            text = f"{side} sent {what}: from here on its bytes pass without being looked at"
+            self._report("malformed", text)
+            _log.warning("%s: %s (%s)", self.name, text, octets[:16].hex())
+
+    def broker_sent_no_frame(self, octets: bytes, what: str) -> None:
+        """Bytes of the broker that belong to no frame pass as they are."""
+        self._sent_no_frame("the broker", octets, what)
+        self.write(octets)
+
+    def take(self, frames: bytes, *, counted: bool = True) -> None:
+        """Forward whole frames of the client that a fault had kept. A duplicate is not `counted`."""
+        for frame_type, number, octets in FrameCutter().cut(frames):
+            self.forward(frame_type, number, octets, counted=counted)
+
+    def forward(self, frame_type: int, number: int, octets: bytes, *, counted: bool = True) -> None:
+        """Pass a frame of the client to the broker, unless it concerns the proxy alone."""
+        if self.closing:
+            self._while_closing(octets)
+            return
+        channel = self.channels.get(number) if number else None
+        if channel is not None and channel.closing:
+            self._while_channel_closes(channel, frame_type, octets)
+            return
+        if frame_type == FRAME_METHOD:
+            self._from_client.pop(number, None)
+            kind = m.METHODS.get(int.from_bytes(octets[7:11], "big"))
+            handler = None if kind is None else FROM_CLIENT.get(kind)
+            if handler is not None:
+                method = _decoded(kind, octets)
+                passes = method is None or handler(self, number, method)
+                if isinstance(passes, bytes):
+                    octets = passes
+                elif not passes:
+                    return
+                if kind is m.BasicPublish and method is not None:
+                    self.channel(number).forward_publish(counted=counted)
+                    self._from_client[number] = _Content(method)
+        elif number in self._from_client:
+            content = self._from_client[number]
+            whole = content.add(frame_type, octets)
+            if frame_type == FRAME_CONTENT_HEADER and self.blocked_reason is not None:
+                self._hold_back()
+            if whole:
+                del self._from_client[number]
+                self._published(content)
+        self.broker.write(octets)
+
+    def _hold_back(self) -> None:
+        """An alarm of the proxy: a publish has come, so the client is told, and not read any further."""
+        if not self._blocking:
+            self._blocking = True
+            self._tell_blocked(m.ConnectionBlocked(reason=short_text(self.blocked_reason or "")))
+            self.pause(True)
+
+    def _published(self, content: _Content) -> None:
+        state = self.state
+        message = content.message(self.identity, state.clock.time())
+        virtual_host = self.virtual_host_name or "/"
+        if state.tap is not None:
+            message.number = next(state.message_numbers)
+            state.tap.event("published", None, message, PASSED_ON, virtual_host)
+        if state.published is not None:
+            state.published.append(Publication(virtual_host, message, PASSED_ON))
+
+    def _while_closing(self, octets: bytes) -> None:
+        """The proxy has closed the connection: nothing but the client's answer counts."""
+        method = octets[7:11]
+        if method == _index(m.ConnectionCloseOk) or method == _index(m.ConnectionClose):
+            if method == _index(m.ConnectionClose):
+                self.send(0, m.ConnectionCloseOk())
+            self._finish("close confirmed")
+
+    def _while_channel_closes(self, channel: ProxiedChannel, frame_type: int, octets: bytes) -> None:
+        """The proxy has closed a channel: until the client has confirmed that, its frames are dropped."""
+        if "client" not in channel.closing:
+            channel.waiting.append(octets)
+            return
+        method = octets[7:11] if frame_type == FRAME_METHOD else b""
+        if method == _index(m.ChannelClose):
+            self.send(channel.number, m.ChannelCloseOk())
+        if method in (_index(m.ChannelClose), _index(m.ChannelCloseOk)):
+            self._closed_at(channel, "client")
+
+    def _closed_at(self, channel: ProxiedChannel, side: Any) -> None:
+        channel.closing.discard(side)
+        if not channel.closing:
+            del self.channels[channel.number]
+            for octets in channel.waiting:
+                self.forward(octets[0], channel.number, octets)
+
+    # --- the broker's bytes -----------------------------------------------------------------------------
+
+    def receive_from_broker(self, frame_type: int, number: int, octets: bytes) -> None:
+        """Pass a frame of the broker to the client, unless it concerns the proxy alone."""
+        if self.over or self.closing:
+            return
+        channel = self.channels.get(number) if number else None
+        if channel is not None and channel.closing:
+            self._while_broker_closes(channel, frame_type, octets)
+            return
+        if frame_type == FRAME_METHOD:
+            self._from_broker.pop(number, None)
+            kind = m.METHODS.get(int.from_bytes(octets[7:11], "big"))
+            if kind is not None and kind in FROM_BROKER:
+                method = _decoded(kind, octets)
+                passes = method is None or FROM_BROKER[kind](self, number, method)
+                if isinstance(passes, bytes):
+                    octets = passes
+                    method = _decoded(kind, octets)
+                elif not passes:
+                    return
+                if kind.HAS_CONTENT and method is not None:
+                    tap = self.state.tap
+                    # A fault acts on the whole content; without one, nothing waits.
+                    content = _Content(method, tap is not None and tap.intercepts)
+                    self._from_broker[number] = content
+                    if content.gathers:
+                        content.frames.append(octets)
+                        return
+        elif number in self._from_broker:
+            content = self._from_broker[number]
+            whole = content.add(frame_type, octets)
+            if not content.gathers:
+                self._pass_to_client(octets)
+            if whole:
+                del self._from_broker[number]
+                self._arrived(number, content)
+                if content.gathers:
+                    self._pass_to_client(b"".join(content.frames))
+            return
+        self._pass_to_client(octets)
+
+    def _arrived(self, number: int, content: _Content) -> None:
+        """A content of the broker is whole: a delivery, the answer to a get, or a returned message."""
+        method = content.method
+        state = self.state
+        message = content.message(published_at=state.clock.time())
+        if state.tap is not None:
+            message.number = next(state.message_numbers)
+        if isinstance(method, m.BasicReturn):
+            virtual_host = state.virtual_hosts[self._known_virtual_host()]
+            virtual_host.message_outcomes.returned(message, method.reply_code, method.reply_text, number)
+            return
+        channel = self.channel(number)
+        tag = method.delivery_tag
+        consumer_tag = getattr(method, "consumer_tag", None)
+        if consumer_tag is None:
+            consumer = channel.asked.popleft()[1] if channel.asked else Consumer("", True)
+        else:
+            consumer = channel.consumers.get(consumer_tag, Consumer("", False))
+        held = Held(consumer.queue, consumer_tag, message)
+        if not consumer.no_ack:
+            channel.held[tag] = held
+        if state.tap is not None:
+            state.tap.event("delivered", self, *_delivery(held, number, tag), method.redelivered)
+
+    def _while_broker_closes(self, channel: ProxiedChannel, frame_type: int, octets: bytes) -> None:
+        """The proxy has closed a channel: until the broker has confirmed that, its frames are dropped."""
+        method = octets[7:11] if frame_type == FRAME_METHOD else b""
+        if method == _index(m.ChannelClose):
+            self.broker.write(method_frame(channel.number, m.ChannelCloseOk().encode()))
+        if method in (_index(m.ChannelClose), _index(m.ChannelCloseOk)):
+            self._closed_at(channel, "broker")
+
+    def broker_gone(self, rest: bytes) -> None:
+        """The broker has ended its transport: so does the proxy, once the client has got all."""
+        self.write(rest)
+        if not self.over:
+            self._over_now(self._end[0], self._end[1] or "the broker has ended the transport")
+            self.end()
+
+    def broker_refused(self, why: str) -> None:
+        """There is no broker: the client is told with a close of the connection, once it has said AMQP."""
+        _log.warning("%s: no connection to the broker: %s", self.name, why)
+        self._refusal = why
+        if len(self._header) == _HEADER_SIZE:
+            self._tell_refusal()
+
+    def _tell_refusal(self) -> None:
+        """Clients take a close as an answer of the broker only after connection.start."""
+        self._report("refused", self._refusal)
+        if not self._unknown:
+            start = m.ConnectionStart(
+                version_major=VERSION_MAJOR,
+                version_minor=VERSION_MINOR,
+                server_properties={"product": "fakeamqp proxy"},
+                mechanisms=b"PLAIN AMQPLAIN EXTERNAL",
+                locales=b"en_US",
+            )
+            self.send(0, start)
+            self.close(_CONNECTION_FORCED, f"CONNECTION_FORCED - the proxy has no broker: {self._refusal}")
+        else:
+            self._finish(self._refusal)
+
+    # --- what the proxy says ----------------------------------------------------------------------------
+
+    def _pass_to_client(self, octets: bytes) -> None:
+        """Send whole frames to the client, or those that the tap returns for them."""
+        tap = self.state.tap
+        self.write(octets if tap is None else tap.sending(self, octets))
+
+    def send(self, number: int, method: Method) -> None:
+        """Send a method of the proxy to the client."""
+        self._pass_to_client(method_frame(number, method.encode()))
+
+    def confirm(self, number: int, tag: int, *, accepted: bool) -> None:
+        """Send a confirm of one publish, by the client's number."""
+        self.send(number, (m.BasicAck if accepted else m.BasicNack)(delivery_tag=tag, multiple=False))
+
+    def close(self, code: int, text: str, method: int = 0) -> None:
+        """Close the connection on both sides: the client gets this code and text."""
+        if self.closing or self.over:
+            return
+        class_id, method_id = method >> 16, method & 0xFFFF
+        self.send(0, m.ConnectionClose(code, short_text(text), class_id, method_id))
+        self.closing = True
+        self.broker.write(method_frame(0, m.ConnectionClose(_DONE, "closed by a proxy", 0, 0).encode()))
+        self.broker.end()
+        due = self.state.clock.now() + _CLOSE_TIMEOUT
+        label = f"connection {self.name} ends without close-ok"
+        self._timer = self.state.timers.call_at(due, lambda: self._finish("no close-ok has come"), label)
+
+    def close_channel(self, number: int, code: int, text: str, method: int = 0) -> None:
+        """Close a channel on both sides: the client gets this code and text."""
+        channel = self.channel(number)
+        if channel.closing:
+            return
+        class_id, method_id = method >> 16, method & 0xFFFF
+        self.send(number, m.ChannelClose(code, short_text(text), class_id, method_id))
+        self._settle_all(channel, "requeued")
+        channel.open = False
+        channel.closing = {"client", "broker"}
+        self.broker.write(method_frame(number, m.ChannelClose(_DONE, "closed by a proxy", 0, 0).encode()))
+
+    # --- the end ----------------------------------------------------------------------------------------
+
+    def disconnect(self, *, reset: bool) -> None:
+        """End the transports without a close."""
+        self._finish("reset by a fault" if reset else "closed by a fault", reset=reset)
+
+    def receive_eof(self) -> None:
+        if self.ended:
+            return
+        self.ended = True
+        rest = self._cutter.rest()
+        self.broker.write(rest)
+        if not self._over:
+            self._over_now(self._end[0], self._end[1] or "the client has ended the transport")
+        self.broker.end()
+        self.aborted = True
+
+    def _finish(self, why: str, *, reset: bool = False) -> None:
+        if not self._over:
+            self._over_now("closed", why)
+        self.end(reset=reset)
+        self.broker.end(at_once=reset, reset=reset)
+
+    def _over_now(self, event: str, why: str) -> None:
+        self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for channel in self.channels.values():
+            self._settle_all(channel, "requeued")
+        self.state.connections.pop(self, None)
+        self._report(event, why)
+
+    def close_confirmed(self) -> None:
+        """One side has confirmed a close of the other: the end that follows is no loss."""
+        self._end = "closed", "close confirmed"
+
+    # --- events -----------------------------------------------------------------------------------------
+
+    def _report(self, event: str, detail: str) -> None:
+        if self.state.tap is not None:
+            self.state.tap.connection(self.name, event, printable(detail))
+
+    def settle(self, channel: ProxiedChannel, event: str, held: Sequence[tuple[int, Held]]) -> None:
+        """Report that the client settles these deliveries, by their tags."""
+        tap = self.state.tap
+        if tap is not None:
+            for tag, each in held:
+                tap.event(event, self, *_delivery(each, channel.number, tag))
+
+    def _settle_all(self, channel: ProxiedChannel, event: str) -> None:
+        self.settle(channel, event, list(channel.held.items()))
+        channel.held.clear()
+
+    def forget(self, channel: ProxiedChannel) -> None:
+        """The channel is closed."""
+        self._settle_all(channel, "requeued")
+        self.channels.pop(channel.number, None)
+
+    def _known_virtual_host(self) -> str:
+        """The virtual host, made in the proxy's books if it is new there."""
+        return self.state.add_virtual_host(self.virtual_host_name or "/").name
+
+    def __repr__(self) -> str:
+        state = "over" if self._over else "closing" if self.closing else "open" if self.opened else "opening"
+        return f"<ProxiedConnection {self.name} {state} channels={len(self.channels)}>"
+
+
+def _decoded(kind: Any, octets: bytes) -> Any:
+    with suppress(WireError):
+        return kind.decode(octets[7:-1], RABBITMQ)
+    return None
+
+
+def _index(kind: type[Method]) -> bytes:
+    return kind.INDEX.to_bytes(4, "big")
+
+
+def _delivery(held: Held, number: int, tag: int) -> tuple[Any, ...]:
+    """The values of an event about a delivery, its message first."""
+    return held.message, held.queue, held.consumer, number, tag

@@ -1,0 +1,186 @@
+"""The fault port of a connection through a proxy; see `fakeamqp.faults.port.FaultPort`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.faults.port import FaultPort
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9_1.proxied.channel import ProxiedChannel
+    from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
+
+_PREDECLARED = {
+    "": "direct",
+    "amq.direct": "direct",
+    "amq.fanout": "fanout",
+    "amq.headers": "headers",
+    "amq.match": "headers",
+    "amq.topic": "topic",
+    "amq.rabbitmq.trace": "topic",
+}
+_ACCESS_REFUSED = 403
+
+
+class ProxiedFaultPort(FaultPort):
+    """The fault port of one connection through a proxy."""
+
+    __slots__ = ("_connection",)
+
+    protocol: str = "0-9-1"
+
+    def __init__(self, connection: ProxiedConnection) -> None:
+        self._connection = connection
+
+    # --- the connection ---------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._connection.name
+
+    @property
+    def client_name(self) -> str | None:
+        name = self._connection.client_properties.get("connection_name")
+        return name if isinstance(name, str) else None
+
+    @property
+    def virtual_host(self) -> str | None:
+        return self._connection.virtual_host_name
+
+    @property
+    def open(self) -> bool:
+        return not (self._connection.over or self._connection.closing)
+
+    @property
+    def channels(self) -> tuple[int, ...]:
+        channels = self._connection.channels
+        return tuple(sorted(number for number, channel in channels.items() if channel.open))
+
+    @property
+    def largest_frame(self) -> int:
+        return self._connection.frame_max
+
+    def channel_open(self, number: int) -> bool:
+        """Channel 0 is open as long as the connection."""
+        return self.open if number == 0 else self._channel(number) is not None
+
+    # --- frames -----------------------------------------------------------------------------------------
+
+    def receive(self, frames: bytes) -> None:
+        self._connection.take(frames)
+
+    def receive_duplicate(self, number: int, frames: bytes) -> None:
+        self._connection.take(frames, counted=False)
+
+    def receive_unsecured(self, number: int, frames: bytes) -> None:
+        self._connection.take(frames)
+
+    def flush_confirms(self) -> None:
+        """The proxy sends confirms at once."""
+
+    def pause(self, paused: bool) -> None:
+        self._connection.pause(paused)
+
+    def send(self, octets: bytes) -> None:
+        self._connection.write(octets)
+
+    # --- numbers ----------------------------------------------------------------------------------------
+
+    def next_publish(self, number: int) -> int | None:
+        channel = self._channel(number)
+        return None if channel is None or channel.mode != "confirm" else channel.published + 1
+
+    def confirm_singly(self, number: int) -> None:
+        channel = self._channel(number)
+        if channel is not None:
+            channel.confirms_singly = True
+
+    def spare_tag(self, number: int) -> int:
+        channel = self._channel(number)
+        return 0 if channel is None else channel.spare_tag()
+
+    def renumber(self, number: int, tags: Mapping[int, int]) -> None:
+        channel = self._channel(number)
+        if channel is not None:
+            channel.renumber(tags)
+
+    def drop(self, number: int, what: Any) -> None:
+        self._answer(number, None)
+
+    def nack(self, number: int, what: Any) -> None:
+        self._answer(number, False)
+
+    def returned(self, number: int, what: Any) -> None:
+        self._answer(number, True)
+
+    def _answer(self, number: int, accepted: bool | None) -> None:
+        """Count a publish that the broker does not get; None leaves it without a confirm."""
+        channel = self._channel(number)
+        tag = None if channel is None else channel.skip_publish()
+        if tag is not None and accepted is not None:
+            self._connection.confirm(number, tag, accepted=accepted)
+
+    # --- closing ----------------------------------------------------------------------------------------
+
+    def close_channel(self, number: int, code: int, text: str, method: int) -> None:
+        self._connection.close_channel(number, code, text, method)
+
+    def close_connection(self, code: int, text: str, method: int) -> None:
+        self._connection.close(code, text, method)
+
+    def disconnect(self, *, reset: bool) -> None:
+        self._connection.disconnect(reset=reset)
+
+    def refuse_login(self, text: str, client_properties: Any) -> None:
+        """A client that announces authentication_failure_close is told; for others the transport ends."""
+        capabilities = (client_properties or {}).get("capabilities")
+        if isinstance(capabilities, Mapping) and capabilities.get("authentication_failure_close") is True:
+            self._connection.close(_ACCESS_REFUSED, f"ACCESS_REFUSED - {text}")
+        else:
+            self._connection.disconnect(reset=False)
+
+    # --- heartbeats -------------------------------------------------------------------------------------
+
+    def drop_heartbeat(self) -> None:
+        """The broker behind the proxy does not get it."""
+
+    def enforce_heartbeats(self) -> None:
+        """The broker behind the proxy looks after heartbeats itself."""
+
+    # --- what conditions ask ----------------------------------------------------------------------------
+
+    def destinations(self, number: int, method: Any, properties: Any) -> tuple[str, ...]:
+        """The proxy knows the queue of a publish to the default exchange only."""
+        return (method.routing_key,) if not method.exchange else ()
+
+    def exchange_type(self, name: str) -> str | None:
+        return _PREDECLARED.get(name) or self._connection.exchange_types.get(name)
+
+    def consumed_queue(self, number: int, consumer_tag: str) -> str | None:
+        channel = self._connection.channels.get(number)
+        consumer = None if channel is None else channel.consumers.get(consumer_tag)
+        return None if consumer is None else consumer.queue
+
+    def held_messages(self, number: int, settlement: Any) -> tuple[tuple[str, Any], ...]:
+        channel = self._connection.channels.get(number)
+        if channel is None:
+            return ()
+        held = channel.holds(settlement.delivery_tag, getattr(settlement, "multiple", False))
+        return tuple((each.queue, each.message) for each in held)
+
+    # --- flow -------------------------------------------------------------------------------------------
+
+    def set_flow(self, number: int, active: bool) -> None:
+        channel = self._channel(number)
+        if channel is not None:
+            channel.awaited_flow_oks += 1
+            self._connection.send(number, m.ChannelFlow(active=active))
+
+    def _channel(self, number: int) -> ProxiedChannel | None:
+        channel = self._connection.channels.get(number)
+        return channel if channel is not None and channel.open else None
+
+    def __repr__(self) -> str:
+        return f"<fault port of {self.name}>"
