@@ -15,7 +15,8 @@ from fakeamqp.lazy import on_first_use
 from fakeamqp.protocols import registry as registry  # Faults and traces find the protocols by it.
 
 if TYPE_CHECKING:
-    from fakeamqp.broker import BadBody as BadBody, Broker as Broker, NotIdle as NotIdle
+    from fakeamqp.broker import BadBody as BadBody, Broker as Broker
+    from fakeamqp.endpoint import NotIdle as NotIdle
     from fakeamqp.errors import (
         BrokerError as BrokerError,
         FakeAMQPError as FakeAMQPError,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     )
     from fakeamqp.model.personality.variants import ChoiceDifference as ChoiceDifference
     from fakeamqp.model.policies import PolicyError as PolicyError
+    from fakeamqp.proxy import Proxy as Proxy
     from fakeamqp.runtime import (
         CannotListen as CannotListen,
         ClockError as ClockError,

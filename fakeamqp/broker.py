@@ -17,7 +17,7 @@ from weakref import finalize
 
 from fakeamqp.arguments import check_arguments, is_name
 from fakeamqp.connection import bracketed
-from fakeamqp.endpoint import Endpoint, NotIdle, caller, warn_of_drop
+from fakeamqp.endpoint import Endpoint, Runtime, caller, engine_of, in_loop, warn_of_drop
 from fakeamqp.errors import BrokerError, nearest
 from fakeamqp.inspect.inspection import Inspection, StateReader
 from fakeamqp.model.access import Accounts, Permission, account, accounts, own_copy
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.public import Amqp09
     from fakeamqp.runtime.clock.handle import Clock, Instant, Mode
     from fakeamqp.runtime.clock.stepped import SteppedClock
-    from fakeamqp.runtime.engine import Engine
     from fakeamqp.runtime.event_loop.engine import LoopClock, LoopEngine
     from fakeamqp.runtime.intercept import Intercept
     from fakeamqp.runtime.listener import Listener
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
 
     _Clock: TypeAlias = RealClock | LoopClock | SteppedClock
 
-__all__ = ["NO_JSON", "BadBody", "Broker", "BrokerError", "NotIdle", "payload_of"]
+__all__ = ["NO_JSON", "BadBody", "Broker", "BrokerError", "payload_of"]
 
 Definitions: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
@@ -66,8 +65,6 @@ T = TypeVar("T")
 NO_JSON: Any = object()
 """The `json` of a publish that gives none: None is a JSON value."""
 
-Runtime: TypeAlias = Literal["thread", "asyncio"]
-_RUNTIMES: tuple[Runtime, ...] = ("thread", "asyncio")
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
 _CONNECTION_FORCED = 320
@@ -159,7 +156,7 @@ class Broker(Endpoint, Inspection):
         **settings: Unpack[PersonalityChoices],
     ) -> None:
         check_arguments(locals())
-        self._in_loop = _is_in_loop(runtime)
+        self._in_loop = in_loop(runtime)
         machine: RealClock | LoopClock = RealClock()
         if self._in_loop:
             from fakeamqp.runtime.event_loop.engine import LoopClock
@@ -211,7 +208,14 @@ class Broker(Endpoint, Inspection):
         self._state.tap = self._recorder
         self._state.memory.trace = self._recorder
         self._state.latest_events = None if self._recorder is None else self._recorder.timeline
-        self._engine = self._make_engine(broker_clock, machine)
+        state = self._state
+
+        def accept(peer: Any, notify: Any) -> Any:  # The thread of the engine does not keep the broker alive.
+            from fakeamqp.protocols.negotiation import accept
+
+            return accept(state, peer, notify)
+
+        self._engine = engine_of(state, broker_clock, machine, accept)
         self._asked_races = races
         race_seed = _race_seed(races, seed)
         if race_seed is not None:
@@ -244,35 +248,6 @@ class Broker(Endpoint, Inspection):
             return "<Broker stopped>"
         # Without the password: representations get into reports.
         return f"<Broker on {self.host}:{self.port} connections={len(self.connections)}>"
-
-    def _make_engine(self, clock: _Clock, machine: RealClock | LoopClock) -> Engine:
-        state = self._state
-
-        def accept(peer: Any, notify: Any) -> Any:  # The thread of the engine does not keep the broker alive.
-            from fakeamqp.protocols.negotiation import accept
-
-            return accept(state, peer, notify)
-
-        if not self._in_loop:
-            return ThreadEngine(
-                clock,
-                state.timers,
-                accept,
-                transport_timers=state.peer_timers,
-                operations=state.operations,
-                before_flush=state.memory.settle,
-            )
-        from fakeamqp.runtime.event_loop.engine import LoopEngine
-
-        return LoopEngine(
-            clock,
-            state.timers,
-            accept,
-            transport_clock=cast("LoopClock", machine),
-            transport_timers=state.peer_timers,
-            operations=state.operations,
-            before_flush=state.memory.settle,
-        )
 
     def _race(self, draw: Draw, seed: int | None = None) -> None:
         """Delay some messages, confirms and acks, as `draw` says."""
@@ -1081,17 +1056,6 @@ def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personali
 
 
 _ARGUMENTS = tuple(name for name in Broker.__init__.__annotations__ if name not in ("settings", "return"))
-
-
-def _is_in_loop(runtime: str) -> bool:
-    """Whether the broker runs in an event loop. Raises BrokerError if there is no such runtime."""
-    if runtime not in _RUNTIMES:
-        near = nearest(str(runtime), _RUNTIMES)
-        raise BrokerError(
-            f"unknown runtime {runtime!r}; "
-            + (f"did you mean {near[0]!r}?" if near else "there are 'thread' and 'asyncio'")
-        )
-    return runtime == "asyncio"
 
 
 def _race_seed(asked: bool | int | None, seed: int | str | None) -> int | None:

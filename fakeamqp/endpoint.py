@@ -5,18 +5,27 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from fakeamqp.errors import BrokerError, WaitTimeout
+from fakeamqp.errors import BrokerError, WaitTimeout, nearest
 from fakeamqp.inspect.inspection import MessageInspection
+from fakeamqp.runtime import RealClock, ThreadEngine
 
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
+    from fakeamqp.runtime.clock.stepped import SteppedClock
+    from fakeamqp.runtime.connection_driver import Accept
     from fakeamqp.runtime.engine import Engine
+    from fakeamqp.runtime.event_loop.engine import LoopClock
     from fakeamqp.trace.checks.checked import Checked
     from fakeamqp.trace.checks.finding import Allow
     from fakeamqp.trace.recorder import Recorder
     from fakeamqp.trace.timeline import Trace
+
+    AnyClock: TypeAlias = RealClock | LoopClock | SteppedClock
+
+Runtime: TypeAlias = Literal["thread", "asyncio"]
+_RUNTIMES: tuple[Runtime, ...] = ("thread", "asyncio")
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
 
@@ -176,3 +185,38 @@ def _still_busy(state: BrokerState, timeout: float) -> str:
     reason = "; ".join(unread) or "clients keep sending"
     busy = f"the broker is still busy after {timeout:g} s: {reason}"
     return busy + wait_report(state, "wait_until_idle_async")
+
+
+def in_loop(runtime: str) -> bool:
+    """Whether an endpoint runs in an event loop. Raises BrokerError if there is no such runtime."""
+    if runtime not in _RUNTIMES:
+        near = nearest(str(runtime), _RUNTIMES)
+        raise BrokerError(
+            f"unknown runtime {runtime!r}; "
+            + (f"did you mean {near[0]!r}?" if near else "there are 'thread' and 'asyncio'")
+        )
+    return runtime == "asyncio"
+
+
+def engine_of(state: BrokerState, clock: AnyClock, machine: RealClock | LoopClock, accept: Accept) -> Engine:
+    """The engine of a broker or a proxy, in a thread or, with the clock of an event loop, in that."""
+    if not hasattr(machine, "attach"):
+        return ThreadEngine(
+            clock,
+            state.timers,
+            accept,
+            transport_timers=state.peer_timers,
+            operations=state.operations,
+            before_flush=state.memory.settle,
+        )
+    from fakeamqp.runtime.event_loop.engine import LoopEngine
+
+    return LoopEngine(
+        clock,
+        state.timers,
+        accept,
+        transport_clock=cast("LoopClock", machine),
+        transport_timers=state.peer_timers,
+        operations=state.operations,
+        before_flush=state.memory.settle,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.inspect.hints import span, wait_report
@@ -37,6 +37,7 @@ class FaultContext:
     """
 
     exchange_types = EXCHANGE_TYPES
+    impossible: Mapping[str, str] = {}
 
     def __init__(
         self,

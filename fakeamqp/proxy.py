@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
+from weakref import finalize
 
 from fakeamqp.connection import bracketed
-from fakeamqp.endpoint import Endpoint, caller, warn_of_drop
+from fakeamqp.endpoint import Endpoint, Runtime, caller, engine_of, in_loop, warn_of_drop
 from fakeamqp.errors import BrokerError
 from fakeamqp.fault_context import FaultContext
 from fakeamqp.inspect.inspection import StateReader
 from fakeamqp.model.state import BrokerState
-from fakeamqp.runtime import RealClock, ThreadEngine
+from fakeamqp.runtime import RealClock
 from fakeamqp.runtime.dialing import Target
 from fakeamqp.trace.recorder import Recorder
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
-    from weakref import finalize
 
     from typing_extensions import Self
 
     from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.faults import Faults
-    from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
+    from fakeamqp.runtime import ThreadEngine
+    from fakeamqp.runtime.engine import Engine
+    from fakeamqp.runtime.event_loop.engine import LoopEngine
     from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
 
@@ -51,6 +54,8 @@ class Proxy(Endpoint):
         seed: determines what fault rules draw.
         history: how many of the latest messages `published` and `returned` each keep; 0 keeps none.
         trace: how many of the latest events the trace keeps; 0 switches it off.
+        runtime: what the proxy runs in: "thread" for a thread of its own; "asyncio" for the event loop that
+            runs when it starts (`async with`).
 
     Raises:
         BrokerError: a URL is none of AMQP.
@@ -67,6 +72,7 @@ class Proxy(Endpoint):
         seed: int | str | None = None,
         history: int = 100_000,
         trace: int = 10_000,
+        runtime: Runtime = "thread",
     ) -> None:
         urls = [to] if isinstance(to, str) else list(to)
         if not urls:
@@ -79,15 +85,18 @@ class Proxy(Endpoint):
         self._asked_port = port
         self._tls_wanted = tls
         self._tls: ServerTLS | None = None
-        clock = RealClock()
+        self._in_loop = in_loop(runtime)
+        clock: RealClock = RealClock()
+        if self._in_loop:
+            from fakeamqp.runtime.event_loop.engine import LoopClock
+
+            clock = LoopClock()
         self._state = BrokerState(clock, seed=seed, history=history)
         self._state.stage = "not started"
         self._recorder = Recorder(clock.now, trace, time=clock.time) if trace else None
         self._state.tap = self._recorder
         self._state.latest_events = None if self._recorder is None else self._recorder.timeline
-        self._engine: ThreadEngine = ThreadEngine(
-            clock, self._state.timers, self._accept, operations=self._state.operations
-        )
+        self._engine = _engine_of(self._state, clock, self._targets)
         self._reader = StateReader(self._engine, self._state)
         self._faults: Faults | None = None
         self._listeners: tuple[Listener, ...] = ()
@@ -99,11 +108,6 @@ class Proxy(Endpoint):
         if not self.running:
             return f"<Proxy to {to}, stopped>"
         return f"<Proxy on {self.host}:{self.port} to {to} connections={len(self._state.connections)}>"
-
-    def _accept(self, peer: PeerAddress, notify: Callable[[Connection], None]) -> ProxiedConnection:
-        from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
-
-        return ProxiedConnection(self._state, peer, notify, lambda leg: self._engine.dial(self._targets, leg))
 
     # --- life cycle -----------------------------------------------------------------------------------
 
@@ -118,28 +122,52 @@ class Proxy(Endpoint):
         Raises:
             PortInUse: another socket uses the port.
             TLSUnavailable: the package that TLS needs is not installed.
+            BrokerError: it runs in an event loop.
         """
-        from weakref import finalize
-
-        with self._engine.one_by_one():
-            if self._engine.running:
-                return self
-            if self._tls_wanted and self._tls is None:
-                from fakeamqp.runtime.tls import ServerTLS
-
-                given = isinstance(self._tls_wanted, ServerTLS)
-                self._tls = self._tls_wanted if given else ServerTLS.throwaway()  # type: ignore[assignment]
-            try:
-                self._engine.start()
-                port = self._asked_port or (self._address[1] if self._address else 0)
-                self._listeners = self._engine.listen_on(self._host, port, tls=self._tls)
-            except BaseException:
-                self._engine.stop()
-                raise
-            self._address = self._listeners[0].address
-            self._state.stage = "running"
-            self._dropped = finalize(self, warn_of_drop, self._engine, self._address, *caller())
+        if self._in_loop:
+            raise BrokerError("a proxy with runtime='asyncio' starts with `async with proxy:`")
+        engine = cast("ThreadEngine", self._engine)
+        with engine.one_by_one():
+            if not engine.running:
+                port = self._prepare_start()
+                try:
+                    engine.start()
+                    self._listeners = engine.listen_on(self._host, port, tls=self._tls)
+                except BaseException:
+                    engine.stop()
+                    raise
+                self._started()
         return self
+
+    async def start_async(self) -> Self:
+        """`start` for coroutines. A proxy with `runtime="asyncio"` runs in the event loop of the caller."""
+        if not self._in_loop:
+            return self.start()
+        engine = cast("LoopEngine", self._engine)
+        if not engine.running:
+            port = self._prepare_start()
+            try:
+                engine.start()
+                self._listeners = await engine.listen_on(self._host, port, tls=self._tls)
+            except BaseException:
+                engine.stop()
+                raise
+            self._started()
+        return self
+
+    def _prepare_start(self) -> int:
+        """Get what the start needs; returns the port to listen on, 0 for any."""
+        if self._tls_wanted and self._tls is None:
+            from fakeamqp.runtime.tls import ServerTLS
+
+            given = isinstance(self._tls_wanted, ServerTLS)
+            self._tls = self._tls_wanted if given else ServerTLS.throwaway()  # type: ignore[assignment]
+        return self._asked_port or (self._address[1] if self._address else 0)
+
+    def _started(self) -> None:
+        self._address = self._listeners[0].address
+        self._state.stage = "running"
+        self._dropped = finalize(self, warn_of_drop, self._engine, self._address, *caller())
 
     def stop(self) -> None:
         """Close all connections with a handshake, then every socket, and end the thread. Idempotent."""
@@ -154,6 +182,11 @@ class Proxy(Endpoint):
             self._listeners = ()
             if self._tls is not None and self._tls is not self._tls_wanted:
                 self._tls.close()
+
+    async def stop_async(self) -> None:
+        """`stop` for coroutines. In an event loop, the loop has closed all streams afterwards."""
+        self.stop()
+        await self._engine.stopped()
 
     def reset(self) -> None:
         """Close all connections, and forget messages, trace and faults."""
@@ -176,6 +209,12 @@ class Proxy(Endpoint):
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.stop()
+
+    async def __aenter__(self) -> Self:
+        return await self.start_async()
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        await self.stop_async()
 
     # --- addresses and faults -------------------------------------------------------------------------
 
@@ -210,24 +249,30 @@ class Proxy(Endpoint):
 
 
 class _ProxyFaultContext(FaultContext):
-    """What faults need of a proxy, and why some cannot be had."""
+    """What faults need of a proxy, and why some are not possible."""
 
-    def __init__(
-        self, proxy: Proxy, state: BrokerState, engine: ThreadEngine, recorder: Recorder | None
-    ) -> None:
+    impossible: Mapping[str, str] = {
+        "crash": "a proxy cannot crash the broker behind it; use disconnect(), or stop that broker",
+        "restart": "a proxy cannot restart the broker behind it",
+        "redirect": "AMQP 0-9-1 has no connection.redirect",
+        "starve": "a proxy speaks AMQP 0-9-1, whose consumers give no credit",
+        "cancel_consumers": "a proxy does not see the queues; delete the queue on the broker",
+        "cancel-consumers": "a proxy does not see the queues",
+    }
+
+    def __init__(self, proxy: Proxy, state: BrokerState, engine: Engine, recorder: Recorder | None) -> None:
         super().__init__(proxy, state, engine, recorder, recorder)  # type: ignore[arg-type]
 
-    def why_not(self, what: str) -> str | None:
-        """Why a fault cannot be had in front of another broker; None if it can."""
-        return _WITHOUT_BROKER.get(what)
 
+def _engine_of(state: BrokerState, clock: RealClock, targets: Sequence[Target]) -> Engine:
+    def accept(peer: PeerAddress, notify: Callable[[Connection], None]) -> Connection:
+        # The thread of the engine does not keep the proxy alive.
+        from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
 
-_WITHOUT_BROKER = {
-    "crash": "a proxy cannot crash the broker behind it: use disconnect(), or stop the broker itself",
-    "redirect": "a proxy does not redirect clients: AMQP 0-9-1 has no connection.redirect",
-    "starve": "a proxy speaks AMQP 0-9-1, which has no credit of subscriptions",
-    "cancel_consumers": "a proxy does not know which consumers a queue has: delete the queue on the broker",
-}
+        return ProxiedConnection(state, peer, notify, partial(engine.dial, targets))
+
+    engine = engine_of(state, clock, clock, accept)
+    return engine
 
 
 def _target(url: str, context: ssl.SSLContext | None) -> Target:

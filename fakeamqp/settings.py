@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from fakeamqp.model.personality.keywords import PersonalityChoices
 
 if TYPE_CHECKING:
-    from fakeamqp.broker import Definitions, Runtime
+    from fakeamqp.broker import Definitions
+    from fakeamqp.endpoint import Runtime
     from fakeamqp.model.access import Accounts
     from fakeamqp.model.limits import Bounds
     from fakeamqp.model.personality import Personality

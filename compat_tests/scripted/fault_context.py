@@ -18,6 +18,7 @@ class FaultContext:
     """A `BrokerContext` of a `Server` that has a `next_tap` and can `restart`. `wait_until` never waits."""
 
     exchange_types = EXCHANGE_TYPES
+    impossible: dict[str, str] = {}  # noqa: RUF012
     simulation_seed = None
 
     def __init__(self, server: Any) -> None:

@@ -429,6 +429,10 @@ class Chaos(LastingFault):
             self._planned = parse_plan(plan)
             self._seed, self._profile = head_of(plan, seed)
             self._probabilities = dict.fromkeys(self._planned.values(), 1.0)
+        for name in sorted(executor.context.impossible.keys() & self._probabilities.keys()):
+            if plan is not None or not isinstance(profile, str):
+                raise FaultError(f"{name!r} is not possible: {executor.context.impossible[name]}")
+            del self._probabilities[name]
         self._counts: Counter[tuple[str, str, str, int]] = Counter()
         self._names: dict[FaultPort, str] = {}
         self._connections = 0

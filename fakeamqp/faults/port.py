@@ -6,10 +6,11 @@ module `port`: faults know the dialect and this port; they do not know the conne
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from typing_extensions import Self
 
@@ -224,6 +225,9 @@ class BrokerContext(Protocol):
 
     def __exit__(self, *error: Any) -> None:
         """Send what the block has caused, and release the engine's lock."""
+
+    impossible: Mapping[str, str] = {}
+    """Why some faults cannot happen here, by name: those of the broker itself, in front of another one."""
 
     def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
         """Wait at most `timeout` real seconds until the predicate holds; returns whether it did."""

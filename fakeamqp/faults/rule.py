@@ -363,6 +363,8 @@ class Rule(BaseRule):
             when: see `close_channel`.
             durable: True keeps what survives a crash; False: the broker starts empty.
         """
+        if "crash" in self._context.impossible:
+            raise FaultError(f"crash() is not possible: {self._context.impossible['crash']}")
         return self._act(closing.CrashBroker(when, durable))
 
     @_row(closing.CutConnection)

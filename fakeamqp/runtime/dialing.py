@@ -13,6 +13,7 @@ from fakeamqp.runtime.transport import DialingTransport
 if TYPE_CHECKING:
     import ssl
 
+    from fakeamqp.runtime.connection_driver import Wrap
     from fakeamqp.runtime.transport import Transport
     from fakeamqp.runtime.turns import Turns
 
@@ -38,37 +39,48 @@ class DialedConnection(Connection, Protocol):
         """No transport could be opened."""
 
 
-class _DialingDriver(ConnectionDriver):
+class DialingDriver(ConnectionDriver):
+    """Opens a transport for a connection. `decided` is told why that is not possible; None that it is."""
+
     def __init__(
         self,
         loop: Turns,
         transport: Transport,
         connection: DialedConnection,
         target: Target,
-        next_: Callable[[str], object],
+        decided: Callable[[str | None], object],
     ) -> None:
+        if target.context is not None:
+            from fakeamqp.runtime.tls import TlsTransport
+
+            transport = TlsTransport(transport, target.context, target.host)
+
         def accept(_peer: object, notify: Callable[[Connection], None]) -> Connection:
             connection.connected(lambda: notify(connection))
+            self._tell(None)
             return connection
 
         super().__init__(loop, transport, accept, (target.host, target.port, "", 0))
-        self._next = next_
+        self._decided = decided
         self._told = False
+
+    def wrap(self, wrap: Wrap) -> None:
+        """Simulated networks are between a client and this process."""
 
     def _not_opened(self, error: OSError) -> None:
         self._tell(str(error))
         self.close()
 
     def close(self) -> None:
-        waits = self.state is not CLOSED and self.connection is None
+        opening = self.state is not CLOSED and self.connection is None
         super().close()
-        if waits:
+        if opening:
             self._tell("no answer in time")
 
-    def _tell(self, why: str) -> None:
+    def _tell(self, why: str | None) -> None:
         if not self._told:
             self._told = True
-            self._next(why)
+            self._decided(why)
 
 
 def dial(loop: Turns, targets: Sequence[Target], connection: DialedConnection) -> None:
@@ -76,25 +88,23 @@ def dial(loop: Turns, targets: Sequence[Target], connection: DialedConnection) -
     problems: list[str] = []
     left = iter(targets)
 
-    def try_next(problem: str = "") -> None:
-        if problem:
-            problems.append(problem)
+    def try_next() -> None:
         target = next(left, None)
         if target is None:
             connection.refused("; ".join(problems))
             return
+
+        def decided(why: str | None) -> None:
+            if why is not None:
+                problems.append(f"{target}: {why}")
+                try_next()
+
         try:
             family, *_, address = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)[0]
-            transport: Transport = DialingTransport(family, address)  # type: ignore[arg-type]
-            if target.context is not None:
-                from fakeamqp.runtime.tls import TlsTransport
-
-                transport = TlsTransport(transport, target.context, target.host)
-            driver = _DialingDriver(
-                loop, transport, connection, target, lambda why: try_next(f"{target}: {why}")
-            )
-            driver.start()
+            transport = DialingTransport(family, address)  # type: ignore[arg-type]
         except OSError as error:
-            try_next(f"{target}: {error}")
+            decided(str(error))
+            return
+        DialingDriver(loop, transport, connection, target, decided).start()
 
     try_next()

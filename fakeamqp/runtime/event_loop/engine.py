@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakeamqp.errors import check_timeout
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.operations import Operations
     from fakeamqp.model.timers import Timers, TimeSource
     from fakeamqp.runtime.connection_driver import Accept
+    from fakeamqp.runtime.dialing import DialedConnection, Target
     from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
 
@@ -376,6 +378,57 @@ class LoopEngine(Engine):
 
         return StreamTransport(opened, ready, lost)
 
+    def dial(self, targets: Sequence[Target], connection: DialedConnection) -> None:
+        self._run(self._dial(targets, connection))
+
+    async def _dial(self, targets: Sequence[Target], connection: DialedConnection) -> None:
+        loop = self._served_loop()
+        problems: list[str] = []
+        for target in targets:
+            decided: asyncio.Future[str | None] = loop.create_future()
+            stream = self._dialed(target, connection, decided)
+            try:
+                await loop.create_connection(partial(_itself, stream), target.host, target.port)
+                problem = await decided
+            except OSError as error:
+                problem = str(error)
+            if problem is None:
+                return
+            problems.append(f"{target}: {problem}")
+        with self:
+            connection.refused("; ".join(problems))
+
+    def _dialed(
+        self, target: Target, connection: DialedConnection, decided: asyncio.Future[str | None]
+    ) -> StreamTransport:
+        turns = self._loop
+
+        def decide(problem: str | None) -> None:
+            if not decided.done():
+                decided.set_result(problem)
+
+        def opened(stream: StreamTransport) -> None:
+            from fakeamqp.runtime.dialing import DialingDriver
+
+            self._streams.add(stream)
+            if turns is None or turns is not self._loop:
+                stream.abort()
+                decide("the proxy has stopped")
+                return
+            driver = DialingDriver(turns, stream, connection, target, decide)
+            turns.adopt(stream, driver)
+            self._enter(as_peer=True)
+            try:
+                driver.start()
+            finally:
+                self.__exit__(None, None, None)
+
+        def ready(stream: StreamTransport, mask: int) -> None:
+            if turns is not None:
+                turns.ready(stream, mask)
+
+        return StreamTransport(opened, ready, self._streams.discard)
+
     def connect_socketpair(self) -> socket.socket:
         import socket
 
@@ -419,6 +472,10 @@ class LoopEngine(Engine):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _itself(stream: StreamTransport) -> StreamTransport:
+    return stream
 
 
 async def _all_lost(streams: list[StreamTransport]) -> None:
