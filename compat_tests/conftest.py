@@ -25,6 +25,7 @@ pytest_plugins = [
     "compat_tests.tools.runtimes",  # --runtime
     "compat_tests.tools.coalescing",  # --coalescing
     "compat_tests.scripted.on_node",  # --on
+    "compat_tests.scripted.through_proxy",  # --through-proxy
     "compat_tests.tools.fuzz_plugin",  # how many examples property tests draw
     "pytester",
 ]

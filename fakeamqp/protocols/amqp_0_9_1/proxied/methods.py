@@ -22,8 +22,9 @@ Handler = Callable[["ProxiedConnection", int, Any], "bool | bytes"]
 
 def _start_ok(connection: ProxiedConnection, number: int, method: m.ConnectionStartOk) -> bool:
     connection.client_properties = method.client_properties
-    if method.mechanism == "PLAIN":
-        connection.user_name = method.response.split(b"\0")[1:2][0].decode("utf-8", "replace")
+    parts = method.response.split(b"\0")
+    if method.mechanism == "PLAIN" and len(parts) == 3:
+        connection.user_name = parts[1].decode("utf-8", "replace")
     return True
 
 
