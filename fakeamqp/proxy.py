@@ -34,6 +34,15 @@ if TYPE_CHECKING:
 
 _PORTS = {"amqp": 5672, "amqps": 5671}
 _CONNECTION_FORCED = 320
+IMPOSSIBLE: Mapping[str, str] = {
+    "crash": "a proxy cannot crash the broker behind it; use disconnect(), or stop that broker",
+    "restart": "a proxy cannot restart the broker behind it",
+    "redirect": "AMQP 0-9-1 has no connection.redirect",
+    "starve": "a proxy speaks AMQP 0-9-1, whose consumers give no credit",
+    "cancel_consumers": "a proxy does not see the queues; delete the queue on the broker",
+    "cancel-consumers": "a proxy does not see the queues",
+}
+"""Why some faults are not possible in front of another broker, by name."""
 
 
 class Proxy(Endpoint):
@@ -251,14 +260,7 @@ class Proxy(Endpoint):
 class _ProxyFaultContext(FaultContext):
     """What faults need of a proxy, and why some are not possible."""
 
-    impossible: Mapping[str, str] = {
-        "crash": "a proxy cannot crash the broker behind it; use disconnect(), or stop that broker",
-        "restart": "a proxy cannot restart the broker behind it",
-        "redirect": "AMQP 0-9-1 has no connection.redirect",
-        "starve": "a proxy speaks AMQP 0-9-1, whose consumers give no credit",
-        "cancel_consumers": "a proxy does not see the queues; delete the queue on the broker",
-        "cancel-consumers": "a proxy does not see the queues",
-    }
+    impossible = IMPOSSIBLE
 
     def __init__(self, proxy: Proxy, state: BrokerState, engine: Engine, recorder: Recorder | None) -> None:
         super().__init__(proxy, state, engine, recorder, recorder)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Pytest plugin: `--through-proxy` runs the protocol tests of 0-9-1 on brokers behind a proxy without sockets.
+"""Pytest plugin: `--through-proxy` runs tests of 0-9-1 on brokers behind a proxy, all without sockets.
 
 A proxy without faults changes nothing, so the tests are the same.
 """
@@ -6,36 +6,47 @@ A proxy without faults changes nothing, so the tests are the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Server
+from compat_tests.scripted.fault_context import FaultContext
 from fakeamqp.connection import Connection, PeerAddress
+from fakeamqp.faults import Faults
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.proxied.connection import BrokerLeg, ProxiedConnection
-
-_TESTS = Path(__file__).parents[1] / "protocol" / "amqp_0_9_1"
+from fakeamqp.proxy import IMPOSSIBLE
 
 
 class ThroughProxy:
     """A connection to a broker through a proxy, both without sockets."""
 
     def __init__(self, state: BrokerState, peer: PeerAddress, connect: Callable[..., Connection]) -> None:
-        self._broker = connect(peer, self._use)
-        self._proxied = ProxiedConnection(state, peer, lambda _: None, self._dial)
+        self._moving = True
         self._told_leg = self._told_broker = False
+        self._broker = connect(peer, self._use)
+        self._proxied = ProxiedConnection(state, peer, lambda _: self._move(), self._dial)
+        self._moving = False
 
     def _use(self, connection: Connection) -> None:
         self._broker = connection
 
     def _dial(self, leg: BrokerLeg) -> None:
         self._leg = leg
-        leg.connected(lambda: None)
+        leg.connected(self._move)
 
     def _move(self) -> None:
         """Move bytes until there are none left."""
+        if self._moving:
+            return
+        self._moving = True
+        try:
+            self._move_all()
+        finally:
+            self._moving = False
+
+    def _move_all(self) -> None:
         leg = self._leg
         moved = True
         while moved:
@@ -84,6 +95,29 @@ class ThroughProxy:
         return getattr(self._broker, name)
 
 
+class _Front:
+    """What stands for the broker where faults are those of the proxy: see `fault_context.FaultContext`."""
+
+    def __init__(self, server: Any, books: BrokerState) -> None:
+        self.state = books
+        self.clock = server.clock
+        self.next_tap = server.next_tap
+
+
+class _ProxyFaultContext(FaultContext):
+    impossible = IMPOSSIBLE
+
+
+def _books_of(server: Server) -> BrokerState:
+    """The books of the proxy in front of a broker, with the timers that the test moves."""
+    books: BrokerState | None = getattr(server, "books", None)
+    if books is None:
+        books = BrokerState(server.clock)
+        books.timers = server.state.timers
+        server.books = books  # type: ignore[attr-defined]
+    return books
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option."""
     parser.getgroup("fakeamqp").addoption(
@@ -92,15 +126,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put a proxy between all clients of 0-9-1 and their brokers."""
+    """Put a proxy between all clients of 0-9-1 and their brokers, and let faults be those of the proxy."""
     if not config.getoption("--through-proxy"):
         return
+    from compat_tests.unit.faults.server import FaultServer
+
     accept = Server.accept
+    make = FaultServer.__init__
 
     def accept_through_proxy(self: Server, peer: PeerAddress, use: Callable[[Connection], None]) -> Any:
         if self.protocol != "0-9-1":
             return accept(self, peer, use)
-        books = BrokerState(self.clock)
-        return ThroughProxy(books, peer, lambda *arguments: accept(self, *arguments))
+        return ThroughProxy(_books_of(self), peer, lambda *arguments: accept(self, *arguments))
+
+    def make_with_proxy(self: FaultServer, *arguments: Any, **settings: Any) -> None:
+        make(self, *arguments, **settings)
+        if self.protocol == "0-9-1":
+            books = _books_of(self)
+            books.tap, self.state.tap = self.state.tap, None
+            self.faults = Faults(_ProxyFaultContext(_Front(self, books)))
 
     Server.accept = accept_through_proxy  # type: ignore[method-assign]
+    FaultServer.__init__ = make_with_proxy  # type: ignore[method-assign]

@@ -121,10 +121,17 @@ class ProxiedChannel:
         return self._last_tag
 
     def spare_tag(self) -> int:
-        """A tag that the broker does not know, behind all others."""
+        """The tag of a duplicate of the latest delivery, which the broker does not know."""
+        original = self.held.get(self._last_tag)
         self._last_tag += 1
         self._spares.append(self._last_tag)
+        if original is not None:
+            self.held[self._last_tag] = original
         return self._last_tag
+
+    def is_spare(self, tag: int) -> bool:
+        """True for a tag that the broker does not know, so that the proxy must refuse a second settlement."""
+        return self._brokers_tag(tag) is None
 
     def renumber(self, tags: Mapping[int, int]) -> None:
         """Give deliveries other tags at the client, by their present ones."""

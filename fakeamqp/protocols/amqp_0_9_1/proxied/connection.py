@@ -235,9 +235,8 @@ class ProxiedConnection(Leg):
         """True while an alarm of the proxy keeps a publisher waiting."""
         self._timer: Timer | None = None
         self._refusal = ""
-        self._over = False
-        self._end = "lost", ""
-        """The event for the end of the transport, and why it ends."""
+        self.gone: bool = False
+        """True once the connection is closed or lost: its transport may still be there."""
         state.connections[self] = None
         self.broker: BrokerLeg = BrokerLeg(self)
         self.other = self.broker
@@ -263,7 +262,7 @@ class ProxiedConnection(Leg):
     @property
     def over(self) -> bool:
         """True once nothing can be sent to the client any more."""
-        return self._over or self.finished or self.aborted
+        return self.finished or self.aborted
 
     def channel(self, number: int) -> ProxiedChannel:
         """The channel of this number, made if there is none."""
@@ -501,7 +500,8 @@ class ProxiedConnection(Leg):
         """The broker has ended its transport: so does the proxy, once the client has got all."""
         self.write(rest)
         if not self.over:
-            self._over_now(self._end[0], self._end[1] or "the broker has ended the transport")
+            if not self.gone:
+                self._report_end("lost", "the broker has ended the transport")
             self.end()
 
     def broker_refused(self, why: str) -> None:
@@ -579,19 +579,19 @@ class ProxiedConnection(Leg):
         self.ended = True
         rest = self._cutter.rest()
         self.broker.write(rest)
-        if not self._over:
-            self._over_now(self._end[0], self._end[1] or "the client has ended the transport")
+        if not self.gone:
+            self._report_end("lost", "the client has ended the transport")
         self.broker.end()
         self.aborted = True
 
     def _finish(self, why: str, *, reset: bool = False) -> None:
-        if not self._over:
-            self._over_now("closed", why)
+        if not self.gone:
+            self._report_end("closed", why)
         self.end(reset=reset)
         self.broker.end(at_once=reset, reset=reset)
 
-    def _over_now(self, event: str, why: str) -> None:
-        self._over = True
+    def _report_end(self, event: str, why: str) -> None:
+        self.gone = True
         if self._timer is not None:
             self._timer.cancel()
         for channel in self.channels.values():
@@ -601,7 +601,8 @@ class ProxiedConnection(Leg):
 
     def close_confirmed(self) -> None:
         """One side has confirmed a close of the other: the end that follows is no loss."""
-        self._end = "closed", "close confirmed"
+        if not self.gone:
+            self._report_end("closed", "close confirmed")
 
     # --- events -----------------------------------------------------------------------------------------
 
@@ -630,7 +631,7 @@ class ProxiedConnection(Leg):
         return self.state.add_virtual_host(self.virtual_host_name or "/").name
 
     def __repr__(self) -> str:
-        state = "over" if self._over else "closing" if self.closing else "open" if self.opened else "opening"
+        state = "over" if self.gone else "closing" if self.closing else "open" if self.opened else "opening"
         return f"<ProxiedConnection {self.name} {state} channels={len(self.channels)}>"
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
 
 # --- the client's methods ---------------------------------------------------------------------------------
+_PRECONDITION_FAILED = 406
+
 Handler = Callable[["ProxiedConnection", int, Any], "bool | bytes"]
 
 
@@ -125,6 +127,10 @@ def _settlement(event: str, kind: type[Method]) -> Handler:
         multiple = bool(getattr(method, "multiple", False))
         tag = method.delivery_tag
         tags = [each for each in channel.held if (not tag or each <= tag if multiple else each == tag)]
+        if not multiple and channel.is_spare(tag) and not tags:
+            text = f"PRECONDITION_FAILED - unknown delivery tag {tag}"
+            connection.close_channel(number, _PRECONDITION_FAILED, text, kind.INDEX)
+            return False
         held, told = channel.settled(tag, multiple)
         what = "requeued" if getattr(method, "requeue", False) else event
         connection.settle(channel, what, list(zip(tags, held, strict=True)))

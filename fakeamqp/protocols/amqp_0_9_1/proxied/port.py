@@ -51,7 +51,7 @@ class ProxiedFaultPort(FaultPort):
 
     @property
     def open(self) -> bool:
-        return not (self._connection.over or self._connection.closing)
+        return not (self._connection.gone or self._connection.over or self._connection.closing)
 
     @property
     def channels(self) -> tuple[int, ...]:
