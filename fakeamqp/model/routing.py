@@ -91,6 +91,8 @@ class Outcome:
 class PassedOn(Outcome):
     """The outcome of a publish that another broker routes, behind a proxy."""
 
+    elsewhere = True
+
     def __str__(self) -> str:
         return "passed on to the broker"
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from fakeamqp.dialects import default_protocol, protocol_header, protocol_of
-from fakeamqp.trace.truncation import Truncated, TruncatedMessage, frames_in
+from fakeamqp.trace.truncation import LONG_BODY, Truncated, TruncatedMessage, frames_in
 
 if TYPE_CHECKING:
     from fakeamqp.dialects import Direction
@@ -23,13 +23,12 @@ _MOST_FAULTS = 100
 _FRAME_BODY = 3
 _TYPE = 0xFF
 """The bits of a frame's kind that are its type; in 0-10 the higher bits are flags."""
-_LONG_BODY = 4096
 _LONG_PAYLOAD = 65_536
 _ENTRY = 160
 """Bytes of an entry beside payloads and messages."""
 _DECODED = 3
 """Properties are kept as received, and decoded."""
-_LARGEST_ENTRY = 5 * _LONG_BODY + _ENTRY
+_LARGEST_ENTRY = 5 * LONG_BODY + _ENTRY
 """Bytes of an entry without a long payload: a body, and properties."""
 _FEW = 100
 _CLOSING_EVENTS = frozenset(("closed", "aborted", "lost", "refused"))
@@ -247,7 +246,7 @@ class Recorder:
     # --- frames and connections -----------------------------------------------------------------------
 
     def received(self, connection: Named, frame_type: int, channel: int, payload: bytes) -> None:
-        if len(payload) > _LONG_BODY:
+        if len(payload) > LONG_BODY:
             payload = self._truncated(frame_type, payload)
         self.count += 1
         peer = self._peers[connection.name]
@@ -256,7 +255,7 @@ class Recorder:
     def sending(self, connection: Named, octets: bytes) -> bytes:
         """Short frames are kept as they are sent, in one piece."""
         peer = self._peers[connection.name]
-        if len(octets) > _LONG_BODY:
+        if len(octets) > LONG_BODY:
             for frame in frames_in(octets, peer[2]):
                 self.frame(connection.name, "sent", *frame)
         else:
@@ -268,7 +267,7 @@ class Recorder:
         self, connection: str, direction: Direction, frame_type: int, channel: int, payload: bytes
     ) -> None:
         """Record one frame of the connection of that name."""
-        if len(payload) > _LONG_BODY:
+        if len(payload) > LONG_BODY:
             payload = self._truncated(frame_type, payload)
         self.count += 1
         peer = self._peers[connection]
@@ -290,12 +289,12 @@ class Recorder:
 
     def _truncated(self, frame_type: int, payload: bytes) -> bytes:
         if frame_type & _TYPE == _FRAME_BODY:
-            return Truncated(payload, _LONG_BODY)
+            return Truncated(payload, LONG_BODY)
         # Its message keeps the properties, too. At times, see whether the entries take too much.
         self._long += len(payload)
         if self._long > self._most_octets:
             self.shrink(self._most_octets // 2)
-        return Truncated(payload, _LONG_BODY) if len(payload) > _LONG_PAYLOAD else payload
+        return Truncated(payload, LONG_BODY) if len(payload) > _LONG_PAYLOAD else payload
 
     # --- events of the model --------------------------------------------------------------------------
 
@@ -307,8 +306,8 @@ class Recorder:
             else:
                 self._dropped(message, values)
             return
-        if message is not None and len(message.body) > _LONG_BODY:
-            message = TruncatedMessage(message, _LONG_BODY)
+        if message is not None and len(message.body) > LONG_BODY:
+            message = TruncatedMessage(message, LONG_BODY)
         self.count += 1
         peer = None if connection is None else self._peers[connection.name]
         self._keep((event, self._now(), peer, message, values))
@@ -326,7 +325,7 @@ class Recorder:
         self.count += len(messages)
         now = self._now()
         for message in messages[-self.capacity :]:  # Of a million, the others would be dropped at once.
-            kept = message if len(message.body) <= _LONG_BODY else TruncatedMessage(message, _LONG_BODY)
+            kept = message if len(message.body) <= LONG_BODY else TruncatedMessage(message, LONG_BODY)
             self._keep(("dropped", now, None, kept, values))
 
 

@@ -17,6 +17,10 @@ _LONGEST = 60
 _DEEPEST = 4
 
 
+LONG_BODY = 4096
+"""Bytes of a body that a trace keeps."""
+
+
 class Truncated(bytes):
     """The first bytes of a payload. `size` is the number of bytes of the whole payload."""
 

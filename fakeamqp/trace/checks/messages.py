@@ -163,7 +163,7 @@ class TrackedMessages:
             return
         found = self._messages[serial] = _Message(message_text(message), [at])
         outcome = event.facts.get("outcome")
-        found.reached = bool(getattr(outcome, "delays", ()))
+        found.reached = bool(getattr(outcome, "delays", ()) or getattr(outcome, "elsewhere", False))
         channel = self._received_on.get(event.alias)
         place = self._places.get((event.alias, channel))
         if place is not None and place.publishing is not None:

@@ -37,6 +37,7 @@ from fakeamqp.protocols.amqp_0_9_1.proxied.frames import FrameCutter
 from fakeamqp.protocols.amqp_0_9_1.proxied.methods import FROM_BROKER, FROM_CLIENT
 from fakeamqp.protocols.amqp_0_9_1.replies import short_text
 from fakeamqp.protocols.base.codec import WireError
+from fakeamqp.trace.truncation import LONG_BODY, Truncated
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection, PeerAddress
@@ -146,46 +147,63 @@ class BrokerLeg(Leg):
 
 
 class _Content:
-    """A method whose content is on its way. With `gathers`, the frames wait until all have come."""
+    """A method whose content is on its way, and the message that it becomes.
 
-    def __init__(self, method: Any, gathers: bool = False) -> None:
+    With `gathers`, the frames wait until all have come. Without `whole_body`, no more of a body is kept than
+    a trace shows.
+    """
+
+    def __init__(
+        self,
+        method: Any,
+        publisher: object = None,
+        published_at: float = 0.0,
+        *,
+        gathers: bool = False,
+        whole_body: bool = True,
+    ) -> None:
         self.method = method
         self.gathers = gathers
         self.frames: list[bytes] = []
-        self.properties = b""
-        self.left: int | None = None
+        self.message: Message = Message(
+            method.exchange,
+            method.routing_key,
+            BasicProperties(),
+            b"",
+            "0-9-1",
+            publisher=publisher,
+            published_at=published_at,
+        )
+        self._whole_body = whole_body
+        self._size = 0
+        self._left: int | None = None
         """Bytes of the body that have not come; None before the header."""
-        self.bodies: list[bytes] = []
+        self._bodies: list[bytes] = []
 
     def add(self, frame_type: int, octets: bytes) -> bool:
         """Add a frame; returns whether the content is complete."""
         payload = octets[7:-1]
         if self.gathers:
             self.frames.append(octets)
-        if frame_type == FRAME_CONTENT_HEADER and self.left is None and len(payload) >= CONTENT_HEADER.size:
-            self.left = CONTENT_HEADER.unpack_from(payload)[2]
-            self.properties = payload[CONTENT_HEADER.size :]
-        elif frame_type == FRAME_BODY and self.left is not None:
-            self.left -= len(payload)
-            self.bodies.append(payload)
-        return self.left is not None and self.left <= 0
-
-    def message(self, publisher: object = None, published_at: float = 0.0) -> Message:
-        """The message, with the exchange and the routing key of the method."""
-        octets = self.properties
-        properties: BasicProperties | None = first_decoded(
-            (RABBITMQ,), lambda grammar: BasicProperties.decode(octets, 0, grammar)
-        )
-        return Message(
-            self.method.exchange,
-            self.method.routing_key,
-            properties or BasicProperties(),
-            b"".join(self.bodies),
-            "0-9-1",
-            octets,
-            publisher,
-            published_at=published_at,
-        )
+        if frame_type == FRAME_CONTENT_HEADER and self._left is None and len(payload) >= CONTENT_HEADER.size:
+            self._size = self._left = CONTENT_HEADER.unpack_from(payload)[2]
+            properties = payload[CONTENT_HEADER.size :]
+            self.message.properties_bytes = properties
+            decoded: BasicProperties | None = first_decoded(
+                (RABBITMQ,), lambda grammar: BasicProperties.decode(properties, 0, grammar)
+            )
+            self.message.properties = decoded or BasicProperties()
+        elif frame_type == FRAME_BODY and self._left is not None:
+            if self._whole_body or self._size - self._left < LONG_BODY:
+                self._bodies.append(payload)
+            self._left -= len(payload)
+        if self._left is None or self._left > 0:
+            return False
+        body = b"".join(self._bodies)
+        if not self._whole_body and self._size > LONG_BODY:
+            body = Truncated.of(body[:LONG_BODY], self._size)
+        self.message.body = body
+        return True
 
 
 class ProxiedConnection(Leg):
@@ -368,7 +386,7 @@ class ProxiedConnection(Leg):
                     return
                 if kind is m.BasicPublish and method is not None:
                     self.channel(number).forward_publish(counted=counted)
-                    self._from_client[number] = _Content(method)
+                    self._from_client[number] = _Content(method, self.identity, self.state.clock.time())
         elif number in self._from_client:
             content = self._from_client[number]
             whole = content.add(frame_type, octets)
@@ -388,7 +406,7 @@ class ProxiedConnection(Leg):
 
     def _published(self, content: _Content) -> None:
         state = self.state
-        message = content.message(self.identity, state.clock.time())
+        message = content.message
         virtual_host = self.virtual_host_name or "/"
         if state.tap is not None:
             message.number = next(state.message_numbers)
@@ -444,10 +462,7 @@ class ProxiedConnection(Leg):
                 elif not passes:
                     return
                 if kind.HAS_CONTENT and method is not None:
-                    tap = self.state.tap
-                    # A fault acts on the whole content; without one, nothing waits.
-                    content = _Content(method, tap is not None and tap.intercepts)
-                    self._from_broker[number] = content
+                    self._from_broker[number] = content = self._begun(number, method)
                     if content.gathers:
                         content.frames.append(octets)
                         return
@@ -458,17 +473,31 @@ class ProxiedConnection(Leg):
                 self._pass_to_client(octets)
             if whole:
                 del self._from_broker[number]
-                self._arrived(number, content)
+                if content.gathers or isinstance(content.method, m.BasicReturn):
+                    self._arrived(number, content)
                 if content.gathers:
                     self._pass_to_client(b"".join(content.frames))
             return
         self._pass_to_client(octets)
 
+    def _begun(self, number: int, method: Any) -> _Content:
+        """A content of the broker. A fault acts on the whole of it; without faults, nothing waits."""
+        state = self.state
+        gathers = state.tap is not None and state.tap.intercepts
+        returned = isinstance(method, m.BasicReturn)
+        content = _Content(
+            method, published_at=state.clock.time(), gathers=gathers, whole_body=gathers or returned
+        )
+        if not gathers and not returned:
+            # The event of a delivery comes before its frames; the message is complete later.
+            self._arrived(number, content)
+        return content
+
     def _arrived(self, number: int, content: _Content) -> None:
-        """A content of the broker is whole: a delivery, the answer to a get, or a returned message."""
+        """Note a delivery, the answer to a get, or a returned message."""
         method = content.method
         state = self.state
-        message = content.message(published_at=state.clock.time())
+        message = content.message
         if state.tap is not None:
             message.number = next(state.message_numbers)
         if isinstance(method, m.BasicReturn):

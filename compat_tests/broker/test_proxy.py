@@ -1,0 +1,423 @@
+"""`Proxy` in front of a broker: what passes, what faults do, and what each side is told."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import aio_pika
+import pika
+import pytest
+from pika.exceptions import (
+    AMQPConnectionError,
+    AMQPError,
+    ChannelClosedByBroker,
+    ConnectionClosedByBroker,
+    NackError,
+    ProbableAuthenticationError,
+    UnroutableError,
+)
+
+from fakeamqp import Broker, BrokerError, NotPublished, Proxy
+from fakeamqp.faults import FaultError
+
+pytestmark = pytest.mark.threads_only
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def proxy(broker: Broker) -> Iterator[Proxy]:
+    with Proxy(broker.url) as proxy:
+        yield proxy
+
+
+def connect(proxy: Proxy, **parameters: Any) -> pika.BlockingConnection:
+    wanted = pika.URLParameters(proxy.url)
+    for name, value in parameters.items():
+        setattr(wanted, name, value)
+    return pika.BlockingConnection(wanted)
+
+
+@pytest.fixture
+def channel(proxy: Proxy) -> Iterator[Any]:
+    """A channel with confirms and a queue "q"."""
+    connection = connect(proxy)
+    channel = connection.channel()
+    channel.queue_declare("q")
+    channel.confirm_delivery()
+    yield channel
+    with suppress(AMQPError):
+        connection.close()
+
+
+def bodies(channel: Any, count: int) -> list[bytes]:
+    """What a consumer gets and acknowledges."""
+    found: list[bytes] = []
+    for method, _, body in channel.consume("q"):
+        found.append(body)
+        channel.basic_ack(method.delivery_tag)
+        if len(found) == count:
+            break
+    channel.cancel()
+    return found
+
+
+# --- transparency -----------------------------------------------------------------------------------
+
+
+class Tee:
+    """Between two addresses: keeps the bytes of each connection, by direction."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._to = host, port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.host, self.port = self._listener.getsockname()
+        self.sent: list[bytearray] = []
+        self.received: list[bytearray] = []
+        self._sockets = [self._listener]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(self._to)
+            self._sockets += (client, server)
+            for source, target, kept in ((client, server, self.sent), (server, client, self.received)):
+                kept.append(bytearray())
+                threading.Thread(target=self._pump, args=(source, target, kept[-1]), daemon=True).start()
+
+    def _pump(self, source: socket.socket, target: socket.socket, kept: bytearray) -> None:
+        while True:
+            try:
+                octets = source.recv(65536)
+                kept += octets
+                if not octets:
+                    target.shutdown(socket.SHUT_WR)
+                    return
+                target.sendall(octets)
+            except OSError:
+                return
+
+    def close(self) -> None:
+        for each in self._sockets:
+            each.close()
+
+
+def test_bytes_of_both_directions_are_the_same_on_both_legs_without_faults(broker: Broker) -> None:
+    behind = Tee(broker.host, broker.port)
+    with Proxy(f"amqp://guest:guest@{behind.host}:{behind.port}/%2F") as proxy:
+        before = Tee(proxy.host, proxy.port)
+        connection = connect(proxy, port=before.port)
+        channel = connection.channel()
+        channel.queue_declare("q")
+        channel.confirm_delivery()
+        for size in (0, 10, 200_000):
+            channel.basic_publish("", "q", b"x" * size, pika.BasicProperties(headers={"h": [1, "two"]}))
+        assert [len(body) for body in bodies(channel, 3)] == [0, 10, 200_000]
+        connection.close()
+        proxy.wait_for(lambda: not proxy.connections)
+    assert before.sent == behind.sent
+    assert before.received == behind.received
+    assert len(before.sent[0]) > 200_000
+    before.close()
+    behind.close()
+
+
+def test_client_that_speaks_another_protocol_gets_the_answer_of_the_broker(
+    broker: Broker, proxy: Proxy
+) -> None:
+    answers = []
+    for port in (broker.port, proxy.port):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+            client.sendall(b"AMQP\1\1\0\x0a" + b"\x0f\0")
+            answers.append(client.recv(7))
+    assert answers[0] == answers[1] != b""
+
+
+def test_broker_answers_malformed_frames_through_the_proxy(
+    broker: Broker, proxy: Proxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    answers = []
+    for port in (broker.port, proxy.port):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+            client.sendall(b"AMQP\0\0\x09\x01")
+            client.recv(65536)
+            client.sendall(b"\1\0\0\0\0\0\4\0\x0a\0\x0bX")
+            octets = b""
+            while part := client.recv(65536):
+                octets += part
+            answers.append(octets)
+    assert answers[0] == answers[1]
+    assert "the client sent a frame that ends with 0x58" in caplog.text
+
+
+def test_client_that_does_not_read_stops_the_broker_and_not_the_memory_of_the_proxy(
+    broker: Broker, proxy: Proxy
+) -> None:
+    body = b"x" * 1_000_000
+    client = connect(proxy)
+    channel = client.channel()
+    channel.queue_declare("big")
+    for _ in range(64):
+        broker.publish(body, routing_key="big")
+    channel.basic_consume("big", lambda *_: None, auto_ack=True)
+    [leg] = proxy._state.connections
+    proxy.wait_for(lambda: not leg.broker.reading)
+    assert broker.queue("big").ready > 0
+    assert leg.waiting < 8 * 1024 * 1024
+    client.close()
+
+
+# --- faults -----------------------------------------------------------------------------------------
+
+
+def test_nacked_publish_does_not_reach_the_broker(broker: Broker, proxy: Proxy, channel: Any) -> None:
+    rule = proxy.faults.on("basic.publish", routing_key="q").nack().once()
+    with pytest.raises(NackError):
+        channel.basic_publish("", "q", b"refused")
+    channel.basic_publish("", "q", b"accepted")
+    assert [message.body for message in broker.queue("q").messages] == [b"accepted"]
+    assert rule.hits == 1
+
+
+def test_returned_publish_is_unroutable_for_its_publisher(broker: Broker, proxy: Proxy, channel: Any) -> None:
+    proxy.faults.on("basic.publish").return_message().once()
+    with pytest.raises(UnroutableError):
+        channel.basic_publish("", "q", b"returned", mandatory=True)
+    assert broker.queue("q").ready == 0
+
+
+def test_publishes_and_deliveries_have_right_numbers_after_duplicates(
+    broker: Broker, proxy: Proxy, channel: Any
+) -> None:
+    proxy.faults.on("basic.publish", body=b"1").duplicate().once()
+    proxy.faults.on("basic.deliver", body=b"2").duplicate().once()
+    for body in (b"1", b"2", b"3"):
+        channel.basic_publish("", "q", body)
+    assert bodies(channel, 5) == [b"1", b"1", b"2", b"2", b"3"]
+    broker.wait_for(lambda: broker.queue("q").unacked == 0)
+    assert broker.queue("q").ready == 0
+
+
+def test_channel_closed_by_a_fault_can_be_opened_again(broker: Broker, proxy: Proxy, channel: Any) -> None:
+    proxy.faults.on("queue.declare", queue="bad").close_channel(406, "PRECONDITION_FAILED - no").once()
+    connection = channel.connection
+    other = connection.channel()
+    with pytest.raises(ChannelClosedByBroker, match="PRECONDITION_FAILED - no"):
+        other.queue_declare("bad")
+    again = connection.channel()
+    again.queue_declare("good")
+    assert [queue.name for queue in broker.queues()] == ["q", "good"]
+
+
+def test_connection_closed_by_a_fault_is_closed_on_both_sides(
+    broker: Broker, proxy: Proxy, channel: Any
+) -> None:
+    proxy.faults.on("queue.declare", queue="bad").close_connection(541, "INTERNAL_ERROR - no").once()
+    with pytest.raises(ConnectionClosedByBroker, match="INTERNAL_ERROR - no"):
+        channel.queue_declare("bad")
+    broker.wait_for(lambda: not broker.connections)
+    assert not broker.queue("bad").exists
+
+
+def test_refused_login_is_an_authentication_error_of_the_client(proxy: Proxy) -> None:
+    proxy.faults.on("connection.start-ok").refuse_login().once()
+    with pytest.raises(ProbableAuthenticationError, match="ACCESS_REFUSED"):
+        connect(proxy)
+    connect(proxy).close()
+
+
+def test_network_is_cut_between_client_and_proxy_only(broker: Broker, proxy: Proxy, channel: Any) -> None:
+    proxy.faults.network.reset()
+    with pytest.raises(AMQPConnectionError):
+        channel.queue_declare("other")
+    broker.wait_for(lambda: not broker.connections)
+
+
+def test_blocked_publisher_is_told_and_continues_after_the_alarm(proxy: Proxy) -> None:
+    connection = connect(proxy)
+    told: list[str] = []
+    connection.add_on_connection_blocked_callback(lambda _, frame: told.append(frame.method.reason))
+    connection.add_on_connection_unblocked_callback(lambda *_: told.append("unblocked"))
+    channel = connection.channel()
+    channel.queue_declare("q")
+    alarm = proxy.faults.memory_alarm()
+    channel.basic_publish("", "q", b"waits")
+    while not told:
+        connection.process_data_events(0.05)
+    alarm.remove()
+    while len(told) < 2:
+        connection.process_data_events(0.05)
+    assert told == ["low on memory", "unblocked"]
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda faults: faults.on("basic.publish").crash(), "cannot crash the broker behind it"),
+        (lambda faults: faults.redirect("other:5672"), "has no connection.redirect"),
+        (lambda faults: faults.cancel_consumers("q"), "does not see the queues"),
+        (lambda faults: faults.starve(), "whose consumers give no credit"),
+        (lambda faults: faults.chaos(1, {"restart": 1}), "cannot restart the broker behind it"),
+    ],
+    ids=["crash", "redirect", "cancel_consumers", "starve", "chaos"],
+)
+def test_fault_of_the_broker_itself_is_refused_with_the_reason(proxy: Proxy, make: Any, reason: str) -> None:
+    with pytest.raises(FaultError, match=reason):
+        make(proxy.faults)
+
+
+# --- history and trace ------------------------------------------------------------------------------
+
+
+def test_published_and_returned_messages_are_known_from_their_frames(proxy: Proxy, channel: Any) -> None:
+    channel.basic_publish("", "q", b"stored", pika.BasicProperties(message_id="m1"))
+    with pytest.raises(UnroutableError):
+        channel.basic_publish("", "nowhere", b"back", mandatory=True)
+    [stored] = proxy.expect_published(routing_key="q", body=b"stored")
+    assert stored.message_id == "m1"
+    assert stored.outcome == "passed on to the broker"
+    [returned] = proxy.expect_returned(reply_code=312)
+    assert returned.body == b"back"
+
+
+def test_error_of_an_expectation_shows_the_near_miss(proxy: Proxy, channel: Any) -> None:
+    channel.basic_publish("", "q", b"other")
+    with pytest.raises(NotPublished, match=re.compile(r"b'other'.*routing_key='q'", re.DOTALL)):
+        proxy.expect_published(routing_key="q", body=b"wanted", timeout=0.1)
+
+
+def test_trace_has_frames_deliveries_and_settlements(proxy: Proxy, channel: Any) -> None:
+    channel.basic_publish("", "q", b"m")
+    bodies(channel, 1)
+    channel.connection.close()
+    told = proxy.trace.timeline()
+    for line in (
+        "connected:",
+        "-> 1    basic.publish",
+        "message b'm' delivered from queue 'q'",
+        "acked by",
+        "closed:",
+    ):
+        assert line in told
+
+
+def test_checks_find_a_message_that_its_consumer_keeps(proxy: Proxy, channel: Any) -> None:
+    channel.basic_publish("", "q", b"m")
+    channel.basic_get("q")
+    [finding] = proxy.trace.check("unacked")
+    assert "b'm'" in str(finding)
+
+
+# --- legs -------------------------------------------------------------------------------------------
+
+
+def test_client_is_told_why_there_is_no_broker(caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    with Proxy(f"amqp://guest:guest@127.0.0.1:{port}/") as proxy:
+        with pytest.raises(AMQPConnectionError, match=f"the proxy has no broker: 127.0.0.1:{port}"):
+            connect(proxy)
+        assert f"no connection to the broker: 127.0.0.1:{port}" in caplog.text
+
+
+def test_second_address_is_taken_where_the_first_refuses(broker: Broker) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    with Proxy([f"amqp://guest:guest@127.0.0.1:{port}/%2F", broker.url]) as proxy:
+        connect(proxy).close()
+
+
+def test_wrong_password_is_refused_by_the_broker(proxy: Proxy) -> None:
+    with pytest.raises(ProbableAuthenticationError):
+        connect(proxy, credentials=pika.PlainCredentials("guest", "wrong"))
+
+
+def test_connection_of_a_client_ends_with_the_broker(broker: Broker, proxy: Proxy, channel: Any) -> None:
+    broker.stop()
+    with pytest.raises(AMQPConnectionError):
+        channel.queue_declare("other")
+    proxy.wait_for(lambda: not proxy.connections)
+
+
+def test_connection_to_the_broker_ends_with_the_client(broker: Broker, proxy: Proxy) -> None:
+    with socket.create_connection((proxy.host, proxy.port)) as client:
+        client.sendall(b"AMQP\0\0\x09\x01")
+        assert client.recv(1)
+        assert len(broker.connections) == 1
+    broker.wait_for(lambda: not broker.connections)
+
+
+def test_stop_closes_connections_with_a_handshake(broker: Broker) -> None:
+    with Proxy(broker.url) as proxy:
+        connection = connect(proxy)
+    with pytest.raises(ConnectionClosedByBroker, match="the proxy has been stopped"):
+        connection.process_data_events(5)
+    broker.wait_for(lambda: not broker.connections)
+
+
+def test_reset_forgets_messages_and_faults(proxy: Proxy, channel: Any) -> None:
+    channel.basic_publish("", "q", b"m")
+    proxy.faults.on("basic.publish").nack()
+    proxy.reset()
+    assert len(proxy.published) == 0
+    assert proxy.faults.rules == ()
+    connection = connect(proxy)
+    other = connection.channel()
+    other.confirm_delivery()
+    other.basic_publish("", "q", b"m")
+    connection.close()
+
+
+@pytest.mark.parametrize("leg", ["to the client", "to the broker"])
+def test_tls_can_be_on_either_leg(leg: str) -> None:
+    if leg == "to the broker":
+        with Broker(tls=True) as broker, Proxy(broker.url, to_tls=broker.tls.client_context) as proxy:
+            connect(proxy).close()
+        return
+    with Broker() as broker, Proxy(broker.url, tls=True) as proxy:
+        connect(proxy, ssl_options=pika.SSLOptions(proxy.tls.client_context, "localhost")).close()
+
+
+@pytest.mark.asyncio
+async def test_proxy_runs_in_the_event_loop_of_the_test() -> None:
+    async with Broker(runtime="asyncio") as broker, Proxy(broker.url, runtime="asyncio") as proxy:
+        connection = await aio_pika.connect(proxy.url)
+        async with connection:
+            channel = await connection.channel()
+            queue = await channel.declare_queue("q")
+            proxy.faults.on("basic.publish").nack().once()
+            with pytest.raises(aio_pika.exceptions.DeliveryError):
+                await channel.default_exchange.publish(aio_pika.Message(b"refused"), "q")
+            await channel.default_exchange.publish(aio_pika.Message(b"m"), "q")
+            message = await queue.get()
+            assert message.body == b"m"
+            await message.ack()
+        await proxy.expect_published_async(routing_key="q", count=1)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://guest:secret@rabbit/", "'http://guest:***@rabbit/' is no URL of a broker"),
+        ("rabbit:5672", "'rabbit:5672' is no URL of a broker"),
+        ([], "needs the URL of a broker"),
+    ],
+    ids=["http", "no scheme", "none"],
+)
+def test_proxy_to_what_is_no_url_of_amqp_is_an_error(url: Any, said: str) -> None:
+    with pytest.raises(BrokerError, match=re.escape(said)):
+        Proxy(url)
