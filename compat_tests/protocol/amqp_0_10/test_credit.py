@@ -48,17 +48,6 @@ def cost(session: Session) -> int:
 # --- the beginning -----------------------------------------------------------------------------------
 
 
-@rule("0-10/message.subscribe/initial-credit")
-def test_subscription_starts_without_credit(session: Session) -> None:
-    fill(session)
-    subscribe(session)
-    session.expect_nothing()
-    session.flow(1)
-    session.expect_nothing()
-    session.flow(UNLIMITED, unit=BYTE)
-    assert len(session.transfers()) == 1
-
-
 @rule("0-10/message.subscribe/default-flow-mode", "0-10/message.set-flow-mode/default-flow-mode")
 def test_subscription_starts_in_window_mode(session: Session) -> None:
     fill(session)
@@ -72,10 +61,12 @@ def test_subscription_starts_in_window_mode(session: Session) -> None:
 
 
 @rule("0-10/message.set-flow-mode/both-needed#message", "0-10/message.set-flow-mode/both-needed#byte")
+@rule("0-10/message.subscribe/initial-credit")
 @pytest.mark.parametrize("first", [MESSAGE, BYTE])
 def test_delivery_requires_both_message_and_byte_credit(session: Session, first: int) -> None:
     fill(session)
     subscribe(session)
+    session.expect_nothing()
     session.flow(UNLIMITED, unit=first)
     session.expect_nothing()
     session.flow(UNLIMITED, unit=1 - first)
@@ -88,28 +79,6 @@ def test_message_set_flow_mode_accepts_only_modes_0_and_1(session: Session) -> N
     for mode in (CREDIT, WINDOW, CREDIT):
         session.call(x.MessageSetFlowMode(destination="d", flow_mode=mode))
     illegal(session, x.MessageSetFlowMode(destination="d", flow_mode=1))
-
-
-@rule("0-10/message/credit-unit-values#message")
-def test_message_flow_of_unit_0_grants_message_credit(session: Session) -> None:
-    fill(session)
-    subscribe(session)
-    session.call(x.MessageFlow(destination="d", unit=1, value=100_000))
-    session.expect_nothing()
-    session.call(x.MessageFlow(destination="d", unit=0, value=2))
-    assert len(session.transfers()) == 2
-
-
-@rule("0-10/message/credit-unit-values#byte")
-def test_message_flow_of_unit_1_grants_byte_credit(session: Session) -> None:
-    fill(session)
-    subscribe(session)
-    session.call(x.MessageFlow(destination="d", unit=0, value=100_000))
-    session.expect_nothing()
-    session.call(x.MessageFlow(destination="d", unit=1, value=cost(session) - 1))
-    session.expect_nothing()
-    session.call(x.MessageFlow(destination="d", unit=1, value=1))
-    assert len(session.transfers()) == 1
 
 
 @rule("0-10/message/credit-unit-values#others")
@@ -138,7 +107,7 @@ def test_flow_command_for_unknown_destination_fails_with_not_found(
 # --- bytes ------------------------------------------------------------------------------------------
 
 
-@rule("0-10/message.set-flow-mode/byte-accounting#content")
+@rule("0-10/message.set-flow-mode/byte-accounting#content", "0-10/message/credit-unit-values#byte")
 @pytest.mark.parametrize("mode", [CREDIT, WINDOW])
 def test_byte_credit_counts_octets_of_header_and_body(session: Session, mode: int) -> None:
     fill(session)
@@ -197,29 +166,19 @@ def test_message_larger_than_byte_credit_waits_for_more_credit(session: Session)
 # --- modes -------------------------------------------------------------------------------------------
 
 
-@rule("0-10/message.set-flow-mode/credit-mode#message", "0-10/message.set-flow-mode/credit-mode#nothing-back")
-def test_completion_and_accept_restore_no_message_credit_in_credit_mode(session: Session) -> None:
+@rule("0-10/message.set-flow-mode/credit-mode#message", "0-10/message.set-flow-mode/credit-mode#byte")
+@rule("0-10/message.set-flow-mode/credit-mode#nothing-back")
+@pytest.mark.parametrize("unit", [MESSAGE, BYTE])
+def test_completion_and_accept_restore_no_credit_in_credit_mode(session: Session, unit: int) -> None:
     fill(session)
     subscribe(session, CREDIT)
-    session.flow(2)
-    session.flow(UNLIMITED, unit=BYTE)
+    session.flow(2 if unit == MESSAGE else 2 * cost(session), unit=unit)
+    session.flow(UNLIMITED, unit=1 - unit)
     transfers = session.transfers()
     assert len(transfers) == 2
     session.completed(*(each.id for each in transfers))
     session.accept(*(each.id for each in transfers))
     session.expect_nothing()
-
-
-@rule("0-10/message.set-flow-mode/credit-mode#byte", "0-10/message.set-flow-mode/credit-mode#nothing-back")
-def test_completion_restores_no_byte_credit_in_credit_mode(session: Session) -> None:
-    fill(session)
-    subscribe(session, CREDIT)
-    session.flow(UNLIMITED)
-    session.flow(2 * cost(session), unit=BYTE)
-    transfers = session.transfers()
-    session.completed(*(each.id for each in transfers))
-    session.expect_nothing()
-    assert len(transfers) == 2
 
 
 @rule("0-10/message.set-flow-mode/window-mode#message", "0-10/message.set-flow-mode/window-mode#byte")
@@ -334,7 +293,7 @@ def test_completion_restores_no_credit_after_change_to_credit_mode(lenient: Serv
 # --- flow --------------------------------------------------------------------------------------------
 
 
-@rule("0-10/message.flow/adds")
+@rule("0-10/message.flow/adds", "0-10/message/credit-unit-values#message")
 def test_message_flow_adds_to_credit(session: Session) -> None:
     subscribe(session)
     session.flow(UNLIMITED, unit=BYTE)
@@ -441,26 +400,18 @@ def test_completion_of_transfers_before_stop_or_flush_restores_no_credit(
 # --- flush -------------------------------------------------------------------------------------------
 
 
-@rule("0-10/message.flush/exhausts#zero")
-def test_message_flush_sets_remaining_credit_to_zero(session: Session) -> None:
+@rule("0-10/message.flush/exhausts#zero", "0-10/message.flush/exhausts#used-up")
+@pytest.mark.parametrize(("credit", "delivered"), [(10, 3), (2, 2)])
+def test_message_flush_delivers_what_credit_allows_and_sets_the_rest_to_zero(
+    session: Session, credit: int, delivered: int
+) -> None:
+    fill(session, 3)
     subscribe(session, CREDIT)
     session.flow(UNLIMITED, unit=BYTE)
-    fill(session, 3)
-    session.flow(10)
-    assert len(session.transfers()) == 3
+    session.flow(credit)
     session.call(x.MessageFlush(destination="d"))
+    assert len(session.transfers()) == delivered
     fill(session, 3)
-    session.expect_nothing()
-
-
-@rule("0-10/message.flush/exhausts#used-up")
-def test_message_flush_delivers_no_more_messages_than_credit(session: Session) -> None:
-    fill(session)
-    subscribe(session)
-    session.flow(UNLIMITED, unit=BYTE)
-    session.flow(2)
-    session.call(x.MessageFlush(destination="d"))
-    assert len(session.transfers()) == 2
     session.expect_nothing()
 
 

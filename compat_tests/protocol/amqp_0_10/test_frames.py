@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Client, Server, Session
@@ -227,45 +225,6 @@ def test_frames_of_commands_on_two_channels_may_be_interleaved(server: Server) -
     assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"1", b"0"]
 
 
-@rule("0-10/assembly/empty-body#header", "0-10/assembly/empty-body#body")
-@pytest.mark.parametrize("content", [{}, {"body": b""}, {"header": b""}, {"header": b"", "body": b""}])
-def test_transfer_without_header_or_body_is_routed_as_empty_message(
-    server: Server, content: dict[str, Any]
-) -> None:
-    session = server.session()
-    session.declare_exchange("all", "fanout")
-    session.declare("q")
-    session.bind("q", "all")
-    session.call(x.MessageTransfer(destination="all"), **content)
-    assert [each.message.body for each in server.vhost.queues["q"].ready] == [b""]
-
-
-@rule("0-10/assembly/header-entries#sequence")
-def test_header_structs_are_accepted_in_any_order(server: Server) -> None:
-    session = server.session()
-    session.declare("q")
-    entries = [
-        structs.MessageProperties(content_type="text/plain"),
-        structs.DeliveryProperties(routing_key="q"),
-    ]
-    session.call(x.MessageTransfer(), header=entries, body=b"")
-    (queued,) = server.vhost.queues["q"].ready
-    assert queued.message.properties.content_type == "text/plain"
-
-
-@rule("0-10/assembly/unexpected-header")
-@pytest.mark.parametrize(
-    "entry", [structs.UnknownStruct(0x7F01, b"\0\0what"), structs.StreamProperties(content_type="text/plain")]
-)
-def test_undeclared_header_structs_of_transfer_are_delivered_unchanged(server: Server, entry: Any) -> None:
-    session = server.session()
-    session.declare("q")
-    header = [structs.DeliveryProperties(routing_key="q"), entry]
-    session.call(x.MessageTransfer(accept_mode=1), header=header, body=b"")
-    session.subscribe("q")
-    assert entry in session.transfer().structs
-
-
 @rule("0-10/assembly/header-entries#once")
 def test_duplicate_header_struct_fails_with_illegal_argument(session: Session) -> None:
     entry = structs.DeliveryProperties(routing_key="q")
@@ -282,14 +241,6 @@ def test_message_bodies_are_delivered_unchanged(server: Server) -> None:
         session.publish(body)
     session.subscribe("q")
     assert session.bodies() == bodies
-
-
-def test_body_larger_than_frame_is_delivered_whole(server: Server) -> None:
-    session = server.open(max_frame_size=4096).session()
-    session.declare("q")
-    session.publish(b"x" * 20_000)
-    session.subscribe("q")
-    assert session.bodies() == [b"x" * 20_000]
 
 
 def test_frame_received_octet_by_octet_is_decoded(server: Server) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Server, Session, Transfer
+from compat_tests.tools.matrix import marked
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
@@ -36,10 +37,31 @@ def carried(session: Session, message: structs.MessageProperties | None = None, 
 # --- message properties ------------------------------------------------------------------------------
 
 
-@rule("0-10/message.message-properties/content-length")
-def test_content_length_equal_to_body_size_is_delivered(session: Session) -> None:
-    transfer = carried(session, structs.MessageProperties(content_length=4))
-    assert transfer.message.content_length == len(transfer.body or b"") == 4
+OCTETS_256 = bytes(range(256))
+CONTENT_TYPE = rule(
+    "0-10/message.message-properties/content-type#type",
+    "0-10/message.message-properties/content-type#encoding",
+)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    marked(
+        (rule("0-10/message.message-properties/content-length"), {"content_length": 4}),
+        (rule("0-10/message.message-properties/correlation-id"), {"correlation_id": OCTETS_256}),
+        (rule("0-10/message.message-properties/app-id"), {"app_id": OCTETS_256[::-1] * 2}),
+        (CONTENT_TYPE, {"content_type": "a/b; c=\xe9", "content_encoding": "gzip"}),
+        *(
+            (rule("0-10/message.message-properties/reply-to"), {"reply_to": structs.ReplyTo(*address)})
+            for address in (("amq.direct", "k"), ("", "k"), (None, "k"), ("amq.fanout", None))
+        ),
+    ),
+    ids=str,
+)
+def test_message_properties_are_delivered_unchanged(session: Session, fields: dict[str, Any]) -> None:
+    transfer = carried(session, structs.MessageProperties(**fields))
+    assert transfer.body == b"body"
+    assert transfer.message == structs.MessageProperties(**fields)
 
 
 def test_spec_personality_refuses_wrong_content_length(spec: Server) -> None:
@@ -107,31 +129,6 @@ def test_user_id_accepted_from_its_user_is_refused_from_another_user(server: Ser
     message = structs.MessageProperties(user_id=b"ann")
     server.session(b"a", user="ann", password="secret").publish(message=message)
     server.session(b"b").fails(x.MessageTransfer(), 403, header=[message], body=b"")
-
-
-@rule("0-10/message.message-properties/correlation-id", "0-10/message.message-properties/app-id")
-def test_correlation_id_and_app_id_of_any_octets_are_delivered_unchanged(session: Session) -> None:
-    octets = bytes(range(256)) * 2
-    transfer = carried(session, structs.MessageProperties(correlation_id=octets, app_id=octets[::-1]))
-    assert (transfer.message.correlation_id, transfer.message.app_id) == (octets, octets[::-1])
-
-
-@rule("0-10/message.message-properties/reply-to")
-@pytest.mark.parametrize("address", [("amq.direct", "k"), ("", "k"), (None, "k"), ("amq.fanout", None)])
-def test_reply_to_exchange_and_key_are_delivered_unchanged(
-    session: Session, address: tuple[str, str]
-) -> None:
-    transfer = carried(session, structs.MessageProperties(reply_to=structs.ReplyTo(*address)))
-    assert transfer.message.reply_to == structs.ReplyTo(*address)
-
-
-@rule("0-10/message.message-properties/content-type#type")
-@rule("0-10/message.message-properties/content-type#encoding")
-def test_content_type_and_encoding_are_delivered_unchanged(session: Session) -> None:
-    transfer = carried(
-        session, structs.MessageProperties(content_type="a/b; c=\xe9", content_encoding="gzip")
-    )
-    assert (transfer.message.content_type, transfer.message.content_encoding) == ("a/b; c=\xe9", "gzip")
 
 
 EVERY_TYPE = Map.of_entries(

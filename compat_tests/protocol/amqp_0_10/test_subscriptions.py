@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Client, Server, Session
+from compat_tests.tools.matrix import marked
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
@@ -64,30 +65,28 @@ def test_two_sessions_may_use_same_destination(session: Session, other: Session)
     assert [len(each.transfers()) for each in (session, other)] == [1, 1]
 
 
-@rule("0-10/message.subscribe/exclusive-in-use")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    marked(
+        (rule("0-10/message.subscribe/exclusive-in-use"), False, True),
+        (rule("0-10/message.subscribe/exclusive-blocks"), True, False),
+    ),
+)
 @pytest.mark.parametrize("same", [True, False])
-def test_exclusive_subscription_to_queue_in_use_fails_with_resource_locked(
-    session: Session, other: Session, same: bool
+def test_subscription_beside_another_fails_with_resource_locked_if_one_is_exclusive(
+    session: Session, other: Session, first: bool, second: bool, same: bool
 ) -> None:
-    session.subscribe()
+    session.subscribe(exclusive=first)
     asking = session if same else other
-    asking.fails(x.MessageSubscribe(queue="q", destination="alone", exclusive=True), 405)
+    asking.fails(x.MessageSubscribe(queue="q", destination="too", exclusive=second), 405)
 
 
-@rule("0-10/message.subscribe/exclusive-blocks")
-@pytest.mark.parametrize("same", [True, False])
-def test_second_subscription_beside_exclusive_subscription_fails_with_resource_locked(
-    session: Session, other: Session, same: bool
+def test_queue_and_destination_are_available_after_cancel_of_exclusive_subscription(
+    session: Session, other: Session
 ) -> None:
-    session.subscribe(exclusive=True)
-    asking = session if same else other
-    asking.fails(x.MessageSubscribe(queue="q", destination="too"), 405)
-
-
-def test_queue_is_available_after_cancel_of_exclusive_subscription(session: Session, other: Session) -> None:
-    session.subscribe(exclusive=True)
-    session.call(x.MessageCancel(destination="d"))
-    other.subscribe(exclusive=True)
+    for each in (session, session, other):
+        each.subscribe(exclusive=True)
+        each.call(x.MessageCancel(destination="d"))
 
 
 def test_message_subscribe_to_exclusive_queue_of_another_session_fails_with_resource_locked(
@@ -308,19 +307,6 @@ def test_completion_of_transfer_before_cancel_gives_new_subscription_no_credit(s
     session.publish()
     session.publish()
     assert len(session.transfers()) == 1
-
-
-def test_destination_may_be_used_again_after_cancel(session: Session) -> None:
-    for _ in range(2):
-        session.subscribe()
-        session.call(x.MessageCancel(destination="d"))
-
-
-def test_auto_delete_queue_is_deleted_with_its_last_subscription(session: Session) -> None:
-    session.declare("short", auto_delete=True)
-    session.subscribe("short")
-    session.call(x.MessageCancel(destination="d"))
-    session.fails(x.QueueDeclare(queue="short", passive=True), 404)
 
 
 # --- other types of queues ---------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -257,100 +257,59 @@ def test_entities_declared_without_a_ticket_belong_to_the_first_realm(strict: Cl
 
 # --- every method that carries one --------------------------------------------------------------------------
 
-Make = Callable[[int], Any]
+DECLARE_X = m.ExchangeDeclare(exchange="x", type="direct")
+UNBIND = m.QueueUnbind(queue="q", exchange="amq.direct", routing_key="bound")
 
-CHECKED: dict[str, tuple[str, str, Make]] = {
-    "exchange.declare/ticket-validity#active": (
-        "active",
-        "x",
-        lambda t: m.ExchangeDeclare(ticket=t, exchange="x", type="direct"),
-    ),
-    "exchange.declare/ticket-validity#passive": (
-        "passive",
-        "x",
-        lambda t: m.ExchangeDeclare(ticket=t, exchange="x", passive=True),
-    ),
-    "exchange.delete/ticket-validity": ("active", "x", lambda t: m.ExchangeDelete(ticket=t, exchange="x")),
-    "queue.declare/ticket-validity": ("active", "q", lambda t: m.QueueDeclare(ticket=t, queue="q")),
-    "queue.declare/ticket-validity ": (
-        "passive",
-        "q",
-        lambda t: m.QueueDeclare(ticket=t, queue="q", passive=True),
-    ),
-    "queue.bind/ticket": (
-        "active",
-        "q",
-        lambda t: m.QueueBind(ticket=t, queue="q", exchange="amq.direct", routing_key="k"),
-    ),
-    "queue.unbind/ticket": (
-        "active",
-        "q",
-        lambda t: m.QueueUnbind(ticket=t, queue="q", exchange="amq.direct", routing_key="bound"),
-    ),
-    "queue.purge/ticket-01": ("read", "q", lambda t: m.QueuePurge(ticket=t, queue="q")),
-    "queue.delete/ticket": ("active", "q", lambda t: m.QueueDelete(ticket=t, queue="q")),
-    "basic.consume/ticket-01": ("read", "q", lambda t: m.BasicConsume(ticket=t, queue="q")),
-    "basic.get/ticket-01": ("read", "q", lambda t: m.BasicGet(ticket=t, queue="q")),
-    "file.consume/ticket-01": ("read", "q", lambda t: m.FileConsume(ticket=t, queue="q")),
-    "stream.consume/ticket-01": ("read", "q", lambda t: m.StreamConsume(ticket=t, queue="q")),
-    "basic.publish/ticket-01": (
-        "write",
-        "amq.direct",
-        lambda t: m.BasicPublish(ticket=t, exchange="amq.direct"),
-    ),
-    "file.publish/ticket-01": (
-        "write",
-        "amq.direct",
-        lambda t: m.FilePublish(ticket=t, exchange="amq.direct", identifier="f"),
-    ),
-    "stream.publish/ticket-01": (
-        "write",
-        "amq.direct",
-        lambda t: m.StreamPublish(ticket=t, exchange="amq.direct"),
-    ),
-    "message.transfer/ticket-01": (
-        "write",
-        "amq.direct",
-        lambda t: m.MessageTransfer(ticket=t, destination="amq.direct"),
-    ),
-    "message.consume/ticket-01": (
-        "read",
-        "q",
-        lambda t: m.MessageConsume(ticket=t, queue="q", destination="d"),
-    ),
-    "message.get/ticket-01": ("read", "q", lambda t: m.MessageGet(ticket=t, queue="q", destination="d")),
-}
-"""The rule, the right that is needed, the exchange or queue it is about, and the method by its ticket."""
-
-_ENTRIES = [
-    pytest.param(*entry, marks=rule(f"0-9/{id_.strip()}"), id=f"{id_.strip()}-{entry[0]}")
-    for id_, entry in CHECKED.items()
+CHECKED: list[tuple[str, str, str, Any]] = [
+    ("exchange.declare/ticket-validity#active", "active", "x", DECLARE_X),
+    ("exchange.declare/ticket-validity#passive", "passive", "x", replace(DECLARE_X, passive=True)),
+    ("exchange.delete/ticket-validity", "active", "x", m.ExchangeDelete(exchange="x")),
+    ("queue.declare/ticket-validity", "active", "q", m.QueueDeclare(queue="q")),
+    ("queue.declare/ticket-validity", "passive", "q", m.QueueDeclare(queue="q", passive=True)),
+    ("queue.bind/ticket", "active", "q", m.QueueBind(queue="q", exchange="amq.direct", routing_key="k")),
+    ("queue.unbind/ticket", "active", "q", UNBIND),
+    ("queue.purge/ticket-01", "read", "q", m.QueuePurge(queue="q")),
+    ("queue.delete/ticket", "active", "q", m.QueueDelete(queue="q")),
+    ("basic.consume/ticket-01", "read", "q", m.BasicConsume(queue="q")),
+    ("basic.get/ticket-01", "read", "q", m.BasicGet(queue="q")),
+    ("file.consume/ticket-01", "read", "q", m.FileConsume(queue="q")),
+    ("stream.consume/ticket-01", "read", "q", m.StreamConsume(queue="q")),
+    ("basic.publish/ticket-01", "write", "amq.direct", m.BasicPublish(exchange="amq.direct")),
+    ("file.publish/ticket-01", "write", "amq.direct", m.FilePublish(exchange="amq.direct", identifier="f")),
+    ("stream.publish/ticket-01", "write", "amq.direct", m.StreamPublish(exchange="amq.direct")),
+    ("message.transfer/ticket-01", "write", "amq.direct", m.MessageTransfer(destination="amq.direct")),
+    ("message.consume/ticket-01", "read", "q", m.MessageConsume(queue="q", destination="d")),
+    ("message.get/ticket-01", "read", "q", m.MessageGet(queue="q", destination="d")),
 ]
+"""The rule, the right that is needed, the exchange or queue it is about, and the method."""
 
 
 REQUESTS = (m.MessageConsume, m.MessageGet, m.MessageTransfer)
 
 
-@pytest.mark.parametrize(("right", "name", "make"), _ENTRIES)
-def test_a_method_needs_its_right_to_the_realm(strict: Client, right: str, name: str, make: Make) -> None:
+@pytest.mark.parametrize(
+    ("right", "name", "method"),
+    [pytest.param(*row, marks=rule(f"0-9/{id_}"), id=f"{id_}-{row[0]}") for id_, *row in CHECKED],
+)
+def test_a_method_needs_its_right_to_the_realm(strict: Client, right: str, name: str, method: Any) -> None:
     strict.call(
         m.QueueBind(ticket=ticket(strict), queue="q", exchange="amq.direct", routing_key="bound"),
         shared.QueueBindOk,
     )
     others = [each for each in ALL if each != right]
-    say(strict, make(ticket(strict, *others)))
+    say(strict, replace(method, ticket=ticket(strict, *others)))
     close = strict.expect_channel_close(403)
     assert f"no {right} access" in close.reply_text
 
     strict.open_channel()
-    say(strict, make(ticket(strict, *ALL, realm="/admin")))
+    say(strict, replace(method, ticket=ticket(strict, *ALL, realm="/admin")))
     close = strict.expect_channel_close(403)
     assert f"'{name}' is in realm '/data'" in close.reply_text
 
     strict.open_channel()
-    if isinstance(make(0), m.FilePublish):
+    if isinstance(method, m.FilePublish):
         Channel(strict, "file").stage_file(b"")
-    say(strict, make(ticket(strict, right)))
+    say(strict, replace(method, ticket=ticket(strict, right)))
     closes = [each for each in strict.inbox if getattr(each.method, "NAME", "").endswith(".close")]
     assert closes == []
 

@@ -35,20 +35,32 @@ def resume(client: Client, channel_id: bytes, channel: int = 1) -> None:
     client.call(m.ChannelResume(channel_id), m.ChannelOk, channel)
 
 
+def resumed(server: Server, client: Client, channel_id: bytes) -> Client:
+    """Lose the connection, and resume its channel on another one."""
+    client.drop()
+    client = server.client(channels=0)
+    resume(client, channel_id)
+    return client
+
+
+@pytest.fixture
+def client(server: Server) -> Client:
+    """A connection without channels."""
+    return server.client(channels=0)
+
+
+@pytest.fixture
+def channel_id(client: Client) -> bytes:
+    """That of channel 1, which has declared the queue "q"."""
+    channel_id = open_channel(client)
+    client.declare("q")
+    return channel_id
+
+
 def refused(client: Client, channel_id: bytes, channel: int = 1) -> None:
     client.send(m.ChannelResume(channel_id), channel)
     close = client.expect_channel_close(404, channel)
     assert (close.class_id, close.method_id) == (20, 50)
-
-
-@rule("0-9/channel.open-ok/channel-id")
-def test_every_channel_has_an_id_of_its_own(server: Server) -> None:
-    one, two = server.client(channels=0), server.client(channels=0)
-    ids = [open_channel(one), open_channel(one, 2), open_channel(two)]
-    one.close_channel()
-    ids.append(open_channel(one))
-    assert all(ids)
-    assert len(set(ids)) == 4
 
 
 @rule("0-9/channel.resume/resumes", "0-9/channel/grammar#resumed", "0-9/channel.ok/completion")
@@ -97,17 +109,13 @@ def test_resumed_channel_keeps_its_consumers_and_their_unacked_messages(server: 
 
 
 @pytest.mark.letter
-def test_resumed_channel_keeps_its_prefetch_and_its_flow(server: Server) -> None:
-    client = server.client(channels=0)
-    channel_id = open_channel(client)
-    client.declare("q")
+def test_resumed_channel_keeps_its_prefetch_and_its_flow(
+    server: Server, client: Client, channel_id: bytes
+) -> None:
     client.qos(1)
     client.consume("q", "c")
     client.call(m.ChannelFlow(active=False), shared.ChannelFlowOk)
-    client.drop()
-
-    client = server.client(channels=0)
-    resume(client, channel_id)
+    client = resumed(server, client, channel_id)
     client.fill("q", b"1", b"2")
     client.expect_nothing()
     client.call(m.ChannelFlow(active=True), shared.ChannelFlowOk)
@@ -116,17 +124,11 @@ def test_resumed_channel_keeps_its_prefetch_and_its_flow(server: Server) -> None
     assert client.bodies() == [b"2"]
 
 
-def test_resumed_channel_is_still_transactional(server: Server) -> None:
-    client = server.client(channels=0)
-    channel_id = open_channel(client)
-    client.declare("q")
+def test_resumed_channel_is_still_transactional(server: Server, client: Client, channel_id: bytes) -> None:
     client.call(m.TxSelect(), shared.TxSelectOk)
     client.fill("q", b"committed")
     client.call(m.TxCommit(), shared.TxCommitOk)
-    client.drop()
-
-    client = server.client(channels=0)
-    resume(client, channel_id)
+    client = resumed(server, client, channel_id)
     client.fill("q", b"kept")
     assert client.count("q") == 1
     client.call(m.TxCommit(), shared.TxCommitOk)
@@ -134,10 +136,9 @@ def test_resumed_channel_is_still_transactional(server: Server) -> None:
 
 
 @pytest.mark.parametrize("work", ["publish", "ack"])
-def test_channel_with_uncommitted_work_cannot_be_resumed(server: Server, work: str) -> None:
-    client = server.client(channels=0)
-    channel_id = open_channel(client)
-    client.declare("q")
+def test_channel_with_uncommitted_work_cannot_be_resumed(
+    server: Server, client: Client, channel_id: bytes, work: str
+) -> None:
     client.fill("q", b"m")
     client.get("q")
     client.call(m.TxSelect(), shared.TxSelectOk)
@@ -153,16 +154,12 @@ def test_channel_with_uncommitted_work_cannot_be_resumed(server: Server, work: s
     assert client.empty("q") == [b"m"]
 
 
-def test_dtx_start_on_a_resumed_channel_is_refused_after_earlier_work(server: Server) -> None:
-    client = server.client(channels=0)
-    channel_id = open_channel(client)
-    client.declare("q")
+def test_dtx_start_on_a_resumed_channel_is_refused_after_earlier_work(
+    server: Server, client: Client, channel_id: bytes
+) -> None:
     client.call(m.DtxSelect(), m.DtxSelectOk)
     client.fill("q", b"m")
-    client.drop()
-
-    client = server.client(channels=0)
-    resume(client, channel_id)
+    client = resumed(server, client, channel_id)
     client.send(m.DtxStart("branch"))
     client.expect_channel_close(406)
 
@@ -172,20 +169,16 @@ def test_resumed_channel_keeps_its_out_of_band_transport(server: Server) -> None
     client = server.client(channels=0)
     client.send(m.ChannelOpen(out_of_band="memory"))
     channel_id = m.ChannelOpenOk.decode(client.take_frame().payload, client.grammar).channel_id
-    client.drop()
-
-    client = server.client(channels=0)
-    resume(client, channel_id)
+    client = resumed(server, client, channel_id)
     transport.send(m.QueueDeclare(queue="q").encode())
     client.send_frame(4, 1, b"")
     client.expect(shared.QueueDeclareOk)
 
 
 @pytest.mark.letter
-def test_consumers_of_a_resumed_channel_keep_no_local_and_priority(server: Server) -> None:
-    client = server.client(channels=0)
-    channel_id = open_channel(client)
-    client.declare("q")
+def test_consumers_of_a_resumed_channel_keep_no_local_and_priority(
+    server: Server, client: Client, channel_id: bytes
+) -> None:
     consumer = m.BasicConsume(queue="q", no_local=True, filter={"x-priority": 5})
     client.call(consumer, shared.BasicConsumeOk)
     client.drop()
@@ -201,10 +194,9 @@ def test_consumers_of_a_resumed_channel_keep_no_local_and_priority(server: Serve
 
 
 @rule("0-9/domain.consumer-tag/scope")
-def test_resume_with_a_consumer_tag_in_use_closes_the_connection_with_530(server: Server) -> None:
-    client = server.client(channels=0)
-    channel_id = open_channel(client)
-    client.declare("q")
+def test_resume_with_a_consumer_tag_in_use_closes_the_connection_with_530(
+    server: Server, client: Client, channel_id: bytes
+) -> None:
     client.consume("q", "tag")
     client.drop()
 
@@ -232,19 +224,15 @@ def test_channel_with_a_started_branch_cannot_be_resumed(server: Server) -> None
     client.call(m.DtxStart("another"), m.DtxStartOk)
 
 
-def test_resumed_channel_keeps_consumers_of_every_class(server: Server) -> None:
-    client = server.client(channels=0)
-    channel_id = open_channel(client)
-    client.declare("q")
+def test_resumed_channel_keeps_consumers_of_every_class(
+    server: Server, client: Client, channel_id: bytes
+) -> None:
     Channel(client, "file").consume(tag="acked")
     Channel(client, "file").consume(tag="free", no_ack=True)
     client.call(m.StreamConsume(queue="q", consumer_tag="stream"), m.StreamConsumeOk)
     requester = Requester(client)
     requester.consume("q", "messages")
-    client.drop()
-
-    client = server.client(channels=0)
-    resume(client, channel_id)
+    client = resumed(server, client, channel_id)
     requester.client = client
     for body in (b"first", b"second"):
         Channel(client, "file").publish(body)
@@ -267,10 +255,7 @@ def test_resumed_channel_keeps_consumers_of_every_class(server: Server) -> None:
     assert (asked.method.destination, asked.method.body.octets) == ("messages", b"fourth")
 
 
-def test_windows_of_every_class_are_as_they_were(server: Server) -> None:
-    client = server.client(channels=0)
-    channel_id = open_channel(client)
-    client.declare("q")
+def test_windows_of_every_class_are_as_they_were(server: Server, client: Client, channel_id: bytes) -> None:
     client.call(m.FileQos(prefetch_count=1), m.FileQosOk)
     client.call(m.StreamQos(prefetch_count=5, consume_rate=10), m.StreamQosOk)
     Channel(client, "file").consume(tag="file")
@@ -278,10 +263,7 @@ def test_windows_of_every_class_are_as_they_were(server: Server) -> None:
     requester = Requester(client)
     requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
     requester.consume("q", "messages")
-    client.drop()
-
-    client = server.client(channels=0)
-    resume(client, channel_id)
+    client = resumed(server, client, channel_id)
     client.open_channel(2)
     for body in (b"1", b"2"):
         Channel(client, "file", 2).publish(body)
@@ -301,27 +283,22 @@ def test_windows_of_every_class_are_as_they_were(server: Server) -> None:
     client.expect_nothing()
 
 
-def test_a_consumer_without_its_queue_does_not_come_back(server: Server) -> None:
-    client = server.client(channels=0)
-    channel_id = open_channel(client)
-    client.declare("q")
+def test_a_consumer_without_its_queue_does_not_come_back(
+    server: Server, client: Client, channel_id: bytes
+) -> None:
     client.declare("gone", exclusive=True)
     client.consume("gone", "g")
     client.consume("q", "c")
-    client.drop()
-
-    client = server.client(channels=0)
-    resume(client, channel_id)
+    client = resumed(server, client, channel_id)
     client.fill("q", b"m")
     assert client.bodies() == [b"m"]
     client.declare("gone")
     client.consume("gone", "g")
 
 
-def test_consumer_without_read_permission_is_not_resumed(server: Server) -> None:
-    client = server.client(channels=0)
-    channel_id = open_channel(client)
-    client.declare("q")
+def test_consumer_without_read_permission_is_not_resumed(
+    server: Server, client: Client, channel_id: bytes
+) -> None:
     client.consume("q", "c")
     client.drop()
     server.state.access.add(User("guest", "guest", permissions={"/": Permission(read="")}))
@@ -341,10 +318,7 @@ def test_resumed_spec_channel_keeps_its_consumer_and_loses_its_ticket() -> None:
     ).ticket
     client.call(m.QueueDeclare(ticket=number, queue="q"), shared.QueueDeclareOk)
     client.call(m.BasicConsume(ticket=number, queue="q"), shared.BasicConsumeOk)
-    client.drop()
-
-    client = server.client(channels=0)
-    resume(client, channel_id)
+    client = resumed(server, client, channel_id)
     [subscription] = server.vhost.queues["q"].subscriptions
     assert subscription.owner is not None
     client.send(m.QueueDeclare(ticket=number, queue="q"))

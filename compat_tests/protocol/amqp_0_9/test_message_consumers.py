@@ -9,6 +9,7 @@ import pytest
 from compat_tests.scripted.amqp_0_9 import Client, Server
 from compat_tests.scripted.amqp_0_9_1 import QuietTap
 from compat_tests.scripted.requesting import Asked, Requester
+from compat_tests.tools.matrix import marked
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
@@ -139,10 +140,30 @@ def test_a_blank_destination_is_a_consumers_too(requester: Requester) -> None:
     requester.client.expect_connection_close(530)
 
 
-@rule("0-9/message.consume/queue-01", "0-9/message.get/queue-01")
-@pytest.mark.parametrize("method", [m.MessageConsume(destination="d"), m.MessageGet()])
-def test_a_blank_name_without_a_current_queue_ends_the_connection(client: Client, method: Any) -> None:
-    Requester(client).ask(method)
+CONSUME = m.MessageConsume(queue="q", destination="d")
+
+
+@pytest.mark.parametrize(
+    ("channel", "method"),
+    marked(
+        (rule("0-9/message.consume/queue-01"), 2, m.MessageConsume(destination="e")),
+        (rule("0-9/message.get/queue-01"), 2, m.MessageGet()),
+        (rule("0-9/message.consume/destination-01"), 1, CONSUME),
+        (rule("0-9/message.consume/destination-01"), 2, CONSUME),
+        (rule("0-9/message.consume/destination-02"), 2, m.MessageCancel(destination="d")),
+        ((), 1, m.MessageCancel(destination="basic")),
+    ),
+    ids=repr,
+)
+def test_request_without_current_queue_or_for_destination_of_another_consumer_closes_connection_with_530(
+    requester: Requester, channel: int, method: Any
+) -> None:
+    """A destination is that of a consumer on the whole connection, and a consumer has a class."""
+    client = requester.client
+    requester.call(CONSUME, m.MessageOk)
+    client.consume("q", "basic")
+    client.open_channel(2)
+    (requester if channel == 1 else Requester(client, 2)).ask(method)
     client.expect_connection_close(530)
 
 
@@ -152,51 +173,27 @@ def test_a_blank_name_is_the_current_queue(requester: Requester) -> None:
     take(requester, 1)
 
 
-def test_an_unknown_queue_closes_the_channel(requester: Requester) -> None:
-    requester.ask(m.MessageConsume(queue="none", destination="d"))
-    requester.client.expect_channel_close(404)
-
-
-@rule("0-9/message.consume/destination-01")
-@pytest.mark.parametrize("channel", [1, 2])
-def test_duplicate_destination_on_a_connection_closes_it_with_530(server: Server, channel: int) -> None:
-    client = server.client(channels=2)
-    client.declare("q")
-    Requester(client).consume("q", "d")
-    again = Requester(client, channel)
-    again.asked = 1 if channel == 1 else 0
-    again.ask(m.MessageConsume(queue="q", destination="d"))
-    client.expect_connection_close(530)
-
-
-@rule("0-9/message.consume/destination-02")
-def test_a_destination_of_another_channel_is_not_cancelled(server: Server) -> None:
-    client = server.client(channels=2)
-    client.declare("q")
-    Requester(client).consume("q", "d")
-    Requester(client, 2).ask(m.MessageCancel(destination="d"))
-    client.expect_connection_close(530)
-
-
 def test_two_connections_may_have_the_same_destination(server: Server, requester: Requester) -> None:
     requester.consume("q", "d")
     other(server).consume("q", "d")
 
 
 @rule("0-9/message.consume/exclusive-01")
-def test_exclusive_access_shuts_out_others(server: Server, requester: Requester) -> None:
-    requester.consume("q", "d", exclusive=True)
+@pytest.mark.parametrize(
+    ("first", "method", "code"),
+    [
+        (True, CONSUME, 403),
+        (False, m.MessageConsume(queue="q", destination="d", exclusive=True), 403),
+        (False, m.MessageConsume(queue="none", destination="d"), 404),
+    ],
+)
+def test_consume_beside_exclusive_access_or_from_a_missing_queue_closes_the_channel(
+    server: Server, requester: Requester, first: bool, method: Any, code: int
+) -> None:
+    requester.consume("q", "d", exclusive=first)
     second = other(server)
-    second.ask(m.MessageConsume(queue="q", destination="d"))
-    second.client.expect_channel_close(403)
-
-
-@rule("0-9/message.consume/exclusive-01")
-def test_exclusive_access_is_refused_while_there_are_others(server: Server, requester: Requester) -> None:
-    requester.consume("q", "d")
-    second = other(server)
-    second.ask(m.MessageConsume(queue="q", destination="d", exclusive=True))
-    second.client.expect_channel_close(403)
+    second.ask(method)
+    second.client.expect_channel_close(code)
 
 
 def test_message_consumer_with_no_local_gets_only_messages_of_other_connections(
@@ -240,12 +237,6 @@ def test_a_cancel_after_the_queue_has_gone_is_confirmed(server: Server, requeste
 
 def test_message_cancel_of_an_unknown_destination_is_confirmed(requester: Requester) -> None:
     requester.call(m.MessageCancel(destination="none"), m.MessageOk)
-
-
-def test_the_consumer_of_another_class_is_not_cancelled(requester: Requester) -> None:
-    requester.client.consume("q", "t")
-    requester.ask(m.MessageCancel(destination="t"))
-    requester.client.expect_connection_close(530)
 
 
 @pytest.mark.letter

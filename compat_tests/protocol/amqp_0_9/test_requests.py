@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -210,19 +211,20 @@ def test_a_channel_opened_afterwards_has_no_request_of_another(server: Server) -
     assert Requester(client, 2).call(QOS, m.MessageOk)
 
 
-def test_request_other_than_open_on_closed_channel_closes_connection_with_504(server: Server) -> None:
-    Requester(client := server.client(channels=0)).ask(QOS)
-    client.expect_connection_close(504)
-
-
-def test_channel_open_request_with_number_2_closes_the_connection_with_503(server: Server) -> None:
-    Requester(client := server.client(channels=0)).repeat(m.ChannelOpen(), 2)
-    client.expect_connection_close(503)
-
-
-def test_response_on_a_closed_channel_closes_the_connection_with_504(server: Server) -> None:
-    Requester(client := server.client(channels=0)).answer(1)
-    client.expect_connection_close(504)
+@pytest.mark.parametrize(
+    ("send", "code"),
+    [
+        (lambda requester: requester.ask(QOS), 504),
+        (lambda requester: requester.repeat(m.ChannelOpen(), 2), 503),
+        (lambda requester: requester.answer(1), 504),
+    ],
+    ids=["request", "channel.open with number 2", "response"],
+)
+def test_frame_other_than_first_request_on_closed_channel_closes_the_connection(
+    server: Server, send: Callable[[Requester], object], code: int
+) -> None:
+    send(Requester(client := server.client(channels=0)))
+    client.expect_connection_close(code)
 
 
 def test_requests_and_responses_for_a_closing_channel_are_discarded(requester: Requester) -> None:
@@ -371,24 +373,19 @@ def test_a_mark_beyond_the_last_response_ends_the_connection(requester: Requeste
     requester.client.expect_connection_close(503)
 
 
-def test_broker_remembers_at_most_1000_responses(lenient: Server) -> None:
+@pytest.mark.parametrize("method", [QOS, m.BasicRecover(requeue=True)], ids=["answered", "unanswered"])
+def test_broker_remembers_at_most_1000_requests_with_and_without_a_response(
+    lenient: Server, method: Any
+) -> None:
     requester = Requester(lenient.client())
     for _ in range(1001):
-        requester.call(QOS, m.MessageOk)
-    requester.repeat(QOS, 2)
-    assert requester.response().number == 2
-    requester.repeat(QOS, 1)
-    requester.client.expect_connection_close(503)
-
-
-def test_broker_remembers_at_most_1000_requests_without_a_response(lenient: Server) -> None:
-    requester = Requester(lenient.client())
-    recover = m.BasicRecover(requeue=True)
-    for _ in range(1001):
-        requester.ask(recover)
-    requester.repeat(recover, 2)
+        requester.ask(method)
+        requester.client.inbox.clear()
+    requester.repeat(method, 2)
+    if method is QOS:
+        assert requester.response().number == 2
     requester.client.expect_nothing()
-    requester.repeat(recover, 1)
+    requester.repeat(method, 1)
     requester.client.expect_connection_close(503)
 
 
@@ -634,18 +631,16 @@ def test_a_request_cannot_resume_a_channel(trusting: Server, losing: Client, cha
 
 
 @rule("0-9/request/no-method-semantics-change")
-def test_a_close_names_the_method_of_the_request_that_failed(requester: Requester) -> None:
+def test_close_names_the_method_of_the_request_that_failed_or_has_a_wrong_id(
+    requester: Requester,
+) -> None:
     client = requester.client
     client.declare("q")
     requester.call(QOS, m.MessageOk)
     requester.ask(m.MessageGet(queue="missing"))
     close = client.expect_channel_close(404)
     assert (close.class_id, close.method_id) == (m.MessageGet.CLASS_ID, m.MessageGet.METHOD_ID)
-
-
-def test_a_close_names_the_method_of_a_request_with_a_wrong_number(requester: Requester) -> None:
-    client = requester.client
-    client.declare("q")
+    client.open_channel()
     requester.repeat(QOS, 7)
     close = client.expect_connection_close(503)
     assert (close.class_id, close.method_id) == (QOS.CLASS_ID, QOS.METHOD_ID)
