@@ -370,44 +370,22 @@ def _idle(one: Branches) -> None:
     pass
 
 
+TURNS_START = rule("0-10/dtx/demarcation-grammar#turns", "0-10/dtx.start/illegal-state")
+NOT_ASSOCIATED = rule("0-10/dtx.end/xid-not-associated")
+TURNS_END = rule("0-10/dtx/demarcation-grammar#turns", "0-10/dtx.end/illegal-state")
+
+
 @pytest.mark.parametrize(
     ("reach", "command", "code", "description"),
-    [
-        pytest.param(
-            _started,
-            x.DtxStart(xid=Y),
-            409,
-            "the session works on branch 0:global:branch already",
-            marks=rule("0-10/dtx/demarcation-grammar#turns", "0-10/dtx.start/illegal-state"),
-            id="second start",
-        ),
-        pytest.param(
-            _ended,
-            x.DtxStart(xid=X),
-            530,
-            "branch 0:global:branch",
-            marks=rule("0-10/dtx.start/xid-unknown-xid"),
-            id="start of ended branch",
-        ),
-        pytest.param(_idle, x.DtxStart(xid=X, join=True), 404, "no branch", id="join of unknown branch"),
-        pytest.param(_idle, x.DtxStart(xid=X, resume=True), 404, "no branch", id="resume of unknown branch"),
-        pytest.param(
-            _idle,
-            x.DtxEnd(xid=X),
-            409,
-            "",
-            marks=rule("0-10/dtx/demarcation-grammar#turns", "0-10/dtx.end/illegal-state"),
-            id="end without start",
-        ),
-        pytest.param(
-            _started,
-            x.DtxEnd(xid=Y),
-            409,
-            "the session is not associated with branch 0:global:other branch",
-            marks=rule("0-10/dtx.end/xid-not-associated"),
-            id="end of another branch",
-        ),
-    ],
+    marked(
+        (TURNS_START, _started, x.DtxStart(xid=Y), 409, "works on branch 0:global:branch already"),
+        (rule("0-10/dtx.start/xid-unknown-xid"), _ended, x.DtxStart(xid=X), 530, "branch 0:global:branch"),
+        ((), _idle, x.DtxStart(xid=X, join=True), 404, "no branch"),
+        ((), _idle, x.DtxStart(xid=X, resume=True), 404, "no branch"),
+        (TURNS_END, _idle, x.DtxEnd(xid=X), 409, ""),
+        (NOT_ASSOCIATED, _started, x.DtxEnd(xid=Y), 409, "not associated with branch 0:global:other branch"),
+    ),
+    ids=repr,
 )
 def test_demarcation_in_wrong_state_of_session_fails(
     one: Branches, reach: Callable[[Branches], None], command: Command, code: int, description: str

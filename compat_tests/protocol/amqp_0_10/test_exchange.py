@@ -32,11 +32,12 @@ def blames(exception: x.ExecutionException, command: Command, field: str) -> boo
     return where == (command.CLASS, command.CODE, names.index(field))
 
 
-def refused(client: Client, command: Command, code: int, field: str) -> None:
+def refused(client: Client, command: Command, code: int, field: str) -> x.ExecutionException:
     """The command ends a session of its own with this code, for this field; others live on."""
     client.inbox.clear()  # Completions of what was published before.
     exception = client.session(b"refused", channel=9).fails(command, code)
     assert blames(exception, command, field), exception
+    return exception
 
 
 def got(session: Session, queue: str = "q") -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Server, Session
@@ -17,29 +15,6 @@ def session(lenient: Server) -> Session:
 
 def exists(session: Session) -> bool:
     return session.query().queue == "q"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"qpid.max_count": -1},
-        {"qpid.max_count": "2.5"},
-        {"qpid.max_size": 3.14},
-        {"qpid.policy_type": "flow_to_disk"},
-        {"qpid.priorities": "many"},
-    ],
-    ids=str,
-)
-def test_invalid_qpid_queue_arguments_fail_with_invalid_argument(
-    lenient: Server, arguments: dict[str, Any]
-) -> None:
-    exception = lenient.session().fails(x.QueueDeclare(queue="q", arguments=arguments), 542)
-    assert next(iter(arguments)) in (exception.description or "")
-    assert "q" not in lenient.vhost.queues
-
-
-def test_spec_personality_refuses_qpid_queue_arguments_with_540(spec: Server) -> None:
-    spec.session().fails(x.QueueDeclare(queue="q", arguments={"qpid.max_count": 1}), 540)
 
 
 def test_queue_query_returns_qpid_argument_as_declared(session: Session) -> None:

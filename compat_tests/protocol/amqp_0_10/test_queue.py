@@ -73,8 +73,10 @@ ANOTHER_ALTERNATE = rule("0-10/queue.declare/alternate-exchange-pre-existing-exc
         *(
             ((), LENIENT, declare("new", arguments={name: value}), 542, "arguments")
             for name in ("qpid.max_count", "qpid.max_size")
-            for value in (-1, 1.5, "many")
+            for value in (-1, 1.5, "many", "2.5", 3.14)
         ),
+        ((), LENIENT, declare("new", arguments={"qpid.policy_type": "flow_to_disk"}), 542, "arguments"),
+        ((), LENIENT, declare("new", arguments={"qpid.priorities": "many"}), 542, "arguments"),
         *(
             (UNSUITABLE, BOTH, declare("new", arguments=arguments), 542, "arguments")
             for arguments in (
@@ -98,7 +100,9 @@ def test_invalid_declaration_fails_and_changes_no_queue(
         session.declare("q")
         session.declare("has alternate", alternate_exchange="amq.fanout")
         before = [session.query(queue) for queue in ("q", "has alternate")]
-        refused(client, command, code, field)
+        exception = refused(client, command, code, field)
+        if name_of_argument := next((each for each in command.arguments or () if "qpid" in each), None):
+            assert name_of_argument in (exception.description or "")
         assert [session.query(queue) for queue in client.server.vhost.queues] == before
 
 

@@ -49,18 +49,22 @@ def _expected(client: Client) -> int:
 _STREAM_OF_TRANSFERS = sum(map(len, _transfers(Server("rabbitmq-4.2").dial(), 0)))
 
 
-@rule("0-10/session/replay#client", "0-10/session.command-point/numbering#id")
-@rule("0-10/session.expected/include-next-command")
-@pytest.mark.parametrize("cut", range(_STREAM_OF_TRANSFERS + 1))
-def test_publisher_cut_off_at_any_octet_replays_without_loss_or_duplicate(cut: int) -> None:
+def _cut_off(cut: int) -> tuple[Server, list[bytes], int]:
+    """Lose the transport of a publisher behind so many octets: all its transfers, and the id of the first."""
     server = Server("rabbitmq-4.2")
     publisher = server.open().session(b"p", timeout=_FOR_EVER)
     publisher.declare("q")
     transfers = _transfers(publisher.client, publisher.next_id)
-    first_id = publisher.next_id
     publisher.client.send_bytes(b"".join(transfers)[:cut])
     publisher.client.drop()
+    return server, transfers, publisher.next_id
 
+
+@rule("0-10/session/replay#client", "0-10/session.command-point/numbering#id")
+@rule("0-10/session.expected/include-next-command")
+@pytest.mark.parametrize("cut", range(_STREAM_OF_TRANSFERS + 1))
+def test_publisher_cut_off_at_any_octet_replays_without_loss_or_duplicate(cut: int) -> None:
+    server, transfers, first_id = _cut_off(cut)
     client = server.open()
     client.call(c.SessionAttach(name=b"p"), c.SessionAttached)
     client.inbox.clear()
@@ -74,14 +78,7 @@ def test_publisher_cut_off_at_any_octet_replays_without_loss_or_duplicate(cut: i
 @rule("0-10/session/replay#client", "0-10/session.command-point/numbering#id")
 @pytest.mark.parametrize("cut", range(0, _STREAM_OF_TRANSFERS + 1, 7))
 def test_publisher_replaying_all_transfers_creates_no_duplicate(cut: int) -> None:
-    server = Server("rabbitmq-4.2")
-    publisher = server.open().session(b"p", timeout=_FOR_EVER)
-    publisher.declare("q")
-    transfers = _transfers(publisher.client, publisher.next_id)
-    first_id = publisher.next_id
-    publisher.client.send_bytes(b"".join(transfers)[:cut])
-    publisher.client.drop()
-
+    server, transfers, first_id = _cut_off(cut)
     client = server.open()
     client.call(c.SessionAttach(name=b"p"), c.SessionAttached)
     client.send(c.SessionCommandPoint(command_id=first_id, command_offset=0))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.scripted.amqp_0_9 import Client, Server
-from compat_tests.scripted.octets import cut, short_string
-from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 rule = pytest.mark.rule
 
@@ -33,34 +32,6 @@ def test_publish_ack_reject_and_recover_have_no_answer(client: Client) -> None:
     client.fill("q", b"1")
     assert client.get("q") is not None
     client.expect_nothing()
-
-
-VALUES: dict[str, tuple[int, object, bytes]] = {
-    "content_type": (15, "a/b", short_string("a/b")),
-    "content_encoding": (14, "gzip", short_string("gzip")),
-    "headers": (13, {"n": None}, b"\0\0\0\x03\x01nV"),
-    "delivery_mode": (12, 1, b"\x01"),
-    "priority": (11, 3, b"\x03"),
-    "correlation_id": (10, "c", b"\x01c"),
-    "reply_to": (9, "r", b"\x01r"),
-    "expiration": (8, "99999", short_string("99999")),
-    "message_id": (7, "m", b"\x01m"),
-    "timestamp": (6, 258, bytes(6) + b"\x01\x02"),
-    "type": (5, "t", b"\x01t"),
-    "user_id": (4, "guest", short_string("guest")),
-    "app_id": (3, "a", b"\x01a"),
-    "cluster_id": (2, "x", b"\x01x"),
-}
-
-
-@rule("0-9/basic/properties-order", "0-9/basic/property-cluster-id")
-def test_all_properties_arrive_in_their_order(client: Client) -> None:
-    client.declare("q")
-    sent = BasicProperties(**{name: value for name, (_, value, _) in VALUES.items()})
-    client.publish_bytes(sent.encode(), routing_key="q")
-    client.send(m.BasicGet(queue="q"))
-    header = cut(client.take_bytes())[1].payload
-    assert header[12:] == b"\xff\xfc" + b"".join(octets for _, _, octets in VALUES.values())
 
 
 # --- consume, get ------------------------------------------------------------------------------------
@@ -234,3 +205,44 @@ def test_publish_with_invalid_user_id_expiration_or_cc_header_closes_the_channel
     client.declare("q")
     client.publish(routing_key="q", **properties)
     assert text in client.expect_channel_close(406).reply_text
+
+
+# --- consumer tags -----------------------------------------------------------------------------------
+
+
+@rule("0-9/domain.consumer-tag/scope", "0-9/basic.consume/consumer-tag-01")
+@pytest.mark.parametrize("channel", [1, 2])
+@pytest.mark.letter
+def test_duplicate_consumer_tag_on_a_connection_closes_it_with_530(server: Server, channel: int) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    client.consume("q", "t")
+    client.send(m.BasicConsume(queue="q", consumer_tag="t"), channel)
+    client.expect_connection_close(530)
+
+
+@rule("0-9/basic.consume/consumer-tag-02")
+def test_a_consumer_is_cancelled_on_its_own_channel_only(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    client.consume("q", "t")
+    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk, 2)
+    assert client.declare("q", passive=True).consumer_count == 1
+    client.fill("q", b"1")
+    delivery = client.delivery()
+    assert delivery.body == b"1"
+    client.ack(delivery.method.delivery_tag, channel=2)
+    client.expect_channel_close(406, channel=2)
+
+
+@rule("0-9/domain.consumer-tag/scope")
+def test_consumer_tag_can_be_used_on_another_connection_and_again_after_cancel_or_close(
+    server: Server,
+) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    client.consume("q", "t")
+    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
+    client.consume("q", "t", channel=2)
+    client.close_channel(2)
+    assert client.consume("q", "t") == server.client().consume("q", "t") == "t"

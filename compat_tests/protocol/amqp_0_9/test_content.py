@@ -3,52 +3,58 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 
 from compat_tests.scripted.amqp_0_9 import Child, Client, Server
+from compat_tests.tools.matrix import marked
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, StreamProperties, methods as m
 
 rule = pytest.mark.rule
 
 
-@pytest.mark.deviates("0-9/content/sender-abort")
-@rule("0-9/content/incomplete", "0-9/reply-code/no-unexpected-frame")
-@pytest.mark.parametrize("begun", [False, True], ids=["before-its-header", "in-its-body"])
+def header(class_id: int = 60, size: int = 0) -> bytes:
+    return struct.pack(">HHQH", class_id, 0, size, 0)
+
+
+PUBLISH, DECLARE = m.BasicPublish(routing_key="q"), m.QueueDeclare(queue="other")
+BEGUN = [PUBLISH, (2, header(size=5)), (3, b"123")]
+BROKEN_OFF = (
+    rule("0-9/content/incomplete", "0-9/reply-code/no-unexpected-frame"),
+    pytest.mark.deviates("0-9/content/sender-abort"),
+)
+ONE_CHANNEL = rule("0-9/content/interleave-channels#one-channel", "0-9/frame/strict-sequence#sequence")
+
+
+@pytest.mark.parametrize(
+    "frames",
+    marked(
+        (BROKEN_OFF, [PUBLISH, DECLARE]),
+        (BROKEN_OFF, [*BEGUN, DECLARE]),
+        (rule("0-9/reply-code/no-unexpected-frame"), [(2, header())]),
+        (rule("0-9/reply-code/no-unexpected-frame"), [(3, header())]),
+        (rule("0-9/content/class-id-matches"), [PUBLISH, (2, header(70))]),
+        (ONE_CHANNEL, [*BEGUN, PUBLISH]),
+    ),
+    ids=[
+        "method before header",
+        "method in body",
+        "header without method",
+        "body without method",
+        "header of another class",
+        "content in body",
+    ],
+)
 @pytest.mark.letter
-def test_a_content_that_another_method_breaks_off_is_a_frame_error(client: Client, begun: bool) -> None:
-    client.declare("q")
-    client.send(m.BasicPublish(routing_key="q"))
-    if begun:
-        client.send_frame(2, 1, struct.pack(">HHQH", 60, 0, 5, 0))
-        client.send_frame(3, 1, b"123")
-    client.send(m.QueueDeclare(queue="other"))
-    client.expect_connection_close(501)
-
-
-@rule("0-9/reply-code/no-unexpected-frame")
-@pytest.mark.parametrize("kind", [2, 3], ids=["header", "body"])
-@pytest.mark.letter
-def test_a_content_without_a_method_is_no_505(client: Client, kind: int) -> None:
-    client.send_frame(kind, 1, struct.pack(">HHQH", 60, 0, 0, 0))
-    client.expect_connection_close(501)
-
-
-@rule("0-9/content/class-id-matches")
-@pytest.mark.letter
-def test_a_header_of_another_class_is_a_frame_error(client: Client) -> None:
-    client.send(m.BasicPublish(routing_key="q"))
-    client.send_frame(2, 1, struct.pack(">HHQH", 70, 0, 0, 0))
-    client.expect_connection_close(501)
-
-
-@rule("0-9/content/interleave-channels#one-channel", "0-9/frame/strict-sequence#sequence")
-@pytest.mark.letter
-def test_contents_of_one_channel_do_not_mix(client: Client) -> None:
-    client.send(m.BasicPublish(routing_key="q"))
-    client.send_frame(2, 1, struct.pack(">HHQH", 60, 0, 5, 0))
-    client.send_frame(3, 1, b"123")
-    client.send(m.BasicPublish(routing_key="q"))
+def test_frames_of_a_content_out_of_order_close_the_connection_with_501(
+    client: Client, frames: list[Any]
+) -> None:
+    for frame in frames:
+        if isinstance(frame, tuple):
+            client.send_frame(frame[0], 1, frame[1])
+        else:
+            client.send(frame)
     client.expect_connection_close(501)
 
 

@@ -321,6 +321,7 @@ ALL_PROPERTIES = b"\xff\xfc" + b"".join(
 )
 
 
+@rule("0-9/basic/properties-order")
 @rule("0-9-1/content/header-not-removed")
 def test_properties_are_delivered_octet_by_octet_as_published(client: Client) -> None:
     client.declare("q")

@@ -28,7 +28,7 @@ PROPERTIES = [
 
 
 @pytest.mark.needs("inspection")
-@pytest.mark.rule("0-9/basic/properties-order")
+@pytest.mark.rule("0-9/basic/properties-order", "0-9/basic/property-cluster-id")
 @pytest.mark.rule("0-9-1/basic/properties-order")
 @pytest.mark.parametrize("position", range(14), ids=[name for name, _, _ in PROPERTIES])
 def test_each_property_has_its_own_flag_counted_from_the_highest_bit(client: Client, position: int) -> None:
