@@ -7,7 +7,7 @@ import time
 from contextlib import ExitStack, suppress
 
 from compat_tests.attempts.attempt import Row, attempt
-from compat_tests.attempts.targets import Target, descriptors
+from compat_tests.attempts.targets import Target, descriptors, ends
 from compat_tests.fuzz import streams
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
@@ -61,19 +61,6 @@ def _crowd(target: Target, count: int, said: bytes) -> Row:
     return Row(f"{'all' if came == count else came} taken; another client is served", figures)
 
 
-def _is_refused(sock: socket.socket) -> bool:
-    """Whether the connection ends, within 30 seconds."""
-    sock.settimeout(30)
-    try:
-        while sock.recv(65536):
-            pass
-    except TimeoutError:
-        return False
-    except OSError:
-        pass
-    return True
-
-
 @attempt("File descriptors at their limit", descriptors=_FEW_DESCRIPTORS, long=True, rabbitmq="it needs more")
 def file_descriptors_at_their_limit(target: Target) -> dict[str, Row]:
     """A broker that may have 128 descriptors, and 300 peers. Those who are connected are served, the
@@ -86,12 +73,12 @@ def file_descriptors_at_their_limit(target: Target) -> dict[str, Row]:
             with suppress(OSError):  # It is refused.
                 sock.sendall(opened)
         assert _logged_in(socks[50])
-        refused = _is_refused(socks[-1])
+        refused = ends(socks[-1], 30)
         assert "declare-ok" in client.do(1, "queue.declare", queue="q")[0]
         before = target.cpu_seconds()
         start = time.monotonic()
         another = stack.enter_context(target.dial())
-        refused = refused and _is_refused(another)
+        refused = refused and ends(another, 30)
         time.sleep(1)
         busy = (target.cpu_seconds() - before) / (time.monotonic() - start)
         for sock in socks[:250]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-import socket
 import ssl
 import time
 
 from compat_tests.attempts.attempt import Row, attempt
 from compat_tests.attempts.slow import HELLO
-from compat_tests.attempts.targets import Target
+from compat_tests.attempts.targets import Target, ends
 from compat_tests.fuzz import streams
 
 _AMQP_1_0 = b"AMQP\0\1\0\0"
@@ -87,17 +86,4 @@ def _garbage_after_handshake(target: Target, garbage: bytes) -> Row:
                 sock.sendall(outgoing.read())
                 incoming.write(sock.recv(65536))
         sock.sendall(outgoing.read() + garbage)
-        sock.settimeout(20)
-        end = _end(sock)
-    return Row(end)
-
-
-def _end(sock: socket.socket) -> str:
-    try:
-        while sock.recv(65536):
-            pass
-    except TimeoutError:
-        return "open"
-    except OSError:
-        pass
-    return "closed"
+        return Row("closed" if ends(sock, 20) else "open")

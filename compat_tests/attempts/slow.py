@@ -147,18 +147,6 @@ def slow_frames(target: Target) -> dict[str, Row]:
     return _rows(peers, _A_WHILE, 1.0)
 
 
-def _await_close(sock: socket.socket, seconds: float) -> str:
-    sock.settimeout(seconds)
-    try:
-        while sock.recv(65536):
-            pass
-    except TimeoutError:
-        return "open"
-    except OSError:
-        pass
-    return "closed"
-
-
 @attempt("Half-open sockets", long=True)
 def half_open_sockets(target: Target) -> dict[str, Row]:
     """A peer that is gone without a FIN or RST (its socket is destroyed in TCP's repair mode, so that its

@@ -20,7 +20,7 @@ from compat_tests.differential.rabbitmq_node import RabbitMQError, RabbitMQNode
 from compat_tests.differential.raw_client import Address, RawClient
 from compat_tests.tools.loopback import free_port
 
-__all__ = ["NAMES", "Target", "broker_process", "descriptors", "rabbitmq"]
+__all__ = ["NAMES", "Target", "broker_process", "descriptors", "ends", "rabbitmq"]
 
 NAMES = ("fakeamqp", "RabbitMQ 4.3")
 _LISTENING = re.compile(r"listening on amqps?://[^@]*@127\.0\.0\.1:(\d+)/%2F\n")
@@ -100,6 +100,19 @@ class Target:
         finally:
             client.close()
         return time.monotonic() - start
+
+
+def ends(sock: socket.socket, seconds: float) -> bool:
+    """Whether the broker ends a connection before nothing has come for so many seconds."""
+    sock.settimeout(seconds)
+    try:
+        while sock.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 @contextmanager

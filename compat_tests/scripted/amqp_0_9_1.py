@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
-from compat_tests.scripted.spoken import METHODS_0_9, checks_tickets
 from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.model.events import EVENTS
 from fakeamqp.model.personality import Personality, personality
@@ -29,8 +28,18 @@ from fakeamqp.protocols.negotiation import accept
 M = TypeVar("M", bound=Method)
 
 PROTOCOL_HEADERS = {row.name: row.headers[0] for row in registry.PROTOCOLS}
+METHODS_0_9: Mapping[int, type[Method]] = {}
+"""By index: the methods of 0-9. Without that package 0-9-1 is tested alone."""
+if "0-9" in PROTOCOL_HEADERS:
+    from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
+    from fakeamqp.protocols.amqp_0_9.codec import METHODS as METHODS_0_9
 METHODS = {**METHODS_0_9, **m.METHODS}
 WITH_TICKET = {index for index, each in METHODS_0_9.items() if each.LAYOUT[:1] == (("ticket", "short"),)}
+
+
+def checks_tickets(personality: Personality) -> bool:
+    """Whether connections of 0-9 have to show access tickets."""
+    return personality.extension(Amqp09Choices).checks_tickets
 
 
 class ManualClock(TimeSource):

@@ -14,7 +14,6 @@ from itertools import count
 from typing import Any, ClassVar, TypeVar
 
 from compat_tests.scripted import amqp_0_9, amqp_0_9_1, amqp_0_10
-from compat_tests.scripted.spoken import checks_tickets
 from fakeamqp.protocols.amqp_0_9 import codec as codec_0_9
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
@@ -471,6 +470,6 @@ def speaking(server: amqp_0_9_1.Server, protocol: str) -> Any:
     """The same broker, for clients of another protocol."""
     kinds = {"0-9-1": amqp_0_9_1.Server, "0-9": amqp_0_9.Server, "0-10": amqp_0_10.Server}
     same = kinds[protocol]()
-    same.asks_for_tickets = protocol == "0-9" and checks_tickets(server.state.personality)
+    same.asks_for_tickets = protocol == "0-9" and amqp_0_9_1.checks_tickets(server.state.personality)
     same.state, same.clock, same._port = server.state, server.clock, 60_000
     return same
