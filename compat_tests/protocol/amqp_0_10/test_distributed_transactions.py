@@ -93,6 +93,11 @@ def ready(server: Server, queue: str) -> list[bytes]:
     return [each.message.body for each in server.vhost.queues[queue].ready]
 
 
+def queues(server: Server) -> tuple[list[bytes], list[bytes]]:
+    """What is ready in the queues a and b."""
+    return ready(server, "a"), ready(server, "b")
+
+
 def fill(server: Server) -> None:
     """Two queues, and two messages in the first."""
     session = server.session(b"who fills")
@@ -169,6 +174,8 @@ def test_session_works_on_branches_in_turn_and_commits_them_in_any_order(
 
 
 @rule("0-10/dtx/coordination-grammar#one-phase", "0-10/dtx/coordination-grammar#two-phase", "0-10/dtx/xa-ok")
+@rule("0-10/dtx.commit/effect#published", "0-10/dtx.commit/effect#consumed")
+@rule("0-10/dtx.rollback/effect#published", "0-10/dtx.rollback/effect#consumed")
 @pytest.mark.parametrize("two_phase", [False, True])
 @pytest.mark.parametrize("commits", [False, True])
 def test_branch_commits_or_rolls_back_in_one_or_two_phases(
@@ -179,9 +186,10 @@ def test_branch_commits_or_rolls_back_in_one_or_two_phases(
     assert one.end() is OK
     if two_phase:
         assert other.prepare() is OK
+    assert queues(filled) == ([b"2"], [])
     assert (other.commit(one_phase=not two_phase) if commits else other.rollback()) is OK
-    assert ready(filled, "a") == ([b"2"] if commits else [b"1", b"2"])
-    assert ready(filled, "b") == ([b"new"] if commits else [])
+    assert not filled.vhost.queues["a"].unacked
+    assert queues(filled) == (([b"2"] if commits else [b"1", b"2"]), ([b"new"] if commits else []))
 
 
 @rule("0-10/dtx/xid#parts")
@@ -231,8 +239,7 @@ def test_branch_ended_with_fail_is_rolled_back(filled: Server, one: Branches) ->
     one.move()
     assert one.end(fail=True) is XaStatus.XA_RBROLLBACK
     assert one.commit(one_phase=True) is XaStatus.XA_RBROLLBACK
-    assert ready(filled, "a") == [b"1", b"2"]
-    assert ready(filled, "b") == []
+    assert queues(filled) == ([b"1", b"2"], [])
 
 
 @rule("0-10/dtx/xa-rbtimeout", "0-10/dtx.set-timeout/effective")
@@ -271,15 +278,12 @@ def test_last_dtx_set_timeout_replaces_earlier_timeout(filled: Server, one: Bran
 @rule("0-10/dtx/coordination-grammar#forget")
 @pytest.mark.parametrize(
     ("how", "status", "a", "b"),
-    [
-        pytest.param(*("hazard", XaStatus.XA_HEURHAZ, [b"1", b"2"], []), marks=rule("0-10/dtx/xa-heurhaz")),
-        pytest.param(*("commit", XaStatus.XA_HEURCOM, [b"2"], [b"new"]), marks=rule("0-10/dtx/xa-heurcom")),
-        pytest.param(*("rollback", XaStatus.XA_HEURRB, [b"1", b"2"], []), marks=rule("0-10/dtx/xa-heurrb")),
-        pytest.param(
-            *("mix", XaStatus.XA_HEURMIX, [b"1", b"2"], [b"new"]),
-            marks=rule("0-10/dtx/xa-heurmix"),
-        ),
-    ],
+    marked(
+        (rule("0-10/dtx/xa-heurhaz"), "hazard", XaStatus.XA_HEURHAZ, [b"1", b"2"], []),
+        (rule("0-10/dtx/xa-heurcom"), "commit", XaStatus.XA_HEURCOM, [b"2"], [b"new"]),
+        (rule("0-10/dtx/xa-heurrb"), "rollback", XaStatus.XA_HEURRB, [b"1", b"2"], []),
+        (rule("0-10/dtx/xa-heurmix"), "mix", XaStatus.XA_HEURMIX, [b"1", b"2"], [b"new"]),
+    ),
 )
 def test_heuristic_decision_of_broker_is_reported_until_branch_is_forgotten(
     filled: Server, one: Branches, how: str, status: XaStatus, a: list[bytes], b: list[bytes]
@@ -291,23 +295,14 @@ def test_heuristic_decision_of_broker_is_reported_until_branch_is_forgotten(
     assert one.recover() == [b"branch"]
     assert one.rollback() is status
     assert one.commit() is status
-    assert ready(filled, "a") == a
-    assert ready(filled, "b") == b
+    assert queues(filled) == (a, b)
     one.session.call(x.DtxForget(xid=X))
     assert one.recover() == []
     one.session.fails(x.DtxForget(xid=X), 404)
 
 
-@rule("0-10/dtx/xa-rdonly")
-def test_dtx_prepare_of_branch_without_work_returns_rdonly_and_ends_branch(one: Branches) -> None:
-    one.start()
-    one.end()
-    assert one.prepare() is XaStatus.XA_RDONLY
-    assert one.start() is OK
-
-
 @rule("0-10/dtx.prepare/result#ok", "0-10/dtx.prepare/result#rdonly", "0-10/dtx.prepare/result#rbrollback")
-@rule("0-10/dtx.prepare/result#rbtimeout")
+@rule("0-10/dtx.prepare/result#rbtimeout", "0-10/dtx/xa-rdonly")
 def test_dtx_prepare_returns_ok_rdonly_rbrollback_or_rbtimeout(filled: Server, one: Branches) -> None:
     one.work(X)
     one.work(Y, fail=True)
@@ -323,6 +318,7 @@ def test_dtx_prepare_returns_ok_rdonly_rbrollback_or_rbtimeout(filled: Server, o
         XaStatus.XA_RBROLLBACK,
         XaStatus.XA_RBTIMEOUT,
     ]
+    assert one.start(empty) is OK, "a branch without work has ended"
 
 
 @rule("0-10/dtx.end/result#rbrollback", "0-10/dtx.end/result#rbtimeout", "0-10/dtx.start/result#ok")
@@ -461,8 +457,7 @@ def test_sessions_share_branch_after_dtx_start_with_join(
     two.end()
     assert ready(filled, "b") == []
     assert one.commit(one_phase=True) is OK
-    assert ready(filled, "a") == [b"2"]
-    assert ready(filled, "b") == [b"from one", b"from two"]
+    assert queues(filled) == ([b"2"], [b"from one", b"from two"])
 
 
 @rule("0-10/dtx.start/resume", "0-10/dtx.end/suspend-resume")
@@ -526,8 +521,7 @@ def test_end_of_session_rolls_back_branches_not_ended(
         one.session.fails(x.MessageCancel(destination="nobody"), 404)
     assert other.prepare() is XaStatus.XA_RBROLLBACK
     assert other.rollback() is OK
-    assert ready(filled, "a") == [b"1", b"2"]
-    assert ready(filled, "b") == []
+    assert queues(filled) == ([b"1", b"2"], [])
 
 
 def test_detached_session_keeps_its_branch_until_attached_again(filled: Server) -> None:
@@ -576,23 +570,6 @@ def test_dtx_command_for_unknown_branch_fails_with_not_found(
 
 
 # --- commit, forget, prepare, rollback ----------------------------------------------------------------------
-
-
-@rule("0-10/dtx.commit/effect#published", "0-10/dtx.commit/effect#consumed")
-@rule("0-10/dtx.rollback/effect#published", "0-10/dtx.rollback/effect#consumed")
-@pytest.mark.parametrize("commits", [True, False])
-def test_dtx_commit_applies_publish_and_accept_and_rollback_undoes_them(
-    filled: Server, one: Branches, commits: bool
-) -> None:
-    one.work()
-    assert (ready(filled, "a"), ready(filled, "b")) == ([b"2"], [])
-    if commits:
-        one.commit(one_phase=True)
-        assert (ready(filled, "a"), ready(filled, "b")) == ([b"2"], [b"new"])
-    else:
-        one.rollback()
-        assert (ready(filled, "a"), ready(filled, "b")) == ([b"1", b"2"], [])
-    assert not filled.vhost.queues["a"].unacked
 
 
 @rule("0-10/dtx.rollback/effect#consumed")
@@ -730,8 +707,7 @@ def test_prepared_branch_survives_restart_and_can_be_completed(
     back = Branches(filled.session(b"back"))
     assert back.recover() == [b"branch"]
     assert (back.commit() if commits else back.rollback()) is OK
-    assert ready(filled, "a") == ([b"2"] if commits else [b"1", b"2"])
-    assert ready(filled, "b") == ([b"new"] if commits else [])
+    assert queues(filled) == (([b"2"] if commits else [b"1", b"2"]), ([b"new"] if commits else []))
     assert back.recover() == []
     filled.restart(crash=True)
     assert ready(filled, "a") == ([b"2"] if commits else [b"1", b"2"])
@@ -748,8 +724,7 @@ def test_branch_not_prepared_is_rolled_back_by_restart(
     if ended:
         one.end()
     filled.restart(crash=crash)
-    assert ready(filled, "a") == [b"1", b"2"]
-    assert ready(filled, "b") == []
+    assert queues(filled) == ([b"1", b"2"], [])
     back = selected(filled, b"back")
     assert back.recover() == []
     assert back.start() is OK

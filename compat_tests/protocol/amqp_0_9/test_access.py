@@ -97,6 +97,8 @@ def test_unknown_and_forbidden_realms_are_answered_alike(spec: Server) -> None:
         closes.append((close.reply_text.replace(realm, ""), close.class_id, close.method_id))
     assert closes[0] == closes[1]
     assert closes[0][1:] == (30, 10)
+    spec.vhost.extensions[Realms].add("/forbidden", ["somebody else", "guest"])
+    assert ticket(spec.client(), realm="/forbidden")
 
 
 @rule("0-9/access.request/no-rights")
@@ -110,7 +112,7 @@ def test_asking_for_more_than_the_user_may_do_ends_the_connection(
     client = spec.client(user="limited", password="secret")
     ticket(client, *(each for each in ALL if each != right))
     client.send(m.AccessRequest(realm="/data", **{right: True}))
-    client.expect_connection_close(403)
+    assert f"{right} access" in client.expect_connection_close(403).reply_text
 
 
 @rule("0-9/access.request/replaces")

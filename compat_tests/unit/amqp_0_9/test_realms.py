@@ -66,28 +66,6 @@ def test_refused_exclusive_request_keeps_existing_ticket_valid(realms: Realms) -
     assert realms.is_valid(mine)
 
 
-def test_realm_of_other_users_is_refused_like_unknown_realm(realms: Realms) -> None:
-    realms.add("/theirs", ["somebody"])
-    texts = []
-    for name in ("/theirs", "/nobodys"):
-        with pytest.raises(AccessRefused) as refused:
-            grant(realms, "a", name)
-        assert refused.value.ends_connection is None
-        texts.append(str(refused.value).replace(name, "..."))
-    assert texts[0] == texts[1]
-    realms.add("/theirs", ["somebody", "guest"])
-    assert grant(realms, "a", "/theirs").realm.name == "/theirs"
-
-
-def test_ticket_for_right_without_any_permission_is_refused(realms: Realms) -> None:
-    reader = User("reader", "", permissions={"/": Permission("", "", ".*")})
-    realms.grant("a", reader, FIRST_REALM, ["passive", "read"], exclusive=False)
-    for right in ("active", "write"):
-        with pytest.raises(AccessRefused, match=f"{right} access") as refused:
-            realms.grant("a", reader, FIRST_REALM, ["read", right], exclusive=False)
-        assert refused.value.ends_connection
-
-
 def test_realms_survive_restart_but_not_removal_of_virtual_host(state: BrokerState, realms: Realms) -> None:
     realms.add("/admin")
     state.restart()
