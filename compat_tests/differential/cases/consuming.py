@@ -74,6 +74,15 @@ each(
     publish("@q", "1", settle=0.1),
     call("basic.cancel", consumer_tag="1", settle=0.2),
 )
+each(
+    "consume/qos-both",
+    [queue()],
+    [call("basic.qos", prefetch_count=3, **{"global": 1})],
+    [call("basic.qos", prefetch_count=2)],
+    consume(tag="1"),
+    consume(tag="2"),
+    *[publish("@q", str(i), settle=0.1) for i in range(5)],
+)
 # --- a shared limit holds consumers without acknowledgements while it is full
 
 

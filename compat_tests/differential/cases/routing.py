@@ -1,10 +1,28 @@
-"""Topic and headers exchanges: which messages a binding matches."""
+"""Topic and headers exchanges: which messages a binding matches; what stays without a consumer."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from compat_tests.differential.script import *
+
+# --- what stays without a consumer
+
+each("auto-delete/queue-never-consumed", [queue(auto_delete=1)], get(), queue(passive=1))
+each(
+    "auto-delete/queue-survives-connection-without-consumer",
+    [queue(auto_delete=1, on="b")],
+    drop("b"),
+    nothing_more(0.2),
+    queue(passive=1),
+)
+each(
+    "bind/durable-queue-transient-exchange",
+    [queue(durable=1)],
+    [exchange()],
+    bind(),
+    call("queue.delete", queue="@q"),
+)
 
 # --- topic
 

@@ -103,6 +103,21 @@ def shared(count: int) -> Step:
     return call("basic.qos", prefetch_count=count, **{"global": 1})
 
 
+each(
+    "qos/global-after-local",
+    [queue(), call("basic.qos", prefetch_count=2), shared(1)],
+    consume(),
+    publish(settle=0.3),
+    publish(body="2", settle=0.3),
+    publish(body="3", settle=0.3),
+)
+each(
+    "qos/global-zero",
+    [queue(), shared(1), shared(0)],
+    consume(),
+    publish(settle=0.3),
+    publish(body="2", settle=0.3),
+)
 for _type, _durable in (("quorum", 1), ("stream", 1)):
     each(
         f"qos/global-{_type}",
