@@ -29,6 +29,7 @@ __all__ = [
     "encode_properties",
     "encode_table",
     "frame",
+    "method_frame",
     "publish_frames",
     "shown",
 ]
@@ -291,6 +292,11 @@ def decode_properties(octets: bytes) -> str:
 def frame(kind: int, channel: int, payload: bytes, end: int = 0xCE) -> bytes:
     """One frame."""
     return struct.pack(">BHI", kind, channel, len(payload)) + payload + bytes((end,))
+
+
+def method_frame(method: str, channel: int = 1, **arguments: Any) -> bytes:
+    """The frame of a method."""
+    return frame(1, channel, encode_method(method, **arguments))
 
 
 def content_header(size: int, properties: bytes = b"\0\0", *, class_id: int = 60, weight: int = 0) -> bytes:

@@ -34,6 +34,7 @@ class NodeOperator:
         self._node.control("close_all_connections", "--vhost=/", reason)
 
     def close_connections_of(self, user: str, reason: str) -> None:
+        """Close the connections of a user one by one."""
         self._node.evaluate(
             f"Found = [Each || Each <- rabbit_networking:connections(), "
             f"(catch rabbit_networking:connection_info(Each, [user])) =:= [{{user, {_binary(user)}}}]], "
@@ -41,11 +42,13 @@ class NodeOperator:
         )
 
     def close_user_connections(self, user: str, reason: str) -> None:
+        """Close the connections of a user with one command."""
         self._node.evaluate(
             f"rabbit_networking:close_all_user_connections({_binary(user)}, {_binary(reason)})"
         )
 
     def set_alarms(self, *resources: str) -> None:
+        """Have these alarms, of `memory` and `disk`, and no others."""
         memory = "0" if "memory" in resources else "{absolute, 2000000000}"
         disk = 10**18 if "disk" in resources else 10**6
         self._node.evaluate(
@@ -74,6 +77,7 @@ class NodeOperator:
         )
 
     def add_user(self, name: str, password: str, virtual_host: str = "/") -> None:
+        """Add an account with all permissions in a virtual host."""
         self._node.evaluate(f"{_USERS}:add_user({_binary(name)}, {_binary(password)}, {_NOBODY})")
         self.set_permissions(name, ".*", ".*", ".*", virtual_host)
 
@@ -99,6 +103,7 @@ class NodeOperator:
         self._node.evaluate(f"{_USERS}:set_topic_permissions({patterns}, {_NOBODY})")
 
     def add_virtual_host(self, name: str) -> None:
+        """Add a virtual host in which guest has all permissions."""
         self._node.evaluate(f"rabbit_vhost:add({_binary(name)}, {_NOBODY})")
         self.set_permissions("guest", ".*", ".*", ".*", name)
 
@@ -110,6 +115,7 @@ class NodeOperator:
             self._node.evaluate(f"rabbit_trace:{'start' if tracing else 'stop'}({_binary(virtual_host)})")
 
     def set_limits(self, virtual_host: str, limits: str) -> None:
+        """Set limits of a virtual host; they are JSON, as for RabbitMQ's command."""
         self._node.evaluate(
             f"rabbit_vhost_limit:parse_set({_binary(virtual_host)}, {_binary(limits)}, {_NOBODY})"
         )

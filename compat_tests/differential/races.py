@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from itertools import cycle, islice, product
 from typing import Any, NamedTuple
 
-from compat_tests.differential.codec import encode_method, frame, publish_frames
+from compat_tests.differential.codec import method_frame as _method, publish_frames
 from compat_tests.differential.rabbitmq_node import RabbitMQNode
 from compat_tests.differential.raw_client import Address, Event, RawClient
 
@@ -165,10 +165,6 @@ def _publish(
         routing_key=queue,
         **arguments,
     )
-
-
-def _method(name: str, channel: int = 1, **arguments: Any) -> bytes:
-    return frame(1, channel, encode_method(name, **arguments))
 
 
 def _close(channel: int) -> bytes:

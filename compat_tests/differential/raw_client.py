@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from compat_tests.differential.codec import (
     METHODS,
@@ -20,7 +20,10 @@ from compat_tests.scripted.amqp_0_9_1 import PROTOCOL_HEADERS, Client, Frame
 from compat_tests.scripted.sockets import SocketConnection, SocketServer
 from fakeamqp.connection import PeerAddress
 
-__all__ = ["CAPABILITIES", "PROTOCOL_HEADER", "Address", "HandshakeFailed", "Operator", "RawClient"]
+if TYPE_CHECKING:
+    from compat_tests.differential.operators import BrokerOperator, NodeOperator
+
+__all__ = ["CAPABILITIES", "PROTOCOL_HEADER", "Address", "HandshakeFailed", "RawClient"]
 
 PROTOCOL_HEADER = PROTOCOL_HEADERS["0-9-1"]
 CAPABILITIES = dict.fromkeys(
@@ -39,54 +42,6 @@ _ANSWERS = {"channel.close": "channel.close-ok", "connection.close": "connection
 _LONGEST_SHOWN = 60
 
 
-class Operator(Protocol):
-    """What may be done to a broker from beside it: RabbitMQ's command for it, and the same on the broker."""
-
-    def close_all_connections(self, reason: str) -> None: ...
-
-    def set_alarms(self, *resources: str) -> None:
-        """Have these alarms, of `memory` and `disk`, and no others."""
-
-    def close_connections_of(self, user: str, reason: str) -> None:
-        """Close the connections of a user one by one."""
-
-    def close_user_connections(self, user: str, reason: str) -> None:
-        """Close the connections of a user with one command."""
-
-    def set_consumer_timeout(self, seconds: str) -> None: ...
-
-    def set_channel_tick(self, milliseconds: str) -> None: ...
-
-    def set_largest_message(self, octets: str) -> None: ...
-
-    def add_user(self, name: str, password: str, virtual_host: str = "/") -> None:
-        """Add an account with all permissions in a virtual host."""
-
-    def delete_user(self, name: str) -> None: ...
-
-    def change_password(self, name: str, password: str) -> None: ...
-
-    def set_permissions(
-        self, user: str, configure: str, write: str, read: str, virtual_host: str = "/"
-    ) -> None: ...
-
-    def clear_permissions(self, user: str, virtual_host: str = "/") -> None: ...
-
-    def set_topic_permissions(self, user: str, exchange: str, write: str, read: str) -> None: ...
-
-    def add_virtual_host(self, name: str) -> None:
-        """Add a virtual host in which guest has all permissions."""
-
-    def delete_virtual_host(self, name: str) -> None: ...
-
-    def set_limits(self, virtual_host: str, limits: str) -> None:
-        """Set limits of a virtual host; they are JSON, as for RabbitMQ's command."""
-
-    def set_user_limits(self, user: str, limits: str) -> None: ...
-
-    def restart(self) -> None: ...
-
-
 class Address(NamedTuple):
     """Where a broker listens, and how much longer than usual to wait for what it may still say.
 
@@ -96,7 +51,7 @@ class Address(NamedTuple):
     host: str
     port: int
     patience: float = 1.0
-    operator: Operator | None = None
+    operator: NodeOperator | BrokerOperator | None = None
     header: bytes = PROTOCOL_HEADER
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -45,6 +46,7 @@ __all__ = [
     "filled",
     "finish",
     "get",
+    "got_in_frames",
     "keep",
     "last",
     "nack",
@@ -54,6 +56,7 @@ __all__ = [
     "publish",
     "queue",
     "queue_with",
+    "raw",
     "reject",
     "run",
     "unbind",
@@ -389,6 +392,33 @@ def drop(client: str) -> Step:
         return []
 
     return end
+
+
+def raw(*octets: bytes, seconds: float = 2.0, **how: Any) -> Step:
+    """Send bytes that may be no AMQP, over a client that has connected so, and tell all up to the end."""
+
+    def send(scene: Scene) -> list[str]:
+        client = scene.client("a", **how)
+        client.send_bytes(b"".join(octets))
+        return client.drain(seconds)
+
+    return send
+
+
+def got_in_frames(on: str = "a") -> Step:
+    """Get a message of @q: the frames in which it comes, as type:size."""
+
+    def take(scene: Scene) -> list[str]:
+        client = scene.client(on)
+        client.tell(1, "basic.get", queue=scene.named("@q"), no_ack=1)
+        octets, sizes = client.octets(), []
+        while octets:
+            kind, _, length = struct.unpack_from(">BHI", octets)
+            sizes.append("1:~" if kind == 1 else f"{kind}:{length}")
+            octets = octets[8 + length :]
+        return [" ".join(sizes)]
+
+    return take
 
 
 def contents(name: str = "@q") -> Step:

@@ -2,56 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from compat_tests.differential.codec import content_header, encode_method, frame
+from compat_tests.differential.codec import content_header, frame, method_frame
 from compat_tests.differential.script import *
 
-
-def method(name: str, channel: int = 1, **arguments: Any) -> bytes:
-    return frame(1, channel, encode_method(name, **arguments))
-
-
-MISSING = method("queue.declare", queue="nope", passive=1)
-PUBLISH = method("basic.publish", routing_key="of nobody", mandatory=1)
+MISSING = method_frame("queue.declare", queue="nope", passive=1)
+PUBLISH = method_frame("basic.publish", routing_key="of nobody", mandatory=1)
 WHOLE = PUBLISH + frame(2, 1, content_header(1)) + frame(3, 1, b"x")
 TO_NO_EXCHANGE = (
-    method("basic.publish", exchange="nope", routing_key="k")
+    method_frame("basic.publish", exchange="nope", routing_key="k")
     + frame(2, 1, content_header(1))
     + frame(3, 1, b"x")
 )
+UNKNOWN_ACK = method_frame("basic.ack", delivery_tag=9)
 
 
 def behind(name: str, *octets: bytes) -> None:
     """What comes of frames in one packet, of which the first causes an error of the channel."""
-
-    @case(f"behind/{name}")
-    def _(scene: Scene) -> list[str]:
-        scene.a.send_bytes(b"".join(octets))
-        return scene.a.drain(1.0)
+    last(f"behind/{name}", raw(*octets, seconds=1.0))
 
 
-behind("declare", MISSING, method("queue.declare", exclusive=1))
+behind("declare", MISSING, method_frame("queue.declare", exclusive=1))
 behind("publish", MISSING, WHOLE)
 behind("two-publishes", TO_NO_EXCHANGE, WHOLE)
 behind("two-publishes-of-which-both-fail", TO_NO_EXCHANGE, TO_NO_EXCHANGE)
-behind("channel.close", MISSING, method("channel.close", reply_code=200))
-behind("channel.close-ok", MISSING, method("channel.close-ok"))
-behind("connection.close", MISSING, method("connection.close", 0, reply_code=200))
+behind("channel.close", MISSING, method_frame("channel.close", reply_code=200))
+behind("channel.close-ok", MISSING, method_frame("channel.close-ok"))
+behind("connection.close", MISSING, method_frame("connection.close", 0, reply_code=200))
 behind("same-error-twice", MISSING, MISSING)
-behind("ack", MISSING, method("basic.ack", delivery_tag=9))
-behind("unknown-ack-twice", method("basic.ack", delivery_tag=9), method("basic.ack", delivery_tag=9))
-behind("connection-error", MISSING, method("basic.qos", prefetch_size=1))
+behind("ack", MISSING, UNKNOWN_ACK)
+behind("unknown-ack-twice", UNKNOWN_ACK, UNKNOWN_ACK)
+behind("connection-error", MISSING, method_frame("basic.qos", prefetch_size=1))
 behind("heartbeat", MISSING, frame(8, 0, b""))
-behind("consume", MISSING, method("basic.consume", queue="nope"))
+behind("consume", MISSING, method_frame("basic.consume", queue="nope"))
 
 
-@case("behind/another-channel")
-def _(scene: Scene) -> list[str]:
-    """Two channels of RabbitMQ work at the same time."""
-    scene.a.send_bytes(MISSING + method("channel.open", 2))
-    return sorted(scene.a.drain(1.0))
-
+# Two channels of RabbitMQ work at the same time.
+last(
+    "behind/another-channel",
+    lambda scene: sorted(raw(MISSING, method_frame("channel.open", 2), seconds=1.0)(scene)),
+)
 
 # --- a method that needs no open channel, and ids of the closes that come of it -----------------------------
 
@@ -65,18 +54,9 @@ BLANK = {
     "basic.get": {"queue": ""},
 }
 for _name, _arguments in BLANK.items():
-    _octets = method(_name, **_arguments)
-
-    @case(f"blank-queue/{_name}-on-an-open-channel")
-    def _(scene: Scene, octets: bytes = _octets) -> list[str]:
-        scene.a.send_bytes(octets)
-        return scene.a.drain(0.7)
-
-    @case(f"blank-queue/{_name}-on-an-unopened-channel")
-    def _(scene: Scene, octets: bytes = _octets) -> list[str]:
-        client = scene.client(channels=())
-        client.send_bytes(octets)
-        return client.drain(0.7)
+    _octets = method_frame(_name, **_arguments)
+    last(f"blank-queue/{_name}-on-an-open-channel", raw(_octets, seconds=0.7))
+    last(f"blank-queue/{_name}-on-an-unopened-channel", raw(_octets, seconds=0.7, channels=()))
 
     @case(f"blank-queue/{_name}-on-a-closing-channel")
     def _(scene: Scene, octets: bytes = _octets) -> list[str]:
@@ -90,11 +70,8 @@ for _name, _arguments in BLANK.items():
 def by_ids(name: str, class_id: int, method_id: int, payload: bytes, channel: int = 1) -> None:
     """What comes of a method by its ids, with these octets as its fields."""
 
-    @case(f"ids/{name}")
-    def _(scene: Scene) -> list[str]:
-        octets = class_id.to_bytes(2, "big") + method_id.to_bytes(2, "big") + payload
-        scene.a.send_bytes(frame(1, channel, octets))
-        return scene.a.drain(0.7)
+    octets = class_id.to_bytes(2, "big") + method_id.to_bytes(2, "big") + payload
+    last(f"ids/{name}", raw(frame(1, channel, octets), seconds=0.7))
 
 
 TAG = b"\1c"

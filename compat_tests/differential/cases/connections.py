@@ -9,9 +9,9 @@ from compat_tests.differential.codec import (
     METHODS,
     Tagged,
     content_header,
-    encode_method,
     encode_table,
     frame,
+    method_frame,
 )
 from compat_tests.differential.raw_client import PROTOCOL_HEADER, RawClient
 from compat_tests.differential.script import *
@@ -226,7 +226,7 @@ def out_of_turn(name: str, stage: str, octets: bytes) -> None:
 
 
 def _method(name: str, channel: int = 0, **arguments: Any) -> bytes:
-    return frame(1, channel, encode_method(name, **arguments))
+    return method_frame(name, channel, **arguments)
 
 
 out_of_turn("open-before-tune-ok", "tune", _method("connection.open", virtual_host="/"))
@@ -249,11 +249,7 @@ out_of_turn("large-frame-before-start-ok", "start", frame(1, 0, b"\0\x0a\0\x0b" 
 
 def sent(case_id: str, *octets: bytes) -> None:
     """What comes of these bytes on an open connection with channel 1 open."""
-
-    @case(case_id)
-    def _(scene: Scene) -> list[str]:
-        scene.a.send_bytes(b"".join(octets))
-        return scene.a.drain()
+    last(case_id, raw(*octets))
 
 
 sent("conn/close-ok-then-eof", _method("connection.close", reply_code=200, reply_text="bye"))

@@ -6,7 +6,13 @@ import functools
 import struct
 from typing import Any
 
-from compat_tests.differential.codec import content_header, encode_method, encode_table, frame
+from compat_tests.differential.codec import (
+    content_header,
+    encode_method,
+    encode_table,
+    frame,
+    method_frame,
+)
 from compat_tests.differential.script import *
 
 QUEUE_DECLARE = encode_method("queue.declare", exclusive=1)
@@ -15,11 +21,7 @@ TUNE = {"channel_max": 10, "frame_max": 8192, "heartbeat": 0}
 
 def sent(name: str, *octets: bytes) -> None:
     """What comes of these bytes on an open connection with channel 1 open."""
-
-    @case(f"frame/{name}")
-    def _(scene: Scene) -> list[str]:
-        scene.a.send_bytes(b"".join(octets))
-        return scene.a.drain()
+    last(f"frame/{name}", raw(*octets))
 
 
 # --- framing -----------------------------------------------------------------------------------------------
@@ -42,7 +44,7 @@ sent("size-huge-announced", struct.pack(">BHI", 3, 1, 0xFFFFFFFF))
 sent("size-over-header-only", struct.pack(">BHI", 1, 1, 131073))
 sent("size-over-channel-0", struct.pack(">BHI", 1, 0, 131073))
 
-PUBLISH = frame(1, 1, encode_method("basic.publish", routing_key="of nobody"))
+PUBLISH = method_frame("basic.publish", routing_key="of nobody")
 
 
 def body_frame(size: int) -> bytes:
@@ -55,50 +57,30 @@ sent("size-payload-frame-max-minus-8", body_frame(131064))
 sent("size-payload-frame-max-plus-1", body_frame(131073))
 
 
-@case("frame/size-over-negotiated-8192")
-def _(scene: Scene) -> list[str]:
-    client = scene.client(tune=TUNE)
-    client.send_bytes(body_frame(8193))
-    return client.drain()
+last("frame/size-over-negotiated-8192", raw(body_frame(8193), tune=TUNE))
+# A content header that the publisher could send, and the receiver did not agree to.
+last(
+    "frame/header-over-negotiated-8192",
+    connect("a", tune=TUNE),
+    queue(),
+    publish(props={"headers": {"h": "x" * 20_000}}),
+    got_in_frames(),
+)
 
 
-@case("frame/header-over-negotiated-8192")
-def _(scene: Scene) -> list[str]:
-    """A content header that the publisher could send, and the receiver did not agree to."""
-    client = scene.client(tune=TUNE)
-    queue()(scene)
-    publish(props={"headers": {"h": "x" * 20_000}})(scene)
-    scene.a.barrier(1)
-    client.tell(1, "basic.get", queue=scene.named("@q"), no_ack=1)
-    octets = client.octets()
-    sizes = []
-    while octets:
-        kind, _, length = struct.unpack_from(">BHI", octets)
-        sizes.append("1:~" if kind == 1 else f"{kind}:{length}")
-        octets = octets[8 + length :]
-    return [" ".join(sizes)]
+def agreed_on(frame_max: int) -> Step:
+    """Connect with this limit; the case ends where it is refused."""
+    return lambda scene: scene.client("a", tune={**TUNE, "frame_max": frame_max}) and []
 
 
-def _delivered_in(name: str, frame_max: int, size: int) -> None:
-    """The frames in which a message comes, as type:size."""
-
-    @case(f"frame/{name}")
-    def _(scene: Scene) -> list[str]:
-        client = scene.client(tune={**TUNE, "frame_max": frame_max})
-        queue()(scene)
-        publish(body="z" * size)(scene)
-        client.tell(1, "basic.get", queue=scene.named("@q"), no_ack=1)
-        octets = client.octets()
-        sizes = []
-        while octets:
-            kind, _, length = struct.unpack_from(">BHI", octets)
-            sizes.append("1:~" if kind == 1 else f"{kind}:{length}")
-            octets = octets[8 + length :]
-        return [" ".join(sizes)]
-
-
-_delivered_in("delivery-split-8192", 8192, 20000)
-_delivered_in("delivery-unlimited", 0, 100000)
+for _name, _frame_max, _size in (("split-8192", 8192, 20_000), ("unlimited", 0, 100_000)):
+    last(
+        f"frame/delivery-{_name}",
+        agreed_on(_frame_max),
+        queue(),
+        publish(body="z" * _size),
+        got_in_frames(),
+    )
 
 
 @case("frame/split-octet-by-octet")
@@ -180,11 +162,7 @@ def with_table(octets: bytes) -> bytes:
 
 def table(name: str, octets: bytes) -> None:
     """What comes of a declaration with these bytes as its table of arguments."""
-
-    @case(f"frame/table-{name}")
-    def _(scene: Scene) -> list[str]:
-        scene.a.send_bytes(with_table(octets))
-        return scene.a.drain(1.0)
+    last(f"frame/table-{name}", raw(with_table(octets), seconds=1.0))
 
 
 for _tag in b"ZUq\0\xffNc":
@@ -218,7 +196,7 @@ def body(octets: bytes) -> bytes:
 
 
 DECLARE = frame(1, 1, QUEUE_DECLARE)
-CLOSE_CHANNEL = frame(1, 1, encode_method("channel.close", reply_code=200))
+CLOSE_CHANNEL = method_frame("channel.close", reply_code=200)
 HEARTBEAT = frame(8, 0, b"")
 
 sent("content-header-class", PUBLISH, header(1, class_id=50))
@@ -235,7 +213,7 @@ sent("content-method-after-part-of-body", PUBLISH, header(5), body(b"ab"), DECLA
 sent("content-channel.close-instead-of-header", PUBLISH, CLOSE_CHANNEL)
 sent("content-channel.close-instead-of-body", PUBLISH, header(5), CLOSE_CHANNEL)
 sent("content-heartbeat-between", PUBLISH, HEARTBEAT, header(1), HEARTBEAT, body(b"x"))
-sent("content-method-after-zero-body", PUBLISH, header(0), frame(1, 1, encode_method("basic.qos")))
+sent("content-method-after-zero-body", PUBLISH, header(0), method_frame("basic.qos"))
 sent("content-body-after-zero", PUBLISH, header(0), body(b"x"))
 sent("content-body-overrun", PUBLISH, header(2), body(b"abcd"))
 sent("content-body-overrun-second-frame", PUBLISH, header(4), body(b"abc"), body(b"defg"))

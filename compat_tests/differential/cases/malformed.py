@@ -6,14 +6,20 @@ import random
 import struct
 from collections.abc import Callable
 
-from compat_tests.differential.codec import content_header, encode_method, encode_table, frame
+from compat_tests.differential.codec import (
+    content_header,
+    encode_method,
+    encode_table,
+    frame,
+    method_frame,
+)
 from compat_tests.differential.raw_client import RawClient
 from compat_tests.differential.script import *
 
 REFUSAL = 5.0
 """Seconds; RabbitMQ ends the transport three seconds after a frame that it cannot find the end of."""
 QUEUE_DECLARE = encode_method("queue.declare", exclusive=1)
-PUBLISH = frame(1, 1, encode_method("basic.publish", routing_key="of nobody", mandatory=1))
+PUBLISH = method_frame("basic.publish", routing_key="of nobody", mandatory=1)
 UNKNOWN_METHOD = struct.pack(">HH", 99, 1)
 BAD_PROPERTIES = b"\x80\0\x20ab"
 TOO_LARGE = struct.pack(">BHI", 3, 1, 2**31)
@@ -122,9 +128,9 @@ ON_A_CHANNEL: dict[str, bytes] = {
     "trailing-close-ok": frame(1, 1, encode_method("channel.close-ok") + b"x"),
     "trailing-open": frame(1, 1, encode_method("channel.open") + b"x"),
     "truncated-close": frame(1, 1, encode_method("channel.close")[:6]),
-    "connection.close": frame(1, 1, encode_method("connection.close")),
-    "deliver": frame(1, 1, encode_method("basic.deliver")),
-    "deliver-body": frame(1, 1, encode_method("basic.deliver")) + frame(3, 1, b"x"),
+    "connection.close": method_frame("connection.close"),
+    "deliver": method_frame("basic.deliver"),
+    "deliver-body": method_frame("basic.deliver") + frame(3, 1, b"x"),
     "publish": PUBLISH,
     "publish-body": PUBLISH + frame(3, 1, b"x"),
     "publish-method": PUBLISH + frame(1, 1, QUEUE_DECLARE),
@@ -138,7 +144,7 @@ ON_A_CHANNEL: dict[str, bytes] = {
     "publish-headers": PUBLISH + frame(2, 1, content_header(4)) * 2,
     "publish-properties": PUBLISH + frame(2, 1, content_header(0, properties=BAD_PROPERTIES)),
     "publish-whole": PUBLISH + frame(2, 1, content_header(1)) + frame(3, 1, b"x"),
-    "publish-close-ok": PUBLISH + frame(1, 1, encode_method("channel.close-ok")),
+    "publish-close-ok": PUBLISH + method_frame("channel.close-ok"),
 }
 for _name, _octets in ON_A_CHANNEL.items():
     sent(f"open-channel-{_name}", _open, _octets)
@@ -166,7 +172,7 @@ ON_CHANNEL_0: dict[str, bytes] = {
     "bad-table-start-ok": frame(1, 0, START_OK[:4] + encode_table(b"\1aZ") + START_OK[8:]),
     "trailing-open": frame(1, 0, encode_method("connection.open", virtual_host="/") + b"x"),
     "truncated-close": frame(1, 0, CLOSE[:6]),
-    "close-close-ok": frame(1, 0, CLOSE) + frame(1, 0, encode_method("connection.close-ok")),
+    "close-close-ok": frame(1, 0, CLOSE) + method_frame("connection.close-ok", 0),
     "trailing-close-ok": frame(1, 0, encode_method("connection.close-ok") + b"x"),
     "bad-end": frame(1, 0, encode_method("connection.close-ok"), end=0),
     "too-large": TOO_LARGE,
@@ -214,7 +220,7 @@ sent("table-tag-trailing", _open, frame(1, 1, QUEUE_DECLARE[:-4] + encode_table(
 def published(name: str, properties: bytes, size: int, body: bytes, *before: str, exchange: str = "") -> None:
     """What comes of a message with these properties."""
     octets = [frame(1, 1, encode_method(method)) for method in before]
-    octets.append(frame(1, 1, encode_method("basic.publish", exchange=exchange, routing_key="of nobody")))
+    octets.append(method_frame("basic.publish", exchange=exchange, routing_key="of nobody"))
     octets.append(frame(2, 1, content_header(size, properties=properties)))
     if body:
         octets.append(frame(3, 1, body))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
-from compat_tests.differential.codec import content_header, encode_method, encode_properties, frame
+from compat_tests.differential.codec import (
+    content_header,
+    encode_method,
+    encode_properties,
+    frame,
+    method_frame,
+)
 from compat_tests.differential.raw_client import RawClient
 from compat_tests.differential.script import *
 
@@ -48,31 +53,18 @@ SIZES = {"minus-8": -8, "minus-7": -7, "exactly": 0, "plus-1": 1}
 """Sizes of a payload, beside frame-max."""
 
 
-def body_of(name: str, frame_max: int, more: int) -> None:
+def published(case_id: str, frame_max: int, size: int) -> None:
     """What comes of a message whose body is one frame of this size."""
-
-    @case(f"frame-max/body-{frame_max}-{name}")
-    def _(scene: Scene) -> list[str]:
-        client = tuned(scene, frame_max=frame_max)
-        size = frame_max + more
-        method = encode_method("basic.publish", routing_key=scene.named("@nowhere"), mandatory=1)
-        client.send_bytes(frame(1, 1, method) + frame(2, 1, content_header(size)) + frame(3, 1, bytes(size)))
-        return client.drain(1.0)
+    octets = method_frame("basic.publish", routing_key="of nobody", mandatory=1)
+    octets += frame(2, 1, content_header(size)) + frame(3, 1, bytes(size))
+    last(f"frame-max/{case_id}", raw(octets, seconds=1.0, tune={**TUNE, "frame_max": frame_max}))
 
 
 for _frame_max in (4096, 8192, 65536):
     for _name, _more in SIZES.items():
-        body_of(_name, _frame_max, _more)
-
-
-@case("frame-max/no-limit")
-def _(scene: Scene) -> list[str]:
-    """Above what is offered usually, and below what RabbitMQ takes as one frame."""
-    client = tuned(scene, frame_max=0)
-    size = 300_000
-    method = encode_method("basic.publish", routing_key=scene.named("@nowhere"), mandatory=1)
-    client.send_bytes(frame(1, 1, method) + frame(2, 1, content_header(size)) + frame(3, 1, bytes(size)))
-    return client.drain(1.0)
+        published(f"body-{_frame_max}-{_name}", _frame_max, _frame_max + _more)
+# Above what is offered usually, and below what RabbitMQ takes as one frame.
+published("no-limit", 0, 300_000)
 
 
 def method_of(name: str, frame_max: int, more: int) -> None:
@@ -111,43 +103,22 @@ for _name, _more in SIZES.items():
     header_of(_name, 8192, _more)
 
 
-def delivered(frame_max: int, size: int) -> None:
-    """The frames in which a message of this size comes, as type:size."""
-
-    @case(f"frame-max/delivered-{frame_max}-{size}")
-    def _(scene: Scene) -> list[str]:
-        client = tuned(scene, frame_max=frame_max)
-        queue()(scene)
-        publish(body="z" * size)(scene)
-        client.tell(1, "basic.get", queue=scene.named("@q"), no_ack=1)
-        octets, sizes = client.octets(), []
-        while octets:
-            kind, _, length = struct.unpack_from(">BHI", octets)
-            sizes.append("1:~" if kind == 1 else f"{kind}:{length}")
-            octets = octets[8 + length :]
-        return [" ".join(sizes)]
-
-
-for _more in (-9, -8, -7, 0, 8192 - 16):
-    delivered(8192, 8192 + _more)
-delivered(8192, 0)
-
-
-@case("frame-max/header-delivered-to-a-smaller-frame-max")
-def _(scene: Scene) -> list[str]:
-    """A header that was taken with one frame-max, for a client that agreed on a smaller one."""
-    tuned(scene, frame_max=131072)
-    queue()(scene)
-    publish(props={"headers": {"x": "y" * 20_000}})(scene)
-    other = scene.client("b", tune={**TUNE, "frame_max": 8192})
-    other.tell(1, "basic.get", queue=scene.named("@q"), no_ack=1)
-    octets, sizes = other.octets(1.0), []
-    while octets:
-        kind, _, length = struct.unpack_from(">BHI", octets)
-        sizes.append(f"{kind}:{length}" if kind > 1 else "1:~")
-        octets = octets[8 + length :]
-    return [" ".join(sizes)]
-
+for _size in (8183, 8184, 8185, 8192, 16368, 0):
+    last(
+        f"frame-max/delivered-8192-{_size}",
+        connect("a", tune={**TUNE, "frame_max": 8192}),
+        queue(),
+        publish(body="z" * _size),
+        got_in_frames(),
+    )
+# A header that was taken with one frame-max, for a client that agreed on a smaller one.
+last(
+    "frame-max/header-delivered-to-a-smaller-frame-max",
+    queue(),
+    publish(props={"headers": {"x": "y" * 20_000}}),
+    connect("b", tune={**TUNE, "frame_max": 8192}),
+    got_in_frames("b"),
+)
 
 # --- channels ----------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat_tests.differential.codec import content_header, encode_method, frame
+from compat_tests.differential.codec import content_header, frame, method_frame
 from compat_tests.differential.raw_client import CAPABILITIES
 from compat_tests.differential.script import *
 
@@ -116,13 +116,9 @@ sized("bad-properties-above", [queue()], publish(body="x" * (LIMIT + 1), props={
 def announced(name: str, size: int, *, body: bytes = b"") -> None:
     """What comes of a content header that announces so many bytes."""
 
-    @case(f"message-size/announced-{name}")
-    def _(scene: Scene) -> list[str]:
-        method = encode_method("basic.publish", routing_key=scene.named("@none"), mandatory=1)
-        scene.a.send_bytes(frame(1, 1, method) + frame(2, 1, content_header(size)))
-        if body:
-            scene.a.send_bytes(frame(3, 1, body))
-        return scene.a.drain(0.7)
+    publish = method_frame("basic.publish", routing_key="of nobody", mandatory=1)
+    octets = frame(2, 1, content_header(size)) + (frame(3, 1, body) if body else b"")
+    last(f"message-size/announced-{name}", raw(publish, octets, seconds=0.7))
 
 
 MIB = 1024 * 1024

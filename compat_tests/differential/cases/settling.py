@@ -16,7 +16,13 @@ for _v in ("ack", "nack"):
         last(f"ack/{_v}-{_name}-multiple", queue(), call("basic." + _v, delivery_tag=_tag, multiple=1))
     last(f"ack/{_v}-multiple-beyond", *HELD, call("basic." + _v, delivery_tag=5, multiple=1))
     last(f"ack/{_v}-multiple-again", *HELD, *[call("basic." + _v, delivery_tag=2, multiple=1)] * 2)
-    last(f"ack/{_v}-multiple-lower-done", *HELD, call("basic." + _v, delivery_tag=1), ack(1, multiple=1))
+    _first = {"delivery_tag": 1}
+    last(
+        f"ack/{_v}-multiple-lower-done",
+        *HELD,
+        call("basic." + _v, **_first),
+        call("basic." + _v, multiple=1, **_first),
+    )
 
 # --- tx and confirm
 
