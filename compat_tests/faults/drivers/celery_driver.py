@@ -15,15 +15,14 @@ import celery.worker.state
 import kombu.pools
 from celery.contrib.testing.worker import start_worker
 from celery.worker.consumer import Consumer
-from kombu.exceptions import OperationalError
 
 from compat_tests.clients.forgotten import all_transports_closed
-from compat_tests.faults.drivers.kombu_driver import RETRY
+from compat_tests.faults.drivers.blocking import TICK, Work
+from compat_tests.faults.drivers.kombu_driver import RETRY, all_attempts_failed
 from compat_tests.faults.observation import InVain, Observation, trouble
-from compat_tests.faults.scenario import BODIES, LATE, QUEUE, Stage
+from compat_tests.faults.scenario import LATE, QUEUE, Stage
 
 TITLE = "Celery"
-_TICK = 0.02
 _TASK = "orders.note"
 LATE_MESSAGE: dict[str, Any] = {
     "body": f'[["{LATE}"], {{}}, {{}}]',
@@ -35,15 +34,15 @@ LATE_MESSAGE: dict[str, Any] = {
 
 
 def run(stage: Stage) -> Observation:
-    seen = Observation()
     with all_transports_closed():
-        _Work(stage, seen).all()
-    return seen
+        work = _Work(stage)
+        work.all()
+    return work.seen
 
 
-class _Work:
-    def __init__(self, stage: Stage, seen: Observation) -> None:
-        self.stage, self.seen = stage, seen
+class _Work(Work):
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
         self.step = "connecting"
         self.app = self.make_app()
 
@@ -103,24 +102,12 @@ class _Work:
             if not self.tried("declaring", lambda: queue(connection.default_channel).declare()):
                 return False
             self.stage.reached("declared")
-        for body in BODIES:
-            if self.tried("publishing", lambda body=body: self.send(body)):
-                self.seen.confirmed.append(body)
-            elif self.seen.troubles[-1].name == OperationalError.__name__:
-                break  # All its attempts have failed.
+        self.published(self.send, lambda: all_attempts_failed(self.seen))
         self.stage.reached("published")
         return True
 
     def send(self, body: str) -> None:
         self.app.send_task(_TASK, (body,), confirm_timeout=self.stage.patience)
-
-    def tried(self, step: str, do: Any) -> bool:
-        try:
-            do()
-        except Exception as error:
-            self.seen.troubles.append(trouble(step, error))
-            return False
-        return True
 
     def consume(self) -> None:
         self.step = "consuming"
@@ -150,7 +137,7 @@ class _Work:
     def wait(self, times: float) -> bool:
         deadline = time.monotonic() + self.stage.patience * times
         while time.monotonic() < deadline:
-            self.stage.wait_for_change(_TICK)
+            self.stage.wait_for_change(TICK)
             self.wake()
             if self.stage.over():
                 return True

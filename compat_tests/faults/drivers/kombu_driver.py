@@ -12,28 +12,32 @@ from kombu.exceptions import OperationalError
 from kombu.utils.limits import TokenBucket
 
 from compat_tests.clients.forgotten import all_transports_closed
+from compat_tests.faults.drivers.blocking import TICK, Work
 from compat_tests.faults.observation import InVain, Observation, trouble
-from compat_tests.faults.scenario import BODIES, QUEUE, Stage
+from compat_tests.faults.scenario import QUEUE, Stage
 
 TITLE = "kombu"
-_TICK = 0.02
 RETRY: dict[str, Any] = {"max_retries": 2, "interval_start": 0.05, "interval_step": 0, "interval_max": 0.05}
 
 
 def run(stage: Stage) -> Observation:
-    seen = Observation()
     with all_transports_closed():
-        work = _Work(stage, seen)
+        work = _Work(stage)
         try:
             work.all()
         finally:
-            work.close()
-    return seen
+            with suppress(Exception):
+                work.connection.release()
+    return work.seen
 
 
-class _Work:
-    def __init__(self, stage: Stage, seen: Observation) -> None:
-        self.stage, self.seen = stage, seen
+def all_attempts_failed(seen: Observation) -> bool:
+    return seen.troubles[-1].name == OperationalError.__name__
+
+
+class _Work(Work):
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
         self.queue = kombu.Queue(QUEUE, durable=True)
         self.connection = kombu.Connection(
             f"pyamqp://guest:guest@{stage.host}:{stage.port}//",
@@ -43,8 +47,8 @@ class _Work:
                 "confirm_publish": True,
                 "read_timeout": stage.patience,
                 "write_timeout": stage.patience,
-                "on_blocked": lambda _: seen.tell("blocked"),
-                "on_unblocked": lambda: seen.tell("unblocked"),
+                "on_blocked": lambda _: self.seen.tell("blocked"),
+                "on_unblocked": lambda: self.seen.tell("unblocked"),
             },
         )
 
@@ -56,11 +60,7 @@ class _Work:
             return
         self.stage.reached("declared")
         producer = kombu.Producer(self.connection, on_return=self.came_back)
-        for body in BODIES:
-            if self.tried("publishing", lambda body=body: self.publish(producer, body)):
-                self.seen.confirmed.append(body)
-            elif self.seen.troubles[-1].name == OperationalError.__name__:
-                break  # All its attempts have failed.
+        self.published(lambda body: self.publish(producer, body), lambda: all_attempts_failed(self.seen))
         self.stage.reached("published")
         # A connection of its own for consuming, as ConsumerMixin makes one; this is done with.
         self.tried("closing", self.connection.release)
@@ -85,18 +85,6 @@ class _Work:
             confirm_timeout=self.stage.patience,
         )
 
-    def tried(self, step: str, do: Any) -> bool:
-        try:
-            do()
-        except Exception as error:
-            self.seen.troubles.append(trouble(step, error))
-            return False
-        return True
-
-    def close(self) -> None:
-        with suppress(Exception):
-            self.connection.release()
-
 
 class _Consumer(kombu.mixins.ConsumerMixin):
     """Consumes until the stage says that it is over, or patience is."""
@@ -114,7 +102,7 @@ class _Consumer(kombu.mixins.ConsumerMixin):
         self.current: kombu.Connection | None = None
 
     def run(self) -> None:
-        super().run(safety_interval=_TICK)
+        super().run(safety_interval=TICK)
 
     def get_consumers(self, Consumer: Any, channel: Any) -> list[Any]:
         return [Consumer([self.queue], on_message=self.take)]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import pika
 
+from compat_tests.faults.drivers.blocking import TICK, Direct
 from compat_tests.faults.drivers.pika_callbacks import parameters, quick_checks
 from compat_tests.faults.observation import InVain, Observation, trouble
-from compat_tests.faults.scenario import BODIES, QUEUE, Stage
+from compat_tests.faults.scenario import QUEUE, Stage
 
 TITLE = "pika BlockingConnection"
-_TICK = 0.02
 
 
 def run(stage: Stage) -> Observation:
@@ -38,34 +38,23 @@ def _run(stage: Stage) -> Observation:
     return seen
 
 
-class _Work:
+class _Work(Direct):
     def __init__(self, stage: Stage, seen: Observation, connection: Any) -> None:
-        self.stage, self.seen, self.connection = stage, seen, connection
+        super().__init__(stage)
+        self.seen, self.connection = seen, connection
         self.channel: Any = None
 
-    def all(self) -> None:
-        if not self.tried("declaring", self.declare):
-            return
-        self.stage.reached("declared")
-        for body in BODIES:
-            if self.tried("publishing", lambda body=body: self.publish(body)):
-                self.seen.confirmed.append(body)
-            elif not self.channel.is_open or self.seen.gave_up:
-                return
-        self.stage.reached("published")
-        if self.tried("consuming", self.consume) and self.stage.scenario.waits:
-            self.stage.reached("waiting")
-            self.tried("waiting", lambda: self.wait(self.stage.scenario.patience))
+    def hopeless(self) -> bool:
+        return self.seen.gave_up or not self.channel.is_open
 
-    def tried(self, step: str, do: Any) -> bool:
+    def tried(self, step: str, do: Callable[[], object]) -> bool:
         patience = self.stage.patience * (self.stage.scenario.patience if step == "waiting" else 1)
-        try:
+
+        def bounded() -> None:
             with bound(self.connection, patience + 1):
                 do()
-        except Exception as error:
-            self.seen.troubles.append(trouble(step, error))
-            return False
-        return True
+
+        return super().tried(step, bounded)
 
     def declare(self) -> None:
         with bound(self.connection, self.stage.patience):
@@ -79,19 +68,17 @@ class _Work:
         with bound(self.connection, self.stage.patience):
             self.channel.basic_publish("", QUEUE, body.encode(), properties)
 
-    def consume(self) -> None:
+    def subscribe(self) -> None:
         self.channel.basic_consume(QUEUE, self.take)
-        self.stage.reached("consuming")
-        self.wait(1)
 
     def take(self, channel: Any, method: Any, _properties: Any, body: bytes) -> None:
         self.seen.take(body, method.redelivered)
         channel.basic_ack(method.delivery_tag)
 
     def wait(self, times: float) -> None:
-        rounds = int(self.stage.patience * times / _TICK)
+        rounds = int(self.stage.patience * times / TICK)
         for _ in range(rounds):
-            self.connection.process_data_events(time_limit=_TICK)
+            self.connection.process_data_events(time_limit=TICK)
             if self.channel.is_closed:
                 raise self.channel._impl._closing_reason
             if self.stage.over():

@@ -10,11 +10,11 @@ from typing import Any
 import amqp
 
 from compat_tests.clients.forgotten import all_transports_closed
-from compat_tests.faults.observation import InVain, Observation, trouble
-from compat_tests.faults.scenario import BODIES, QUEUE, Stage
+from compat_tests.faults.drivers.blocking import TICK, Direct
+from compat_tests.faults.observation import InVain, Observation
+from compat_tests.faults.scenario import QUEUE, Stage
 
 TITLE = "py-amqp"
-_TICK = 0.02
 
 
 def run(stage: Stage) -> Observation:
@@ -36,7 +36,9 @@ def _run(stage: Stage) -> Observation:
     )
     work = _Work(stage, seen, connection)
     try:
-        work.all()
+        if work.tried("connecting", connection.connect):
+            stage.reached("connected")
+            work.all()
     finally:
         if connection.connected:
             work.tried("closing", connection.close)
@@ -44,35 +46,14 @@ def _run(stage: Stage) -> Observation:
     return seen
 
 
-class _Work:
+class _Work(Direct):
     def __init__(self, stage: Stage, seen: Observation, connection: amqp.Connection) -> None:
-        self.stage, self.seen, self.connection = stage, seen, connection
+        super().__init__(stage)
+        self.seen, self.connection = seen, connection
         self.channel: Any = None
 
-    def all(self) -> None:
-        if not self.tried("connecting", self.connection.connect):
-            return
-        self.stage.reached("connected")
-        if not self.tried("declaring", self.declare):
-            return
-        self.stage.reached("declared")
-        for body in BODIES:
-            if self.tried("publishing", lambda body=body: self.publish(body)):
-                self.seen.confirmed.append(body)
-            elif self.seen.gave_up or not (self.connection.connected and self.channel.is_open):
-                return
-        self.stage.reached("published")
-        if self.tried("consuming", self.consume) and self.stage.scenario.waits:
-            self.stage.reached("waiting")
-            self.tried("waiting", lambda: self.wait(self.stage.scenario.patience))
-
-    def tried(self, step: str, do: Any) -> bool:
-        try:
-            do()
-        except Exception as error:
-            self.seen.troubles.append(trouble(step, error))
-            return False
-        return True
+    def hopeless(self) -> bool:
+        return self.seen.gave_up or not (self.connection.connected and self.channel.is_open)
 
     def declare(self) -> None:
         self.channel = self.connection.channel()
@@ -85,10 +66,8 @@ class _Work:
         message = amqp.Message(body.encode(), delivery_mode=2)
         self.channel.basic_publish(message, routing_key=QUEUE, confirm_timeout=self.stage.patience)
 
-    def consume(self) -> None:
+    def subscribe(self) -> None:
         self.channel.basic_consume(QUEUE, callback=self.take, on_cancel=lambda _: self.seen.tell("cancelled"))
-        self.stage.reached("consuming")
-        self.wait(1)
 
     def take(self, message: amqp.Message) -> None:
         self.seen.take(message.body, message.delivery_info["redelivered"])
@@ -98,7 +77,7 @@ class _Work:
         deadline = time.monotonic() + self.stage.patience * times
         while time.monotonic() < deadline:
             with suppress(socket.timeout):
-                self.connection.drain_events(timeout=_TICK)
+                self.connection.drain_events(timeout=TICK)
             self.connection.heartbeat_tick()
             if self.stage.over():
                 return

@@ -21,112 +21,80 @@ def big(body: bytes) -> bool:
     return len(body) > 10
 
 
-SENTENCES: list[tuple[Callable[[Faults], Any], str]] = [
-    (lambda f: f.on("basic.publish"), "when a basic.publish comes: count it"),
+SENTENCES: dict[str, Callable[[Faults], Any]] = {
+    "when a basic.publish comes: count it": lambda f: f.on("basic.publish"),
     (
-        lambda f: f.on("basic.publish", exchange="", routing_key="orders.#").nack().once(),
-        "when a basic.publish with exchange '' and routing key 'orders.#' comes: nack it (once at most)",
+        "when a basic.publish with exchange '' and routing key 'orders.#' comes: nack it (once at most)"
+    ): lambda f: f.on("basic.publish", exchange="", routing_key="orders.#").nack().once(),
+    "when a basic.publish with channel 2 on connection 'billing' comes: drop it (only number 3)": lambda f: (
+        f.on("basic.publish", connection="billing", channel=2).drop().on_call(3)
     ),
     (
-        lambda f: f.on("basic.publish", connection="billing", channel=2).drop().on_call(3),
-        "when a basic.publish with channel 2 on connection 'billing' comes: drop it (only number 3)",
-    ),
-    (
-        lambda f: f.on("basic.publish", body=re.compile("^x")).delay(2, jitter=0.5).nack().after(4),
         "when a basic.publish with body /^x/ comes: delay it by 2 s and up to 0.5 s more, then nack it "
-        "(after 4)",
+        "(after 4)"
+    ): lambda f: f.on("basic.publish", body=re.compile("^x")).delay(2, jitter=0.5).nack().after(4),
+    (
+        "when a basic.publish with body accepted by big comes: return it with 312 NO_ROUTE (2 times at most)"
+    ): lambda f: f.on("basic.publish", body=big).return_message().times(2),
+    "when a basic.publish comes as far as its header: reset its connection": lambda f: f.on(
+        "basic.publish", part="header"
+    ).disconnect("reset"),
+    "when a publisher confirm with queue 'q' is to be sent: hold it (with probability 0.25)": lambda f: (
+        f.on("confirm", queue="q").hold().with_probability(0.25)
     ),
     (
-        lambda f: f.on("basic.publish", body=big).return_message().times(2),
-        "when a basic.publish with body accepted by big comes: return it with 312 NO_ROUTE (2 times at most)",
+        "when a basic.deliver is to be sent: duplicate it, then replace redelivered=True, channel=65535"
+    ): lambda f: f.on("basic.deliver").duplicate().replace(redelivered=True, channel=65_535),
+    "when a basic.deliver is to be sent: let it pass 4 times": lambda f: f.on("basic.deliver").duplicate(3),
+    "when a basic.deliver is to be sent: send it as far as its header, then end its connection": lambda f: (
+        f.on("basic.deliver").cut(after="header")
+    ),
+    "when a basic.deliver is to be sent: send 9 bytes of it, then silence its connection": lambda f: f.on(
+        "basic.deliver"
+    ).cut(after=9, how="silence"),
+    (
+        "when a basic.deliver is to be sent: malform it: the last byte of its last frame is not the frame end"
+    ): lambda f: f.on("basic.deliver").malform("bad-frame-end"),
+    "when an exchange.declare with exchange type 'topic' comes: close its channel with 0": lambda f: f.on(
+        "exchange.declare", exchange_type="topic"
+    ).close_channel(0),
+    "when a queue.* comes: pass it on, then close its connection with 65535": lambda f: f.on(
+        "queue.*"
+    ).close_connection(65_535, when="after"),
+    "when a basic.publish comes: crash the broker before its answer": lambda f: f.on("basic.publish").crash(),
+    "when a basic.publish comes: crash the broker, without its disk": lambda f: f.on("basic.publish").crash(
+        when="instead", durable=False
+    ),
+    "when a connection.start-ok comes: refuse the login": lambda f: f.on(
+        "connection.start-ok"
+    ).refuse_login(),
+    "when anything is to be sent: call big": lambda f: f.on("*", direction="sent").call(big),
+    "when a heartbeat comes: drop it": lambda f: f.on("heartbeat").drop(),
+    "when a basic.ack or basic.nack is to be sent: drop it": lambda f: f.on(
+        "basic.ack", "basic.nack", direction="sent"
+    ).drop(),
+    "when a basic.publish comes: replace routing_key='z', priority=3, body=b'y'": lambda f: f.on(
+        "basic.publish"
+    ).replace(body=b"y", properties={"priority": 3}, routing_key="z"),
+    "when a message.transfer with queue 'orders' comes: nack it (once at most)": lambda f: (
+        f.on("message.transfer", queue="orders", protocol="0-9").nack().once()
     ),
     (
-        lambda f: f.on("basic.publish", part="header").disconnect("reset"),
-        "when a basic.publish comes as far as its header: reset its connection",
-    ),
+        "when a message.transfer with queue 'orders' and session 'shop' comes: answer it with the "
+        "exception not-allowed (once at most)"
+    ): lambda f: f.on("message.transfer", queue="orders", session="shop").exception("not-allowed").once(),
+    "when a session.completed is to be sent: malform it: on the wrong track": lambda f: f.on(
+        "session.completed", direction="sent", protocol="0-10"
+    ).malform("wrong-track"),
     (
-        lambda f: f.on("confirm", queue="q").hold().with_probability(0.25),
-        "when a publisher confirm with queue 'q' is to be sent: hold it (with probability 0.25)",
-    ),
-    (
-        lambda f: f.on("basic.deliver").duplicate().replace(redelivered=True, channel=65_535),
-        "when a basic.deliver is to be sent: duplicate it, then replace redelivered=True, channel=65535",
-    ),
-    (
-        lambda f: f.on("basic.deliver").duplicate(3),
-        "when a basic.deliver is to be sent: let it pass 4 times",
-    ),
-    (
-        lambda f: f.on("basic.deliver").cut(after="header"),
-        "when a basic.deliver is to be sent: send it as far as its header, then end its connection",
-    ),
-    (
-        lambda f: f.on("basic.deliver").cut(after=9, how="silence"),
-        "when a basic.deliver is to be sent: send 9 bytes of it, then silence its connection",
-    ),
-    (
-        lambda f: f.on("basic.deliver").malform("bad-frame-end"),
-        "when a basic.deliver is to be sent: malform it: the last byte of its last frame is not the frame "
-        "end",
-    ),
-    (
-        lambda f: f.on("exchange.declare", exchange_type="topic").close_channel(0),
-        "when an exchange.declare with exchange type 'topic' comes: close its channel with 0",
-    ),
-    (
-        lambda f: f.on("queue.*").close_connection(65_535, when="after"),
-        "when a queue.* comes: pass it on, then close its connection with 65535",
-    ),
-    (
-        lambda f: f.on("basic.publish").crash(),
-        "when a basic.publish comes: crash the broker before its answer",
-    ),
-    (
-        lambda f: f.on("basic.publish").crash(when="instead", durable=False),
-        "when a basic.publish comes: crash the broker, without its disk",
-    ),
-    (
-        lambda f: f.on("connection.start-ok").refuse_login(),
-        "when a connection.start-ok comes: refuse the login",
-    ),
-    (
-        lambda f: f.on("*", direction="sent").call(big),
-        "when anything is to be sent: call big",
-    ),
-    (lambda f: f.on("heartbeat").drop(), "when a heartbeat comes: drop it"),
-    (
-        lambda f: f.on("basic.ack", "basic.nack", direction="sent").drop(),
-        "when a basic.ack or basic.nack is to be sent: drop it",
-    ),
-    (
-        lambda f: f.on("basic.publish").replace(body=b"y", properties={"priority": 3}, routing_key="z"),
-        "when a basic.publish comes: replace routing_key='z', priority=3, body=b'y'",
-    ),
-    (
-        lambda f: f.on("message.transfer", queue="orders", protocol="0-9").nack().once(),
-        "when a message.transfer with queue 'orders' comes: nack it (once at most)",
-    ),
-    (
-        lambda f: f.on("message.transfer", queue="orders", session="shop").exception("not-allowed").once(),
-        "when a message.transfer with queue 'orders' and session 'shop' comes: "
-        "answer it with the exception not-allowed (once at most)",
-    ),
-    (
-        lambda f: f.on("session.completed", direction="sent", protocol="0-10").malform("wrong-track"),
-        "when a session.completed is to be sent: malform it: on the wrong track",
-    ),
-    (
-        lambda f: f.on("file.deliver", direction="sent").malform("bad-frame-end"),
-        "when a file.deliver is to be sent: malform it: the last byte of its last frame is not the frame end",
-    ),
-]
+        "when a file.deliver is to be sent: malform it: the last byte of its last frame is not the frame end"
+    ): lambda f: f.on("file.deliver", direction="sent").malform("bad-frame-end"),
+}
 
 
-@pytest.mark.parametrize(("make", "sentence"), SENTENCES, ids=[text for _, text in SENTENCES])
-def test_rule_is_described_by_a_sentence(
-    faults: Faults, make: Callable[[Faults], Any], sentence: str
-) -> None:
-    assert str(make(faults)) == sentence
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_rule_is_described_by_a_sentence(faults: Faults, sentence: str) -> None:
+    assert str(SENTENCES[sentence](faults)) == sentence
 
 
 def test_str_of_faults_lists_the_sentences_of_all_rules(faults: Faults) -> None:
@@ -140,523 +108,336 @@ def test_str_of_faults_lists_the_sentences_of_all_rules(faults: Faults) -> None:
     assert faults.rules == (faults.rules[0],)
 
 
-NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
-    (
-        lambda f: f.on(),
-        "name the methods of the rule: on('basic.publish'), on('queue.*'), on('*'), ...",
-    ),
-    (
-        lambda f: f.on("basic.pubish"),
-        "there is no method 'basic.pubish'; did you mean 'basic.publish'?",
-    ),
-    (lambda f: f.on("publish"), "there is no method 'publish'; did you mean 'basic.publish'?"),
-    (lambda f: f.on("publsh"), "there is no method 'publsh'; did you mean 'basic.publish'?"),
-    (lambda f: f.on("ack"), "there is no method 'ack'; did you mean 'basic.ack'?"),
-    (
-        lambda f: f.on("declare"),
-        "there is no method 'declare'; did you mean 'exchange.declare' or 'queue.declare'?",
-    ),
-    (lambda f: f.on("transfer"), "there is no method 'transfer'; did you mean 'message.transfer'?"),
-    (
-        lambda f: f.on("publish", protocol="0-10"),
-        "there is no method 'publish'; did you mean 'file.publish' or 'stream.publish'?",
-    ),
-    (lambda f: f.on("heartbeats"), "there is no method 'heartbeats'; did you mean 'heartbeat'?"),
-    (lambda f: f.on("confrm"), "there is no method 'confrm'; did you mean 'confirm'?"),
-    (lambda f: f.on("que.*"), "there is no method 'que.*'; did you mean 'queue.*'?"),
-    (lambda f: f.on(60), "a method's name is a str such as 'basic.publish', not 60"),
-    (
-        lambda f: f.on("confirm", "basic.return"),
-        "'confirm' cannot be combined with other names and is always sent; make another rule for them",
-    ),
-    (
-        lambda f: f.on("confirm", direction="received"),
-        "'confirm' cannot be combined with other names and is always sent; make another rule for them",
-    ),
-    (
-        lambda f: f.on("basic.deliver", direction="received"),
-        "basic.deliver is never received by a broker, only sent",
-    ),
-    (
-        lambda f: f.on("basic.deliver", direction="recieved"),
-        "a direction is 'received' (by the broker) or 'sent', not 'recieved'; did you mean 'received'?",
-    ),
-    (
-        lambda f: f.on("basic.publish", routingkey="x"),
-        "a basic.publish has no field 'routingkey'; did you mean 'routing_key'?",
-    ),
-    (
-        lambda f: f.on("exchange.declare", type="topc"),
-        "there is no exchange type 'topc'; did you mean 'topic'?",
-    ),
-    (
-        lambda f: f.on("basic.publish", exchange_type="fan-out"),
-        "there is no exchange type 'fan-out'; did you mean 'fanout'?",
-    ),
-    (
-        lambda f: f.on("basic.publish", body=5),
-        "a body is compared with bytes, str, a pattern or a function, not 5",
-    ),
-    (
-        lambda f: f.on("basic.publish", headers="x"),
-        "headers are compared with a dict of the headers that must be there, not 'x'",
-    ),
-    (
-        lambda f: f.on("basic.publish", connection=5),
-        "a connection is named by a str, or is one of broker.connections, not 5",
-    ),
-    (
-        lambda f: f.on("basic.publish", part="body"),
-        "there is no part 'body'; there is only 'header'",
-    ),
-    (
-        lambda f: f.on("basic.deliver", part="header"),
-        "part='header' is for received methods with a content, not a basic.deliver",
-    ),
-    (
-        lambda f: f.on("queue.declare", part="header"),
-        "part='header' is for received methods with a content, not a queue.declare",
-    ),
-    (
-        lambda f: f.on("basic.publish", part="header").nack(),
-        "with part='header' only call(), delay(), hold() and close actions are possible, not: nack it",
-    ),
-    (
-        lambda f: f.on("queue.declare").nack(),
-        "nack() is for basic.publish and message.transfer, not for a queue.declare",
-    ),
-    (
-        lambda f: f.on("basic.get").return_message(),
-        "return_message() is for basic.publish, not for a basic.get",
-    ),
-    (
-        lambda f: f.on("connection.open").refuse_login(),
-        "refuse_login() is for connection.secure-ok and connection.start-ok, not for a connection.open",
-    ),
-    (
-        lambda f: f.on("connection.open").close_channel(),
-        "a connection.open belongs to no channel; use close_connection()",
-    ),
-    (
-        lambda f: f.on("basic.publish").close_channel(65_536),
-        "a reply code is a number from 0 to 65535, such as 404, not 65536",
-    ),
-    (
-        lambda f: f.on("basic.publish").close_channel(when="befor"),
-        "when cannot be 'befor'; did you mean 'before'?",
-    ),
-    (
-        lambda f: f.on("basic.publish").disconnect("rst"),
-        "how cannot be 'rst'; did you mean 'reset'?",
-    ),
-    (
-        lambda f: f.on("basic.publish").cut(),
-        "cut() is for methods that the broker sends; a basic.publish is received: use disconnect()",
-    ),
-    (
-        lambda f: f.on("queue.declare-ok").cut(after="header"),
-        "a queue.declare-ok has no content header to cut after",
-    ),
-    (
-        lambda f: f.on("basic.deliver").cut(after="body"),
-        "after is 'method', 'header' or a number of bytes from 0 on, not 'body'",
-    ),
-    (
-        lambda f: f.on("basic.publish").malform("bad-frame-end"),
-        "malform() is for methods that the broker sends; a basic.publish is received",
-    ),
-    (
-        lambda f: f.on("basic.deliver").malform("bad-frame-nd"),
-        "malform cannot be 'bad-frame-nd'; did you mean 'bad-frame-end'?",
-    ),
-    (
-        lambda f: f.on("queue.declare-ok").malform("longer-body"),
-        "malform('longer-body') is for methods with a content, such as basic.deliver",
-    ),
-    (
-        lambda f: f.on("basic.publish").replace(bdy=b""),
-        "a basic.publish has no 'bdy' to replace; did you mean 'body'?",
-    ),
-    (
-        lambda f: f.on("basic.publish").replace(properties={"priorty": 1}),
-        "there is no property 'priorty'; did you mean 'priority'?",
-    ),
-    (
-        lambda f: f.on("queue.declare").replace(body=b""),
-        "a queue.declare has no content: replace() can change its fields only",
-    ),
-    (
-        lambda f: f.on("basic.publish").replace(routing_key=5),
-        "a basic.publish cannot have routing_key=5: ",
-    ),
-    (
-        lambda f: f.on("basic.publish").replace(priority="high"),
-        "no content can have priority='high': ",
-    ),
-    (
-        lambda f: f.on("basic.publish").hold().release(multiple=True),
-        "multiple=True combines confirms only: on('confirm').hold(), release(multiple=True)",
-    ),
-    (
-        lambda f: f.on("confirm").hold().release(multiple=True, reverse=True),
-        "a multiple confirm covers lower tags: release(multiple=True) without reverse",
-    ),
-    (lambda f: f.send(b"x"), "there is no open connection"),
-    (
-        lambda f: f.send(b"x", connection="billing"),
-        "there is no open connection on 'billing'",
-    ),
-    (
-        lambda f: f.send(m.BasicDeliver(), properties=1),
-        "there is no property 'properties'",
-    ),
-    (lambda f: f.channel_flow(), "there is no open channel"),
-    (
-        lambda f: f.on("basic.publish", conection="x"),
-        "a basic.publish has no field 'conection'; did you mean 'connection'?",
-    ),
-    (
-        lambda f: f.on("basic.publish", optinal=True),
-        "a basic.publish has no field 'optinal'; did you mean 'optional'?",
-    ),
-    (
-        lambda f: f.on("basic.publish", connection=""),
-        "a connection is named by a str, or is one of broker.connections, not ''",
-    ),
-    (
-        lambda f: f.on("basic.publish", channel="1"),
-        "a channel is compared with a number from 0 to 65535, a pattern or a function, not '1'",
-    ),
-    (
-        lambda f: f.on("basic.publish", channel=-1),
-        "a channel is compared with a number from 0 to 65535, a pattern or a function, not -1",
-    ),
-    (
-        lambda f: f.on("basic.publish", queue=b"q"),
-        "queue is compared with a str, a pattern or a function, not b'q'",
-    ),
-    (
-        lambda f: f.on("basic.publish", routing_key=5),
-        "routing_key is compared with a str, a pattern or a function, not 5",
-    ),
-    (
-        lambda f: f.on("heartbeat", queue="q"),
-        "a heartbeat has no queue: only its direction and its connection can be compared",
-    ),
-    (
-        lambda f: f.on("basic.publish").with_probability("x"),  # type: ignore[arg-type]
-        "a probability is between 0 and 1, not 'x'",
-    ),
-    (
-        lambda f: f.on("basic.publish").with_probability(float("nan")),
-        "a probability is between 0 and 1, not nan",
-    ),
-    (
-        lambda f: f.on("basic.publish").close_channel(404, 5),  # type: ignore[arg-type]
-        "a reply text is a str, not 5",
-    ),
-    (
-        lambda f: f.on("basic.publish").delay(1, jiter=1),  # type: ignore[call-arg]
-        "delay() has no argument 'jiter'; did you mean 'jitter'?",
-    ),
-    (
-        lambda f: f.on("basic.publish").crash(durble=False),  # type: ignore[call-arg]
-        "crash() has no argument 'durble'; did you mean 'durable'?",
-    ),
-    (
-        lambda f: f.on("basic.publish").hold().release(revers=True),  # type: ignore[call-arg]
-        "release() has no argument 'revers'; did you mean 'reverse'?",
-    ),
-    (
-        lambda f: f.on("basic.publish").drop(how="fin"),  # type: ignore[call-arg]
-        "drop() has no argument 'how', and takes none at all",
-    ),
-    (
-        lambda f: f.channel_flow(chanel=1),  # type: ignore[call-arg]
-        "channel_flow() has no argument 'chanel'; did you mean 'channel'?",
-    ),
-    (
-        lambda f: f.chaos(sed=1),  # type: ignore[call-arg]
-        "chaos() has no argument 'sed'; did you mean 'seed'?",
-    ),
-    (
-        lambda f: f.network.latency(1, jiter=1),  # type: ignore[call-arg]
-        "network.latency() has no argument 'jiter'; did you mean 'jitter'?",
-    ),
-    (
-        lambda f: f.on("basic.publish").delay(float("nan")),
-        "a delay is a number of seconds from 0 on, not nan",
-    ),
-    (
-        lambda f: f.on("basic.publish").delay(float("inf")),
-        "a delay is a number of seconds from 0 on, not inf",
-    ),
-    (
-        lambda f: f.on("basic.publish").delay("1"),  # type: ignore[arg-type]
-        "a delay is a number of seconds from 0 on, not '1'",
-    ),
-    (lambda f: f.on("basic.publish").delay(-1), "a delay is a number of seconds from 0 on, not -1"),
-    (lambda f: f.on("basic.publish").delay(1, -2), "a jitter is a number of seconds from 0 on, not -2"),
-    (
-        lambda f: f.on("basic.publish").return_message(-1),
-        "a reply code is a number from 0 to 65535, such as 404, not -1",
-    ),
-    (
-        lambda f: f.on("basic.publish").return_message(312, 5),  # type: ignore[arg-type]
-        "a reply text is a str, not 5",
-    ),
-    (
-        lambda f: f.on("basic.publish").return_message(text="x" * 256),
-        "a reply text has at most 255 bytes, not 256",
-    ),
-    (
-        lambda f: f.on("connection.start-ok").refuse_login(5),  # type: ignore[arg-type]
-        "a reply text is a str, not 5",
-    ),
-    (
-        lambda f: f.on("basic.publish").crash(durable="no"),  # type: ignore[arg-type]
-        "durable is True or False, not 'no'",
-    ),
-    (
-        lambda f: f.on("basic.deliver").cut(-1),
-        "after is 'method', 'header' or a number of bytes from 0 on, not -1",
-    ),
-    (lambda f: f.on("basic.publish").replace(), "say what to replace: replace(body=b'...'), for example"),
-    (
-        lambda f: f.on("basic.publish").replace(body=5),
-        "replace() takes body as bytes, a str or a function, not 5",
-    ),
-    (
-        lambda f: f.on("basic.publish").replace(channel=65_536),
-        "a channel is a number from 0 to 65535, not 65536",
-    ),
-    (
-        lambda f: f.on("basic.publish").replace(channel="2"),
-        "a channel is a number from 0 to 65535, not '2'",
-    ),
-    (
-        lambda f: f.on("basic.publish").replace(properties=5),
-        "replace() takes properties as a dict, not 5",
-    ),
-    (
-        lambda f: f.on("basic.publish").call(5),  # type: ignore[arg-type]
-        "call() takes a function, not 5",
-    ),
-    (lambda f: f.send("x"), "send() takes bytes or a method, not 'x'"),  # type: ignore[arg-type]
-    (lambda f: f.send(5), "send() takes bytes or a method, not 5"),  # type: ignore[arg-type]
-    (
-        lambda f: f.send(m.BasicDeliver(), body=5),  # type: ignore[arg-type]
-        "send() takes body as bytes, not 5",
-    ),
-    (
-        lambda f: f.send(m.BasicDeliver(), channel=-1),
-        "a channel is a number from 0 to 65535, not -1",
-    ),
-    (
-        lambda f: f.send(b"", channel="1"),  # type: ignore[arg-type]
-        "a channel is a number from 0 to 65535, not '1'",
-    ),
-    (
-        lambda f: f.channel_flow("no"),  # type: ignore[arg-type]
-        "active is True or False, not 'no'",
-    ),
-    (
-        lambda f: f.memory_alarm(5),  # type: ignore[arg-type]
-        "the reason of an alarm is a str of 1 to 255 bytes, not 5",
-    ),
-    (
-        lambda f: f.chaos(profile={"nack": 1.01}),
-        "the probability of 'nack' is between 0 and 1, not 1.01",
-    ),
-    (
-        lambda f: f.chaos(profile={"nack": -0.01}),
-        "the probability of 'nack' is between 0 and 1, not -0.01",
-    ),
-    (lambda f: f.starve(queue=5), "starve() takes queue as a str, not 5"),  # type: ignore[arg-type]
-    (
-        lambda f: f.starve(destination=5),  # type: ignore[arg-type]
-        "starve() takes destination as a str, not 5",
-    ),
-    (lambda f: f.disk_alarm(""), "the reason of an alarm is a str of 1 to 255 bytes, not ''"),
-    (
-        lambda f: f.chaos(profile={"nack": "x"}),  # type: ignore[dict-item]
-        "the probability of 'nack' is between 0 and 1, not 'x'",
-    ),
-    (
-        lambda f: f.chaos(profile=5),  # type: ignore[arg-type]
-        "a profile is a name or a dict of probabilities, not 5",
-    ),
-    (lambda f: f.chaos(intensity=-1), "an intensity is a number from 0 on, not -1"),
-    (lambda f: f.chaos(intensity=float("nan")), "an intensity is a number from 0 on, not nan"),
-    (
-        lambda f: f.chaos(intensity="x"),  # type: ignore[arg-type]
-        "an intensity is a number from 0 on, not 'x'",
-    ),
-    (lambda f: f.chaos(1.5), "a seed is a whole number or a str, not 1.5"),  # type: ignore[arg-type]
-    (lambda f: f.chaos(plan=5), "a plan is a str, not 5"),  # type: ignore[arg-type]
-    (
-        lambda f: f.chaos(plan="connection 'a': received basic.publsh number 2 on channel 1: crash"),
-        "line 1 of the plan cannot be read: there is no method 'basic.publsh'; did you mean 'basic.publish'?",
-    ),
-    (
-        lambda f: f.chaos(plan="connection 'a': received basic.ack number 2 on channel 1: crash"),
-        "line 1 of the plan cannot be read: 'crash' does not happen to a received basic.ack",
+NONSENSE: dict[str, Callable[[Faults], Any]] = {
+    "name the methods of the rule: on('basic.publish'), on('queue.*'), on('*'), ...": lambda f: f.on(),
+    "there is no method 'basic.pubish'; did you mean 'basic.publish'?": lambda f: f.on("basic.pubish"),
+    "there is no method 'publish'; did you mean 'basic.publish'?": lambda f: f.on("publish"),
+    "there is no method 'publsh'; did you mean 'basic.publish'?": lambda f: f.on("publsh"),
+    "there is no method 'ack'; did you mean 'basic.ack'?": lambda f: f.on("ack"),
+    "there is no method 'declare'; did you mean 'exchange.declare' or 'queue.declare'?": lambda f: f.on(
+        "declare"
+    ),
+    "there is no method 'transfer'; did you mean 'message.transfer'?": lambda f: f.on("transfer"),
+    "there is no method 'publish'; did you mean 'file.publish' or 'stream.publish'?": lambda f: f.on(
+        "publish", protocol="0-10"
+    ),
+    "there is no method 'heartbeats'; did you mean 'heartbeat'?": lambda f: f.on("heartbeats"),
+    "there is no method 'confrm'; did you mean 'confirm'?": lambda f: f.on("confrm"),
+    "there is no method 'que.*'; did you mean 'queue.*'?": lambda f: f.on("que.*"),
+    "a method's name is a str such as 'basic.publish', not 60": lambda f: f.on(60),
+    (
+        "'confirm' cannot be combined with other names and is always sent; make another rule for them"
+    ): lambda f: f.on("confirm", "basic.return"),
+    "basic.deliver is never received by a broker, only sent": lambda f: f.on(
+        "basic.deliver", direction="received"
+    ),
+    (
+        "a direction is 'received' (by the broker) or 'sent', not 'recieved'; did you mean 'received'?"
+    ): lambda f: f.on("basic.deliver", direction="recieved"),
+    "a basic.publish has no field 'routingkey'; did you mean 'routing_key'?": lambda f: f.on(
+        "basic.publish", routingkey="x"
+    ),
+    "there is no exchange type 'topc'; did you mean 'topic'?": lambda f: f.on(
+        "exchange.declare", type="topc"
+    ),
+    "there is no exchange type 'fan-out'; did you mean 'fanout'?": lambda f: f.on(
+        "basic.publish", exchange_type="fan-out"
+    ),
+    "a body is compared with bytes, str, a pattern or a function, not 5": lambda f: f.on(
+        "basic.publish", body=5
+    ),
+    "headers are compared with a dict of the headers that must be there, not 'x'": lambda f: f.on(
+        "basic.publish", headers="x"
+    ),
+    "a connection is named by a str, or is one of broker.connections, not 5": lambda f: f.on(
+        "basic.publish", connection=5
+    ),
+    "there is no part 'body'; there is only 'header'": lambda f: f.on("basic.publish", part="body"),
+    "part='header' is for received methods with a content, not a basic.deliver": lambda f: f.on(
+        "basic.deliver", part="header"
+    ),
+    "part='header' is for received methods with a content, not a queue.declare": lambda f: f.on(
+        "queue.declare", part="header"
+    ),
+    (
+        "with part='header' only call(), delay(), hold() and close actions are possible, not: nack it"
+    ): lambda f: f.on("basic.publish", part="header").nack(),
+    "nack() is for basic.publish and message.transfer, not for a queue.declare": lambda f: f.on(
+        "queue.declare"
+    ).nack(),
+    "return_message() is for basic.publish, not for a basic.get": lambda f: f.on(
+        "basic.get"
+    ).return_message(),
+    (
+        "refuse_login() is for connection.secure-ok and connection.start-ok, not for a connection.open"
+    ): lambda f: f.on("connection.open").refuse_login(),
+    "a connection.open belongs to no channel; use close_connection()": lambda f: f.on(
+        "connection.open"
+    ).close_channel(),
+    "a reply code is a number from 0 to 65535, such as 404, not 65536": lambda f: f.on(
+        "basic.publish"
+    ).close_channel(65_536),
+    "when cannot be 'befor'; did you mean 'before'?": lambda f: f.on("basic.publish").close_channel(
+        when="befor"
+    ),
+    "how cannot be 'rst'; did you mean 'reset'?": lambda f: f.on("basic.publish").disconnect("rst"),
+    "cut() is for methods that the broker sends; a basic.publish is received: use disconnect()": lambda f: (
+        f.on("basic.publish").cut()
+    ),
+    "a queue.declare-ok has no content header to cut after": lambda f: f.on("queue.declare-ok").cut(
+        after="header"
+    ),
+    "after is 'method', 'header' or a number of bytes from 0 on, not 'body'": lambda f: f.on(
+        "basic.deliver"
+    ).cut(after="body"),
+    "malform() is for methods that the broker sends; a basic.publish is received": lambda f: f.on(
+        "basic.publish"
+    ).malform("bad-frame-end"),
+    "malform cannot be 'bad-frame-nd'; did you mean 'bad-frame-end'?": lambda f: f.on(
+        "basic.deliver"
+    ).malform("bad-frame-nd"),
+    "malform('longer-body') is for methods with a content, such as basic.deliver": lambda f: f.on(
+        "queue.declare-ok"
+    ).malform("longer-body"),
+    "a basic.publish has no 'bdy' to replace; did you mean 'body'?": lambda f: f.on("basic.publish").replace(
+        bdy=b""
+    ),
+    "there is no property 'priorty'; did you mean 'priority'?": lambda f: f.on("basic.publish").replace(
+        properties={"priorty": 1}
+    ),
+    "a queue.declare has no content: replace() can change its fields only": lambda f: f.on(
+        "queue.declare"
+    ).replace(body=b""),
+    "a basic.publish cannot have routing_key=5: ": lambda f: f.on("basic.publish").replace(routing_key=5),
+    "no content can have priority='high': ": lambda f: f.on("basic.publish").replace(priority="high"),
+    "multiple=True combines confirms only: on('confirm').hold(), release(multiple=True)": lambda f: (
+        f.on("basic.publish").hold().release(multiple=True)
+    ),
+    "a multiple confirm covers lower tags: release(multiple=True) without reverse": lambda f: (
+        f.on("confirm").hold().release(multiple=True, reverse=True)
+    ),
+    "there is no open connection": lambda f: f.send(b"x"),
+    "there is no open connection on 'billing'": lambda f: f.send(b"x", connection="billing"),
+    "there is no property 'properties'": lambda f: f.send(m.BasicDeliver(), properties=1),
+    "there is no open channel": lambda f: f.channel_flow(),
+    "a basic.publish has no field 'conection'; did you mean 'connection'?": lambda f: f.on(
+        "basic.publish", conection="x"
+    ),
+    "a basic.publish has no field 'optinal'; did you mean 'optional'?": lambda f: f.on(
+        "basic.publish", optinal=True
+    ),
+    "a connection is named by a str, or is one of broker.connections, not ''": lambda f: f.on(
+        "basic.publish", connection=""
+    ),
+    "a channel is compared with a number from 0 to 65535, a pattern or a function, not '1'": lambda f: f.on(
+        "basic.publish", channel="1"
+    ),
+    "a channel is compared with a number from 0 to 65535, a pattern or a function, not -1": lambda f: f.on(
+        "basic.publish", channel=-1
+    ),
+    "queue is compared with a str, a pattern or a function, not b'q'": lambda f: f.on(
+        "basic.publish", queue=b"q"
+    ),
+    "routing_key is compared with a str, a pattern or a function, not 5": lambda f: f.on(
+        "basic.publish", routing_key=5
+    ),
+    "a heartbeat has no queue: only its direction and its connection can be compared": lambda f: f.on(
+        "heartbeat", queue="q"
+    ),
+    "a probability is between 0 and 1, not 'x'": lambda f: f.on("basic.publish").with_probability("x"),
+    "a probability is between 0 and 1, not nan": lambda f: f.on("basic.publish").with_probability(
+        float("nan")
+    ),
+    "a reply text is a str, not 5": lambda f: f.on("basic.publish").close_channel(404, 5),
+    "delay() has no argument 'jiter'; did you mean 'jitter'?": lambda f: f.on("basic.publish").delay(
+        1, jiter=1
+    ),
+    "crash() has no argument 'durble'; did you mean 'durable'?": lambda f: f.on("basic.publish").crash(
+        durble=False
+    ),
+    "release() has no argument 'revers'; did you mean 'reverse'?": lambda f: (
+        f.on("basic.publish").hold().release(revers=True)
+    ),
+    "drop() has no argument 'how', and takes none at all": lambda f: f.on("basic.publish").drop(how="fin"),
+    "channel_flow() has no argument 'chanel'; did you mean 'channel'?": lambda f: f.channel_flow(chanel=1),
+    "chaos() has no argument 'sed'; did you mean 'seed'?": lambda f: f.chaos(sed=1),
+    "network.latency() has no argument 'jiter'; did you mean 'jitter'?": lambda f: f.network.latency(
+        1, jiter=1
+    ),
+    "a delay is a number of seconds from 0 on, not nan": lambda f: f.on("basic.publish").delay(float("nan")),
+    "a delay is a number of seconds from 0 on, not inf": lambda f: f.on("basic.publish").delay(float("inf")),
+    "a delay is a number of seconds from 0 on, not '1'": lambda f: f.on("basic.publish").delay("1"),
+    "a delay is a number of seconds from 0 on, not -1": lambda f: f.on("basic.publish").delay(-1),
+    "a jitter is a number of seconds from 0 on, not -2": lambda f: f.on("basic.publish").delay(1, -2),
+    "a reply code is a number from 0 to 65535, such as 404, not -1": lambda f: f.on(
+        "basic.publish"
+    ).return_message(-1),
+    "a reply text has at most 255 bytes, not 256": lambda f: f.on("basic.publish").return_message(
+        text="x" * 256
+    ),
+    "durable is True or False, not 'no'": lambda f: f.on("basic.publish").crash(durable="no"),
+    "after is 'method', 'header' or a number of bytes from 0 on, not -1": lambda f: f.on("basic.deliver").cut(
+        -1
+    ),
+    "say what to replace: replace(body=b'...'), for example": lambda f: f.on("basic.publish").replace(),
+    "replace() takes body as bytes, a str or a function, not 5": lambda f: f.on("basic.publish").replace(
+        body=5
+    ),
+    "a channel is a number from 0 to 65535, not 65536": lambda f: f.on("basic.publish").replace(
+        channel=65_536
+    ),
+    "a channel is a number from 0 to 65535, not '2'": lambda f: f.on("basic.publish").replace(channel="2"),
+    "replace() takes properties as a dict, not 5": lambda f: f.on("basic.publish").replace(properties=5),
+    "call() takes a function, not 5": lambda f: f.on("basic.publish").call(5),
+    "send() takes bytes or a method, not 'x'": lambda f: f.send("x"),
+    "send() takes bytes or a method, not 5": lambda f: f.send(5),
+    "send() takes body as bytes, not 5": lambda f: f.send(m.BasicDeliver(), body=5),
+    "a channel is a number from 0 to 65535, not -1": lambda f: f.send(m.BasicDeliver(), channel=-1),
+    "a channel is a number from 0 to 65535, not '1'": lambda f: f.send(b"", channel="1"),
+    "active is True or False, not 'no'": lambda f: f.channel_flow("no"),
+    "the reason of an alarm is a str of 1 to 255 bytes, not 5": lambda f: f.memory_alarm(5),
+    "the probability of 'nack' is between 0 and 1, not 1.01": lambda f: f.chaos(profile={"nack": 1.01}),
+    "the probability of 'nack' is between 0 and 1, not -0.01": lambda f: f.chaos(profile={"nack": -0.01}),
+    "starve() takes queue as a str, not 5": lambda f: f.starve(queue=5),
+    "starve() takes destination as a str, not 5": lambda f: f.starve(destination=5),
+    "the reason of an alarm is a str of 1 to 255 bytes, not ''": lambda f: f.disk_alarm(""),
+    "the probability of 'nack' is between 0 and 1, not 'x'": lambda f: f.chaos(profile={"nack": "x"}),
+    "a profile is a name or a dict of probabilities, not 5": lambda f: f.chaos(profile=5),
+    "an intensity is a number from 0 on, not -1": lambda f: f.chaos(intensity=-1),
+    "an intensity is a number from 0 on, not nan": lambda f: f.chaos(intensity=float("nan")),
+    "an intensity is a number from 0 on, not 'x'": lambda f: f.chaos(intensity="x"),
+    "a seed is a whole number or a str, not 1.5": lambda f: f.chaos(1.5),
+    "a plan is a str, not 5": lambda f: f.chaos(plan=5),
+    (
+        "line 1 of the plan cannot be read: there is no method 'basic.publsh'; did you mean 'basic.publish'?"
+    ): lambda f: f.chaos(plan="connection 'a': received basic.publsh number 2 on channel 1: crash"),
+    "line 1 of the plan cannot be read: 'crash' does not happen to a received basic.ack": lambda f: f.chaos(
+        plan="connection 'a': received basic.ack number 2 on channel 1: crash"
     ),
     # --- 0-9
-    (
-        lambda f: f.on("message.transfr", protocol="0-9"),
-        "there is no method 'message.transfr'; did you mean 'message.transfer'?",
+    "there is no method 'message.transfr'; did you mean 'message.transfer'?": lambda f: f.on(
+        "message.transfr", protocol="0-9"
     ),
-    (lambda f: f.on("tunel.*"), "there is no method 'tunel.*'; did you mean 'tunnel.*'?"),
-    (
-        lambda f: f.on("message.transfer", protocol="0-8"),
-        "there is no method 'message.transfer'",
+    "there is no method 'tunel.*'; did you mean 'tunnel.*'?": lambda f: f.on("tunel.*"),
+    "there is no method 'message.transfer'": lambda f: f.on("message.transfer", protocol="0-8"),
+    "there is no method 'basic.nack'; did you mean 'basic.ack'?": lambda f: f.on(
+        "basic.nack", protocol="0-8"
     ),
-    (
-        lambda f: f.on("basic.nack", protocol="0-8"),
-        "there is no method 'basic.nack'; did you mean 'basic.ack'?",
+    "there is no protocol '0_9'; did you mean '0-9'?": lambda f: f.on("queue.declare", protocol="0_9"),
+    "there are no publisher confirms in 0-8": lambda f: f.on("confirm", protocol="0-8"),
+    "a file.open has no field 'identifer'; did you mean 'identifier'?": lambda f: f.on(
+        "file.open", identifer="f"
     ),
-    (lambda f: f.on("queue.declare", protocol="0_9"), "there is no protocol '0_9'; did you mean '0-9'?"),
-    (lambda f: f.on("confirm", protocol="0-8"), "there are no publisher confirms in 0-8"),
-    (
-        lambda f: f.on("file.open", identifer="f"),
-        "a file.open has no field 'identifer'; did you mean 'identifier'?",
+    "stream.deliver is never received by a broker, only sent": lambda f: f.on(
+        "stream.deliver", direction="received"
     ),
-    (
-        lambda f: f.on("stream.deliver", direction="received"),
-        "stream.deliver is never received by a broker, only sent",
+    "exception() is for commands of AMQP 0-10, not for a message.transfer: use close_channel()": lambda f: (
+        f.on("message.transfer", protocol="0-9").exception(404)
     ),
-    (
-        lambda f: f.on("message.transfer", protocol="0-9").exception(404),
-        "exception() is for commands of AMQP 0-10, not for a message.transfer: use close_channel()",
+    "return_message() is for basic.publish, not for a message.transfer": lambda f: f.on(
+        "message.transfer", protocol="0-9"
+    ).return_message(),
+    "a message.consume has no content: replace() can change its fields only": lambda f: f.on(
+        "message.consume", protocol="0-9"
+    ).replace(body=b"x"),
+    "a message.transfer cannot have ttl='soon': ": lambda f: f.on("message.transfer", protocol="0-9").replace(
+        ttl="soon"
     ),
-    (
-        lambda f: f.on("message.transfer", protocol="0-9").return_message(),
-        "return_message() is for basic.publish, not for a message.transfer",
-    ),
-    (
-        lambda f: f.on("message.consume", protocol="0-9").replace(body=b"x"),
-        "a message.consume has no content: replace() can change its fields only",
-    ),
-    (
-        lambda f: f.on("message.transfer", protocol="0-9").replace(ttl="soon"),
-        "a message.transfer cannot have ttl='soon': ",
-    ),
-    (
-        lambda f: f.on("message.transfer", protocol="0-9").replace(priority="high"),
-        "no content can have priority='high': ",
-    ),
-    (
-        lambda f: f.on("access.request").nack(),
-        "nack() is for basic.publish and message.transfer, not for an access.request",
-    ),
+    "nack() is for basic.publish and message.transfer, not for an access.request": lambda f: f.on(
+        "access.request"
+    ).nack(),
     # --- 0-10
-    (
-        lambda f: f.on("mesage.transfer"),
-        "there is no method 'mesage.transfer'; did you mean 'message.transfer'?",
+    "there is no method 'mesage.transfer'; did you mean 'message.transfer'?": lambda f: f.on(
+        "mesage.transfer"
     ),
-    (lambda f: f.on("sesion.*"), "there is no method 'sesion.*'; did you mean 'session.*'?"),
-    (
-        lambda f: f.on("message.transfer", protocol="0-9-1"),
-        "there is no method 'message.transfer'",
+    "there is no method 'sesion.*'; did you mean 'session.*'?": lambda f: f.on("sesion.*"),
+    "there is no method 'basic.publish'; did you mean 'file.publish'?": lambda f: f.on(
+        "basic.publish", protocol="0-10"
     ),
+    "there is no protocol '0_10'; did you mean '0-10'?": lambda f: f.on("queue.declare", protocol="0_10"),
     (
-        lambda f: f.on("basic.publish", protocol="0-10"),
-        "there is no method 'basic.publish'; did you mean 'file.publish'?",
-    ),
-    (lambda f: f.on("queue.declare", protocol="0_10"), "there is no protocol '0_10'; did you mean '0-10'?"),
-    (
-        lambda f: f.on("confirm", protocol="0-10"),
         "there are no publisher confirms in 0-10: publishers learn of completion instead: "
-        "on('session.completed', direction='sent')",
+        "on('session.completed', direction='sent')"
+    ): lambda f: f.on("confirm", protocol="0-10"),
+    "a message.transfer has no field 'destinaton'; did you mean 'destination'?": lambda f: f.on(
+        "message.transfer", destinaton="d"
     ),
+    "a message.transfer has no field 'content_typ'; did you mean 'content_type'?": lambda f: f.on(
+        "message.transfer", content_typ="d"
+    ),
+    "a message.subscribe has no field 'alternate_exchange'; did you mean 'exchange'?": lambda f: f.on(
+        "message.subscribe", alternate_exchange="d"
+    ),
+    "a basic.publish has no field 'accept_mode'": lambda f: f.on("basic.publish", accept_mode=1),
+    "session is compared with a str, a pattern or a function, not 5": lambda f: f.on(
+        "message.transfer", session=5
+    ),
+    "message.acquire is never sent by a broker, only received": lambda f: f.on(
+        "message.acquire", direction="sent"
+    ),
+    "part='header' is for received methods with a content, not a message.accept": lambda f: f.on(
+        "message.accept", part="header"
+    ),
+    "exception() is for commands of AMQP 0-10, not for a basic.publish: use close_channel()": lambda f: f.on(
+        "basic.publish"
+    ).exception(404),
+    "there is no error code 'notfound'; did you mean 'not-found'?": lambda f: f.on(
+        "message.transfer"
+    ).exception("notfound"),
+    "field_index is a number from 0 to 255, not 256": lambda f: f.on("message.transfer").exception(
+        404, field_index=256
+    ),
+    "a session.attach is a control; exceptions are for commands: use close_connection()": lambda f: f.on(
+        "session.attach"
+    ).exception(404),
+    "exception() is for received commands; a message.transfer is sent by the broker": lambda f: f.on(
+        "message.transfer", direction="sent"
+    ).exception(404),
+    "nack() is for received publishes and for confirms; a message.transfer is sent by the broker": lambda f: (
+        f.on("message.transfer", direction="sent").nack()
+    ),
+    "nack() is for message.transfer, not for a message.accept": lambda f: f.on("message.accept").nack(),
+    "malform cannot be 'bad-frame-end'; did you mean 'frame-version'?": lambda f: f.on(
+        "message.transfer", direction="sent", protocol="0-10"
+    ).malform("bad-frame-end"),
+    "malform('struct-size') is for methods with a content, such as basic.deliver": lambda f: f.on(
+        "execution.result", direction="sent"
+    ).malform("struct-size"),
+    "a message.transfer cannot have accept_mode='none': ": lambda f: f.on("message.transfer").replace(
+        accept_mode="none"
+    ),
+    "a message.transfer has no 'routing_kye' to replace; did you mean 'routing_key'?": lambda f: f.on(
+        "message.transfer"
+    ).replace(routing_kye="x"),
+    "a message.accept has no content: replace() can change its fields only": lambda f: f.on(
+        "message.accept"
+    ).replace(body=b"x"),
+}
+MORE_NONSENSE: dict[str, Callable[[Faults], Any]] = {
     (
-        lambda f: f.on("message.transfer", destinaton="d"),
-        "a message.transfer has no field 'destinaton'; did you mean 'destination'?",
+        "'confirm' cannot be combined with other names and is always sent; make another rule for them"
+    ): lambda f: f.on("confirm", direction="received"),
+    "a reply text is a str, not 5": lambda f: f.on("basic.publish").return_message(312, 5),
+    "a reply text is a str, not 6": lambda f: f.on("connection.start-ok").refuse_login(6),
+    "no content can have priority='low': ": lambda f: f.on("message.transfer", protocol="0-9").replace(
+        priority="low"
     ),
-    (
-        lambda f: f.on("message.transfer", content_typ="d"),
-        "a message.transfer has no field 'content_typ'; did you mean 'content_type'?",
-    ),
-    (
-        lambda f: f.on("message.subscribe", alternate_exchange="d"),
-        "a message.subscribe has no field 'alternate_exchange'; did you mean 'exchange'?",
-    ),
-    (lambda f: f.on("basic.publish", accept_mode=1), "a basic.publish has no field 'accept_mode'"),
-    (
-        lambda f: f.on("message.transfer", session=5),
-        "session is compared with a str, a pattern or a function, not 5",
-    ),
-    (
-        lambda f: f.on("message.acquire", direction="sent"),
-        "message.acquire is never sent by a broker, only received",
-    ),
-    (
-        lambda f: f.on("message.accept", part="header"),
-        "part='header' is for received methods with a content, not a message.accept",
-    ),
-    (
-        lambda f: f.on("basic.publish").exception(404),
-        "exception() is for commands of AMQP 0-10, not for a basic.publish: use close_channel()",
-    ),
-    (
-        lambda f: f.on("message.transfer").exception("notfound"),
-        "there is no error code 'notfound'; did you mean 'not-found'?",
-    ),
-    (
-        lambda f: f.on("message.transfer").exception(404, field_index=256),
-        "field_index is a number from 0 to 255, not 256",
-    ),
-    (
-        lambda f: f.on("session.attach").exception(404),
-        "a session.attach is a control; exceptions are for commands: use close_connection()",
-    ),
-    (
-        lambda f: f.on("message.transfer", direction="sent").exception(404),
-        "exception() is for received commands; a message.transfer is sent by the broker",
-    ),
-    (
-        lambda f: f.on("message.transfer", direction="sent").nack(),
-        "nack() is for received publishes and for confirms; a message.transfer is sent by the broker",
-    ),
-    (
-        lambda f: f.on("message.accept").nack(),
-        "nack() is for message.transfer, not for a message.accept",
-    ),
-    (
-        lambda f: f.on("message.transfer").return_message(),
-        "return_message() is for basic.publish, not for a message.transfer",
-    ),
-    (
-        lambda f: f.on("message.transfer", direction="sent", protocol="0-10").malform("bad-frame-end"),
-        "malform cannot be 'bad-frame-end'; did you mean 'frame-version'?",
-    ),
-    (
-        lambda f: f.on("execution.result", direction="sent").malform("struct-size"),
-        "malform('struct-size') is for methods with a content, such as basic.deliver",
-    ),
-    (
-        lambda f: f.on("message.transfer").replace(priority="high"),
-        "no content can have priority='high': ",
-    ),
-    (
-        lambda f: f.on("message.transfer").replace(accept_mode="none"),
-        "a message.transfer cannot have accept_mode='none': ",
-    ),
-    (
-        lambda f: f.on("message.transfer").replace(routing_kye="x"),
-        "a message.transfer has no 'routing_kye' to replace; did you mean 'routing_key'?",
-    ),
-    (
-        lambda f: f.on("message.accept").replace(body=b"x"),
-        "a message.accept has no content: replace() can change its fields only",
-    ),
-]
+    "there is no method 'message.transfer'": lambda f: f.on("message.transfer", protocol="0-9-1"),
+    "return_message() is for basic.publish, not for a message.transfer": lambda f: f.on(
+        "message.transfer"
+    ).return_message(),
+    "no content can have priority='high': ": lambda f: f.on("message.transfer").replace(priority="high"),
+}
+"""Other calls with the same errors."""
 
 
-@pytest.mark.parametrize(("ask", "text"), NONSENSE, ids=[text[:70] for _, text in NONSENSE])
+@pytest.mark.parametrize(
+    ("text", "ask"),
+    [*NONSENSE.items(), *MORE_NONSENSE.items()],
+    ids=[text[:70] for text in (*NONSENSE, *MORE_NONSENSE)],
+)
 def test_invalid_argument_of_a_fault_is_an_error_that_explains_the_mistake(
-    faults: Faults, ask: Callable[[Faults], Any], text: str
+    faults: Faults, text: str, ask: Callable[[Faults], Any]
 ) -> None:
     with pytest.raises(FaultError) as caught:
         ask(faults)
