@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from compat_tests.scripted.amqp_0_9_1 import Client, Frame, Server
 from compat_tests.scripted.fault_context import FaultContext
 from fakeamqp.faults import Faults
@@ -13,7 +15,11 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, frame, method_frame
 from fakeamqp.trace import ConnectionEvent, Recorder
 
-__all__ = ["FaultServer", "Publisher", "bytes_of", "publish_bytes"]
+__all__ = ["FaultServer", "Publisher", "bytes_of", "only_0_9_1", "publish_bytes"]
+
+
+only_0_9_1 = pytest.mark.parametrize("server", ["0-9-1"], indirect=True)
+"""For tests whose server is one of 0-9-1 alone."""
 
 
 class FaultServer(Server):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.unit.faults.server import FaultServer, Publisher, bytes_of, publish_bytes
+from compat_tests.unit.faults.server import FaultServer, Publisher, bytes_of, only_0_9_1, publish_bytes
 from fakeamqp.faults import FrameGroup
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
@@ -51,13 +51,6 @@ class TestDrop:
 
 
 class TestNack:
-    def test_nacked_publish_without_confirms_is_lost(self, server: FaultServer) -> None:
-        server.faults.on("basic.publish").nack()
-        client = server.client()
-        client.declare("q")
-        client.publish(routing_key="q")
-        assert client.count("q") == 0
-
     def test_publish_is_nacked_after_a_delay(self, server: FaultServer, publisher: Publisher) -> None:
         """Nobody is dealing with input when it is refused; the client is told all the same."""
         server.faults.on("basic.publish", body=b"1").delay(2).nack()
@@ -367,12 +360,6 @@ class TestHold:
         rule.release(reverse=True)
         assert client.empty("q") == [b"3", b"2", b"1"]
 
-    def test_held_publishes_pass_when_their_rule_is_removed(self, publisher: Publisher) -> None:
-        with publisher.faults.on("basic.publish").hold():
-            publisher.publish(b"1", b"2")
-            assert publisher.confirms == []
-        assert publisher.confirms == ["ack 1", "ack 2"]
-
     def test_actions_after_hold_are_carried_out_on_release(self, publisher: Publisher) -> None:
         rule = publisher.faults.on("basic.publish").hold().nack()
         publisher.publish(b"1")
@@ -505,6 +492,7 @@ class TestReplace:
 
 
 class TestCall:
+    @only_0_9_1
     def test_function_gets_the_publish_and_the_publish_passes(self, publisher: Publisher) -> None:
         seen: list[FrameGroup] = []
         publisher.faults.on("basic.publish").call(seen.append)

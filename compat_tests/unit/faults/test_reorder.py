@@ -9,7 +9,6 @@ import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client
 from compat_tests.scripted.amqp_0_10 import Session
-from compat_tests.unit.faults.amqp_0_9 import server as server_0_9
 from compat_tests.unit.faults.amqp_0_10 import server as server_0_10
 from compat_tests.unit.faults.server import FaultServer
 from compat_tests.unit.faults.test_sent import bodies_and_tags, consumer
@@ -127,13 +126,6 @@ def test_overtaken_transfer_of_0_10_keeps_its_id() -> None:
     assert [(each.id, each.body) for each in session.transfers()] == [(1, b"two"), (0, b"one"), (2, b"three")]
     session.accept(1)
     assert list(session.end.ledger.outstanding) == [0, 2]
-
-
-def test_reordered_delivery_of_0_9_follows_the_next_delivery() -> None:
-    server = server_0_9.FaultServer()
-    server.faults.on("basic.deliver", body=b"1").reorder()
-    client = consumer(server, b"1", b"2")  # type: ignore[arg-type]
-    assert bodies_and_tags(client) == [(b"2", 1), (b"1", 2)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client
-from compat_tests.unit.faults.server import FaultServer, Publisher, bytes_of
+from compat_tests.unit.faults.server import FaultServer, Publisher, bytes_of, only_0_9_1
 from fakeamqp.faults import MALFORMATIONS, FaultError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
@@ -332,6 +332,7 @@ class TestMalform:
 
 
 class TestAtOnce:
+    @only_0_9_1
     def test_method_sent_by_the_test_is_received_and_traced(self, server: FaultServer) -> None:
         client = server.client()
         assert server.faults.send(m.BasicAck(7), channel=1) == 1
@@ -352,6 +353,7 @@ class TestAtOnce:
         assert (one.take_bytes(), two.take_bytes()) == (b"\1\2", b"")
         assert server.faults.send(b"\3") == 2
 
+    @only_0_9_1
     def test_rule_does_not_fire_on_a_method_sent_by_the_test(self, server: FaultServer) -> None:
         rule = server.faults.on("basic.ack", direction="sent").drop()
         client = server.client()

@@ -78,12 +78,3 @@ def test_crash_on_a_transfer_restarts_the_broker(server: FaultServer, requester:
     requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"two")))
     server.settle()
     assert server.restarts == [(True, True)]
-
-
-def test_connection_with_dropped_heartbeats_is_closed(server: FaultServer) -> None:
-    client = server.client(heartbeat=10)
-    rule = server.faults.on("heartbeat", direction="received").drop()
-    while not client.closed:
-        client.send_frame(8, 0, b"")
-        server.advance(5)
-    assert rule.hits == 6

@@ -215,22 +215,6 @@ def test_refused_malformed_transfer_is_lost_without_an_answer(server: FaultServe
     assert "no confirms on this channel: the message is lost without an answer" in server.said
 
 
-def test_refused_publish_without_confirms_is_lost(server: FaultServer, client: Client) -> None:
-    server.faults.on("basic.publish").nack().once()
-    client.publish(b"no", routing_key="q")
-    client.publish(b"yes", routing_key="q")
-    assert server.bodies() == [b"yes"]
-    assert "no confirms on this channel: the message is lost without an answer" in server.said
-
-
-def test_publish_is_returned_with_the_given_code_and_its_body(server: FaultServer, client: Client) -> None:
-    server.faults.on("basic.publish").return_message(312)
-    client.publish(b"apples", routing_key="q", exchange="")
-    returned = client.expect_content(m.BasicReturn)
-    assert (returned.method.reply_code, returned.method.routing_key, returned.body) == (312, "q", b"apples")
-    assert server.bodies() == []
-
-
 def test_replaced_property_is_computed_from_the_received_value(requester: Requester, faults: Faults) -> None:
     faults.on("message.transfer").replace(priority=lambda known: known + 1, app_id=lambda known: known * 2)
     requester.call(m.MessageTransfer(routing_key="q", body=Body(b"x"), app_id="a", priority=3), m.MessageOk)
@@ -263,12 +247,6 @@ def test_duplicated_transfer_is_answered_twice_and_stored_once(
     assert server.bodies() == [b"x"]
 
 
-def test_duplicated_publish_is_stored_twice(server: FaultServer, client: Client) -> None:
-    server.faults.on("basic.publish").duplicate()
-    client.publish(b"x", routing_key="q")
-    assert server.bodies() == [b"x", b"x"]
-
-
 def test_transfer_behind_a_held_transfer_waits_for_it(server: FaultServer, requester: Requester) -> None:
     rule = server.faults.on("message.transfer", body=b"one").hold().once()
     requester.ask(
@@ -287,10 +265,3 @@ def test_close_channel_on_a_request_names_its_class_and_method(requester: Reques
     requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"x")))
     close = requester.client.expect(m.ChannelClose)
     assert (close.reply_code, close.class_id, close.method_id) == (404, 120, 10)
-
-
-def test_close_connection_on_a_publish_names_its_class_and_method(client: Client, faults: Faults) -> None:
-    faults.on("basic.publish").close_connection(541)
-    client.publish(b"x", routing_key="q")
-    close = client.expect_connection_close(541)
-    assert (close.class_id, close.method_id) == (60, 40)

@@ -64,14 +64,6 @@ def test_duplicated_transfer_has_a_request_number_of_its_own(requester: Requeste
     requester.publish("other", b"y")  # Both answers are fine: the connection is still there.
 
 
-def test_duplicated_delivery_of_class_basic_has_a_tag_of_its_own(client: Client, faults: Faults) -> None:
-    faults.on("basic.deliver").duplicate()
-    client.consume("q", "t")
-    client.publish(b"x", routing_key="q")
-    tags = [client.expect_content(m.BasicDeliver).method.delivery_tag for _ in range(2)]
-    assert len(set(tags)) == 2
-
-
 def test_client_receives_the_replaced_values_of_a_delivery(requester: Requester, faults: Faults) -> None:
     faults.on("message.transfer", direction="sent").replace(
         body="changed", redelivered=True, content_type="x/y", headers={"a": 1}
@@ -159,11 +151,3 @@ def test_only_methods_of_0_9_are_sent_to_its_clients(client: Client, faults: Fau
 def test_nack_of_rabbitmq_can_be_sent_to_a_0_9_client(client: Client, faults: Faults) -> None:
     faults.send(shared.BasicNack(delivery_tag=7), channel=1)
     assert client.expect(shared.BasicNack).delivery_tag == 7
-
-
-def test_channel_flow_fault_sends_flow_off_and_flow_on_when_removed(client: Client, faults: Faults) -> None:
-    flow = faults.channel_flow(channel=1)
-    assert client.expect(m.ChannelFlow).active is False
-    client.send(m.ChannelFlowOk(active=False))
-    flow.remove()
-    assert client.expect(m.ChannelFlow).active is True
