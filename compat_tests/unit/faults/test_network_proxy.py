@@ -412,18 +412,6 @@ def test_bandwidth_limits_the_bytes_per_second(context: Context) -> None:
     assert len(transport.written) == 400
 
 
-def test_bandwidth_of_half_a_byte_per_second_passes_a_byte_every_two_seconds(context: Context) -> None:
-    inner, transport = context.plug()
-    context.network.bandwidth(0.5, direction="received")
-    context.send(transport, b"ab")
-    context.advance(1.9)
-    assert inner.received == b""
-    context.advance(0.1)
-    assert inner.received == b"a"
-    context.advance(2)
-    assert inner.received == b"ab"
-
-
 def test_slices_are_sent_with_the_given_pause_between_them(context: Context) -> None:
     inner, transport = context.plug()
     fault = context.network.slice(2, pause=1.0)
@@ -531,15 +519,6 @@ def test_connection_gets_no_more_bytes_within_its_receive_call(context: Context)
     inner.receive = receive  # type: ignore[method-assign]
     context.send(transport, b"abc")
     assert inner.pieces == [b"a", b"bc"]
-
-
-def test_delayed_bytes_count_as_unsent(context: Context) -> None:
-    inner, _ = context.plug()
-    context.network.latency(1)
-    inner.say(b"x" * 1000)
-    assert inner.unsent == 1000
-    context.advance(1)
-    assert inner.unsent == 0
 
 
 def test_reading_stops_when_a_mebibyte_is_held(context: Context) -> None:

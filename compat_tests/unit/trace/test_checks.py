@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ from fakeamqp.protocols.amqp_0_9.codec.methods import StreamPublish
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.spark.traces.sql import QUERIES
-from fakeamqp.trace import CheckFailed, ModelEvent, Trace, checks, load
+from fakeamqp.trace import CheckFailed, ModelEvent, Trace, checks
 from fakeamqp.trace.checks import checked
 from fakeamqp.trace.checks.rows import runs
 
@@ -395,14 +394,6 @@ def test_a_finding_describes_the_violation_and_its_place(server: FaultServer, cl
     )
     with pytest.raises(AttributeError):
         finding.rule = "other"  # type: ignore[misc]
-
-
-def test_a_loaded_recording_has_the_same_findings(server: FaultServer, client: Client, tmp_path: Path):
-    client.publish(routing_key="q")
-    client.ack(7)
-    trace = trace_of(server)
-    trace.jsonl(tmp_path / "trace.jsonl")
-    assert load(tmp_path / "trace.jsonl").check() == trace.check() != ()
 
 
 def test_an_expectation_of_no_findings_fails_with_their_report(server: FaultServer, client: Client):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, strategies as st
 
 from fakeamqp.dialects import dialect_named
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -154,22 +153,6 @@ def test_malformed_frame_is_described_in_a_printable_line(frame_type: int, paylo
 def test_the_reason_of_a_malformed_frame_names_the_field():
     payload = m.QueueDeclare(queue="orders").encode()[:8]
     assert "field queue" in DIALECT.describe(1, payload)
-
-
-@given(
-    st.integers(0, 9),
-    st.one_of(
-        st.binary(max_size=60),
-        st.builds(
-            lambda index, rest: index.to_bytes(4, "big") + rest,
-            st.sampled_from(sorted(m.METHODS)),
-            st.binary(max_size=60),
-        ),
-        st.builds(lambda rest: header(1, rest), st.binary(max_size=60)),
-    ),
-)
-def test_any_bytes_of_a_frame_have_a_printable_line(frame_type: int, payload: bytes):
-    assert DIALECT.describe(frame_type, payload).isprintable()
 
 
 def test_only_methods_with_a_content_begin_a_content() -> None:

@@ -229,8 +229,18 @@ def test_malformed_content_header_is_read_by_its_class() -> None:
     assert "field priority" in frame(2, payload[:-1]).text
 
 
-@given(st.sampled_from(["0-9", "0-8"]), st.integers(0, 255), st.binary(max_size=60), st.integers(0, 70))
-def test_any_bytes_of_a_0_9_frame_have_a_printable_line(
+@pytest.mark.parametrize("protocol", ["0-9-1", "0-9", "0-8"])
+@given(
+    st.integers(0, 11) | st.integers(0, 255),
+    st.binary(max_size=60)
+    | st.builds(
+        lambda index, rest: index.to_bytes(4, "big") + rest,
+        st.sampled_from(sorted(METHODS)),
+        st.binary(max_size=60),
+    ),
+    st.integers(0, 70),
+)
+def test_any_bytes_of_a_frame_have_a_printable_line(
     protocol: str, kind: int, payload: bytes, more: int
 ) -> None:
     for event in (
