@@ -328,6 +328,14 @@ def test_int64_at_any_nesting_level_gets_the_tag_of_rabbitmq() -> None:
     assert [octets for _, _, octets in exact] == [value.replace(b"L", b"l"), int64.replace(b"L", b"l")]
 
 
+def test_rewritten_table_keeps_fields_of_one_name_only_if_asked_to() -> None:
+    table = raw_table((b"n", b"t\x01"), (b"n", b"t\x00"), (b"a", b"V"))
+    first = raw_table((b"a", b"V"), (b"n", b"t\x01"))
+    both = raw_table((b"a", b"V"), (b"n", b"t\x01"), (b"n", b"t\x00"))
+    assert rewritten_table(table, RABBITMQ) == first
+    assert rewritten_table(table, RABBITMQ, duplicates=True) == both
+
+
 @pytest.mark.parametrize("make", [lambda inner: [inner], lambda inner: {"n": inner}], ids=["list", "table"])
 def test_table_nested_deeper_than_the_limit_cannot_be_encoded(make: object) -> None:
     value = None

@@ -204,6 +204,7 @@ def test_temporary_faults_of_chaos_end_when_chaos_is_removed(server: FaultServer
     assert server.state.blocked_reason is None
     assert server.faults.rules == ()
     assert not [each for each in server.state.timers.pending() if "fault" in each.words]
+    assert server.state.tap is server.recorder
 
 
 def test_chaos_removed_by_a_condition_of_another_rule_has_no_further_effect(server: FaultServer) -> None:

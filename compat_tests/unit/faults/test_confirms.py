@@ -28,6 +28,13 @@ class TestMultiple:
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 2 multiple", "ack 3", "ack 5 multiple"]
 
+    def test_multiple_release_on_a_closed_channel_sends_no_confirm(self, publisher: Publisher) -> None:
+        rule = publisher.faults.on("confirm").hold()
+        publisher.publish(b"1", b"2")
+        publisher.client.close_channel()
+        assert rule.release(multiple=True) == 2
+        assert publisher.confirms == []
+
     def test_multiple_release_sends_one_confirm_per_channel(self, server: FaultServer) -> None:
         rule = server.faults.on("confirm").hold()
         client = server.client(channels=2)

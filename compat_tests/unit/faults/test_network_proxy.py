@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from fakeamqp.faults import Faults
 from fakeamqp.faults.errors import FaultError, UnusedFault
 from fakeamqp.faults.network import Network
 from fakeamqp.faults.network_proxy import NetworkProxy
-from fakeamqp.faults.shapers import Bandwidth
+from fakeamqp.faults.shapers import Bandwidth, Latency
 from fakeamqp.model.timers import Timers
 
 MIB = 1024 * 1024
@@ -1033,3 +1034,23 @@ def test_a_removed_network_fault_has_no_further_effect(context: Context, directi
             inner.say(piece) if direction == "sent" else transport.proxy.receive(piece)
         assert (transport.written if direction == "sent" else inner.received) == expected, fault
         assert (transport.state, transport.proxy.over) == ("open", False), fault
+
+
+def test_latency_counts_its_bytes_anew_after_all_were_taken() -> None:
+    buffer = Latency(1.0, 0.0, Random(1))
+    buffer.put(b"abc", 0.0)
+    assert buffer.take_all() == [b"abc"]
+    assert buffer.size == 0
+    buffer.put(b"de", 0.0)
+    assert buffer.size == 2
+
+
+def test_end_of_a_client_cancels_the_timer_of_its_delayed_bytes() -> None:
+    context = Context()
+    context.network.latency(5)
+    inner, transport = context.plug()
+    transport.proxy.receive(HEADER)
+    assert len(list(context.timers.pending())) == 1
+    transport.proxy.receive_eof()
+    assert list(context.timers.pending()) == []
+    assert inner.received == HEADER

@@ -620,3 +620,8 @@ class TestTrace:
         ]
         assert len(sent) == 1
         assert "message_count=7" in sent[0]
+
+
+def test_exception_on_a_heartbeat_is_refused_as_a_control(server: FaultServer) -> None:
+    with pytest.raises(FaultError, match="heartbeat is a control; exceptions are for commands"):
+        server.faults.on("heartbeat").exception()

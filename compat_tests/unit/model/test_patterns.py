@@ -267,3 +267,17 @@ def test_unsupported_or_too_large_pattern_is_refused(pattern: str, problem: str)
 def test_dot_of_pattern_matches_one_octet() -> None:
     assert compiled(r"^(..)\1$").search("éé")
     assert not compiled(r"^(.)\1$").search("é")
+
+
+@pytest.mark.parametrize("name", ["lower", "upper"])
+def test_posix_class_of_one_case_has_letters_of_both_in_a_pattern_without_case(name: str) -> None:
+    for sign, expected in (("", True), ("^", False)):
+        pattern = compiled(f"(?i)^[[:{sign}{name}:]]$")
+        assert all(bool(pattern.search(each)) is expected for each in ascii_letters)
+    assert not compiled(f"^[[:{name}:]]$").search("a" if name == "upper" else "A")
+
+
+def test_error_of_a_comment_without_end_is_at_the_end_of_the_pattern() -> None:
+    with pytest.raises(InvalidPattern) as caught:
+        compiled("a(?#never closed")
+    assert (caught.value.problem, caught.value.place) == ("missing ) after comment", 16)

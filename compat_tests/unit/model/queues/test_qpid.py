@@ -173,6 +173,16 @@ def test_last_value_queue_keeps_only_latest_message_of_each_key() -> None:
     assert Reader(values, acquires=False).seen == "bay"
 
 
+def test_message_replaced_by_a_newer_value_is_dropped_with_reason_replaced() -> None:
+    values = queue({"qpid.last_value_queue_key": "k"})
+    publish(values, "ab", headers={"k": 1})
+    histories = values.virtual_host.state.outcome_histories
+    assert histories is not None
+    [dropped] = histories.dropped
+    assert (dropped.message.body, dropped.queue, dropped.reason) == (b"a", "q", "replaced")
+    assert dropped.detail == "a newer message with the same value has come"
+
+
 def test_released_older_value_does_not_return_to_last_value_queue() -> None:
     values = queue({"qpid.last_value_queue_key": "k"})
     publish(values, "ab", headers={"k": 1})
