@@ -36,7 +36,7 @@ class ConnectionFaultState:
         self.confirms: frozenset[str] = self.protocol.confirms
         self.channel_closers: frozenset[str] = self.protocol.channel_closers
         self.watched_prefixes: dict[Direction, frozenset[bytes]] = {}
-        """By direction, once `watch` was called: the payload prefixes of the methods that faults have to see."""
+        """By direction, from `watch` on: the payload prefixes of the methods that faults have to see."""
         self.gathering: dict[int, FrameGroup] = {}
         """By channel: a method whose content is incomplete."""
         self.backlog: dict[int, deque[tuple[int, bytes]]] = {}

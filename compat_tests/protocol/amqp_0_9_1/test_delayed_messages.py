@@ -823,3 +823,16 @@ def test_restart_without_disk_records_delayed_message_as_dropped() -> None:
     assert (dropped.message.body, dropped.queue, dropped.reason) == (b"m", None, "crash")
     assert dropped.detail == "exchange 'x' delayed it; the broker came back without its disk"
     assert not [label for label in server.state.timers.pending() if "publishes" in label.words]
+
+
+@pytest.mark.needs("inspection")
+def test_no_delayed_message_is_counted_after_all_were_dropped(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    declare(client)
+    later(client, b"1", 1000)
+    delays = rabbitmq.vhost.delays
+    assert delays.count("x") == 1
+    delays.clear("the broker was reset")
+    assert delays.count("x") == 0
+    later(client, b"2", 1000)
+    assert delays.count("x") == 1

@@ -71,6 +71,7 @@ def test_policy_applies_to_all_by_default() -> None:
             'pattern should be regular expression but is invalid: {"missing )",1}',
         ),
         ({"pattern": "x" * 1025}, "pattern must not exceed 1024 bytes"),
+        ({"pattern": "\udcff" * 1025}, "pattern must not exceed 1024 bytes"),
         (
             {"apply_to": "foo"},
             "apply-to 'foo' unrecognised; should be one of: 'queues', 'classic_queues',  'quorum_queues', "

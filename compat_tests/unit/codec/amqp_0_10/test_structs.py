@@ -385,3 +385,16 @@ def test_repr_of_a_record_shows_only_present_fields() -> None:
     assert repr(structs.XaResult(status=0)) == "XaResult(status=0)"
     assert repr(commands.MessageFlow(destination="", unit=0)) == "MessageFlow(destination='', unit=0)"
     assert repr(commands.MessageTransfer()) == "MessageTransfer()"
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (commands.QueueDeclare(queue="q", arguments="t"), "queue.declare, field arguments: 't' is no map"),
+        (commands.MessageAccept(transfers=1), "message.accept, field transfers: 1 is no SequenceSet"),
+    ],
+    ids=["map", "sequence-set"],
+)
+def test_error_of_a_value_of_a_wrong_type_names_field_and_type(record: Packed, said: str) -> None:
+    with pytest.raises(SegmentError, match=f"^{said}$"):
+        record.encode()
