@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from typing import Any
+from functools import partial
 
 from faststream.rabbit import Channel, RabbitBroker, RabbitExchange, RabbitQueue
 
@@ -23,8 +22,6 @@ from fakeamqp import Broker
 
 __all__ = ["WORKLOADS"]
 
-Program = Callable[[Broker], Coroutine[Any, Any, None]]
-
 _PACKAGES = ("faststream", "aio-pika", "aiormq")
 
 
@@ -41,83 +38,75 @@ def _acked(broker: Broker) -> dict[bytes, float]:
     return times
 
 
-def _subscriber(faults: Faults) -> Program:
-    async def program(broker: Broker) -> None:
-        app = _app(broker)
-        handled: dict[str, float] = {}
+async def _subscriber(broker: Broker, faults: Faults) -> None:
+    app = _app(broker)
+    handled: dict[str, float] = {}
 
-        @app.subscriber(
-            RabbitQueue("work", durable=True),
-            RabbitExchange("orders", durable=True),
-            channel=Channel(prefetch_count=3),
-        )
-        async def handle(body: str) -> None:
-            await asyncio.sleep(0.02)
-            handled.setdefault(body, asyncio.get_running_loop().time())
+    @app.subscriber(
+        RabbitQueue("work", durable=True),
+        RabbitExchange("orders", durable=True),
+        channel=Channel(prefetch_count=3),
+    )
+    async def handle(body: str) -> None:
+        await asyncio.sleep(0.02)
+        handled.setdefault(body, asyncio.get_running_loop().time())
 
-        await app.start()
-        confirmed: set[str] = set()
+    await app.start()
+    confirmed: set[str] = set()
 
-        async def publish(body: str) -> Exception | None:
-            error = await tell(app.publish(body, "work", "orders", persist=True), 120, "publish")
-            if error is None:
-                confirmed.add(body)
-            return error
+    async def publish(body: str) -> Exception | None:
+        error = await tell(app.publish(body, "work", "orders", persist=True), 120, "publish")
+        if error is None:
+            confirmed.add(body)
+        return error
 
-        with faults.on(broker):
-            for number in range(50):
-                await asyncio.sleep(0.4)
-                await publish(f"order {number}")
-        await asyncio.sleep(60)
-        error = await publish("last")
-        if error is not None:
-            raise broken("publish fails a minute after the faults", repr(error))
-        await asyncio.sleep(10)
-        if "last" not in handled:
-            raise broken("the subscriber is not restored")
-        if not confirmed <= handled.keys():
-            raise broken("a confirmed message is not handled", f"{sorted(confirmed - handled.keys())}")
-        await broker.queue("work").wait_until_consumed_async()
-        early = {body for body, time in _acked(broker).items() if time < handled[body.decode()]}
-        if early:
-            raise broken("a message is acknowledged before it is handled", f"{sorted(early)}")
-        await returns(app.stop(), 60, "stop")
-
-    return program
+    with faults.on(broker):
+        for number in range(50):
+            await asyncio.sleep(0.4)
+            await publish(f"order {number}")
+    await asyncio.sleep(60)
+    error = await publish("last")
+    if error is not None:
+        raise broken("publish fails a minute after the faults", repr(error))
+    await asyncio.sleep(10)
+    if "last" not in handled:
+        raise broken("the subscriber is not restored")
+    if not confirmed <= handled.keys():
+        raise broken("a confirmed message is not handled", f"{sorted(confirmed - handled.keys())}")
+    await broker.queue("work").wait_until_consumed_async()
+    early = {body for body, time in _acked(broker).items() if time < handled[body.decode()]}
+    if early:
+        raise broken("a message is acknowledged before it is handled", f"{sorted(early)}")
+    await returns(app.stop(), 60, "stop")
 
 
-def _request(faults: Faults) -> Program:
-    async def program(broker: Broker) -> None:
-        app, client = _app(broker), _app(broker)
+async def _request(broker: Broker, faults: Faults) -> None:
+    app, client = _app(broker), _app(broker)
 
-        @app.subscriber(RabbitQueue("double", durable=True))
-        async def double(number: int) -> int:
-            await asyncio.sleep(0.01)
-            return 2 * number
+    @app.subscriber(RabbitQueue("double", durable=True))
+    async def double(number: int) -> int:
+        await asyncio.sleep(0.01)
+        return 2 * number
 
-        await app.start()
-        await client.connect()
+    await app.start()
+    await client.connect()
 
-        async def request(number: int) -> None:
-            message = await client.request(number, "double", timeout=5.0)
-            answer = await message.decode()
-            if answer != 2 * number:
-                raise broken("a request gets the answer of another one", f"2 * {number} = {answer}")
+    async def request(number: int) -> None:
+        message = await client.request(number, "double", timeout=5.0)
+        answer = await message.decode()
+        if answer != 2 * number:
+            raise broken("a request gets the answer of another one", f"2 * {number} = {answer}")
 
-        with faults.on(broker):
-            for number in range(20):
-                await asyncio.sleep(0.4)
-                await asyncio.gather(
-                    *(tell(request(3 * number + each), 120, "a request") for each in range(3))
-                )
-        await asyncio.sleep(60)
-        error = await tell(request(4711), 60, "a request")
-        if error is not None:
-            raise broken("a request fails a minute after the faults", repr(error))
-        await returns(app.stop(), 60, "stop")
-        await returns(client.stop(), 60, "stop")
-
-    return program
+    with faults.on(broker):
+        for number in range(20):
+            await asyncio.sleep(0.4)
+            await asyncio.gather(*(tell(request(3 * number + each), 120, "a request") for each in range(3)))
+    await asyncio.sleep(60)
+    error = await tell(request(4711), 60, "a request")
+    if error is not None:
+        raise broken("a request fails a minute after the faults", repr(error))
+    await returns(app.stop(), 60, "stop")
+    await returns(client.stop(), 60, "stop")
 
 
 async def _stop(broker: Broker) -> None:
@@ -154,7 +143,7 @@ WORKLOADS = [
             _PACKAGES,
             "what is confirmed is handled, and acknowledged afterwards; a minute after the faults all works",
             "documentation of FastStream, RabbitMQ, Acknowledgment",
-            _subscriber(faults),
+            partial(_subscriber, faults=faults),
             faults.words,
             known,
         )
@@ -176,7 +165,7 @@ WORKLOADS = [
             _PACKAGES,
             "a request returns its own answer or raises; a minute after the faults requests work",
             "documentation of FastStream, RabbitMQ, RPC over RMQ",
-            _request(faults),
+            partial(_request, faults=faults),
             faults.words,
         )
         for faults in (NETWORK, CONNECTIONS)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import aio_pika
@@ -25,67 +25,62 @@ from fakeamqp import Broker
 
 __all__ = ["WORKLOADS"]
 
-Program = Callable[[Broker], Coroutine[Any, Any, None]]
-
 _PACKAGES = ("aio-pika", "aiormq")
 
 
-def _pool(faults: Faults, cancels: bool) -> Program:
-    async def program(broker: Broker) -> None:
-        async def get_connection() -> AbstractRobustConnection:
-            return await connect(broker)
+async def _pool(broker: Broker, faults: Faults, cancels: bool) -> None:
+    async def get_connection() -> AbstractRobustConnection:
+        return await connect(broker)
 
-        connections: Pool[AbstractRobustConnection] = Pool(get_connection, max_size=2)
+    connections: Pool[AbstractRobustConnection] = Pool(get_connection, max_size=2)
 
-        async def get_channel() -> Any:
-            async with connections.acquire() as connection:
-                return await connection.channel()
+    async def get_channel() -> Any:
+        async with connections.acquire() as connection:
+            return await connection.channel()
 
-        channels: Pool[AbstractRobustChannel] = Pool(get_channel, max_size=4)
+    channels: Pool[AbstractRobustChannel] = Pool(get_channel, max_size=4)
+    async with channels.acquire() as channel:
+        await channel.declare_queue("work", durable=True)
+    confirmed: set[bytes] = set()
+
+    async def publish(body: bytes) -> None:
         async with channels.acquire() as channel:
-            await channel.declare_queue("work", durable=True)
-        confirmed: set[bytes] = set()
+            message = aio_pika.Message(body, delivery_mode=2)
+            await channel.default_exchange.publish(message, "work")
+            confirmed.add(body)
 
-        async def publish(body: bytes) -> None:
-            async with channels.acquire() as channel:
-                message = aio_pika.Message(body, delivery_mode=2)
-                await channel.default_exchange.publish(message, "work")
-                confirmed.add(body)
+    with faults.on(broker):
+        for number in range(25):
+            await asyncio.sleep(0.3)
+            tasks = [asyncio.ensure_future(publish(b"%d-%d" % (number, each))) for each in range(6)]
+            if cancels:
+                await asyncio.sleep(0.01)
+                tasks[number % 6].cancel()
+            await returns(asyncio.wait(tasks), 300, "publish")
+            for task in tasks:
+                if not task.cancelled():
+                    task.exception()
+    await asyncio.sleep(60)
+    for number in range(8):
+        error = await tell(publish(b"last %d" % number), 60, "publish")
+        if error is not None:
+            raise broken("publish fails a minute after the faults", repr(error))
 
-        with faults.on(broker):
-            for number in range(25):
-                await asyncio.sleep(0.3)
-                tasks = [asyncio.ensure_future(publish(b"%d-%d" % (number, each))) for each in range(6)]
-                if cancels:
-                    await asyncio.sleep(0.01)
-                    tasks[number % 6].cancel()
-                await returns(asyncio.wait(tasks), 300, "publish")
-                for task in tasks:
-                    if not task.cancelled():
-                        task.exception()
-        await asyncio.sleep(60)
-        for number in range(8):
-            error = await tell(publish(b"last %d" % number), 60, "publish")
-            if error is not None:
-                raise broken("publish fails a minute after the faults", repr(error))
+    async def acquire_all() -> None:
+        async with AsyncExitStack() as stack:
+            taken = [await stack.enter_async_context(channels.acquire()) for _ in range(4)]
+            if any(channel.is_closed for channel in taken):
+                raise broken("the pool hands out a closed channel")
 
-        async def acquire_all() -> None:
-            async with AsyncExitStack() as stack:
-                taken = [await stack.enter_async_context(channels.acquire()) for _ in range(4)]
-                if any(channel.is_closed for channel in taken):
-                    raise broken("the pool hands out a closed channel")
-
-        await returns(acquire_all(), 60, "acquiring all channels")
-        if len(broker.connections) > 2:
-            raise broken("there are more connections than the pool may have")
-        await broker.wait_until_idle_async()
-        lost = confirmed - {message.body for message in broker.queue("work").messages}
-        if lost:
-            raise broken("a confirmed message is lost", f"{sorted(lost)}")
-        await returns(channels.close(), 60, "close")
-        await returns(connections.close(), 60, "close")
-
-    return program
+    await returns(acquire_all(), 60, "acquiring all channels")
+    if len(broker.connections) > 2:
+        raise broken("there are more connections than the pool may have")
+    await broker.wait_until_idle_async()
+    lost = confirmed - {message.body for message in broker.queue("work").messages}
+    if lost:
+        raise broken("a confirmed message is lost", f"{sorted(lost)}")
+    await returns(channels.close(), 60, "close")
+    await returns(connections.close(), 60, "close")
 
 
 _PROMISE = (
@@ -99,7 +94,7 @@ WORKLOADS = [
         _PACKAGES,
         _PROMISE,
         "documentation of aio-pika, Connection pooling",
-        _pool(faults, cancels),
+        partial(_pool, faults=faults, cancels=cancels),
         faults.words + (", and the task of a publish is cancelled every 0.3 s" if cancels else ""),
     )
     for name, faults, cancels in (

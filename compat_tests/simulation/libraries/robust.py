@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import aio_pika
@@ -23,8 +24,6 @@ from compat_tests.simulation.libraries.workload import (
 from fakeamqp import Broker
 
 __all__ = ["WORKLOADS", "connect", "handling"]
-
-Program = Callable[[Broker], Coroutine[Any, Any, None]]
 
 _PACKAGES = ("aio-pika", "aiormq")
 _README = "README of aio-pika"
@@ -48,130 +47,115 @@ def handling(bodies: set[bytes], seconds: float = 0.05) -> Callable[[AbstractInc
     return handle
 
 
-def _consumer(faults: Faults) -> Program:
-    async def program(broker: Broker) -> None:
-        connection = await connect(broker)
-        channel = await connection.channel()
-        await channel.set_qos(prefetch_count=3)
-        exchange = await channel.declare_exchange("orders")
-        queue = await channel.declare_queue("work")
-        await queue.bind(exchange, "key")
-        handled: set[bytes] = set()
-        await queue.consume(handling(handled))
-        with faults.on(broker):
-            for number in range(60):
-                await asyncio.sleep(0.5)
-                _inject(broker, b"%d" % number)
-        await asyncio.sleep(60)
-        _inject(broker, b"last")
-        await asyncio.sleep(5)
-        if b"last" not in handled:
-            raise broken("the consumer is not restored")
-        await broker.queue("work").wait_until_consumed_async()
-        await returns(connection.close(), 60, "close")
-
-    return program
+async def _consumer(broker: Broker, faults: Faults) -> None:
+    connection = await connect(broker)
+    channel = await connection.channel()
+    await channel.set_qos(prefetch_count=3)
+    exchange = await channel.declare_exchange("orders")
+    queue = await channel.declare_queue("work")
+    await queue.bind(exchange, "key")
+    handled: set[bytes] = set()
+    await queue.consume(handling(handled))
+    with faults.on(broker):
+        for number in range(60):
+            await asyncio.sleep(0.5)
+            _inject(broker, b"%d" % number)
+    await asyncio.sleep(60)
+    _inject(broker, b"last")
+    await asyncio.sleep(5)
+    if b"last" not in handled:
+        raise broken("the consumer is not restored")
+    await broker.queue("work").wait_until_consumed_async()
+    await returns(connection.close(), 60, "close")
 
 
-def _several_channels(faults: Faults) -> Program:
-    async def program(broker: Broker) -> None:
-        connection = await connect(broker)
-        first, *others = [await connection.channel() for _ in range(3)]
-        await first.declare_exchange("orders")
-        handled: list[set[bytes]] = [set() for _ in others]
-        for number, channel in enumerate(others):
-            queue = await channel.declare_queue(f"work{number}", exclusive=True)
-            await queue.bind("orders", "key")
-            await queue.consume(handling(handled[number], 0.01))
-        with faults.on(broker):
-            for number in range(60):
-                await asyncio.sleep(0.4)
-                _inject(broker, b"%d" % number)
-        await asyncio.sleep(60)
-        _inject(broker, b"last")
-        await asyncio.sleep(5)
-        if not all(b"last" in bodies for bodies in handled):
-            raise broken("the consumer is not restored")
-        await returns(connection.close(), 60, "close")
-
-    return program
+async def _several_channels(broker: Broker, faults: Faults) -> None:
+    connection = await connect(broker)
+    first, *others = [await connection.channel() for _ in range(3)]
+    await first.declare_exchange("orders")
+    handled: list[set[bytes]] = [set() for _ in others]
+    for number, channel in enumerate(others):
+        queue = await channel.declare_queue(f"work{number}", exclusive=True)
+        await queue.bind("orders", "key")
+        await queue.consume(handling(handled[number], 0.01))
+    with faults.on(broker):
+        for number in range(60):
+            await asyncio.sleep(0.4)
+            _inject(broker, b"%d" % number)
+    await asyncio.sleep(60)
+    _inject(broker, b"last")
+    await asyncio.sleep(5)
+    if not all(b"last" in bodies for bodies in handled):
+        raise broken("the consumer is not restored")
+    await returns(connection.close(), 60, "close")
 
 
-def _publisher(faults: Faults) -> Program:
-    async def program(broker: Broker) -> None:
-        connection = await connect(broker)
-        channel = await connection.channel()
-        exchange = await channel.declare_exchange("orders", durable=True)
-        queue = await channel.declare_queue("work", durable=True)
-        await queue.bind(exchange, "key")
-        confirmed: set[bytes] = set()
+async def _publisher(broker: Broker, faults: Faults) -> None:
+    connection = await connect(broker)
+    channel = await connection.channel()
+    exchange = await channel.declare_exchange("orders", durable=True)
+    queue = await channel.declare_queue("work", durable=True)
+    await queue.bind(exchange, "key")
+    confirmed: set[bytes] = set()
 
-        async def publish(body: bytes) -> Exception | None:
-            message = aio_pika.Message(body, delivery_mode=2)
-            error = await tell(exchange.publish(message, "key"), 120, "publish")
-            if error is None:
-                confirmed.add(body)
-            return error
+    async def publish(body: bytes) -> Exception | None:
+        message = aio_pika.Message(body, delivery_mode=2)
+        error = await tell(exchange.publish(message, "key"), 120, "publish")
+        if error is None:
+            confirmed.add(body)
+        return error
 
-        with faults.on(broker):
-            for number in range(40):
-                await asyncio.sleep(0.3)
-                await asyncio.gather(*(publish(b"%d-%d" % (number, each)) for each in range(5)))
-        await asyncio.sleep(60)
-        error = await publish(b"last")
-        if error is not None:
-            raise broken("publish fails a minute after the faults", repr(error))
-        await broker.wait_until_idle_async()
-        lost = confirmed - {message.body for message in broker.queue("work").messages}
-        if lost:
-            raise broken("a confirmed message is lost", f"{sorted(lost)}")
-        await returns(connection.close(), 60, "close")
-
-    return program
+    with faults.on(broker):
+        for number in range(40):
+            await asyncio.sleep(0.3)
+            await asyncio.gather(*(publish(b"%d-%d" % (number, each)) for each in range(5)))
+    await asyncio.sleep(60)
+    error = await publish(b"last")
+    if error is not None:
+        raise broken("publish fails a minute after the faults", repr(error))
+    await broker.wait_until_idle_async()
+    lost = confirmed - {message.body for message in broker.queue("work").messages}
+    if lost:
+        raise broken("a confirmed message is lost", f"{sorted(lost)}")
+    await returns(connection.close(), 60, "close")
 
 
-def _iterator(faults: Faults) -> Program:
-    async def program(broker: Broker) -> None:
-        connection = await connect(broker)
-        channel = await connection.channel()
-        await channel.set_qos(prefetch_count=3)
-        queue = await channel.declare_queue("work", durable=True)
-        handled: set[bytes] = set()
-        working = asyncio.ensure_future(_work_through(queue, handled, 0.05))
-        await broker.queue("work").wait_for_async(consumers=1)
-        await asyncio.sleep(1)
-        with faults.on(broker):
-            for number in range(60):
-                await asyncio.sleep(0.4)
-                broker.publish(b"%d" % number, routing_key="work", delivery_mode=2)
-        await asyncio.sleep(90)
-        await _end_of_iteration(broker, working, handled, {b"%d" % number for number in range(60)})
-        await returns(connection.close(), 60, "close")
-
-    return program
-
-
-def _outage(seconds: float) -> Program:
-    async def program(broker: Broker) -> None:
-        connection = await connect(broker)
-        channel = await connection.channel()
-        await channel.set_qos(prefetch_count=3)
-        queue = await channel.declare_queue("work", durable=True)
-        handled: set[bytes] = set()
-        working = asyncio.ensure_future(_work_through(queue, handled, 1))
-        await asyncio.sleep(1)
-        for number in range(5):
+async def _iterator(broker: Broker, faults: Faults) -> None:
+    connection = await connect(broker)
+    channel = await connection.channel()
+    await channel.set_qos(prefetch_count=3)
+    queue = await channel.declare_queue("work", durable=True)
+    handled: set[bytes] = set()
+    working = asyncio.ensure_future(_work_through(queue, handled, 0.05))
+    await broker.queue("work").wait_for_async(consumers=1)
+    await asyncio.sleep(1)
+    with faults.on(broker):
+        for number in range(60):
+            await asyncio.sleep(0.4)
             broker.publish(b"%d" % number, routing_key="work", delivery_mode=2)
-        await asyncio.sleep(0.5)
-        refused = broker.faults.network.refuse()
-        broker.faults.network.reset()
-        await asyncio.sleep(seconds)
-        refused.remove()
-        await asyncio.sleep(90)
-        await _end_of_iteration(broker, working, handled, {b"%d" % number for number in range(5)})
-        await returns(connection.close(), 60, "close")
+    await asyncio.sleep(90)
+    await _end_of_iteration(broker, working, handled, {b"%d" % number for number in range(60)})
+    await returns(connection.close(), 60, "close")
 
-    return program
+
+async def _outage(broker: Broker, seconds: float) -> None:
+    connection = await connect(broker)
+    channel = await connection.channel()
+    await channel.set_qos(prefetch_count=3)
+    queue = await channel.declare_queue("work", durable=True)
+    handled: set[bytes] = set()
+    working = asyncio.ensure_future(_work_through(queue, handled, 1))
+    await asyncio.sleep(1)
+    for number in range(5):
+        broker.publish(b"%d" % number, routing_key="work", delivery_mode=2)
+    await asyncio.sleep(0.5)
+    refused = broker.faults.network.refuse()
+    broker.faults.network.reset()
+    await asyncio.sleep(seconds)
+    refused.remove()
+    await asyncio.sleep(90)
+    await _end_of_iteration(broker, working, handled, {b"%d" % number for number in range(5)})
+    await returns(connection.close(), 60, "close")
 
 
 async def _work_through(queue: Any, handled: set[bytes], seconds: float) -> None:
@@ -199,39 +183,36 @@ async def _end_of_iteration(
     await returns(asyncio.wait({working}), 60, "the end of the iteration")
 
 
-def _half_open(seconds: float) -> Program:
-    async def program(broker: Broker) -> None:
-        connection = await connect(broker)
-        channel = await connection.channel()
-        exchange = await channel.declare_exchange("orders")
-        queue = await channel.declare_queue("work", exclusive=True)
-        await queue.bind(exchange, "key")
-        handled: set[bytes] = set()
-        await queue.consume(handling(handled, 0.01))
+async def _half_open(broker: Broker, seconds: float) -> None:
+    connection = await connect(broker)
+    channel = await connection.channel()
+    exchange = await channel.declare_exchange("orders")
+    queue = await channel.declare_queue("work", exclusive=True)
+    await queue.bind(exchange, "key")
+    handled: set[bytes] = set()
+    await queue.consume(handling(handled, 0.01))
 
-        async def publish() -> None:
-            while True:
-                await asyncio.sleep(0.7)
-                message = aio_pika.Message(b"order")
-                await tell(exchange.publish(message, "key"), 600, "publish")
+    async def publish() -> None:
+        while True:
+            await asyncio.sleep(0.7)
+            message = aio_pika.Message(b"order")
+            await tell(exchange.publish(message, "key"), 600, "publish")
 
-        publishing = asyncio.ensure_future(publish())
-        for _ in range(3):
-            await asyncio.sleep(5)
-            silence = broker.faults.network.silence()
-            await asyncio.sleep(seconds)
-            silence.remove()
-        await asyncio.sleep(120)
-        if publishing.done():
-            publishing.result()
-        handled.clear()
-        await asyncio.sleep(10)
-        if not handled:
-            raise broken("no messages come")
-        publishing.cancel()
-        await returns(connection.close(), 60, "close")
-
-    return program
+    publishing = asyncio.ensure_future(publish())
+    for _ in range(3):
+        await asyncio.sleep(5)
+        silence = broker.faults.network.silence()
+        await asyncio.sleep(seconds)
+        silence.remove()
+    await asyncio.sleep(120)
+    if publishing.done():
+        publishing.result()
+    handled.clear()
+    await asyncio.sleep(10)
+    if not handled:
+        raise broken("no messages come")
+    publishing.cancel()
+    await returns(connection.close(), 60, "close")
 
 
 async def _cancelled_at_once(broker: Broker) -> None:
@@ -309,7 +290,7 @@ def _inject(broker: Broker, body: bytes) -> None:
 
 
 def _by_faults(
-    name: str, promise: str, source: str, program: Callable[[Faults], Program], **known: dict[str, str]
+    name: str, promise: str, source: str, program: Callable[..., Any], **known: dict[str, str]
 ) -> list[Workload]:
     return [
         Workload(
@@ -317,7 +298,7 @@ def _by_faults(
             _PACKAGES,
             promise,
             source,
-            program(faults),
+            partial(program, faults=faults),
             faults.words,
             known[faults.name],
         )
@@ -367,7 +348,7 @@ WORKLOADS = [
             _PACKAGES,
             "`async for message in queue` goes on, and every message is handled",
             "docstring of RobustQueueIterator",
-            _outage(seconds),
+            partial(_outage, seconds=seconds),
             f"the connection is reset while messages are handled, then refused for {seconds} s",
             known,
         )
@@ -379,7 +360,7 @@ WORKLOADS = [
             _PACKAGES,
             "heartbeats find it; publish returns or raises an error; the consumer is restored",
             _README,
-            _half_open(seconds),
+            partial(_half_open, seconds=seconds),
             f"three times no bytes pass for {seconds} s; heartbeat 10 s",
             known,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from aio_pika.abc import AbstractRobustChannel
@@ -23,8 +23,6 @@ from fakeamqp import Broker
 
 __all__ = ["WORKLOADS"]
 
-Program = Callable[[Broker], Coroutine[Any, Any, None]]
-
 _PACKAGES = ("aio-pika", "aiormq")
 _SOURCE = "docstring of RPC.call: it returns the result, or raises"
 
@@ -34,36 +32,33 @@ async def _multiply(*, x: int, y: int) -> int:
     return x * y
 
 
-def _calls(faults: Faults, careful: bool) -> Program:
-    async def program(broker: Broker) -> None:
-        server, client = await connect(broker), await connect(broker)
-        called = await RPC.create(await server.channel())
-        await called.register("multiply", _multiply, durable=careful)
-        channel = await client.channel()
-        assert isinstance(channel, AbstractRobustChannel)
+async def _calls(broker: Broker, faults: Faults, careful: bool) -> None:
+    server, client = await connect(broker), await connect(broker)
+    called = await RPC.create(await server.channel())
+    await called.register("multiply", _multiply, durable=careful)
+    channel = await client.channel()
+    assert isinstance(channel, AbstractRobustChannel)
+    if careful:
+        channel.reopen_callbacks.add(_see_returned)
+    caller = await RPC.create(channel)
+
+    async def call(number: int) -> None:
         if careful:
-            channel.reopen_callbacks.add(_see_returned)
-        caller = await RPC.create(channel)
+            await channel.ready()
+        answer = await caller.call("multiply", {"x": number, "y": 2}, delivery_mode=2)
+        if answer != 2 * number:
+            raise broken("a call gets a wrong answer", f"{number} * 2 = {answer}")
 
-        async def call(number: int) -> None:
-            if careful:
-                await channel.ready()
-            answer = await caller.call("multiply", {"x": number, "y": 2}, delivery_mode=2)
-            if answer != 2 * number:
-                raise broken("a call gets a wrong answer", f"{number} * 2 = {answer}")
-
-        with faults.on(broker):
-            for number in range(40):
-                await asyncio.sleep(0.2)
-                await tell(call(number), 300, "a call")
-        await asyncio.sleep(60)
-        error = await tell(call(4711), 60, "a call")
-        if error is not None:
-            raise broken("a call fails a minute after the faults", repr(error))
-        await returns(client.close(), 60, "close")
-        await returns(server.close(), 60, "close")
-
-    return program
+    with faults.on(broker):
+        for number in range(40):
+            await asyncio.sleep(0.2)
+            await tell(call(number), 300, "a call")
+    await asyncio.sleep(60)
+    error = await tell(call(4711), 60, "a call")
+    if error is not None:
+        raise broken("a call fails a minute after the faults", repr(error))
+    await returns(client.close(), 60, "close")
+    await returns(server.close(), 60, "close")
 
 
 async def _see_returned(channel: Any) -> None:
@@ -93,7 +88,7 @@ WORKLOADS = [
         _PACKAGES,
         "each call returns its result or raises; a minute after the faults calls work",
         _SOURCE,
-        _calls(NETWORK, careful=False),
+        partial(_calls, faults=NETWORK, careful=False),
         NETWORK.words,
         {_HANGS: "call-during-restore"},
     ),
@@ -102,7 +97,7 @@ WORKLOADS = [
         _PACKAGES,
         "the same",
         _SOURCE,
-        _calls(CONNECTIONS, careful=False),
+        partial(_calls, faults=CONNECTIONS, careful=False),
         CONNECTIONS.words,
         # Calls during a restore hang as well; most that hang were returned.
         {_HANGS: "returned-unseen"},
@@ -114,7 +109,7 @@ WORKLOADS = [
             "the same, in a program that waits for channel.ready() before each call, adds the callback for "
             "returned messages again whenever the channel is reopened, and has a durable queue",
             _SOURCE,
-            _calls(faults, careful=True),
+            partial(_calls, faults=faults, careful=True),
             faults.words,
         )
         for faults in (NETWORK, CONNECTIONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from taskiq.api import run_receiver_task
@@ -26,8 +26,6 @@ from fakeamqp import Broker
 
 __all__ = ["WORKLOADS"]
 
-Program = Callable[[Broker], Coroutine[Any, Any, None]]
-
 _PACKAGES = ("taskiq-aio-pika", "taskiq", "aio-pika", "aiormq")
 _SOURCE = "documentation of taskiq: by default a task is acknowledged when its result is saved"
 
@@ -36,54 +34,51 @@ def _broker(broker: Broker, **settings: Any) -> AioPikaBroker:
     return AioPikaBroker(broker.url, qos=5, reconnect_interval=1, **settings)
 
 
-def _worker(faults: Faults, delay: float | None = None) -> Program:
-    async def program(broker: Broker) -> None:
-        settings = {} if delay is None else {"delay_queue": Queue(name="delays")}
-        worker, client = _broker(broker, **settings), _broker(broker, **settings)
-        worker.is_worker_process = True
-        ran: set[int] = set()
+async def _worker(broker: Broker, faults: Faults, delay: float | None = None) -> None:
+    settings = {} if delay is None else {"delay_queue": Queue(name="delays")}
+    worker, client = _broker(broker, **settings), _broker(broker, **settings)
+    worker.is_worker_process = True
+    ran: set[int] = set()
 
-        async def work(number: int) -> int:
-            await asyncio.sleep(0.02)
-            ran.add(number)
-            return number
+    async def work(number: int) -> int:
+        await asyncio.sleep(0.02)
+        ran.add(number)
+        return number
 
-        worker.register_task(work, "work")
-        task = client.register_task(work, "work")
-        await worker.startup()
-        await client.startup()
-        receiving = asyncio.ensure_future(run_receiver_task(worker, max_async_tasks=4))
-        kicked: set[int] = set()
+    worker.register_task(work, "work")
+    task = client.register_task(work, "work")
+    await worker.startup()
+    await client.startup()
+    receiving = asyncio.ensure_future(run_receiver_task(worker, max_async_tasks=4))
+    kicked: set[int] = set()
 
-        async def kick(number: int) -> Exception | None:
-            kicker = task.kicker() if delay is None else task.kicker().with_labels(delay=delay)
-            error = await tell(kicker.kiq(number), 120, "kiq")
-            if error is None:
-                kicked.add(number)
-            return error
+    async def kick(number: int) -> Exception | None:
+        kicker = task.kicker() if delay is None else task.kicker().with_labels(delay=delay)
+        error = await tell(kicker.kiq(number), 120, "kiq")
+        if error is None:
+            kicked.add(number)
+        return error
 
-        with faults.on(broker):
-            for number in range(50):
-                await asyncio.sleep(0.4)
-                await kick(number)
-        await asyncio.sleep(60)
-        error = await kick(4711)
-        if error is not None:
-            raise broken("kiq fails a minute after the faults", repr(error))
-        await asyncio.sleep(60)
-        if receiving.done():
-            raise broken("the receiver has ended", repr(receiving))
-        if 4711 not in ran:
-            raise broken("the worker is not restored")
-        if not kicked <= ran:
-            raise broken("a task is not run", f"{sorted(kicked - ran)}")
-        await broker.queue("taskiq").wait_until_consumed_async()
-        receiving.cancel()
-        await returns(asyncio.wait({receiving}), 60, "the receiver")
-        await returns(worker.shutdown(), 60, "shutdown")
-        await returns(client.shutdown(), 60, "shutdown")
-
-    return program
+    with faults.on(broker):
+        for number in range(50):
+            await asyncio.sleep(0.4)
+            await kick(number)
+    await asyncio.sleep(60)
+    error = await kick(4711)
+    if error is not None:
+        raise broken("kiq fails a minute after the faults", repr(error))
+    await asyncio.sleep(60)
+    if receiving.done():
+        raise broken("the receiver has ended", repr(receiving))
+    if 4711 not in ran:
+        raise broken("the worker is not restored")
+    if not kicked <= ran:
+        raise broken("a task is not run", f"{sorted(kicked - ran)}")
+    await broker.queue("taskiq").wait_until_consumed_async()
+    receiving.cancel()
+    await returns(asyncio.wait({receiving}), 60, "the receiver")
+    await returns(worker.shutdown(), 60, "shutdown")
+    await returns(client.shutdown(), 60, "shutdown")
 
 
 async def _outage(broker: Broker) -> None:
@@ -157,7 +152,7 @@ WORKLOADS = [
             _PACKAGES,
             "each task that kiq has sent is run; a minute after the faults all works",
             _SOURCE,
-            _worker(faults),
+            partial(_worker, faults=faults),
             faults.words,
             known,
         )
@@ -178,7 +173,7 @@ WORKLOADS = [
         _PACKAGES,
         "each task that kiq has sent with a delay of 3 s is run",
         "README of taskiq-aio-pika, Delays",
-        _worker(NETWORK, 3),
+        partial(_worker, faults=NETWORK, delay=3),
         NETWORK.words,
     ),
     Workload(
