@@ -11,6 +11,7 @@ from compat_tests.protocol.files_and_streams.conftest import Server
 from compat_tests.scripted.amqp_0_9 import Child, content
 from compat_tests.scripted.contents import Peer, speaking
 from fakeamqp.model.access import Permission, TopicPermission, User
+from fakeamqp.protocols.amqp_0_9.codec import FileProperties, StreamProperties, methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
@@ -196,16 +197,28 @@ def test_consume_with_blank_queue_uses_the_last_declared_queue(peer: Peer, conne
         other.do("Consume")
 
 
-@rule("0-9/file.consume/consumer-tag-01", "0-9/file.consume/tag-scope#connection")
-@rule("0-9/stream.consume/consumer-tag-01")
 @rule("0-10/file.consume/consumer-tag-not-existing-consumer")
 @rule("0-10/stream.consume/consumer-tag-not-existing-consumer")
 def test_consume_with_a_tag_in_use_fails_with_530(peer: Peer) -> None:
-    """In 0-9, a tag is in use on the whole connection and in all classes."""
     peer.declare()
     peer.consume()
     with peer.fails(530, connection=True):
         peer.do("Consume", queue="q", consumer_tag="t")
+
+
+@pytest.mark.protocols("0-9")
+@rule("0-9/file.consume/consumer-tag-01", "0-9/file.consume/tag-scope#connection")
+@rule("0-9/stream.consume/consumer-tag-01")
+@pytest.mark.parametrize("same_channel", [True, False])
+def test_tag_of_a_consumer_of_any_class_is_in_use_on_its_whole_connection_and_on_no_other(
+    peer: Any, connect: Connect, same_channel: bool
+) -> None:
+    peer.declare()
+    peer.client.consume("q", "t")
+    assert connect().consume(tag="t") == "t"
+    asking = peer if same_channel else peer.sibling()
+    with asking.fails(530, connection=True):
+        asking.do("Consume", queue="q", consumer_tag="t")
 
 
 @rule("0-9/file.consume/exclusive-01", "0-9/stream.consume/exclusive-01")
@@ -309,6 +322,7 @@ def test_cancel_of_an_unknown_tag_fails_with_404(peer: Peer) -> None:
 
 @pytest.mark.protocols("0-9")
 @rule("0-9/queue/any-content#independent", "0-9/content/mixed-classes")
+@rule("0-9/file.publish/immediate-01", "0-9/stream.publish/immediate-01")
 def test_contents_are_not_delivered_to_consumers_of_other_classes(peer: Any) -> None:
     peer.declare()
     peer.publish(b"1")
@@ -320,6 +334,8 @@ def test_contents_are_not_delivered_to_consumers_of_other_classes(peer: Any) -> 
     other.consume(tag="other")
     peer.publish(b"2")
     peer.expect_nothing()
+    peer.publish(b"3", immediate=True)
+    assert peer.expect_content("Return").method.reply_code == 313
     peer.consume()
     assert peer.bodies() == [b"1", b"2"]
 
@@ -344,25 +360,30 @@ def test_child_contents_are_delivered_and_returned_with_their_content(peer: Any)
 
 
 @pytest.mark.protocols("0-9")
+@pytest.mark.parametrize("headers_only", [False, True])
 @rule("0-9/file/properties", "0-9/stream/properties")
-def test_properties_are_delivered_in_the_octets_that_were_published(peer: Any) -> None:
+def test_properties_are_delivered_in_the_octets_that_were_published(
+    peer: Any, properties: dict[str, Any], headers_only: bool
+) -> None:
     """Among them are headers of types that have no value in Python of their own."""
-    flag = {"file": 13, "stream": 13}[peer.content_class]
-    headers = b"\x01b" + b"b\x05" + b"\x01l" + b"l" + bytes(7) + b"\x09"
-    octets = (1 << flag).to_bytes(2, "big") + len(headers).to_bytes(4, "big") + headers
-    class_id = peer.kind("Deliver").CLASS_ID
+    is_file = peer.content_class == "file"
+    octets = (FileProperties if is_file else StreamProperties)(**properties).encode()
+    assert octets[:2] == (b"\xff\x80" if is_file else b"\xf8\x00")
+    if headers_only:
+        headers = b"\x01b" + b"b\x05" + b"\x01l" + b"l" + bytes(7) + b"\x09"
+        octets = b"\x20\x00" + len(headers).to_bytes(4, "big") + headers
     peer.declare()
     peer.consume()
-    if peer.content_class == "file":
+    if is_file:
         peer.open(4)
-    name = {"file": "Stage", "stream": "Publish"}[peer.content_class]
-    method = peer.kind(name)(**({"routing_key": "q"} if peer.content_class == "stream" else {}))
-    peer.client.send_bytes(peer.client.method_frame(method) + content(Child(class_id, octets, b"body")))
-    if peer.content_class == "file":
+    method = m.FileStage() if is_file else m.StreamPublish(routing_key="q")
+    child = Child(method.CLASS_ID, octets, b"body")
+    peer.client.send_bytes(peer.client.method_frame(method) + content(child))
+    if is_file:
         peer.publish_staged()
         peer.expect("Open")
         peer.do("OpenOk")
-    peer.expect({"file": "Stage", "stream": "Deliver"}[peer.content_class])
+    peer.expect("Stage" if is_file else "Deliver")
     assert peer.client.take_frame().payload[12:] == octets
 
 
