@@ -269,28 +269,18 @@ def test_a_queue_has_many_consumers_of_any_class(
 
 
 @pytest.mark.parametrize("kind", ["stream", "quorum"])
-def test_basic_prefetch_limits_deliveries_from_stream_and_quorum_queues(client: Client, kind: str) -> None:
+@pytest.mark.parametrize("for_connection", [False, pytest.param(True, marks=pytest.mark.letter)])
+def test_basic_prefetch_limits_deliveries_from_stream_and_quorum_queues(
+    client: Client, kind: str, for_connection: bool
+) -> None:
     client.declare("q", durable=True, arguments={"x-queue-type": kind})
     client.fill("q", b"1", b"2", b"3")
-    client.qos(2)
+    client.qos(2, global_=for_connection)
     options = {"x-stream-offset": "first"} if kind == "stream" else {}
     client.call(m.BasicConsume(queue="q", filter=options), m.BasicConsumeOk)
     assert client.bodies() == [b"1", b"2"]
     client.ack(1)
     assert client.bodies() == [b"3"]
-
-
-@pytest.mark.parametrize("kind", ["stream", "quorum"])
-@pytest.mark.letter
-def test_global_basic_prefetch_limits_deliveries_from_stream_and_quorum_queues(
-    client: Client, kind: str
-) -> None:
-    client.declare("q", durable=True, arguments={"x-queue-type": kind})
-    client.fill("q", b"1", b"2", b"3")
-    client.qos(1, global_=True)
-    options = {"x-stream-offset": "first"} if kind == "stream" else {}
-    client.call(m.BasicConsume(queue="q", filter=options), m.BasicConsumeOk)
-    assert client.bodies() == [b"1"]
 
 
 def test_quorum_queue_accepts_consumers_of_file_and_message_with_prefetch(client: Client) -> None:
