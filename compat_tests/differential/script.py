@@ -51,6 +51,7 @@ __all__ = [
     "last",
     "nack",
     "nothing_more",
+    "one_by_one",
     "open_channel",
     "operate",
     "publish",
@@ -59,6 +60,7 @@ __all__ = [
     "raw",
     "reject",
     "run",
+    "shared",
     "unbind",
     "until",
 ]
@@ -431,6 +433,16 @@ def contents(name: str = "@q") -> Step:
         return [" ".join(told)]
 
     return take_all
+
+
+def one_by_one(*bodies: str, settle: float = 0.3) -> list[Step]:
+    """A publish to @q of each body, apart, so that it is delivered before the next."""
+    return [publish(body=body, settle=settle) for body in bodies]
+
+
+def shared(count: int = 1, **where: Any) -> Call:
+    """A prefetch limit of the whole channel."""
+    return call("basic.qos", prefetch_count=count, **{"global": 1}, **where)
 
 
 CONFIRMS = call("confirm.select")

@@ -22,35 +22,30 @@ each(
 each(
     "consume/qos-global",
     [queue()],
-    [call("basic.qos", prefetch_count=2, **{"global": 1})],
+    [shared(2)],
     consume(tag="1"),
     consume(tag="2"),
-    *[publish("@q", str(i), settle=0.1) for i in range(4)],
+    *one_by_one("0", "1", "2", "3"),
     ack(1, settle=0.2),
 )
 each(
     "consume/qos-global-raised-later",
     [queue()],
-    [call("basic.qos", prefetch_count=1, **{"global": 1})],
+    [shared(1)],
     consume(tag="1"),
-    *[publish("@q", str(i), settle=0.1) for i in range(3)],
-    call("basic.qos", prefetch_count=2, settle=0.2, **{"global": 1}),
-    call("basic.qos", prefetch_count=0, settle=0.2, **{"global": 1}),
+    *one_by_one("0", "1", "2"),
+    shared(2, settle=0.2),
+    shared(0, settle=0.2),
 )
 each(
-    "consume/qos-global-set-after-consume",
-    [queue()],
-    consume(tag="1"),
-    call("basic.qos", prefetch_count=1, **{"global": 1}),
-    *[publish("@q", str(i), settle=0.1) for i in range(3)],
+    "consume/qos-global-set-after-consume", [queue()], consume(tag="1"), shared(1), *one_by_one("0", "1", "2")
 )
 each(
     "consume/qos-global-set-with-unacked",
     [queue()],
     consume(tag="1"),
-    publish("@q", "0", settle=0.1),
-    publish("@q", "1", settle=0.1),
-    call("basic.qos", prefetch_count=1, **{"global": 1}),
+    *one_by_one("0", "1"),
+    shared(1),
     publish("@q", "2", settle=0.2),
     ack(1, settle=0.2),
     ack(2, settle=0.2),
@@ -58,7 +53,7 @@ each(
 each(
     "consume/qos-global-and-get",
     [queue()],
-    [call("basic.qos", prefetch_count=1, **{"global": 1})],
+    [shared(1)],
     *[[publish("@q", str(i))] for i in range(3)],
     get(no_ack=0),
     consume(settle=0.2),
@@ -67,27 +62,22 @@ each(
 each(
     "consume/cancel-frees-global-qos",
     [queue()],
-    [call("basic.qos", prefetch_count=1, **{"global": 1})],
+    [shared(1)],
     consume(tag="1"),
     consume(tag="2"),
-    publish("@q", "0", settle=0.1),
-    publish("@q", "1", settle=0.1),
+    *one_by_one("0", "1"),
     call("basic.cancel", consumer_tag="1", settle=0.2),
 )
 each(
     "consume/qos-both",
     [queue()],
-    [call("basic.qos", prefetch_count=3, **{"global": 1})],
+    [shared(3)],
     [call("basic.qos", prefetch_count=2)],
     consume(tag="1"),
     consume(tag="2"),
-    *[publish("@q", str(i), settle=0.1) for i in range(5)],
+    *one_by_one("0", "1", "2", "3", "4"),
 )
 # --- a shared limit holds consumers without acknowledgements while it is full
-
-
-def _shared(limit: int = 1, **where: Any) -> Step:
-    return call("basic.qos", prefetch_count=limit, **{"global": 1}, **where)
 
 
 def _with_two_queues(case_id: str, *steps: Step | list[Step], **declared: Any) -> None:
@@ -109,60 +99,67 @@ _PUBLISHED = [A1, A2, N1, N2, N3]
 _QUORUM = {"durable": 1, "arguments": {"x-queue-type": "quorum"}}
 
 # Which of several queues is first when there is room again is random in RabbitMQ: only one has messages then.
-_with_two_queues("first", [_shared(), _ACKING, _NO_ACK], *_PUBLISHED, get("@n"), get("@a"), ACK_1)
-_with_two_queues("after-consumers", [_ACKING, _NO_ACK, _shared()], *_PUBLISHED, get("@n"), get("@a"), ACK_1)
-_with_two_queues("set-while-full", [_ACKING, _NO_ACK], A1, _shared(), N1, ACK_1)
-_with_two_queues("cancelled", [_shared(), _ACKING, _NO_ACK], A1, CANCEL_A, N1, ACK_1)
+_with_two_queues("first", [shared(), _ACKING, _NO_ACK], *_PUBLISHED, get("@n"), get("@a"), ACK_1)
+_with_two_queues("after-consumers", [_ACKING, _NO_ACK, shared()], *_PUBLISHED, get("@n"), get("@a"), ACK_1)
+_with_two_queues("set-while-full", [_ACKING, _NO_ACK], A1, shared(), N1, ACK_1)
+_with_two_queues("cancelled", [shared(), _ACKING, _NO_ACK], A1, CANCEL_A, N1, ACK_1)
 _with_two_queues(
-    "raised", [_shared(), _ACKING, _NO_ACK], A1, N1, _shared(2, settle=0.2), A2, N2, _shared(0, settle=0.2)
+    "raised",
+    [shared(), _ACKING, _NO_ACK],
+    A1,
+    N1,
+    shared(2, settle=0.2),
+    A2,
+    N2,
+    shared(0, settle=0.2),
 )
 _with_two_queues(
     "lifted-by-a-limit-per-consumer",
-    [_shared(), _ACKING, _NO_ACK],
+    [shared(), _ACKING, _NO_ACK],
     A1,
     N1,
     call("basic.qos", prefetch_count=5, settle=0.2),
 )
-_with_two_queues("set-again", [_ACKING, _NO_ACK], A1, A2, _shared(), _shared(0), _shared(), N1, ACK_1, ACK_2)
+_with_two_queues("set-again", [_ACKING, _NO_ACK], A1, A2, shared(), shared(0), shared(), N1, ACK_1, ACK_2)
 _with_two_queues(
     "lifted-and-settled-meanwhile",
-    [_shared(), _ACKING, _NO_ACK],
+    [shared(), _ACKING, _NO_ACK],
     A1,
-    _shared(0),
+    shared(0),
     A2,
     ACK_1,
-    _shared(),
+    shared(),
     N1,
     ACK_2,
 )
-_with_two_queues("only-no-ack", [_shared(), _NO_ACK, consume("@a", "m", no_ack=1)], N1, N2, N3, A1)
-_with_two_queues("got", [_shared(), _NO_ACK, publish("@a", "a1")], get("@a", no_ack=0), N1)
-_with_two_queues("got-before", [publish("@a", "a1"), _NO_ACK], get("@a", no_ack=0), _shared(), N1, ACK_1, N2)
+_with_two_queues("only-no-ack", [shared(), _NO_ACK, consume("@a", "m", no_ack=1)], N1, N2, N3, A1)
+_with_two_queues("got", [shared(), _NO_ACK, publish("@a", "a1")], get("@a", no_ack=0), N1)
+_with_two_queues("got-before", [publish("@a", "a1"), _NO_ACK], get("@a", no_ack=0), shared(), N1, ACK_1, N2)
 _with_two_queues(
     "got-before-and-lifted",
-    [publish("@a", "a1"), _NO_ACK, get("@a", no_ack=0), _shared()],
+    [publish("@a", "a1"), _NO_ACK, get("@a", no_ack=0), shared()],
     N1,
-    _shared(2, settle=0.2),
+    shared(2, settle=0.2),
     N2,
-    _shared(1),
+    shared(1),
     N3,
-    _shared(0, settle=0.2),
+    shared(0, settle=0.2),
     ack(1),
-    _shared(1),
+    shared(1),
     N4,
 )
 _with_two_queues(
     "got-while-lifted",
-    [_shared(), _NO_ACK, _shared(0)],
+    [shared(), _NO_ACK, shared(0)],
     publish("@a", "a1"),
     get("@a", no_ack=0),
-    _shared(),
+    shared(),
     N1,
     ACK_1,
 )
 _with_two_queues(
     "same-tag-without-acknowledgements",
-    [_shared(), _ACKING, _NO_ACK],
+    [shared(), _ACKING, _NO_ACK],
     A1,
     CANCEL_A,
     consume("@a", "a", no_ack=1),
@@ -171,26 +168,26 @@ _with_two_queues(
     N1,
 )
 _with_two_queues(
-    "other-channel", [open_channel(2), _shared(), _ACKING, consume("@n", "n", no_ack=1, ch=2)], A1, N1
+    "other-channel", [open_channel(2), shared(), _ACKING, consume("@n", "n", no_ack=1, ch=2)], A1, N1
 )
 _with_two_queues(
     "one-queue",
-    [_shared(), _ACKING, consume("@a", "n", no_ack=1)],
+    [shared(), _ACKING, consume("@a", "n", no_ack=1)],
     *[publish("@a", f"a{i}", settle=0.1) for i in (1, 2, 3, 4)],
     ACK_1,
 )
 _with_two_queues(
     "other-consumer-of-the-queue",
-    [open_channel(2), _shared(), _ACKING, _NO_ACK],
+    [open_channel(2), shared(), _ACKING, _NO_ACK],
     A1,
     N1,
     consume("@n", "other", ch=2, no_ack=1, settle=0.2),
     ACK_1,
 )
-_with_two_queues("requeued", [_shared(), _ACKING, _NO_ACK], A1, N1, CANCEL_A, reject(1, 1, settle=0.2))
+_with_two_queues("requeued", [shared(), _ACKING, _NO_ACK], A1, N1, CANCEL_A, reject(1, 1, settle=0.2))
 _with_two_queues(
     "recovered",
-    [_shared(), _ACKING, _NO_ACK],
+    [shared(), _ACKING, _NO_ACK],
     A1,
     N1,
     CANCEL_A,
@@ -199,7 +196,7 @@ _with_two_queues(
 _with_two_queues(
     "priority",
     [
-        _shared(),
+        shared(),
         _ACKING,
         consume("@n", "low", no_ack=1),
         consume("@n", "high", no_ack=1, arguments={"x-priority": 9}),
@@ -209,12 +206,12 @@ _with_two_queues(
     N2,
     ACK_1,
 )
-_with_two_queues("quorum", [_shared()], _ACKING, _NO_ACK, *_PUBLISHED, **_QUORUM)
+_with_two_queues("quorum", [shared()], _ACKING, _NO_ACK, *_PUBLISHED, **_QUORUM)
 each(
     "consume/no-ack-and-shared-limit-quorum-beside-classic",
     [queue("@a"), queue("@n", **_QUORUM)],
     [_ACKING, _NO_ACK],
-    _shared(),
+    shared(),
     *_PUBLISHED,
     ACK_1,
 )
@@ -222,7 +219,7 @@ each(
     "consume/no-ack-and-shared-limit-quorum-acking",
     [queue("@a", **_QUORUM), queue("@n")],
     [_ACKING, _NO_ACK],
-    _shared(),
+    shared(),
     *_PUBLISHED,
     ACK_1,
 )
@@ -231,7 +228,7 @@ each(
     [queue("@a", **_QUORUM), queue("@n")],
     [_ACKING, _NO_ACK],
     A1,
-    _shared(),
+    shared(),
     N1,
     ACK_1,
     N2,
@@ -240,7 +237,7 @@ each(
     "consume/no-ack-and-shared-limit-quorum-held-later",
     [queue("@a"), queue("@n"), queue("@qq", **_QUORUM)],
     [_ACKING, _NO_ACK, consume("@qq", "qq")],
-    _shared(),
+    shared(),
     A1,
     publish("@qq", "q1", settle=0.2),
     N1,
@@ -256,14 +253,14 @@ each(
     ],
     [_ACKING, _NO_ACK],
     A1,
-    _shared(),
+    shared(),
     N1,
     ACK_1,
     N2,
 )
 _with_two_queues(
     "reply-to",
-    [_shared(), _ACKING, consume("amq.rabbitmq.reply-to", "r", no_ack=1)],
+    [shared(), _ACKING, consume("amq.rabbitmq.reply-to", "r", no_ack=1)],
     publish("@a", "a1", settle=0.2, props={"reply_to": "amq.rabbitmq.reply-to"}),
 )
 

@@ -107,8 +107,8 @@ each(
 
 # --- consumers
 
-last("quorum/consume-global-qos", quorum(), call("basic.qos", prefetch_count=5, **{"global": 1}), consume())
-last("quorum/consume-global-qos-0", quorum(), call("basic.qos", prefetch_count=0, **{"global": 1}), consume())
+last("quorum/consume-global-qos", quorum(), shared(5), consume())
+last("quorum/consume-global-qos-0", quorum(), shared(0), consume())
 each("quorum/consume-exclusive-twice", [quorum()], consume(exclusive=1), consume(tag="d", exclusive=1))
 last("quorum/consume-priority-text", quorum(), consume(arguments={"x-priority": "high"}))
 last("quorum/consume-stream-offset", quorum(), consume(arguments={"x-stream-offset": "first"}))
@@ -122,21 +122,14 @@ each(
     [ack(1)],
     until("consumer_count=0", queue(passive=1)),
 )
-each(
-    "quorum/round-robin",
-    [quorum(), consume(tag="a"), consume(tag="b")],
-    *(publish(body=number, settle=0.3) for number in "123"),
-)
+each("quorum/round-robin", [quorum(), consume(tag="a"), consume(tag="b")], *one_by_one("1", "2", "3"))
 each(
     "quorum/line-by-credit",
     [quorum(), call("basic.qos", prefetch_count=1), consume(tag="a"), consume(tag="b"), consume(tag="c")],
-    publish(body="1", settle=0.3),
-    publish(body="2", settle=0.3),
-    publish(body="3", settle=0.3),
+    *one_by_one("1", "2", "3"),
     call("basic.ack", delivery_tag=3, settle=0.2),
     call("basic.ack", delivery_tag=1, settle=0.2),
-    publish(body="4", settle=0.3),
-    publish(body="5", settle=0.3),
+    *one_by_one("4", "5"),
 )
 each(
     "quorum/priority-of-consumers",
@@ -146,9 +139,7 @@ each(
         consume(tag="a"),
         consume(tag="b", arguments={"x-priority": 5}),
     ],
-    publish(body="1", settle=0.3),
-    publish(body="2", settle=0.3),
-    publish(body="3", settle=0.3),
+    *one_by_one("1", "2", "3"),
 )
 
 # --- single active consumer
@@ -166,8 +157,7 @@ each(
 each(
     "quorum/single-gets-what-was-held-first",
     [quorum(**SINGLE), consume(tag="a"), consume(tag="b", on="b")],
-    publish(body="1", settle=0.3),
-    publish(body="2", settle=0.3),
+    *one_by_one("1", "2"),
     [call("channel.close")],
     arrivals(2, on="b"),
 )

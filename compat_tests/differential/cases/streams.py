@@ -108,14 +108,8 @@ last("stream/purge", stream(), call("queue.purge", queue="@q"))
 last("stream/consume-without-prefetch", stream(), reads())
 last("stream/consume-without-prefetch-no-ack", stream(), consume(no_ack=1))
 last("stream/consume-no-ack", stream(), prefetch(5), consume(no_ack=1))
-last("stream/consume-global-only", stream(), call("basic.qos", prefetch_count=5, **{"global": 1}), reads())
-last(
-    "stream/consume-global",
-    stream(),
-    prefetch(5),
-    call("basic.qos", prefetch_count=5, **{"global": 1}),
-    reads(),
-)
+last("stream/consume-global-only", stream(), shared(5), reads())
+last("stream/consume-global", stream(), prefetch(5), shared(5), reads())
 last("stream/consume-priority", stream(), prefetch(5), reads(**{"x-priority": 5}))
 for _value in ("1w", "5", "0s", "bad", "", "First"):
     last(f"stream/consume-offset={_value!r}", stream(), reads(_value))

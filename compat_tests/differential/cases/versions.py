@@ -99,17 +99,12 @@ each(
 # --- global prefetch
 
 
-def shared(count: int) -> Step:
-    return call("basic.qos", prefetch_count=count, **{"global": 1})
-
-
 each(
     "qos/global-after-local",
     [queue(), call("basic.qos", prefetch_count=2), shared(1)],
     consume(),
     publish(settle=0.3),
-    publish(body="2", settle=0.3),
-    publish(body="3", settle=0.3),
+    *one_by_one("2", "3"),
 )
 each(
     "qos/global-zero",
@@ -126,7 +121,11 @@ for _type, _durable in (("quorum", 1), ("stream", 1)):
         publish(settle=0.5),
         publish(body="2", settle=0.5),
     )
-each("qos/global-zero-stream", [queue(durable=1, arguments={"x-queue-type": "stream"}), shared(0)], consume())
+each(
+    "qos/global-zero-stream",
+    [queue(durable=1, arguments={"x-queue-type": "stream"}), shared(0)],
+    consume(),
+)
 
 # --- the version and mode of classic queues
 
