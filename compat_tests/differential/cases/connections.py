@@ -178,25 +178,6 @@ start_ok("frame-over-8192-before-tune", {"p": "x" * 9000})
 start_ok("start-ok-capabilities-not-table", {"capabilities": "x"})
 
 
-def tune(name: str, **limits: int) -> None:
-    """What comes of this tune-ok."""
-
-    @case(f"conn/tune-{name}")
-    def _(scene: Scene) -> list[str]:
-        client = arrived_at(scene, "tune")
-        client.tell(0, "connection.tune-ok", **{**TUNE, **limits})
-        client.tell(0, "connection.open", virtual_host="/")
-        return client.until("connection.open-ok", seconds=REFUSAL)
-
-
-for _limit in (0, 1, 2048, 65535):
-    tune(f"channel-max-{_limit}", channel_max=_limit)
-for _limit in (0, 1, 4095, 4096, 8191, 8192, 131073):
-    tune(f"frame-max-{_limit}", frame_max=_limit)
-for _limit in (60, 65535):
-    tune(f"heartbeat-{_limit}", heartbeat=_limit)
-
-
 def vhost(name: str, virtual_host: str, **how: Any) -> None:
     """What comes of opening this virtual host."""
 
@@ -331,20 +312,6 @@ sent("chan/open-twice", _method("channel.open", 1))
 sent("chan/above-channel-max-default", _method("channel.open", 2048))
 sent("chan/at-channel-max-default", _method("channel.open", 2047))
 sent("chan/method-above-max-not-open", _method("queue.declare", 3000))
-
-
-def _opened(name: str, channel_max: int, *numbers: int) -> None:
-    @case(f"chan/{name}")
-    def _(scene: Scene) -> list[str]:
-        client = scene.client(tune={**TUNE, "channel_max": channel_max})
-        for number in numbers:
-            client.tell(number, "channel.open")
-        return client.drain()
-
-
-_opened("above-negotiated-10", 10, 11)
-_opened("above-with-tune-0", 0, 3000)
-_opened("more-channels-than-max", 2, 2, 3)
 
 
 @case("chan/more-than-max-after-close")

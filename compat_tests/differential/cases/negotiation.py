@@ -38,14 +38,15 @@ def tune(name: str, **limits: int) -> None:
         return came + client.until("channel.open-ok", seconds=1.0)
 
 
-for _frame_max in (16, 4097, 65536, 131071, 131072, 2**31, 2**32 - 1):
+for _frame_max in (0, 1, 16, 4095, 4096, 4097, 8191, 8192, 65536, 131071, 131072, 131073, 2**31, 2**32 - 1):
     tune(f"frame-max-{_frame_max}", frame_max=_frame_max)
-for _channel_max in (2, 2046, 2047, 32768):
+for _channel_max in (0, 1, 2, 2046, 2047, 2048, 32768, 65535):
     tune(f"channel-max-{_channel_max}", channel_max=_channel_max)
 tune("both-too-large", channel_max=4000, frame_max=200_000)
 tune("frame-max-too-small-and-channel-max-too-large", channel_max=4000, frame_max=100)
 tune("all-zero", channel_max=0, frame_max=0)
-tune("heartbeat-1", heartbeat=1)
+for _heartbeat in (1, 60, 65535):
+    tune(f"heartbeat-{_heartbeat}", heartbeat=_heartbeat)
 
 # --- frames of the size that was agreed --------------------------------------------------------------------
 
@@ -138,6 +139,7 @@ def channels(name: str, channel_max: int, *numbers: int, **other: Any) -> None:
 
 channels("number-above-the-count", 5, 6)
 channels("number-65535", 5, 65535)
+channels("number-3000-of-no-limit", 0, 3000)
 channels("as-many-as-allowed", 3, 2, 3)
 channels("one-too-many", 3, 2, 3, 4)
 channels("one-too-many-with-high-numbers", 3, 100, 200, 300)
