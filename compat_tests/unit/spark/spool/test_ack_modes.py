@@ -9,6 +9,16 @@ from fakeamqp.spark.spool.channel import ConsumingChannel
 from fakeamqp.spark.spool.memory import MemoryStore
 
 each_mode = pytest.mark.parametrize("mode", ["spool", "commit", "none"])
+each_unspooled = pytest.mark.parametrize("mode", ["commit", "none"])
+
+
+def check_guarantee(mode, seen, count):
+    """What a mode without a spool promises of so many messages."""
+    if mode == "commit":
+        assert set(seen) == set(range(count))
+    else:
+        assert len(set(seen)) == len(seen)
+        assert set(seen) <= set(range(count))
 
 
 @each_mode
@@ -27,7 +37,7 @@ def test_prefetch_smaller_than_batch_loses_no_message(broker, query, mode):
     assert sorted(values(job.all())) == list(range(50))
 
 
-@pytest.mark.parametrize("mode", ["commit", "none"])
+@each_unspooled
 def test_available_now_of_unspooled_mode_reads_only_messages_present_at_start(broker, query, mode):
     publish(broker, *range(25))
     job = query(ackMode=mode, maxMessagesPerTrigger=10).start(available_now=True)
@@ -35,22 +45,17 @@ def test_available_now_of_unspooled_mode_reads_only_messages_present_at_start(br
     assert values(job.all()) == list(range(25))
 
 
-@pytest.mark.parametrize("mode", ["commit", "none"])
+@each_unspooled
 def test_lost_connection_is_opened_again_and_ack_mode_keeps_its_guarantee(broker, query, mode):
     publish(broker, *range(20))
     job = query(ackMode=mode, maxMessagesPerTrigger=5, prefetch=10).start()
     job.batch()
     for connection in broker.connections:
         connection.close()
-    seen = values(job.all())
-    if mode == "commit":
-        assert set(seen) == set(range(20))
-    else:
-        assert len(set(seen)) == len(seen)
-        assert set(seen) <= set(range(20))
+    check_guarantee(mode, values(job.all()), 20)
 
 
-@pytest.mark.parametrize("mode", ["commit", "none"])
+@each_unspooled
 def test_rows_that_go_with_their_channel_while_a_batch_is_planned(broker, query, mode, monkeypatch):
     """No batch would be planned, or one of rows that are gone, and a query with availableNow would end."""
     publish(broker, *range(20))
@@ -82,14 +87,17 @@ def test_commit_mode_acknowledges_batch_when_next_batch_starts(broker, query):
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_commit_mode_loses_no_message_when_query_dies(broker, query, moment):
+@each_unspooled
+def test_query_that_dies_loses_no_message_in_commit_mode_and_repeats_none_at_most_once(
+    broker, query, mode, moment
+):
     publish(broker, *range(30))
-    job = query(ackMode="commit", maxMessagesPerTrigger=10).start()
+    job = query(ackMode=mode, maxMessagesPerTrigger=10, **({"prefetch": 5} if mode == "none" else {})).start()
     job.batch()
     with pytest.raises(Died):
         job.batch(die=moment)
     job.planned.clear()  # A batch that is repeated is empty: it promises no more.
-    assert set(values(job.start().all())) == set(range(30))
+    check_guarantee(mode, values(job.start().all()), 30)
 
 
 def test_unknown_batch_repeated_in_commit_mode_is_empty_and_no_message_is_lost(broker, query):
@@ -100,18 +108,6 @@ def test_unknown_batch_repeated_in_commit_mode_is_empty_and_no_message_is_lost(b
     job.start()
     assert job.sink[0] == []
     assert values(job.all()) == list(range(10))
-
-
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_at_most_once_mode_reads_no_message_twice_when_query_dies(broker, query, moment):
-    publish(broker, *range(30))
-    job = query(ackMode="none", maxMessagesPerTrigger=10, prefetch=5).start()
-    job.batch()
-    with pytest.raises(Died):
-        job.batch(die=moment)
-    job.planned.clear()
-    seen = values(job.start().all())
-    assert len(set(seen)) == len(seen)
 
 
 def test_at_most_once_mode_acknowledges_messages_before_batch_is_processed(broker, query):

@@ -241,22 +241,22 @@ def test_a_lost_connection_is_opened_again(link, caplog):
         assert f"{text}; connecting again" in caplog.text
 
 
-@pytest.mark.parametrize(("seconds", "again"), [(2.0, 0.4), (2.1, 0.05)])
-def test_reconnect_pause_is_reset_after_connection_longer_than_2_seconds(link, seconds, again):
-    found = consumer(link)
-    lost = [lose(link)], [lose(link)], [lose(link)], [lose(link, seconds)]
-    played(found, link, *lost, [stop(found)])
-    assert found._poked.pauses == [0.05, 0.1, 0.2, again]
+def test_reconnect_pause_is_reset_after_connection_longer_than_2_seconds_or_answered_request(link):
+    with cases() as case:
+        for seconds, asks, pauses in [
+            (2.0, False, [0.05, 0.1, 0.2, 0.4]),
+            (2.1, False, [0.05, 0.1, 0.2, 0.05]),
+            (0.0, True, [0.05, 0.1, 0.2, 0.05]),
+        ]:
+            with case(seconds, asks):
+                found = consumer(link)
 
+                def ask(found=found):
+                    found._questions.append(consumers._Question())
 
-def test_reconnect_pause_is_reset_after_answered_request(link):
-    found = consumer(link)
-
-    def ask():
-        found._questions.append(consumers._Question())
-
-    played(found, link, [lose(link)], [lose(link)], [ask, lose(link)], [lose(link)], [stop(found)])
-    assert found._poked.pauses == [0.05, 0.1, 0.05, 0.1]
+                last = [*([ask] if asks else []), lose(link, seconds)]
+                played(found, link, *([lose(link)] for _ in range(3)), last, [stop(found)])
+                assert found._poked.pauses == pauses
 
 
 def test_too_wide_window_reconnects_without_pause(link, caplog):

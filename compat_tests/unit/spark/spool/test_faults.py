@@ -170,6 +170,12 @@ def test_a_missing_queue_fails_at_once(query):
         query(queue="nothing", reconnectTimeout="1h").start().batch()
 
 
+def test_connection_lost_during_first_basic_consume_is_opened_again(broker, query):
+    publish(broker, 1)
+    with broker.faults.on("basic.consume").disconnect().once():
+        assert values(query().start().all()) == [1]
+
+
 def test_a_refused_login_fails_at_once(broker, query):
     with pytest.raises(BrokerUnreachable, match="guest"):
         query(**{"amqp.password": "wrong", "reconnectTimeout": "1h"}).start().batch()

@@ -26,15 +26,6 @@ def test_offset_column_is_row_number_in_spool(broker, query):
     assert json.loads(job.end)["next"] == 3
 
 
-def test_queue_option_as_json_list_allows_comma_in_queue_name(broker, query):
-    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-        connection.channel().queue_declare("a,b")
-    publish(broker, 1, queue="orders")
-    publish(broker, 2, queue="a,b")
-    job = query(queue='["orders", "a,b"]').start()
-    assert sorted((row["queue"], int(row["value"])) for row in job.all()) == [("a,b", 2), ("orders", 1)]
-
-
 def test_messages_published_between_batches_are_spooled_without_request(broker, query):
     job = query(spoolFlushInterval="1ms").start()
     job.batch()
@@ -54,15 +45,6 @@ def test_available_now_reads_only_messages_present_at_start(broker, query):
     job.stop()
     broker.queue("orders").wait_for(ready=30, unacked=0)
     assert values(job.start(available_now=True).all()) == [*range(25), *range(100, 130)]
-
-
-def test_available_now_reads_backlog_of_each_queue(broker, query):
-    publish(broker, *range(5))
-    publish(broker, *range(50, 80), queue="refunds")
-    job = query(queue="orders,refunds", prefetch=4).start(available_now=True)
-    publish(broker, *range(5, 50))
-    seen = values(job.all())
-    assert set(seen) >= {*range(5), *range(50, 80)}
 
 
 @pytest.mark.parametrize("limit", [None, ReadAllAvailable()], ids=["rows", "all"])

@@ -9,13 +9,24 @@ from typing import Any
 
 import pika
 
-from compat_tests.unit.spark.micro_batches import table
+from compat_tests.unit.spark.micro_batches import Limit, table
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.stream_queue import StreamBatchReader, StreamMicroBatchReader
 from fakeamqp.spark.stream_queue.offsets import from_json
 
-__all__ = ["Publisher", "batch_reader", "options", "positions", "publisher", "rows", "stream_reader"]
+__all__ = [
+    "EVERYTHING",
+    "Publisher",
+    "batch_reader",
+    "options",
+    "positions",
+    "publisher",
+    "rows",
+    "stream_reader",
+]
+
+EVERYTHING = Limit(10_000)
 
 
 class Publisher:

@@ -13,7 +13,7 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.unit.spark.micro_batches import table
 from compat_tests.unit.spark.stream_queue.streams import batch_reader, publisher, rows
 from fakeamqp import Broker
-from fakeamqp.spark.errors import DataLoss, OptionError
+from fakeamqp.spark.errors import BrokerUnreachable, DataLoss, OptionError
 from fakeamqp.spark.stream_queue import pool, reading
 from fakeamqp.spark.stream_queue.offsets import StreamMark
 from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition, cut
@@ -85,6 +85,15 @@ def test_range_that_ends_before_its_start_is_refused(broker, log, options, words
     log.publish("log", 1, 2, 3)
     with pytest.raises(OptionError, match=words):
         batch_reader(broker.url, **options).partitions()
+
+
+def test_batch_read_without_broker_raises_broker_unreachable(broker):
+    reader = batch_reader(broker.url, reconnectTimeout="200ms")
+    broker.stop()
+    with pytest.raises(BrokerUnreachable, match="refused"):
+        reader.partitions()
+    with pytest.raises(BrokerUnreachable, match=r"refused.*\(tried again for"):
+        list(reader.read(StreamPartition(Range("log", 0, 1))))
 
 
 # --- offsets without messages, and messages that are gone -------------------------------------------------

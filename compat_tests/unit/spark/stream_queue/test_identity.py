@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit, table
 from compat_tests.unit.spark.stream_queue.streams import (
+    EVERYTHING,
     batch_reader,
     positions,
     publisher,
@@ -18,7 +19,6 @@ from compat_tests.unit.spark.stream_queue.streams import (
 from fakeamqp.spark.errors import DataLoss, OptionError
 from fakeamqp.spark.stream_queue.offsets import StreamMark, StreamPlace, from_json, to_json
 
-EVERYTHING = Limit(10_000)
 REPLACED = "deleted and declared anew.*say failOnDataLoss=false"
 
 

@@ -10,6 +10,7 @@ import pytest
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.tools.matrix import cases
 from compat_tests.unit.spark.micro_batches import Limit
+from compat_tests.unit.spark.stream_queue.streams import EVERYTHING
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.errors import BrokerUnreachable, DataLoss, OptionError
 from fakeamqp.spark.options import read_options
@@ -17,8 +18,6 @@ from fakeamqp.spark.stream_queue import micro_batch, super_stream, tails as of_t
 from fakeamqp.spark.stream_queue.micro_batch import StreamMicroBatchReader
 from fakeamqp.spark.stream_queue.offsets import StreamMark, StreamPlace, from_json, to_json
 from fakeamqp.spark.stream_queue.tails import Answer
-
-EVERYTHING = Limit(10_000)
 
 
 class Tails:

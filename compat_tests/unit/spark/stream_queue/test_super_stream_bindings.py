@@ -11,8 +11,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
-from compat_tests.unit.spark.micro_batches import Limit
 from compat_tests.unit.spark.stream_queue.streams import (
+    EVERYTHING,
     batch_reader,
     options,
     positions,
@@ -24,7 +24,6 @@ from fakeamqp.spark.errors import BrokerUnreachable, LoginRefused, OptionError
 from fakeamqp.spark.management import bound_queues
 from fakeamqp.spark.stream_queue import super_stream
 
-EVERYTHING = Limit(10_000)
 REGIONS = ("emea", "amer", "apac")
 VIRTUAL_HOST = "sales/north"
 _EVERYTHING = dict.fromkeys(("configure", "write", "read"), ".*")

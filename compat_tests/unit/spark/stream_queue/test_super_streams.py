@@ -7,8 +7,9 @@ import json
 import pytest
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
-from compat_tests.unit.spark.micro_batches import Limit, table
+from compat_tests.unit.spark.micro_batches import table
 from compat_tests.unit.spark.stream_queue.streams import (
+    EVERYTHING,
     batch_reader,
     positions,
     rows,
@@ -16,8 +17,6 @@ from compat_tests.unit.spark.stream_queue.streams import (
 from fakeamqp.spark.errors import ConnectionLost, OptionError
 from fakeamqp.spark.options import ConnectionOptions
 from fakeamqp.spark.stream_queue import micro_batch, pool, super_stream
-
-EVERYTHING = Limit(10_000)
 
 
 class SuperStream:
