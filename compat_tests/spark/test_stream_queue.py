@@ -97,18 +97,6 @@ def test_redeclared_stream_fails_next_run_of_query(amqp_broker, amqp_stream, log
         amqp_stream.run_available(lambda rows: rows.select("queue", "offset"), stream="log")
 
 
-def test_stream_is_read_through_sql_view(spark, amqp_broker, log):
-    log(1, 2, 3)
-    spark.sql(
-        "CREATE TEMPORARY VIEW events USING amqp "
-        f"OPTIONS ('amqp.url' '{amqp_broker.url}', 'stream' 'log', 'startingOffsets' '{{\"log\": 1}}')"
-    )
-    try:
-        assert spark.sql("SELECT sum(offset) FROM events").first() == (3,)
-    finally:
-        spark.catalog.dropTempView("events")
-
-
 def test_available_now_goes_on_where_the_run_before_has_ended(amqp_broker, amqp_stream, log):
     log(*range(25))
     log(*range(5), to="more")

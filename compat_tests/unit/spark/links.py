@@ -160,6 +160,27 @@ class Link:
             to.receive(to.tag, redelivered, b"\x00\x01q", octets, body)
 
 
+class Attempts(Link):
+    """A connection that is opened again and again: each time it raises an error, or has turns."""
+
+    attempts: list[Any]
+
+    def __call__(self, options: Any) -> Attempts:
+        self.options = options
+        return self
+
+    def __enter__(self) -> Attempts:
+        self.lost = None
+        attempt = self.attempts.pop(0)
+        if isinstance(attempt, Exception):
+            raise attempt
+        self.turns = list(attempt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.calls.append((0, "closed"))
+
+
 def encoded(**properties: Any) -> bytes:
     """A property list."""
     return b"".join(pika.BasicProperties(**properties).encode())

@@ -42,12 +42,20 @@ def test_connection_has_given_client_name_and_heartbeat(broker):
     assert not broker.connections
 
 
-def test_user_password_and_virtual_host_may_be_options_of_their_own():
-    with Broker(users={"me": "s3cret"}, virtual_hosts=["shop"]) as broker:
-        others = {"amqp.username": "me", "amqp.password": "s3cret", "amqp.virtualHost": "shop"}
-        with Link(options(f"amqp://{broker.host}:{broker.port}/", **others)):
-            (connection,) = broker.connections
-            assert (connection.user, connection.virtual_host) == ("me", "shop")
+@pytest.mark.parametrize(
+    ("user", "path", "others"),
+    [
+        ("", "", {"amqp.username": "me", "amqp.password": "s3cret", "amqp.virtualHost": "v@h"}),
+        ("me@", "v@h", {"amqp.password": "s3cret"}),
+    ],
+)
+def test_user_password_and_virtual_host_may_be_options_of_their_own(user, path, others):
+    with (
+        Broker(users={"me": "s3cret"}, virtual_hosts=["v@h"]) as broker,
+        Link(options(f"amqp://{user}{broker.host}:{broker.port}/{path}", **others)),
+    ):
+        (connection,) = broker.connections
+        assert (connection.user, connection.virtual_host) == ("me", "v@h")
 
 
 def test_the_first_broker_that_answers_is_taken(broker):
@@ -284,13 +292,6 @@ def test_an_encrypted_key_is_an_error(tmp_path):
         files = {"amqp.certFile": made.certificate, "amqp.keyFile": str(secret)}
         with pytest.raises(OptionError, match=r"'amqp.keyFile': the key is encrypted; give a file"):
             Link(options(broker.url, **files)).open()
-
-
-def test_a_user_without_a_password_and_a_virtual_host_with_an_at_sign():
-    with Broker(users={"me": "s3cret"}, virtual_hosts=["v@h"]) as broker:
-        login = options(f"amqp://me@{broker.host}:{broker.port}/v@h", **{"amqp.password": "s3cret"})
-        with Link(login):
-            assert (broker.connections[0].user, broker.connections[0].virtual_host) == ("me", "v@h")
 
 
 def test_the_log_of_pika_has_its_level_again_after_the_last_of_several_threads():

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.tools.matrix import cases
-from compat_tests.unit.spark.links import Link
+from compat_tests.unit.spark.links import Attempts
 from fakeamqp.spark import retries
 from fakeamqp.spark.columns import arrow_schema, chosen_columns
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
@@ -33,29 +32,9 @@ def options(folder, **more):
     return read_options({**given, "reconnectTimeout": "60s", **more})
 
 
-class Waiting(Link):
-    """A connection that can be a context, of which the test plays one attempt after the other."""
-
-    attempts: list[Any]
-
-    def __call__(self, _options):
-        return self
-
-    def __enter__(self):
-        self.lost = None
-        attempt = self.attempts.pop(0)
-        if isinstance(attempt, Exception):
-            raise attempt
-        self.turns = list(attempt)
-        return self
-
-    def __exit__(self, *_):
-        self.calls.append(("closed",))
-
-
 @pytest.fixture
 def link(monkeypatch):
-    link = Waiting()
+    link = Attempts()
     leases = []
     monkeypatch.setattr(filling, "time", link)
     monkeypatch.setattr(retries, "time", link)
@@ -269,7 +248,7 @@ def test_a_task_tries_again_until_its_segment_is_complete(link, folder, caplog):
     assert "no route; connecting again" in caplog.text
     assert "maintenance; connecting again" in caplog.text
     assert link.leases == [("amqp.lease.s.q", 60.0)] * 2
-    assert link.calls[-1] == ("closed",)
+    assert link.calls[-1] == (0, "closed")
     link.attempts = []
     assert filled(folder) is True
     link.attempts = [gone] * 99

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.tools.matrix import cases
-from compat_tests.unit.spark.links import Link, encoded
+from compat_tests.unit.spark.links import Attempts, encoded
 from fakeamqp.spark import queue_types, retries
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError, QueueRefused
 from fakeamqp.spark.options import read_options
@@ -20,7 +19,7 @@ from fakeamqp.spark.stream_queue.reading import _Reading, read_range
 from fakeamqp.spark.stream_queue.tail import Tail, consume, first_message
 
 
-class Streams(Link):
+class Streams(Attempts):
     """A connection to streams."""
 
     def send(self, *offsets, channel=-1, body=b"x"):
@@ -36,6 +35,7 @@ def link(monkeypatch):
     link = Streams()
     for module in (reading, tail, retries):
         monkeypatch.setattr(module, "time", link)
+    monkeypatch.setattr(reading, "lend", link)
     return link
 
 
@@ -332,49 +332,31 @@ def test_stream_without_marked_message_raises_data_loss_or_logs_warning(link, mo
 # --- lost connections -------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def lent(link, monkeypatch):
-    """What happens each time that a connection is borrowed: an error, or turns of it."""
-    scripts = []
-
-    @contextmanager
-    def lend(connection):
-        assert connection.heartbeat == 600
-        link.lost = None
-        script = scripts.pop(0)
-        if isinstance(script, Exception):
-            raise script
-        link.turns = list(script)
-        yield link
-
-    monkeypatch.setattr(reading, "lend", lend)
-    return scripts
-
-
 def offsets_of(wanted, **more):
     given = {"reconnectTimeout": "60s", **more}
     return [each.offset for messages in read_range(options(**given), wanted) for each in messages]
 
 
-def test_read_reconnects_with_growing_pauses_and_continues_at_next_offset(link, lent, caplog):
+def test_read_reconnects_with_growing_pauses_and_continues_at_next_offset(link, caplog):
     def lose(*offsets):
         return lambda: (link.send(*offsets), setattr(link, "lost", "maintenance"))
 
     gone = BrokerUnreachable("no route")
-    lent[:] = [[lose(0, 1)], gone, gone, [lose(2)], [lose()], [lambda: link.send(3, 4)]]
+    link.attempts = [[lose(0, 1)], gone, gone, [lose(2)], [lose()], [lambda: link.send(3, 4)]]
     assert offsets_of(Range("log", 0, 5)) == [0, 1, 2, 3, 4]
+    assert link.options.heartbeat == 600
     assert [call[1] for call in link.calls if call[0] == "sleep"] == [0.05, 0.1, 0.2, 0.05, 0.1]
     starts = [call[3]["x-stream-offset"] for call in link.calls if call[1] == "consume"]
     assert starts == [0, 2, 3, 3]
     assert "maintenance; connecting again" in caplog.text
-    lent[:] = [gone] * 99
+    link.attempts = [gone] * 99
     with pytest.raises(BrokerUnreachable, match=r"no route \(tried again for 60.0 s\)"):
         offsets_of(Range("log", 0, 5))
 
 
-def test_stream_refused_at_first_attempt_fails_without_retry(link, lent):
+def test_stream_refused_at_first_attempt_fails_without_retry(link):
     link.refuses = {"log": "404 NOT_FOUND"}
-    lent[:] = [[]]
+    link.attempts = [[]]
     with pytest.raises(QueueRefused, match="cannot read stream 'log': 404 NOT_FOUND"):
         offsets_of(Range("log", 0, 5))
     assert not [call for call in link.calls if call[0] == "sleep"]
@@ -384,7 +366,7 @@ def test_stream_refused_at_first_attempt_fails_without_retry(link, lent):
         link.lost = "maintenance"
 
     link.refuses = {}
-    lent[:] = [[lose], [], []]
+    link.attempts = [[lose], [], []]
     with pytest.raises(IndexError):  # It may come back after a restart of the broker.
         offsets_of(Range("log", 0, 5))
 
