@@ -28,17 +28,6 @@ def test_killed_query_continues_without_message_loss_or_duplicates(broker, query
     assert values(job.start().all()) == list(range(60))
 
 
-def test_repeated_batch_is_read_from_spool_and_not_from_queue(broker, query):
-    publish(broker, *range(10))
-    job = query(maxMessagesPerTrigger=6).start()
-    with pytest.raises(Died):
-        job.batch(die="sunk")
-    broker.queue("orders").purge()
-    publish(broker, *range(10, 12))
-    # The batch is compared with what it was by the query itself.
-    assert values(job.start().all()) == list(range(12))
-
-
 def test_query_with_new_checkpoint_continues_after_committed_rows_of_spool(broker, query):
     publish(broker, *range(10))
     first = query(maxMessagesPerTrigger=4).start()

@@ -38,13 +38,6 @@ def read(reader, start, end):
 # --- where it begins --------------------------------------------------------------------------------------
 
 
-def test_a_query_cannot_begin_behind_the_end(log, follow):
-    log.publish("log", *range(8))
-    assert positions(follow(startingOffsets={"log": 8}).initialOffset()) == {"log": 8}
-    with pytest.raises(OptionError, match="'startingOffsets' is 9 for 'log', which ends before 8"):
-        follow(startingOffsets={"log": 9}).initialOffset()
-
-
 def test_earliest_offset_is_first_message_left_by_retention(broker, log, follow):
     log.declare("short", stream_max_segment_size_bytes=400, max_length_bytes=1000)
     log.publish("short", *range(30))

@@ -128,14 +128,6 @@ def test_deleted_partition_fails_query_with_404(log, orders, follow):
         follow().latestOffset(end, EVERYTHING)
 
 
-@pytest.mark.parametrize("call", ["initialOffset", "latestOffset"])
-def test_super_stream_without_numbered_partitions_is_refused(log, follow, call):
-    log.channel.exchange_declare("orders", "direct", durable=True)
-    log.declare("orders-east")
-    with pytest.raises(OptionError, match=r"no partition 'orders-0'.*name all of them in option 'stream'"):
-        getattr(follow(), call)()
-
-
 def test_starting_offsets_are_given_for_each_partition(broker, orders):
     orders.publish(*range(30))
     given = {"orders-0": 9, "orders-1": "earliest", "orders-2": 10}
