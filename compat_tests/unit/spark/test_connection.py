@@ -115,6 +115,7 @@ def test_lost_connection_raises_reply_text_of_broker_and_may_be_closed_twice(bro
     for use in (lambda: link.wait_for(lambda: False, 5, "answer"), link.channel):
         with pytest.raises(ConnectionLost, match=r"320 .*maintenance"):
             use()
+    link.send(b"nowhere")
     link.close()
     link.close()
 
