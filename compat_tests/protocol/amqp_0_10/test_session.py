@@ -162,30 +162,41 @@ def test_command_is_completed_before_session_detached_and_connection_close_ok(cl
 
 
 @rule("0-10/session.request-timeout/maximum-granted-timeout#largest")
-@rule("0-10/session.request-timeout/maximum-granted-timeout#reported")
+@rule("0-10/session.request-timeout/maximum-granted-timeout#reported", "0-10/session.timeout/granted#absent")
 @rule("0-10/session.timeout/granted#one-reply", "0-10/session.request-timeout/either-side")
 def test_each_requested_session_timeout_is_granted(client: Client) -> None:
     session = client.session()
-    for seconds in (30, 10, 0):
+    for seconds in (30, 10, 0, None):
         client.send(c.SessionRequestTimeout(timeout=seconds))
         assert session.expect(c.SessionTimeout).timeout == seconds
         session.expect_nothing()
 
 
-@rule("0-10/session.request-timeout/maximum-granted-timeout#bounded")
+@rule("0-10/session.request-timeout/maximum-granted-timeout#bounded", "0-10/session.request-timeout/unset")
 @rule("0-10/session.request-timeout/maximum-granted-timeout#reported", "0-10/session.timeout/granted#value")
-@pytest.mark.parametrize("seconds", [30, 10])
-def test_session_is_kept_for_its_granted_timeout(server: Server, client: Client, seconds: int) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "kept", "gone"), [(30, 29.5, 30.5), (10, 9.5, 10.5), (None, 10_000_000, None)]
+)
+def test_session_is_kept_for_its_granted_timeout(
+    server: Server, client: Client, seconds: int | None, kept: float, gone: float | None
+) -> None:
     session = client.session(b"s", timeout=60)
     session.declare("q", exclusive=True, auto_delete=True)
     client.send(c.SessionRequestTimeout(timeout=seconds))
-    granted = session.expect(c.SessionTimeout).timeout
-    assert granted is not None and granted <= seconds
+    assert session.expect(c.SessionTimeout).timeout == seconds
     client.drop()
-    server.advance(granted - 0.5)
+    server.advance(kept)
     assert "q" in server.vhost.queues
-    server.advance(1)
+    if gone is not None:
+        server.advance(gone - kept)
+        assert "q" not in server.vhost.queues
+
+
+def test_session_without_timeout_ends_with_its_transport(server: Server, client: Client) -> None:
+    client.session(b"s").declare("q", exclusive=True, auto_delete=True)
+    client.drop()
     assert "q" not in server.vhost.queues
+    assert not server.state.sessions
 
 
 @rule("0-10/session.request-timeout/maximum-granted-timeout#largest")
@@ -206,23 +217,6 @@ def test_granted_session_timeout_is_limited_by_broker(asked: int | None) -> None
     assert not server.state.sessions
 
 
-@rule("0-10/session.timeout/granted#absent")
-def test_unlimited_session_timeout_is_granted_without_value(client: Client) -> None:
-    session = client.session(timeout=60)
-    client.send(c.SessionRequestTimeout())
-    assert session.expect(c.SessionTimeout).timeout is None
-    session.expect_nothing()
-
-
-@rule("0-10/session.request-timeout/unset", "0-10/session.timeout/granted#absent")
-def test_session_with_unlimited_timeout_is_kept(server: Server, client: Client) -> None:
-    session = client.session(b"s", timeout=None)
-    session.declare("q", exclusive=True, auto_delete=True)
-    client.drop()
-    server.advance(10_000_000)
-    assert "q" in server.vhost.queues
-
-
 @rule("0-10/session.request-timeout/meaning")
 def test_only_detached_session_ends_after_its_timeout(server: Server, client: Client) -> None:
     session = client.session(b"s", timeout=60)
@@ -235,13 +229,6 @@ def test_only_detached_session_ends_after_its_timeout(server: Server, client: Cl
     assert "q" in server.vhost.queues, "an attached session does not run out"
     client.drop()
     server.advance(61)
-    assert "q" not in server.vhost.queues
-    assert not server.state.sessions
-
-
-def test_session_without_timeout_ends_with_its_transport(server: Server, client: Client) -> None:
-    client.session(b"s").declare("q", exclusive=True, auto_delete=True)
-    client.drop()
     assert "q" not in server.vhost.queues
     assert not server.state.sessions
 
