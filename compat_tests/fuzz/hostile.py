@@ -203,27 +203,34 @@ def programs() -> st.SearchStrategy[list[bytes]]:
     return st.lists(steps(), min_size=1, max_size=12)
 
 
+def topology(client: Client) -> list[bytes]:
+    """Queues that are not empty, and exchanges."""
+    mortal = {"x-dead-letter-exchange": "amq.fanout", "x-max-length": 3, "x-message-ttl": 10_000}
+    return client.send(
+        m.QueueDeclare(queue="plain", durable=True),
+        m.QueueDeclare(queue="mortal", arguments=mortal),
+        m.QueueDeclare(queue="lone", arguments={"x-single-active-consumer": True}),
+        m.QueueDeclare(queue="mine", exclusive=True, arguments={"x-max-priority": 3}),
+        m.ExchangeDeclare(exchange="topics", type="topic", arguments={"alternate-exchange": "inner"}),
+        m.ExchangeDeclare(exchange="inner", type="fanout", auto_delete=True),
+        m.QueueBind(queue="plain", exchange="amq.fanout"),
+        m.QueueBind(queue="mine", exchange="inner"),
+        m.QueueBind(queue="mortal", exchange="topics", routing_key="#"),
+        *[client.publish("", name, b"first") for name in QUEUES[:4] for _ in range(2)],
+    )
+
+
 def prepared(*, strict: bool) -> bytes:
     """An open connection with two channels, queues that are not empty, consumers that hold something."""
     client = Client(strict=strict)
-    mortal = {"x-dead-letter-exchange": "amq.fanout", "x-max-length": 3, "x-message-ttl": 10_000}
     return b"".join(
         [
             *client.handshake(),
             *client.open(1, 2),
+            *topology(client),
             *client.send(
-                m.QueueDeclare(queue="plain", durable=True),
-                m.QueueDeclare(queue="mortal", arguments=mortal),
-                m.QueueDeclare(queue="lone", arguments={"x-single-active-consumer": True}),
-                m.QueueDeclare(queue="mine", exclusive=True, arguments={"x-max-priority": 3}),
-                m.ExchangeDeclare(exchange="topics", type="topic", arguments={"alternate-exchange": "inner"}),
-                m.ExchangeDeclare(exchange="inner", type="fanout", auto_delete=True),
                 m.ExchangeBind(source="topics", destination="inner", routing_key="a.#"),
-                m.QueueBind(queue="plain", exchange="amq.fanout"),
-                m.QueueBind(queue="mine", exchange="inner"),
-                m.QueueBind(queue="mortal", exchange="topics", routing_key="#"),
                 m.QueueBind(queue="plain", exchange="amq.headers", arguments={"x-match": "any", "number": 1}),
-                *[client.publish("", name, b"first") for name in QUEUES[:4] for _ in range(2)],
                 m.BasicGet(queue="mortal"),
                 m.BasicConsume(queue="plain", consumer_tag="one", no_ack=True),
                 m.BasicQos(prefetch_count=1),

@@ -115,6 +115,22 @@ class Server(_Server):
         return self.open(**handshake).session(name)
 
 
+def segments_of(
+    command: Command,
+    header: Iterable[Struct] | bytes | None = None,
+    body: bytes | None = None,
+    sync: bool = False,
+) -> list[tuple[int, bytes]]:
+    """The segments of a command and its content."""
+    found: list[tuple[int, bytes]] = [(SegmentType.COMMAND, command.encode(sync))]
+    if header is not None:
+        octets = header if isinstance(header, bytes) else structs.encode_header(header)
+        found.append((SegmentType.HEADER, octets))
+    if body is not None:
+        found.append((SegmentType.BODY, body))
+    return found
+
+
 @dataclass(frozen=True)
 class Event:
     """What has come over a transport: a control, or a command with its id."""
@@ -241,34 +257,13 @@ class Client:
     def send(self, control: Control, channel: int = 0) -> None:
         self.send_bytes(control_frame(channel, control.encode(), self.max_frame_size))
 
-    def send_command(
-        self,
-        command: Command,
-        channel: int = 0,
-        *,
-        header: Iterable[Struct] | bytes | None = None,
-        body: bytes | None = None,
-        sync: bool = False,
-    ) -> None:
-        self.send_bytes(self.command_bytes(command, channel, header=header, body=body, sync=sync))
+    def send_command(self, command: Command, channel: int = 0, **content: Any) -> None:
+        """Send a command with a content as for `segments_of`."""
+        self.send_bytes(self.command_bytes(command, channel, **content))
 
-    def command_bytes(
-        self,
-        command: Command,
-        channel: int = 0,
-        *,
-        header: Iterable[Struct] | bytes | None = None,
-        body: bytes | None = None,
-        sync: bool = False,
-    ) -> bytes:
+    def command_bytes(self, command: Command, channel: int = 0, **content: Any) -> bytes:
         """The frames of a command with its header and body segments."""
-        segments: list[tuple[int, bytes]] = [(SegmentType.COMMAND, command.encode(sync))]
-        if header is not None:
-            octets = header if isinstance(header, bytes) else structs.encode_header(header)
-            segments.append((SegmentType.HEADER, octets))
-        if body is not None:
-            segments.append((SegmentType.BODY, body))
-        return encode_frames(channel, segments, self.max_frame_size)
+        return encode_frames(channel, segments_of(command, **content), self.max_frame_size)
 
     def drop(self) -> None:
         """The transport is lost."""
@@ -424,17 +419,10 @@ class Session:
         self._skip(c.SessionCommandPoint)
         return self.client.expect(kind, self.channel)
 
-    def send(
-        self,
-        command: Command,
-        *,
-        header: Iterable[Struct] | bytes | None = None,
-        body: bytes | None = None,
-        sync: bool = False,
-    ) -> int:
+    def send(self, command: Command, **content: Any) -> int:
         """Send a command; answers with its id."""
         id_, self.next_id = self.next_id, successor(self.next_id)
-        self.client.send_command(command, self.channel, header=header, body=body, sync=sync)
+        self.client.send_command(command, self.channel, **content)
         return id_
 
     def call(self, command: Command, **content: Any) -> Any:

@@ -6,7 +6,7 @@ its transport cannot tell: `Session.executed` is the first command that the brok
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,9 +15,7 @@ from compat_tests.fuzz.amqp_0_10.machine_books import Copy, Message, Window
 from compat_tests.scripted.amqp_0_9_1 import Client as OldClient
 from compat_tests.scripted.amqp_0_10 import Client as RawClient, Event, Part, Reader, Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, Assembly
-from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Struct, encode_header
 
 __all__ = [
     "Cmd",
@@ -29,20 +27,7 @@ __all__ = [
     "Session",
     "Sub",
     "payload_of",
-    "segments_of",
 ]
-
-
-def segments_of(
-    command: Command, header: Iterable[Struct] | None = None, body: bytes | None = None
-) -> list[tuple[int, bytes]]:
-    """The segments of a command and its content."""
-    found: list[tuple[int, bytes]] = [(SegmentType.COMMAND, command.encode(False))]
-    if header is not None:
-        found.append((SegmentType.HEADER, encode_header(header)))
-    if body is not None:
-        found.append((SegmentType.BODY, body))
-    return found
 
 
 def payload_of(frames: bytes) -> int:

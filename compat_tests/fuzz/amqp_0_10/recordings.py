@@ -7,14 +7,14 @@ frames as well as on bytes. Ids of transfers are known beforehand: a broker that
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
 from typing import Any, TypeAlias
 
+from compat_tests.scripted.amqp_0_10 import segments_of
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_frame, encode_frames
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
-from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Control, Struct
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Control
 
 __all__ = ["RECORDINGS", "Recording", "before", "command", "control", "frames", "handshake", "transfer"]
 
@@ -58,22 +58,9 @@ def control(which: Control, channel: int = 0) -> list[bytes]:
     return frames(control_frame(channel, which.encode()))
 
 
-def command(
-    which: Command,
-    channel: int = 0,
-    *,
-    header: Iterable[Struct] | None = None,
-    body: bytes | None = None,
-    size: int = 65535,
-    sync: bool = False,
-) -> list[bytes]:
-    """The frames of a command, each of at most `size` bytes."""
-    segments = [(1, which.encode(sync))]
-    if header is not None:
-        segments.append((2, structs.encode_header(header)))
-    if body is not None:
-        segments.append((3, body))
-    return frames(encode_frames(channel, segments, size))
+def command(which: Command, channel: int = 0, *, size: int = 65535, **content: Any) -> list[bytes]:
+    """The frames of a command, each of at most `size` bytes, and its content."""
+    return frames(encode_frames(channel, segments_of(which, **content), size))
 
 
 def transfer(

@@ -15,18 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from compat_tests.fuzz.amqp_0_10.machine_books import QUEUES, Copy, Message, route
-from compat_tests.fuzz.amqp_0_10.machine_clients import (
-    Cmd,
-    Consumer,
-    Line,
-    Planned,
-    Session,
-    Sub,
-    segments_of,
-)
+from compat_tests.fuzz.amqp_0_10.machine_clients import Cmd, Consumer, Line, Planned, Session, Sub
 from compat_tests.fuzz.amqp_0_10.machine_world import World
 from compat_tests.fuzz.dice import DICE, Dice
 from compat_tests.fuzz.profile import examples
+from compat_tests.scripted.amqp_0_10 import segments_of
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties

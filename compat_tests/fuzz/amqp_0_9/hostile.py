@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.amqp_0_9.recordings import INTERRUPTED, Client
-from compat_tests.fuzz.hostile import EXCHANGES, QUEUES, headers, methods, named, names, properties
+from compat_tests.fuzz.hostile import EXCHANGES, QUEUES, headers, methods, named, names, properties, topology
 from compat_tests.scripted.amqp_0_9 import Child, content
 from fakeamqp.protocols.amqp_0_9.codec import (
     METHODS,
@@ -146,7 +146,6 @@ def programs(draw: st.DrawFn) -> list[bytes]:
 def prepared(*, strict: bool) -> bytes:
     """Queues that are not empty, consumers of all classes, and channels that have out-of-band transports."""
     client = Client(strict=strict)
-    mortal = {"x-dead-letter-exchange": "amq.fanout", "x-max-length": 3, "x-message-ttl": 10_000}
     requests = (
         m.MessageQos(prefetch_count=2),
         m.MessageConsume(queue="plain", destination="three"),
@@ -158,17 +157,8 @@ def prepared(*, strict: bool) -> bytes:
         [
             *client.handshake(),
             *client.open(1, 2),
+            *topology(client),
             *client.send(
-                m.QueueDeclare(queue="plain", durable=True),
-                m.QueueDeclare(queue="mortal", arguments=mortal),
-                m.QueueDeclare(queue="lone", arguments={"x-single-active-consumer": True}),
-                m.QueueDeclare(queue="mine", exclusive=True, arguments={"x-max-priority": 3}),
-                m.ExchangeDeclare(exchange="topics", type="topic", arguments={"alternate-exchange": "inner"}),
-                m.ExchangeDeclare(exchange="inner", type="fanout", auto_delete=True),
-                m.QueueBind(queue="plain", exchange="amq.fanout"),
-                m.QueueBind(queue="mine", exchange="inner"),
-                m.QueueBind(queue="mortal", exchange="topics", routing_key="#"),
-                *[client.publish("", name, b"first") for name in QUEUES[:4] for _ in range(2)],
                 *[client.content(m.StreamPublish(routing_key=name)) for name in QUEUES[:4]],
                 m.FileOpen(identifier="one", content_size=4),
                 client.content(m.FileStage(), b"file"),
