@@ -164,6 +164,9 @@ class Server:
         """Let the broker send more: whether more has come. Without a socket, it has sent all."""
         return False
 
+    def take_answer(self, connection: Any) -> None:
+        """Let the answer to what was sent last come: without a socket, it has."""
+
     def wait_for_end(self, connection: Any) -> None:
         """Let the broker end the transport."""
 
@@ -301,6 +304,8 @@ class Client:
 
     def take_frame(self) -> Frame:
         """The next frame."""
+        if not self._inbox:
+            self.server.take_answer(self.connection)
         while not self.inbox and self.server.wait(self.connection):
             pass
         assert self._inbox, "a frame is expected, none has come"

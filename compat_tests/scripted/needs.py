@@ -42,13 +42,19 @@ NEEDS = {
     "settings": "it has a broker with settings, users, virtual hosts or policies of its own",
     "restart": "it restarts the broker",
     "addresses of peers": "it says from where a client connects",
-    "own broker": "it makes its broker without `Server`, or changes or measures the code of brokers",
+    "plugin for delayed messages": "it has exchanges of the type x-delayed-message",
+    "own broker": "it makes its broker or its transport, or changes or measures the code of brokers",
     "several personalities": "it has brokers of more than one",
 }
 _PERSONALITY = "personality "
 _OF_CHOICES = "of choices"
-#: Fixtures that need a personality.
-_FIXTURES = {"spec": "spec", "rabbitmq_4_2": "rabbitmq-4.2"}
+#: What the users of some fixtures need.
+_FIXTURES = {
+    "spec": "personality spec",
+    "rabbitmq_4_2": "personality rabbitmq-4.2",
+    "caplog": "inspection",
+    "monkeypatch": "own broker",
+}
 #: What is asked of a state for another purpose than to look at it.
 _OF_STATE = {
     "clock": "virtual time",
@@ -101,7 +107,7 @@ def needs_of(item: pytest.Item) -> list[str]:
     """All that a test needs, by its marks, its fixtures and its parameters."""
     needs = _marked(item)
     fixtures = getattr(item, "fixturenames", ())
-    needs += [_PERSONALITY + name for fixture, name in _FIXTURES.items() if fixture in fixtures]
+    needs += [need for fixture, need in _FIXTURES.items() if fixture in fixtures]
     params = getattr(getattr(item, "callspec", None), "params", {})
     for parameter, value in params.items():
         if isinstance(value, str) and f"rabbitmq-{value}" in PERSONALITIES:
@@ -123,12 +129,13 @@ def unmet(item: pytest.Item, name: str) -> list[str]:
     return [need for need in needs_of(item) if need != _PERSONALITY + name]
 
 
-def untrue(unmet: Iterable[str]) -> list[str]:
+def untrue(item: pytest.Item, unmet: Iterable[str]) -> list[str]:
     """What a test that was watched, and did not fail, is said to need and does not."""
-    asked = set(WatchedServer.asked)
+    asked = WatchedServer.asked | {"own broker", "plugin for delayed messages"}
+    asked |= {need for fixture, need in _FIXTURES.items() if fixture in getattr(item, "fixturenames", ())}
     if len([need for need in asked if need.startswith(_PERSONALITY)]) > 1:
         asked.add("several personalities")
-    needed = not WatchedServer.used or "own broker" in unmet or not asked.isdisjoint(unmet)
+    needed = not WatchedServer.used or not asked.isdisjoint(unmet)
     return [] if needed else list(unmet)
 
 

@@ -5,12 +5,16 @@ tests rely on it: they look at what has come, and at what has not. A node does i
 processes of its own. So a connection to a node waits after each send until the node is quiet: the node has
 read every byte of the connection, no process of it runs or has a message in its mailbox, and all that it
 has written is read here. The node itself says so (`_MODULE`), which takes some milliseconds and no guess of
-a time. Publishes in a row are sent without a wait. What a node does later on its own, such as an election,
+a time. Many publishes in a row are sent without a wait, and so are methods whose answer says that they are
+done. What a node does later on its own, such as an election,
 is waited for where a frame is expected.
 """
 
 from __future__ import annotations
 
+import secrets
+import socket
+import struct
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -20,49 +24,107 @@ from compat_tests.differential.comparison import PLUGINS
 from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from compat_tests.scripted.needs import Missing, need_of_personality, need_of_state
-from compat_tests.scripted.sockets import SocketConnection
+from compat_tests.scripted.sockets import PATIENCE, SocketConnection
 from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.model.personality import Personality, personality
 
-# The class and the method of basic.publish.
-_PUBLISH = b"\0\x3c\0\x28"
+# What is sent: contents, a method whose effects are over when its answer has come, and all else.
+_PUBLISH, _ANSWERED, _OTHER = range(3)
+# start-ok, tune-ok and open, access.request, channel.open, exchange.declare, queue.declare and bind,
+# basic.qos, confirm.select and tx.select.
+_AT_ONCE = {
+    struct.pack(">HH", *each)
+    for each in (
+        *((10, 11), (10, 31), (10, 40), (20, 10), (30, 10), (40, 10), (50, 10), (50, 20), (60, 10), (85, 10)),
+        (90, 10),
+    )
+}
+_BASIC_PUBLISH = struct.pack(">HH", 60, 40)
+_TUNE_OK = struct.pack(">HH", 10, 31)
+_CLOSES = [struct.pack(">HH", *each) for each in ((10, 50), (20, 40))]
+_SINGLY = 30
+"""The first publishes of a connection have each all their effects before the next, such as a confirm."""
+_MUCH = 1 << 16
+"""More bytes than that may have kept the node from writing others."""
+_SOON = 0.5
+"""Seconds to wait for an answer before the node is asked whether it is quiet."""
 
-# `settle(Port, Octets)` waits until the node is quiet and has read so many bytes of the client at this port,
-# or reads no more of them. It returns whether the socket is open, and how many bytes were written to it.
-# Three looks in a row must find every process waiting: what one has sent to another shows in the next.
+# A process of the node that answers over a socket of its own. `settle(Port, Octets)` waits until the node is
+# quiet and has read so many bytes of the client at this port, or reads no more of them. The answer is whether
+# the socket is open, and how many bytes were written to it. The node is quiet if no process has done anything
+# from one look at all of them to the next, and none of them runs or has a message, but for those whose client
+# does not read. The name of the cluster is set, since a node asks a process outside for the name of the host
+# otherwise.
 _MODULE = """
 -module(fakeamqp_quiet).
 
--export([opened/1, settle/2, quiet/0, reset/0]).
+-export([start/1]).
 
-opened(Port) ->
-    case find(Port) of
-        none -> receive after 1 -> ok end, opened(Port);
-        _ -> quiet()
+start(Secret) ->
+    Asker = self(),
+    rabbit_nodes:set_cluster_name(rabbit_nodes:cluster_name(), <<"fakeamqp">>),
+    spawn(fun() ->
+        group_leader(whereis(init), self()),
+        Options = [binary, {packet, 4}, {active, false}, {nodelay, true}, {ip, {127, 0, 0, 1}}],
+        {ok, L} = gen_tcp:listen(0, Options),
+        {ok, Port} = inet:port(L),
+        Asker ! {port, Port},
+        accept(L, Secret)
+    end),
+    receive {port, Port} -> Port end.
+
+accept(L, Secret) ->
+    {ok, S} = gen_tcp:accept(L),
+    case gen_tcp:recv(S, 0) of
+        {ok, Secret} -> gen_tcp:close(L), serve(S);
+        _ -> gen_tcp:close(S), accept(L, Secret)
     end.
 
-settle(Port, Octets) ->
-    arrive(Port, Octets, 300),
+serve(S) ->
+    case gen_tcp:recv(S, 0) of
+        {ok, <<What, Port:16, Octets:64>>} ->
+            {State, Sent} = answer(What, Port, Octets),
+            gen_tcp:send(S, <<State, Sent:64>>),
+            serve(S);
+        _ -> ended
+    end.
+
+answer($o, Port, _) ->
+    wait(fun() -> find(Port) =/= none end, 5000),
+    {1, 0};
+answer($s, Port, Octets) ->
+    wait(fun() -> arrived(find(Port), Octets) end, 5000),
     quiet(),
     case find(Port) of
-        none -> {closed, 0};
+        none -> {0, 0};
         Socket ->
             {ok, [{send_oct, Sent}]} = inet:getstat(Socket, [send_oct]),
-            {open, Sent}
+            {1, Sent}
+    end;
+answer($r, _, _) ->
+    User = <<"fakeamqp">>,
+    quiet(),
+    [rabbit_networking:close_connection(P, "reset") || P <- rabbit_networking:connections()],
+    [catch rabbit_amqqueue:delete(Q, false, false, User) || Q <- rabbit_amqqueue:list()],
+    [rabbit_exchange:delete(element(2, X), false, User)
+     || X <- rabbit_exchange:list(), not predeclared(element(2, X))],
+    case quiet() of
+        ok -> {1, 0};
+        _ -> {0, 0}
     end.
 
-arrive(_, _, 0) -> ok;
-arrive(Port, Octets, Rounds) ->
-    case find(Port) of
-        none -> ok;
-        Socket ->
-            case inet:getstat(Socket, [recv_oct]) of
-                {ok, [{recv_oct, Read}]} when Read < Octets ->
-                    receive after 1 -> ok end,
-                    arrive(Port, Octets, Rounds - 1);
-                _ -> ok
-            end
+wait(Holds, Milliseconds) -> wait(Holds, 1, now_in(Milliseconds)).
+
+wait(Holds, Round, Deadline) ->
+    Over = now_in(0) >= Deadline,
+    case Holds() of
+        true -> ok;
+        false when Over -> busy;
+        false when Round rem 10 > 0 -> erlang:yield(), wait(Holds, Round + 1, Deadline);
+        false -> receive after 1 -> ok end, wait(Holds, Round + 1, Deadline)
     end.
+
+now_in(Milliseconds) -> erlang:monotonic_time(millisecond) + Milliseconds.
 
 find(Port) ->
     Named = [S || S <- erlang:ports(), erlang:port_info(S, name) =:= {name, "tcp_inet"}],
@@ -77,32 +139,32 @@ at(Socket, Port) ->
         _ -> false
     end.
 
-quiet() -> quiet(3, 5000).
-
-quiet(0, _) -> ok;
-quiet(_, 0) -> {busy, [{P, erlang:process_info(P, [message_queue_len, status, current_function])}
-                       || P <- erlang:processes(), P =/= self(), not idle(P)]};
-quiet(Looks, Rounds) ->
-    case lists:all(fun idle/1, erlang:processes() -- [self()]) of
-        true -> receive after 1 -> ok end, quiet(Looks - 1, Rounds);
-        false -> receive after 1 -> ok end, quiet(3, Rounds - 1)
+arrived(none, _) -> true;
+arrived(Socket, Octets) ->
+    case inet:getstat(Socket, [recv_oct]) of
+        {ok, [{recv_oct, Read}]} when Read < Octets ->
+            Read > 0 andalso inet:getopts(Socket, [active]) =:= {ok, [{active, false}]} andalso rests();
+        {ok, _} -> true;
+        {error, _} -> erlang:port_info(Socket) =:= undefined
     end.
 
-idle(Process) ->
-    case erlang:process_info(Process, [message_queue_len, status]) of
-        undefined -> true;
-        [{message_queue_len, 0}, {status, waiting}] -> true;
-        _ -> false
-    end.
+quiet() -> wait(fun rests/0, 20000).
 
-reset() ->
-    User = <<"fakeamqp">>,
-    [rabbit_networking:close_connection(P, "reset") || P <- rabbit_networking:connections()],
-    quiet(),
-    [catch rabbit_amqqueue:delete(Q, false, false, User) || Q <- rabbit_amqqueue:list()],
-    [rabbit_exchange:delete(element(2, X), false, User)
-     || X <- rabbit_exchange:list(), not predeclared(element(2, X))],
-    quiet().
+rests() ->
+    First = look(),
+    erlang:yield(),
+    erlang:statistics(total_active_tasks_all) =:= 1 andalso look() =:= First.
+
+look() -> look(erlang:processes() -- [self()], [erlang:statistics(io)]).
+
+look([], Seen) -> Seen;
+look([Process | Others], Seen) ->
+    case erlang:process_info(Process, [message_queue_len, status, reductions]) of
+        undefined -> look(Others, Seen);
+        [{_, 0}, {_, waiting}, {_, Work}] -> look(Others, [{Process, Work} | Seen]);
+        [_, {_, suspended}, {_, Work}] -> look(Others, [{Process, Work} | Seen]);
+        _ -> make_ref()
+    end.
 
 predeclared({resource, _, exchange, <<>>}) -> true;
 predeclared({resource, _, exchange, <<"amq.", _/binary>>}) -> true;
@@ -122,30 +184,44 @@ class Node:
         """How often something was sent."""
         self.server = NodeServer
         forms = ", ".join(f'"{_erlang(form)}"' for form in _MODULE.split("\n\n"))
-        self.node.evaluate(
+        secret = secrets.token_hex(16)
+        port = self.node.evaluate(
             "Parse = fun(T) -> {ok, Ts, _} = erl_scan:string(T), {ok, F} = erl_parse:parse_form(Ts), F end, "
             f"{{ok, M, B}} = compile:forms([Parse(T) || T <- [{forms}]]), "
-            'code:load_binary(M, "fakeamqp_quiet", B)'
+            f'code:load_binary(M, "fakeamqp_quiet", B), fakeamqp_quiet:start(<<"{secret}">>)'
         )
+        self._control = socket.create_connection(("127.0.0.1", int(port)), 6 * PATIENCE)
+        self._control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._control.sendall(struct.pack(">I", len(secret)) + secret.encode())
+
+    @property
+    def version(self) -> str:
+        """The version of the node."""
+        return self.node.version
 
     def stop(self) -> None:
         """Stop the node."""
+        self._control.close()
         self.node.stop()
+
+    def _ask(self, what: bytes, port: int = 0, octets: int = 0) -> tuple[bool, int]:
+        self._control.sendall(struct.pack(">IcHQ", 11, what, port, octets))
+        answer = self._control.recv(13, socket.MSG_WAITALL)
+        state, number = struct.unpack(">4x?Q", answer)
+        return state, number
 
     def opened(self, port: int) -> None:
         """Wait until the node has accepted the connection of a client at this port."""
-        assert self.node.evaluate(f"fakeamqp_quiet:opened({port})") == "ok"
+        self._ask(b"o", port)
 
     def settle(self, port: int, octets: int) -> tuple[bool, int]:
         """Wait until the node is quiet; whether it has the socket of this client, and what it wrote to it."""
-        answer = self.node.evaluate(f"fakeamqp_quiet:settle({port}, {octets})")
-        state, _, sent = answer.strip("{}").partition(",")
-        return state == "open", int(sent)
+        return self._ask(b"s", port, octets)
 
     def settle_last(self) -> None:
         """Let what was sent last have all its effects."""
         connection, self.unsettled = self.unsettled, None
-        if connection is not None:
+        if connection is not None and not connection.clean:
             connection.settle()
 
     def reset(self) -> None:
@@ -156,8 +232,15 @@ class Node:
             connection.close()
         self.connections.clear()
         self.unsettled = None
-        answer = self.node.evaluate("fakeamqp_quiet:reset()")
-        assert answer == "ok", f"the node does not come to rest: {answer}"
+        rests, _ = self._ask(b"r")
+        assert rests, "the node does not come to rest"
+
+
+def _kind(octets: bytes) -> int:
+    if octets[0] in (2, 3) or octets[7:11] == _BASIC_PUBLISH:
+        return _PUBLISH
+    whole = len(octets) == 8 + int.from_bytes(octets[3:7], "big") and octets[0] == 1
+    return _ANSWERED if octets.startswith(b"AMQP") or (whole and octets[7:11] in _AT_ONCE) else _OTHER
 
 
 def _erlang(text: str) -> str:
@@ -173,6 +256,11 @@ class NodeConnection(SocketConnection):
         self._port = self.socket.getsockname()[1]
         self._sent = 0
         self._seen = -1
+        self._kind = _OTHER
+        self._publishes = 0
+        self._answered = False
+        self.clean = False
+        """What was sent last has no effects that are still to come."""
         node.connections.append(self)
         node.opened(self._port)
 
@@ -180,28 +268,52 @@ class NodeConnection(SocketConnection):
     def personality(self) -> Personality:
         return self._node.personality
 
+    def wait(self, seconds: float | None = None) -> bool:
+        """Take in what comes next. A reset behind bytes is the end: RabbitMQ ends sockets with resets."""
+        more = super().wait(seconds)
+        if self.aborted and self._octets[:-1]:
+            self.aborted, self.finished = False, True
+        return more
+
     def receive(self, octets: bytes) -> None:
-        """Send bytes. Unless they publish, all that they cause has happened when this returns."""
+        """Send bytes. Unless they publish, or are answered at once, all that they cause has happened then."""
         if self.finished or self.aborted:
             return
-        publishes = octets[0] in (2, 3) or octets[7:11] == _PUBLISH
-        if not publishes or self._node.unsettled is not self:
+        kind = _kind(octets)
+        if kind == _PUBLISH and octets[0] == 1:
+            self._publishes += 1
+            kind = _OTHER if self._publishes < _SINGLY else kind
+        if self._node.unsettled is not self or not kind == self._kind == _PUBLISH:
             self._node.settle_last()
         super().receive(octets)
         self._sent += len(octets)
         self._node.sent += 1
         self._node.unsettled = self
-        if not publishes:
+        self._kind = kind
+        self.clean = octets[7:11] == _TUNE_OK
+        if kind == _OTHER:
             self._node.settle_last()
 
     def settle(self) -> None:
         """Read all that the node has written once it is quiet."""
-        there, written = self._node.settle(self._port, self._sent)
-        while (not there or self.received < written) and self.wait():
-            pass
+        before = -_MUCH
+        while self.received - before >= _MUCH:
+            before = self.received
+            there, written = self._node.settle(self._port, self._sent)
+            while (not there or self.received < written) and self.wait():
+                pass
         self._seen = self._node.sent
 
+    def take_answer(self) -> None:
+        """Take in the answer to what was sent last, without a wait for all else that the node does."""
+        if self._kind == _ANSWERED and self._node.unsettled is self and not (self._octets or self.clean):
+            self._answered = self.wait(_SOON)
+            self.clean = self._answered and self._octets[0][7:11] not in _CLOSES
+
     def pending(self) -> list[bytes]:
+        if self._answered:
+            self._answered = False
+            return super().pending()
         self._node.settle_last()
         if self._seen != self._node.sent and not (self.finished or self.aborted):
             self.settle()
@@ -246,6 +358,7 @@ class NodeServer(Server):
             raise Missing(need_of_personality(name))
         if settings:
             raise Missing("settings")
+        node.reset()  # A new broker is empty.
         self.protocol = protocol
         self.state: Any = _State(node)
 
@@ -267,6 +380,9 @@ class NodeServer(Server):
 
     def wait(self, connection: Any) -> bool:
         return bool(connection.wait())
+
+    def take_answer(self, connection: Any) -> None:
+        connection.take_answer()
 
     def wait_for_end(self, connection: Any) -> None:
         while connection.wait():

@@ -3,7 +3,8 @@
 The node is started once, stands for all brokers, and is emptied after each test (`node.py`). Only tests of
 0-9-1 are collected, each case as a test of its own. A test that is marked with `needs` is skipped with what
 it needs, unless the node has that; it runs on a broker of this process, and fails if it does not need it
-(`needs.py`).
+(`needs.py`). The lists of `known_differences.py` have the tests that fail on a node; one that passes is
+an error.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pytest
 
 from compat_tests.scripted import needs
 from compat_tests.scripted.amqp_0_9_1 import Server
+from compat_tests.scripted.known_differences import Results, covering, differences_of, id_of
 from compat_tests.scripted.needs import WatchedServer
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=_NODES,
         help=f"run the protocol tests of 0-9-1 on a node of RabbitMQ: {', '.join(_NODES)}",
     )
+    parser.getgroup("fakeamqp").addoption(
+        "--record-on", action="store_true", help="with --on: keep how many cases pass, for docs/fidelity.md"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -44,7 +49,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", told)
     if config.getoption("--on"):
         config.option.each_case = True
-        config.pluginmanager.register(_OnNode(config.getoption("--on")), "on-node")
+        on_node = _OnNode(config.getoption("--on"), record=config.getoption("--record-on"))
+        config.pluginmanager.register(on_node, "on-node")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -63,16 +69,28 @@ def pytest_cases(items: list[pytest.Item]) -> None:
 class _OnNode:
     """Runs the tests on the node."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, record: bool) -> None:
         self.name = name
+        self.series = name.removeprefix("rabbitmq-")
+        self._record = record
         self._node: Node | None = None
         self._sent = 0
+        self._results = Results()
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Leave out what is about another protocol, and what the node would run twice."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Leave out other protocols, and what the node would run twice. Mark what is listed."""
         items[:] = [item for item in items if item.path.parent == _TESTS and _fits(item)]
+        unused = differences_of(self.series)
         for item in items:
             item.stash[_UNMET] = needs.unmet(item, self.name)
+            if not item.stash[_UNMET] and (entry := covering(self.series, id_of(item))) is not None:
+                item.add_marker(pytest.mark.xfail(reason=entry.rabbitmq, raises=Exception, strict=True))
+                unused = [each for each in unused if each is not entry]
+        whole = {item.path.name for item in items} if not any("::" in each for each in config.args) else ()
+        if unused := [each for each in unused if each.file in whole]:
+            listed = "".join(f"\n{', '.join(each.tests)}" for each in unused)
+            raise pytest.UsageError(f"known differences of no test that runs on {self.series}:{listed}")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -101,7 +119,7 @@ class _OnNode:
             except Exception:
                 untrue = []
             else:
-                untrue = needs.untrue(unmet)
+                untrue = needs.untrue(pyfuncitem, unmet)
             if untrue:
                 pytest.fail(f"the mark is not true: the test needs no {', no '.join(untrue)}", pytrace=False)
             raise pytest.skip.Exception(f"needs {', '.join(unmet)}", _use_item_location=True)
@@ -120,10 +138,22 @@ class _OnNode:
             if self._node is not None:
                 self._node.reset()
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count it."""
+        if report.when == "call" or report.outcome == "failed":
+            self._results.count(report)
+
     def pytest_sessionfinish(self) -> None:
-        """Stop the node."""
+        """Stop the node, and keep the results."""
         if self._node is not None:
+            if self._record:
+                self._results.write(self.series, self._node.version)
             self._node.stop()
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Show the results."""
+        terminalreporter.section(f"cases on RabbitMQ {self.series}")
+        terminalreporter.line(str(self._results))
 
 
 def _fits(item: pytest.Item) -> bool:

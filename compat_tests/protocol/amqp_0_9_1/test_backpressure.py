@@ -18,6 +18,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.base.outbox import Outbox
 from fakeamqp.protocols.negotiation import accept
 
+pytestmark = pytest.mark.needs("own broker")
+
 MIB = 1024 * 1024
 BODY = b"x" * 10_000
 LARGE = b"x" * MIB
@@ -54,7 +56,6 @@ def flooded(server: Server, messages: int, **arguments: bool) -> tuple[Client, S
     return client, transport
 
 
-@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("no_ack", [False, True])
 def test_deliveries_stop_when_client_has_about_one_mebibyte_unread(server: Server, no_ack: bool) -> None:
     _, transport = flooded(server, 500, no_ack=no_ack)
@@ -63,7 +64,6 @@ def test_deliveries_stop_when_client_has_about_one_mebibyte_unread(server: Serve
     assert left == pytest.approx(500 - MIB / len(BODY), abs=5)
 
 
-@pytest.mark.needs("inspection")
 def test_deliveries_resume_when_half_of_the_unread_bytes_are_read(server: Server) -> None:
     _, transport = flooded(server, 500)
     queue = server.vhost.queues["q"]
@@ -75,7 +75,6 @@ def test_deliveries_resume_when_half_of_the_unread_bytes_are_read(server: Server
     assert MIB <= transport.waiting <= MIB + 2 * len(BODY)
 
 
-@pytest.mark.needs("inspection")
 def test_client_that_reads_all_output_receives_all_messages_in_order(server: Server) -> None:
     client = server.client()
     client.declare("q")
@@ -86,7 +85,6 @@ def test_client_that_reads_all_output_receives_all_messages_in_order(server: Ser
     assert client.bodies() == numbers
 
 
-@pytest.mark.needs("inspection")
 def test_messages_held_back_from_slow_consumer_go_to_quick_consumer(server: Server) -> None:
     slow, transport = flooded(server, 200)
     assert transport.waiting >= MIB
@@ -112,7 +110,6 @@ def test_full_transport_still_receives_answers_to_requests(server: Server) -> No
     assert transport.waiting == before + len(b"\x01\0\x01\0\0\0\x0e\0\x32\0\x0b\x01q\0\0\0\0\0\0\0\0\xce")
 
 
-@pytest.mark.needs("inspection")
 def test_broker_stops_reading_requests_at_8_mebibytes_of_unread_output(server: Server) -> None:
     client = server.client()
     client.declare("q")
@@ -140,7 +137,6 @@ def stuffed(server: Server, heartbeat: int) -> tuple[Client, SlowTransport]:
     return client, transport
 
 
-@pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.rule("0-9-1/heartbeat/missed-two#closes", "0-9-1/heartbeat/missed-two#logs")
 def test_client_that_stops_reading_is_closed_for_missed_heartbeats(
     server: Server, caplog: pytest.LogCaptureFixture
@@ -154,7 +150,6 @@ def test_client_that_stops_reading_is_closed_for_missed_heartbeats(
     assert "missed heartbeats from client, timeout: 1s" in caplog.text
 
 
-@pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.rule("0-9-1/heartbeat/missed-two#closes")
 def test_slow_reading_client_misses_no_heartbeats(server: Server) -> None:
     client, transport = stuffed(server, heartbeat=1)
@@ -171,7 +166,6 @@ def test_spec_personality_keeps_client_that_reads_no_output_without_heartbeats(s
     assert not client.connection.aborted
 
 
-@pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.parametrize("heartbeat", [0, 600])
 def test_rabbitmq_resets_connection_that_takes_no_output_for_30_seconds(
     rabbitmq: Server, heartbeat: int, caplog: pytest.LogCaptureFixture
@@ -192,7 +186,6 @@ def test_rabbitmq_resets_connection_that_takes_no_output_for_30_seconds(
     assert rabbitmq.state.peer_timers.next_due() is None
 
 
-@pytest.mark.needs("virtual time", "settings")
 def test_rabbitmq_output_timeout_does_not_count_busy_time_of_the_broker(rabbitmq: Server) -> None:
     client, transport = flooded(rabbitmq, 500)
     rabbitmq.advance(29)
@@ -205,7 +198,6 @@ def test_rabbitmq_output_timeout_does_not_count_busy_time_of_the_broker(rabbitmq
     assert client.connection.aborted
 
 
-@pytest.mark.needs("virtual time")
 def test_rabbitmq_keeps_connection_that_takes_one_byte_every_29_seconds(rabbitmq: Server) -> None:
     client, transport = flooded(rabbitmq, 500)
     for _ in range(20):
@@ -214,7 +206,6 @@ def test_rabbitmq_keeps_connection_that_takes_one_byte_every_29_seconds(rabbitmq
         assert not client.connection.aborted
 
 
-@pytest.mark.needs("virtual time")
 def test_rabbitmq_output_timeout_ends_when_deliveries_resume(rabbitmq: Server) -> None:
     client, transport = flooded(rabbitmq, 150)
     rabbitmq.advance(29)
@@ -239,7 +230,6 @@ def read_all(client: Client) -> list[Method]:
     return [each.method for each in client.inbox if each.method is not None]
 
 
-@pytest.mark.needs("inspection")
 @pytest.mark.parametrize("tapped", [False, True])
 def test_requests_of_one_write_are_handled_until_output_limit_is_reached(
     server: Server, tapped: bool
@@ -255,7 +245,6 @@ def test_requests_of_one_write_are_handled_until_output_limit_is_reached(
     assert not client.connection.reading
 
 
-@pytest.mark.needs("inspection")
 def test_remaining_requests_of_one_write_are_handled_when_output_is_read(server: Server) -> None:
     client = server.client()
     client.declare("q")
@@ -278,7 +267,6 @@ def test_incomplete_frame_behind_waiting_requests_is_completed_by_later_bytes(se
     assert read_all(client)[-1].NAME == "queue.declare-ok"
 
 
-@pytest.mark.needs("virtual time", "inspection")
 def test_requests_that_waited_for_output_do_not_count_as_heartbeat(server: Server) -> None:
     client = server.client(heartbeat=1)
     client.declare("q")
@@ -352,7 +340,6 @@ def outbox(rabbitmq: Server, told: list[str]) -> Outbox:
     return Outbox(connection, lambda: told.append("notified"))
 
 
-@pytest.mark.needs("inspection")
 def test_outbox_notifies_once_until_its_pieces_are_taken(outbox: Outbox, told: list[str]) -> None:
     outbox.write(b"a")
     outbox.write(b"b")
@@ -365,7 +352,6 @@ def test_outbox_notifies_once_until_its_pieces_are_taken(outbox: Outbox, told: l
     assert b"".join(outbox.take()) == b"ef"
 
 
-@pytest.mark.needs("inspection")
 def test_when_sent_callback_runs_when_all_earlier_bytes_are_sent(outbox: Outbox) -> None:
     done: list[str] = []
     outbox.write(b"abc")
@@ -381,7 +367,6 @@ def test_when_sent_callback_runs_when_all_earlier_bytes_are_sent(outbox: Outbox)
     assert (outbox.unsent, outbox.sent_bytes) == (0, 4)
 
 
-@pytest.mark.needs("own broker")
 @pytest.mark.parametrize("name", sorted(PROTOCOL_HEADERS))
 def test_notify_callback_receives_the_accepted_connection(rabbitmq: Server, name: str) -> None:
     told: list[Any] = []

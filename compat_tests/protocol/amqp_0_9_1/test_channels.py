@@ -38,6 +38,7 @@ def _backlog(client: Client, queue: str, channel: int = 1) -> None:
         client.publish(b"x" * 100_000, routing_key=queue, channel=channel)
 
 
+@pytest.mark.needs("own broker")
 @pytest.mark.rule("0-9-1/channels/fair")
 def test_deliveries_of_two_channels_with_long_queues_alternate(server: Server) -> None:
     client = server.client(channels=2)
@@ -52,6 +53,7 @@ def test_deliveries_of_two_channels_with_long_queues_alternate(server: Server) -
     assert min(seen.values()) >= 20, f"of the first 60 deliveries both channels had their share: {seen}"
 
 
+@pytest.mark.needs("own broker")
 @pytest.mark.rule("0-9-1/channels/no-starvation")
 def test_a_request_is_answered_before_the_backlog_of_another_channel(server: Server) -> None:
     client = server.client(channels=2)

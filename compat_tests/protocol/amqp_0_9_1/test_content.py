@@ -479,18 +479,11 @@ DEVIATIONS: dict[str, tuple[RawFrame, ...]] = {
 }
 
 
+@pytest.mark.needs("own broker")
 @rule("0-9-1/content/follows-method")
 @pytest.mark.protocols("0-9-1")
 @pytest.mark.parametrize("name", DEVIATIONS)
-@pytest.mark.parametrize(
-    "limits",
-    [
-        {},
-        pytest.param({"largest_content": 4}, marks=pytest.mark.needs("personality of choices")),
-        pytest.param({"largest_message": 4}, marks=pytest.mark.needs("personality of choices")),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("limits", [{}, {"largest_content": 4}, {"largest_message": 4}], ids=str)
 def test_content_read_in_one_piece_is_handled_like_single_frames(
     server: Server, name: str, limits: dict[str, int]
 ) -> None:

@@ -15,6 +15,8 @@ from fakeamqp.model.exchanges.hashing import jump, phash2
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 
+pytestmark = pytest.mark.needs("plugin for delayed messages")
+
 
 def declare(client: Client, exchange: str = "x", inner: Any = "direct", **flags: Any) -> None:
     arguments = {"x-delayed-type": inner, **flags.pop("arguments", {})}
@@ -44,7 +46,6 @@ def waiting(server: Server, exchange: str = "x") -> int:
 # --- when ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.needs("virtual time")
 def test_delayed_message_is_delivered_when_its_delay_ends(rabbitmq: Server, client: Client) -> None:
     client.consume("q", no_ack=True)
     later(client, b"m", 5000)
@@ -57,7 +58,6 @@ def test_delayed_message_is_delivered_when_its_delay_ends(rabbitmq: Server, clie
     client.expect_nothing()
 
 
-@pytest.mark.needs("virtual time")
 def test_delivered_message_has_negative_x_delay_header(rabbitmq: Server, client: Client) -> None:
     client.publish(
         b"m",
@@ -76,7 +76,6 @@ def test_delivered_message_has_negative_x_delay_header(rabbitmq: Server, client:
     assert (got.properties.message_id, got.properties.delivery_mode) == ("i", 2)
 
 
-@pytest.mark.needs("virtual time")
 def test_delayed_messages_are_queued_in_order_of_due_time(rabbitmq: Server, client: Client) -> None:
     for body, delay in ((b"3", 3000), (b"1", 1000), (b"2", 2000), (b"1b", 1000)):
         later(client, body, delay)
@@ -85,7 +84,6 @@ def test_delayed_messages_are_queued_in_order_of_due_time(rabbitmq: Server, clie
     assert client.empty("q") == [b"0", b"1", b"1b", b"2", b"3"]
 
 
-@pytest.mark.needs("virtual time")
 def test_delayed_messages_are_queued_at_their_exact_due_times(rabbitmq: Server, client: Client) -> None:
     client.call(m.QueueDeclare(queue="short", arguments={"x-message-ttl": 1000}), m.QueueDeclareOk)
     client.bind("short", "x", "k")
@@ -96,7 +94,6 @@ def test_delayed_messages_are_queued_at_their_exact_due_times(rabbitmq: Server, 
     assert client.empty("q") == [b"1", b"2"]
 
 
-@pytest.mark.needs("virtual time")
 def test_messages_due_together_are_ordered_by_exchange_name_and_publish_order(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -118,7 +115,6 @@ def test_messages_due_together_are_ordered_by_exchange_name_and_publish_order(ra
 STEPS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 30), st.integers(0, 9)), max_size=25)
 
 
-@pytest.mark.needs("virtual time")
 @settings(deadline=None)
 @given(STEPS)
 def test_delayed_messages_are_ordered_by_due_time_then_exchange_then_publish_order(
@@ -144,7 +140,6 @@ def test_delayed_messages_are_ordered_by_due_time_then_exchange_then_publish_ord
 # --- what delays -----------------------------------------------------------------------------------
 
 
-@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
@@ -171,7 +166,6 @@ def test_positive_x_delay_values_delay_by_milliseconds(
     assert got.properties.headers == {"x-delay": -round(seconds * 1000)}
 
 
-@pytest.mark.needs("inspection")
 @pytest.mark.parametrize(
     "value",
     [0, -1, -5000, 2**32, 2**40, "0", "-5", 0.9, -3.5, True, Timestamp(5000), [5000], {"a": 5000}],
@@ -205,7 +199,6 @@ TAGS: list[tuple[bytes, bool]] = [
 ]
 
 
-@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(("value", "delays"), TAGS)
 def test_x_delay_of_type_int8_does_not_delay(
     rabbitmq: Server, client: Client, value: bytes, delays: bool
@@ -218,7 +211,6 @@ def test_x_delay_of_type_int8_does_not_delay(
     assert client.count("q") == 1
 
 
-@pytest.mark.needs("inspection")
 @pytest.mark.rule("0-9-1/reply-code/internal-error")
 @pytest.mark.parametrize("value", ["soon", "", "1.5", " 1", "1 ", "0x10", b"\xff", None], ids=repr)
 def test_invalid_x_delay_value_closes_the_connection_with_541(
@@ -238,7 +230,6 @@ def test_x_delay_header_does_not_delay_on_other_exchange_types(client: Client) -
 # --- what the publisher is told --------------------------------------------------------------------
 
 
-@pytest.mark.needs("virtual time")
 def test_a_delayed_message_is_confirmed_at_once(rabbitmq: Server, client: Client) -> None:
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     later(client, b"m", 5000)
@@ -248,7 +239,6 @@ def test_a_delayed_message_is_confirmed_at_once(rabbitmq: Server, client: Client
     assert client.count("q") == 1
 
 
-@pytest.mark.needs("virtual time")
 def test_delayed_mandatory_message_is_returned_at_once_and_delivered_later(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -261,7 +251,6 @@ def test_delayed_mandatory_message_is_returned_at_once_and_delivered_later(
     assert client.empty("q") == [b"m"]
 
 
-@pytest.mark.needs("virtual time", "inspection")
 def test_delayed_message_unroutable_when_due_is_dropped_silently(rabbitmq: Server, client: Client) -> None:
     later(client, b"m", 5000, key="elsewhere")
     rabbitmq.advance(5)
@@ -269,7 +258,6 @@ def test_delayed_message_unroutable_when_due_is_dropped_silently(rabbitmq: Serve
     assert waiting(rabbitmq) == 0
 
 
-@pytest.mark.needs("virtual time")
 def test_delayed_message_goes_to_alternate_exchange_at_once_and_to_queues_when_due(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     declare(client, arguments={"alternate-exchange": "amq.fanout"})
@@ -286,7 +274,6 @@ def test_delayed_message_goes_to_alternate_exchange_at_once_and_to_queues_when_d
     assert (client.empty("q"), client.empty("spare")) == ([b"1"], [b"2"])
 
 
-@pytest.mark.needs("virtual time")
 def test_delay_of_transacted_message_starts_at_publish(rabbitmq: Server, client: Client) -> None:
     client.call(m.TxSelect(), m.TxSelectOk)
     later(client, b"1", 5000)
@@ -299,7 +286,6 @@ def test_delay_of_transacted_message_starts_at_publish(rabbitmq: Server, client:
     assert client.empty("q") == [b"2"]
 
 
-@pytest.mark.needs("virtual time")
 def test_rollback_does_not_remove_a_delayed_message(rabbitmq: Server, client: Client) -> None:
     client.call(m.TxSelect(), m.TxSelectOk)
     later(client, b"m", 5000, mandatory=True)
@@ -321,7 +307,6 @@ def test_delayed_mandatory_message_of_a_transaction_is_returned_at_commit(client
 # --- routing ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(
     ("inner", "binding", "arguments", "fits", "misses"),
     [
@@ -357,7 +342,6 @@ def test_delayed_exchange_routes_as_its_x_delayed_type(
     assert client.count("q") == 0
 
 
-@pytest.mark.needs("virtual time")
 def test_delayed_consistent_hash_exchange_routes_like_a_plain_consistent_hash_exchange(
     rabbitmq: Server,
 ) -> None:
@@ -387,7 +371,6 @@ def test_exchange_arguments_apply_to_the_x_delayed_type(rabbitmq: Server) -> Non
     assert sorted(client.count(f"q{number}") for number in range(4)) == [0, 0, 0, 20]
 
 
-@pytest.mark.needs("virtual time")
 def test_delayed_message_is_routed_by_the_bindings_at_due_time(rabbitmq: Server, client: Client) -> None:
     client.declare("new")
     later(client, b"m", 1000)
@@ -397,7 +380,6 @@ def test_delayed_message_is_routed_by_the_bindings_at_due_time(rabbitmq: Server,
     assert (client.count("q"), client.count("new")) == (0, 1)
 
 
-@pytest.mark.needs("virtual time")
 def test_cc_and_bcc_copies_are_delayed_with_the_message(rabbitmq: Server, client: Client) -> None:
     client.declare("other")
     client.bind("other", "x", "b")
@@ -410,7 +392,6 @@ def test_cc_and_bcc_copies_are_delayed_with_the_message(rabbitmq: Server, client
         assert got.properties.headers == {"CC": ["k"], "x-delay": -1000}
 
 
-@pytest.mark.needs("virtual time")
 def test_delayed_message_is_not_delayed_again_by_another_delayed_exchange(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -426,7 +407,6 @@ def test_delayed_message_is_not_delayed_again_by_another_delayed_exchange(
     assert client.empty("q") == [b"m", b"again"]
 
 
-@pytest.mark.needs("virtual time")
 def test_delayed_exchange_bound_to_another_exchange_delays_only_its_own_branch(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -442,7 +422,6 @@ def test_delayed_exchange_bound_to_another_exchange_delays_only_its_own_branch(
     assert (got.method.exchange, client.count("prompt")) == ("amq.direct", 0)
 
 
-@pytest.mark.needs("virtual time")
 def test_dead_letter_with_x_delay_is_delayed_by_delayed_exchange(rabbitmq: Server, client: Client) -> None:
     client.declare("work", arguments={"x-dead-letter-exchange": "x", "x-dead-letter-routing-key": "k"})
     client.publish(b"m", routing_key="work", headers={"x-delay": 1000})
@@ -454,7 +433,6 @@ def test_dead_letter_with_x_delay_is_delayed_by_delayed_exchange(rabbitmq: Serve
     assert client.empty("q") == [b"m"]
 
 
-@pytest.mark.needs("virtual time")
 def test_dead_letter_with_invalid_x_delay_is_dropped(rabbitmq: Server, client: Client) -> None:
     client.declare("work", arguments={"x-dead-letter-exchange": "x", "x-message-ttl": 1000})
     client.publish(b"m", routing_key="work", headers={"x-delay": "soon"})
@@ -462,7 +440,6 @@ def test_dead_letter_with_invalid_x_delay_is_dropped(rabbitmq: Server, client: C
     assert (client.count("work"), client.count("q")) == (0, 0)
 
 
-@pytest.mark.needs("virtual time")
 def test_expiration_of_delayed_message_counts_from_queueing(rabbitmq: Server, client: Client) -> None:
     later(client, b"m", 5000, expiration="2000")
     rabbitmq.advance(6.9)
@@ -471,7 +448,6 @@ def test_expiration_of_delayed_message_counts_from_queueing(rabbitmq: Server, cl
     assert client.count("q") == 0
 
 
-@pytest.mark.needs("virtual time")
 def test_delayed_message_for_full_reject_publish_queue_is_dropped_silently(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -486,7 +462,6 @@ def test_delayed_message_for_full_reject_publish_queue_is_dropped_silently(
     assert (client.empty("full"), client.empty("q")) == ([b"1"], [b"1", b"2"])
 
 
-@pytest.mark.needs("virtual time")
 def test_purge_of_queue_does_not_remove_delayed_messages(rabbitmq: Server, client: Client) -> None:
     later(client, b"m", 1000)
     client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
@@ -497,7 +472,6 @@ def test_purge_of_queue_does_not_remove_delayed_messages(rabbitmq: Server, clien
 # --- what is refused -------------------------------------------------------------------------------
 
 
-@pytest.mark.needs("inspection")
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -528,7 +502,6 @@ def test_delayed_exchange_with_invalid_arguments_is_refused(
     assert "x" not in rabbitmq.vhost.exchanges
 
 
-@pytest.mark.needs("personality rabbitmq-3.13")
 def test_x_delayed_type_unknown_to_the_personality_is_refused() -> None:
     client = Server("rabbitmq-3.13").client()
     arguments = {"x-delayed-type": "x-local-random"}
@@ -580,7 +553,6 @@ def delete(client: Client, exchange: str = "x") -> None:
     client.call(m.ExchangeDelete(exchange=exchange), m.ExchangeDeleteOk)
 
 
-@pytest.mark.needs("virtual time")
 def test_delayed_message_of_deleted_exchange_is_dropped_when_due(rabbitmq: Server, client: Client) -> None:
     later(client, b"m", 1000)
     delete(client)
@@ -592,7 +564,6 @@ def test_delayed_message_of_deleted_exchange_is_dropped_when_due(rabbitmq: Serve
     assert client.count("q") == 0
 
 
-@pytest.mark.needs("virtual time", "inspection")
 def test_redeclared_exchange_routes_old_delayed_messages_by_their_own_keys(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -606,7 +577,6 @@ def test_redeclared_exchange_routes_old_delayed_messages_by_their_own_keys(
     assert client.empty("q") == [b"new"], "the old one goes by its key still"
 
 
-@pytest.mark.needs("virtual time")
 def test_redeclared_exchange_of_another_type_routes_delayed_messages_by_its_bindings(
     rabbitmq: Server, client: Client
 ) -> None:
@@ -618,7 +588,6 @@ def test_redeclared_exchange_of_another_type_routes_delayed_messages_by_its_bind
     assert client.empty("q") == [b"m"]
 
 
-@pytest.mark.needs("virtual time")
 def test_delayed_message_of_deleted_exchange_goes_to_its_alternate_exchange(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     declare(client, arguments={"alternate-exchange": "amq.fanout"})
@@ -639,7 +608,6 @@ def durable(rabbitmq: Server) -> Client:
     return client
 
 
-@pytest.mark.needs("virtual time", "restart", "inspection")
 def test_restart_keeps_delayed_messages_of_durable_exchange(rabbitmq: Server, durable: Client) -> None:
     later(durable, b"transient", 2000)
     later(durable, b"persistent", 2000, delivery_mode=2)
@@ -653,7 +621,6 @@ def test_restart_keeps_delayed_messages_of_durable_exchange(rabbitmq: Server, du
     assert again.empty("q") == [b"transient", b"persistent"]
 
 
-@pytest.mark.needs("restart", "inspection", "personality rabbitmq-3.13")
 def test_restart_rebuilds_the_hash_ring_of_a_delayed_exchange() -> None:
     server = Server("rabbitmq-3.13")
     client = server.client()
@@ -679,7 +646,6 @@ def took(client: Client, key: str) -> str:
     return queue
 
 
-@pytest.mark.needs("virtual time", "restart", "inspection", "personality rabbitmq-4.0")
 def test_restart_drops_delayed_messages_of_transient_exchange() -> None:
     rabbitmq = Server("rabbitmq-4.0")
     client = rabbitmq.client()
@@ -692,7 +658,6 @@ def test_restart_drops_delayed_messages_of_transient_exchange() -> None:
     assert rabbitmq.client().count("kept") == 0
 
 
-@pytest.mark.needs("virtual time", "restart", "inspection")
 def test_crash_drops_unconfirmed_delayed_messages(rabbitmq: Server, durable: Client) -> None:
     later(durable, b"lost", 1000)
     later(durable, b"lost", 3000)
@@ -705,7 +670,6 @@ def test_crash_drops_unconfirmed_delayed_messages(rabbitmq: Server, durable: Cli
     assert rabbitmq.client().empty("q") == [b"kept"]
 
 
-@pytest.mark.needs("virtual time", "inspection")
 def test_cleared_broker_has_no_timers_for_delayed_messages(rabbitmq: Server, client: Client) -> None:
     later(client, b"m", 1000)
     client.drop()
@@ -720,7 +684,6 @@ def words(server: Server) -> list[str]:
     return [timer.words for timer in server.state.timers.pending()]
 
 
-@pytest.mark.needs("virtual time")
 def test_timers_of_delayed_messages_name_exchange_and_message_count(rabbitmq: Server, client: Client) -> None:
     later(client, b"1", 3000)
     assert words(rabbitmq) == ["exchange 'x' publishes a message"]
@@ -731,7 +694,6 @@ def test_timers_of_delayed_messages_name_exchange_and_message_count(rabbitmq: Se
     assert words(rabbitmq) == []
 
 
-@pytest.mark.needs("virtual time", "inspection")
 def test_exchange_view_shows_the_number_of_delayed_messages(rabbitmq: Server, client: Client) -> None:
     declare(client, "y")
     assert waiting(rabbitmq) == 0
@@ -751,7 +713,6 @@ def watched() -> Server:
     return Server("rabbitmq-4.2", history=10)
 
 
-@pytest.mark.needs("virtual time", "inspection", "settings", "personality rabbitmq-4.2")
 def test_published_record_of_delayed_message_shows_delay_and_exchange(watched: Server) -> None:
     client = watched.client()
     declare(client)
@@ -772,7 +733,6 @@ def test_published_record_of_delayed_message_shows_delay_and_exchange(watched: S
     assert len(published_views(watched.state)) == 3, "it was published once"
 
 
-@pytest.mark.needs("inspection", "settings", "personality rabbitmq-4.2")
 def test_published_record_of_transacted_delayed_message_shows_the_delay(watched: Server) -> None:
     client = watched.client()
     declare(client)
@@ -793,7 +753,6 @@ class Tap(QuietTap):
         self.events.append((event, facts))
 
 
-@pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.parametrize(("key", "outcome"), [("k", "routed to q"), ("elsewhere", "unroutable")])
 def test_tap_records_publish_and_end_of_delay(
     rabbitmq: Server, client: Client, key: str, outcome: str
@@ -808,7 +767,6 @@ def test_tap_records_publish_and_end_of_delay(
     assert facts["message"].body == b"m"
 
 
-@pytest.mark.needs("virtual time", "restart", "inspection", "settings")
 def test_restart_without_disk_records_delayed_message_as_dropped() -> None:
     server = Server(history=10)
     client = server.client()

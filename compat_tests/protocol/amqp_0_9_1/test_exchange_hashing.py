@@ -479,5 +479,7 @@ def test_hash_ring_matches_the_sequence_of_bind_and_unbind(steps: list[tuple[str
 def test_inequivalent_type_error_names_the_hash_exchange_types(rabbitmq: Server) -> None:
     client: Client = Ring(rabbitmq).client
     declare = m.ExchangeDeclare(exchange="x", type="x-modulus-hash")
-    text = "inequivalent arg 'type' for exchange 'x' in vhost '/': received 'x-modulus-hash' but current is "
-    refused(client, declare, 406, f"PRECONDITION_FAILED - {text}'x-consistent-hash'")
+    text = (
+        "inequivalent arg 'type' for exchange 'x' in vhost '/': received ''x-modulus-hash'' but current is "
+    )
+    refused(client, declare, 406, f"PRECONDITION_FAILED - {text}''x-consistent-hash''")

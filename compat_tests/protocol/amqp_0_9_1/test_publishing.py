@@ -155,7 +155,7 @@ def test_spec_personality_returns_immediate_message_without_consumer(spec: Serve
 @pytest.mark.parametrize("exchange", ["", "missing"])
 def test_rabbitmq_refuses_immediate_publish_with_540(rabbitmq: Server, exchange: str) -> None:
     client = rabbitmq.client()
-    client.send(m.BasicPublish(exchange=exchange, routing_key="q", immediate=True))
+    client.publish(exchange=exchange, routing_key="q", immediate=True)
     close = client.expect_connection_close(540)
     assert close.reply_text == "NOT_IMPLEMENTED - immediate=true"
     assert (close.class_id, close.method_id) == (60, 40)

@@ -406,7 +406,6 @@ def test_timestamp_in_headers_is_kept_in_stream() -> None:
     assert BasicProperties(headers=headers).encode().endswith(b"\x01tT\0\0\0\0\0\0\0\x05")
 
 
-@pytest.mark.needs("several personalities")
 @pytest.mark.parametrize(
     ("name", "choices", "names"),
     [

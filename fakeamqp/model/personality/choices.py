@@ -120,8 +120,9 @@ class QuorumChoices(Choices):
         ("lost", "rejected", "refused"), {SINCE_4_3: ("lost", "rejected", "failed")}
     )
     """The outcomes of deliveries that count as failures."""
-    back_without_limit: tuple[str, ...] = choice(("released", "failed"), {SINCE_4_3: ("released",)})
-    """The outcomes of deliveries that move a message to the end of a queue without a delivery limit."""
+    back_without_limit: tuple[str, ...] = choice(("released", "failed"), {SINCE_4_3: ()})
+    """The outcomes of deliveries that move a message to the end of a queue without a delivery limit (RabbitMQ
+    4.3.6: none)."""
     negative_limit_is_none: bool = choice(True, {UNTIL_3_13: False})
     """A negative delivery limit means no limit; otherwise no message may be returned at all."""
     invalid_limit_is_none: bool = choice(True, {UNTIL_4_1: False})
