@@ -12,7 +12,8 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import aio_pika
 import pika
@@ -41,6 +42,14 @@ class App:
         self.raised: Counter[str] = Counter()
         self.no_more_orders = threading.Event()
         self.ending = threading.Event()
+
+    @contextmanager
+    def surviving(self) -> Iterator[None]:
+        """Count what is raised, and go on."""
+        try:
+            yield
+        except (Exception, asyncio.CancelledError) as error:
+            self.raised[type(error).__name__] += 1
 
     def done(self) -> bool:
         """Whether all that is confirmed has been processed, and nothing is left to be confirmed."""
@@ -72,26 +81,21 @@ class PikaApp(App):
     def _again_and_again(self, name: str, work: Callable[[pika.BlockingConnection], object]) -> None:
         while not self.ending.is_set():
             connection = None
-            try:
-                parameters = pika.ConnectionParameters(
-                    self.broker.host,
-                    self.broker.port,
-                    socket_timeout=PATIENCE,
-                    stack_timeout=PATIENCE,
-                    blocked_connection_timeout=PATIENCE,
-                    heartbeat=0,
-                    client_properties={"connection_name": name},
-                )
+            parameters = pika.ConnectionParameters(
+                self.broker.host,
+                self.broker.port,
+                socket_timeout=PATIENCE,
+                stack_timeout=PATIENCE,
+                blocked_connection_timeout=PATIENCE,
+                heartbeat=0,
+                client_properties={"connection_name": name},
+            )
+            with self.surviving():
                 connection = pika.BlockingConnection(parameters)
                 work(connection)
-            except Exception as error:
-                self.raised[type(error).__name__] += 1
-            finally:
-                if connection is not None and connection.is_open:
-                    try:
-                        connection.close()
-                    except Exception as error:
-                        self.raised[type(error).__name__] += 1
+            if connection is not None and connection.is_open:
+                with self.surviving():
+                    connection.close()
 
     def _publish(self) -> None:
         order = 0
@@ -153,16 +157,14 @@ class AioPikaApp(App):
 
     async def _part(self, connection: aio_pika.abc.AbstractRobustConnection | None) -> None:
         if connection is not None:
-            try:
+            with self.surviving():
                 await asyncio.wait_for(connection.close(), PATIENCE)
-            except (Exception, asyncio.CancelledError) as error:
-                self.raised[type(error).__name__] += 1
 
     async def _publish(self) -> None:
         order = 0
         while not self.ending.is_set():
             connection = None
-            try:
+            with self.surviving():
                 connection = await self._connect("publisher")
                 channel = await asyncio.wait_for(
                     connection.channel(publisher_confirms=True, on_return_raises=True), PATIENCE
@@ -179,23 +181,19 @@ class AioPikaApp(App):
                     message = aio_pika.Message(
                         str(order).encode(), delivery_mode=aio_pika.DeliveryMode.PERSISTENT
                     )
-                    try:
+                    failures += 1
+                    with self.surviving():
                         await asyncio.wait_for(
                             channel.default_exchange.publish(message, QUEUE, mandatory=True), PATIENCE
                         )
                         self.confirmed.add(order)
                         failures = 0
-                    except Exception as error:
-                        self.raised[type(error).__name__] += 1
-                        failures += 1
-            except (Exception, asyncio.CancelledError) as error:
-                self.raised[type(error).__name__] += 1
             await self._part(connection)
 
     async def _consume(self) -> None:
         while not self.ending.is_set():
             connection = None
-            try:
+            with self.surviving():
                 connection = await self._connect("consumer")
                 channel = await asyncio.wait_for(connection.channel(), PATIENCE)
                 await asyncio.wait_for(channel.set_qos(prefetch_count=10), PATIENCE)
@@ -206,8 +204,6 @@ class AioPikaApp(App):
                         await asyncio.wait_for(message.ack(), PATIENCE)
                         if self.ending.is_set():
                             break
-            except (Exception, asyncio.CancelledError) as error:
-                self.raised[type(error).__name__] += 1
             await self._part(connection)
 
 

@@ -192,10 +192,9 @@ def test_inspector_shows_messages_and_arguments_of_selected_queue(topology: None
     wait_for_text(page, "#detail", "from orders")
 
 
-def test_inspector_shows_long_message_body_in_steps(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_shows_long_message_body_in_steps(page: Any, broker: Broker, channel: Any):
     channel.queue_declare("q")
     broker.publish(b"a" * 5000 + b"end", routing_key="q")
-    page = open_page(broker)
     page.click(node("queue q"))
     page.click("#detail .messages .row")
     wait_for_text(page, "#detail .one", "the first 2,048 bytes shown")
@@ -268,10 +267,9 @@ def test_inspector_saves_trace_as_html_file(topology: None, page: Any, tmp_path:
     assert "basic.publish" in (tmp_path / "trace.html").read_text("utf-8")
 
 
-def test_inspector_advances_virtual_clock_and_shows_timers(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_advances_virtual_clock_and_shows_timers(page: Any, broker: Broker, channel: Any):
     channel.queue_declare("q", arguments={"x-message-ttl": 90_000})
     broker.publish(b"", routing_key="q")
-    page = open_page(broker)
     page.click("#tab-time")
     wait_for_text(page, "#timer-list", "q 'q' expires 1 message")
     page.fill("#seconds", "30")
@@ -294,11 +292,8 @@ def test_inspector_shows_real_clock_with_advance_controls_disabled(open_page: Op
         page.wait_for_function("(first) => document.getElementById('now').innerText !== first", arg=first)
 
 
-def test_inspector_adds_fault_rule_shows_its_hits_and_removes_it(
-    open_page: Open, broker: Broker, channel: Any
-):
+def test_inspector_adds_fault_rule_shows_its_hits_and_removes_it(page: Any, broker: Broker, channel: Any):
     channel.queue_declare("q")
-    page = open_page(broker)
     page.click("#tab-faults")
     page.wait_for_selector("#fault-action option", state="attached")
     page.fill("#fault-method", "basic.publsh")
@@ -322,10 +317,9 @@ def test_inspector_adds_fault_rule_shows_its_hits_and_removes_it(
     assert not broker.faults.rules
 
 
-def test_inspector_releases_message_held_by_fault_rule(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_releases_message_held_by_fault_rule(page: Any, broker: Broker, channel: Any):
     channel.queue_declare("q")
     rule = broker.faults.on("basic.publish", optional=True).hold()
-    page = open_page(broker)
     page.click("#tab-faults")
     channel.basic_publish("", "q", b"")
     rule.wait()
@@ -352,10 +346,9 @@ def test_inspector_explains_route_of_message_before_publishing_it(topology: None
     wait_for_text(page, "#publish-problem[role=alert]", "Headers:")
 
 
-def test_inspector_purges_queue_only_after_confirmation(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_purges_queue_only_after_confirmation(page: Any, broker: Broker, channel: Any):
     channel.queue_declare("q")
     broker.publish(b"", routing_key="q")
-    page = open_page(broker)
     page.click(node("queue q"))
     page.click("#detail >> text=Purge")
     wait_for_text(page, "#confirm", "1 ready message will be dropped")
@@ -492,9 +485,8 @@ def test_inspector_runs_no_animation_with_reduced_motion(open_page: Open, broker
     assert page.evaluate("document.getAnimations().length") == 0
 
 
-def test_paused_inspector_renders_no_update_until_resumed(open_page: Open, broker: Broker, channel: Any):
+def test_paused_inspector_renders_no_update_until_resumed(page: Any, broker: Broker, channel: Any):
     channel.queue_declare("q")
-    page = open_page(broker)
     page.wait_for_selector(node("queue q, 0 ready"))
     page.keyboard.press("p")
     wait_for_text(page, "#live", "Paused")
@@ -531,10 +523,9 @@ def test_inspector_without_token_asks_for_name_and_password(open_page: Open, bro
     page.wait_for_selector(node("queue q"))
 
 
-def test_inspector_reconnects_when_broker_starts_again(open_page: Open, broker: Broker, channel: Any):
+def test_inspector_reconnects_when_broker_starts_again(page: Any, broker: Broker, channel: Any):
     channel.queue_declare("kept", durable=True)
     channel.queue_declare("lost")
-    page = open_page(broker)
     page.wait_for_selector(node("queue lost"))
     broker.stop()
     page.wait_for_selector("#live.lost")

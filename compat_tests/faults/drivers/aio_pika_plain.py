@@ -14,8 +14,6 @@ TITLE = "aio-pika `connect`"
 
 
 class Plain(Work):
-    connection: Any = None
-    channel: Any = None
     queue: Any = None
 
     async def connect(self) -> None:
@@ -38,13 +36,6 @@ class Plain(Work):
             async for message in messages:
                 self.seen.take(message.body, message.redelivered)
                 await message.ack()
-
-    def usable(self) -> bool:
-        return not (self.connection.is_closed or self.channel.is_closed)
-
-    async def close(self) -> None:
-        if self.connection is not None:
-            await self.connection.close()
 
 
 run = Plain.run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import aiormq
 import aiormq.abc
@@ -15,9 +14,6 @@ TITLE = "aiormq"
 
 
 class _Work(Work):
-    connection: Any = None
-    channel: Any = None
-
     async def connect(self) -> None:
         self.connection = await aiormq.connect(self.url)
 
@@ -43,13 +39,6 @@ class _Work(Work):
         # What ends the channel is told by its future.
         await asyncio.wait([failed, self.channel.closing], return_when=asyncio.FIRST_COMPLETED)
         await self.channel.closing
-
-    def usable(self) -> bool:
-        return not (self.connection.is_closed or self.channel.is_closed)
-
-    async def close(self) -> None:
-        if self.connection is not None:
-            await self.connection.close()
 
 
 run = _Work.run

@@ -24,6 +24,8 @@ class Work(ABC):
 
     reconnects = False
     """Whether it is worth while to go on after a connection has ended."""
+    connection: Any = None
+    channel: Any = None
 
     def __init__(self, stage: Stage) -> None:
         self.stage, self.seen = stage, Observation()
@@ -68,12 +70,13 @@ class Work(ABC):
     async def consume(self) -> None:
         """Take messages until cancelled, or until consuming has ended."""
 
-    @abstractmethod
     def usable(self) -> bool:
         """Whether the channel can be used, perhaps after a moment."""
+        return not (self.connection.is_closed or self.channel.is_closed)
 
-    @abstractmethod
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        if self.connection is not None:
+            await self.connection.close()
 
     async def all(self) -> None:
         stage = self.stage

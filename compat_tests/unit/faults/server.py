@@ -8,14 +8,14 @@ import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client, Frame, Server
 from compat_tests.scripted.fault_context import FaultContext
-from fakeamqp.faults import Faults
+from fakeamqp.faults import Faults, FrameGroup, Rule
 from fakeamqp.faults.port import BrokerContext
 from fakeamqp.model.personality import Personality
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, frame, method_frame
 from fakeamqp.trace import ConnectionEvent, Recorder
 
-__all__ = ["FaultServer", "Publisher", "bytes_of", "only_0_9_1", "publish_bytes"]
+__all__ = ["FaultServer", "Publisher", "bytes_of", "only_0_9_1", "publish_bytes", "seen"]
 
 
 only_0_9_1 = pytest.mark.parametrize("server", ["0-9-1"], indirect=True)
@@ -101,6 +101,13 @@ class Publisher:
     def stored(self) -> list[bytes]:
         """The bodies in the queue, as far as they are ready."""
         return self.server.bodies(self.queue)
+
+
+def seen(rule: Rule) -> list[FrameGroup]:
+    """What the rule fires on from now on."""
+    groups: list[FrameGroup] = []
+    rule.call(groups.append)
+    return groups
 
 
 def bytes_of(*frames: Any, channel: int = 1) -> bytes:

@@ -348,23 +348,6 @@ class TestSafety:
         assert [attributes.get("href") for attributes, _ in elements_of(text).all("a")] == ["#list"]
         assert not elements_of(text).all("link")
 
-    @pytest.mark.parametrize(
-        "method",
-        [
-            m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0s3cret-word"),
-            m.ConnectionSecureOk(response=b"s3cret-word"),
-            m.ConnectionUpdateSecret(new_secret=b"s3cret-word"),
-        ],
-    )
-    @pytest.mark.parametrize("extra", [b"", b"\0"], ids=["readable", "malformed"])
-    def test_page_contains_no_password_of_a_login(self, method: Method, extra: bytes):
-        event = FrameEvent(0, "a", "c1", "received", 1, 0, method.encode() + extra)
-        text = page(event)
-        assert method.NAME in text
-        for part in (b"s3cret-word", b"s3cr"):
-            for written in (part.decode(), part.hex(), base64.b64encode(part).decode().rstrip("=")):
-                assert written not in text
-
     def test_page_of_a_broker_trace_does_not_show_the_login_response(
         self, server: Server, recorder: Recorder
     ):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
@@ -15,7 +17,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, Timestamp, encode_table
 from fakeamqp.protocols.amqp_0_9_1.dialect import DIALECT
-from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent
+from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Trace
 from fakeamqp.trace.json_form import event_to_json, value_to_json
 from fakeamqp.trace.truncation import Truncated, TruncatedMessage
 
@@ -215,6 +217,38 @@ def test_no_password_is_shown_of_a_login_that_cannot_be_read(method, frame_type,
     assert PASSWORD[:6].encode() not in event.redacted.payload
     assert event.redacted.size == event.size
     assert event_to_json(event.redacted) == event_to_json(event)
+
+
+FORMATS: dict[str, Callable[..., object]] = {
+    "timeline": lambda trace, path: path.write_text(trace.timeline()),
+    "html": lambda trace, path: trace.html(path),
+    "jsonl": Trace.jsonl,
+    "pcapng": Trace.pcapng,
+}
+
+
+@pytest.mark.parametrize("method", SECRETS, ids=lambda method: f"{method.NAME}-{len(method.encode())}")
+@pytest.mark.parametrize("extra", [b"", b"\0"], ids=["readable", "malformed"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_format_of_a_trace_has_the_password_of_a_login(tmp_path, name, method, extra):
+    FORMATS[name](Trace.of([replace(frame(1, method.encode() + extra), channel=0)]), tmp_path / name)
+    written = (tmp_path / name).read_bytes()
+    assert name in ("jsonl", "pcapng") or method.NAME.encode() in written
+    for part in (PASSWORD.encode(), PASSWORD[:6].encode()):
+        for known in (part, part.hex().encode(), base64.b64encode(part).rstrip(b"=")):
+            assert known not in written
+
+
+@pytest.mark.parametrize("write", [Trace.jsonl, Trace.pcapng])
+def test_password_is_in_a_recording_that_is_not_redacted(tmp_path, write):
+    login = replace(frame(1, SECRETS[0].encode()), channel=0)
+    write(Trace.of([login]), tmp_path / "whole", redact=False)
+    written = (tmp_path / "whole").read_bytes()
+    assert login.payload in written or base64.b64encode(login.payload) in written
+    write(Trace.of([login]), tmp_path / "redacted")
+    hidden = login.payload.replace(PASSWORD.encode(), b"*********")
+    written = (tmp_path / "redacted").read_bytes()
+    assert hidden in written or base64.b64encode(hidden) in written
 
 
 @pytest.mark.parametrize("method", [SECRETS[0], SECRETS[6], SECRETS[8]], ids=lambda method: method.NAME)

@@ -264,16 +264,6 @@ def test_truncated_frames_are_written_as_complete_frames(tmp_path):
     assert sum("the trace has 4096" in comment for comment in said) == 4
 
 
-def test_passwords_are_redacted_unless_redact_is_false(tmp_path):
-    login = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0swordfish").encode()
-    trace = Trace.of([received(1, login)])
-    trace.pcapng(tmp_path / "redacted.pcapng")
-    trace.pcapng(tmp_path / "whole.pcapng", redact=False)
-    assert b"swordfish" not in (tmp_path / "redacted.pcapng").read_bytes()
-    assert b"\0guest\0*********" in (tmp_path / "redacted.pcapng").read_bytes()
-    assert b"swordfish" in (tmp_path / "whole.pcapng").read_bytes()
-
-
 def test_events_without_packets_are_comments_of_the_file(tmp_path):
     file = written(
         tmp_path, [ModelEvent(0.0, None, "", "odd", {}), ModelEvent(0.0, None, "", "long", {"x": "é" * 9})]

@@ -8,7 +8,8 @@ import pytest
 
 from compat_tests.scripted.amqp_0_10 import Session, SessionFailed, c, structs, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
-from fakeamqp.faults import Faults, FrameGroup
+from compat_tests.unit.faults.server import seen
+from fakeamqp.faults import Faults
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 
@@ -20,12 +21,6 @@ def completed(session: Session) -> SequenceSet:
             done.update(each.what.commands)
     session.client.inbox.clear()
     return done
-
-
-def seen(rule: Any) -> list[FrameGroup]:
-    groups: list[FrameGroup] = []
-    rule.call(groups.append)
-    return groups
 
 
 # --- what a rule is about -----------------------------------------------------------------------------

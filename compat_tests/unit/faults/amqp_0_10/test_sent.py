@@ -27,6 +27,16 @@ def consumer(server: FaultServer) -> Session:
     return session
 
 
+@pytest.fixture
+def small(server: FaultServer) -> Session:
+    """The same on a connection with small frames."""
+    session = server.session(b"s", max_frame_size=4096)
+    session.declare("q")
+    session.subscribe("q")
+    session.client.inbox.clear()
+    return session
+
+
 def test_dropped_delivery_uses_its_number_and_stays_outstanding(consumer: Session, faults: Faults) -> None:
     faults.on("message.transfer", direction="sent", body=b"two").drop()
     for body in (b"one", b"two", b"three"):
@@ -203,15 +213,13 @@ def read(octets: bytes, max_frame_size: int) -> None:
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_strict_client_notices_every_malformation_of_a_delivery(server: FaultServer, how: str) -> None:
-    session = server.session(b"s", max_frame_size=4096)
-    session.declare("q")
-    session.subscribe("q")
-    session.client.inbox.clear()
+def test_strict_client_notices_every_malformation_of_a_delivery(
+    server: FaultServer, small: Session, how: str
+) -> None:
     rule = server.faults.on("message.transfer", direction="sent").malform(how)
-    session.publish(b"two apples", message=structs.MessageProperties(content_type="text/plain"))
-    session.client.connection.receive(b"")
-    octets = session.client.take_bytes()
+    small.publish(b"two apples", message=structs.MessageProperties(content_type="text/plain"))
+    small.client.connection.receive(b"")
+    octets = small.client.take_bytes()
     assert rule.hits == 1
     with pytest.raises(FakeAMQPError):
         read(octets, 4096)
@@ -219,13 +227,13 @@ def test_strict_client_notices_every_malformation_of_a_delivery(server: FaultSer
 
 
 @pytest.mark.parametrize("how", [how for how, ways in WAYS.items() if not ways["0-10"].content_only])
-def test_strict_client_notices_every_malformation_of_a_control(server: FaultServer, how: str) -> None:
-    session = server.session(b"s", max_frame_size=4096)
-    session.client.inbox.clear()
+def test_strict_client_notices_every_malformation_of_a_control(
+    server: FaultServer, small: Session, how: str
+) -> None:
     server.faults.on("session.completed", direction="sent").malform(how)
-    session.send(x.ExecutionSync(), sync=True)
+    small.send(x.ExecutionSync(), sync=True)
     with pytest.raises(FakeAMQPError):
-        read(session.client.take_bytes(), 4096)
+        read(small.client.take_bytes(), 4096)
 
 
 def _header_of_transfer(octets: bytes) -> tuple[int, ...]:
@@ -246,32 +254,24 @@ def _header_of_transfer(octets: bytes) -> tuple[int, ...]:
     ],
 )
 def test_malformed_frame_header_differs_in_the_named_field_only(
-    server: FaultServer, how: str, wrong: set[int]
+    server: FaultServer, small: Session, how: str, wrong: set[int]
 ) -> None:
     """The fields of a frame's header, by number, that differ from those of the frame without a fault."""
-    session = server.session(b"s", max_frame_size=4096)
-    session.declare("q")
-    session.subscribe("q")
-    session.client.inbox.clear()
-    session.publish(b"apples")
-    session.client.connection.receive(b"")
-    good = session.client.take_bytes()
+    small.publish(b"apples")
+    small.client.connection.receive(b"")
+    good = small.client.take_bytes()
     server.faults.on("message.transfer", direction="sent").malform(how)
-    session.publish(b"apples")
-    session.client.connection.receive(b"")
-    bad = session.client.take_bytes()
+    small.publish(b"apples")
+    small.client.connection.receive(b"")
+    bad = small.client.take_bytes()
     headers = [_header_of_transfer(octets) for octets in (good, bad)]
     differing = {number for number, pair in enumerate(zip(*headers, strict=True)) if pair[0] != pair[1]}
     assert differing == wrong
 
 
-def test_delivery_without_a_fault_is_well_formed(server: FaultServer) -> None:
-    session = server.session(b"s", max_frame_size=4096)
-    session.declare("q")
-    session.subscribe("q")
-    session.client.inbox.clear()
-    session.publish(b"x" * 9000, message=structs.MessageProperties(content_type="text/plain"))
-    read(session.client.take_bytes(), 4096)
+def test_delivery_without_a_fault_is_well_formed(small: Session) -> None:
+    small.publish(b"x" * 9000, message=structs.MessageProperties(content_type="text/plain"))
+    read(small.client.take_bytes(), 4096)
 
 
 # --- sent out of the blue -----------------------------------------------------------------------------
@@ -295,11 +295,11 @@ def test_transfers_controls_and_bytes_sent_by_the_test_reach_the_client(
     assert server.faults.send(b"AMQP") == 2
 
 
-def test_transfer_sent_by_the_test_keeps_to_the_maximum_frame_size(server: FaultServer) -> None:
-    session = server.session(b"s", max_frame_size=4096)
-    session.client.inbox.clear()
+def test_transfer_sent_by_the_test_keeps_to_the_maximum_frame_size(
+    server: FaultServer, small: Session
+) -> None:
     assert server.faults.send(x.MessageTransfer(destination="d"), body=b"x" * 9000, routing_key="k") == 1
-    read(session.client.take_bytes(), 4096)
+    read(small.client.take_bytes(), 4096)
 
 
 def test_sending_a_method_or_property_unknown_to_the_protocol_is_an_error(server: FaultServer) -> None:

@@ -9,16 +9,10 @@ import pytest
 from compat_tests.scripted.amqp_0_9 import Child, Client
 from compat_tests.scripted.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
-from fakeamqp.faults import Faults, FrameGroup
+from compat_tests.unit.faults.server import seen
+from fakeamqp.faults import Faults
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, FileProperties, StreamProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
-
-
-def seen(rule: Any) -> list[FrameGroup]:
-    groups: list[FrameGroup] = []
-    rule.call(groups.append)
-    return groups
-
 
 # --- what a rule is about -----------------------------------------------------------------------------
 
