@@ -59,10 +59,15 @@ class FaultServer(Server):
         """What is ready in a queue."""
         return [queued.message.body for queued in self.vhost.queues[queue].ready]
 
-    def publisher(self, queue: str = "q", **handshake: Any) -> Publisher:
-        """A client that has declared a queue and has its publishes confirmed."""
+    def client_with(self, queue: str, **handshake: Any) -> Client:
+        """A client that has declared a queue."""
         client = self.client(**handshake)
         client.declare(queue)
+        return client
+
+    def publisher(self, queue: str = "q", **handshake: Any) -> Publisher:
+        """A client that has declared a queue and has its publishes confirmed."""
+        client = self.client_with(queue, **handshake)
         client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
         return Publisher(client, queue)
 

@@ -44,8 +44,7 @@ def test_chaos_cancels_the_consumers_of_the_queue_that_a_delivery_came_from(
 
 
 def test_chaos_on_an_ack_for_a_queue_without_consumers_cancels_no_consumer(server: FaultServer) -> None:
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     client.fill("q", b"m")
     client.send(m.BasicGet(queue="q"))
     tag = client.expect(m.BasicGetOk).delivery_tag
@@ -208,8 +207,7 @@ def test_temporary_faults_of_chaos_end_when_chaos_is_removed(server: FaultServer
 
 
 def test_chaos_removed_by_a_condition_of_another_rule_has_no_further_effect(server: FaultServer) -> None:
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     server.faults.on("basic.publish", body=lambda _: chaos.remove(), optional=True).drop()
     chaos = server.faults.chaos(1, {"lost-publish": 1.0})
     client.publish(b"m", routing_key="q")
@@ -217,8 +215,7 @@ def test_chaos_removed_by_a_condition_of_another_rule_has_no_further_effect(serv
 
 
 def test_a_lost_publish_is_followed_by_the_reset_of_its_connection(server: FaultServer) -> None:
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     chaos = server.faults.chaos(1, {"lost-publish": 1.0})
     client.publish(b"m", routing_key="q")
     assert len(server.vhost.queues["q"].ready) == 0
@@ -230,8 +227,7 @@ def test_a_lost_publish_is_followed_by_the_reset_of_its_connection(server: Fault
 
 def test_a_plan_is_played_again_with_faults_of_any_profile(server: FaultServer) -> None:
     def play(**how: object) -> tuple[str, str]:
-        client = server.client(client_properties={"connection_name": "app"})
-        client.declare("q")
+        client = server.client_with("q", client_properties={"connection_name": "app"})
         chaos = server.faults.chaos(**how)  # type: ignore[arg-type]
         for _ in range(10):
             client.publish(b"m", routing_key="q")

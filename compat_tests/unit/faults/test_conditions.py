@@ -119,8 +119,7 @@ def test_rule_about_a_queue_of_a_random_exchange_knows_the_actual_destination(se
 
 
 def test_rule_about_a_queue_fires_on_a_publish_with_the_queue_in_cc(server: FaultServer) -> None:
-    client = server.client()
-    client.declare("orders")
+    client = server.client_with("orders")
     seen = seen_by(server.faults, queue="orders")
     client.publish(b"copy", routing_key="nowhere", headers={"CC": ["orders"]})
     assert seen == [b"copy"]
@@ -194,8 +193,7 @@ def test_rule_about_a_settlement_considers_the_message_that_it_settles(
     by_body = server.faults.on(f"basic.{settle}", body=b"second")
     by_key = server.faults.on(f"basic.{settle}", routing_key="he*", optional=True)
     by_property = server.faults.on(f"basic.{settle}", message_id="b", exchange="")
-    client = server.client()
-    client.declare("here")
+    client = server.client_with("here")
     client.declare("there")
     client.fill("here", b"first", message_id="a")
     client.fill("there", b"second", message_id="b")
@@ -208,8 +206,7 @@ def test_rule_about_a_settlement_considers_the_message_that_it_settles(
 
 def test_rule_fires_on_a_multiple_ack_that_covers_a_matching_message(server: FaultServer) -> None:
     rule = server.faults.on("basic.ack", body=b"2", multiple=True)
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     client.fill("q", b"1", b"2", b"3")
     for _ in range(3):
         client.get("q")
@@ -236,8 +233,7 @@ def test_rule_about_a_confirm_considers_the_confirmed_publish(server: FaultServe
 
 def test_rule_about_a_confirm_uses_the_queue_at_publish_time(server: FaultServer) -> None:
     """Not the queue to which the message would go when the confirm is sent."""
-    client = server.client()
-    client.declare("one")
+    client = server.client_with("one")
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     late = server.faults.on("confirm", queue="one")
     client.send_bytes(publish_bytes(b"1", "one") + bytes_of(m.QueueDelete(queue="one", no_wait=True)))

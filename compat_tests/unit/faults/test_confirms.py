@@ -37,8 +37,7 @@ class TestMultiple:
 
     def test_multiple_release_sends_one_confirm_per_channel(self, server: FaultServer) -> None:
         rule = server.faults.on("confirm").hold()
-        client = server.client(channels=2)
-        client.declare("q")
+        client = server.client_with("q", channels=2)
         for channel in (1, 2):
             client.call(m.ConfirmSelect(), m.ConfirmSelectOk, channel)
             client.publish(routing_key="q", channel=channel)

@@ -99,8 +99,7 @@ class TestInTheMidstOfAContent:
         self, server: FaultServer, when: int
     ) -> None:
         rule = server.faults.on("basic.publish").drop()
-        client = server.client()
-        client.declare("q")
+        client = server.client_with("q")
         for piece in PIECES[:when]:
             client.send_bytes(piece)
         endpoint = server.state.connections.copy().popitem()[0]
@@ -194,8 +193,7 @@ class TestWhatWaitsWhenItsRuleGoes:
 class TestWhatWaitsWhenItsChannelGoes:
     def test_delayed_delivery_is_not_sent_on_a_reopened_channel(self, server: FaultServer) -> None:
         server.faults.on("basic.deliver").delay(1).once()
-        client = server.client()
-        client.declare("q")
+        client = server.client_with("q")
         client.fill("q", b"1")
         client.consume("q", "old")
         client.close_channel()
@@ -292,8 +290,7 @@ class TestWhatWaitsWhenItsConnectionGoes:
 
     def test_close_channel_on_a_lost_connection_has_no_effect(self, server: FaultServer) -> None:
         server.faults.on("basic.deliver").close_channel()
-        client = server.client()
-        client.declare("q")
+        client = server.client_with("q")
         client.fill("q", b"1")
         client.consume("q")
         client.drop()
@@ -309,8 +306,7 @@ class TestBlocked:
     ) -> None:
         """As without a rule; and the publish goes on when the alarm is over."""
         server.faults.on("basic.publish")
-        client = server.client(client_properties={"capabilities": {"connection.blocked": True}})
-        client.declare("q")
+        client = server.client_with("q", client_properties={"capabilities": {"connection.blocked": True}})
         alarm = server.faults.memory_alarm()
         client.send_bytes(PIECES[0])
         client.expect_nothing()
@@ -326,8 +322,7 @@ class TestBlocked:
     ) -> None:
         """It had been read; what comes behind it stays whole though half of it was there."""
         rule = server.faults.on("basic.publish", routing_key="q").hold()
-        client = server.client(channels=2)
-        client.declare("q")
+        client = server.client_with("q", channels=2)
         client.publish(b"1", routing_key="q")
         octets = bytes_of(m.QueueDeclare(queue="p"), channel=2)
         client.send_bytes(octets[:9])
@@ -360,8 +355,7 @@ class TestTransactions:
     def test_publishes_in_a_transaction_are_dropped_and_delayed_by_rules(self, server: FaultServer) -> None:
         server.faults.on("basic.publish", body=b"1").drop()
         server.faults.on("basic.publish", body=b"2").delay(1)
-        client = server.client()
-        client.declare("q")
+        client = server.client_with("q")
         client.call(m.TxSelect(), m.TxSelectOk)
         client.fill("q", b"1", b"2", b"3")
         client.send(m.TxCommit())
@@ -372,8 +366,7 @@ class TestTransactions:
 
     def test_close_channel_before_the_answer_to_tx_commit_keeps_the_commit(self, server: FaultServer) -> None:
         server.faults.on("tx.commit").close_channel(when="before")
-        client = server.client()
-        client.declare("q")
+        client = server.client_with("q")
         client.call(m.TxSelect(), m.TxSelectOk)
         client.publish(routing_key="q")
         client.send(m.TxCommit())

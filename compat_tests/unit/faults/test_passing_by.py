@@ -35,8 +35,7 @@ def bodies(server: FaultServer, queue: str = "q") -> list[bytes]:
 
 
 def test_methods_without_a_rule_make_no_frame_group(server: FaultServer, made: list[str]) -> None:
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     server.faults.on("queue.delete").drop()
     server.faults.on("queue.delete-ok", direction="sent").drop()
     client.publish(b"one", routing_key="q")
@@ -48,8 +47,7 @@ def test_methods_without_a_rule_make_no_frame_group(server: FaultServer, made: l
 def test_publishes_with_a_routing_key_of_no_rule_are_checked_once(
     server: FaultServer, made: list[str]
 ) -> None:
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     rule = server.faults.on("basic.publish", routing_key="elsewhere", body=b"x").drop()
     client.publish(b"x", routing_key="q")
     client.publish(b"y", routing_key="q")
@@ -63,8 +61,7 @@ def test_publishes_with_a_routing_key_of_no_rule_are_checked_once(
 
 
 def test_publish_is_checked_again_for_a_new_rule_and_another_channel(server: FaultServer) -> None:
-    client = server.client(channels=2)
-    client.declare("q")
+    client = server.client_with("q", channels=2)
     server.faults.on("basic.publish", routing_key="q", channel=2).drop()
     client.publish(b"one", routing_key="q")
     client.publish(b"two", routing_key="q", channel=2)
@@ -85,8 +82,7 @@ def test_publishes_are_checked_on_each_connection_separately(server: FaultServer
 
 
 def test_rule_about_body_headers_or_queue_waits_for_the_content(server: FaultServer) -> None:
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     server.faults.on("basic.publish", body=b"x", exchange="").drop()
     server.faults.on("basic.publish", headers={"a": 1}, exchange="").drop()
     server.faults.on("basic.publish", queue="other").drop()
@@ -98,8 +94,7 @@ def test_rule_about_body_headers_or_queue_waits_for_the_content(server: FaultSer
 
 
 def test_function_of_a_condition_is_called_once_for_each_publish(server: FaultServer) -> None:
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     asked: list[str] = []
 
     def wanted(routing_key: str) -> bool:
@@ -114,8 +109,7 @@ def test_function_of_a_condition_is_called_once_for_each_publish(server: FaultSe
 
 
 def test_rule_made_within_a_publish_applies_to_the_next_publish(server: FaultServer) -> None:
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     server.faults.on("basic.publish", routing_key="elsewhere").drop()
     client.connection.receive(BEGUN)
     rule = server.faults.on("basic.publish", routing_key="q").drop()
@@ -126,8 +120,7 @@ def test_rule_made_within_a_publish_applies_to_the_next_publish(server: FaultSer
 
 
 def test_body_with_the_bytes_of_a_method_is_not_taken_for_a_method(server: FaultServer) -> None:
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     server.faults.on("queue.delete").drop()
     server.faults.on("queue.delete-ok", direction="sent").drop()
     body = m.QueueDelete(queue="q").encode()
@@ -137,8 +130,7 @@ def test_body_with_the_bytes_of_a_method_is_not_taken_for_a_method(server: Fault
 
 
 def test_rule_limited_to_one_hit_drops_the_first_matching_delivery(server: FaultServer) -> None:
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     rule = server.faults.on("basic.deliver", routing_key="q").times(1).drop()
     client.publish(b"one", routing_key="q")
     client.publish(b"two", routing_key="q")

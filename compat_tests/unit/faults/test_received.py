@@ -38,8 +38,7 @@ class TestDrop:
 
     def test_message_with_dropped_ack_is_requeued_when_the_channel_closes(self, server: FaultServer) -> None:
         server.faults.on("basic.ack").drop()
-        client = server.client()
-        client.declare("q")
+        client = server.client_with("q")
         client.fill("q", b"1")
         client.get("q")
         client.ack(1)
@@ -352,8 +351,7 @@ class TestHold:
 
     def test_release_in_reverse_starts_with_the_latest_publish(self, server: FaultServer) -> None:
         rule = server.faults.on("basic.publish").hold()
-        client = server.client(channels=3)
-        client.declare("q")
+        client = server.client_with("q", channels=3)
         for channel in (1, 2, 3):
             client.publish(b"%d" % channel, routing_key="q", channel=channel)
         rule.release(1, reverse=True)
@@ -410,15 +408,13 @@ class TestDuplicate:
 
     def test_duplicated_publish_without_confirms_is_stored_twice(self, server: FaultServer) -> None:
         server.faults.on("basic.publish").duplicate()
-        client = server.client()
-        client.declare("q")
+        client = server.client_with("q")
         client.publish(routing_key="q")
         assert client.count("q") == 2
 
     def test_duplicated_publish_in_a_transaction_is_stored_twice_on_commit(self, server: FaultServer) -> None:
         server.faults.on("basic.publish").duplicate()
-        client = server.client()
-        client.declare("q")
+        client = server.client_with("q")
         client.call(m.TxSelect(), m.TxSelectOk)
         client.publish(routing_key="q")
         assert server.client().count("q") == 0
@@ -467,8 +463,7 @@ class TestReplace:
 
     def test_field_is_replaced_only_in_methods_that_have_it(self, server: FaultServer) -> None:
         server.faults.on("queue.declare", "exchange.declare").replace(type="fanout")
-        client = server.client()
-        client.declare("q")
+        client = server.client_with("q")
         client.call(m.ExchangeDeclare(exchange="e", type="direct"), m.ExchangeDeclareOk)
         assert server.vhost.exchanges["e"].type_name == "fanout"
 

@@ -14,8 +14,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 def consumer(server: FaultServer, *bodies: bytes, **how: Any) -> Client:
     """A client that consumes from a queue with these messages."""
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     client.fill("q", *bodies)
     client.consume("q", "tag", **how)
     return client
@@ -62,8 +61,7 @@ class TestDrop:
 
     def test_consumer_cancel_of_the_broker_is_dropped(self, server: FaultServer) -> None:
         rule = server.faults.on("basic.cancel", direction="sent").drop()
-        client = server.client(client_properties={"capabilities": {"consumer_cancel_notify": True}})
-        client.declare("q")
+        client = server.client_with("q", client_properties={"capabilities": {"consumer_cancel_notify": True}})
         client.consume("q", "tag")
         server.vhost.queues.remove(server.vhost.queues["q"], "so it is")
         assert rule.hits == 1
@@ -200,8 +198,7 @@ class TestDuplicate:
 
     def test_duplicated_get_ok_has_a_tag_of_its_own(self, server: FaultServer) -> None:
         server.faults.on("basic.get-ok").duplicate()
-        client = server.client()
-        client.declare("q")
+        client = server.client_with("q")
         client.fill("q", b"1")
         client.send(m.BasicGet(queue="q"))
         tags = [client.expect_content(m.BasicGetOk).method.delivery_tag for _ in range(2)]
@@ -216,8 +213,7 @@ class TestReplace:
 
     def test_consumer_gets_the_replaced_body_headers_and_channel(self, server: FaultServer) -> None:
         server.faults.on("basic.deliver").replace(body=b"?" * 9000, headers={"x": 1}, channel=7)
-        client = server.client(frame_max=8192)
-        client.declare("q")
+        client = server.client_with("q", frame_max=8192)
         client.fill("q", b"1")
         client.consume("q")
         content = client.delivery(7)
@@ -305,8 +301,7 @@ class TestMalform:
     @pytest.mark.parametrize("how", sorted(MALFORMATIONS))
     def test_every_malformation_changes_the_bytes_of_a_delivery(self, server: FaultServer, how: Any) -> None:
         """And the broker stays as it was: the message is out, its tag is used."""
-        client = server.client()
-        client.declare("q")
+        client = server.client_with("q")
         client.fill("q", b"body")
         expected = bytes_of(
             m.BasicDeliver("tag", 1, False, "", "q"),
@@ -403,8 +398,7 @@ class TestAtOnce:
         again.remove()
 
     def test_cancel_consumers_cancels_the_consumers_of_a_queue(self, server: FaultServer) -> None:
-        client = server.client(client_properties={"capabilities": {"consumer_cancel_notify": True}})
-        client.declare("q")
+        client = server.client_with("q", client_properties={"capabilities": {"consumer_cancel_notify": True}})
         client.consume("q", "tag")
         assert server.faults.cancel_consumers("q") == 1
         with pytest.raises(FaultError, match=r"cancel_consumers\('q'\): the queue has no consumer; wait for"):

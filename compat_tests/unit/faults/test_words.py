@@ -520,8 +520,7 @@ class TestMisses:
 
     def test_near_miss_names_the_connection_that_differs(self, server: FaultServer) -> None:
         rule = server.faults.on("queue.declare", connection="biling").drop()
-        client = server.client(client_properties={"connection_name": "billing"})
-        client.declare("q")
+        client = server.client_with("q", client_properties={"connection_name": "billing"})
         assert rule.complaint().splitlines()[1:] == [
             f"    near miss: queue.declare queue='q': the connection is {client.connection.name!r} "
             "('billing', 'c1'), not 'biling'"
@@ -599,8 +598,7 @@ class TestTrace:
 
     def test_trace_notes_that_a_nacked_publish_without_confirms_is_lost(self, server: FaultServer) -> None:
         server.faults.on("basic.publish").nack()
-        client = server.client()
-        client.declare("q")
+        client = server.client_with("q")
         client.publish(routing_key="q")
         assert server.said[-1] == "no confirms on this channel: the message is lost without an answer"
         assert client.count("q") == 0

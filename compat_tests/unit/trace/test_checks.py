@@ -33,8 +33,7 @@ def server() -> FaultServer:
 @pytest.fixture
 def client(server: FaultServer) -> Client:
     """A client with a queue, and a consumer of it that holds at most two messages."""
-    client = server.client(channels=2)
-    client.declare("q")
+    client = server.client_with("q", channels=2)
     client.qos(2)
     client.consume("q", "tag")
     return client
@@ -262,8 +261,7 @@ def test_high_water_counts_deliveries_beyond_the_prefetch(server: FaultServer, c
 
 
 def test_high_water_of_a_channel_is_compared_with_its_global_prefetch(server: FaultServer):
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     client.qos(3, global_=True)
     for tag in "ab":
         client.consume("q", tag)
@@ -285,8 +283,7 @@ def out_of_order(server: FaultServer) -> list[tuple[Any, Any]]:
 
 
 def test_fifo_violation_has_the_place_of_the_overtaken_message(server: FaultServer):
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     client.fill("q", b"1", b"2")
     client.consume("q", "tag")
     records = recorded(server)
@@ -304,8 +301,7 @@ def test_fifo_violation_has_the_place_of_the_overtaken_message(server: FaultServ
 def test_fifo_violation_needs_one_reader_equal_priorities_and_no_dead_letters(
     server: FaultServer, reader: str
 ):
-    client = server.client(channels=2)
-    client.declare("dead")
+    client = server.client_with("dead", channels=2)
     arguments: dict[str, Any] = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}
     client.declare("before", arguments=arguments)
     client.declare("q")
@@ -325,8 +321,7 @@ def test_fifo_violation_needs_one_reader_equal_priorities_and_no_dead_letters(
 
 
 def test_requeued_message_may_be_delivered_later(server: FaultServer):
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     client.fill("q", b"1", b"2")
     first, _ = client.get("q"), client.get("q")
     assert first is not None
@@ -443,8 +438,7 @@ def with_prefetch(trace: Trace, count: int) -> Trace:
 
 
 def test_an_overtaken_message_is_a_finding(server: FaultServer):
-    client = server.client()
-    client.declare("q")
+    client = server.client_with("q")
     client.publish(b"1", routing_key="q")
     client.publish(b"2", routing_key="q")
     client.get("q")

@@ -38,8 +38,7 @@ def server() -> FaultServer:
 @pytest.fixture
 def client(server: FaultServer) -> Client:
     """A client with a queue; channel 2 has its publishes confirmed."""
-    client = server.client(channels=2)
-    client.declare("q")
+    client = server.client_with("q", channels=2)
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk, channel=2)
     return client
 

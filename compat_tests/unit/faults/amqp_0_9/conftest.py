@@ -15,9 +15,7 @@ def server() -> FaultServer:
 @pytest.fixture
 def client(server: FaultServer) -> Client:
     """A client that has declared a queue "q"."""
-    client = server.client()
-    client.declare("q")
-    return client
+    return server.client_with("q")
 
 
 @pytest.fixture(params=[True, False], ids=["reserved bytes", "no reserved bytes"])

@@ -14,6 +14,4 @@ class FaultServer(server.FaultServer, Server):
 
     def requester(self, queue: str = "q", *, reserved: bool = True) -> Requester:
         """A client that has declared a queue and goes on by requests."""
-        client = self.client()
-        client.declare(queue)
-        return Requester(client, reserved=reserved)
+        return Requester(self.client_with(queue), reserved=reserved)
