@@ -8,7 +8,9 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 
+import pika
 import pytest
+from pika.adapters.blocking_connection import BlockingChannel
 
 from compat_tests.clients.amqp_0_10.client import Connection, Session, connect
 from compat_tests.clients.qpid.python27 import Python27, Unavailable, client
@@ -17,12 +19,6 @@ from compat_tests.clients.reach import Reach
 from fakeamqp import Broker
 
 SECONDS = 20
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "suite(id): this test checks what that one of Apache's suite for AMQP 0-10 checks"
-    )
 
 
 @pytest.fixture(autouse=True)
@@ -95,6 +91,17 @@ def connection(broker: Broker) -> Iterator[Connection]:
 def session(connection: Connection) -> Session:
     """A session on that connection."""
     return connection.session(b"session")
+
+
+@pytest.fixture
+def channel(broker: Broker) -> Iterator[BlockingChannel]:
+    """A channel of pika's, with confirms."""
+    parameters = pika.URLParameters(broker.url)
+    parameters.socket_timeout = parameters.stack_timeout = parameters.blocked_connection_timeout = 20
+    with pika.BlockingConnection(parameters) as connection:
+        opened = connection.channel()
+        opened.confirm_delivery()
+        yield opened
 
 
 @pytest.fixture

@@ -1,61 +1,27 @@
-"""The shortest ways through the broker, and those of the suite's example and its tests of persistence."""
+"""What no test in `protocol` or `unit` holds of Apache's suite, over real sockets: see `qpid/suite.toml`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from compat_tests.clients.amqp_0_10.checks import drained, fails, inbox
-from compat_tests.clients.amqp_0_10.client import UNLIMITED, Connection, Session, connect
+from compat_tests.clients.amqp_0_10.checks import XID, carry_out, drained, fails, inbox
+from compat_tests.clients.amqp_0_10.client import Connection, Session, connect
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec.constants import (
-    AcceptMode,
-    AcquireMode,
-    CreditUnit,
-    DeliveryMode,
-    RejectCode,
-)
-from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.constants import AcquireMode, DeliveryMode
+
+TEN = [f"message {number}".encode() for number in range(1, 11)]
+BROWSING = AcquireMode.NOT_ACQUIRED
 
 
-@pytest.mark.suite("broker.BrokerTests.test_ack_and_no_ack")
-def test_unaccepted_message_is_requeued_only_in_accept_mode_explicit(
-    connection: Connection, session: Session
-) -> None:
-    for queue, mode in (("none", AcceptMode.NONE), ("explicit", AcceptMode.EXPLICIT)):
-        session.declare(queue)
-        session.publish(b"kept?", key=queue)
-        session.publish(b"accepted", key=queue)
-        session.subscribe(queue, queue, accept_mode=mode)
-        first, second = session.drain(queue)
-        assert (first.body, second.body) == (b"kept?", b"accepted")
-        session.accept(second)  # Of what is settled already it is no error.
-    session.close()
-    other = connection.session(b"other")
-    assert (other.depth("none"), other.depth("explicit")) == (0, 1)
+@pytest.fixture
+def worker(session: Session) -> Session:
+    """A session that may work in branches."""
+    session.declare("a")
+    session.call(x.DtxSelect())
+    return session
 
 
-@pytest.mark.suite("broker.BrokerTests.test_simple_delivery_immediate")
-def test_message_is_delivered_to_an_existing_subscription(session: Session) -> None:
-    session.declare("q", exclusive=True, auto_delete=True)
-    session.bind("q", "amq.fanout")
-    inbox(session, "q")
-    session.publish(b"at once", exchange="amq.fanout")
-    assert session.get("q").body == b"at once"
-
-
-@pytest.mark.suite("broker.BrokerTests.test_simple_delivery_queued")
-def test_message_is_queued_until_a_later_subscription(session: Session) -> None:
-    session.declare("q", exclusive=True, auto_delete=True)
-    session.bind("q", "amq.fanout")
-    session.publish(b"later", exchange="amq.fanout")
-    inbox(session, "q")
-    assert session.get("q").body == b"later"
-
-
-@pytest.mark.suite("example.ExampleTest.test_example")
 def test_declare_bind_publish_subscribe_accept(session: Session) -> None:
     session.declare_exchange("orders", "direct")
     session.declare("q", exclusive=True, auto_delete=True)
@@ -63,97 +29,89 @@ def test_declare_bind_publish_subscribe_accept(session: Session) -> None:
     inbox(session, "q")
     session.publish(b"hello", exchange="orders", key="key")
     message = session.get("q")
-    assert (message.body, message.delivery.exchange, message.delivery.routing_key) == (
-        b"hello",
-        "orders",
-        "key",
-    )
+    delivery = message.delivery
+    assert (message.body, delivery.exchange, delivery.routing_key) == (b"hello", "orders", "key")
     session.accept(message)
     session.cancel("q")
     assert session.depth("q") == 0
 
 
-# --- what publishers are told by the text ----------------------------------------------------------------
-
-
-@pytest.fixture
-def told(nothing_is_left: None) -> Iterator[tuple[Broker, Session]]:
-    """A broker that goes by the documents, and a session on it."""
-    with Broker(personality="spec") as broker:
-        with connect(broker) as connection:
-            yield broker, connection.session(b"session")
-        assert broker.failures == ()
-
-
-def test_publisher_gets_accept_or_reject_for_each_of_its_messages(told: tuple[Broker, Session]) -> None:
-    _, session = told
+def test_second_browser_gets_messages_that_the_first_did_not_acquire(session: Session) -> None:
     session.declare("q")
-    accepted = session.publish(b"accepted", key="q")
-    rejected = session.publish(b"rejected", key="nowhere")
-    discarded = session.publish(b"discarded", key="nowhere", discard_unroutable=True)
-    session.sync()
-    accept, reject, accept_too = session.other
-    assert accept == x.MessageAccept(transfers=SequenceSet.of(accepted))
-    assert accept_too == x.MessageAccept(transfers=SequenceSet.of(discarded))
-    assert isinstance(reject, x.MessageReject)
-    assert (reject.transfers, reject.code) == (SequenceSet.of(rejected), RejectCode.UNROUTABLE)
+    for body in TEN:
+        session.publish(body, key="q")
+    session.subscribe("q", "first", credit=10, acquire_mode=BROWSING)
+    for number, message in enumerate(session.drain("first")):
+        assert message.body == TEN[number]
+        if number % 2 == 0:
+            assert message.id in session.acquire(message)
+            session.accept(message)
+        else:
+            session.release(message)
+        session.complete(message)
+    session.subscribe("q", "second", credit=1, acquire_mode=BROWSING)
+    for body in TEN[1::2]:
+        message = session.get("second")
+        assert message.body == body
+        session.complete(message)
+    assert drained(session, "second") == []
+    assert session.depth("q") == 5
 
 
-def test_publishers_are_stopped_while_the_broker_is_short_of_memory(told: tuple[Broker, Session]) -> None:
-    broker, session = told
+def test_release_of_an_unacquired_message_leaves_it_once_in_the_queue(session: Session) -> None:
     session.declare("q")
-    session.publish(b"before", key="q")
-    with broker.faults.memory_alarm():
-        session.publish(b"the first", key="q")  # It is taken, and shows that somebody publishes.
-        assert x.MessageStop(destination="") in session.other
-        held = session.publish(b"the second", key="q", wait=False)
-        broker.wait_until_idle()
-        assert broker.queue("q").ready == 2
-    session.result(held)
-    assert broker.queue("q").ready == 3
-    flows = [each for each in session.other if isinstance(each, x.MessageFlow)]
-    assert [(flow.destination, flow.unit, flow.value) for flow in flows] == [
-        ("", CreditUnit.MESSAGE, UNLIMITED),
-        ("", CreditUnit.BYTE, UNLIMITED),
-    ]
-
-
-# --- persistence -----------------------------------------------------------------------------------------
-
-
-def publish_persistently(session: Session, count: int) -> None:
-    """Without waiting for any of them."""
-    for _ in range(count):
-        session.publish(b"kept", key="q", delivery_mode=DeliveryMode.PERSISTENT, wait=False)
-
-
-def test_a_durable_queue_with_persistent_messages_can_be_deleted(session: Session) -> None:
-    session.declare("q", auto_delete=True, durable=True)
-    publish_persistently(session, 9)
-    session.delete("q")
-    with fails(404):
-        session.declare("q", passive=True)
-
-
-def test_a_message_of_a_deleted_queue_can_be_accepted(session: Session) -> None:
-    session.declare("q", auto_delete=True, durable=True)
-    publish_persistently(session, 1)
-    session.subscribe("q", "d", accept_mode=AcceptMode.NONE, acquire_mode=AcquireMode.PRE_ACQUIRED)
-    message = session.get("d")
-    session.cancel("d")
+    session.publish(b"single", key="q")
+    for destination in ("a", "b"):
+        session.subscribe("q", destination, acquire_mode=BROWSING)
+        session.release(session.get(destination))
+    for destination in ("a", "b"):
+        session.cancel(destination)
+    session.subscribe("q", "d")
+    (message,) = session.drain("d")
     session.accept(message)
-    with fails(404):
-        session.declare("q", passive=True)
+    assert drained(session, "d") == []
+    assert session.depth("q") == 0
 
 
-def test_durable_exclusive_queue_with_a_persistent_message_can_be_deleted(session: Session) -> None:
-    session.declare("q", exclusive=True, durable=True)
-    session.bind("q", "amq.topic", "xyz")
-    session.publish(b"kept", exchange="amq.topic", key="xyz", delivery_mode=DeliveryMode.PERSISTENT)
-    assert session.depth("q") == 1
-    session.delete("q")
-    with fails(404):
-        session.declare("q", passive=True)
+def test_two_headers_bindings_that_match_deliver_once(session: Session) -> None:
+    session.declare("q")
+    inbox(session, "q")
+    session.bind("q", "amq.match", "one", **{"x-match": "any", "name": "fred"})
+    session.bind("q", "amq.match", "two", **{"x-match": "all", "age": 3})
+
+    def arrivals(**headers: object) -> int:
+        session.publish(b"message", exchange="amq.match", headers=headers)
+        return len(session.drain("q"))
+
+    assert arrivals(name="fred", age=3) == arrivals(name="fred") == arrivals(age=3) == 1
+    session.unbind("q", "amq.match", "one")
+    assert (arrivals(name="fred"), arrivals(age=3)) == (0, 1)
+
+
+def test_xid_can_be_used_again_after_rollback_or_commit(worker: Session) -> None:
+    rollback, commit = x.DtxRollback(xid=XID), x.DtxCommit(xid=XID, one_phase=True)
+    for finish in (rollback, commit, rollback):
+        carry_out(worker, x.DtxStart(xid=XID), x.DtxEnd(xid=XID), finish)
+
+
+def test_publish_and_accept_after_dtx_end_do_not_belong_to_the_branch(
+    worker: Session, connection: Connection
+) -> None:
+    carry_out(worker, x.DtxStart(xid=XID))
+    worker.publish(b"in the branch", key="a")
+    carry_out(worker, x.DtxEnd(xid=XID))
+    worker.publish(b"behind it", key="a")
+    assert worker.depth("a") == 1
+    inbox(worker, "a")
+    message = worker.get("a")
+    assert message.body == b"behind it"
+    worker.cancel("a")
+    worker.accept(message)
+    worker.close()
+    other = connection.session(b"other")
+    carry_out(other, x.DtxCommit(xid=XID, one_phase=True))  # It never selected dtx.
+    inbox(other, "a")
+    assert drained(other, "a") == [b"in the branch"]
 
 
 @pytest.mark.parametrize("crash", [False, True], ids=["restart", "crash"])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -14,7 +13,6 @@ from compat_tests.clients.amqp_0_10.client import (
     Connection,
     ConnectionClosed,
     ConnectionLost,
-    LoginFailed,
     Redirected,
     connect,
     connect_over,
@@ -39,11 +37,6 @@ def works(connection: Connection, name: str = "works") -> None:
 
 def test_over_tcp_and_tls_and_intercepted(reach: Reach) -> None:
     with connect(host=reach.host, port=reach.port, tls=reach.context) as connection:
-        works(connection)
-
-
-def test_over_a_socketpair(broker: Broker) -> None:
-    with connect_over(broker.connect()) as connection:
         works(connection)
 
 
@@ -118,41 +111,6 @@ def test_login_by_client_certificate_uses_its_user(nothing_is_left: None) -> Non
             assert broker.connections[0].user == "orders"
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "user", "password"),
-    [
-        ("PLAIN", "guest", "wrong"),
-        ("PLAIN", "nobody", "guest"),
-        ("CRAM-MD5", "guest", "wrong"),
-        ("CRAM-MD5", "nobody", "guest"),
-        ("EXTERNAL", "guest", "guest"),
-    ],
-)
-def test_a_wrong_login_is_refused(broker: Broker, mechanism: str, user: str, password: str) -> None:
-    with pytest.raises(LoginFailed):
-        connect(broker, mechanism=mechanism, user=user, password=password)
-    with connect(broker) as connection:
-        works(connection)
-
-
-def test_a_virtual_host_is_opened_by_its_name() -> None:
-    with Broker(virtual_hosts=["orders"]) as broker:
-        with connect(broker, virtual_host="orders") as connection, connect(broker) as other:
-            connection.session(b"same name").declare("q")
-            assert other.session(b"same name").query("q").queue is None
-        with pytest.raises(ConnectionClosed) as refused:
-            connect(broker, virtual_host="nowhere")
-        assert refused.value.code == CloseCode.INVALID_PATH
-        assert broker.failures == ()
-
-
-def test_a_client_of_another_protocol_is_told_so(broker: Broker) -> None:
-    with socket.create_connection((broker.host, broker.port), 20) as sock:
-        sock.sendall(b"AMQP\x01\x01\x00\x0b")
-        assert sock.recv(8)[:4] == b"AMQP"
-        assert sock.recv(1) == b""
-
-
 # --- while it lasts -----------------------------------------------------------------------------------------
 
 
@@ -168,44 +126,9 @@ def test_redirected_client_can_connect_to_the_named_host_or_insist(broker: Broke
             works(connection)
 
 
-@pytest.fixture
-def beating(nothing_is_left: None) -> Iterator[Broker]:
-    """A broker whose time stands still, and which holds its clients to it."""
-    with Broker(clock="virtual") as broker:
-        broker.clock.heartbeats = "strict"
-        yield broker
-
-
-def test_heartbeats_are_answered_while_the_client_waits(beating: Broker) -> None:
-    with connect(beating, heartbeat=2) as connection:
-        for _ in range(5):
-            before = connection.heartbeats
-            beating.clock.advance(1)  # It looks back at what it sent twice in each interval.
-            beating.clock.advance(1)
-            connection.wait(lambda before=before: connection.heartbeats > before)  # type: ignore[misc]
-            beating.wait_until_idle()
-        works(connection)
-
-
-def test_client_without_heartbeats_is_disconnected_after_twice_the_interval(beating: Broker) -> None:
-    connection = connect(beating, heartbeat=2)
-    beating.clock.advance(4)
-    with pytest.raises(ConnectionLost):
-        connection.wait(lambda: False)
-
-
-def stopped(broker: Broker) -> None:
-    broker.stop()
-
-
-def restarted(broker: Broker) -> None:
-    broker.restart()
-
-
-@pytest.mark.parametrize("end", [stopped, restarted])
+@pytest.mark.parametrize("end", [Broker.stop, Broker.restart])
 def test_the_broker_says_why_it_closes_a_connection(broker: Broker, end: Callable[[Broker], None]) -> None:
-    connection = connect(broker)
-    session = connection.session(b"session")
+    session = connect(broker).session(b"session")
     end(broker)
     with pytest.raises(ConnectionClosed) as closed:
         session.sync()

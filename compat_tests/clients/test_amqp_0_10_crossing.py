@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any
@@ -15,23 +14,12 @@ import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
 from compat_tests.clients.amqp_0_10.checks import drained, fails, inbox
-from compat_tests.clients.amqp_0_10.client import Connection, Session, connect
+from compat_tests.clients.amqp_0_10.client import Session, connect
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties, MessageProperties, ReplyTo
 
 ID = UUID("12345678-1234-5678-1234-567812345678")
-
-
-@pytest.fixture
-def channel(broker: Broker) -> Iterator[BlockingChannel]:
-    """A channel of pika's, with confirms."""
-    parameters = pika.URLParameters(broker.url)
-    parameters.socket_timeout = parameters.stack_timeout = parameters.blocked_connection_timeout = 20
-    with pika.BlockingConnection(parameters) as connection:
-        opened = connection.channel()
-        opened.confirm_delivery()
-        yield opened
 
 
 def get(channel: BlockingChannel, queue: str) -> tuple[pika.BasicProperties, bytes]:
@@ -138,41 +126,6 @@ def test_bodies_of_all_sizes_go_both_ways(session: Session, channel: BlockingCha
         assert get(channel, "to 0-9-1")[1] == body
 
 
-def test_a_question_is_answered_across_protocols(session: Session, channel: BlockingChannel) -> None:
-    session.declare("questions")
-    answers = channel.queue_declare("", exclusive=True).method.queue
-    sent = pika.BasicProperties(reply_to=answers, correlation_id="7")
-    channel.basic_publish("", "questions", b"2+2", sent)
-    inbox(session, "questions")
-    question = session.get("questions")
-    address = question.properties.reply_to
-    assert address is not None
-    session.publish(
-        b"4",
-        exchange=address.exchange,
-        key=address.routing_key,
-        properties=MessageProperties(correlation_id=question.properties.correlation_id),
-    )
-    session.accept(question)
-    properties, body = get(channel, answers)
-    assert (body, properties.correlation_id) == (b"4", "7")
-
-
-def test_a_message_that_comes_again_is_marked_in_both(session: Session, channel: BlockingChannel) -> None:
-    channel.queue_declare("q")
-    channel.basic_publish("", "q", b"again")
-    method, _, _ = channel.basic_get("q")
-    assert method is not None and not method.redelivered
-    channel.basic_nack(method.delivery_tag, requeue=True)
-    inbox(session, "q")
-    message = session.get("q")
-    assert message.delivery.redelivered
-    session.cancel("q")
-    session.release(message)
-    method, _, _ = channel.basic_get("q")
-    assert method is not None and method.redelivered
-
-
 @pytest.mark.asyncio
 async def test_aio_pika_and_0_10_exchange_messages(broker: Broker) -> None:
     async with await aio_pika.connect(broker.url) as connection:
@@ -204,82 +157,7 @@ async def test_aio_pika_and_0_10_exchange_messages(broker: Broker) -> None:
 # --- confirms and refusals ----------------------------------------------------------------------------------
 
 
-def test_pika_publish_to_a_0_10_queue_is_confirmed_and_unroutable_publish_raises(
-    session: Session, channel: BlockingChannel
-) -> None:
-    session.declare("q", exclusive=True, auto_delete=True)
-    inbox(session, "q")
-    channel.basic_publish("", "q", b"confirmed", mandatory=True)  # Raises unless it is confirmed.
-    assert session.get("q").body == b"confirmed"
-    with pytest.raises(pika.exceptions.UnroutableError):
-        channel.basic_publish("", "nowhere", b"lost", mandatory=True)
-
-
-def test_a_full_queue_refuses_in_the_words_of_each_protocol(
-    connection: Connection, session: Session, channel: BlockingChannel
-) -> None:
-    channel.queue_declare("q", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
-    session.publish(b"fits", key="q")
-    with pytest.raises(pika.exceptions.NackError):
-        channel.basic_publish("", "q", b"too many")
-    with fails(506):
-        session.publish(b"too many", key="q")
-    assert connection.session(b"other").depth("q") == 1
-
-
-def test_an_exclusive_queue_is_exclusive_across_protocols(
-    connection: Connection, session: Session, channel: BlockingChannel
-) -> None:
-    session.declare("mine", exclusive=True, auto_delete=True)
-    yours = channel.queue_declare("", exclusive=True).method.queue
-    with fails(405):
-        connection.session(b"other").subscribe(yours, "d")
-    with pytest.raises(pika.exceptions.ChannelClosedByBroker) as refused:
-        channel.basic_get("mine")
-    assert refused.value.reply_code == 405
-
-
 # --- topology -----------------------------------------------------------------------------------------------
-
-
-def test_dead_letters_and_times_to_live(nothing_is_left: None) -> None:
-    with Broker(clock="virtual") as broker, connect(broker) as connection:
-        with pika.BlockingConnection(pika.URLParameters(broker.url)) as other:
-            channel = other.channel()
-            channel.exchange_declare("dead", "fanout")
-            channel.queue_declare("buried")
-            channel.queue_bind("buried", "dead")
-            channel.queue_declare("q", arguments={"x-message-ttl": 5000, "x-dead-letter-exchange": "dead"})
-        session = connection.session(b"session")
-        session.publish(b"by the queue", key="q", headers={"mine": 1})
-        session.publish(b"by itself", key="q", ttl=1000)
-        inbox(session, "buried")
-        broker.clock.advance(4.9)
-        assert drained(session, "buried") == []
-        broker.clock.advance(0.1)
-        first, second = session.drain("buried")
-        assert (first.body, second.body) == (b"by the queue", b"by itself")
-        for message in (first, second):
-            (death,) = message.headers["x-death"]
-            assert (death["queue"], death["reason"], death["count"]) == ("q", "expired", 1)
-        assert first.headers["mine"] == 1
-        assert second.delivery.ttl is None, "or it would expire once more"
-        assert broker.failures == ()
-
-
-def test_message_rejected_over_0_10_is_dead_lettered_with_reason_rejected(
-    session: Session, channel: BlockingChannel
-) -> None:
-    channel.exchange_declare("dead", "fanout")
-    channel.queue_declare("buried")
-    channel.queue_bind("buried", "dead")
-    channel.queue_declare("q", arguments={"x-dead-letter-exchange": "dead"})
-    channel.basic_publish("", "q", b"not wanted")
-    inbox(session, "q")
-    session.reject(session.get("q"))
-    properties, body = get(channel, "buried")
-    assert body == b"not wanted"
-    assert properties.headers["x-death"][0]["reason"] == "rejected"
 
 
 DEFINITIONS: dict[str, Any] = {

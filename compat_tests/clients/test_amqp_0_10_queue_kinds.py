@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pika
-import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
 from compat_tests.clients.amqp_0_10.checks import bodies, drained, inbox
 from compat_tests.clients.amqp_0_10.client import Connection, Session, connect
 from fakeamqp import Broker
-from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode
+from fakeamqp.protocols.amqp_0_10.codec.constants import AcquireMode
 
 FIVE = [b"0", b"1", b"2", b"3", b"4"]
-
-
-@pytest.fixture
-def channel(broker: Broker) -> Iterator[BlockingChannel]:
-    """A channel of pika's."""
-    parameters = pika.URLParameters(broker.url)
-    parameters.socket_timeout = parameters.stack_timeout = parameters.blocked_connection_timeout = 20
-    with pika.BlockingConnection(parameters) as connection:
-        yield connection.channel()
 
 
 def test_stream_is_read_from_a_given_offset_and_keeps_its_messages(
@@ -87,38 +74,6 @@ def test_priorities_decide_the_order(session: Session) -> None:
         session.publish(body, key="q", priority=priority)
     inbox(session, "q")
     assert drained(session, "q") == FIVE[::-1]
-
-
-def test_consumers_of_both_protocols_take_turns(session: Session, channel: BlockingChannel) -> None:
-    channel.queue_declare("q")
-    tag = channel.basic_consume("q", lambda *_: None, auto_ack=True)
-    session.subscribe("q", "d", accept_mode=AcceptMode.NONE)
-    for body in [*FIVE, b"5"]:
-        session.publish(body, key="q")
-    assert session.query("q").subscriber_count == 2
-    # What was delivered and not handed to the callback yet comes out here.
-    channel.basic_cancel(tag)
-    assert drained(session, "d") == [b"1", b"3", b"5"]
-    assert session.depth("q") == 0
-
-
-def test_a_direct_reply_comes_from_0_10(session: Session, channel: BlockingChannel) -> None:
-    session.declare("questions")
-    inbox(session, "questions")
-    answers: list[bytes] = []
-
-    def answered(_channel: object, _method: object, _properties: object, body: bytes) -> None:
-        answers.append(body)
-        channel.stop_consuming()
-
-    channel.basic_consume("amq.rabbitmq.reply-to", answered, auto_ack=True)
-    question = pika.BasicProperties(reply_to="amq.rabbitmq.reply-to")
-    channel.basic_publish("", "questions", b"2+2", question)
-    address = session.get("questions").properties.reply_to
-    assert address is not None
-    session.publish(b"4", exchange=address.exchange, key=address.routing_key)
-    channel.start_consuming()
-    assert answers == [b"4"]
 
 
 def test_bindings_between_exchanges_lead_on(session: Session, channel: BlockingChannel) -> None:

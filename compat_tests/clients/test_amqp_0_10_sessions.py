@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from compat_tests.clients.amqp_0_10 import branches
-from compat_tests.clients.amqp_0_10.checks import drained, fails
+from compat_tests.clients.amqp_0_10.checks import XID, carry_out, drained, fails
 from compat_tests.clients.amqp_0_10.client import (
     Connection,
     ConnectionClosed,
@@ -20,7 +18,7 @@ from compat_tests.clients.amqp_0_10.client import (
 )
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, FlowMode
+from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 MANY = [f"message {number}".encode() for number in range(200)]
@@ -120,28 +118,6 @@ def test_subscriber_with_repeated_connection_losses_gets_each_message_once(
     hang_up(consumer)
 
 
-def test_a_publisher_and_a_subscriber_at_once_while_the_network_fails(broker: Broker, q: None) -> None:
-    publisher, consumer = Session(b"publisher", FOR_EVER), Session(b"consumer", FOR_EVER)
-    for session in (publisher, consumer):
-        attach(broker, session)
-    consumer.subscribe("q", "d", credit=7, mode=FlowMode.WINDOW)
-    seen: list[bytes | None] = []
-    for number, body in enumerate(MANY):
-        publisher.publish(body, key="q", wait=False)
-        if number % 20 == 19:
-            result(broker, publisher, publisher.publish(b"", key="nowhere", wait=False))
-            seen += consume(broker, consumer, 15)
-        if number % 37 == 36:
-            publisher.publish(body, key="nowhere", wait=False)  # It may get there, or not.
-            broker.faults.network.reset()
-    result(broker, publisher, publisher.publish(b"", key="nowhere", wait=False))
-    seen += consume(broker, consumer, len(MANY) - len(seen))
-    assert seen == MANY
-    attach(broker, consumer)
-    assert drained(consumer, "d") == []
-    hang_up(publisher, consumer)
-
-
 def test_the_result_of_a_command_comes_by_another_transport(broker: Broker, q: None) -> None:
     session = Session(b"session", FOR_EVER)
     attach(broker, session)
@@ -172,13 +148,13 @@ def test_branch_continues_after_connection_loss(broker: Broker, q: None) -> None
     session = Session(b"session", FOR_EVER)
     attach(broker, session)
     session.call(x.DtxSelect())
-    branches.begin(session)
+    carry_out(session, x.DtxStart(xid=XID))
     session.publish(b"before", key="q")
     broker.faults.network.disconnect()
     result(broker, session, session.publish(b"behind", key="q", wait=False))
-    branches.end(session)
+    carry_out(session, x.DtxEnd(xid=XID))
     assert session.depth("q") == 0
-    branches.commit(session, one_phase=True)
+    carry_out(session, x.DtxCommit(xid=XID, one_phase=True))
     assert [message.body for message in broker.queue("q").messages] == [b"before", b"behind"]
     hang_up(session)
 
@@ -247,67 +223,32 @@ def test_connection_has_many_sessions_each_on_its_own_channel(broker: Broker, co
 # --- time ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def timeless() -> Iterator[Broker]:
-    """A broker whose time stands still."""
-    with Broker(seed=1, clock="virtual") as running:
-        yield running
-        assert running.failures == ()
-
-
-def left_behind(broker: Broker, timeout: int | None) -> Session:
-    """A session that holds a message of its own exclusive queue, and has no transport any more."""
-    connection = connect(broker)
-    session = connection.session(b"session", timeout=timeout)
-    session.declare("q", exclusive=True)
-    session.publish(b"held", key="q")
-    session.subscribe("q", "d")
-    assert session.get("d").body == b"held"
-    connection.drop()
-    broker.wait_for(lambda: not broker.connections)
-    return session
-
-
-def test_detached_session_keeps_its_message_until_its_timeout(timeless: Broker) -> None:
-    session = left_behind(timeless, timeout=30)
-    timeless.clock.advance(29)
-    attach(timeless, session)
-    assert session.depth("q") == 0, "it still holds the message"
-    assert session.timeout == 30
-    hang_up(session)
-
-
-def test_detached_session_is_lost_and_its_message_requeued_at_its_timeout(timeless: Broker) -> None:
-    session = left_behind(timeless, timeout=30)
-    timeless.clock.advance(30)
-    assert timeless._reader.read(lambda state: state.sessions) == {}
-    with connect(timeless) as connection:
-        with pytest.raises(SessionLost):
+def test_detached_session_holds_its_message_until_its_timeout_which_starts_at_each_detach() -> None:
+    with Broker(seed=1, clock="virtual") as broker:
+        connection = connect(broker)
+        session = connection.session(b"session", timeout=30)
+        session.declare("q", exclusive=True)
+        session.publish(b"held", key="q")
+        session.subscribe("q", "d")
+        assert session.get("d").body == b"held"
+        for _ in range(2):
+            connection.drop()
+            broker.wait_for(lambda: not broker.connections)
+            broker.clock.advance(29)
+            connection = connect(broker)
             session.attach(connection)
-        other = connection.session(b"other")
-        assert other.depth("q") == 1, "what it held waits again"
-        other.subscribe("q", "d")
-        assert other.get("d").delivery.redelivered
-
-
-def test_detached_session_without_timeout_can_be_resumed_after_a_year(timeless: Broker) -> None:
-    session = left_behind(timeless, timeout=FOR_EVER)
-    timeless.clock.advance(365 * 86400)
-    attach(timeless, session)
-    assert session.depth("q") == 0
-    assert session.timeout is None
-    hang_up(session)
-
-
-def test_session_timeout_starts_again_at_each_detach(timeless: Broker) -> None:
-    session = left_behind(timeless, timeout=30)
-    for _ in range(3):
-        timeless.clock.advance(20)
-        attach(timeless, session)
-        assert session.connection is not None
-        timeless.clock.advance(100)  # While it is attached it has all the time it wants.
-        session.sync()
-        session.connection.drop()
-        timeless.wait_for(lambda: not timeless.connections)
-    timeless.clock.advance(30)
-    assert timeless._reader.read(lambda state: state.sessions) == {}
+            assert (session.depth("q"), session.timeout) == (0, 30), "it still holds the message"
+            broker.clock.advance(100)  # While it is attached it has all the time it wants.
+            session.sync()
+        connection.drop()
+        broker.wait_for(lambda: not broker.connections)
+        broker.clock.advance(30)
+        assert broker._reader.read(lambda state: state.sessions) == {}
+        with connect(broker) as again:
+            with pytest.raises(SessionLost):
+                session.attach(again)
+            other = again.session(b"other")
+            assert other.depth("q") == 1, "what it held waits again"
+            other.subscribe("q", "d")
+            assert other.get("d").delivery.redelivered
+        assert broker.failures == ()

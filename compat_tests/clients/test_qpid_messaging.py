@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from compat_tests.clients.qpid.remote import Remote, RemoteError
 from fakeamqp import Broker
 
 TIMEOUT = 10
+RECONNECTING = {"reconnect": True, "reconnect_interval": 0.1, "reconnect_log": False}
 
 
 @pytest.fixture
@@ -20,23 +22,28 @@ def messaging(remote: Remote) -> Any:
     return remote.module("qpid.messaging")
 
 
+@contextmanager
+def established(messaging: Any, broker: Broker, url: str = "", **options: Any) -> Iterator[Any]:
+    """A connection, closed in the end unless it is lost by then."""
+    url = url or f"guest/guest@{broker.host}:{broker.port}"
+    opened = messaging.Connection.establish(url, timeout=TIMEOUT, **options)
+    yield opened
+    broker.faults.clear()
+    try:
+        opened.close(timeout=TIMEOUT)
+    except RemoteError:
+        broker.wait_for(lambda: not broker.connections)
+
+
 @pytest.fixture
 def connection(broker: Broker, messaging: Any) -> Iterator[Any]:
-    opened = messaging.Connection.establish(f"guest/guest@{broker.host}:{broker.port}", timeout=TIMEOUT)
-    yield opened
-    opened.close(timeout=TIMEOUT)
+    with established(messaging, broker) as opened:
+        yield opened
 
 
 @pytest.fixture
 def session(connection: Any) -> Any:
     return connection.session()
-
-
-@pytest.fixture
-def channel(broker: Broker) -> Iterator[Any]:
-    """A channel of another client, over AMQP 0-9-1."""
-    with pika.BlockingConnection(pika.URLParameters(broker.url)) as opened:
-        yield opened.channel()
 
 
 @pytest.mark.parametrize(
@@ -202,77 +209,59 @@ def test_login(broker: Broker, messaging: Any) -> None:
 
 def test_tls(messaging: Any, nothing_is_left: None) -> None:
     with Broker(tls=True) as broker:
-        connection = messaging.Connection.establish(
-            f"amqps://guest/guest@localhost:{broker.port}",
-            ssl_trustfile=str(broker.tls.ca_file),
-            timeout=TIMEOUT,
-        )
-        session = connection.session()
-        session.sender("orders; {create: always}").send("secret", timeout=TIMEOUT)
-        assert session.receiver("orders").fetch(timeout=TIMEOUT).content == "secret"
-        connection.close(timeout=TIMEOUT)
+        url, trusted = f"amqps://guest/guest@localhost:{broker.port}", str(broker.tls.ca_file)
+        with established(messaging, broker, url, ssl_trustfile=trusted) as connection:
+            session = connection.session()
+            session.sender("orders; {create: always}").send("secret", timeout=TIMEOUT)
+            assert session.receiver("orders").fetch(timeout=TIMEOUT).content == "secret"
 
 
 def test_a_certificate_is_a_login(messaging: Any, nothing_is_left: None) -> None:
     with Broker(tls=True, users={"orders": "secret"}) as broker:
         certificate = broker.tls.client_certificate("orders")
-        connection = messaging.Connection.establish(
+        files = {"ssl_certfile": certificate.certificate, "ssl_keyfile": certificate.key}
+        with established(
+            messaging,
+            broker,
             f"amqps://orders@localhost:{broker.port}",
             ssl_trustfile=str(broker.tls.ca_file),
-            ssl_certfile=certificate.certificate,
-            ssl_keyfile=certificate.key,
             sasl_mechanisms="EXTERNAL",
-            timeout=TIMEOUT,
-        )
-        connection.session().sender("orders; {create: always}").send("order", timeout=TIMEOUT)
-        assert broker.connections[0].user == "orders"
-        connection.close(timeout=TIMEOUT)
+            **files,
+        ) as connection:
+            connection.session().sender("orders; {create: always}").send("order", timeout=TIMEOUT)
+            assert broker.connections[0].user == "orders"
 
 
 def test_reconnecting(broker: Broker, messaging: Any) -> None:
     """The client attaches its sessions anew and sends again what it has no word of."""
-    connection = messaging.Connection.establish(
-        f"guest/guest@{broker.host}:{broker.port}",
-        reconnect=True,
-        reconnect_interval=0.1,
-        reconnect_log=False,
-        timeout=TIMEOUT,
-    )
-    session = connection.session()
-    sender = session.sender("orders; {create: always, node: {durable: True}}", durable=True)
-    sender.send("before", timeout=TIMEOUT)
-    broker.restart(crash=True)  # Whom a broker tells that it goes, the client leaves alone from then on.
-    sender.send("after", timeout=TIMEOUT)
-    receiver = session.receiver("orders")
-    assert [receiver.fetch(timeout=TIMEOUT).content for _ in range(2)] == ["before", "after"]
-    session.acknowledge()
-    connection.close(timeout=TIMEOUT)
+    with established(messaging, broker, **RECONNECTING) as connection:
+        session = connection.session()
+        sender = session.sender("orders; {create: always, node: {durable: True}}", durable=True)
+        sender.send("before", timeout=TIMEOUT)
+        broker.restart(crash=True)  # Whom a broker tells that it goes, the client leaves alone from then on.
+        sender.send("after", timeout=TIMEOUT)
+        receiver = session.receiver("orders")
+        assert [receiver.fetch(timeout=TIMEOUT).content for _ in range(2)] == ["before", "after"]
+        session.acknowledge()
 
 
 def test_sender_reconnects_after_repeated_cuts_and_loses_no_message(broker: Broker, messaging: Any) -> None:
-    connection = messaging.Connection.establish(
-        f"guest/guest@{broker.host}:{broker.port}",
-        reconnect=True,
-        reconnect_interval=0.1,
-        reconnect_log=False,
-        timeout=TIMEOUT,
-    )
-    sender = connection.session().sender("orders; {create: always}")
-    cut = broker.faults.network.cut_after(bytes=3001, direction="received")  # Each of its connections.
-    numbers = [f"{number:03}" for number in range(100)]
-    for number in numbers:
-        # It waits for ten at a time, so that each connection brings it on, however fast it sends.
-        sender.send(number, sync=number.endswith("9"), timeout=TIMEOUT)
-    assert cut.hits > 1
-    cut.remove()
-    got = [message.body.decode() for message in broker.queue("orders").messages]
-    assert list(dict.fromkeys(got)) == numbers  # It sends again what it was not told of.
-    connection.close(timeout=TIMEOUT)
+    with established(messaging, broker, **RECONNECTING) as connection:
+        sender = connection.session().sender("orders; {create: always}")
+        cut = broker.faults.network.cut_after(bytes=3001, direction="received")  # Each of its connections.
+        numbers = [f"{number:03}" for number in range(100)]
+        for number in numbers:
+            # It waits for ten at a time, so that each connection brings it on, however fast it sends.
+            sender.send(number, sync=number.endswith("9"), timeout=TIMEOUT)
+        assert cut.hits > 1
+        cut.remove()
+        got = [message.body.decode() for message in broker.queue("orders").messages]
+        assert list(dict.fromkeys(got)) == numbers  # It sends again what it was not told of.
 
 
-def test_faults(broker: Broker, messaging: Any) -> None:
-    url = f"guest/guest@{broker.host}:{broker.port}"
-    connection = messaging.Connection.establish(url, timeout=TIMEOUT)
+def test_closed_session_and_closed_connection_are_errors_of_their_names(
+    broker: Broker, connection: Any
+) -> None:
     broker.faults.on("message.transfer", queue="orders").exception(506, "enough").once()
     with pytest.raises(RemoteError) as raised:
         connection.session().sender("orders; {create: always}").send("order", timeout=TIMEOUT)
@@ -285,18 +274,12 @@ def test_faults(broker: Broker, messaging: Any) -> None:
 
 
 def test_heartbeats(broker: Broker, messaging: Any) -> None:
-    connection = messaging.Connection.establish(
-        f"guest/guest@{broker.host}:{broker.port}", heartbeat=30, timeout=TIMEOUT
-    )
-    assert broker.connections[0].heartbeat == 30
-    connection.close(timeout=TIMEOUT)
+    with established(messaging, broker, heartbeat=30):
+        assert broker.connections[0].heartbeat == 30
 
 
 def test_virtual_time(messaging: Any, nothing_is_left: None) -> None:
-    with Broker(clock="virtual") as broker:
-        connection = messaging.Connection.establish(
-            f"guest/guest@{broker.host}:{broker.port}", heartbeat=30, timeout=TIMEOUT
-        )
+    with Broker(clock="virtual") as broker, established(messaging, broker, heartbeat=30) as connection:
         session = connection.session()
         sender = session.sender("orders; {create: always}")
         for body, seconds in (("short", 60.0), ("long", 3600.0)):
@@ -304,7 +287,96 @@ def test_virtual_time(messaging: Any, nothing_is_left: None) -> None:
         broker.clock.advance(1800)
         message = session.receiver("orders").fetch(timeout=TIMEOUT)
         assert (message.content, message.ttl) == ("long", 1800.0)
-        connection.close(timeout=TIMEOUT)
+
+
+# --- faults -------------------------------------------------------------------------------------------
+
+
+def send(session: Any, *contents: bytes) -> None:
+    sender = session.sender("orders; {create: always}")
+    for content in contents:
+        sender.send(content, sync=False)
+    sender.sync(timeout=TIMEOUT)
+
+
+def test_a_lost_delivery(broker: Broker, session: Any) -> None:
+    """The command point says which transfer is next, so that what is accepted is what was got."""
+    send(session, b"one", b"two", b"three")
+    rule = broker.faults.on("message.transfer", direction="sent", body=b"two").drop()
+    receiver = session.receiver("orders; {mode: consume}")
+    receiver.capacity = 10
+    assert [receiver.fetch(timeout=TIMEOUT).content for _ in range(2)] == [b"one", b"three"]
+    session.acknowledge()
+    assert rule.hits == 1
+    [lost] = broker.queue("orders").messages
+    assert (lost.body, lost.state) == (b"two", "unacked")
+
+
+def test_receiver_gets_held_delivery_after_release_and_duplicated_delivery_twice(
+    broker: Broker, session: Any
+) -> None:
+    send(session, b"one", b"two", b"three")
+    late = broker.faults.on("message.transfer", direction="sent", body=b"one").hold()
+    broker.faults.on("message.transfer", direction="sent", body=b"two").duplicate()
+    receiver = session.receiver("orders")
+    receiver.capacity = 10
+    got = [receiver.fetch(timeout=TIMEOUT).content for _ in range(3)]
+    assert got == [b"two", b"two", b"three"]
+    assert late.release() == 1
+    assert receiver.fetch(timeout=TIMEOUT).content == b"one"
+    session.acknowledge()
+    broker.queue("orders").wait_for(ready=0, unacked=0)
+
+
+def test_a_failed_command(broker: Broker, session: Any) -> None:
+    broker.faults.on("message.subscribe").exception("resource-limit-exceeded", "no more subscriptions")
+    send(session, b"one")
+    with pytest.raises(RemoteError, match="no more subscriptions"):
+        session.receiver("orders")
+
+
+def test_no_credit(broker: Broker, session: Any) -> None:
+    send(session, b"one")
+    with broker.faults.starve("orders"):
+        receiver = session.receiver("orders")
+        with pytest.raises(RemoteError, match="Empty"):
+            receiver.fetch(timeout=0)
+    assert receiver.fetch(timeout=TIMEOUT).content == b"one"
+
+
+def test_a_full_broker(broker: Broker, session: Any) -> None:
+    send(session)
+    sender = session.sender("orders")
+    alarm = broker.faults.memory_alarm()
+    sender.send(b"one", sync=False)
+    broker.queue("orders").wait_for(ready=1)
+    sender.send(b"two", sync=False)
+    with pytest.raises(RemoteError, match="Timeout"):
+        sender.sync(timeout=0.2)
+    assert broker.queue("orders").ready == 1
+    alarm.remove()
+    sender.sync(timeout=TIMEOUT)
+    assert broker.queue("orders").ready == 2
+
+
+def test_a_lost_connection_is_made_again(broker: Broker, messaging: Any) -> None:
+    with established(messaging, broker, **RECONNECTING) as connection:
+        session = connection.session()
+        send(session, b"one")
+        cut = broker.faults.on("message.transfer", direction="sent").once().cut("header", "reset")
+        assert session.receiver("orders").fetch(timeout=TIMEOUT).content == b"one"
+        session.acknowledge()
+        assert cut.hits == 1
+        assert broker.queue("orders").ready == 0
+
+
+@pytest.mark.parametrize("how", ["bad-flags", "unknown-type", "unknown-class", "cut-arguments"])
+def test_malformed_frames(broker: Broker, session: Any, how: str) -> None:
+    send(session, b"one")
+    broker.faults.on("message.transfer", direction="sent").malform(how)
+    with pytest.raises(RemoteError):
+        session.receiver("orders").fetch(timeout=1)
+    assert broker.queue("orders").ready + broker.queue("orders").unacked == 1
 
 
 # --- beside AMQP 0-9-1 -------------------------------------------------------------------------------

@@ -101,9 +101,9 @@ def run(broker: Broker, definition: Path, of_class: str, *, tests: int) -> None:
     ("of_class", "tests"),
     [
         ("AccessTests", 1),
-        ("DtxTests", 3),
-        ("FileTests", 7),
-        ("StreamTests", 3),
+        ("DtxTests", 1),
+        ("FileTests", 4),
+        ("StreamTests", 2),
         ("StructuredContentTests", 1),
     ],
 )
@@ -111,11 +111,9 @@ def test_other_classes(of_class: str, tests: int, broker: Broker, definition: Pa
     run(broker, definition, of_class, tests=tests)
 
 
-def test_txamqp_tests_of_checked_access_tickets_pass(definition: Path) -> None:
+def test_txamqp_works_with_checked_access_tickets(definition: Path) -> None:
     with Broker(seed=1, personality="spec") as broker:
-        broker.amqp_0_9.add_realm("/mine", users=["guest"])
-        broker.amqp_0_9.add_realm("/others", users=["somebody"])
-        run(broker, definition, "CheckedAccessTests", tests=8)
+        run(broker, definition, "AccessTests", tests=1)
 
 
 def test_tunnels(broker: Broker, definition: Path) -> None:
@@ -129,7 +127,3 @@ def test_tunnels(broker: Broker, definition: Path) -> None:
         assert (request.proxy_name, request.data_name) == ("proxy", "data")
         assert (request.durable, request.broadcast) == (True, False)
         assert (request.user, request.virtual_host, request.channel) == ("guest", "/", 1)
-
-
-def test_no_tunnels(broker: Broker, definition: Path) -> None:
-    run(broker, definition, "NoTunnelTests", tests=1)

@@ -8,9 +8,18 @@ from contextlib import contextmanager
 import pytest
 
 from compat_tests.clients.amqp_0_10.client import Message, Session, SessionFailed
-from fakeamqp.protocols.amqp_0_10.codec.constants import ErrorCode
+from fakeamqp.protocols.amqp_0_10.codec.constants import ErrorCode, XaStatus
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command, XaResult, Xid
 
-__all__ = ["bodies", "drained", "fails", "inbox"]
+__all__ = ["XID", "bodies", "carry_out", "drained", "fails", "inbox"]
+
+XID = Xid(format=0, global_id=b"transaction", branch_id=b"branch")
+
+
+def carry_out(session: Session, *commands: Command) -> None:
+    """Commands about branches, each of which is answered with status ok."""
+    for command in commands:
+        assert session.call(command) == XaResult(XaStatus.XA_OK)
 
 
 @contextmanager

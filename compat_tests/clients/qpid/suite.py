@@ -63,12 +63,14 @@ _STATUS = re.compile(r"^(qpid\S+) \.+ (start|pass|skip|fail)$")
 class Test:
     """A test of the suite for brokers.
 
-    `reason` says why it is not run, `waits` how many seconds it takes at least.
+    `held_by` names a test of ours that checks the same, `reason` says why it is not run, `waits` how many
+    seconds it takes at least.
     """
 
     id: str
     needs: tuple[str, ...]
     checks: str
+    held_by: str = ""
     reason: str = ""
     waits: float = 0
 

@@ -15,7 +15,7 @@ from twisted.internet.endpoints import TCP4ClientEndpoint
 from twisted.internet.protocol import Factory
 
 from txamqp import spec
-from txamqp.client import ChannelClosed, ConnectionClosed, TwistedDelegate
+from txamqp.client import TwistedDelegate
 from txamqp.connection import Body, Frame, Header, Method
 from txamqp.content import Content
 from txamqp.protocol import AMQClient
@@ -75,11 +75,6 @@ class OnBroker(TestBase):
         declared = yield self.channel.queue_declare(queue=queue, passive=True)
         return declared.message_count
 
-    @inlineCallbacks
-    def refused(self, done: Any, code: int, by: type[Exception] = ChannelClosed) -> Steps:
-        error = yield self.assertFailure(done, by)
-        self.assertEqual(code, error.args[0].reply_code)
-
 
 class AccessTests(OnBroker):
     @inlineCallbacks
@@ -100,56 +95,6 @@ class AccessTests(OnBroker):
         self.assertEqual(0, purged.message_count)
         yield channel.queue_delete(ticket=ticket, queue="q")
         yield channel.exchange_delete(ticket=ticket, exchange="e")
-
-
-class CheckedAccessTests(AccessTests):
-    """Where tickets are looked at. There are the realms /data and /mine; this user may not use /others."""
-
-    @inlineCallbacks
-    def test_a_right_that_was_not_asked_for(self) -> Steps:
-        granted = yield self.channel.access_request(realm="/data", passive=True, read=True)
-        yield self.refused(self.channel.queue_declare(ticket=granted.ticket, queue="q"), 403)
-
-    @inlineCallbacks
-    def test_no_ticket(self) -> Steps:
-        yield self.refused(self.channel.queue_declare(queue="q"), 403)
-
-    @inlineCallbacks
-    def test_a_ticket_of_another_channel(self) -> Steps:
-        other = yield self.open(2)
-        granted = yield other.access_request(realm="/data", active=True)
-        declaring = self.channel.queue_declare(ticket=granted.ticket, queue="q")
-        yield self.refused(declaring, 530, ConnectionClosed)
-
-    @inlineCallbacks
-    def test_a_second_ticket_takes_the_place_of_the_first(self) -> Steps:
-        first = yield self.channel.access_request(realm="/data", active=True)
-        second = yield self.channel.access_request(realm="/data", active=True)
-        yield self.channel.queue_declare(ticket=second.ticket, queue="q")
-        yield self.channel.queue_delete(ticket=second.ticket, queue="q")
-        yield self.refused(self.channel.queue_declare(ticket=first.ticket, queue="q"), 403)
-
-    @inlineCallbacks
-    def test_a_ticket_for_another_realm(self) -> Steps:
-        data = yield self.channel.access_request(realm="/data", active=True)
-        mine = yield self.channel.access_request(realm="/mine", active=True)
-        yield self.channel.queue_declare(ticket=mine.ticket, queue="q", exclusive=True)
-        yield self.refused(self.channel.queue_delete(ticket=data.ticket, queue="q"), 403)
-
-    @inlineCallbacks
-    def test_exclusive_access(self) -> Steps:
-        other = yield self.open(2)
-        yield self.channel.access_request(realm="/data", exclusive=True, active=True)
-        yield self.refused(other.access_request(realm="/data", active=True), 403)
-        yield self.channel.channel_close()
-        third = yield self.open(3)
-        yield third.access_request(realm="/data", active=True)
-
-    @inlineCallbacks
-    def test_realms_that_cannot_be_used(self) -> Steps:
-        yield self.refused(self.channel.access_request(realm="/unknown", read=True), 403)
-        channel = yield self.open(2)
-        yield self.refused(channel.access_request(realm="/others", read=True), 403)
 
 
 class StructuredContentTests(OnBroker):
@@ -231,19 +176,6 @@ class FileTests(OnBroker):
         self.assertEqual(0, deleted.message_count)
 
     @inlineCallbacks
-    def test_publish_before_it_is_staged(self) -> Steps:
-        channel = self.channel
-        yield channel.queue_declare(queue="files", exclusive=True)
-        yield channel.file_consume(queue="files", consumer_tag="c", no_ack=True)
-        yield channel.file_open(identifier="later", content_size=5)
-        channel.file_publish(routing_key="files", identifier="later")
-        count = yield self.count("files")
-        self.assertEqual(0, count)
-        channel.file_stage(content=Content("12345"))
-        _, content, _ = yield self.fetch("c")
-        self.assertEqual(("12345", {}), (content.body, content.properties))
-
-    @inlineCallbacks
     def test_the_client_goes_on_where_it_was(self) -> Steps:
         """A connection breaks off in the midst of a stage, another one sends the rest."""
         lost = yield self.connect()
@@ -301,25 +233,6 @@ class FileTests(OnBroker):
                 ("octets", self.PROPERTIES), (returned.content.body, returned.content.properties)
             )
 
-    @inlineCallbacks
-    def test_transactions(self) -> Steps:
-        channel = self.channel
-        yield channel.queue_declare(queue="files", exclusive=True)
-        yield channel.tx_select()
-        for end in (channel.tx_rollback, channel.tx_commit):
-            yield self.stage("in a transaction", "octets")
-            channel.file_publish(routing_key="files", identifier="in a transaction")
-            count = yield self.count("files")
-            self.assertEqual(0, count)
-            yield end()
-        count = yield self.count("files")
-        self.assertEqual(1, count)
-
-    @inlineCallbacks
-    def test_an_identifier_that_nothing_was_staged_under(self) -> Steps:
-        self.channel.file_publish(routing_key="files", identifier="unknown")
-        yield self.refused(self.channel.queue_declare(queue="files", exclusive=True), 404)
-
 
 class StreamTests(OnBroker):
     PROPERTIES = {  # noqa: RUF012
@@ -364,20 +277,6 @@ class StreamTests(OnBroker):
             self.assertEqual((code, "", key), (returned.reply_code, returned.exchange, returned.routing_key))
             self.assertEqual("octets", returned.content.body)
 
-    @inlineCallbacks
-    def test_each_class_takes_its_own_from_a_queue(self) -> Steps:
-        channel = self.channel
-        yield channel.queue_declare(queue="all", exclusive=True)
-        channel.basic_publish(routing_key="all", content=Content("a basic message"))
-        channel.stream_publish(routing_key="all", content=Content("a stream message"))
-        yield channel.stream_consume(queue="all", consumer_tag="streams")
-        delivered = yield self.received("stream.deliver")
-        self.assertEqual("a stream message", delivered.content.body)
-        got = yield channel.basic_get(queue="all", no_ack=True)
-        self.assertEqual(("get-ok", "a basic message"), (got.method.name, got.content.body))
-        got = yield channel.basic_get(queue="all", no_ack=True)
-        self.assertEqual("get-empty", got.method.name)
-
 
 class DtxTests(OnBroker):
     @inlineCallbacks
@@ -388,19 +287,6 @@ class DtxTests(OnBroker):
         self.channel.basic_publish(routing_key="q", content=Content("body"))
         count = yield self.count("q")
         self.assertEqual(0, count)
-
-    @inlineCallbacks
-    def test_dtx_start_without_select_is_refused_with_406(self) -> Steps:
-        error = yield self.assertFailure(self.channel.dtx_start(dtx_identifier="branch"), ChannelClosed)
-        self.assertTrue(error.args[0].reply_text)
-
-    @inlineCallbacks
-    def test_dtx_start_after_work_on_the_channel_is_refused_with_406(self) -> Steps:
-        yield self.channel.queue_declare(queue="q", exclusive=True)
-        self.channel.basic_publish(routing_key="q", content=Content("body"))
-        yield self.channel.dtx_select()
-        error = yield self.assertFailure(self.channel.dtx_start(dtx_identifier="branch"), ChannelClosed)
-        self.assertTrue(error.args[0].reply_text)
 
 
 class TunnelTests(OnBroker):
@@ -420,12 +306,3 @@ class TunnelTests(OnBroker):
             self.channel.tunnel_request(meta_data={"name": "value", "number": 5}, content=content)
         # There is no reply to it; the channel goes on.
         yield self.channel.queue_declare(queue="q", exclusive=True)
-
-
-class NoTunnelTests(OnBroker):
-    """Where nobody deals with tunnels."""
-
-    @inlineCallbacks
-    def test_request(self) -> Steps:
-        self.channel.tunnel_request(content=Content("octets"))
-        yield self.refused(self.channel.queue_declare(queue="q"), 540, ConnectionClosed)
