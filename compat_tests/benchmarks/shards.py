@@ -1,11 +1,7 @@
-"""How fast a streaming query reads a queue that is divided into shards, on a cluster of processes.
-
-python -m compat_tests.benchmarks.shards [--rows N] [--url URL]
-"""
+"""How fast a streaming query reads a queue that is divided into shards, on a cluster of processes."""
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -75,21 +71,3 @@ def table(urls: dict[str, str], rows: int) -> Iterator[str]:
             stack.callback(bench.close)
             rates = [rows_per_second(bench, shards, rows) for shards in (0, *SHARDS)]
             yield f"| {name} | " + " | ".join(f"{rate:,.0f}" for rate in rates) + " |\n"
-
-
-def main() -> None:
-    """See the module."""
-    from fakeamqp import Broker
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=100_000, help="(default: %(default)s)")
-    parser.add_argument("--url", help="another broker than the one of this project")
-    options = parser.parse_args()
-    with ExitStack() as stack:
-        url = options.url or stack.enter_context(Broker(history=0, trace=0)).url
-        for line in table({"RabbitMQ" if options.url else "fakeamqp": url}, options.rows):
-            print(line, end="", flush=True)
-
-
-if __name__ == "__main__":
-    main()

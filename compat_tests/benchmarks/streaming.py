@@ -2,8 +2,6 @@
 
 The suite is `streaming_suite`: four tests of a job that parses, drops duplicates, totals by windows and
 publishes, with a second query for dead letters. Each kind runs in a process of its own.
-
-python -m compat_tests.benchmarks.streaming [KIND ...]
 """
 
 from __future__ import annotations
@@ -67,14 +65,3 @@ def suite_seconds(kind: Kind, timeout: float = 900) -> float:
         seconds = time.perf_counter() - begin
     assert f"{TESTS} passed" in done.stdout, done.stdout + done.stderr
     return seconds
-
-
-def main(names: list[str]) -> None:
-    """Print a line for every kind, or for those whose name has one of the given words in it."""
-    for kind in KINDS:
-        if not names or any(name in kind.name for name in names):
-            print(f"{kind.name}: {suite_seconds(kind):.1f} s")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,7 +1,5 @@
 """What the tap costs when nothing is installed, and when what is installed is about something else.
 
-    python -m compat_tests.benchmarks.tap [--processes N] [--rounds N]
-
 For the first, the package is copied to a temporary folder twice, and out of one copy every test for the tap
 on the way of a message is taken. Each copy runs in a process of its own; they hold the conversations of
 `trace` in short spells by turns. What is counted is processor time, and the processes are started anew a few
@@ -10,7 +8,6 @@ times, since luck with addresses is good for a per cent either way.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import os
 import shutil
@@ -267,20 +264,3 @@ def rows(processes: int, rounds: int) -> Iterator[str]:
         costs = [f"{pair.cost:.1%}"]
         costs += [f"{installed(name, install, rounds).cost:.0%}" for install in INSTALLED.values()]
         yield f"| {name} | {MANY / median(pair.on):,.0f} | {' | '.join(costs)} |\n"
-
-
-def main() -> None:
-    """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--processes", type=int, default=7, help="pairs of processes, one after the other")
-    parser.add_argument("--rounds", type=int, default=100, help="spells of a thousand messages each way")
-    options = parser.parse_args()
-    print(HEAD, end="")
-    for row in rows(options.processes, options.rounds):
-        print(row, end="", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -11,7 +11,6 @@ import pytest
 from compat_tests.benchmarks import expiry, load, tap, trace
 from compat_tests.benchmarks.cases import Case
 from compat_tests.benchmarks.cases_0_10 import CASES
-from compat_tests.benchmarks.first_connection import first_connection_seconds
 from compat_tests.benchmarks.imports import import_seconds
 from compat_tests.differential import rabbitmq_node
 from fakeamqp import Broker
@@ -156,11 +155,6 @@ def test_import_seconds_has_figure_for_each_run_and_raises_on_failed_import() ->
     with pytest.raises(subprocess.CalledProcessError):
         import_seconds("import no_such_module", runs=1)
     assert len(import_seconds("import fakeamqp", compiled=False, runs=2)) == 2
-
-
-def test_first_connection_seconds_has_a_figure_for_each_run() -> None:
-    (seconds,) = first_connection_seconds(runs=1)
-    assert seconds > 0
 
 
 @pytest.mark.parametrize("requeues", [False, True])

@@ -1,7 +1,5 @@
 """What a trace costs: the same work with it and without, in turn.
 
-    python -m compat_tests.benchmarks.trace [--rounds N] [--messages N]
-
 Conversations run in this thread without sockets, in short spells by turns, and what is counted is processor
 time, so that what else the machine does matters little. The load goes to two brokers in processes of their
 own. The record is full before anything is counted: it never grows, and every event puts out an old one.
@@ -9,7 +7,6 @@ own. The record is full before anything is counted: it never grows, and every ev
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import time
@@ -135,20 +132,3 @@ def rows(rounds: int, messages: int, runs: int) -> Iterator[str]:
     cost = 1 - median(on / off for off, on in zip(rates["off"], rates["on"], strict=True))
     name = "raw load from another process"
     yield f"| {name} | {median(rates['off']):,.0f} | {median(rates['on']):,.0f} | {cost:.0%} |\n"
-
-
-def main() -> None:
-    """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=200, help="spells of a thousand messages each way")
-    parser.add_argument("--messages", type=int, default=100_000, help="per run of the load")
-    parser.add_argument("--runs", type=int, default=7, help="of the load, each way")
-    options = parser.parse_args()
-    for row in rows(options.rounds, options.messages, options.runs):
-        print(row, end="", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,5 @@
 """Asks the traces of a soak: recordings to Parquet, and every question, by the clock on the wall.
 
-    python -m compat_tests.benchmarks.trace_soak [--events N] [--recordings N]
-
 Ten soaks (see `soak`) are recorded on a broker without sockets, each with a seed of its own, and written as
 JSON Lines. Each recording is then linked as often as it takes to have so many events: for Spark every link is
 a file and a run of its own. So all is read and parsed, though what is read again comes from the system's
@@ -10,7 +8,6 @@ cache.
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 import time
@@ -100,22 +97,3 @@ def _processor_seconds(process: int) -> float:
 def _row(name: str, seconds: float, events: int, found: int, spent: float = 0.0) -> str:
     before = PROTOTYPE.get(name, "")
     return f"| {name} | {seconds:.1f} | {spent:.1f} | {events / seconds:,.0f} | {found:,} | {before} |\n"
-
-
-def main() -> None:
-    """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--events", type=int, default=10_000_000, help="at least so many (default: %(default)s)"
-    )
-    parser.add_argument("--recordings", type=int, default=10, help="different ones (default: %(default)s)")
-    options = parser.parse_args()
-    print(HEAD, end="", flush=True)
-    for row in rows(options.events, options.recordings):
-        print(row, end="", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from functools import partial
 
 from compat_tests.benchmarks.side_by_side import aio_pika_steps, pika_steps
 from compat_tests.benchmarks.side_by_side.targets import IN_LOOP, IN_THREAD
 
-__all__ = ["CASES", "Case", "Steps", "matching"]
+__all__ = ["CASES", "Case", "Steps"]
 
 Steps = Callable[[str, int, bytes], Iterator[None] | AsyncIterator[None]]
 _KB = 1000
@@ -70,8 +69,3 @@ CASES = (
     Case("aio-pika: broker start to stop", aio_pika_steps.broker_per_test, 40, timed=True, only=IN_LOOP),
     Case("simulation: test with 20 messages", aio_pika_steps.simulated, 10, timed=True, only=IN_LOOP),
 )
-
-
-def matching(patterns: list[str]) -> list[str]:
-    """The names of the cases that match one of the patterns."""
-    return [case.name for case in CASES if any(fnmatch(case.name, pattern) for pattern in patterns)]
