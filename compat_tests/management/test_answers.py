@@ -29,11 +29,6 @@ def broker() -> Iterator[Broker]:
         assert broker.failures == ()
 
 
-@pytest.fixture
-def api(broker: Broker) -> Api:
-    return Api(broker.management_url)
-
-
 def unseen(value: Any, path: str = "", inside: bool = False) -> Iterator[tuple[str, Any]]:
     """What the comparison sees the types of only: the places with their values, without zeros and blanks."""
     if isinstance(value, dict):
@@ -206,14 +201,12 @@ def test_views_have_the_expected_counts_and_sizes(broker: Broker, api: Api, monk
     connection.close()
 
 
-def test_byte_and_frame_counts_of_a_connection_match_the_wire(broker: Broker, api: Api):
+def test_byte_and_frame_counts_of_a_connection_match_the_wire(broker: Broker, api: Api, channel: Any):
     def moved() -> dict[str, int]:
         broker.wait_until_idle()
         (found,) = api.get("connections")
         return {name: found[name] for name in ("recv_oct", "recv_cnt", "send_oct", "send_cnt")}
 
-    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
-    channel = connection.channel()
     channel.queue_declare("q")
     before = moved()
     channel.basic_publish("", "nowhere", b"12345")
@@ -226,7 +219,6 @@ def test_byte_and_frame_counts_of_a_connection_match_the_wire(broker: Broker, ap
     assert {name: count - published[name] for name, count in moved().items()} == {
         **{"recv_oct": 4 + 2 + 2 + 1 + 8, "recv_cnt": 1, "send_oct": 4 + 1 + 8, "send_cnt": 1}
     }
-    connection.close()
 
 
 KEYS = (  # Measured on 4.3.6, of arguments in JSON.

@@ -280,64 +280,24 @@ def test_no_query_is_answered_with_500_and_every_answer_is_json(
         json.loads(reply.body, parse_constant=pytest.fail)
 
 
+FIELDS = (
+    "method", "direction", "conditions", "action", "arguments", "trigger", "number", "seconds", "queue",
+    "virtual_host", "exchange", "routing_key", "body", "headers", "properties", "connection", "text", "fault",
+    "start", "count", "at", "key", "serial", "place", "name",
+)  # fmt: skip
+OPTIONS = (
+    "seconds", "code", "text", "when", "how", "times", "exchange", "body", "queue", "content_type", "headers",
+    "expiration", "timestamp", "priority",
+)  # fmt: skip
+WORDS = ("basic.publish", "in", "nack", "delay", "times", "hold", "close_channel", "with_probability")
+
+
 @examples(150)
 @given(
     name=st.sampled_from([*(f"do/{each}" for each in ACTIONS), *(f"ask/{each}" for each in QUESTIONS)]),
     body=st.dictionaries(
-        st.sampled_from(
-            (
-                "method",
-                "direction",
-                "conditions",
-                "action",
-                "arguments",
-                "trigger",
-                "number",
-                "seconds",
-                "queue",
-                "virtual_host",
-                "exchange",
-                "routing_key",
-                "body",
-                "headers",
-                "properties",
-                "connection",
-                "text",
-                "fault",
-                "start",
-                "count",
-                "at",
-                "key",
-                "serial",
-                "place",
-                "name",
-            )
-        ),
-        values
-        | st.sampled_from(
-            ["basic.publish", "in", "nack", "delay", "times", "hold", "close_channel", "with_probability"]
-        )
-        | st.dictionaries(
-            st.sampled_from(
-                (
-                    "seconds",
-                    "code",
-                    "text",
-                    "when",
-                    "how",
-                    "times",
-                    "exchange",
-                    "body",
-                    "queue",
-                    "content_type",
-                    "headers",
-                    "expiration",
-                    "timestamp",
-                    "priority",
-                )
-            ),
-            values,
-        ),
+        st.sampled_from(FIELDS),
+        values | st.sampled_from(WORDS) | st.dictionaries(st.sampled_from(OPTIONS), values),
         max_size=8,
     ),
 )

@@ -6,7 +6,6 @@ import json
 import logging
 import threading
 from base64 import b64encode
-from collections.abc import Iterator
 from typing import Any
 
 import pika
@@ -27,25 +26,8 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(management=True, clock="virtual") as broker:
-        yield broker
-
-
-@pytest.fixture
 def page(broker: Broker) -> Page:
     return Page.of(broker)
-
-
-@pytest.fixture
-def channel(broker: Broker) -> Iterator[Any]:
-    parameters = pika.ConnectionParameters(
-        broker.host, broker.port, client_properties={"connection_name": "billing"}
-    )
-    connection = pika.BlockingConnection(parameters)
-    yield connection.channel()
-    if connection.is_open:
-        connection.close()
 
 
 def queue(name: str) -> str:

@@ -25,11 +25,6 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-@pytest.fixture
-def api(broker: Broker) -> Api:
-    return Api(broker.management_url)
-
-
 FOREIGN: list[tuple[dict[str, str], int]] = [
     ({"host": "evil.example"}, 421),
     ({"host": "evil"}, 421),

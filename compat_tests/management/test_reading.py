@@ -23,17 +23,6 @@ from fakeamqp.management.resource import _encoded
 from fakeamqp.management.values import jsonable
 
 
-@pytest.fixture
-def broker():
-    with Broker(management=True, clock="virtual") as broker:
-        yield broker
-
-
-@pytest.fixture
-def api(broker):
-    return Api(broker.management_url)
-
-
 class Engine:
     """Counts how often it is entered."""
 
@@ -133,9 +122,7 @@ def test_a_broker_without_the_api_has_no_tap_that_counts():
     assert Broker(trace=0)._state.tap is None
 
 
-def test_deliveries_and_acknowledgements_are_counted_by_queue_and_channel(broker, api):
-    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
-    channel = connection.channel()
+def test_deliveries_and_acknowledgements_are_counted_by_queue_and_channel(broker, api, channel):
     channel.queue_declare("q")
     for _ in range(3):
         channel.basic_publish("", "q", b"x")
@@ -150,7 +137,7 @@ def test_deliveries_and_acknowledgements_are_counted_by_queue_and_channel(broker
     assert api.get("channels")[0]["message_stats"]["deliver_get"] == 3
     delivered = [event.facts for event in broker.trace.events if event.name == "delivered"]
     assert [facts["channel"] for facts in delivered] == [1, 1, 1], "the trace sees them as without the API"
-    connection.close()
+    channel.connection.close()
     broker.reset()
     assert api.get("overview")["message_stats"] == {}
 
@@ -346,18 +333,15 @@ def test_consumers_have_capacity_while_they_wait_for_messages(broker, api):
     channel.connection.close()
 
 
-def test_fault_rules_and_the_trace_work_with_the_api(broker, api):
+def test_fault_rules_and_the_trace_work_with_the_api(broker, api, channel):
     fault = broker.faults.on("basic.publish").drop().once()
     api.put("queues/%2F/q", {})
-    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
-    channel = connection.channel()
     channel.basic_publish("", "q", b"dropped")
     channel.basic_publish("", "q", b"kept")
     broker.queue("q").wait_for(ready=1)
     assert fault.hits
     assert api.get("queues/%2F/q")["message_stats"]["publish"] == 1
     assert "basic.publish" in str(broker.trace.timeline())
-    connection.close()
 
 
 def test_the_trace_of_a_broker_with_the_api_has_the_same_events():

@@ -17,21 +17,7 @@ from compat_tests.tools.matrix import cases
 from fakeamqp import Broker
 
 
-@pytest.fixture
-def broker():
-    with Broker(management=True) as broker:
-        yield broker
-        assert broker.failures == ()
-
-
-@pytest.fixture
-def api(broker):
-    return Api(broker.management_url)
-
-
-def test_message_published_by_http_reaches_a_consumer(broker, api):
-    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
-    channel = connection.channel()
+def test_message_published_by_http_reaches_a_consumer(broker, api, channel):
     channel.queue_declare("q")
     got = []
     channel.basic_consume("q", lambda *arguments: got.append(arguments))
@@ -40,15 +26,12 @@ def test_message_published_by_http_reaches_a_consumer(broker, api):
     reply = api.post("exchanges/%2F/amq.default/publish", {**body, "properties": properties})
     assert reply.json == {"routed": True}
     while not got:
-        connection.process_data_events(0.1)
+        channel.connection.process_data_events(0.1)
     _, _, seen, payload = got[0]
     assert (payload.decode(), seen.headers, seen.delivery_mode) == ("héllo", {"a": [1, {"b": True}]}, 2)
-    connection.close()
 
 
-def test_tracing_of_a_virtual_host_switches_the_firehose(broker, api):
-    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
-    channel = connection.channel()
+def test_tracing_of_a_virtual_host_switches_the_firehose(broker, api, channel):
     channel.confirm_delivery()  # Each message has arrived before the next request.
     channel.queue_declare("trace")
     channel.queue_bind("trace", "amq.rabbitmq.trace", "publish.#")
@@ -62,13 +45,10 @@ def test_tracing_of_a_virtual_host_switches_the_firehose(broker, api):
     api.put("vhosts/%2F", {"tracing": True})
     assert api.put("vhosts/%2F", {"description": "d"}).status == 204
     assert api.get("vhosts/%2F")["tracing"] is True  # What a request does not name stays.
-    connection.close()
 
 
-def test_messages_of_requests_are_copied_by_the_firehose(broker, api):
+def test_messages_of_requests_are_copied_by_the_firehose(broker, api, channel):
     broker.set_firehose()
-    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
-    channel = connection.channel()
     for name in ("trace", "q"):
         channel.queue_declare(name, durable=True)
     channel.queue_bind("trace", "amq.rabbitmq.trace", "#")
@@ -92,7 +72,6 @@ def test_messages_of_requests_are_copied_by_the_firehose(broker, api):
             **more,
         }
     assert channel.basic_get("trace")[0] is None
-    connection.close()
 
 
 def test_closed_client_gets_the_reason_of_the_request(broker, api):

@@ -20,13 +20,6 @@ from fakeamqp import Broker
 SECONDS = 60
 
 
-@pytest.fixture
-def broker():
-    with Broker(management=True) as broker:
-        yield broker
-        assert broker.failures == ()
-
-
 def run(command, *arguments, cwd=None):
     """The output of a program that must succeed."""
     done = subprocess.run(
