@@ -241,16 +241,6 @@ async def test_messages_stay_in_queue_while_client_does_not_read():
 
 
 @in_loop
-async def test_connected_socket_gets_connection_start():
-    async with Broker(runtime="asyncio") as broker:
-        reader, writer = await asyncio.open_connection(sock=broker.connect())
-        writer.write(b"AMQP\0\0\x09\x01")
-        assert await reader.readexactly(1) == b"\x01"
-        writer.close()
-        await writer.wait_closed()
-
-
-@in_loop
 async def test_trace_in_event_loop_contains_publish_of_client():
     async with Broker(runtime="asyncio") as broker:
         async with await aio_pika.connect(broker.url) as connection:

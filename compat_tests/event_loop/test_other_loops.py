@@ -1,4 +1,4 @@
-"""A broker in loops of asyncio that do not watch descriptors, such as Windows', or not many of them."""
+"""A broker in uvloop, and in loops of asyncio that do not watch descriptors, as Windows', or not many."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from compat_tests.tools.descriptors import high_descriptors
 from compat_tests.tools.loopback import LOOPBACK, needs_ipv6
 from fakeamqp import Broker, CannotListen, PortInUse
 from fakeamqp.runtime import EngineError
+from fakeamqp.runtime.event_loop import listener
 
 HEADER = b"AMQP\0\0\x09\x01"
 START = b"\x01\0\0"
@@ -38,16 +39,28 @@ def run_in(loop: asyncio.AbstractEventLoop, main: Main) -> None:
         loop.close()
 
 
-def in_loops_without_readers(main: Main) -> Callable[[Any], None]:
+def uvloop() -> asyncio.AbstractEventLoop:
+    """It makes its connections itself: clients use sockets."""
+    return pytest.importorskip("uvloop").new_event_loop()
+
+
+def in_loops(*loops: Callable[[], asyncio.AbstractEventLoop]) -> Callable[[Main], Callable[[Any], None]]:
     """Run a test in each of these loops."""
 
-    @pytest.mark.parametrize("new_loop", LOOPS)
-    def run(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
-        run_in(new_loop(), main)
+    def decorate(main: Main) -> Callable[[Any], None]:
+        @pytest.mark.parametrize("new_loop", loops)
+        def run(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+            run_in(new_loop(), main)
 
-    run.__name__ = run.__qualname__ = main.__name__  # type: ignore[attr-defined]
-    run.__doc__ = main.__doc__
-    return run
+        run.__name__ = run.__qualname__ = main.__name__  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+in_loops_without_readers = in_loops(*LOOPS)
+in_other_loops = in_loops(*LOOPS, uvloop)
+in_all_loops = in_loops(*LOOPS, uvloop, asyncio.SelectorEventLoop)
 
 
 def dial(host: str, port: int) -> socket.socket:
@@ -77,7 +90,7 @@ async def test_localhost_is_served_on_ipv4_and_ipv6_with_peer_address_in_name() 
     assert broker.failures == ()
 
 
-@in_loops_without_readers
+@in_other_loops
 async def test_client_connects_immediately_after_restart() -> None:
     async with Broker(runtime="asyncio") as broker:
         for _ in range(3):
@@ -87,7 +100,7 @@ async def test_client_connects_immediately_after_restart() -> None:
     assert broker.failures == ()
 
 
-@in_loops_without_readers
+@in_other_loops
 async def test_client_in_same_loop_gets_large_message_plain_and_over_tls() -> None:
     for tls in (False, True):
         async with Broker(runtime="asyncio", tls=tls) as broker:
@@ -103,7 +116,7 @@ async def test_client_in_same_loop_gets_large_message_plain_and_over_tls() -> No
         assert broker.failures == ()
 
 
-@in_loops_without_readers
+@in_other_loops
 async def test_client_in_thread_gets_large_and_small_messages() -> None:
     bodies = [b"x" * 300_000, b"small"]
 
@@ -120,8 +133,8 @@ async def test_client_in_thread_gets_large_and_small_messages() -> None:
     assert broker.failures == ()
 
 
-@in_loops_without_readers
-async def test_connected_socket_gets_connection_start_without_readers() -> None:
+@in_all_loops
+async def test_connected_socket_gets_connection_start() -> None:
     async with Broker(runtime="asyncio") as broker:
         reader, writer = await asyncio.open_connection(sock=broker.connect())
         writer.write(HEADER)
@@ -131,7 +144,7 @@ async def test_connected_socket_gets_connection_start_without_readers() -> None:
         await writer.wait_closed()
 
 
-@in_loops_without_readers
+@in_other_loops
 async def test_network_faults_refuse_hang_and_reset_connections() -> None:
     async with Broker(runtime="asyncio", clock="virtual") as broker:
         with broker.faults.network.refuse(), pytest.raises(ConnectionRefusedError):
@@ -147,7 +160,7 @@ async def test_network_faults_refuse_hang_and_reset_connections() -> None:
     assert broker.failures == ()
 
 
-@in_loops_without_readers
+@in_other_loops
 async def test_stopped_broker_releases_its_port() -> None:
     async with Broker(runtime="asyncio") as broker:
         with pytest.raises(PortInUse):
@@ -159,6 +172,21 @@ async def test_stopped_broker_releases_its_port() -> None:
         broker.stop()
         await broker.start_async()
         assert await is_served(dial(broker.host, port))
+
+
+@in_other_loops
+async def test_message_expires_when_virtual_clock_reaches_ttl_after_a_restart() -> None:
+    async with Broker(runtime="asyncio", clock="virtual") as broker:
+        connection = await aio_pika.connect(broker.url)
+        broker.restart()
+        await broker.wait_for_async(lambda: not broker.connections)
+        await connection.close()
+        async with await aio_pika.connect(broker.url) as again:
+            channel = await again.channel()
+            await channel.declare_queue("short", arguments={"x-message-ttl": 60_000})
+            await channel.default_exchange.publish(aio_pika.Message(b""), "short")
+            await broker.clock.advance_async(60)
+            assert broker.queue("short").ready == 0
 
 
 @in_loops_without_readers
@@ -174,15 +202,31 @@ async def test_port_stays_served_after_app_cancels_all_tasks() -> None:
 
 @in_loops_without_readers
 async def test_restart_while_connection_is_accepted_causes_no_failure() -> None:
-    async with Broker(runtime="asyncio") as broker:
-        loop = asyncio.get_running_loop()
-        for _ in range(20):
-            client = dial(broker.host, broker.port)
-            await asyncio.sleep(0)
-            # In the iteration in which the loop has accepted the client, or the one before it.
-            loop.call_soon(broker.restart)
-            await asyncio.sleep(0)
-            client.close()
+    unseen: list[bool] = []
+    close_accepted = listener._close_accepted
+
+    def noted(accepting: asyncio.Task[None]) -> None:
+        waits_for = accepting._fut_waiter  # type: ignore[attr-defined]
+        unseen.append(waits_for is not None and waits_for.done())
+        close_accepted(accepting)
+
+    with pytest.MonkeyPatch.context() as patch:
+        async with Broker(runtime="asyncio") as broker:
+            patch.setattr(listener, "_close_accepted", noted)
+            for turn in range(20):
+                for _ in range(3):
+                    await asyncio.sleep(0)  # The broker waits for a client.
+                client = dial(broker.host, broker.port)
+                if turn % 2:
+                    await asyncio.sleep(0)
+                # In the iteration in which the loop has accepted the client, or the one before or after it.
+                asyncio.get_running_loop().call_soon(broker.restart)
+                await asyncio.sleep(0)
+                with client, suppress(ConnectionResetError):
+                    answer = await asyncio.to_thread(client.recv, 3)
+                    assert answer == b"" or not unseen[-1], "it is closed, and not served"
+            assert unseen.count(True) == 10
+            assert await is_served(dial(broker.host, broker.port))
     assert broker.failures == ()
 
 
