@@ -2,12 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 
 PUBLISH_AND_GET = """
-    import aio_pika
-    import asyncio
-
     async def round_trip(connection):
         channel = await connection.channel()
         queue = await channel.declare_queue("orders", auto_delete=True)
@@ -18,96 +15,48 @@ PUBLISH_AND_GET = """
 """
 
 
-def test_pytest_asyncio_in_strict_mode(run_tests: RunTests) -> None:
-    result = run_tests(
-        PUBLISH_AND_GET
-        + """
-    import pytest
-
-    @pytest.mark.asyncio
-    async def test_it(aio_pika_connection):
-        assert await round_trip(aio_pika_connection) == b"one"
-    """,
-        "--asyncio-mode=strict",
-        "-W",
-        "error",
-    )
-    result.assert_outcomes(passed=1)
-
-
-def test_pytest_asyncio_in_auto_mode(run_tests: RunTests) -> None:
-    result = run_tests(
-        PUBLISH_AND_GET
-        + """
-    async def test_it(aio_pika_connection):
-        assert await round_trip(aio_pika_connection) == b"one"
-    """,
-        "--asyncio-mode=auto",
-        "-W",
-        "error",
-    )
-    result.assert_outcomes(passed=1)
-
-
-@pytest.mark.parametrize("scope", ["function", "class", "module", "package", "session"])
-def test_the_connection_is_on_the_loop_of_the_test(run_tests: RunTests, scope: str) -> None:
-    result = run_tests(
+@pytest.mark.parametrize(
+    ("mark", "option"),
+    [
+        pytest.param("@pytest.mark.asyncio", "--asyncio-mode=strict", id="strict mode"),
+        pytest.param("", "--asyncio-mode=auto", id="auto mode"),
+        pytest.param("@pytest.mark.asyncio", "-oasyncio_default_test_loop_scope=session", id="default scope"),
+        *(
+            pytest.param(f"@pytest.mark.asyncio(loop_scope={scope!r})", "--asyncio-mode=strict", id=scope)
+            for scope in ("function", "class", "module", "package", "session")
+        ),
+    ],
+)
+def test_the_connection_is_on_the_loop_of_the_test(write_tests: WriteTests, mark: str, option: str) -> None:
+    write_tests(
         PUBLISH_AND_GET
         + f"""
-    import pytest
-
     class TestOrders:
-        @pytest.mark.asyncio(loop_scope="{scope}")
+        {mark}
         @pytest.mark.parametrize("turn", range(2))
         async def test_it(self, aio_pika_connection, turn):
             assert await round_trip(aio_pika_connection) == b"one"
     """
-    )
-    result.assert_outcomes(passed=2)
-
-
-def test_the_default_loop_scope_of_pytest_asyncio_counts(run_tests: RunTests) -> None:
-    result = run_tests(
-        PUBLISH_AND_GET
-        + """
-    import pytest
-
-    @pytest.mark.asyncio
-    @pytest.mark.parametrize("turn", range(2))
-    async def test_it(aio_pika_connection, turn):
-        assert await round_trip(aio_pika_connection) == b"one"
-    """,
-        "-o",
-        "asyncio_default_test_loop_scope=session",
-    )
-    result.assert_outcomes(passed=2)
+    ).run(option, "-W", "error", passed=2)
 
 
 @pytest.mark.parametrize("without", [(), ("-p", "no:asyncio")], ids=["beside-pytest-asyncio", "alone"])
-def test_anyio_runs_on_asyncio_and_skips_trio(run_tests: RunTests, without: str) -> None:
-    result = run_tests(
+def test_anyio_runs_on_asyncio_and_skips_trio(write_tests: WriteTests, without: str) -> None:
+    write_tests(
         PUBLISH_AND_GET
         + """
-    import pytest
-
     pytestmark = pytest.mark.anyio
 
     async def test_it(aio_pika_connection):
         assert await round_trip(aio_pika_connection) == b"one"
-    """,
-        "-rs",
-        *without,
-    )
-    result.assert_outcomes(passed=1, skipped=1)
-    result.stdout.fnmatch_lines(["*aio_pika_connection runs on asyncio only*"])
+    """
+    ).run("-rs", *without, passed=1, skipped=1, said=["*aio_pika_connection runs on asyncio only*"])
 
 
-def test_anyio_with_a_backend_of_the_users_choice(run_tests: RunTests) -> None:
-    result = run_tests(
+def test_anyio_with_a_backend_of_the_users_choice(write_tests: WriteTests) -> None:
+    write_tests(
         PUBLISH_AND_GET
         + """
-    import pytest
-
     @pytest.fixture
     def anyio_backend():
         return "asyncio", {"debug": True}
@@ -116,14 +65,11 @@ def test_anyio_with_a_backend_of_the_users_choice(run_tests: RunTests) -> None:
     async def test_it(aio_pika_connection):
         assert await round_trip(aio_pika_connection) == b"one"
     """
-    )
-    result.assert_outcomes(passed=1)
+    ).run(passed=1)
 
 
-def test_a_trio_test_can_use_the_broker_itself(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
+def test_a_trio_test_can_use_the_broker_itself(write_tests: WriteTests) -> None:
+    write_tests("""
         import trio
 
         @pytest.fixture
@@ -136,15 +82,11 @@ def test_a_trio_test_can_use_the_broker_itself(run_tests: RunTests) -> None:
             async with stream:
                 await stream.send_all(b"AMQP\\0\\0\\x09\\x01")
                 assert (await stream.receive_some(1)) == b"\\x01"
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_asynchronous_fixtures_of_the_user_may_build_on_ours(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
+def test_asynchronous_fixtures_of_the_user_may_build_on_ours(write_tests: WriteTests) -> None:
+    write_tests("""
         import pytest_asyncio
 
         @pytest_asyncio.fixture
@@ -155,18 +97,13 @@ def test_asynchronous_fixtures_of_the_user_may_build_on_ours(run_tests: RunTests
         @pytest.mark.asyncio
         async def test_it(channel):
             await channel.declare_queue("orders")
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_a_test_may_close_the_connection_or_the_broker(run_tests_apart: RunTests) -> None:
+def test_a_test_may_close_the_connection_or_the_broker(write_tests: WriteTests) -> None:
     # Apart, and without an eye on sockets: aiormq before 7 leaves its socket open when the broker ends the
     # connection, here as with any other broker.
-    result = run_tests_apart(
-        """
-        import pytest
-
+    write_tests("""
         pytestmark = pytest.mark.asyncio
 
         async def test_closes_it(aio_pika_connection):
@@ -174,20 +111,15 @@ def test_a_test_may_close_the_connection_or_the_broker(run_tests_apart: RunTests
 
         async def test_stops_the_broker(amqp_broker, aio_pika_connection):
             amqp_broker.stop()
-        """,
-        "-W",
-        "ignore::ResourceWarning",
-        "-W",
-        "ignore::pytest.PytestUnraisableExceptionWarning",
+    """).run_apart(
+        "-W", "ignore::ResourceWarning", "-W", "ignore::pytest.PytestUnraisableExceptionWarning", passed=2
     )
-    result.assert_outcomes(passed=2)
 
 
-def test_the_broker_is_also_an_asynchronous_context_manager(run_tests: RunTests) -> None:
-    result = run_tests(
+def test_the_broker_is_also_an_asynchronous_context_manager(write_tests: WriteTests) -> None:
+    write_tests(
         PUBLISH_AND_GET
         + """
-    import pytest
     from fakeamqp import Broker
 
     @pytest.mark.asyncio
@@ -196,44 +128,35 @@ def test_the_broker_is_also_an_asynchronous_context_manager(run_tests: RunTests)
             async with await aio_pika.connect(broker.url) as connection:
                 assert await round_trip(connection) == b"one"
     """
-    )
-    result.assert_outcomes(passed=1)
+    ).run(passed=1)
 
 
-def test_aio_pika_fixture_without_an_async_plugin_errors_with_install_advice(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_aio_pika_fixture_without_an_async_plugin_errors_with_install_advice(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(aio_pika_connection):
             pass
-        """,
+    """).run(
         "-p",
         "no:asyncio",
         "-p",
         "no:anyio",
+        errors=1,
+        said=["*install pytest-asyncio and mark the test with @pytest.mark.asyncio*"],
     )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*install pytest-asyncio and mark the test with @pytest.mark.asyncio*"])
 
 
-def test_an_isolated_asyncio_test_case_is_told_to_connect_itself(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import unittest
-        import pytest
-
+def test_an_isolated_asyncio_test_case_is_told_to_connect_itself(write_tests: WriteTests) -> None:
+    write_tests("""
         @pytest.mark.usefixtures("aio_pika_connection")
         class Orders(unittest.IsolatedAsyncioTestCase):
             async def test_it(self):
                 pass
-        """
-    )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*connect in asyncSetUp*"])
+    """).run(errors=1, said=["*connect in asyncSetUp*"])
 
 
 @pytest.mark.long
 def test_too_old_pytest_asyncio_is_an_error_only_for_asynchronous_fixtures(
-    run_tests_apart: RunTests, pytester: pytest.Pytester
+    write_tests: WriteTests, pytester: pytest.Pytester
 ) -> None:
     pytester.makeconftest(
         """
@@ -246,17 +169,11 @@ def test_too_old_pytest_asyncio_is_an_error_only_for_asynchronous_fixtures(
         pytest_asyncio.fixture = fixture
         """
     )
-    result = run_tests_apart(
-        """
-        import pytest
-
+    write_tests("""
         def test_pika(pika_channel):
             pika_channel.queue_declare("orders")
 
         @pytest.mark.asyncio
         async def test_aio_pika(aio_pika_connection):
             raise AssertionError("not to be run")
-        """
-    )
-    result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["*aio_pika_connection needs pytest-asyncio 0.24 or later*"])
+    """).run_apart(passed=1, errors=1, said=["*aio_pika_connection needs pytest-asyncio 0.24 or later*"])

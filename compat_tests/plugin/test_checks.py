@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 
 TEST = """
-    import pytest
-
     @pytest.mark.amqp({marker})
     def test_it(pika_channel, amqp_broker):
         pika_channel.confirm_delivery()
@@ -23,11 +21,10 @@ TEST = """
 @pytest.mark.parametrize(
     "marker", ["checks=True", "checks='lost'", "checks=['duplicates', 'lost'], allow='maxlen'"]
 )
-def test_a_finding_fails_the_test(run_tests: RunTests, marker: str) -> None:
-    result = run_tests(TEST.format(marker=marker, queue="nowhere"))
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["the trace has 1 finding:", "*message-lost*three pears*", "*basic.publish*", "*basic.ack*"]
+def test_a_finding_fails_the_test(write_tests: WriteTests, marker: str) -> None:
+    result = write_tests(TEST.format(marker=marker, queue="nowhere")).run(
+        failed=1,
+        said=["the trace has 1 finding:", "*message-lost*three pears*", "*basic.publish*", "*basic.ack*"],
     )
     result.stdout.fnmatch_lines(["FAILED test_inner.py::test_it - CheckFailed: the trace has 1 finding*"])
     assert "plugin.py" not in result.stdout.str()
@@ -43,37 +40,22 @@ def test_a_finding_fails_the_test(run_tests: RunTests, marker: str) -> None:
         ("", "nowhere"),
     ],
 )
-def test_test_without_findings_of_enabled_checks_passes(run_tests: RunTests, marker: str, queue: str) -> None:
-    run_tests(TEST.format(marker=marker, queue=queue)).assert_outcomes(passed=1)
+def test_test_without_findings_of_enabled_checks_passes(
+    write_tests: WriteTests, marker: str, queue: str
+) -> None:
+    write_tests(TEST.format(marker=marker, queue=queue)).run(passed=1)
 
 
-@pytest.mark.parametrize(
-    ("marker", "said"),
-    [
-        ("checks='lots'", "there is no check 'lots'; did you mean 'lost'?"),
-        ("checks=True, allow='unroutabel'", "there is no rule or reason 'unroutabel' to allow; did you mean"),
-        ("checks=7", "checks=7: give True, or the names of checks"),
-        ("allow='unroutable'", "allow='unroutable' is about checks; add checks=True"),
-        ("check=True", "did you mean 'checks'?"),
-    ],
-)
-def test_a_misspelled_argument_is_an_error(run_tests: RunTests, marker: str, said: str) -> None:
-    result = run_tests(TEST.format(marker=marker, queue="q"))
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f"*{said.replace('[', '[[]')}*"])
-
-
-def test_failed_test_reports_its_own_error_and_not_the_findings(run_tests: RunTests) -> None:
-    result = run_tests(TEST.format(marker="checks=True", queue="nowhere") + "        assert 1 == 2\n")
-    result.assert_outcomes(failed=1)
+def test_failed_test_reports_its_own_error_and_not_the_findings(write_tests: WriteTests) -> None:
+    result = write_tests(TEST.format(marker="checks=True", queue="nowhere") + "        assert 1 == 2\n").run(
+        failed=1
+    )
     assert "CheckFailed" not in result.stdout.str()
 
 
-def test_unread_result_with_a_finding_or_failure_fails_the_test(run_tests: RunTests) -> None:
+def test_unread_result_with_a_finding_or_failure_fails_the_test(write_tests: WriteTests) -> None:
     """`trace.check`, `replay` and `explore` return what they find; a statement drops it."""
-    result = run_tests(
-        """
-        import pytest
+    write_tests("""
         from fakeamqp import simulation
         from fakeamqp.replay import replay
 
@@ -119,13 +101,12 @@ def test_unread_result_with_a_finding_or_failure_fails_the_test(run_tests: RunTe
         def test_no_schedule():
             with pytest.raises(simulation.SimulationError, match="no schedules"):
                 simulation.check(fail, seeds=0)
-        """
-    )
-    result.assert_outcomes(failed=4, passed=3)
-    result.stdout.fnmatch_lines(
-        [
+    """).run(
+        failed=4,
+        passed=3,
+        said=[
             "trace.check() has found something, and nothing has read it: use expect_no_findings()",
             "explore() has found a failure, and nothing has read it: use check()",
             "a replay differs from its recording, and nothing has read it: use expect_same()",
-        ]
+        ],
     )

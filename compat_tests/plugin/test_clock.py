@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 
 
-def test_the_clock_fixture_makes_the_broker_virtual(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_the_clock_fixture_makes_the_broker_virtual(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(amqp_clock, amqp_broker, pika_channel):
             assert amqp_clock is amqp_broker.clock
             assert amqp_clock.mode == "virtual"
@@ -21,16 +20,11 @@ def test_the_clock_fixture_makes_the_broker_virtual(run_tests: RunTests) -> None
 
         def test_without_it_time_is_real(amqp_broker):
             assert amqp_broker.clock.mode == "real"
-        """
-    )
-    result.assert_outcomes(passed=3)
+    """).run(passed=3)
 
 
-def test_a_fixture_may_ask_for_the_clock(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_a_fixture_may_ask_for_the_clock(write_tests: WriteTests) -> None:
+    write_tests("""
         @pytest.fixture
         def later(amqp_clock):
             return lambda: amqp_clock.advance(60)
@@ -38,27 +32,20 @@ def test_a_fixture_may_ask_for_the_clock(run_tests: RunTests) -> None:
         def test_it(amqp_broker, later):
             later()
             assert amqp_broker.clock.elapsed == 60
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_the_factory_makes_virtual_brokers_too_unless_told_otherwise(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_the_factory_makes_virtual_brokers_too_unless_told_otherwise(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(make_amqp_broker, amqp_clock):
             assert make_amqp_broker().clock.mode == "virtual"
             assert make_amqp_broker(clock="real").clock.mode == "real"
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_the_marker_chooses_the_mode(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_the_marker_chooses_the_mode(write_tests: WriteTests) -> None:
+    write_tests("""
         import datetime
-        import pytest
 
         @pytest.mark.amqp(clock="virtual")
         def test_virtual(amqp_broker):
@@ -75,52 +62,25 @@ def test_the_marker_chooses_the_mode(run_tests: RunTests) -> None:
         @pytest.mark.amqp(now=datetime.datetime(2024, 2, 29))
         def test_now(amqp_clock):
             assert amqp_clock.now().isoformat() == "2024-02-29T00:00:00+00:00"
-        """
-    )
-    result.assert_outcomes(passed=4)
+    """).run(passed=4)
 
 
-def test_a_misspelled_mode_names_the_near_match(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
-        @pytest.mark.amqp(clock="virtaul")
-        def test_it(amqp_broker):
-            pass
-        """
-    )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*unknown clock 'virtaul'; did you mean 'virtual'?*"])
-
-
-def test_asking_when_the_broker_is_made_already_is_an_error(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_asking_when_the_broker_is_made_already_is_an_error(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(amqp_broker, request):
             request.getfixturevalue("amqp_clock")
-        """
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*make amqp_clock an argument of the test*"])
+    """).run(failed=1, said=["*make amqp_clock an argument of the test*"])
 
 
-def test_a_real_broker_has_no_such_clock(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_a_real_broker_has_no_such_clock(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(amqp_clock):
             pass
-        """,
-        "--amqp-real-url=amqp://localhost:1/",
-    )
-    result.assert_outcomes(skipped=1)
+    """).run("--amqp-real-url=amqp://localhost:1/", skipped=1)
 
 
-def test_the_freezer_fixture_moves_a_broker_on_the_wall_clock(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_the_freezer_fixture_moves_a_broker_on_the_wall_clock(write_tests: WriteTests) -> None:
+    write_tests("""
         @pytest.mark.amqp(clock="wall")
         def test_it(freezer, amqp_broker, pika_channel):
             pika_channel.queue_declare("q", arguments={"x-message-ttl": 60_000})
@@ -129,6 +89,4 @@ def test_the_freezer_fixture_moves_a_broker_on_the_wall_clock(run_tests: RunTest
             assert amqp_broker.queue("q").ready == 1
             freezer.tick(1)
             assert amqp_broker.queue("q").ready == 0
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 from compat_tests.tools.matrix import cases
 from fakeamqp import PERSONALITIES
 from pytest_plugin.comparison.conversation import Conversation, _line, _random_words, parting
@@ -63,11 +63,10 @@ def section(result: pytest.RunResult) -> list[str]:
 
 
 def test_failure_only_on_second_personality_fails_the_run_and_names_its_cause(
-    run_tests: RunTests, differ: Differ
+    write_tests: WriteTests, differ: Differ
 ) -> None:
     differ(deleting_missing_is_an_error=True, **UNNOTICED)
-    result = run_tests(DELETES_A_MISSING_QUEUE, COMPARE)
-    result.assert_outcomes(passed=1, failed=1)
+    result = write_tests(DELETES_A_MISSING_QUEUE).run(COMPARE, passed=1, failed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "_ test_it on new _" in result.stdout.str()
     lines = section(result)
@@ -90,7 +89,7 @@ def test_failure_only_on_second_personality_fails_the_run_and_names_its_cause(
     assert "largest_message" not in told
 
 
-def test_compare_reports_differences_with_xdist(run_tests_apart: RunTests, pytester: pytest.Pytester) -> None:
+def test_compare_reports_differences_with_xdist(write_tests: WriteTests, pytester: pytest.Pytester) -> None:
     pytester.makeconftest(
         """
         from dataclasses import replace
@@ -101,30 +100,23 @@ def test_compare_reports_differences_with_xdist(run_tests_apart: RunTests, pytes
         PERSONALITIES["new"] = replace(usual, name="new", deleting_missing_is_an_error=True)
         """
     )
-    result = run_tests_apart(
+    result = write_tests(
         DELETES_A_MISSING_QUEUE
         + """
     def test_other(pika_channel):
         pika_channel.queue_declare("q")
-        """,
-        COMPARE,
-        "-n",
-        "2",
-    )
-    result.assert_outcomes(passed=3, failed=1)
+        """
+    ).run_apart(COMPARE, "-n", "2", passed=3, failed=1)
     lines = section(result)
     assert lines[0] == "2 tests ran on both, 1 with no difference"
     assert "  Choice deleting_missing_is_an_error: False in old, True in new" in lines
 
 
 def test_compare_runs_tests_with_a_broker_twice_and_counts_those_without_difference(
-    run_tests: RunTests, differ: Differ
+    write_tests: WriteTests, differ: Differ
 ) -> None:
     differ(**UNNOTICED)
-    result = run_tests(
-        """
-        import pytest
-
+    result = write_tests("""
         RUNS = []
 
         def test_with_a_broker(pika_channel, amqp_broker):
@@ -149,26 +141,23 @@ def test_compare_runs_tests_with_a_broker_twice_and_counts_those_without_differe
 
         def test_runs():
             assert RUNS == ["with", "with", "through", "through", "without", "own"]
-        """,
-        COMPARE,
-    )
-    result.assert_outcomes(passed=7)
+    """).run(COMPARE, passed=7)
     assert result.ret == pytest.ExitCode.OK
     assert section(result) == ["2 tests ran on both, 2 with no difference"]
 
 
-def test_verbose_output_names_the_personality_of_each_run(run_tests: RunTests, differ: Differ) -> None:
+def test_verbose_output_names_the_personality_of_each_run(write_tests: WriteTests, differ: Differ) -> None:
     differ()
-    result = run_tests(DELETES_A_MISSING_QUEUE, COMPARE, "-v")
-    result.stdout.fnmatch_lines(
-        ["test_inner.py::test_it PASSED on old *100%*", "test_inner.py::test_it PASSED on new *100%*"]
+    write_tests(DELETES_A_MISSING_QUEUE).run(
+        COMPARE,
+        "-v",
+        said=["test_inner.py::test_it PASSED on old *100%*", "test_inner.py::test_it PASSED on new *100%*"],
     )
 
 
-def test_a_difference_that_the_test_does_not_mind(run_tests: RunTests, differ: Differ) -> None:
+def test_a_difference_that_the_test_does_not_mind(write_tests: WriteTests, differ: Differ) -> None:
     differ(heartbeat=30, **UNNOTICED)
-    result = run_tests(DELETES_A_MISSING_QUEUE, COMPARE)
-    result.assert_outcomes(passed=2)
+    result = write_tests(DELETES_A_MISSING_QUEUE).run(COMPARE, passed=2)
     assert result.ret == pytest.ExitCode.OK
     lines = section(result)
     assert lines[1] == "1 test passed on both, with a difference"
@@ -178,18 +167,18 @@ def test_a_difference_that_the_test_does_not_mind(run_tests: RunTests, differ: D
 
 
 def test_the_first_difference_is_that_of_the_choice_which_breaks_the_test(
-    run_tests: RunTests, differ: Differ
+    write_tests: WriteTests, differ: Differ
 ) -> None:
     differ(heartbeat=30, deleting_missing_is_an_error=True)
-    lines = section(run_tests(DELETES_A_MISSING_QUEUE, COMPARE))
+    lines = section(write_tests(DELETES_A_MISSING_QUEUE).run(COMPARE))
     assert "  Choice deleting_missing_is_an_error: False in old, True in new" in lines
     assert "    on old with deleting_missing_is_an_error of new:" in lines
     assert not any("heartbeat" in line for line in lines)
 
 
-def test_the_lines_can_be_of_different_channels(run_tests: RunTests, differ: Differ) -> None:
+def test_the_lines_can_be_of_different_channels(write_tests: WriteTests, differ: Differ) -> None:
     differ(deprecated_features={"transient_nonexcl_queues": "denied"})
-    lines = section(run_tests("def test_it(pika_channel): pika_channel.queue_declare('q')", COMPARE))
+    lines = section(write_tests("def test_it(pika_channel): pika_channel.queue_declare('q')").run(COMPARE))
     start = lines.index("    on old:")
     assert lines[start + 1] == "      c1 <- 1 queue.declare-ok queue='q' message_count=0 consumer_count=0"
     assert lines[start + 2] == "    on new:"
@@ -199,22 +188,16 @@ def test_the_lines_can_be_of_different_channels(run_tests: RunTests, differ: Dif
     )
 
 
-def test_a_difference_that_only_the_broker_shows(run_tests: RunTests, differ: Differ) -> None:
+def test_a_difference_that_only_the_broker_shows(write_tests: WriteTests, differ: Differ) -> None:
     differ(routes_by_cc_headers=False, **UNNOTICED)
-    result = run_tests(
-        """
-        import pika
-
+    result = write_tests("""
         def test_it(pika_channel, amqp_broker):
             pika_channel.queue_declare("a")
             pika_channel.queue_declare("b")
             pika_channel.basic_publish("", "a", b"x", pika.BasicProperties(headers={"CC": ["b"]}))
             amqp_broker.queue("a").wait_for(ready=1)
             assert amqp_broker.queue("b").ready == 1
-        """,
-        COMPARE,
-    )
-    result.assert_outcomes(passed=1, failed=1)
+    """).run(COMPARE, passed=1, failed=1)
     lines = section(result)
     assert "      c1 == message with exchange='' routing_key='a': routed to a, b" in lines
     assert "      c1 == message with exchange='' routing_key='a': routed to a" in lines
@@ -222,8 +205,6 @@ def test_a_difference_that_only_the_broker_shows(run_tests: RunTests, differ: Di
 
 
 BOTH = """
-    import pika
-
     def refused(connection, call, *arguments):
         channel = connection.channel()
         try:
@@ -240,131 +221,107 @@ BOTH = """
 
 
 def test_comparison_names_each_choice_sufficient_to_cause_the_failure(
-    run_tests: RunTests, differ: Differ
+    write_tests: WriteTests, differ: Differ
 ) -> None:
     differ(deleting_missing_is_an_error=True, longest_name=100, **UNNOTICED)
-    lines = section(run_tests(BOTH.format("or"), COMPARE))
+    lines = section(write_tests(BOTH.format("or")).run(COMPARE))
     assert "  Choice deleting_missing_is_an_error: False in old, True in new" in lines
     assert "  Choice longest_name: 255 in old, 100 in new" in lines
     assert lines.count("  And by itself:") == 1
 
 
 def test_choices_that_only_together_make_the_difference_are_named_together(
-    run_tests: RunTests, differ: Differ
+    write_tests: WriteTests, differ: Differ
 ) -> None:
     differ(deleting_missing_is_an_error=True, longest_name=100, **UNNOTICED)
-    lines = section(run_tests(BOTH.format("and"), COMPARE))
+    lines = section(write_tests(BOTH.format("and")).run(COMPARE))
     (proved,) = [line for line in lines if line.startswith("  Proved")]
     assert "longest_name and deleting_missing_is_an_error of new" in proved
 
 
 def test_failure_only_on_first_personality_fails_the_run_and_names_its_cause(
-    run_tests: RunTests, differ: Differ
+    write_tests: WriteTests, differ: Differ
 ) -> None:
     differ(deleting_missing_is_an_error=True)
-    result = run_tests(
-        """
-        import pika
-        import pytest
-
+    result = write_tests("""
         def test_it(pika_channel):
             with pytest.raises(pika.exceptions.ChannelClosedByBroker):
                 pika_channel.queue_delete("missing")
-        """,
-        COMPARE,
-    )
-    result.assert_outcomes(passed=1, failed=1)
+    """).run(COMPARE, passed=1, failed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     lines = section(result)
     assert "test_inner.py::test_it: failed on old, passed on new" in lines
     assert "  Choice deleting_missing_is_an_error: False in old, True in new" in lines
 
 
-def test_a_known_cause_is_tried_first(run_tests: RunTests, differ: Differ) -> None:
+def test_a_known_cause_is_tried_first(write_tests: WriteTests, differ: Differ) -> None:
     differ(deleting_missing_is_an_error=True, **UNNOTICED)
     source = DELETES_A_MISSING_QUEUE + DELETES_A_MISSING_QUEUE.replace("test_it", "test_other")
-    proved = [line for line in section(run_tests(source, COMPARE)) if line.startswith("  Proved")]
+    proved = [line for line in section(write_tests(source).run(COMPARE)) if line.startswith("  Proved")]
     assert proved[1].endswith("(6 more runs).")
     assert proved[0] != proved[1]
 
 
-def test_a_test_without_a_steady_outcome_gets_no_cause(run_tests: RunTests, differ: Differ) -> None:
+def test_a_test_without_a_steady_outcome_gets_no_cause(write_tests: WriteTests, differ: Differ) -> None:
     differ(**UNNOTICED)
-    result = run_tests(
-        """
+    result = write_tests("""
         RUNS = []
 
         def test_it(pika_channel):
             RUNS.append(1)
             assert len(RUNS) == 1
-        """,
-        COMPARE,
-    )
-    result.assert_outcomes(passed=1, failed=1)
+    """).run(COMPARE, passed=1, failed=1)
     assert "  No cause: the test has no steady outcome on old: passed, then failed." in section(result)
 
 
-def test_a_failure_that_does_not_come_back_gets_no_cause(run_tests: RunTests, differ: Differ) -> None:
+def test_a_failure_that_does_not_come_back_gets_no_cause(write_tests: WriteTests, differ: Differ) -> None:
     differ(**UNNOTICED)
-    result = run_tests(
-        """
+    result = write_tests("""
         RUNS = []
 
         def test_it(pika_channel):
             RUNS.append(1)
             assert len(RUNS) != 2
-        """,
-        COMPARE,
-    )
+    """).run(COMPARE)
     assert "  No cause: the test has no steady outcome on new: failed, then passed." in section(result)
 
 
-def test_a_failure_by_chance_gets_no_cause(run_tests: RunTests, differ: Differ) -> None:
+def test_a_failure_by_chance_gets_no_cause(write_tests: WriteTests, differ: Differ) -> None:
     differ(**UNNOTICED)
-    result = run_tests(
-        """
+    result = write_tests("""
         RUNS = []
 
         def test_it(pika_channel):
             RUNS.append(1)
             # Fails as if a choice had an effect, until the choice is looked at again.
             assert len(RUNS) in (1, 3, 5, 7, 9, 10, 11, 12)
-        """,
-        COMPARE,
-    )
-    result.assert_outcomes(passed=1, failed=1)
+    """).run(COMPARE, passed=1, failed=1)
     lines = section(result)
     assert "  No cause: no choices were found with which the difference shows in every run." in lines
 
 
 @pytest.mark.parametrize("some_runs", ["(2,)", "(2, 4)"])
 def test_behaviour_of_some_runs_only_is_not_reported_as_a_difference(
-    run_tests: RunTests, differ: Differ, some_runs: str
+    write_tests: WriteTests, differ: Differ, some_runs: str
 ) -> None:
     differ(**UNNOTICED)
-    result = run_tests(
-        f"""
+    result = write_tests(f"""
         RUNS = []
 
         def test_it(pika_channel):
             RUNS.append(1)
             if len(RUNS) in {some_runs}:
                 pika_channel.queue_declare("sometimes", exclusive=True)
-        """,
-        COMPARE,
-    )
-    result.assert_outcomes(passed=2)
+    """).run(COMPARE, passed=2)
     assert section(result) == ["1 test ran on both, 1 with no difference"]
 
 
 def test_random_names_times_and_bytes_are_not_reported_as_differences(
-    run_tests: RunTests, differ: Differ
+    write_tests: WriteTests, differ: Differ
 ) -> None:
     differ(**UNNOTICED)
-    result = run_tests(
-        """
+    result = write_tests("""
         import os, time, uuid
-        import pika
 
         def test_names_and_times(pika_channel):
             name = pika_channel.queue_declare("", exclusive=True).method.queue
@@ -378,19 +335,16 @@ def test_random_names_times_and_bytes_are_not_reported_as_differences(
 
         def test_random_bytes(pika_channel):
             pika_channel.queue_declare(f"q{os.urandom(3)}", exclusive=True)
-        """,
-        COMPARE,
-    )
-    result.assert_outcomes(passed=4)
+    """).run(COMPARE, passed=4)
     assert section(result) == ["2 tests ran on both, 2 with no difference"]
 
 
-def test_comparison_finds_a_difference_beside_random_queue_names(run_tests: RunTests, differ: Differ) -> None:
+def test_comparison_finds_a_difference_beside_random_queue_names(
+    write_tests: WriteTests, differ: Differ
+) -> None:
     differ(deleting_missing_is_an_error=True, **UNNOTICED)
-    result = run_tests(
-        """
+    result = write_tests("""
         import os
-        import pika
 
         def test_it(amqp_url):
             with pika.BlockingConnection(pika.URLParameters(amqp_url)) as connection:
@@ -400,20 +354,17 @@ def test_comparison_finds_a_difference_beside_random_queue_names(run_tests: RunT
                     connection.channel().queue_delete("missing")
                 except pika.exceptions.ChannelClosedByBroker:
                     pass
-        """,
-        COMPARE,
-    )
+    """).run(COMPARE)
     lines = section(result)
     assert "      c2 <- 1 queue.delete-ok message_count=0" in lines
     assert "  Choice deleting_missing_is_an_error: False in old, True in new" in lines
 
 
-def test_every_run_gets_fixtures_instances_and_output_of_its_own(run_tests: RunTests, differ: Differ) -> None:
+def test_every_run_gets_fixtures_instances_and_output_of_its_own(
+    write_tests: WriteTests, differ: Differ
+) -> None:
     differ(deleting_missing_is_an_error=True)
-    result = run_tests(
-        """
-        import pytest
-
+    result = write_tests("""
         MADE = []
 
         @pytest.fixture(scope="module")
@@ -439,20 +390,16 @@ def test_every_run_gets_fixtures_instances_and_output_of_its_own(run_tests: RunT
 
             def test_next(self, shared):
                 assert MADE == ["shared"]
-        """,
-        COMPARE,
-    )
-    result.assert_outcomes(passed=2, failed=1)
+    """).run(COMPARE, passed=2, failed=1)
     assert result.outlines.count("printed") == 1
     assert "  Choice deleting_missing_is_an_error: False in old, True in new" in section(result)
 
 
-def test_an_error_in_the_teardown_of_shared_fixtures_is_reported(run_tests: RunTests, differ: Differ) -> None:
+def test_an_error_in_the_teardown_of_shared_fixtures_is_reported(
+    write_tests: WriteTests, differ: Differ
+) -> None:
     differ()
-    result = run_tests(
-        """
-        import pytest
-
+    write_tests("""
         @pytest.fixture(scope="module")
         def shared():
             yield
@@ -460,38 +407,25 @@ def test_an_error_in_the_teardown_of_shared_fixtures_is_reported(run_tests: RunT
 
         def test_it(shared, amqp_broker):
             pass
-        """,
-        COMPARE,
-    )
-    result.assert_outcomes(passed=2, errors=1)
-    result.stdout.fnmatch_lines(["E * ValueError: on purpose"])
+    """).run(COMPARE, passed=2, errors=1, said=["E * ValueError: on purpose"])
 
 
-def test_failures_outside_of_the_test_count_as_well(run_tests: RunTests, differ: Differ) -> None:
+def test_failures_outside_of_the_test_count_as_well(write_tests: WriteTests, differ: Differ) -> None:
     differ(deleting_missing_is_an_error=True)
-    result = run_tests(
-        """
-        import pytest
-
+    result = write_tests("""
         @pytest.fixture
         def clean(pika_channel):
             pika_channel.queue_delete("missing")
 
         def test_it(clean):
             pass
-        """,
-        COMPARE,
-    )
-    result.assert_outcomes(passed=1, errors=1)
+    """).run(COMPARE, passed=1, errors=1)
     assert "test_inner.py::test_it: passed on old, error on new" in section(result)
 
 
-def test_skips_and_expected_failures_are_no_difference(run_tests: RunTests, differ: Differ) -> None:
+def test_skips_and_expected_failures_are_no_difference(write_tests: WriteTests, differ: Differ) -> None:
     differ(**UNNOTICED)
-    result = run_tests(
-        """
-        import pytest
-
+    result = write_tests("""
         @pytest.mark.skip
         def test_skipped(amqp_broker):
             pass
@@ -499,20 +433,13 @@ def test_skips_and_expected_failures_are_no_difference(run_tests: RunTests, diff
         @pytest.mark.xfail
         def test_xfailed(amqp_broker):
             assert False
-        """,
-        COMPARE,
-    )
-    result.assert_outcomes(skipped=2, xfailed=2)
+    """).run(COMPARE, skipped=2, xfailed=2)
     assert section(result) == ["2 tests ran on both, 2 with no difference"]
 
 
-def test_asynchronous_tests_and_unittest_classes(run_tests: RunTests, differ: Differ) -> None:
+def test_asynchronous_tests_and_unittest_classes(write_tests: WriteTests, differ: Differ) -> None:
     differ(deleting_missing_is_an_error=True)
-    result = run_tests(
-        """
-        import unittest
-        import pytest
-
+    result = write_tests("""
         @pytest.mark.asyncio
         async def test_asynchronous(aio_pika_connection):
             channel = await aio_pika_connection.channel()
@@ -525,72 +452,39 @@ def test_asynchronous_tests_and_unittest_classes(run_tests: RunTests, differ: Di
 
             def test_unittest(self):
                 self.channel.queue_delete("missing")
-        """,
-        COMPARE,
-    )
-    result.assert_outcomes(passed=2, failed=2)
+    """).run(COMPARE, passed=2, failed=2)
     lines = section(result)
     assert lines.count("  Choice deleting_missing_is_an_error: False in old, True in new") == 2
 
 
 def test_recordings_are_written_of_the_two_runs_only(
-    run_tests: RunTests, differ: Differ, pytester: pytest.Pytester
+    write_tests: WriteTests, differ: Differ, pytester: pytest.Pytester
 ) -> None:
     differ(deleting_missing_is_an_error=True)
-    run_tests(DELETES_A_MISSING_QUEUE, COMPARE, "--amqp-trace=traces", "--amqp-trace-formats=jsonl")
+    write_tests(DELETES_A_MISSING_QUEUE).run(COMPARE, "--amqp-trace=traces", "--amqp-trace-formats=jsonl")
     folder: Path = pytester.path / "traces"
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["test_inner-test_it.again-1.jsonl", "test_inner-test_it.jsonl"]
 
 
-def test_a_debugger_is_not_started_in_more_runs(run_tests: RunTests, differ: Differ) -> None:
+def test_a_debugger_is_not_started_in_more_runs(write_tests: WriteTests, differ: Differ) -> None:
     differ(deleting_missing_is_an_error=True)
-    result = run_tests(
-        DELETES_A_MISSING_QUEUE, COMPARE, "--pdb", "--pdbcls=compat_tests.plugin.silent:Debugger"
+    result = write_tests(DELETES_A_MISSING_QUEUE).run(
+        COMPARE, "--pdb", "--pdbcls=compat_tests.plugin.silent:Debugger"
     )
     lines = section(result)
     assert "  No cause: no cause was looked for, because --pdb would stop in every run." in lines
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--amqp-compare=rabbitmq-4.3"], "*'rabbitmq-4.3' is not of the form A,B*"),
-        (["--amqp-compare=spec,spec"], "*'spec,spec' is not of the form A,B*"),
-        (
-            ["--amqp-compare=spec,rabbitmq-4.4"],
-            "*no personality 'rabbitmq-4.4'; nearest to RabbitMQ 4.4 is 'rabbitmq-4.3'*",
-        ),
-        (["--amqp-compare=spec,x"], "*no personality 'x'. Known: rabbitmq-3.10, *"),
-        (
-            ["--amqp-compare=spec,rabbitmq-4.3", "--amqp-real-url=amqp://localhost/"],
-            "*leave out --amqp-real-url",
-        ),
-        (
-            ["--amqp-compare=spec,rabbitmq-4.3", "--amqp-personality=spec"],
-            "*leave out --amqp-personality",
-        ),
-    ],
-)
-def test_invalid_compare_option_is_a_usage_error(
-    run_tests: RunTests, arguments: list[str], message: str
-) -> None:
-    result = run_tests(DELETES_A_MISSING_QUEUE, *arguments)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([message])
-
-
-def test_compare_says_that_no_test_took_a_broker(run_tests: RunTests, differ: Differ) -> None:
+def test_compare_says_that_no_test_took_a_broker(write_tests: WriteTests, differ: Differ) -> None:
     differ()
-    result = run_tests("def test_it(): pass", COMPARE)
+    result = write_tests("def test_it(): pass").run(COMPARE)
     assert section(result) == ["no test took a broker from a fixture, without a personality of its own"]
 
 
 RANDOM_NAMES = """
     import json
     import os
-    import pika
-    import pytest
 
     def name():
         return f"n{os.urandom(3).hex()}"
@@ -637,16 +531,17 @@ RANDOM_NAMES = """
 """
 
 
-def test_names_that_clients_choose_at_random_are_no_difference(run_tests: RunTests, differ: Differ) -> None:
+def test_names_that_clients_choose_at_random_are_no_difference(
+    write_tests: WriteTests, differ: Differ
+) -> None:
     differ(**UNNOTICED)
-    result = run_tests(RANDOM_NAMES.replace("DELETED", "queue"), COMPARE)
-    result.assert_outcomes(passed=2)
+    result = write_tests(RANDOM_NAMES.replace("DELETED", "queue")).run(COMPARE, passed=2)
     assert section(result) == ["1 test ran on both, 1 with no difference"]
 
 
-def test_the_first_difference_is_found_behind_random_names(run_tests: RunTests, differ: Differ) -> None:
+def test_the_first_difference_is_found_behind_random_names(write_tests: WriteTests, differ: Differ) -> None:
     differ(deleting_missing_is_an_error=True, **UNNOTICED)
-    lines = section(run_tests(RANDOM_NAMES.replace("DELETED", "name()"), COMPARE))
+    lines = section(write_tests(RANDOM_NAMES.replace("DELETED", "name()")).run(COMPARE))
     start = lines.index("    on old:")
     assert lines[start + 1 : start + 3] == ["      c1 <- 1 queue.delete-ok message_count=0", "    on new:"]
     assert lines[start + 3].startswith("      c1 <- 1 channel.close reply_code=404 ")
@@ -655,15 +550,13 @@ def test_the_first_difference_is_found_behind_random_names(run_tests: RunTests, 
 
 @pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a")])
 def test_one_name_twice_is_not_the_same_as_two_names(
-    run_tests: RunTests, differ: Differ, first: str, second: str
+    write_tests: WriteTests, differ: Differ, first: str, second: str
 ) -> None:
     """The test declares the queue of the message again, or another one; only the names tell which."""
     differ(longest_name=100, **UNNOTICED)
     lines = section(
-        run_tests(
-            f"""
+        write_tests(f"""
             import os
-            import pika
 
             def test_it(pika_connection):
                 a, b = os.urandom(3).hex(), os.urandom(3).hex()
@@ -677,9 +570,7 @@ def test_one_name_twice_is_not_the_same_as_two_names(
                     chosen = {second}
                 channel.queue_declare(a)
                 channel.queue_declare(chosen)
-            """,
-            COMPARE,
-        )
+    """).run(COMPARE)
     )
     assert "  Choice longest_name: 255 in old, 100 in new" in lines
 

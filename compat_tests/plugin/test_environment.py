@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from compat_tests.plugin.conftest import INI, RunTests
+from compat_tests.plugin.conftest import INI, WriteTests
 
 USUAL = ("AMQP_URL", "RABBITMQ_URL", "CELERY_BROKER_URL")
 
@@ -17,11 +17,9 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_the_fixture_sets_the_usual_names_for_one_test(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_the_fixture_sets_the_usual_names_for_one_test(write_tests: WriteTests) -> None:
+    write_tests("""
         import os
-        import pytest
 
         def test_with(amqp_env, amqp_url):
             assert amqp_env == {name: amqp_url for name in ("AMQP_URL", "RABBITMQ_URL", "CELERY_BROKER_URL")}
@@ -29,19 +27,14 @@ def test_the_fixture_sets_the_usual_names_for_one_test(run_tests: RunTests) -> N
 
         def test_without():
             assert "AMQP_URL" not in os.environ
-        """
-    )
-    result.assert_outcomes(passed=2)
+    """).run(passed=2)
 
 
-def test_marker_env_sets_environment_variables_without_the_fixture(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_marker_env_sets_environment_variables_without_the_fixture(write_tests: WriteTests) -> None:
+    write_tests("""
         import os
-        import unittest
         from urllib.parse import urlsplit
 
-        import pytest
 
         PARTS = ["BROKER_HOST={host}", "BROKER_PORT={port}", "LOGIN={user}:{password}", "ROOM={virtual_host}"]
 
@@ -62,15 +55,11 @@ def test_marker_env_sets_environment_variables_without_the_fixture(run_tests: Ru
         @pytest.mark.amqp(tls=True, env=["CA={ca_file}"])
         def test_tls(amqp_broker):
             assert os.environ["CA"] == str(amqp_broker.tls.ca_file)
-        """
-    )
-    result.assert_outcomes(passed=3)
+    """).run(passed=3)
 
 
 IMPORTED = """
     import app
-    import pika
-    import pytest
 
     def test_first(amqp_broker):
         assert app.URL == amqp_broker.url
@@ -102,12 +91,12 @@ def publish():
 
 
 def test_ini_option_amqp_env_sets_the_session_broker_before_modules_are_imported(
-    run_tests: RunTests, pytester: pytest.Pytester
+    write_tests: WriteTests, pytester: pytest.Pytester
 ) -> None:
     pytester.syspathinsert()
     pytester.makepyfile(app=APP)
     pytester.makeconftest("import app")
-    result = run_tests(IMPORTED, "-o", "amqp_env=BROKER_URL")
+    result = write_tests(IMPORTED).run("-o", "amqp_env=BROKER_URL")
     result.assert_outcomes(passed=2, failed=2)
     # The queue is declared anew: the broker was reset.
     result.stdout.fnmatch_lines(["*AMQP timeline*", "*queue.declare*orders*", "*basic.publish*"])
@@ -137,51 +126,14 @@ def test_amqp_env_names_the_own_broker_of_each_xdist_worker(pytester: pytest.Pyt
 
 
 def test_amqp_env_has_the_real_url_with_the_option_real_url(
-    run_tests: RunTests, pytester: pytest.Pytester, amqp_url: str
+    write_tests: WriteTests, pytester: pytest.Pytester, amqp_url: str
 ) -> None:
     pytester.syspathinsert()
     pytester.makepyfile(app=APP)
     pytester.makeconftest(f"import app\nassert app.URL == {amqp_url!r}")
-    result = run_tests(
-        """
+    write_tests("""
         import os
 
         def test_it(amqp_env, amqp_url):
             assert amqp_env == {"BROKER_URL": amqp_url} and os.environ["BROKER_URL"] == amqp_url
-        """,
-        "-o",
-        "amqp_env=BROKER_URL",
-        f"--amqp-real-url={amqp_url}",
-    )
-    result.assert_outcomes(passed=1)
-
-
-@pytest.mark.parametrize(
-    ("entry", "said"),
-    [
-        ("BROKER_HOST={hots}", "*'BROKER_HOST={hots}': there is no {hots}; did you mean {host}?*"),
-        ("={host}", "*'={host}' is neither a name nor NAME=template*"),
-        ("A={host", "*'A={host': *"),
-    ],
-)
-def test_invalid_amqp_env_entry_is_an_error(run_tests: RunTests, entry: str, said: str) -> None:
-    result = run_tests("", "-o", f"amqp_env={entry}")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([said])
-    result = run_tests(
-        f"""
-        import pytest
-
-        @pytest.mark.amqp(env=[{entry!r}])
-        def test_it():
-            pass
-        """
-    )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([said])
-
-
-def test_ini_option_amqp_env_with_compare_is_a_usage_error(run_tests: RunTests) -> None:
-    result = run_tests("", "-o", "amqp_env=AMQP_URL", "--amqp-compare=rabbitmq-3.13,rabbitmq-4.3")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*leave out the ini option amqp_env*"])
+    """).run("-o", "amqp_env=BROKER_URL", f"--amqp-real-url={amqp_url}", passed=1)

@@ -4,17 +4,14 @@ import sys
 
 import pytest
 
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 from fakeamqp import Broker
 
 UNUSED = "a fault was installed and never happened"
 
 
-def test_the_fixture_breaks_the_broker_of_the_test(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pika
-        import pytest
+def test_the_fixture_breaks_the_broker_of_the_test(write_tests: WriteTests) -> None:
+    write_tests("""
         from fakeamqp.faults import Faults
 
         def test_it(amqp_faults, amqp_broker, pika_channel):
@@ -24,20 +21,15 @@ def test_the_fixture_breaks_the_broker_of_the_test(run_tests: RunTests) -> None:
             with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="403"):
                 pika_channel.queue_declare("orders")
             assert rule.hits == 1
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_an_unused_fault_fails_its_test(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_an_unused_fault_fails_its_test(write_tests: WriteTests) -> None:
+    result = write_tests("""
         def test_it(amqp_faults, pika_channel):
             amqp_faults.on("queue.declare", queue="orders").close_channel(403)
             pika_channel.queue_declare("invoices")
-        """
-    )
-    result.assert_outcomes(failed=1)
+    """).run(failed=1)
     lines = result.stdout.lines
     start = next(number for number, line in enumerate(lines) if "_ test_it _" in line)
     # What is wrong comes at once, and nothing of the plugin, of pytest or of pluggy is shown.
@@ -52,69 +44,54 @@ def test_an_unused_fault_fails_its_test(run_tests: RunTests) -> None:
 
 
 @pytest.mark.parametrize("style", ["long", "short", "line", "native", "no"])
-def test_no_style_of_traceback_shows_the_plugin(run_tests: RunTests, style: str) -> None:
-    result = run_tests(
-        "def test_it(amqp_faults): amqp_faults.on('queue.declare').drop()", f"--tb={style}", "--color=no"
+def test_no_style_of_traceback_shows_the_plugin(write_tests: WriteTests, style: str) -> None:
+    result = write_tests("def test_it(amqp_faults): amqp_faults.on('queue.declare').drop()").run(
+        f"--tb={style}", "--color=no", failed=1
     )
-    result.assert_outcomes(failed=1)
     assert "unused_faults.py" not in result.stdout.str()
     if style == "line":
-        result.stdout.fnmatch_lines([f"*test_inner.py:1: UnusedFault: {UNUSED}*"])
+        result.stdout.fnmatch_lines([f"*test_inner.py:2: UnusedFault: {UNUSED}*"])
 
 
 @pytest.mark.parametrize("optional", ["on('basic.publish', optional=True)", "on('basic.publish').optional()"])
-def test_unused_optional_fault_does_not_fail_the_test(run_tests: RunTests, optional: str) -> None:
-    run_tests(f"def test_it(amqp_faults): amqp_faults.{optional}.nack()").assert_outcomes(passed=1)
+def test_unused_optional_fault_does_not_fail_the_test(write_tests: WriteTests, optional: str) -> None:
+    write_tests(f"def test_it(amqp_faults): amqp_faults.{optional}.nack()").run(passed=1)
 
 
-def test_unused_fault_removed_by_clear_does_not_fail_the_test(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_unused_fault_removed_by_clear_does_not_fail_the_test(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(amqp_faults):
             amqp_faults.on("basic.publish").nack()
             amqp_faults.clear()
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_fault_unused_at_the_end_of_its_with_block_fails_the_test(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_fault_unused_at_the_end_of_its_with_block_fails_the_test(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(amqp_faults):
             with amqp_faults.on("basic.publish").nack():
                 pass
-        """
-    )
-    result.assert_outcomes(failed=1)
+    """).run(failed=1)
 
 
-def test_publish_sent_at_the_end_of_the_test_uses_the_fault(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_publish_sent_at_the_end_of_the_test_uses_the_fault(write_tests: WriteTests) -> None:
+    write_tests("""
         @pytest.mark.parametrize("turn", range(20))
         def test_it(amqp_faults, pika_channel, turn):
             amqp_faults.on("basic.publish").drop()
             pika_channel.basic_publish("", "orders", bytes(1_000_000))  # Nobody waits for an answer.
-        """
-    )
-    result.assert_outcomes(passed=20)
+    """).run(passed=20)
 
 
-def test_every_broker_of_the_test_is_looked_at(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_every_broker_of_the_test_is_looked_at(write_tests: WriteTests) -> None:
+    result = write_tests("""
         def test_it(make_amqp_broker):
             for broker in (make_amqp_broker(), make_amqp_broker(), make_amqp_broker()):
                 print("made", f"{broker.host}:{broker.port}")
                 if broker.port:
                     broker.faults.on("tx.commit").drop()
             broker.faults.clear()
-        """
-    )
-    result.assert_outcomes(failed=1)
+    """).run(failed=1)
     text = result.stdout.str()
     first, second, third = (line.split()[1] for line in text.splitlines() if line.startswith("made 127"))
     assert f"{first}: {UNUSED}" in text
@@ -122,25 +99,19 @@ def test_every_broker_of_the_test_is_looked_at(run_tests: RunTests) -> None:
     assert f"{third}: {UNUSED}" not in text
 
 
-def test_a_test_that_failed_anyway_is_told_of_its_unused_faults(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_a_test_that_failed_anyway_is_told_of_its_unused_faults(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(amqp_faults):
             amqp_faults.on("basic.publish").nack()
             assert False, "on purpose"
-        """
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["E*on purpose*", "*AMQP faults that never happened*", f"{UNUSED}*", "FAILED *on purpose*"]
+    """).run(
+        failed=1,
+        said=["E*on purpose*", "*AMQP faults that never happened*", f"{UNUSED}*", "FAILED *on purpose*"],
     )
 
 
-def test_a_fixture_that_failed_is_not_the_fault_of_a_fault(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_a_fixture_that_failed_is_not_the_fault_of_a_fault(write_tests: WriteTests) -> None:
+    result = write_tests("""
         @pytest.fixture
         def orders(amqp_faults):
             amqp_faults.on("basic.publish").nack()
@@ -148,17 +119,12 @@ def test_a_fixture_that_failed_is_not_the_fault_of_a_fault(run_tests: RunTests) 
 
         def test_it(orders):
             pass
-        """
-    )
-    result.assert_outcomes(errors=1)
+    """).run(errors=1)
     assert UNUSED not in result.stdout.str()
 
 
-def test_a_fixture_may_install_the_fault(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_a_fixture_may_install_the_fault(write_tests: WriteTests) -> None:
+    write_tests("""
         @pytest.fixture
         def nothing_arrives(amqp_faults):
             return amqp_faults.on("basic.publish").drop()
@@ -169,16 +135,11 @@ def test_a_fixture_may_install_the_fault(run_tests: RunTests) -> None:
 
         def test_unused(nothing_arrives):
             pass
-        """
-    )
-    result.assert_outcomes(passed=1, failed=1)
+    """).run(passed=1, failed=1)
 
 
-def test_unused_fault_does_not_change_a_skip_or_an_expected_failure(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_unused_fault_does_not_change_a_skip_or_an_expected_failure(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_skips(amqp_faults):
             amqp_faults.on("basic.publish").nack()
             pytest.skip("on purpose")
@@ -199,20 +160,13 @@ def test_unused_fault_does_not_change_a_skip_or_an_expected_failure(run_tests: R
         @pytest.mark.xfail(run=False)
         def test_is_not_run(amqp_faults):
             amqp_faults.on("basic.publish").nack()
-        """
-    )
-    result.assert_outcomes(skipped=1, xfailed=3, failed=1)
-    result.stdout.fnmatch_lines(["FAILED *test_fails_otherwise_than_expected*"])
+    """).run(skipped=1, xfailed=3, failed=1, said=["FAILED *test_fails_otherwise_than_expected*"])
 
 
 @pytest.mark.parametrize("base", ["TestCase", "IsolatedAsyncioTestCase"])
-def test_unittest_classes(run_tests: RunTests, base: str) -> None:
+def test_unittest_classes(write_tests: WriteTests, base: str) -> None:
     word = "async def" if base.startswith("Isolated") else "def"
-    result = run_tests(
-        f"""
-        import unittest
-        import pytest
-
+    result = write_tests(f"""
         class Orders(unittest.{base}):
             @pytest.fixture(autouse=True)
             def take_faults(self, amqp_faults, pika_channel):
@@ -238,22 +192,22 @@ def test_unittest_classes(run_tests: RunTests, base: str) -> None:
             {word} test_fails_as_expected(self):
                 self.faults.on("queue.declare").drop()
                 self.assertEqual("on", "purpose")
-        """,
+    """).run(
         "-rA",
+        passed=1,
+        failed=2,
+        skipped=1,
+        xfailed=1,
+        said=["E*'on' != 'purpose'*", "*AMQP faults that never happened*"],
     )
-    result.assert_outcomes(passed=1, failed=2, skipped=1, xfailed=1)
-    result.stdout.fnmatch_lines(["E*'on' != 'purpose'*", "*AMQP faults that never happened*"])
     result.stdout.fnmatch_lines([f"{UNUSED}*"])
     result.stdout.fnmatch_lines(["PASSED *test_used"])
     result.stdout.fnmatch_lines([f"FAILED *test_unused - *{UNUSED[:20]}*"])
 
 
 @pytest.mark.parametrize("marker", ["asyncio", "anyio"])
-def test_asynchronous_tests(run_tests: RunTests, marker: str) -> None:
-    result = run_tests(
-        f"""
-        import pytest
-
+def test_asynchronous_tests(write_tests: WriteTests, marker: str) -> None:
+    result = write_tests(f"""
         pytestmark = pytest.mark.{marker}
 
         @pytest.fixture(scope="module")
@@ -268,19 +222,12 @@ def test_asynchronous_tests(run_tests: RunTests, marker: str) -> None:
 
         async def test_unused(amqp_faults, aio_pika_connection):
             amqp_faults.on("queue.declare").drop()
-        """,
-        "-rA",
-    )
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["_* test_unused _*", f"{UNUSED}*"])
+    """).run("-rA", passed=1, failed=1, said=["_* test_unused _*", f"{UNUSED}*"])
     result.stdout.fnmatch_lines(["PASSED *test_used", "FAILED *test_unused*"])
 
 
-def test_faults_end_before_fixtures_say_goodbye(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_faults_end_before_fixtures_say_goodbye(write_tests: WriteTests) -> None:
+    write_tests("""
         @pytest.fixture
         def orders(amqp_faults, pika_connection):
             # pika waits for the answer to its goodbye: for ever, if that were lost.
@@ -302,29 +249,21 @@ def test_faults_end_before_fixtures_say_goodbye(run_tests: RunTests) -> None:
 
         def test_set_up(fails):
             pass
-        """
-    )
-    result.assert_outcomes(passed=1, failed=1, errors=1)
+    """).run(passed=1, failed=1, errors=1)
 
 
-def test_each_test_starts_without_faults(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_each_test_starts_without_faults(write_tests: WriteTests) -> None:
+    write_tests("""
         @pytest.mark.parametrize("turn", range(2))
         def test_it(amqp_faults, pika_channel, turn):
             assert not amqp_faults.rules
             amqp_faults.on("queue.declare").duplicate()
             pika_channel.queue_declare("orders")
-        """
-    )
-    result.assert_outcomes(passed=2)
+    """).run(passed=2)
 
 
-def test_tests_without_faults_do_not_import_the_faults_package(run_tests_apart: RunTests) -> None:
-    result = run_tests_apart(
-        """
+def test_tests_without_faults_do_not_import_the_faults_package(write_tests: WriteTests) -> None:
+    write_tests("""
         import sys
 
         def test_it(amqp_broker, pika_channel):
@@ -336,74 +275,55 @@ def test_tests_without_faults_do_not_import_the_faults_package(run_tests_apart: 
         def test_afterwards():
             assert "fakeamqp.broker" in sys.modules
             assert not [name for name in sys.modules if name.startswith("fakeamqp.faults")]
-        """
-    )
-    result.assert_outcomes(passed=2, failed=1)
+    """).run_apart(passed=2, failed=1)
 
 
-def test_unused_fault_of_a_stopped_broker_fails_the_test(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_unused_fault_of_a_stopped_broker_fails_the_test(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(amqp_broker, amqp_faults):
             amqp_faults.on("queue.declare").drop()
             amqp_broker.stop()
-        """
+    """).run(failed=1, said=[f"{UNUSED}*"])
+
+
+def test_unused_fault_in_an_xdist_worker_is_reported(write_tests: WriteTests) -> None:
+    write_tests("def test_it(amqp_faults): amqp_faults.on('queue.declare').drop()").run_apart(
+        "-n", "2", failed=1, said=[f"{UNUSED}*"]
     )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"{UNUSED}*"])
 
 
-def test_unused_fault_in_an_xdist_worker_is_reported(run_tests_apart: RunTests) -> None:
-    result = run_tests_apart("def test_it(amqp_faults): amqp_faults.on('queue.declare').drop()", "-n", "2")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"{UNUSED}*"])
-
-
-def test_a_real_broker_has_no_faults(run_tests: RunTests, amqp_broker: Broker) -> None:
-    result = run_tests(
-        "def test_it(amqp_faults, pika_channel): raise AssertionError('not to be run')",
+def test_a_real_broker_has_no_faults(write_tests: WriteTests, amqp_broker: Broker) -> None:
+    write_tests("def test_it(amqp_faults, pika_channel): raise AssertionError('not to be run')").run(
         "-rs",
         f"--amqp-real-url={amqp_broker.url}",
+        skipped=1,
+        said=["*needs features of fakeamqp, and --amqp-real-url uses a real broker*"],
     )
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["*needs features of fakeamqp, and --amqp-real-url uses a real broker*"])
 
 
-def test_a_function_that_fails_fails_the_test(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_a_function_that_fails_fails_the_test(write_tests: WriteTests) -> None:
+    result = write_tests("""
         def test_it(amqp_faults, pika_channel):
             def look(group):
                 assert group.method.queue == "invoices"
             amqp_faults.on("queue.declare").call(look)
             pika_channel.queue_declare("orders")
-        """
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([">*assert group.method.queue == *invoices*", "E*AssertionError*"])
+    """).run(failed=1, said=[">*assert group.method.queue == *invoices*", "E*AssertionError*"])
     if sys.version_info >= (3, 11):  # Before, exceptions took no notes.
         result.stdout.fnmatch_lines(["*raised in a fault rule: when a queue.declare comes: call look*"])
 
 
-def test_a_test_that_fails_anyway_is_told_of_the_function(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_a_test_that_fails_anyway_is_told_of_the_function(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(amqp_faults, pika_channel):
             amqp_faults.on("queue.declare").call(lambda group: 1 / 0)
             pika_channel.queue_declare("orders")
             assert not "on purpose"
-        """
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E*on purpose*", "*a callback of the test has failed*ZeroDivisionError*"])
+    """).run(failed=1, said=["E*on purpose*", "*a callback of the test has failed*ZeroDivisionError*"])
 
 
-def test_a_failed_test_says_the_plan_of_its_chaos(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pika
-        import pytest
-
+def test_a_failed_test_says_the_plan_of_its_chaos(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(amqp_faults, pika_channel):
             with amqp_faults.chaos("my seed", {"close-channel": 1.0}) as chaos:
                 with pytest.raises(pika.exceptions.ChannelClosedByBroker):
@@ -412,36 +332,28 @@ def test_a_failed_test_says_the_plan_of_its_chaos(run_tests: RunTests) -> None:
 
         def test_that(amqp_faults):
             assert not amqp_faults.chaos(1)
-        """
-    )
-    result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(
-        [
+    """).run(
+        failed=2,
+        said=[
             "*AMQP chaos plan*",
             "# seed 'my seed', profile a profile of its own",
             "connection number 1: received queue.declare number 1 on channel 1: close-channel (*)",
             "*AMQP chaos plan*",
             "# seed 1, profile mixed",
-        ]
+        ],
     )
 
 
-def test_exception_raised_by_a_service_fails_the_test(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_exception_raised_by_a_service_fails_the_test(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(amqp_broker, pika_channel):
             amqp_broker.add_service("s", lambda _: {}["nothing"])
             pika_channel.basic_publish("amq.system", "s", b"")
-        """
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*KeyError: 'nothing'*"])
+    """).run(failed=1, said=["*KeyError: 'nothing'*"])
 
 
-def test_exception_raised_by_a_tunnel_handler_fails_the_test(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
+def test_exception_raised_by_a_tunnel_handler_fails_the_test(write_tests: WriteTests) -> None:
+    write_tests("""
         from fakeamqp import FakeAMQPError
         from fakeamqp.protocols.amqp_0_9.public import TunnelRequest
         from fakeamqp.protocols.amqp_0_9.registrations import Registrations
@@ -451,7 +363,4 @@ def test_exception_raised_by_a_tunnel_handler_fails_the_test(run_tests: RunTests
             amqp_broker.amqp_0_9.tunnel("proxy", lambda _: {}["nothing"])
             with pytest.raises(FakeAMQPError, match="has failed"):
                 amqp_broker._reader.read(lambda state: state.extensions[Registrations].tunnel(request))
-        """
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*KeyError: 'nothing'*"])
+    """).run(failed=1, said=["*KeyError: 'nothing'*"])

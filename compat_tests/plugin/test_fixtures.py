@@ -1,25 +1,21 @@
 from __future__ import annotations
 
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 
 
-def test_a_plain_test_gets_a_running_broker(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_a_plain_test_gets_a_running_broker(write_tests: WriteTests) -> None:
+    write_tests("""
         import socket
 
         def test_it(amqp_broker):
             with socket.create_connection((amqp_broker.host, amqp_broker.port)) as client:
                 client.sendall(b"AMQP\\0\\0\\x09\\x01")
                 assert client.recv(1) == b"\\x01"
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_pika_fixtures_share_one_connection_to_the_broker_of_the_test(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_pika_fixtures_share_one_connection_to_the_broker_of_the_test(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(amqp_broker, amqp_url, pika_connection, pika_channel):
             assert amqp_url == amqp_broker.url
             assert pika_channel.connection is pika_connection
@@ -27,17 +23,11 @@ def test_pika_fixtures_share_one_connection_to_the_broker_of_the_test(run_tests:
             pika_channel.basic_publish("", "orders", b"one")
             amqp_broker.queue("orders").wait_for(ready=1)
             assert len(amqp_broker.connections) == 1
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_each_test_has_a_fresh_broker(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pika
-        import pytest
-
+def test_each_test_has_a_fresh_broker(write_tests: WriteTests) -> None:
+    write_tests("""
         seen = []
 
         @pytest.mark.parametrize("turn", range(2))
@@ -47,16 +37,12 @@ def test_each_test_has_a_fresh_broker(run_tests: RunTests) -> None:
             with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="404"):
                 pika_channel.queue_declare("orders", passive=True)
             pika_channel.connection.channel().queue_declare("orders")
-        """
-    )
-    result.assert_outcomes(passed=2)
+    """).run(passed=2)
 
 
-def test_the_broker_is_stopped_after_its_test(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_the_broker_is_stopped_after_its_test(write_tests: WriteTests) -> None:
+    write_tests("""
         import socket
-        import pytest
 
         ports = []
 
@@ -66,32 +52,22 @@ def test_the_broker_is_stopped_after_its_test(run_tests: RunTests) -> None:
         def test_second():
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.1", ports[0])).close()
-        """
-    )
-    result.assert_outcomes(passed=2)
+    """).run(passed=2)
 
 
-def test_the_factory_makes_brokers_that_do_not_know_each_other(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pika
-
+def test_the_factory_makes_brokers_that_do_not_know_each_other(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(make_amqp_broker):
             first, second = make_amqp_broker(), make_amqp_broker()
             assert first.port != second.port
             for broker in (first, second):
                 with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
                     connection.channel().queue_declare("orders", durable=broker is first)
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_a_test_may_break_its_connection(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_a_test_may_break_its_connection(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_closes_it(pika_connection):
             pika_connection.close()
 
@@ -105,16 +81,11 @@ def test_a_test_may_break_its_connection(run_tests: RunTests) -> None:
 
         def test_restarts_the_broker(amqp_broker, pika_channel):
             amqp_broker.restart()
-        """
-    )
-    result.assert_outcomes(passed=4)
+    """).run(passed=4)
 
 
-def test_fixtures_of_the_user_may_build_on_ours(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_fixtures_of_the_user_may_build_on_ours(write_tests: WriteTests) -> None:
+    write_tests("""
         @pytest.fixture
         def orders(pika_channel):
             pika_channel.queue_declare("orders")
@@ -122,16 +93,11 @@ def test_fixtures_of_the_user_may_build_on_ours(run_tests: RunTests) -> None:
 
         def test_it(orders, amqp_broker):
             assert amqp_broker.queue("orders").ready == 0
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_tls_fixtures_trust_the_broker(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_tls_fixtures_trust_the_broker(write_tests: WriteTests) -> None:
+    write_tests("""
         pytestmark = pytest.mark.amqp(tls=True)
 
         def test_pika(amqp_url, pika_channel):
@@ -142,24 +108,19 @@ def test_tls_fixtures_trust_the_broker(run_tests: RunTests) -> None:
         async def test_aio_pika(aio_pika_connection):
             channel = await aio_pika_connection.channel()
             await channel.declare_queue("orders")
-        """
-    )
-    result.assert_outcomes(passed=2)
+    """).run(passed=2)
 
 
-def test_classes_of_plain_pytest_work(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_classes_of_plain_pytest_work(write_tests: WriteTests) -> None:
+    write_tests("""
         class TestOrders:
             def test_it(self, pika_channel):
                 pika_channel.queue_declare("orders")
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_every_fixture_has_a_description_in_the_list_of_fixtures(run_tests: RunTests) -> None:
-    result = run_tests("", "--fixtures")
+def test_every_fixture_has_a_description_in_the_list_of_fixtures(write_tests: WriteTests) -> None:
+    result = write_tests("").run("--fixtures")
     text = result.stdout.str()
     for name in (
         "amqp_broker",
@@ -174,11 +135,8 @@ def test_every_fixture_has_a_description_in_the_list_of_fixtures(run_tests: RunT
         assert described.startswith("    ") and "no docstring" not in described
 
 
-def test_clients_log_in_where_definitions_have_the_hash_of_guests_password(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_clients_log_in_where_definitions_have_the_hash_of_guests_password(write_tests: WriteTests) -> None:
+    write_tests("""
         HASH = "c2FsdDRwMuw4kgNZhm0cEYx1m4NAR6BCdplxDdFbnDjbRIKq"
         USER = {"name": "guest", "tags": ["administrator"], "password_hash": HASH}
 
@@ -186,6 +144,4 @@ def test_clients_log_in_where_definitions_have_the_hash_of_guests_password(run_t
         def test_it(pika_channel, amqp_url):
             pika_channel.queue_declare("orders")
             assert "guest:guest@" in amqp_url
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)

@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from compat_tests.management.inspector_client import Page
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 from fakeamqp import Broker
 
 FAILING = """
@@ -63,7 +63,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     return waits
 
 
-def test_a_failed_test_is_held_until_the_page_lets_it_go(run_tests: RunTests, waits: Waits) -> None:
+def test_a_failed_test_is_held_until_the_page_lets_it_go(write_tests: WriteTests, waits: Waits) -> None:
     seen: list[str] = []
 
     def look() -> None:
@@ -76,8 +76,7 @@ def test_a_failed_test_is_held_until_the_page_lets_it_go(run_tests: RunTests, wa
         waits.press_the_button()
 
     waits.happens = look
-    result = run_tests(FAILING, "--amqp-inspect")
-    result.assert_outcomes(passed=1, failed=1)
+    result = write_tests(FAILING).run("--amqp-inspect", passed=1, failed=1)
     assert waits.count == 1
     assert seen == ["test_inner.py::test_fails"]
     result.stdout.fnmatch_lines(
@@ -91,41 +90,39 @@ def test_a_failed_test_is_held_until_the_page_lets_it_go(run_tests: RunTests, wa
     )
 
 
-def test_ctrl_c_goes_on_with_the_next_test(run_tests: RunTests, waits: Waits) -> None:
+def test_ctrl_c_goes_on_with_the_next_test(write_tests: WriteTests, waits: Waits) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
     waits.happens = interrupt
-    result = run_tests(FAILING, "--amqp-inspect")
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["The test goes on."])
+    write_tests(FAILING).run("--amqp-inspect", passed=1, failed=1, said=["The test goes on."])
 
 
-def test_every_broker_of_the_test_has_its_page(run_tests: RunTests, waits: Waits) -> None:
-    result = run_tests(
-        """
+def test_every_broker_of_the_test_has_its_page(write_tests: WriteTests, waits: Waits) -> None:
+    write_tests("""
         def test_two(make_amqp_broker):
             make_amqp_broker(), make_amqp_broker()
             assert 0
-        """,
-        "--amqp-inspect",
+    """).run(
+        "--amqp-inspect", said=["*Its broker of 127.0.0.1:*: http*", "*Its broker of 127.0.0.1:*: http*"]
     )
-    result.stdout.fnmatch_lines(["*Its broker of 127.0.0.1:*: http*", "*Its broker of 127.0.0.1:*: http*"])
 
 
-def test_only_failed_tests_with_a_broker_and_the_option_are_held(run_tests: RunTests, waits: Waits) -> None:
-    run_tests("def test_fails(): assert 0", "--amqp-inspect").assert_outcomes(failed=1)
-    skipped = "import pytest\ndef test_skips(amqp_broker): pytest.skip('no')"
-    run_tests(skipped, "--amqp-inspect").assert_outcomes(skipped=1)
-    expected = "import pytest\n@pytest.mark.xfail\ndef test_is_known(amqp_broker): assert 0"
-    run_tests(expected, "--amqp-inspect").assert_outcomes(xfailed=1)
-    run_tests(FAILING).assert_outcomes(passed=1, failed=1)
+def test_only_failed_tests_with_a_broker_and_the_option_are_held(
+    write_tests: WriteTests, waits: Waits
+) -> None:
+    write_tests("def test_fails(): assert 0").run("--amqp-inspect", failed=1)
+    skipped = "def test_skips(amqp_broker): pytest.skip('no')"
+    write_tests(skipped).run("--amqp-inspect", skipped=1)
+    expected = "@pytest.mark.xfail\ndef test_is_known(amqp_broker): assert 0"
+    write_tests(expected).run("--amqp-inspect", xfailed=1)
+    write_tests(FAILING).run(passed=1, failed=1)
     assert waits.count == 0
 
 
-def test_a_fault_that_never_happened_holds_its_test(run_tests: RunTests, waits: Waits) -> None:
+def test_a_fault_that_never_happened_holds_its_test(write_tests: WriteTests, waits: Waits) -> None:
     unused = "def test_fails(amqp_faults): amqp_faults.on('basic.publish').drop()"
-    run_tests(unused, "--amqp-inspect").assert_outcomes(failed=1)
+    write_tests(unused).run("--amqp-inspect", failed=1)
     assert waits.count == 1
 
 
@@ -138,25 +135,22 @@ def test_a_fault_that_never_happened_holds_its_test(run_tests: RunTests, waits: 
     ],
 )
 def test_amqp_inspect_with_xdist_real_url_or_compare_is_a_usage_error(
-    run_tests: RunTests, options: list[str], text: str
+    write_tests: WriteTests, options: list[str], text: str
 ) -> None:
-    result = run_tests(FAILING, "--amqp-inspect", *options)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([text])
+    write_tests(FAILING).run("--amqp-inspect", *options, usage_error=[text])
 
 
-def test_missing_packages_are_named(run_tests: RunTests, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named(write_tests: WriteTests, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("pytest_fakeamqp.options"), "find_spec", lambda name: None)
-    result = run_tests(FAILING, "--amqp-inspect")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*needs starlette and uvicorn: pip install 'fakeamqp[[]management[]]'"])
+    write_tests(FAILING).run(
+        "--amqp-inspect", usage_error=["*needs starlette and uvicorn: pip install 'fakeamqp[[]management[]]'"]
+    )
 
 
 def test_the_broker_of_the_session_is_held_for_the_test_that_used_it(
-    run_tests: RunTests, waits: Waits
+    write_tests: WriteTests, waits: Waits
 ) -> None:
-    result = run_tests(
-        """
+    write_tests("""
         import os
 
         def test_uses_it(amqp_broker_session):
@@ -165,10 +159,5 @@ def test_the_broker_of_the_session_is_held_for_the_test_that_used_it(
 
         def test_does_not():
             assert 0
-        """,
-        "--amqp-inspect",
-        "-o",
-        "amqp_env=AMQP_URL",
-    )
-    result.assert_outcomes(failed=2)
+    """).run("--amqp-inspect", "-o", "amqp_env=AMQP_URL", failed=2)
     assert waits.count == 1

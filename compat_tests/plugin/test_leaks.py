@@ -4,17 +4,13 @@ import os
 
 import pytest
 
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 
 WATCH = """
-    import asyncio
     import gc
     import os
     import threading
 
-    import aio_pika
-    import pika
-    import pytest
 
     def sockets():
         found = []
@@ -40,8 +36,8 @@ needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="coun
 
 
 @needs_proc
-def test_leak_watch_reports_a_broker_left_running(run_tests_apart: RunTests) -> None:
-    result = run_tests_apart(
+def test_leak_watch_reports_a_broker_left_running(write_tests: WriteTests) -> None:
+    write_tests(
         WATCH
         + """
     def test_it():
@@ -49,13 +45,12 @@ def test_leak_watch_reports_a_broker_left_running(run_tests_apart: RunTests) -> 
 
         pytest.forgotten = Broker().start()
     """
-    )
-    result.assert_outcomes(passed=1, errors=1)
+    ).run_apart(passed=1, errors=1)
 
 
 @needs_proc
-def test_pika_tests_leave_no_thread_and_no_socket(run_tests_apart: RunTests) -> None:
-    result = run_tests_apart(
+def test_pika_tests_leave_no_thread_and_no_socket(write_tests: WriteTests) -> None:
+    write_tests(
         WATCH
         + """
     @pytest.mark.parametrize("turn", range(5))
@@ -74,19 +69,16 @@ def test_pika_tests_leave_no_thread_and_no_socket(run_tests_apart: RunTests) -> 
         with pytest.raises(pika.exceptions.AMQPConnectionError):
             while True:
                 connection.process_data_events(time_limit=None)
-    """,
-        "-W",
-        "error::ResourceWarning",
-    )
-    result.assert_outcomes(passed=8)
+    """
+    ).run_apart("-W", "error::ResourceWarning", passed=8)
 
 
 @needs_proc
 @pytest.mark.parametrize("marker", ["asyncio", "anyio"])
 def test_asynchronous_tests_leave_no_thread_no_socket_and_no_task(
-    run_tests_apart: RunTests, marker: str
+    write_tests: WriteTests, marker: str
 ) -> None:
-    result = run_tests_apart(
+    write_tests(
         WATCH
         + f"""
     @pytest.fixture(scope="module")
@@ -107,20 +99,15 @@ def test_asynchronous_tests_leave_no_thread_no_socket_and_no_task(
         async with Broker():
             pass
         assert asyncio.all_tasks() == before
-    """,
-        "-W",
-        "error::ResourceWarning",
-    )
-    result.assert_outcomes(passed=6)
+    """
+    ).run_apart("-W", "error::ResourceWarning", passed=6)
 
 
-def test_the_brokers_of_earlier_tests_are_not_kept_in_memory(run_tests_apart: RunTests) -> None:
-    result = run_tests_apart(
-        """
+def test_the_brokers_of_earlier_tests_are_not_kept_in_memory(write_tests: WriteTests) -> None:
+    write_tests("""
         import gc
         import weakref
 
-        import pytest
 
         seen = []
 
@@ -135,6 +122,4 @@ def test_the_brokers_of_earlier_tests_are_not_kept_in_memory(run_tests_apart: Ru
         def test_all_are_gone():
             gc.collect()
             assert [broker() for broker in seen] == [None] * 6
-        """
-    )
-    result.assert_outcomes(passed=7)
+    """).run_apart(passed=7)

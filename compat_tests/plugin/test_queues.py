@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compat_tests.plugin import portable_suite
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 from compat_tests.tools.matrix import cases
 from fakeamqp import Broker
 from fakeamqp.portable import NoAnswer, PortableRequests, RequestRefused, ToURL, declared
@@ -17,85 +17,71 @@ SUITE = Path(portable_suite.__file__).read_text()
 TESTS = sum(name.startswith("test_") for name in vars(portable_suite))
 
 
-def test_a_natural_suite_runs_on_fakeamqp(run_tests: RunTests) -> None:
+def test_a_natural_suite_runs_on_fakeamqp(write_tests: WriteTests) -> None:
     assert TESTS >= 20
-    run_tests(SUITE).assert_outcomes(passed=TESTS)
+    write_tests(SUITE).run(passed=TESTS)
 
 
 def test_a_natural_suite_runs_at_a_real_url_and_leaves_no_queue(
-    run_tests: RunTests, amqp_broker: Broker
+    write_tests: WriteTests, amqp_broker: Broker
 ) -> None:
-    run_tests(SUITE, f"--amqp-real-url={amqp_broker.url}").assert_outcomes(passed=TESTS)
+    write_tests(SUITE).run(f"--amqp-real-url={amqp_broker.url}", passed=TESTS)
     assert list(amqp_broker.queues()) == []
     assert amqp_broker.wait_for(lambda: not amqp_broker.connections)
 
 
-def test_every_test_of_every_run_gets_other_names(run_tests: RunTests, amqp_broker: Broker) -> None:
+def test_every_test_of_every_run_gets_other_names(write_tests: WriteTests, amqp_broker: Broker) -> None:
     source = """
         from pathlib import Path
 
-        import pytest
 
         @pytest.mark.parametrize("number", [1, 2])
         def test_only_registered_host_names_are_resolved(amqp_queue, number, pytestconfig):
             with Path(pytestconfig.rootpath, "names").open("a") as names:
                 names.writelines(f"{amqp_queue('orders').name}\\n" for _ in range(2))
     """
-    fake = run_tests(source)
-    fake.assert_outcomes(passed=2)
+    write_tests(source).run(passed=2)
     for _ in range(2):
-        run_tests(source, f"--amqp-real-url={amqp_broker.url}").assert_outcomes(passed=2)
+        write_tests(source).run(f"--amqp-real-url={amqp_broker.url}", passed=2)
     names = Path("names").read_text().split()
     assert len(set(names)) == len(names) == 12
     assert all(name.startswith("orders-") for name in names)
 
 
 def test_queue_declared_by_the_app_is_deleted_unless_it_existed_before(
-    run_tests: RunTests, amqp_broker: Broker
+    write_tests: WriteTests, amqp_broker: Broker
 ) -> None:
     amqp_broker.load_definitions({"queues": [{"name": "kept", "vhost": "/", "durable": True}]})
-    run_tests(
-        """
+    write_tests("""
         def test_it(amqp_queue, pika_channel):
             kept, own = amqp_queue("kept", declare=False), amqp_queue("own", declare=False)
             assert (kept.exists, own.exists) == (True, False)
             pika_channel.queue_declare("own", durable=True)
             assert own.exists
-        """,
-        f"--amqp-real-url={amqp_broker.url}",
-    ).assert_outcomes(passed=1)
+    """).run(f"--amqp-real-url={amqp_broker.url}", passed=1)
     assert [queue.name for queue in amqp_broker.queues()] == ["kept"]
 
 
-def test_a_failed_test_leaves_no_queue_at_a_real_url(run_tests: RunTests, amqp_broker: Broker) -> None:
-    result = run_tests(
-        """
+def test_a_failed_test_leaves_no_queue_at_a_real_url(write_tests: WriteTests, amqp_broker: Broker) -> None:
+    write_tests("""
         def test_it(amqp_queue, pika_connection):
             first, second = amqp_queue("orders"), amqp_queue("orders", arguments={"x-max-length": 1})
             channel = pika_connection.channel()
             channel.basic_consume(first.name, print)
             second.publish(b"two apples")
             first.wait_for(ready=1, timeout=0.05)
-        """,
+    """).run(
         f"--amqp-real-url={amqp_broker.url}",
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["E * fakeamqp.WaitTimeout: *to have exactly 1 ready, but it has 0 ready and 1 consumers"]
+        failed=1,
+        said=["E * fakeamqp.WaitTimeout: *to have exactly 1 ready, but it has 0 ready and 1 consumers"],
     )
     assert list(amqp_broker.queues()) == []
 
 
 def test_a_broker_in_the_event_loop_with_tls_in_a_simulation_and_with_virtual_time(
-    run_tests: RunTests,
+    write_tests: WriteTests,
 ) -> None:
-    result = run_tests(
-        """
-        import asyncio
-
-        import aio_pika
-        import pytest
-
+    write_tests("""
         async def publish(connection, queue, **properties):
             channel = await connection.channel()
             message = aio_pika.Message(b"two apples", **properties)
@@ -147,15 +133,12 @@ def test_a_broker_in_the_event_loop_with_tls_in_a_simulation_and_with_virtual_ti
             amqp_broker.stop()
             with pytest.raises(Exception, match="does not run; start it first"):
                 orders.purge()
-        """
-    )
-    result.assert_outcomes(passed=5)
+    """).run(passed=5)
 
 
-def test_the_queue_is_no_client_of_the_app(run_tests: RunTests) -> None:
+def test_the_queue_is_no_client_of_the_app(write_tests: WriteTests) -> None:
     """Faults do not hit it, it is in no list, and of the trace it has only what happens to messages."""
-    result = run_tests(
-        """
+    write_tests("""
         def test_it(amqp_queue, amqp_broker, amqp_faults, pika_channel):
             amqp_faults.on("queue.declare").optional().close_connection(320)
             amqp_faults.on("basic.get").optional().drop()
@@ -171,12 +154,10 @@ def test_the_queue_is_no_client_of_the_app(run_tests: RunTests) -> None:
             pika_channel.basic_consume(orders.name, print)
             orders.publish(b"two pears")
             dropped.wait(1)
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_a_wrong_argument_or_use_of_a_queue_is_an_error_that_says_why(run_tests: RunTests) -> None:
+def test_a_wrong_argument_or_use_of_a_queue_is_an_error_that_says_why(write_tests: WriteTests) -> None:
     declaring = {
         "exclusive=True": "only the connection that declares an exclusive queue can use it",
         "durabel=True": "has no argument 'durabel'; did you mean 'durable'?",
@@ -213,11 +194,9 @@ def test_a_wrong_argument_or_use_of_a_queue_is_an_error_that_says_why(run_tests:
         "get(timeout=0)": "waited 0 s for a message in queue 'queue-",
         "wait_for(timeout=0.01)": "to exist, but it does not exist",
     }
-    run_tests(
-        f"""
+    write_tests(f"""
         import re
 
-        import pytest
 
         @pytest.mark.parametrize(("arguments", "text"), {list(declaring.items())!r})
         def test_declaring(amqp_queue, arguments, text):
@@ -238,8 +217,7 @@ def test_a_wrong_argument_or_use_of_a_queue_is_an_error_that_says_why(run_tests:
             queue.delete()
             with pytest.raises(Exception, match=re.escape(text)):
                 eval(f"queue.{{call}}")
-        """
-    ).assert_outcomes(passed=len(declaring) + len(using) + len(missing))
+    """).run(passed=len(declaring) + len(using) + len(missing))
 
 
 def test_publish_of_json_sets_the_content_type(amqp_queue: Any) -> None:
@@ -281,24 +259,20 @@ def test_a_refused_login_and_a_silent_broker_are_errors(amqp_broker: Broker) -> 
         declared(PortableRequests(ToURL(amqp_broker.url)), "orders")
 
 
-def test_a_wait_in_a_coroutine_says_that_it_blocks_the_loop(run_tests: RunTests, amqp_broker: Broker) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_a_wait_in_a_coroutine_says_that_it_blocks_the_loop(
+    write_tests: WriteTests, amqp_broker: Broker
+) -> None:
+    write_tests("""
         @pytest.mark.asyncio
         async def test_it(amqp_queue):
             amqp_queue("orders").wait_for(ready=1, timeout=0.01)
-        """,
-        f"--amqp-real-url={amqp_broker.url}",
+    """).run(
+        f"--amqp-real-url={amqp_broker.url}", failed=1, said=["*so blocked the event loop*wait_for_async*"]
     )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*so blocked the event loop*wait_for_async*"])
 
 
-def test_two_threads_use_a_queue_while_the_broker_works(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_two_threads_use_a_queue_while_the_broker_works(write_tests: WriteTests) -> None:
+    write_tests("""
         from concurrent.futures import ThreadPoolExecutor
 
         def test_it(amqp_queue):
@@ -312,6 +286,4 @@ def test_two_threads_use_a_queue_while_the_broker_works(run_tests: RunTests) -> 
                 for number in range(20):
                     orders.publish(str(number))
                 assert sorted(map(int, taken)) == list(range(20))
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)

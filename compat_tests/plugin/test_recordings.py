@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 from fakeamqp import Broker
 from fakeamqp.trace import load
 from pytest_plugin.file_names import file_name
@@ -29,8 +29,8 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_every_test_that_used_a_broker_gets_its_files(run_tests: RunTests, folder: Path) -> None:
-    result = run_tests(
+def test_every_test_that_used_a_broker_gets_its_files(write_tests: WriteTests, folder: Path) -> None:
+    write_tests(
         USES_A_BROKER
         + """
     def test_without_a_broker():
@@ -38,12 +38,12 @@ def test_every_test_that_used_a_broker_gets_its_files(run_tests: RunTests, folde
 
     def test_fails(pika_channel):
         assert False, "on purpose"
-    """,
+    """
+    ).run(
         "--amqp-trace=traces",
-    )
-    result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(
-        ["=* AMQP recordings =*", "*", "AMQP recordings of 2 tests: 6 files in traces"]
+        passed=2,
+        failed=1,
+        said=["=* AMQP recordings =*", "*", "AMQP recordings of 2 tests: 6 files in traces"],
     )
     assert names(folder) == [
         *(f"test_inner-test_fails.{ending}" for ending in FORMATS),
@@ -68,29 +68,26 @@ def test_every_test_that_used_a_broker_gets_its_files(run_tests: RunTests, folde
     ],
 )
 def test_a_run_that_passes_says_where_its_recordings_are(
-    run_tests: RunTests, arguments: list[str], line: str
+    write_tests: WriteTests, arguments: list[str], line: str
 ) -> None:
-    result = run_tests(USES_A_BROKER, *arguments)
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines([line])
+    result = write_tests(USES_A_BROKER).run(*arguments, passed=1, said=[line])
     result.stdout.no_fnmatch_line("*= AMQP recordings =*")
 
 
-def test_run_without_recordings_prints_no_line_about_recordings(run_tests: RunTests) -> None:
+def test_run_without_recordings_prints_no_line_about_recordings(write_tests: WriteTests) -> None:
     for arguments in ([], ["--amqp-trace=traces"]):
-        result = run_tests("def test_it(): pass", *arguments)
-        result.assert_outcomes(passed=1)
+        result = write_tests("def test_it(): pass").run(*arguments, passed=1)
         result.stdout.no_fnmatch_line("*AMQP recording*")
 
 
 def test_run_without_the_trace_option_writes_no_recording(
-    run_tests: RunTests, pytester: pytest.Pytester
+    write_tests: WriteTests, pytester: pytest.Pytester
 ) -> None:
-    run_tests(USES_A_BROKER).assert_outcomes(passed=1)
+    write_tests(USES_A_BROKER).run(passed=1)
     assert not [path for path in pytester.path.rglob("*") if path.suffix in (".jsonl", ".html", ".pcapng")]
 
 
-def test_the_report_of_a_failed_test_has_the_paths(run_tests: RunTests) -> None:
+def test_the_report_of_a_failed_test_has_the_paths(write_tests: WriteTests) -> None:
     source = """
         def test_it(pika_channel):
             assert False, "on purpose"
@@ -98,8 +95,7 @@ def test_the_report_of_a_failed_test_has_the_paths(run_tests: RunTests) -> None:
         def test_passes(pika_channel):
             pass
         """
-    result = run_tests(source, "--amqp-trace=traces")
-    result.assert_outcomes(passed=1, failed=1)
+    result = write_tests(source).run("--amqp-trace=traces", passed=1, failed=1)
     stem = os.path.join("traces", "test_inner-test_it")
     result.stdout.fnmatch_lines(
         [
@@ -115,43 +111,36 @@ def test_the_report_of_a_failed_test_has_the_paths(run_tests: RunTests) -> None:
     )
     assert "test_passes" not in result.stdout.str()
     # Where reports are not shown, there is still the summary.
-    result = run_tests(source, "--amqp-trace=traces", "--tb=no", "-q", "--amqp-trace-formats=jsonl")
-    result.stdout.fnmatch_lines([f"test_inner.py::test_it: {stem}.jsonl"])
+    write_tests(source).run(
+        "--amqp-trace=traces",
+        "--tb=no",
+        "-q",
+        "--amqp-trace-formats=jsonl",
+        said=[f"test_inner.py::test_it: {stem}.jsonl"],
+    )
 
 
-def test_a_fixture_that_fails_is_recorded(run_tests: RunTests, folder: Path) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_a_fixture_that_fails_is_recorded(write_tests: WriteTests, folder: Path) -> None:
+    write_tests("""
         @pytest.fixture
         def orders(pika_channel):
             pika_channel.queue_declare("orders", passive=True)
 
         def test_it(orders):
             pass
-        """,
-        "--amqp-trace=traces",
-    )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["test_inner.py::test_it: *test_inner-test_it.html"])
+    """).run("--amqp-trace=traces", errors=1, said=["test_inner.py::test_it: *test_inner-test_it.html"])
     assert "NOT_FOUND" in load(folder / "test_inner-test_it.jsonl").timeline()
 
 
-def test_each_broker_of_a_test_has_files_of_its_own(run_tests: RunTests, folder: Path) -> None:
-    result = run_tests(
-        """
+def test_each_broker_of_a_test_has_files_of_its_own(write_tests: WriteTests, folder: Path) -> None:
+    write_tests("""
         def test_it(make_amqp_broker):
             for number in range(3):
                 broker = make_amqp_broker(trace=0) if number == 1 else make_amqp_broker()
                 broker.load_definitions({"queues": []})
                 broker.faults.memory_alarm(f"number {number}")
                 broker.publish(f"number {number}", routing_key="nowhere")
-        """,
-        "--amqp-trace=traces",
-        "--amqp-trace-formats=jsonl",
-    )
-    result.assert_outcomes(passed=1)
+    """).run("--amqp-trace=traces", "--amqp-trace-formats=jsonl", passed=1)
     assert names(folder) == ["test_inner-test_it.3.jsonl", "test_inner-test_it.jsonl"]
     assert "number 0" in (folder / "test_inner-test_it.jsonl").read_text()
     assert "number 2" in (folder / "test_inner-test_it.3.jsonl").read_text()
@@ -159,13 +148,10 @@ def test_each_broker_of_a_test_has_files_of_its_own(run_tests: RunTests, folder:
 
 @pytest.mark.parametrize("asynchronous", ["asyncio", "anyio", "unittest"])
 def test_asynchronous_tests_and_classes_are_recorded(
-    run_tests: RunTests, folder: Path, asynchronous: str
+    write_tests: WriteTests, folder: Path, asynchronous: str
 ) -> None:
     if asynchronous == "unittest":
         source = """
-        import unittest
-        import pytest
-
         class TestOrders(unittest.TestCase):
             @pytest.fixture(autouse=True)
             def take_channel(self, pika_channel):
@@ -176,8 +162,6 @@ def test_asynchronous_tests_and_classes_are_recorded(
         """
     else:
         source = f"""
-        import pytest
-
         @pytest.fixture
         def anyio_backend():
             return "asyncio"
@@ -188,7 +172,7 @@ def test_asynchronous_tests_and_classes_are_recorded(
                 channel = await aio_pika_connection.channel()
                 await channel.declare_queue("orders")
         """
-    run_tests(source, "--amqp-trace=traces").assert_outcomes(passed=1)
+    write_tests(source).run("--amqp-trace=traces", passed=1)
     assert names(folder) == [f"test_inner-TestOrders-test_it.{ending}" for ending in FORMATS]
     assert "orders" in (folder / "test_inner-TestOrders-test_it.jsonl").read_text()
 
@@ -197,33 +181,16 @@ def test_asynchronous_tests_and_classes_are_recorded(
 
 
 @pytest.mark.parametrize("option", ["--amqp-trace-formats= html,html ", "-oamqp_trace_formats=html"])
-def test_formats_can_be_chosen(run_tests: RunTests, folder: Path, option: str) -> None:
-    run_tests(USES_A_BROKER, "--amqp-trace=traces", option).assert_outcomes(passed=1)
+def test_formats_can_be_chosen(write_tests: WriteTests, folder: Path, option: str) -> None:
+    write_tests(USES_A_BROKER).run("--amqp-trace=traces", option, passed=1)
     assert names(folder) == ["test_inner-test_it.html"]
 
 
-@pytest.mark.parametrize(
-    ("formats", "said"),
-    [
-        ("html,pcap", "there is no format 'pcap'; did you mean 'pcapng'?"),
-        ("xyz", "there is no format 'xyz'; the formats are jsonl, html, pcapng"),
-    ],
-)
-@pytest.mark.parametrize("option", ["--amqp-trace-formats=", "-oamqp_trace_formats="])
-def test_a_misspelled_format_ends_the_run_at_once(
-    run_tests: RunTests, option: str, formats: str, said: str
-) -> None:
-    result = run_tests(USES_A_BROKER, f"{option}{formats}")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*{said}*"])
-
-
 def test_the_folder_may_be_in_the_ini_file_and_is_beside_it(
-    run_tests: RunTests, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    write_tests: WriteTests, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = pytester.mkdir("elsewhere")
-    result = run_tests(USES_A_BROKER, "-oamqp_trace=some/traces")
-    result.assert_outcomes(passed=1)
+    result = write_tests(USES_A_BROKER).run("-oamqp_trace=some/traces", passed=1)
     assert names(pytester.path / "some" / "traces") == [f"test_inner-test_it.{ending}" for ending in FORMATS]
     monkeypatch.chdir(elsewhere)
     result = pytester.runpytest_inprocess(
@@ -235,47 +202,42 @@ def test_the_folder_may_be_in_the_ini_file_and_is_beside_it(
 
 
 def test_recordings_folder_does_not_follow_a_test_that_changes_directory(
-    run_tests: RunTests, folder: Path
+    write_tests: WriteTests, folder: Path
 ) -> None:
-    result = run_tests(
-        """
+    result = write_tests("""
         def test_it(monkeypatch, tmp_path, pika_channel):
             monkeypatch.chdir(tmp_path)
             assert False
-        """,
-        "--amqp-trace=traces",
-    )
-    result.assert_outcomes(failed=1)
+    """).run("--amqp-trace=traces", failed=1)
     assert names(folder) == [f"test_inner-test_it.{ending}" for ending in FORMATS]
     result.stdout.fnmatch_lines([os.path.join("traces", "test_inner-test_it.html")])
-
-
-def test_file_given_as_trace_folder_is_a_usage_error(run_tests: RunTests, pytester: pytest.Pytester) -> None:
-    pytester.makefile(".txt", taken="")
-    result = run_tests(USES_A_BROKER, "--amqp-trace=taken.txt")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--amqp-trace: *taken.txt is not a folder*"])
 
 
 @pytest.mark.parametrize("option", ["--amqp-trace=traces", "-oamqp_trace=traces"])
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_a_real_broker_has_no_trace_to_be_written(
-    run_tests_apart: RunTests, amqp_broker: Broker, folder: Path, option: str, workers: tuple[str, ...]
+    write_tests: WriteTests, amqp_broker: Broker, folder: Path, option: str, workers: tuple[str, ...]
 ) -> None:
-    result = run_tests_apart(
-        USES_A_BROKER, option, f"--amqp-real-url={amqp_broker.url}", *workers, "-q", "-W", "error"
+    write_tests(USES_A_BROKER).run_apart(
+        option,
+        f"--amqp-real-url={amqp_broker.url}",
+        *workers,
+        "-q",
+        "-W",
+        "error",
+        passed=1,
+        warnings=1,
+        said=["*--amqp-trace writes nothing, because --amqp-real-url uses a real broker*"],
     )
-    result.assert_outcomes(passed=1, warnings=1)
-    result.stdout.fnmatch_lines(["*--amqp-trace writes nothing, because --amqp-real-url uses a real broker*"])
     assert not folder.exists()
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------
 
 
-def test_recording_that_cannot_be_written_is_a_warning(run_tests: RunTests) -> None:
+def test_recording_that_cannot_be_written_is_a_warning(write_tests: WriteTests) -> None:
     """The folder can be made when the run starts, and not any more when the first test ends."""
-    result = run_tests(
+    result = write_tests(
         USES_A_BROKER
         + """
     def test_another(pika_channel):
@@ -286,22 +248,21 @@ def test_recording_that_cannot_be_written_is_a_warning(run_tests: RunTests) -> N
     @pytest.fixture(autouse=True)
     def taken():
         pathlib.Path("taken").write_text("")
-    """,
+    """
+    ).run(
         f"--amqp-trace={os.path.join('taken', 'traces')}",
         "-W",
         "error",  # A warning of ours is no reason to fail, whatever is done with those of the tests.
+        passed=2,
+        warnings=2,
     )
-    result.assert_outcomes(passed=2, warnings=2)
     text = result.stdout.str()
     assert text.count("a recording cannot be written to") == 1, "all tests are listed with the one reason"
     result.stdout.fnmatch_lines(["*::test_it", "*::test_another", "*a recording cannot be written to*taken*"])
 
 
-def test_no_file_is_ever_half_of_one(run_tests: RunTests, folder: Path) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_no_file_is_ever_half_of_one(write_tests: WriteTests, folder: Path) -> None:
+    result = write_tests("""
         @pytest.fixture(autouse=True)
         def breaks(monkeypatch):
             from fakeamqp.trace import Trace
@@ -314,36 +275,30 @@ def test_no_file_is_ever_half_of_one(run_tests: RunTests, folder: Path) -> None:
 
         def test_it(pika_channel):
             pass
-        """,
-        "--amqp-trace=traces",
-    )
-    result.assert_outcomes(passed=1, warnings=1)
+    """).run("--amqp-trace=traces", passed=1, warnings=1)
     assert names(folder) == ["test_inner-test_it.html", "test_inner-test_it.pcapng"]
     result.stdout.fnmatch_lines(["*a recording cannot be written to*: RuntimeError: on purpose*"])
 
 
-def test_a_recording_of_an_earlier_run_is_replaced(run_tests: RunTests, folder: Path) -> None:
+def test_a_recording_of_an_earlier_run_is_replaced(write_tests: WriteTests, folder: Path) -> None:
     folder.mkdir()
     (folder / "test_inner-test_it.jsonl").write_text("of yesterday")
-    run_tests(USES_A_BROKER, "--amqp-trace=traces").assert_outcomes(passed=1)
+    write_tests(USES_A_BROKER).run("--amqp-trace=traces", passed=1)
     assert len(load(folder / "test_inner-test_it.jsonl")) > 5
 
 
-def test_test_ended_by_keyboard_interrupt_is_recorded(run_tests_apart: RunTests, folder: Path) -> None:
-    result = run_tests_apart(
-        """
+def test_test_ended_by_keyboard_interrupt_is_recorded(write_tests: WriteTests, folder: Path) -> None:
+    result = write_tests("""
         def test_it(pika_channel):
             pika_channel.queue_declare("orders")
             raise KeyboardInterrupt
-        """,
-        "--amqp-trace=traces",
-    )
+    """).run_apart("--amqp-trace=traces")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert "queue='orders'" in load(folder / "test_inner-test_it.jsonl").timeline()
 
 
 def test_a_test_that_runs_again_does_not_replace_its_recording(
-    run_tests: RunTests, pytester: pytest.Pytester, folder: Path
+    write_tests: WriteTests, pytester: pytest.Pytester, folder: Path
 ) -> None:
     pytester.makeconftest(
         """
@@ -358,7 +313,7 @@ def test_a_test_that_runs_again_does_not_replace_its_recording(
             return True
         """
     )
-    run_tests(USES_A_BROKER, "--amqp-trace=traces", "--amqp-trace-formats=jsonl").assert_outcomes(passed=3)
+    write_tests(USES_A_BROKER).run("--amqp-trace=traces", "--amqp-trace-formats=jsonl", passed=3)
     assert names(folder) == [
         "test_inner-test_it.again-1.jsonl",
         "test_inner-test_it.again-2.jsonl",
@@ -386,8 +341,6 @@ AWKWARD = [
 ]
 UNESCAPED = "disable_test_id_escaping_and_forfeit_all_rights_to_community_support"
 AWKWARD_TESTS = f"""
-    import pytest
-
     @pytest.mark.parametrize("value", {AWKWARD!r}, ids={AWKWARD!r})
     def test_it(amqp_broker, value):
         amqp_broker.publish(repr(value), routing_key="nowhere")
@@ -396,11 +349,10 @@ AWKWARD_TESTS = f"""
 
 @pytest.mark.parametrize("workers", [(), ("-n", "3")], ids=["alone", "xdist"])
 def test_awkward_ids_get_safe_names_of_their_own(
-    run_tests_apart: RunTests, folder: Path, workers: tuple[str, ...]
+    write_tests: WriteTests, folder: Path, workers: tuple[str, ...]
 ) -> None:
     options = "--amqp-trace=traces", "--amqp-trace-formats=jsonl"
-    result = run_tests_apart(AWKWARD_TESTS, *options, *workers, f"-o{UNESCAPED}=1")
-    result.assert_outcomes(passed=len(AWKWARD))
+    result = write_tests(AWKWARD_TESTS).run_apart(*options, *workers, f"-o{UNESCAPED}=1", passed=len(AWKWARD))
     said = f"AMQP recordings of {len(AWKWARD)} tests: {len(AWKWARD)} files in traces"
     assert said in result.stdout.lines, "workers tell how many they have written"
     found = names(folder)
@@ -418,11 +370,11 @@ def test_awkward_ids_get_safe_names_of_their_own(
     assert len(bodies) == len(AWKWARD)
 
 
-def test_names_do_not_depend_on_the_worker_or_on_the_run(run_tests_apart: RunTests, folder: Path) -> None:
+def test_names_do_not_depend_on_the_worker_or_on_the_run(write_tests: WriteTests, folder: Path) -> None:
     options = "--amqp-trace=traces", "--amqp-trace-formats=jsonl"
-    run_tests_apart(AWKWARD_TESTS, *options).assert_outcomes(passed=len(AWKWARD))
+    write_tests(AWKWARD_TESTS).run_apart(*options, passed=len(AWKWARD))
     alone = names(folder)
-    run_tests_apart(AWKWARD_TESTS, *options, "-n", "3").assert_outcomes(passed=len(AWKWARD))
+    write_tests(AWKWARD_TESTS).run_apart(*options, "-n", "3", passed=len(AWKWARD))
     assert names(folder) == alone
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.plugin.conftest import INI, RunTests
+from compat_tests.plugin.conftest import INI, WriteTests
 
 TWO_TESTS = """
     ports = []
@@ -24,17 +24,14 @@ TWO_TESTS = """
     "arguments", [("--amqp-scope=session",), ("-o", "amqp_scope=session")], ids=["option", "ini"]
 )
 def test_one_broker_serves_all_tests_and_is_reset_after_each(
-    run_tests: RunTests, arguments: tuple[str, ...]
+    write_tests: WriteTests, arguments: tuple[str, ...]
 ) -> None:
-    run_tests(TWO_TESTS.replace("{brokers}", "1"), *arguments).assert_outcomes(passed=2)
-    run_tests(TWO_TESTS.replace("{brokers}", "2")).assert_outcomes(passed=2)
+    write_tests(TWO_TESTS.replace("{brokers}", "1")).run(*arguments, passed=2)
+    write_tests(TWO_TESTS.replace("{brokers}", "2")).run(passed=2)
 
 
-def test_the_marker_sets_the_scope_and_the_closest_wins(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_the_marker_sets_the_scope_and_the_closest_wins(write_tests: WriteTests) -> None:
+    write_tests("""
         pytestmark = pytest.mark.amqp(scope="session")
         ports = []
 
@@ -48,16 +45,11 @@ def test_the_marker_sets_the_scope_and_the_closest_wins(run_tests: RunTests) -> 
         @pytest.mark.amqp(scope="function", users={"alice": "secret"})
         def test_apart(amqp_broker, amqp_url):
             assert amqp_broker.port not in ports and "//alice:" in amqp_url
-        """
-    )
-    result.assert_outcomes(passed=3)
+    """).run(passed=3)
 
 
-def test_other_fixtures_of_a_test_are_about_the_same_broker(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_other_fixtures_of_a_test_are_about_the_same_broker(write_tests: WriteTests) -> None:
+    write_tests("""
         @pytest.fixture(scope="session")
         def app(amqp_url_session):
             return amqp_url_session
@@ -75,17 +67,11 @@ def test_other_fixtures_of_a_test_are_about_the_same_broker(run_tests: RunTests)
 
         def test_next(app, amqp_broker):
             assert amqp_broker.queues() == () and amqp_broker.url == app
-        """
-    )
-    result.assert_outcomes(passed=3)
+    """).run(passed=3)
 
 
-def test_unittest_class_with_session_scope_uses_the_session_broker(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import unittest
-        import pytest
-
+def test_unittest_class_with_session_scope_uses_the_session_broker(write_tests: WriteTests) -> None:
+    write_tests("""
         @pytest.mark.amqp(scope="session")
         class Orders(unittest.TestCase):
             ports = set()
@@ -102,16 +88,11 @@ def test_unittest_class_with_session_scope_uses_the_session_broker(run_tests: Ru
                 self.assertEqual(self.broker.queues(), ())
                 self.ports.add(self.broker.port)
                 self.assertEqual(len(self.ports), 1)
-        """
-    )
-    result.assert_outcomes(passed=2)
+    """).run(passed=2)
 
 
-def test_session_broker_keeps_queues_between_tests_with_reset_false(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_session_broker_keeps_queues_between_tests_with_reset_false(write_tests: WriteTests) -> None:
+    result = write_tests("""
         @pytest.mark.amqp(scope="session", reset=False)
         class TestFlow:
             def test_declaring(self, pika_channel, amqp_clock):
@@ -122,11 +103,7 @@ def test_session_broker_keeps_queues_between_tests_with_reset_false(run_tests: R
                 pika_channel.basic_publish("", "orders", b"apples")
                 amqp_broker.queue("orders").wait_for(ready=1)
                 assert False, "on purpose"
-        """,
-        "-o",
-        "amqp_broker_arguments=clock=virtual",
-    )
-    result.assert_outcomes(passed=1, failed=1)
+    """).run("-o", "amqp_broker_arguments=clock=virtual", passed=1, failed=1)
     timeline = result.stdout.str().split("AMQP timeline")[1]
     assert "basic.publish" in timeline
     assert "queue.declare" not in timeline, "it belongs to the test before"
@@ -134,12 +111,8 @@ def test_session_broker_keeps_queues_between_tests_with_reset_false(run_tests: R
     assert timeline.splitlines()[1].strip().startswith("0.000 ")
 
 
-def test_report_timeline_has_only_events_of_the_failed_test(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pika
-        import pytest
-
+def test_report_timeline_has_only_events_of_the_failed_test(write_tests: WriteTests) -> None:
+    result = write_tests("""
         @pytest.fixture(scope="session")
         def worker(amqp_broker_session):
             connection = pika.BlockingConnection(pika.URLParameters(amqp_broker_session.url))
@@ -154,20 +127,14 @@ def test_report_timeline_has_only_events_of_the_failed_test(run_tests: RunTests)
         def test_second(worker, pika_channel):
             pika_channel.queue_declare("of-the-second")
             assert False, "on purpose"
-        """
-    )
-    result.assert_outcomes(passed=1, failed=1)
+    """).run(passed=1, failed=1)
     timeline = result.stdout.str().split("AMQP timeline")[1]
     assert "of-the-second" in timeline
     assert "of-the-first" not in timeline and "of-the-worker" not in timeline
 
 
-def test_failed_session_fixture_reports_its_timeline(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pika
-        import pytest
-
+def test_failed_session_fixture_reports_its_timeline(write_tests: WriteTests) -> None:
+    write_tests("""
         @pytest.fixture(scope="session")
         def worker(amqp_broker_session):
             with pika.BlockingConnection(pika.URLParameters(amqp_broker_session.url)) as connection:
@@ -175,17 +142,11 @@ def test_failed_session_fixture_reports_its_timeline(run_tests: RunTests) -> Non
 
         def test_it(worker):
             pass
-        """
-    )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*AMQP timeline*", "*404*NOT_FOUND*"])
+    """).run(errors=1, said=["*AMQP timeline*", "*404*NOT_FOUND*"])
 
 
-def test_faults_are_verified_and_do_not_reach_the_next_test(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_faults_are_verified_and_do_not_reach_the_next_test(write_tests: WriteTests) -> None:
+    write_tests("""
         pytestmark = pytest.mark.amqp(scope="session")
 
         def test_unused(amqp_faults):
@@ -195,17 +156,11 @@ def test_faults_are_verified_and_do_not_reach_the_next_test(run_tests: RunTests)
             pika_channel.confirm_delivery()
             pika_channel.basic_publish("", "nowhere", b"")
             assert len(amqp_broker.published) == 1
-        """
-    )
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*a fault was installed and never happened*"])
+    """).run(passed=1, failed=1, said=["*a fault was installed and never happened*"])
 
 
-def test_a_broker_that_a_test_stopped_runs_again(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_a_broker_that_a_test_stopped_runs_again(write_tests: WriteTests) -> None:
+    write_tests("""
         pytestmark = pytest.mark.amqp(scope="session")
 
         def test_stopping(amqp_broker):
@@ -213,21 +168,16 @@ def test_a_broker_that_a_test_stopped_runs_again(run_tests: RunTests) -> None:
 
         def test_next(pika_channel):
             pika_channel.queue_declare("orders")
-        """
-    )
-    result.assert_outcomes(passed=2)
+    """).run(passed=2)
 
 
 def test_definitions_of_the_ini_file_are_there_again_after_a_reset(
-    run_tests: RunTests, pytester: pytest.Pytester
+    write_tests: WriteTests, pytester: pytest.Pytester
 ) -> None:
     pytester.path.joinpath("broker.json").write_text(
         '{"queues": [{"name": "orders", "vhost": "/", "durable": true, "arguments": {}}]}'
     )
-    result = run_tests(
-        """
-        import pytest
-
+    write_tests("""
         @pytest.mark.parametrize("run", [1, 2])
         def test_it(run, amqp_broker, pika_channel, amqp_clock):
             assert amqp_broker.clock.mode == "virtual"
@@ -237,88 +187,33 @@ def test_definitions_of_the_ini_file_are_there_again_after_a_reset(
         @pytest.mark.amqp(scope="function", clock="real")
         def test_the_marker_overrides(amqp_broker):
             assert amqp_broker.clock.mode == "real" and len(amqp_broker.queues()) == 1
-        """,
+    """).run(
         "-o",
         "amqp_broker_arguments=definitions=broker.json\nclock = virtual",
         "--amqp-scope=session",
+        passed=3,
     )
-    result.assert_outcomes(passed=3)
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        ("clok=virtual", "*Broker has no argument 'clok'; did you mean 'clock'?*"),
-        ("clock", "*'clock' is not of the form name=value, such as clock=virtual*"),
-        ("virtual_hosts=shop", "*virtual_hosts must be a list of names, such as *, not 'shop'*"),
-        ("definitions=nowhere.json", "*cannot read*nowhere.json*"),
-    ],
-)
-def test_arguments_in_the_ini_file_are_checked_at_once(run_tests: RunTests, lines: str, said: str) -> None:
-    result = run_tests("", "-o", f"amqp_broker_arguments={lines}")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([said])
-
-
-@pytest.mark.parametrize(
-    ("marker", "said"),
-    [
-        ("scope='sesion'", "*there is no scope 'sesion'; did you mean 'session'?*"),
-        ("scope='module'", "*the scope 'function' or 'session', not 'module'*reset after each test*"),
-        ("scop='session'", "*has no argument 'scop'; did you mean 'scope'?*"),
-        ("reset=1", "*reset=1: give True or False*"),
-        ("reset=False", "*amqp(reset=False) is about the broker of the session*add scope='session'*"),
-        (
-            "scope='session', tls=True",
-            "*amqp(tls=...) configures a broker of the test's own*scope='function'*",
-        ),
-    ],
-)
-def test_a_wrong_marker_is_an_error(run_tests: RunTests, marker: str, said: str) -> None:
-    result = run_tests(
-        f"""
-        import pytest
-
-        @pytest.mark.amqp({marker})
-        def test_it(amqp_broker):
-            raise AssertionError("not to be run")
-        """
-    )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([said])
-
-
-def test_a_wrong_scope_ends_the_run_at_once(run_tests: RunTests) -> None:
-    result = run_tests("", "--amqp-scope=sesion")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--amqp-scope: there is no scope 'sesion'; did you mean 'session'?*"])
-
-
-def test_a_virtual_clock_needs_a_broker_of_its_own_or_an_ini_option(run_tests: RunTests) -> None:
+def test_a_virtual_clock_needs_a_broker_of_its_own_or_an_ini_option(write_tests: WriteTests) -> None:
     source = """
         def test_it(amqp_clock):
             amqp_clock.advance(60)
         """
-    result = run_tests(source, "--amqp-scope=session")
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*has a real clock*amqp_broker_arguments*scope='function'*"])
+    write_tests(source).run(
+        "--amqp-scope=session", errors=1, said=["*has a real clock*amqp_broker_arguments*scope='function'*"]
+    )
 
 
-def test_recording_has_only_events_of_its_own_test(run_tests: RunTests, pytester: pytest.Pytester) -> None:
-    result = run_tests(
-        """
-        import pika
-        import pytest
-
+def test_recording_has_only_events_of_its_own_test(
+    write_tests: WriteTests, pytester: pytest.Pytester
+) -> None:
+    write_tests("""
         @pytest.mark.parametrize("name", ["apples", "pears"])
         def test_it(amqp_broker_session, name):
             with pika.BlockingConnection(pika.URLParameters(amqp_broker_session.url)) as connection:
                 connection.channel().queue_declare(name)
-        """,
-        "--amqp-trace=traces",
-        "--amqp-trace-formats=jsonl",
-    )
-    result.assert_outcomes(passed=2)
+    """).run("--amqp-trace=traces", "--amqp-trace-formats=jsonl", passed=2)
     apples, pears = sorted(pytester.path.joinpath("traces").iterdir())
     assert apples.name == "test_inner-test_it-apples.jsonl"
     for here, elsewhere in ((apples, "pears"), (pears, "apples")):
@@ -326,28 +221,19 @@ def test_recording_has_only_events_of_its_own_test(run_tests: RunTests, pytester
         assert here.stem.rpartition("-")[2] in text and elsewhere not in text
 
 
-def test_an_interrupted_test_is_recorded(run_tests_apart: RunTests, pytester: pytest.Pytester) -> None:
-    result = run_tests_apart(
-        """
-        import pika
-
+def test_an_interrupted_test_is_recorded(write_tests: WriteTests, pytester: pytest.Pytester) -> None:
+    result = write_tests("""
         def test_it(amqp_url_session):
             with pika.BlockingConnection(pika.URLParameters(amqp_url_session)) as connection:
                 connection.channel().queue_declare("orders")
                 raise KeyboardInterrupt
-        """,
-        "--amqp-trace=traces",
-        "--amqp-trace-formats=jsonl",
-    )
+    """).run_apart("--amqp-trace=traces", "--amqp-trace-formats=jsonl")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert "orders" in pytester.path.joinpath("traces", "test_inner-test_it.jsonl").read_text()
 
 
-def test_real_url_replaces_the_session_broker(run_tests: RunTests, amqp_url: str) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_real_url_replaces_the_session_broker(write_tests: WriteTests, amqp_url: str) -> None:
+    write_tests("""
         @pytest.mark.amqp(scope="session")
         def test_url(pika_channel):
             pika_channel.queue_declare("orders", exclusive=True)
@@ -361,15 +247,11 @@ def test_real_url_replaces_the_session_broker(run_tests: RunTests, amqp_url: str
 
         def test_app(app, pika_channel, amqp_url):
             assert app == amqp_url
-        """,
-        f"--amqp-real-url={amqp_url}",
-    )
-    result.assert_outcomes(passed=2, skipped=1)
+    """).run(f"--amqp-real-url={amqp_url}", passed=2, skipped=1)
 
 
-def test_compare_gives_each_run_its_own_broker_in_session_scope(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_compare_gives_each_run_its_own_broker_in_session_scope(write_tests: WriteTests) -> None:
+    write_tests("""
         ports = []
 
         def test_own(amqp_broker):
@@ -378,13 +260,13 @@ def test_compare_gives_each_run_its_own_broker_in_session_scope(run_tests: RunTe
 
         def test_session(amqp_broker_session, pika_channel):
             pika_channel.queue_declare("orders")
-        """,
+    """).run(
         "--amqp-scope=session",
         "--amqp-compare=rabbitmq-3.13,rabbitmq-4.3",
         "-v",
+        passed=3,
+        said=["*test_own PASSED on rabbitmq-3.13*", "*test_session PASSED*"],
     )
-    result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["*test_own PASSED on rabbitmq-3.13*", "*test_session PASSED*"])
 
 
 @pytest.mark.long
@@ -405,9 +287,6 @@ def test_each_xdist_worker_has_its_own_session_broker(pytester: pytest.Pytester)
 
 
 SESSION_DEFINITIONS = """
-import pika
-import pytest
-
 DEFINITIONS = {{"queues": [{{"name": "orders", "vhost": "/", "durable": True}}]}}
 
 @pytest.fixture(scope="session", autouse=True)
@@ -434,13 +313,12 @@ def test_five(amqp_broker, pika_channel):
 """
 
 
-def test_definitions_loaded_with_keep_outlast_the_reset_after_each_test(run_tests: RunTests) -> None:
-    run_tests(SESSION_DEFINITIONS.format(keep=", keep=True")).assert_outcomes(passed=5)
+def test_definitions_loaded_with_keep_outlast_the_reset_after_each_test(write_tests: WriteTests) -> None:
+    write_tests(SESSION_DEFINITIONS.format(keep=", keep=True")).run(passed=5)
 
 
-def test_report_names_a_queue_removed_by_an_earlier_reset(run_tests: RunTests) -> None:
-    result = run_tests(SESSION_DEFINITIONS.format(keep=""))
-    result.assert_outcomes(passed=2, failed=3)
+def test_report_names_a_queue_removed_by_an_earlier_reset(write_tests: WriteTests) -> None:
+    result = write_tests(SESSION_DEFINITIONS.format(keep="")).run(passed=2, failed=3)
     advice = "load_definitions(..., keep=True) loads definitions that outlast resets"
     result.stdout.fnmatch_lines(
         [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 
 pytest.importorskip("pyspark")
 
@@ -20,9 +20,8 @@ def without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
-def test_missing_pyspark_is_an_error_with_install_advice(run_tests_apart: RunTests) -> None:
-    result = run_tests_apart(
-        f"""
+def test_missing_pyspark_is_an_error_with_install_advice(write_tests: WriteTests) -> None:
+    write_tests(f"""
         import sys
 
         sys.modules["pyspark"] = None
@@ -32,42 +31,33 @@ def test_missing_pyspark_is_an_error_with_install_advice(run_tests_apart: RunTes
 
         def test_stream(amqp_stream):
             {STOP}
-        """
-    )
-    result.assert_outcomes(errors=2)
-    result.stdout.fnmatch_lines(
-        ["*spark_amqp: PySpark is not installed; install it with: pip install 'fakeamqp?spark?'"]
+    """).run_apart(
+        errors=2,
+        said=["*spark_amqp: PySpark is not installed; install it with: pip install 'fakeamqp?spark?'"],
     )
 
 
-def test_too_old_pyspark_is_an_error_that_names_its_version(run_tests_apart: RunTests) -> None:
-    result = run_tests_apart(
-        f"""
+def test_too_old_pyspark_is_an_error_that_names_its_version(write_tests: WriteTests) -> None:
+    write_tests(f"""
         import pyspark
 
         pyspark.__version__ = "3.5.4"
 
         def test_it(spark_amqp):
             {STOP}
-        """
-    )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*PySpark 3.5.4 is installed, but fakeamqp needs PySpark 4;*"])
+    """).run_apart(errors=1, said=["*PySpark 3.5.4 is installed, but fakeamqp needs PySpark 4;*"])
 
 
-def test_without_java_tests_are_skipped_with_a_reason(run_tests_apart: RunTests, without_java: None) -> None:
-    result = run_tests_apart(
-        f"""
+def test_without_java_tests_are_skipped_with_a_reason(write_tests: WriteTests, without_java: None) -> None:
+    write_tests(f"""
         def test_it(spark_amqp):
             {STOP}
 
         def test_stream(amqp_stream):
             {STOP}
-        """,
-        "-rs",
+    """).run_apart(
+        "-rs", skipped=2, said=["*Spark needs Java 17 or later, but there is no java on the PATH*"]
     )
-    result.assert_outcomes(skipped=2)
-    result.stdout.fnmatch_lines(["*Spark needs Java 17 or later, but there is no java on the PATH*"])
 
 
 @pytest.mark.parametrize(
@@ -80,30 +70,26 @@ def test_without_java_tests_are_skipped_with_a_reason(run_tests_apart: RunTests,
     ids=["11", "8", "none"],
 )
 def test_a_java_that_spark_cannot_use_is_named(
-    run_tests_apart: RunTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, said: str
+    write_tests: WriteTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, said: str
 ) -> None:
     java = tmp_path / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(f"#!/bin/sh\n{script}\n")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(java.parents[1]))
-    result = run_tests_apart(f"def test_it(spark_amqp): {STOP}", "-rs")
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines([f"*{said}*"])
+    write_tests(f"def test_it(spark_amqp): {STOP}").run_apart("-rs", skipped=1, said=[f"*{said}*"])
 
 
 def test_a_java_home_without_java_is_named(
-    run_tests_apart: RunTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    write_tests: WriteTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    result = run_tests_apart(f"def test_it(spark_amqp): {STOP}", "-rs")
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["*JAVA_HOME is*which has no executable bin/java*"])
+    write_tests(f"def test_it(spark_amqp): {STOP}").run_apart(
+        "-rs", skipped=1, said=["*JAVA_HOME is*which has no executable bin/java*"]
+    )
 
 
 SESSION = """
-    import pytest
-
     class Session:
         readStream = None
 
@@ -117,8 +103,8 @@ SESSION = """
 
 
 @pytest.mark.parametrize("name", ["spark", "spark_session"])
-def test_the_projects_own_session_is_used(run_tests_apart: RunTests, without_java: None, name: str) -> None:
-    result = run_tests_apart(
+def test_the_projects_own_session_is_used(write_tests: WriteTests, without_java: None, name: str) -> None:
+    write_tests(
         SESSION
         + f"""
     @pytest.fixture(scope="session")
@@ -129,36 +115,27 @@ def test_the_projects_own_session_is_used(run_tests_apart: RunTests, without_jav
         assert spark_amqp is {name}
         assert {name}.dataSource.registered == ["amqp"]
     """
-    )
-    result.assert_outcomes(passed=1)
+    ).run_apart(passed=1)
 
 
 def test_spark_fixture_of_another_type_is_not_used_as_session(
-    run_tests_apart: RunTests, without_java: None
+    write_tests: WriteTests, without_java: None
 ) -> None:
-    result = run_tests_apart(
-        """
-        import pytest
-
+    write_tests("""
         @pytest.fixture(scope="session")
         def spark():
             return "plug"
 
         def test_it(spark_amqp):
             raise AssertionError("not to be run")
-        """
-    )
-    result.assert_outcomes(skipped=1)  # For want of Java: it was about to start its own.
+    """).run_apart(skipped=1)  # For want of Java: it was about to start its own.
 
 
 @pytest.mark.parametrize("first", ["spark", "spark_amqp"])
 def test_a_fixture_made_of_ours_is_another_name_for_it(
-    run_tests_apart: RunTests, without_java: None, first: str
+    write_tests: WriteTests, without_java: None, first: str
 ) -> None:
-    result = run_tests_apart(
-        f"""
-        import pytest
-
+    write_tests(f"""
         @pytest.fixture(scope="session")
         def tuned(spark_amqp):
             return spark_amqp
@@ -172,15 +149,11 @@ def test_a_fixture_made_of_ours_is_another_name_for_it(
 
         def test_both(spark, spark_amqp):
             {STOP}
-        """,
-        "-rs",
-    )
-    result.assert_outcomes(skipped=2)
-    result.stdout.fnmatch_lines(["*there is no java on the PATH*"])
+    """).run_apart("-rs", skipped=2, said=["*there is no java on the PATH*"])
 
 
-def test_a_session_of_narrower_scope_is_refused(run_tests_apart: RunTests) -> None:
-    result = run_tests_apart(
+def test_a_session_of_narrower_scope_is_refused(write_tests: WriteTests) -> None:
+    write_tests(
         SESSION
         + f"""
     @pytest.fixture
@@ -190,20 +163,15 @@ def test_a_session_of_narrower_scope_is_refused(run_tests_apart: RunTests) -> No
     def test_it(spark_amqp):
         {STOP}
     """
-    )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*fixture 'spark' (*test_inner.py:*), whose scope is function: make it*"])
+    ).run_apart(errors=1, said=["*fixture 'spark' (*test_inner.py:*), whose scope is function: make it*"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "fast"),
     [([], False), (["--amqp-spark-fast"], True), (["-o", "amqp_spark_fast=true"], True)],
 )
-def test_fast_mode_is_asked_for_by_option_or_ini(
-    run_tests_apart: RunTests, arguments: str, fast: bool
-) -> None:
-    result = run_tests_apart(
-        f"""
+def test_fast_mode_is_asked_for_by_option_or_ini(write_tests: WriteTests, arguments: str, fast: bool) -> None:
+    write_tests(f"""
         import contextlib
 
         import fakeamqp.spark
@@ -217,7 +185,4 @@ def test_fast_mode_is_asked_for_by_option_or_ini(
         def test_it(spark_amqp):
             assert spark_amqp["fast"] is {fast}
             assert spark_amqp["folder"].is_dir()
-        """,
-        *arguments,
-    )
-    result.assert_outcomes(passed=1)
+    """).run_apart(*arguments, passed=1)

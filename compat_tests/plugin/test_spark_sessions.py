@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 
 pytest.importorskip("pyspark")
 
@@ -16,17 +16,15 @@ class TestWithJava:
     """Each of these starts a Java of its own."""
 
     def test_local_session_restores_process_state_and_leaves_no_files(
-        self, run_tests_apart: RunTests, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+        self, write_tests: WriteTests, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("TZ", "America/New_York")
-        result = run_tests_apart(
-            """
+        result = write_tests("""
             import os
             import signal
             import sys
             import time
 
-            import pytest
 
             from fakeamqp.spark import SessionRunning, local_session
 
@@ -54,21 +52,18 @@ class TestWithJava:
                     assert differing <= {"PYTEST_CURRENT_TEST"} and set(before[0]) <= set(state()[0])
                 assert {each.name for each in (folder / "warehouse").iterdir()} == {"numbers0", "numbers1"}
                 assert not list((folder / "local").iterdir())
-            """
-        )
-        result.assert_outcomes(passed=1)
+    """).run_apart(passed=1)
         pytests_own = {"tox.ini", "test_inner.py", "__pycache__", "stdout", "stderr"}
         left = {path.name for path in pytester.path.iterdir()} - pytests_own
         assert {name for name in left if not name.startswith("runpytest-")} == set()
         assert "WARN" not in result.stderr.str()
 
     def test_fast_mode_uses_its_cache_and_works_with_a_broken_archive(
-        self, run_tests_apart: RunTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spark_cache: Path
+        self, write_tests: WriteTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spark_cache: Path
     ) -> None:
         own = shutil.copytree(spark_cache, tmp_path / "own", symlinks=True)
         monkeypatch.setenv("XDG_CACHE_HOME", str(own))
-        result = run_tests_apart(
-            """
+        write_tests("""
             import os
             import pathlib
 
@@ -98,6 +93,4 @@ class TestWithJava:
                     file.write(bytes(4096))
                 with local_session(fast=True) as spark:
                     assert spark.range(3).count() == 3
-            """
-        )
-        result.assert_outcomes(passed=1)
+    """).run_apart(passed=1)

@@ -7,17 +7,13 @@ import re
 
 import pytest
 
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 from compat_tests.tools.api_page import MODULES, names
 
 FRAME = re.compile(r"(fakeamqp|pytest_plugin)/\S+\.py:\d+")
 """A line of a traceback with a place in the packages of this project."""
 
 WAITS = """
-    import asyncio
-    import unittest
-    import pytest
-
     def test_wait(amqp_broker):
         amqp_broker.queue("q").wait_for(ready=1, timeout=0.01)  # the line
 
@@ -62,9 +58,8 @@ WAITS = """
 """
 
 
-def test_traceback_of_an_error_has_no_frame_of_fakeamqp(run_tests: RunTests) -> None:
-    result = run_tests(WAITS)
-    result.assert_outcomes(failed=10)
+def test_traceback_of_an_error_has_no_frame_of_fakeamqp(write_tests: WriteTests) -> None:
+    result = write_tests(WAITS).run(failed=10)
     lines = result.stdout.lines
     assert sum(line.startswith(">") and line.endswith("# the line") for line in lines) == 11
     assert [line for line in lines if FRAME.search(line)] == []
@@ -82,36 +77,27 @@ def test_traceback_of_an_error_has_no_frame_of_fakeamqp(run_tests: RunTests) -> 
     }
 
 
-def test_full_trace_option_shows_frames_of_fakeamqp(run_tests: RunTests) -> None:
-    result = run_tests(WAITS, "--full-trace", "-k", "test_wait")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*handles.py:*: WaitTimeout"])
+def test_full_trace_option_shows_frames_of_fakeamqp(write_tests: WriteTests) -> None:
+    result = write_tests(WAITS).run(
+        "--full-trace", "-k", "test_wait", failed=1, said=["*handles.py:*: WaitTimeout"]
+    )
     assert [line for line in result.stdout.lines if FRAME.search(line)]
 
 
-def test_bugs_keep_their_frames(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
+def test_bugs_keep_their_frames(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(amqp_broker, monkeypatch):
             monkeypatch.setattr("fakeamqp.inspect.handles.find_queue", lambda *_: 1 / 0)
             amqp_broker.queue("q").ready
-        """
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*handles.py:*", "*ZeroDivisionError"])
+    """).run(failed=1, said=["*handles.py:*", "*ZeroDivisionError"])
 
 
-def test_a_fixture_that_fails_reports_the_text(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
-
+def test_a_fixture_that_fails_reports_the_text(write_tests: WriteTests) -> None:
+    result = write_tests("""
         @pytest.mark.amqp(host="192.0.2.1")
         def test_it(amqp_broker):
             pass
-        """
-    )
-    result.assert_outcomes(errors=1)
+    """).run(errors=1)
     lines = result.stdout.lines
     at = next(number for number, line in enumerate(lines) if "ERROR at setup of test_it" in line)
     assert lines[at + 1].startswith("fakeamqp.CannotListen: ")
@@ -140,9 +126,8 @@ SPARK = '''
 
 
 @pytest.mark.parametrize("full", [False, True], ids=["short", "full"])
-def test_an_error_of_spark_begins_with_its_cause(run_tests: RunTests, full: bool) -> None:
-    result = run_tests(SPARK, *["--full-trace"] * full)
-    result.assert_outcomes(failed=1)
+def test_an_error_of_spark_begins_with_its_cause(write_tests: WriteTests, full: bool) -> None:
+    result = write_tests(SPARK).run(*["--full-trace"] * full, failed=1)
     lines = [line for line in result.outlines if line.startswith("E ")]
     cause = "fakeamqp.spark.errors.ColumnError: no column 'rooting_key'; did you mean 'routing_key'?"
     if full:

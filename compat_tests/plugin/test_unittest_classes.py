@@ -1,15 +1,10 @@
 from __future__ import annotations
 
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 
 
-def test_a_class_takes_the_broker_by_an_automatic_fixture(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import unittest
-        import pika
-        import pytest
-
+def test_a_class_takes_the_broker_by_an_automatic_fixture(write_tests: WriteTests) -> None:
+    write_tests("""
         class Orders(unittest.TestCase):
             @pytest.fixture(autouse=True)
             def take_broker(self, amqp_broker, pika_channel):
@@ -25,18 +20,11 @@ def test_a_class_takes_the_broker_by_an_automatic_fixture(run_tests: RunTests) -
             def test_it_is_fresh(self):
                 self.channel.basic_publish("", "orders", b"one")
                 self.broker.queue("orders").wait_for(ready=1, timeout=5)
-        """
-    )
-    result.assert_outcomes(passed=2)
+    """).run(passed=2)
 
 
-def test_an_asynchronous_class_connects_in_its_set_up(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import unittest
-        import aio_pika
-        import pytest
-
+def test_an_asynchronous_class_connects_in_its_set_up(write_tests: WriteTests) -> None:
+    write_tests("""
         class Orders(unittest.IsolatedAsyncioTestCase):
             @pytest.fixture(autouse=True)
             def take_url(self, amqp_url):
@@ -50,17 +38,11 @@ def test_an_asynchronous_class_connects_in_its_set_up(run_tests: RunTests) -> No
                 channel = await self.connection.channel()
                 queue = await channel.declare_queue("orders")
                 assert queue.declaration_result.message_count == 0
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_the_marker_works_on_a_class(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import unittest
-        import pytest
-
+def test_the_marker_works_on_a_class(write_tests: WriteTests) -> None:
+    write_tests("""
         @pytest.mark.amqp(users={"alice": "secret"})
         class Orders(unittest.TestCase):
             @pytest.fixture(autouse=True)
@@ -69,6 +51,4 @@ def test_the_marker_works_on_a_class(run_tests: RunTests) -> None:
 
             def test_it(self):
                 self.assertIn("alice:secret@", self.broker.url)
-        """
-    )
-    result.assert_outcomes(passed=1)
+    """).run(passed=1)

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-from compat_tests.plugin.conftest import RunTests
+from compat_tests.plugin.conftest import WriteTests
 
 
-def test_four_workers_each_have_brokers_of_their_own(run_tests_apart: RunTests) -> None:
-    result = run_tests_apart(
-        """
-        import pytest
-
+def test_four_workers_each_have_brokers_of_their_own(write_tests: WriteTests) -> None:
+    write_tests("""
         @pytest.mark.parametrize("number", range(12))
         def test_pika(pika_channel, amqp_broker, number):
             # The same name in every test: a queue of another test's broker would be in the way.
@@ -21,22 +18,12 @@ def test_four_workers_each_have_brokers_of_their_own(run_tests_apart: RunTests) 
             channel = await aio_pika_connection.channel()
             queue = await channel.declare_queue("orders", exclusive=True)
             assert queue.declaration_result.message_count == 0
-        """,
-        "-n",
-        "4",
-    )
-    result.assert_outcomes(passed=24)
+    """).run_apart("-n", "4", passed=24)
 
 
-def test_timeline_of_a_failed_test_in_an_xdist_worker_is_reported(run_tests_apart: RunTests) -> None:
-    result = run_tests_apart(
-        """
+def test_timeline_of_a_failed_test_in_an_xdist_worker_is_reported(write_tests: WriteTests) -> None:
+    write_tests("""
         def test_it(pika_channel):
             pika_channel.queue_declare("orders")
             assert False, "on purpose"
-        """,
-        "-n",
-        "2",
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*AMQP timeline*", "*queue.declare*orders*"])
+    """).run_apart("-n", "2", failed=1, said=["*AMQP timeline*", "*queue.declare*orders*"])
