@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pika
 import pytest
 
@@ -139,6 +141,10 @@ def test_consumer_above_the_bound_per_channel_closes_the_connection() -> None:
         assert connection.is_closed
 
 
-@pytest.mark.amqp(memory_limit=LIMIT, bounds=Bounds(idle_frames=7))
-def test_amqp_marker_accepts_memory_limit_and_bounds(amqp_broker: Broker) -> None:
+@pytest.mark.amqp(memory_limit=LIMIT, bounds=Bounds(consumers_per_channel=1))
+def test_amqp_marker_accepts_memory_limit_and_bounds(amqp_broker: Broker, pika_channel: Any) -> None:
     assert amqp_broker.memory.limit == LIMIT
+    pika_channel.queue_declare("q")
+    pika_channel.basic_consume("q", lambda *_: None)
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="reached maximum"):
+        pika_channel.basic_consume("q", lambda *_: None)

@@ -53,10 +53,10 @@ def serving(
 
 
 @contextmanager
-def connected(*arguments: str) -> Iterator[pika.BlockingConnection]:
+def connected(*arguments: str, **how: tuple[str, str]) -> Iterator[pika.BlockingConnection]:
     """A client of a running `fakeamqp serve`."""
     with (
-        serving("--port", "0", *arguments) as (_, url, _),
+        serving("--port", "0", *arguments, **how) as (_, url, _),
         pika.BlockingConnection(pika.URLParameters(url)) as connection,
     ):
         yield connection
@@ -228,19 +228,40 @@ def test_not_implemented_option_refuses_class_and_method():
                 assert select == "confirm_delivery" or "540" in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("options", "ttl"),
-    [(("--clock", "virtual", "--clock-rate", "1e6"), 86_400_000), (("--clock", "wall"), 1)],
-)
-def test_message_expires_with_a_sped_up_virtual_clock_or_the_wall_clock(options, ttl):
-    with connected(*options) as connection:
-        channel = connection.channel()
-        channel.queue_declare("dead")
-        dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-        channel.queue_declare("q", arguments={"x-message-ttl": ttl, **dead})
-        channel.basic_publish("", "q", b"late")
-        _, _, body = next(channel.consume("dead", auto_ack=True, inactivity_timeout=TIMEOUT))
-        assert body == b"late"
+FROZEN = """
+import os, sys, threading, time
+from freezegun import freeze_time
+from fakeamqp.cli import main
+with freeze_time("2026-01-01") as frozen:
+    def tick():
+        while not os.path.exists("{sign}"):
+            time.sleep(0.01)
+        frozen.tick(3600)
+    threading.Thread(target=tick, daemon=True).start()
+    sys.exit(main(sys.argv[1:]))
+"""
+"""An hour passes on the wall clock of this process as soon as a file is there."""
+
+
+def test_message_expires_with_a_sped_up_virtual_clock():
+    with connected("--clock", "virtual", "--clock-rate", "1e6") as connection:
+        assert _dead_letter(connection.channel(), ttl=86_400_000) == b"late"
+
+
+def test_message_expires_with_wall_clock_option(tmp_path):
+    sign = tmp_path / "sign"
+    with connected("--clock", "wall", program=("-c", FROZEN.format(sign=sign))) as connection:
+        assert _dead_letter(connection.channel(), ttl=3_600_000, once_waiting=sign.touch) == b"late"
+
+
+def _dead_letter(channel, ttl: int, once_waiting=lambda: None) -> bytes:
+    channel.queue_declare("dead")
+    dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    channel.queue_declare("q", arguments={"x-message-ttl": ttl, **dead})
+    channel.basic_publish("", "q", b"late")
+    once_waiting()
+    _, _, body = next(channel.consume("dead", auto_ack=True, inactivity_timeout=TIMEOUT))
+    return body
 
 
 def test_printed_url_has_no_user_when_definitions_hold_only_password_hashes(tmp_path):
