@@ -17,9 +17,14 @@ from pika.exceptions import AMQPConnectionError
 
 from fakeamqp import Broker
 
-__all__ = ["ROOT", "Block", "Page", "pages"]
+__all__ = ["QUIET", "ROOT", "Block", "Page", "pages"]
 
 ROOT = Path(__file__).parents[2]
+QUIET = (
+    *("-p", "no:cacheprovider", "-p", "no:hypothesispytest"),
+    *("-o", "asyncio_default_fixture_loop_scope=function"),
+)
+"""Options of an inner pytest."""
 
 _BLOCK = re.compile(r"^```(?:python\n|ini\n(?=# \w+\.ini\n))(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (?P<name>[\w.]+\.(?:py|ini))\n")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from compat_tests.docs.pages import ROOT, Page, pages
+from compat_tests.docs.pages import QUIET, ROOT, Page, pages
 
 PAGES = pages()
 BLOCKS = [
@@ -31,16 +31,8 @@ def test_code_block_of_documentation_runs(page: Page, index: int, pytester: pyte
     page.run_through(index)
     if page.blocks[index].is_test_file:
         page.write_files(index, pytester.path)
-        result = pytester.runpytest_inprocess(
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:hypothesispytest",
-            "-o",
-            "asyncio_default_fixture_loop_scope=function",
-            # All of them take minutes where the collector never rests.
-            "--amqp-schedules=20",
-        )
+        # All schedules take minutes where the collector never rests.
+        result = pytester.runpytest_inprocess(*QUIET, "--amqp-schedules=20")
         outcomes = result.parseoutcomes()
         assert outcomes.get("passed", 0) > 0
         assert not set(outcomes) & {"failed", "errors", "warnings"}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from compat_tests.docs.pages import ROOT, pages
+from compat_tests.docs.pages import QUIET, ROOT, pages
 
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TIME = re.compile(r"^ +[0-9.]+  ", re.MULTILINE)
@@ -24,8 +24,7 @@ def test_failure_report_in_readme_equals_real_report(pytester: pytest.Pytester) 
         f"    {failing.removeprefix('>').strip()}\n"
     )
 
-    options = ["-o", "asyncio_default_fixture_loop_scope=function"]
-    done = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:hypothesispytest", *options)
+    done = pytester.runpytest_inprocess(*QUIET)
 
     said = {_plain(line) for line in [*done.outlines]}
     missing = [line for line in [failing, *report] if _plain(line) not in said]

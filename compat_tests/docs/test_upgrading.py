@@ -6,20 +6,12 @@ import re
 
 import pytest
 
-from compat_tests.docs.pages import ROOT, Page, pages
+from compat_tests.docs.pages import QUIET, ROOT, Page, pages
 from compat_tests.plugin import conftest  # noqa: F401 - It imports what inner runs must not import anew.
 
 PAGE = ROOT / "docs" / "upgrading.md"
 OUTPUT = re.compile(
     r"^```text\n\$ pytest (?P<option>--amqp-compare=\S+)\n…\n(?P<section>.*?)^```$", re.M | re.S
-)
-QUIET = (
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "no:hypothesispytest",
-    "-o",
-    "asyncio_default_fixture_loop_scope=function",
 )
 
 

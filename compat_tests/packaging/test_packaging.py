@@ -95,6 +95,15 @@ def build(kind: str, source: Path, target: Path, *settings: str) -> Path:
     return target / done.stdout.split()[-1]
 
 
+def installed(built: Path, folder: Path) -> Path:
+    """The interpreter of an environment that has a wheel and nothing else."""
+    python = folder / "environment" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    venv.create(folder / "environment", with_pip=False)
+    pip = [sys.executable, "-m", "pip", f"--python={python}", "install", "--no-deps", "--no-index"]
+    subprocess.run([*pip, str(built)], check=True, capture_output=True)
+    return python
+
+
 @pytest.fixture(scope="module")
 def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build("wheel", source, tmp_path_factory.mktemp("wheel"))
@@ -221,10 +230,7 @@ def commit_all(folder: Path) -> None:
 
 def test_broker_and_command_work_in_installation_without_extras(wheel, tmp_path):
     """A clean environment: nothing but the wheel and its only requirement."""
-    venv.create(tmp_path / "environment", with_pip=False)
-    python = tmp_path / "environment" / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", f"--python={python}", "install", "--no-deps", "--no-index"]
-    subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
+    python = installed(wheel, tmp_path)
     [packages] = (tmp_path / "environment").glob("lib/python*/site-packages")
     shutil.copy(typing_extensions.__file__, packages)
 
@@ -268,14 +274,7 @@ def test_wheel_metadata_list_exactly_the_expected_extras(metadata):
 
 @pytest.mark.parametrize("kind", ["wheel", "editable"])
 def test_wheel_and_editable_installation_find_every_package(kind, source, tmp_path):
-    built = build(kind, source, tmp_path)
-    venv.create(tmp_path / "environment", with_pip=False)
-    python = tmp_path / "environment" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    subprocess.run(
-        [sys.executable, "-m", "pip", f"--python={python}", "install", "--no-deps", "--no-index", str(built)],
-        check=True,
-        capture_output=True,
-    )
+    python = installed(build(kind, source, tmp_path), tmp_path)
     program = (
         "import importlib.util, pathlib, sys\n"
         "for name in sys.argv[1:]:\n"

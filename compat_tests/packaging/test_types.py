@@ -13,13 +13,12 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import venv
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from compat_tests.packaging.test_packaging import build, copied_to
+from compat_tests.packaging.test_packaging import build, copied_to, installed
 from compat_tests.tools.api_page import MODULES
 
 Check = Callable[[str], list[tuple[int, str]]]
@@ -30,18 +29,8 @@ def python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """The interpreter of an environment that has fakeamqp and nothing else."""
     folder = tmp_path_factory.mktemp("types")
     source = copied_to(tmp_path_factory.mktemp("source"))
-    if request.param == "wheel":
-        built = build("wheel", source, folder)
-    else:
-        built = build("editable", source, folder, "editable_mode=strict")
-    python = folder / "environment" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    venv.create(folder / "environment", with_pip=False)
-    subprocess.run(
-        [sys.executable, "-m", "pip", f"--python={python}", "install", "--no-deps", "--no-index", str(built)],
-        check=True,
-        capture_output=True,
-    )
-    return python
+    kind, *settings = ["wheel"] if request.param == "wheel" else ["editable", "editable_mode=strict"]
+    return installed(build(kind, source, folder, *settings), folder)
 
 
 @pytest.fixture
