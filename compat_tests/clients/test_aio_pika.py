@@ -57,13 +57,6 @@ async def test_get_reject_and_requeue(broker: Broker) -> None:
         await broker.queue("orders").wait_for_async(ready=0, unacked=0)
 
 
-async def test_mandatory_messages_come_back(broker: Broker) -> None:
-    async with await aio_pika.connect(broker.url) as connection:
-        channel = await connection.channel(on_return_raises=True)
-        with pytest.raises(aio_pika.exceptions.PublishError, match="NO_ROUTE"):
-            await channel.default_exchange.publish(aio_pika.Message(b"lost"), "nowhere")
-
-
 async def test_mistakes_close_the_channel(broker: Broker) -> None:
     async with await aio_pika.connect(broker.url) as connection:
         channel = await connection.channel()
@@ -71,22 +64,6 @@ async def test_mistakes_close_the_channel(broker: Broker) -> None:
             await channel.declare_queue("absent", passive=True)
         async with connection.channel() as other:
             await other.declare_queue("orders")
-
-
-async def test_a_wrong_password(broker: Broker) -> None:
-    async with forgotten_sockets_closed():
-        with pytest.raises(aio_pika.exceptions.ProbableAuthenticationError, match="ACCESS_REFUSED"):
-            await aio_pika.connect(host=broker.host, port=broker.port, password="wrong")
-
-
-async def test_heartbeats_are_negotiated(broker: Broker) -> None:
-    async with await aio_pika.connect(f"{broker.url}?heartbeat=17"):
-        assert broker.connections[0].heartbeat == 17
-
-
-async def test_the_secret_can_be_updated(broker: Broker) -> None:
-    async with await aio_pika.connect(broker.url) as connection:
-        await connection.update_secret("guest", reason="renewed", timeout=SECONDS)
 
 
 async def test_transactions(broker: Broker) -> None:

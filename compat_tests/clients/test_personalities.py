@@ -47,36 +47,6 @@ def connect(broker: Broker) -> pika.BlockingConnection:
 # --- pika --------------------------------------------------------------------------------------------
 
 
-def test_denied_transient_queue_closes_the_connection_with_541(denying: Broker) -> None:
-    with connect(denying) as connection, pytest.raises(pika.exceptions.ConnectionClosedByBroker) as caught:
-        connection.channel().queue_declare("q")
-    assert caught.value.reply_code == 541
-    assert caught.value.reply_text == NOT_PERMITTED
-
-
-def test_durable_and_exclusive_queues_work_when_transient_queues_are_denied(denying: Broker) -> None:
-    with connect(denying) as connection:
-        channel = connection.channel()
-        channel.queue_declare("q", durable=True)
-        channel.basic_qos(prefetch_count=1)
-        channel.confirm_delivery()
-        channel.basic_publish("", "q", b"1")
-        method, _, body = channel.basic_get("q")
-        assert body == b"1"
-        channel.basic_ack(method.delivery_tag)
-        own = channel.queue_declare("", exclusive=True).method.queue
-        assert denying.queue(own).ready == 0
-
-
-def test_features_can_be_permitted(nothing_is_left: None) -> None:
-    with (
-        Broker(personality="rabbitmq-4.3", permit=["queue_master_locator"]) as broker,
-        connect(broker) as connection,
-    ):
-        arguments = {"x-queue-master-locator": "min-masters"}
-        connection.channel().queue_declare("q", arguments=arguments)
-
-
 def test_definitions_may_contain_a_denied_transient_queue(nothing_is_left: None) -> None:
     queue = {"name": "old", "vhost": "/", "durable": False, "auto_delete": False, "arguments": {}}
     with (

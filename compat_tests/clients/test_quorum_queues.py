@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import aio_pika
 import celery
 import kombu
 import pika
@@ -49,29 +48,6 @@ def test_a_poisonous_message_ends_up_among_the_dead_letters(broker: Broker) -> N
         _, properties, body = channel.basic_get("dead", auto_ack=True)
         assert body == b"poison"
         assert properties.headers["x-death"][0]["reason"] == "delivery_limit"
-
-
-def test_a_full_queue_refuses(broker: Broker) -> None:
-    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-        channel = connection.channel()
-        arguments = {**QUORUM, "x-max-length": 1, "x-overflow": "reject-publish"}
-        channel.queue_declare("small", durable=True, arguments=arguments)
-        channel.confirm_delivery()
-        channel.basic_publish("", "small", b"1")
-        channel.basic_publish("", "small", b"2")
-        with pytest.raises(pika.exceptions.NackError):
-            channel.basic_publish("", "small", b"3")
-    assert broker.queue("small").ready == 2
-
-
-@pytest.mark.asyncio
-async def test_priorities_without_an_argument(broker: Broker) -> None:
-    async with await aio_pika.connect(broker.url) as connection:
-        channel = await connection.channel()
-        queue = await channel.declare_queue("q", durable=True, arguments=QUORUM)
-        for body, priority in ((b"normal", 0), (b"high", 9)):
-            await channel.default_exchange.publish(aio_pika.Message(body, priority=priority), queue.name)
-        assert [(await queue.get(no_ack=True)).body for _ in range(2)] == [b"high", b"normal"]
 
 
 QUEUES: dict[str, Any] = {

@@ -56,18 +56,6 @@ def test_pika_reads_a_stream_from_anywhere() -> None:
         assert channel.queue_declare("log", passive=True).method.message_count == 5
 
 
-def test_stream_refuses_consume_without_prefetch_and_basic_get(broker: Broker) -> None:
-    with pika.BlockingConnection(pika.ConnectionParameters(broker.host, broker.port)) as connection:
-        channel = connection.channel()
-        channel.queue_declare("log", durable=True, arguments=STREAM)
-        with pytest.raises(pika.exceptions.ChannelClosedByBroker) as refusal:
-            channel.basic_consume("log", lambda *_: None)
-        assert "prefetch count is not set" in refusal.value.reply_text
-        with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as end:
-            connection.channel().basic_get("log")
-        assert end.value.reply_code == 540
-
-
 @pytest.mark.asyncio
 async def test_aio_pika_reads_a_stream_again_and_follows_it(broker: Broker) -> None:
     async with await aio_pika.connect(broker.url) as connection:
