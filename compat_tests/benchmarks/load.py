@@ -93,9 +93,16 @@ class Connection(Client):
         return octets
 
     def open(self, channel: int) -> None:
-        """From the protocol header to an open channel."""
-        self.handshake()
-        self.open_channel(channel)
+        """From the protocol header to an open channel.
+
+        Raises:
+            ConnectionError: the broker did not go along.
+        """
+        try:
+            self.handshake()
+            self.open_channel(channel)
+        except AssertionError as unexpected:
+            raise ConnectionError("the broker did not go along") from unexpected
 
     def close(self) -> None:
         self.socket.close()
