@@ -20,12 +20,6 @@ from fakeamqp.protocols.amqp_0_10.codec.constants import FlowMode
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker() as broker:
-        yield broker
-
-
-@pytest.fixture
 def session(broker: Broker) -> Iterator[Session]:
     """A session that has declared "orders" and subscribed to it without credit."""
     with connect(broker) as connection:

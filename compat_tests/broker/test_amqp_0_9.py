@@ -35,12 +35,6 @@ class Client(amqp_0_9.Client):
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker() as broker:
-        yield broker
-
-
-@pytest.fixture
 def client(broker: Broker) -> Iterator[Client]:
     client = Client(broker)
     yield client

@@ -8,7 +8,7 @@ import json
 import socket
 import threading
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -35,13 +35,6 @@ from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.portable import PortableRequests, ToURL, declared
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
-
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(seed=1) as running:
-        yield running
-        assert running.failures == ()
 
 
 def connect(broker: Broker, **parameters: object) -> pika.BlockingConnection:

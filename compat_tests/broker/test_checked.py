@@ -18,15 +18,10 @@ from fakeamqp import Broker, BrokerError
 from fakeamqp.trace import CheckFailed, TraceIncomplete, UnknownCheck, UnknownRule
 from fakeamqp.trace.checks import CHECKS
 
+OPTIONS = {"clock": "virtual"}
+
 SOON = 0.2
 """Seconds to wait for what does not come."""
-
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(seed=1, clock="virtual") as running:
-        yield running
-        assert running.failures == ()
 
 
 @pytest.fixture

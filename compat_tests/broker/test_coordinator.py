@@ -12,11 +12,7 @@ from fakeamqp.model.errors import ModelError
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.public import Coordinator
 
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(clock="virtual") as broker:
-        yield broker
+OPTIONS = {"clock": "virtual"}
 
 
 @pytest.fixture

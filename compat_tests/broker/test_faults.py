@@ -31,14 +31,6 @@ def close_all() -> Iterator[None]:
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(seed=1) as running:
-        yield running
-        running.faults.clear()
-        assert running.failures == ()
-
-
-@pytest.fixture
 def faults(broker: Broker) -> Faults:
     return broker.faults
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 
 import pika
 import pytest
@@ -12,22 +11,9 @@ from pika.adapters.blocking_connection import BlockingChannel
 
 from fakeamqp import Broker, BrokerError, NotDropped, NotPublished
 
+OPTIONS = {"clock": "virtual", "now": 1_700_000_000}
+
 TO_GRAVE = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "grave"}
-
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(clock="virtual", now=1_700_000_000) as broker:
-        yield broker
-        assert broker.failures == ()
-
-
-@pytest.fixture
-def channel(broker: Broker) -> Iterator[BlockingChannel]:
-    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
-    yield connection.channel()
-    with suppress(pika.exceptions.AMQPError):  # Some tests have the broker close it.
-        connection.close()
 
 
 def test_expectations_find_returned_dropped_and_dead_lettered_messages(

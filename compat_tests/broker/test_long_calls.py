@@ -32,6 +32,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.runtime import turns
 from fakeamqp.trace.events import ModelEvent
 
+OPTIONS = {"clock": "virtual"}
+
 pytestmark = pytest.mark.threads_only
 
 MANY = 3 * STEP
@@ -42,13 +44,6 @@ Call = Callable[[], object]
 @pytest.fixture(autouse=True)
 def one_step_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_SLICE_SECONDS", 0.0)
-
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(seed=1, clock="virtual") as running:
-        yield running
-        assert running.failures == ()
 
 
 @pytest.fixture

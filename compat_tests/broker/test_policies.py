@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pika
@@ -10,17 +9,7 @@ import pytest
 
 from fakeamqp import Broker, BrokerError, FakeAMQPError, LimitsError, PolicyError
 
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(clock="virtual") as broker:
-        yield broker
-
-
-@pytest.fixture
-def channel(broker: Broker) -> Iterator[Any]:
-    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-        yield connection.channel()
+OPTIONS = {"clock": "virtual"}
 
 
 def test_messages_expire_after_the_message_ttl_of_a_policy(broker: Broker, channel: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pika
@@ -11,6 +11,8 @@ import pika.exceptions
 import pytest
 
 from fakeamqp import Broker, BrokerError, DefinitionsError, NoSuchExchange, NoSuchQueue, WaitTimeout
+
+OPTIONS = {"definitions": {"queues": [{"name": "first", "vhost": "/"}]}}
 
 LOST = (
     "{} existed until the last reset; load_definitions(..., keep=True) loads definitions that outlast resets"
@@ -47,12 +49,6 @@ def definitions(*queues: str) -> dict[str, Any]:
 
 def names(broker: Broker) -> list[str]:
     return [queue.name for queue in broker.queues("/")]
-
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(definitions={"queues": [{"name": "first", "vhost": "/"}]}) as broker:
-        yield broker
 
 
 def test_kept_definitions_are_restored_after_resets_in_call_order(broker: Broker) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -13,18 +12,6 @@ from pika.adapters.blocking_connection import BlockingChannel
 
 from fakeamqp import Broker, FakeAMQPError, WaitTimeout
 from fakeamqp.services import BadRegistration, ServiceMessage
-
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker() as broker:
-        yield broker
-
-
-@pytest.fixture
-def channel(broker: Broker) -> Iterator[BlockingChannel]:
-    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-        yield connection.channel()
 
 
 def test_a_service_gets_the_messages_of_an_app(broker: Broker, channel: BlockingChannel) -> None:
