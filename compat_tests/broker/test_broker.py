@@ -508,11 +508,6 @@ def test_wait_for_calls_the_predicate_again_without_events_of_the_broker(broker:
     broker.wait_for(tenth_time, timeout=20)
 
 
-def test_wait_for_a_false_predicate_ends_after_its_timeout(broker: Broker) -> None:
-    with pytest.raises(WaitTimeout, match=r"waited 0\.05 s for lambda: False, which returned False"):
-        broker.wait_for(lambda: False, timeout=0.05)
-
-
 def test_wait_for_with_timeout_0_returns_the_result_of_a_single_call(broker: Broker) -> None:
     asked: list[int] = []
 
@@ -523,12 +518,6 @@ def test_wait_for_with_timeout_0_returns_the_result_of_a_single_call(broker: Bro
     assert broker.wait_for(ask, timeout=0) == [] and asked == [1]
     assert asyncio.run(broker.wait_for_async(lambda: None, timeout=0)) is None
     assert broker.wait_for(lambda: broker.port, timeout=0) == broker.port
-
-
-def test_queue_wait_timeout_shows_the_actual_ready_count(broker: Broker) -> None:
-    broker._reader.read(lambda state: state.virtual_hosts["/"].queues.declare("q"))
-    with pytest.raises(WaitTimeout, match="ready=0"):
-        broker.queue("q").wait_for(ready=1, timeout=0.01)
 
 
 def test_expect_published_finds_a_message_of_a_client(broker: Broker) -> None:
@@ -625,16 +614,6 @@ def test_wait_until_idle_timeout_names_the_connection_with_unread_output(broker:
             broker.wait_until_idle(timeout=0.01)
         while broker.queue("q").ready:
             connection.process_data_events(time_limit=1)
-
-
-def test_connection_closed_by_the_test_gets_code_and_text(broker: Broker) -> None:
-    connection = connect(broker, client_properties={"connection_name": "worker"})
-    [client] = broker.connections
-    assert client.connection_name == "worker"
-    client.close(320, "CONNECTION_FORCED - enough")
-    with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as closed:
-        connection.process_data_events(time_limit=5)
-    assert (closed.value.reply_code, closed.value.reply_text) == (320, "CONNECTION_FORCED - enough")
 
 
 def closed_by(connection: pika.BlockingConnection) -> tuple[int, str]:

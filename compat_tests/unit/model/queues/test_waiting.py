@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from random import Random
 from typing import Any
 
@@ -212,54 +212,6 @@ def test_empty_rotation_selects_no_consumer() -> None:
     assert turns(rotation, 1) == "-"
 
 
-def test_rotation_serves_consumers_round_robin() -> None:
-    assert turns(rotation_of(*map(subscription, "abc")), 7) == "abcabca"
-
-
-def test_new_consumer_is_last_in_rotation() -> None:
-    rotation = rotation_of(*map(subscription, "ab"))
-    assert turns(rotation, 1) == "a"
-    rotation.add(subscription("c"))
-    assert turns(rotation, 4) == "bacb"
-
-
-def test_rotation_serves_consumers_of_higher_priority_first() -> None:
-    low = subscription("l", priority=-1)
-    middle = subscription("m")
-    high = [subscription(tag, priority=10) for tag in "hi"]
-    rotation = rotation_of(low, middle, *high)
-    assert turns(rotation, 4) == "hihi"
-    assert "".join(each.tag for each in rotation) == "himl"
-
-
-def test_rotation_skips_consumer_with_closed_gate_until_reopened() -> None:
-    gate = Gate()
-    rotation = rotation_of(subscription("h", priority=1, limits=(gate,)), *map(subscription, "ab"))
-    gate.shut()
-    assert turns(rotation, 3) == "aba"
-    gate.reopen()
-    assert turns(rotation, 2) == "hh"
-
-
-def test_consumer_is_selected_only_if_all_its_limits_admit() -> None:
-    gate, credit = Gate(), Credit(message_limit=1)
-    rotation = rotation_of(subscription("a", limits=(gate, credit)))
-    assert turns(rotation, 1) == "a"
-    credit.take(message())
-    assert turns(rotation, 1) == "-"
-    credit.refill(message())
-    gate.shut()
-    assert turns(rotation, 1) == "-"
-
-
-def test_rotation_skips_consumer_without_byte_credit_for_message_size() -> None:
-    narrow = Credit(byte_limit=10)
-    narrow.take(message(5))
-    rotation = rotation_of(subscription("n", limits=(narrow,)), subscription("w"))
-    assert turns(rotation, 4, size=5) == "nwnw"
-    assert turns(rotation, 2, size=6) == "ww"
-
-
 def test_removing_consumer_keeps_turns_of_remaining_consumers() -> None:
     a, b, c = map(subscription, "abc")
     rotation = rotation_of(a, b, c)
@@ -279,24 +231,6 @@ def test_listing_able_consumers_does_not_change_their_order() -> None:
     assert [each.tag for each in rotation.able(message())] == ["a", "b", "c"]
     rotation.passed(a)
     assert [each.tag for each in rotation.able(message())] == ["b", "c", "a"]
-
-
-def test_rotation_gives_every_consumer_equal_turns() -> None:
-    rotation = rotation_of(*map(subscription, "abcde"))
-    assert set(Counter(turns(rotation, 500)).values()) == {100}
-
-
-def test_skipped_consumer_is_last_in_rotation_once_able() -> None:
-    gates = Gate(), Gate()
-    a, b = (subscription(tag, limits=(gate,)) for tag, gate in zip("ab", gates, strict=True))
-    rotation = rotation_of(a, b, subscription("c"))
-    for gate in gates:
-        gate.shut()
-    assert turns(rotation, 2) == "cc"
-    gates[1].reopen()
-    rotation.rejoin()
-    gates[0].reopen()
-    assert turns(rotation, 4) == "cbac"
 
 
 def test_consumer_without_credit_can_be_removed_from_rotation() -> None:
