@@ -1,4 +1,4 @@
-""""""
+"""Counts that a test expects, and what is said about invalid ones."""
 
 from __future__ import annotations
 

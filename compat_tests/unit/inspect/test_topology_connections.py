@@ -1,4 +1,4 @@
-""""""
+"""Connections and channels of AMQP 0-9-1, 0-9 and 0-8, as a test sees them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_blocked_connection_view_shows_the_reason(server: Server):
     assert connection_views(server.state)[0].blocked is None
 
 
-# --- connections of AMQP 0-9 and 0-8, as a test sees them ----------------------------------------------
+# --- AMQP 0-9 and 0-8 -----------------------------------------------------------------------------------
 
 
 def test_0_9_connection_view_shows_protocol_and_channels() -> None:

@@ -1,4 +1,4 @@
-"""How two personalities differ, and a personality with some choices of another one."""
+"""Personalities: how they differ, their names, their features, and a row for each choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-""""""
+"""Arguments of queues: what is read, how the rows agree, and that one row is enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-""""""
+"""Deliveries: the ledger of a channel, and what comes back to a queue."""
 
 from __future__ import annotations
 

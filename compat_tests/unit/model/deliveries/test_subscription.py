@@ -1,4 +1,4 @@
-""""""
+"""Limits of subscriptions: credits of a window, gates, and credit by explicit grants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-""""""
+"""Topic patterns: what they match, and how much work a match takes."""
 
 from __future__ import annotations
 

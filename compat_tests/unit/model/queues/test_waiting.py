@@ -1,4 +1,4 @@
-""""""
+"""Lists of waiting messages, and the order in which consumers take turns."""
 
 from __future__ import annotations
 

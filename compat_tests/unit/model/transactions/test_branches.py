@@ -1,4 +1,4 @@
-""""""
+"""Branches of distributed transactions: the table of states, what is refused, outcomes, time, views."""
 
 from __future__ import annotations
 
