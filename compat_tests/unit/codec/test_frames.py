@@ -27,41 +27,6 @@ def cut(octets: bytes) -> list[tuple[int, int, bytes]]:
 
 
 @both
-@rule("0-9-1/frame/layout")
-@rule("0-9-1/frame/size-excludes-end")
-@rule("0-9-1/frame/frame-end-value")
-@rule("0-9-1/frame/type-method")
-def test_method_frame_is_encoded_octet_for_octet() -> None:
-    assert frames.method_frame(0x0102, b"abc") == b"\x01\x01\x02\x00\x00\x00\x03abc\xce"
-    assert frames.frame(1, 0x0102, b"abc") == frames.method_frame(0x0102, b"abc")
-
-
-@both
-@rule("0-9-1/frame/type-heartbeat")
-def test_the_heartbeat_frame_is_eight_octets() -> None:
-    assert frames.HEARTBEAT_FRAME == b"\x08\x00\x00\x00\x00\x00\x00\xce"
-    assert frames.frame(frames.FRAME_HEARTBEAT, 0, b"") == frames.HEARTBEAT_FRAME
-
-
-@rule("0-9-1/content/header-layout")
-@rule("0-9-1/content/weight-zero")
-@both
-@rule("0-9-1/frame/type-header")
-def test_content_header_is_encoded_octet_for_octet() -> None:
-    octets = frames.header_frame(1, 60, 2**40, b"\x80\x00\x01a")
-    payload = b"\x00\x3c" + b"\x00\x00" + b"\x00\x00\x01\x00\x00\x00\x00\x00" + b"\x80\x00\x01a"
-    assert octets == b"\x02\x00\x01\x00\x00\x00\x10" + payload + b"\xce"
-    assert frames.CONTENT_HEADER.unpack_from(payload) == (60, 0, 2**40)
-
-
-@both
-@rule("0-9-1/content/zero-body")
-def test_an_empty_body_has_no_frame() -> None:
-    assert frames.split_body(b"", 1, 10) == []
-    assert frames.content_frames(1, 60, bytes(2), b"", 10) == [frames.header_frame(1, 60, 0, bytes(2))]
-
-
-@both
 @rule("0-9-1/content/body-split-on-send")
 @rule("0-9-1/frame/type-body")
 @given(st.binary(max_size=200), st.integers(1, 60), st.integers(0, 65535))
@@ -74,13 +39,6 @@ def test_a_body_is_split_into_frames_within_the_limit(body: bytes, limit: int, c
     assert all(
         kind == 3 and number == channel and 0 < len(payload) <= limit for kind, number, payload in contents
     )
-
-
-@both
-@rule("0-9-1/frame/frame-max-includes-overhead")
-def test_a_limit_of_frame_max_minus_the_overhead_fills_frames_to_frame_max() -> None:
-    sizes = [len(part) for part in frames.split_body(bytes(10_000), 1, 4096 - frames.FRAME_OVERHEAD)]
-    assert sizes == [4096, 4096, 10_000 - 2 * 4088 + 8]
 
 
 def test_content_frames_are_a_header_and_its_body_frames() -> None:

@@ -167,48 +167,9 @@ def test_bits_take_any_truth_value_and_never_spill_into_each_other() -> None:
     assert method.encode()[7:8] == b"\x03"
 
 
-@both
-@rule("0-9-1/types/bits-packed")
-@pytest.mark.parametrize(
-    ("field", "octet"),
-    [("passive", 1), ("durable", 2), ("exclusive", 4), ("auto_delete", 8), ("no_wait", 16)],
-)
-def test_bits_fill_an_octet_from_its_low_end(field: str, octet: int) -> None:
-    method = m.QueueDeclare(**{field: True})
-    assert method.encode() == b"\x00\x32\x00\x0a\x00\x00\x00" + bytes([octet]) + bytes(4)
-    assert m.QueueDeclare.decode(method.encode(), RABBITMQ) == method
-
-
 def test_unused_bits_of_an_octet_are_ignored() -> None:
     assert m.ChannelFlow.decode(b"\x00\x14\x00\x14\xfe", RABBITMQ) == m.ChannelFlow(False)
     assert m.ChannelFlow.decode(b"\x00\x14\x00\x14\xff", RABBITMQ) == m.ChannelFlow(True)
-
-
-@both
-@rule("0-9-1/types/integers-unsigned#unsigned", "0-9-1/types/integers-unsigned#big-endian")
-@pytest.mark.parametrize(
-    ("method", "field", "bits"), [(m.BasicQos, "prefetch_count", 16), (m.BasicQos, "prefetch_size", 32)]
-)
-def test_integers_are_unsigned_and_big_endian(method: type[Method], field: str, bits: int) -> None:
-    for value in (0, 1, 256, 2**bits - 1):
-        record = method(**{field: value})
-        assert value.to_bytes(bits // 8, "big") in record.encode()
-        assert getattr(method.decode(record.encode(), RABBITMQ), field) == value
-
-
-@both
-@rule("0-9-1/types/integers-unsigned#unsigned")
-def test_a_delivery_tag_has_64_bits() -> None:
-    assert m.BasicAck(2**64 - 1).encode() == b"\x00\x3c\x00\x50" + b"\xff" * 8 + b"\x00"
-
-
-@both
-@rule("0-9-1/types/shortstr#length", "0-9-1/types/shortstr#utf-8")
-def test_short_strings_are_utf_8_behind_one_length_octet() -> None:
-    name = "ö" * 100
-    payload = m.QueueDeclareOk(name).encode()
-    assert payload == b"\x00\x32\x00\x0b\xc8" + "ö".encode() * 100 + bytes(8)
-    assert m.QueueDeclareOk.decode(payload, PUBLISHED).queue == name
 
 
 def test_short_string_of_invalid_utf_8_is_written_back_unchanged() -> None:
@@ -216,15 +177,6 @@ def test_short_string_of_invalid_utf_8_is_written_back_unchanged() -> None:
     method = m.QueueDeclareOk.decode(payload, RABBITMQ)
     assert isinstance(method.queue, str)
     assert method.encode() == payload
-
-
-@both
-@rule("0-9-1/types/longstr")
-def test_long_strings_hold_any_octets() -> None:
-    secret = bytes(range(256)) * 3
-    method = m.ConnectionSecureOk(secret)
-    assert method.encode() == b"\x00\x0a\x00\x15\x00\x00\x03\x00" + secret
-    assert m.ConnectionSecureOk.decode(method.encode(), RABBITMQ).response == secret
 
 
 @both
