@@ -359,13 +359,13 @@ def test_file_is_staged_again_under_the_same_identifier_after_connection_loss(
 @rule("0-9/file.cancel/stops#stops", "0-9/file.cancel/stops#delivered", "0-10/file.cancel/stops")
 def test_file_in_staging_at_cancel_is_requeued_and_delivered_files_can_be_acked(peer: Peer) -> None:
     peer.declare()
-    for body in (b"1", b"2"):
+    for body in (b"1", b"2", b"3"):
         peer.publish(body)
     peer.consume()
     delivered = peer.take()
     opened = peer.expect("Open")
     peer.cancel()
-    assert peer.count() == 1
+    assert peer.count() == 2
     peer.ack(delivered.tag)
     peer.do("OpenOk", staged_size=0)
     assert peer.expect_content("Stage").body == b"2", "the client waits for what was opened"
@@ -373,8 +373,9 @@ def test_file_in_staging_at_cancel_is_requeued_and_delivered_files_can_be_acked(
     peer.consume()
     file = peer.take(1)
     assert (file.method.identifier, bool(file.method.redelivered)) == (opened.identifier, False)
+    assert peer.take().body == b"3"
     peer.end()
-    assert peer.count() == 1
+    assert peer.count() == 2
 
 
 @pytest.mark.protocols("0-9")
