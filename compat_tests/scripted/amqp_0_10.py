@@ -6,11 +6,11 @@ Controls and commands that have come are kept in `Client.inbox` until a test tak
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from compat_tests.scripted.amqp_0_9_1 import Server as _Server
+from compat_tests.scripted.amqp_0_9_1 import Server as _Server, Transport
 from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER, SegmentType
@@ -85,6 +85,9 @@ class Transfer:
 
 class Server(_Server):
     """A broker without sockets, for clients of 0-10; `client` on the base class speaks 0-9-1."""
+
+    def accept(self, peer: PeerAddress, use: Callable[[Connection], None]) -> Connection:
+        return accept(self.state, peer, use)
 
     def dial(self, **peer: Any) -> Client:
         """A client that has sent nothing yet."""
@@ -214,27 +217,18 @@ class Reader:
         return control
 
 
-class Client:
+class Client(Transport):
     """One raw connection."""
 
     def __init__(self, server: Server, peer: PeerAddress) -> None:
-        self.server = server
-        self.connection = accept(server.state, peer, self._use)
+        super().__init__(server, peer)
         self.max_frame_size = 65535
         self.bytes_in = b""
         """Everything that has come."""
         self._reader = Reader()
         self._inbox: list[Arrived] = []
 
-    def _use(self, connection: Connection) -> None:
-        self.connection = connection
-
     # --- out ---------------------------------------------------------------------------------------
-
-    def send_bytes(self, octets: bytes) -> None:
-        self.connection.receive(octets)
-        if self.connection.aborted:
-            self.connection.pending()  # Nothing more is sent.
 
     def send_frame(
         self,
@@ -265,16 +259,11 @@ class Client:
         """The frames of a command with its header and body segments."""
         return encode_frames(channel, segments_of(command, **content), self.max_frame_size)
 
-    def drop(self) -> None:
-        """The transport is lost."""
-        self.connection.receive_eof()
-
     # --- in ----------------------------------------------------------------------------------------
 
     def take_bytes(self) -> bytes:
         """What has come since the last look, as it came."""
-        octets = b"".join(self.connection.pending())
-        self.connection.sent(len(octets))
+        octets = super().take_bytes()
         self.bytes_in += octets
         return octets
 
@@ -315,14 +304,6 @@ class Client:
         self.send(control, channel)
         return self.expect(reply, channel)
 
-    def expect_nothing(self) -> None:
-        assert not self.inbox, f"nothing is expected, got {self._inbox}"
-
-    @property
-    def closed(self) -> bool:
-        """The broker has ended the transport, or will once all is sent."""
-        return self.connection.finished or self.connection.aborted
-
     def expect_close(self, code: int) -> c.ConnectionClose:
         """The connection is closed with this code; it is answered, and the transport ends."""
         got = self.take()
@@ -332,11 +313,6 @@ class Client:
             self.send(c.ConnectionCloseOk())
         assert self.closed
         return got.what
-
-    def expect_silent_end(self) -> None:
-        """The transport has ended without another frame."""
-        self.expect_nothing()
-        assert self.closed
 
     # --- shortcuts ---------------------------------------------------------------------------------
 

@@ -188,12 +188,57 @@ class Server:
         return client
 
 
-class Client:
+class Transport:
+    """A connection to a server, over which bytes go as they are."""
+
+    def __init__(self, server: Any, peer: PeerAddress) -> None:
+        self.server = server
+        self.connection: Any = server.accept(peer, self._use)
+
+    def _use(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def send_bytes(self, octets: bytes) -> None:
+        self.connection.receive(octets)
+        if self.connection.aborted:
+            self.connection.pending()  # Nothing more is sent.
+
+    def take_bytes(self) -> bytes:
+        """What has come since the last look, as it came."""
+        octets = b"".join(self.connection.pending())
+        self.connection.sent(len(octets))
+        return octets
+
+    @property
+    def inbox(self) -> list[Any]:
+        """All that has come and was not taken."""
+        raise NotImplementedError
+
+    def expect_nothing(self) -> None:
+        """No frame has come."""
+        assert not self.inbox, f"nothing is expected, got {self.inbox}"
+
+    @property
+    def closed(self) -> bool:
+        """The broker has ended the transport, or will once all is sent."""
+        return bool(self.connection.finished or self.connection.aborted)
+
+    def expect_silent_end(self) -> None:
+        """The transport has ended without another frame."""
+        self.expect_nothing()
+        self.server.wait_for_end(self.connection)
+        assert self.closed
+
+    def drop(self) -> None:
+        """The transport is lost."""
+        self.connection.receive_eof()
+
+
+class Client(Transport):
     """One raw connection."""
 
     def __init__(self, server: Server, peer: PeerAddress) -> None:
-        self.server = server
-        self.connection = server.accept(peer, self._use)
+        super().__init__(server, peer)
         published = server.state.personality.published_field_grammar
         self.protocol_header = PROTOCOL_HEADERS[server.protocol]
         self.methods: Mapping[int, type[Method]] = METHODS
@@ -204,15 +249,7 @@ class Client:
         self._inbox: list[Frame] = []
         self._tickets: dict[int, int] = {}
 
-    def _use(self, connection: Connection) -> None:
-        self.connection = connection
-
     # --- out ---------------------------------------------------------------------------------------
-
-    def send_bytes(self, octets: bytes) -> None:
-        self.connection.receive(octets)
-        if self.connection.aborted:
-            self.connection.pending()  # Nothing more is sent.
 
     def send_frame(self, frame_type: int, channel: int, payload: bytes) -> None:
         payload = self.with_ticket(payload, channel) if frame_type == 1 else payload
@@ -268,12 +305,6 @@ class Client:
         self.send_bytes(b"".join(content_frames(1, 60, properties, body, 4000)))
 
     # --- in ----------------------------------------------------------------------------------------
-
-    def take_bytes(self) -> bytes:
-        """What has come since the last frame that was looked at, as it came."""
-        octets = b"".join(self.connection.pending())
-        self.connection.sent(len(octets))
-        return octets
 
     @property
     def inbox(self) -> list[Frame]:
@@ -342,15 +373,6 @@ class Client:
             body += part.payload
         return Content(method, BasicProperties.decode(header.payload, 12, self.grammar), body)
 
-    def expect_nothing(self) -> None:
-        """No frame has come."""
-        assert not self.inbox, f"nothing is expected, got {self._inbox}"
-
-    @property
-    def closed(self) -> bool:
-        """The broker has ended the transport, or will once all is sent."""
-        return self.connection.finished or self.connection.aborted
-
     def expect_channel_close(self, code: int, channel: int = 1) -> m.ChannelClose:
         """The channel is closed with this code; it is answered, so that the channel can be opened again."""
         close = self.expect(m.ChannelClose, channel)
@@ -388,12 +410,6 @@ class Client:
         self.server.advance(0.2)
         self.expect_silent_end()
         return close
-
-    def expect_silent_end(self) -> None:
-        """The transport has ended without another frame."""
-        self.expect_nothing()
-        self.server.wait_for_end(self.connection)
-        assert self.closed
 
     def expect_end_after_close(self) -> None:
         """The connection is over. Where the transport is left to the client, it has not ended; now it has."""
@@ -515,7 +531,3 @@ class Client:
     def qos(self, count: int, *, size: int = 0, global_: bool = False, channel: int = 1) -> None:
         method = m.BasicQos(prefetch_count=count, prefetch_size=size, global_=global_)
         self.call(method, m.BasicQosOk, channel)
-
-    def drop(self) -> None:
-        """The transport is lost."""
-        self.connection.receive_eof()
