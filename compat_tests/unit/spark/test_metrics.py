@@ -188,19 +188,19 @@ def test_queue_lag_counts_ready_messages_and_arrived_unread_messages(now, clocks
         held=3,
         depths={"a": {"ready": 10, "consumers": 1}, "b": {"ready": 0, "consumers": 2}},
     )
-    store = SimpleNamespace(waiting=(5, 999), next=27, timestamp_of_next=lambda: None)
+    store = SimpleNamespace(waiting=(25, 999), next=27, timestamp_of_next=lambda: None)
     options = read_options({"amqp.url": "amqp://h", "queue": "a,b"})
     figures = of_queues.QueueMetrics(options, store, SimpleNamespace(depths=lambda: state))
     figures.now()
     now.time += 7
     assert figures.now() == {
-        "lag": 14,
+        "lag": 34,
         "lagSeconds": 7.0,
         "ready": 10,
         "consumers": 3,
         "unacknowledged": 11,
         "redelivered": 2,
-        "spoolRows": 5,
+        "spoolRows": 25,
         "spoolBytes": 999,
         "queues": state.depths,
     }
@@ -209,10 +209,12 @@ def test_queue_lag_counts_ready_messages_and_arrived_unread_messages(now, clocks
             with case(seconds):
                 store.timestamp_of_next = lambda published=published: published
                 assert figures.now()["lagSeconds"] == seconds
+    store.waiting = (10, 999)  # Spark has got 15 rows since.
+    assert figures.now()["lagSeconds"] == 7.0
     state.arrived, state.held, store.waiting = 99, 0, (0, 0)
     found = figures.now()
     assert [found[name] for name in ("lag", "lagSeconds", "ready")] == [0, 0.0, 10]
-    assert clocks == [(14, 0.0), (14, 7.0), (14, 60.3), (14, 7.0), (0, 0.0)]
+    assert clocks == [(34, 0.0), (34, 7.0), (34, 60.3), (34, 7.0), (19, 7.0), (0, 0.0)]
     assert_warns(figures, "queue a, b", "shards divide a queue")
 
 

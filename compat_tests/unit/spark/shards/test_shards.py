@@ -135,6 +135,8 @@ def test_old_pyspark_has_all_messages_in_first_batch_and_continues_after_last_ba
     job = sharded(maxMessagesPerTrigger=10)
     job.modern = False
     assert len(job.start().batch()) == 25
+    publish(broker, *range(15))
+    assert [len(job.batch()) for _ in range(2)] == [10, 5]
     for number in range(3):
         publish(broker, number)
         assert values(job.batch()) == [number]

@@ -193,14 +193,15 @@ def test_a_barrier_waits_for_its_answer(link):
 
 def test_queues_are_counted_again_when_the_count_is_old(link):
     found = consumer(link)
-    shared = found._shared
+    shared, pokes = found._shared, []
+    found.poke = lambda: pokes.append(None)
     with cases() as case:
         for age, wanted in ((4.9, False), (5.0, True)):
             with case(age):
                 found._count_wanted = False
                 shared.counted_at = link.now - age
                 assert found.depths() is shared
-                assert found._count_wanted == wanted
+                assert found._count_wanted == wanted == bool(pokes)
     played(found, link, [None, stop(found)])
     assert Channel.made[0].calls == ["count", "work", "work", ("flush", True)]
 

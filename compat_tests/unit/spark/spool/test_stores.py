@@ -151,11 +151,12 @@ def test_timestamp_of_next_row_is_that_of_first_row_not_handed_out():
     store = memory(UntilCommit)
     assert store.timestamp_of_next() is None
     store.add([*delivered(b"a", timestamp=1_500_000_000), *delivered(b"b"), *delivered(b"c", timestamp=7)])
+    store.add(delivered(b"d", timestamp=8))
     found = []
-    for end in (0, 1, 2, 3):
+    for end in (0, 1, 2, 3, 4):
         store.hand_out(0, end)
         found.append(store.timestamp_of_next())
-    assert found == [1_500_000_000.0, None, 7.0, None]
+    assert found == [1_500_000_000.0, None, 7.0, 8.0, None]
     assert filled(memory(UntilCommit, columns="value"), "a").timestamp_of_next() is None
 
 
@@ -182,6 +183,8 @@ def test_a_batch_has_at_most_so_many_bytes_of_bodies():
             with case(start, most):
                 assert store.within(start, 6, most) == end
     assert store.within(0, 2, 99) == 2
+    store.add(delivered(*[b"1"] * 4))
+    assert store.within(7, 10, 2) == 9
     assert filled(memory(UntilCommit, columns="message_id"), "abc").within(0, 3, 0) == 3
 
 
@@ -520,7 +523,8 @@ def test_stored_columns_are_picked_and_missing_columns_are_null_or_refused():
         "_error": [None, None],
     }
     wrong = pa.field("a", pa.string())
-    assert pick(batch, pa.schema([wrong, c]), True).to_pydict() == {"a": [None] * 2, "c": [None] * 2}
+    found = pick(batch, pa.schema([wrong, c]), True)
+    assert (found.to_pydict(), found.schema.types) == ({"a": [None] * 2, "c": [None] * 2}, [pa.string()] * 2)
     with pytest.raises(SpoolError, match="stored with no column 'c': they came when"):
         pick(batch, pa.schema([a, c]), False)
     with pytest.raises(SpoolError, match="stored with int64, not string, as column 'a'"):
