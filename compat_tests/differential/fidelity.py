@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import logging
+import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from compat_tests.differential.differences import KINDS, Lists, problem
 from compat_tests.differential.rabbitmq_node import RabbitMQError, available
 from compat_tests.programs.program import Program
 from compat_tests.programs.seeds import USUAL_SEED
+from compat_tests.scripted import known_differences
 from compat_tests.tools import tables
 
 __all__ = ["FAMILIES", "PAGE", "main", "with_tables"]
@@ -163,6 +165,47 @@ def programs_table() -> str:
     return tables.table(["RabbitMQ", "Kind", "Why"], rows)
 
 
+def behaviour_table() -> str:
+    """How many protocol tests ran on each series, as `--record-on` counted."""
+    kept = known_differences.results()
+    needs = sorted({need for each in kept.values() for need in each["skipped"] if "rabbitmq-" not in need})
+    head = ["", *(kept[name]["version"] for name in SERIES)]
+    rows = [
+        ["pass", *(str(kept[name]["outcomes"].get("passed", 0)) for name in SERIES)],
+        ["differ, as listed", *(str(kept[name]["outcomes"].get("different", 0)) for name in SERIES)],
+        ["fail", *(str(kept[name]["outcomes"].get("failed", 0)) for name in SERIES)],
+        *([f"need {need}", *(str(kept[name]["skipped"].get(need, 0)) for name in SERIES)] for need in needs),
+        ["are about another version", *(str(_of_others(kept[name]["skipped"])) for name in SERIES)],
+    ]
+    return tables.table(head, rows)
+
+
+def _of_others(skipped: Mapping[str, int]) -> int:
+    return sum(count for need, count in skipped.items() if "rabbitmq-" in need)
+
+
+def behaviour_differences_table() -> str:
+    """The protocol tests that fail on RabbitMQ, and why."""
+    rows = [
+        [
+            ", ".join(entry.versions),
+            entry.kind,
+            _cell(entry.rabbitmq),
+            _cell(entry.reason),
+            ", ".join(f"`{_cell(each.partition('::')[2])}`" for each in entry.tests),
+        ]
+        for entry in known_differences.entries()
+    ]
+    return tables.table(["RabbitMQ", "Kind", "RabbitMQ does", "Why", "Tests"], rows)
+
+
+def measure_behaviour() -> None:
+    """Run the protocol tests on a node of each series, and keep the results."""
+    for series in SERIES:
+        tests = ("compat_tests/protocol/amqp_0_9_1", "--on", f"rabbitmq-{series}", "--record-on")
+        subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", *tests], check=False)
+
+
 def kinds_table() -> str:
     return tables.table(["Kind", "is"], [[kind, words] for kind, words in KINDS.items()])
 
@@ -172,6 +215,8 @@ def _cell(text: str) -> str:
 
 
 MADE = {
+    "behaviour tests": behaviour_table,
+    "differences in behaviour tests": behaviour_differences_table,
     "cases": cases_table,
     "kinds": kinds_table,
     "differences": differences_table,
@@ -241,6 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("There is nothing to compare with.", *missing, sep="\n", file=sys.stderr)
             return 2
         chosen = programs.drawn(options.seed, options.programs)
+        measure_behaviour()
         try:
             made = {}
             if not options.without_suites:

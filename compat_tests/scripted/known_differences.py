@@ -26,7 +26,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["FOLDER", "Difference", "Results", "covering", "differences_of", "id_of", "results"]
+__all__ = ["FOLDER", "Difference", "Results", "covering", "differences_of", "entries", "id_of", "results"]
 
 FOLDER = Path(__file__).parents[1] / "protocol" / "known_differences"
 _RESULTS = FOLDER / "results.json"
@@ -57,22 +57,22 @@ class Difference:
 
 
 @cache
-def _lists() -> list[Difference]:
+def entries() -> list[Difference]:
     """All entries."""
-    entries = []
+    found = []
     for name in (SHARED, *SERIES):
-        file = FOLDER / f"{name}.toml"
-        for entry in tomllib.loads(file.read_text(encoding="utf-8")).get("difference", []):
+        text = (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+        for entry in tomllib.loads(text).get("difference", []):
             given: dict[str, Any] = {"versions": [name], **entry}
-            entries.append(
-                Difference(**{**given, "tests": tuple(given["tests"]), "versions": tuple(given["versions"])})
-            )
-    return entries
+            for key in ("tests", "versions"):
+                given[key] = tuple(given[key])
+            found.append(Difference(**given))
+    return found
 
 
 def differences_of(series: str) -> list[Difference]:
     """The entries about a series."""
-    return [each for each in _lists() if series in each.versions]
+    return [each for each in entries() if series in each.versions]
 
 
 def covering(series: str, test: str) -> Difference | None:

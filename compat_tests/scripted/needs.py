@@ -1,8 +1,8 @@
 """What tests of 0-9-1 need beside a client, which no node of RabbitMQ has, or not every one.
 
 `@pytest.mark.needs("virtual time", "restart")` says so. `NEEDS` has the words; a test that needs the
-behaviour of one personality says `personality rabbitmq-4.3`. A case with a parameter such as "rabbitmq-4.0",
-and one with the fixture `spec`, need that personality without a mark.
+behaviour of one personality says `personality rabbitmq-4.3`, or `personality since rabbitmq-4.0`. A case with
+a parameter such as "rabbitmq-4.0", and one with the fixture `spec`, need that personality without a mark.
 
 Theory of operation. On a node a test that needs something is skipped, with these words. So that the marks
 stay true, it runs on a broker of this process all the same: `WatchedServer` notes what it asks for. A mark
@@ -48,6 +48,7 @@ NEEDS = {
 }
 _PERSONALITY = "personality "
 _OF_CHOICES = "of choices"
+_SINCE = "since "
 #: What the users of some fixtures need.
 _FIXTURES = {
     "spec": "personality spec",
@@ -94,7 +95,8 @@ def need_of_state(attribute: str) -> str:
 def problems(item: pytest.Item) -> Iterator[str]:
     """What is wrong with the marks of a test."""
     for need in _marked(item):
-        known = [*NEEDS, *(_PERSONALITY + name for name in (*PERSONALITIES, _OF_CHOICES))]
+        names = [*PERSONALITIES, _OF_CHOICES, *(_SINCE + name for name in PERSONALITIES)]
+        known = [*NEEDS, *(_PERSONALITY + name for name in names)]
         if need not in known:
             yield f"{item.nodeid}: needs({need!r}) is not known{near_match(need, known)}"
 
@@ -126,7 +128,10 @@ def stands_for_all(item: pytest.Item, fixture: str) -> bool:
 
 def unmet(item: pytest.Item, name: str) -> list[str]:
     """What a test needs that a node with this personality has not."""
-    return [need for need in needs_of(item) if need != _PERSONALITY + name]
+    versions = list(PERSONALITIES)
+    until = versions[: versions.index(name) + 1] if name in versions else []
+    met = {_PERSONALITY + name, *(_PERSONALITY + _SINCE + each for each in until)}
+    return [need for need in needs_of(item) if need not in met]
 
 
 def untrue(item: pytest.Item, unmet: Iterable[str]) -> list[str]:

@@ -17,6 +17,7 @@ import socket
 import struct
 from collections.abc import Callable
 from typing import Any, NoReturn
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -24,9 +25,10 @@ from compat_tests.differential.comparison import PLUGINS
 from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from compat_tests.scripted.needs import Missing, need_of_personality, need_of_state
-from compat_tests.scripted.sockets import PATIENCE, SocketConnection
+from compat_tests.scripted.sockets import PATIENCE, SocketConnection, SocketServer
 from fakeamqp.connection import Connection, PeerAddress
-from fakeamqp.model.personality import Personality, personality
+from fakeamqp.model.personality import PERSONALITIES, Personality, personality
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 # What is sent: contents, a method whose effects are over when its answer has come, and all else.
 _PUBLISH, _ANSWERED, _OTHER = range(3)
@@ -40,10 +42,13 @@ _AT_ONCE = {
     )
 }
 _BASIC_PUBLISH = struct.pack(">HH", 60, 40)
+_DECLARES = {struct.pack(">HH", 40, 10): "exchanges", struct.pack(">HH", 50, 10): "queues"}
 _TUNE_OK = struct.pack(">HH", 10, 31)
 _CLOSES = [struct.pack(">HH", *each) for each in ((10, 50), (20, 40))]
 _SINGLY = 30
 """The first publishes of a connection have each all their effects before the next, such as a confirm."""
+_SILENCE = 0.1
+"""Seconds without a byte after which a RabbitMQ that runs already is taken to have written all."""
 _MUCH = 1 << 16
 """More bytes than that may have kept the node from writing others."""
 _SOON = 0.5
@@ -175,48 +180,28 @@ predeclared(_) -> false.
 class Node:
     """A node of RabbitMQ, and what the raw client asks of it beside its connections."""
 
-    def __init__(self, node: RabbitMQNode, name: str) -> None:
-        self.node = node
+    def __init__(self, name: str, address: tuple[str, int], version: str) -> None:
         self.personality = personality(name)
+        self.address = address
+        self.version = version
         self.connections: list[NodeConnection] = []
         self.unsettled: NodeConnection | None = None
         self.sent = 0
         """How often something was sent."""
+        self.login: dict[str, str] = {}
+        """User, password and virtual host of clients that say nothing else."""
         self.server = NodeServer
-        forms = ", ".join(f'"{_erlang(form)}"' for form in _MODULE.split("\n\n"))
-        secret = secrets.token_hex(16)
-        port = self.node.evaluate(
-            "Parse = fun(T) -> {ok, Ts, _} = erl_scan:string(T), {ok, F} = erl_parse:parse_form(Ts), F end, "
-            f"{{ok, M, B}} = compile:forms([Parse(T) || T <- [{forms}]]), "
-            f'code:load_binary(M, "fakeamqp_quiet", B), fakeamqp_quiet:start(<<"{secret}">>)'
-        )
-        self._control = socket.create_connection(("127.0.0.1", int(port)), 6 * PATIENCE)
-        self._control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._control.sendall(struct.pack(">I", len(secret)) + secret.encode())
-
-    @property
-    def version(self) -> str:
-        """The version of the node."""
-        return self.node.version
+        NodeServer.node = self
 
     def stop(self) -> None:
-        """Stop the node."""
-        self._control.close()
-        self.node.stop()
-
-    def _ask(self, what: bytes, port: int = 0, octets: int = 0) -> tuple[bool, int]:
-        self._control.sendall(struct.pack(">IcHQ", 11, what, port, octets))
-        answer = self._control.recv(13, socket.MSG_WAITALL)
-        state, number = struct.unpack(">4x?Q", answer)
-        return state, number
+        """Leave the node."""
 
     def opened(self, port: int) -> None:
         """Wait until the node has accepted the connection of a client at this port."""
-        self._ask(b"o", port)
 
-    def settle(self, port: int, octets: int) -> tuple[bool, int]:
-        """Wait until the node is quiet; whether it has the socket of this client, and what it wrote to it."""
-        return self._ask(b"s", port, octets)
+    def settle(self, connection: NodeConnection) -> None:
+        """Read all that the node has written to a connection once it is quiet."""
+        raise NotImplementedError
 
     def settle_last(self) -> None:
         """Let what was sent last have all its effects."""
@@ -230,10 +215,119 @@ class Node:
             return
         for connection in self.connections:
             connection.close()
+        self.empty()
         self.connections.clear()
         self.unsettled = None
+
+    def empty(self) -> None:
+        """Delete all queues and exchanges that are not there from the start."""
+        raise NotImplementedError
+
+
+class OwnNode(Node):
+    """A node that was started for the tests, and that says itself when it is quiet."""
+
+    def __init__(self, series: str, name: str) -> None:
+        self.node = RabbitMQNode(series, plugins=PLUGINS)
+        self.node.start()
+        super().__init__(name, ("127.0.0.1", self.node.port), self.node.version)
+        forms = ", ".join(f'"{_erlang(form)}"' for form in _MODULE.split("\n\n"))
+        secret = secrets.token_hex(16)
+        port = self.node.evaluate(
+            "Parse = fun(T) -> {ok, Ts, _} = erl_scan:string(T), {ok, F} = erl_parse:parse_form(Ts), F end, "
+            f"{{ok, M, B}} = compile:forms([Parse(T) || T <- [{forms}]]), "
+            f'code:load_binary(M, "fakeamqp_quiet", B), fakeamqp_quiet:start(<<"{secret}">>)'
+        )
+        self._control = socket.create_connection(("127.0.0.1", int(port)), 6 * PATIENCE)
+        self._control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._control.sendall(struct.pack(">I", len(secret)) + secret.encode())
+
+    def stop(self) -> None:
+        """Stop the node."""
+        self._control.close()
+        self.node.stop()
+
+    def _ask(self, what: bytes, port: int = 0, octets: int = 0) -> tuple[bool, int]:
+        self._control.sendall(struct.pack(">IcHQ", 11, what, port, octets))
+        answer = self._control.recv(13, socket.MSG_WAITALL)
+        state, number = struct.unpack(">4x?Q", answer)
+        return state, number
+
+    def opened(self, port: int) -> None:
+        self._ask(b"o", port)
+
+    def settle(self, connection: NodeConnection) -> None:
+        before = -_MUCH
+        while connection.received - before >= _MUCH:
+            before = connection.received
+            there, written = self._ask(b"s", connection.port, connection.octets_sent)
+            while (not there or connection.received < written) and connection.wait():
+                pass
+
+    def empty(self) -> None:
         rests, _ = self._ask(b"r")
         assert rests, "the node does not come to rest"
+
+
+class RunningNode(Node):
+    """A RabbitMQ that runs already, at an address.
+
+    It cannot say when it is quiet: it is taken to be when a queue of another connection has come and gone,
+    and nothing has come to this one for some time. What the tests declare is deleted by name.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._queues: set[str] = set()
+        self._exchanges: set[str] = set()
+        self._side: Client | None = None
+        given = (parts.username, parts.password, parts.path[1:])
+        login = zip(("user", "password", "virtual_host"), given, strict=True)
+        address = (parts.hostname or "localhost", parts.port or 5672)
+        server = SocketServer(*address)
+        client = server.connect()
+        client.send_bytes(client.protocol_header)
+        offered = client.expect(m.ConnectionStart, 0).server_properties
+        client.drop()
+        version = offered.get("version", "")
+        name = f"rabbitmq-{'.'.join(version.split('.')[:2])}"
+        if offered.get("product") != "RabbitMQ" or name not in PERSONALITIES:
+            told = f"{offered.get('product')} {version}"
+            pytest.exit(f"there is no personality for {told}", returncode=pytest.ExitCode.USAGE_ERROR)
+        super().__init__(name, address, version)
+        self.login = {key: unquote(value) for key, value in login if value}
+        self._server = server
+
+    def _other(self) -> Client:
+        if self._side is None or self._side.closed:
+            self._side = self._server.client(**self.login)
+        return self._side
+
+    def stop(self) -> None:
+        if self._side is not None:
+            self._side.drop()
+
+    def settle(self, connection: NodeConnection) -> None:
+        if not connection.finished:
+            other = self._other()
+            other.call(m.QueueDelete(queue=other.declare(exclusive=True).queue), m.QueueDeleteOk)
+        while connection.wait(_SILENCE):
+            pass
+
+    def empty(self) -> None:
+        for connection in self.connections:
+            self._queues |= connection.queues
+            self._exchanges |= connection.exchanges
+        deletions = [m.QueueDelete(queue=each) for each in self._queues]
+        deletions += [m.ExchangeDelete(exchange=each) for each in self._exchanges if each[:4] != "amq."]
+        for deletion in deletions:
+            other = self._other()
+            other.send(deletion)
+            if isinstance(other.take_frame().method, m.ChannelClose):
+                other.send(m.ChannelCloseOk())
+                other.open_channel()
+        self._queues.clear()
+        self._exchanges.clear()
 
 
 def _kind(octets: bytes) -> int:
@@ -251,10 +345,13 @@ class NodeConnection(SocketConnection):
     """One socket to a node, which is quiet after each send."""
 
     def __init__(self, node: Node) -> None:
-        super().__init__("127.0.0.1", node.node.port)
+        super().__init__(*node.address)
         self._node = node
-        self._port = self.socket.getsockname()[1]
-        self._sent = 0
+        self.port = self.socket.getsockname()[1]
+        self.octets_sent = 0
+        self.queues: set[str] = set()
+        self.exchanges: set[str] = set()
+        """What it has asked for."""
         self._seen = -1
         self._kind = _OTHER
         self._publishes = 0
@@ -262,7 +359,7 @@ class NodeConnection(SocketConnection):
         self.clean = False
         """What was sent last has no effects that are still to come."""
         node.connections.append(self)
-        node.opened(self._port)
+        node.opened(self.port)
 
     @property
     def personality(self) -> Personality:
@@ -286,7 +383,8 @@ class NodeConnection(SocketConnection):
         if self._node.unsettled is not self or not kind == self._kind == _PUBLISH:
             self._node.settle_last()
         super().receive(octets)
-        self._sent += len(octets)
+        self.octets_sent += len(octets)
+        self._note(octets)
         self._node.sent += 1
         self._node.unsettled = self
         self._kind = kind
@@ -296,13 +394,14 @@ class NodeConnection(SocketConnection):
 
     def settle(self) -> None:
         """Read all that the node has written once it is quiet."""
-        before = -_MUCH
-        while self.received - before >= _MUCH:
-            before = self.received
-            there, written = self._node.settle(self._port, self._sent)
-            while (not there or self.received < written) and self.wait():
-                pass
+        self._node.settle(self)
         self._seen = self._node.sent
+
+    def _note(self, octets: bytes) -> None:
+        """Note the queues and exchanges that a frame declares: a ticket, then the name."""
+        kept = _DECLARES.get(octets[7:11])
+        if kept is not None:
+            getattr(self, kept).add(octets[14 : 14 + octets[13]].decode(errors="surrogateescape"))
 
     def take_answer(self) -> None:
         """Take in the answer to what was sent last, without a wait for all else that the node does."""
@@ -324,7 +423,7 @@ class NodeConnection(SocketConnection):
         self.close()
         self.finished = True
         self._node.sent += 1
-        self._node.settle(self._port, 0)
+        self._node.settle(self)
 
     def __getattr__(self, name: str) -> NoReturn:
         raise Missing("inspection")
@@ -394,6 +493,9 @@ class NodeServer(Server):
     def accept(self, peer: PeerAddress, use: Callable[[Connection], None]) -> Connection:
         return NodeConnection(self.node)  # type: ignore[return-value]
 
+    def client(self, *, channels: int = 1, **handshake: Any) -> Client:
+        return super().client(channels=channels, **{**self.node.login, **handshake})
+
     def connect(self, **peer: Any) -> Client:
         if peer:
             raise Missing("addresses of peers")
@@ -401,11 +503,10 @@ class NodeServer(Server):
 
 
 def started(name: str) -> Node:
-    """A node with the behaviour of this personality."""
+    """A node with the behaviour of this personality, or the one at this address."""
+    if "://" in name:
+        return RunningNode(name)
     series = name.removeprefix("rabbitmq-")
     if (reason := available(series)) is not None:
         pytest.exit(f"--on {name}: {reason}", returncode=pytest.ExitCode.USAGE_ERROR)
-    rabbitmq = RabbitMQNode(series, plugins=PLUGINS)
-    rabbitmq.start()
-    NodeServer.node = Node(rabbitmq, name)
-    return NodeServer.node
+    return OwnNode(series, name)

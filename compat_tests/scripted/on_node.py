@@ -19,6 +19,7 @@ from compat_tests.scripted import needs
 from compat_tests.scripted.amqp_0_9_1 import Server
 from compat_tests.scripted.known_differences import Results, covering, differences_of, id_of
 from compat_tests.scripted.needs import WatchedServer
+from fakeamqp.errors import near_match
 
 if TYPE_CHECKING:
     from compat_tests.scripted.node import Node
@@ -34,8 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("fakeamqp").addoption(
         "--on",
         metavar="RABBITMQ",
-        choices=_NODES,
-        help=f"run the protocol tests of 0-9-1 on a node of RabbitMQ: {', '.join(_NODES)}",
+        help=f"run the protocol tests of 0-9-1 on RabbitMQ: {', '.join(_NODES)}, or the one at amqp://...",
     )
     parser.getgroup("fakeamqp").addoption(
         "--record-on", action="store_true", help="with --on: keep how many cases pass, for docs/fidelity.md"
@@ -47,9 +47,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Have the node stand for all brokers of the tests."""
     told = f"needs(*what): what RabbitMQ has not, where the test is skipped: {', '.join(needs.NEEDS)}"
     config.addinivalue_line("markers", told)
-    if config.getoption("--on"):
+    if (name := config.getoption("--on")) is not None:
+        if name not in _NODES and not name.startswith("amqp://"):
+            raise pytest.UsageError(f"--on {name}: neither amqp://... nor known{near_match(name, _NODES)}")
         config.option.each_case = True
-        on_node = _OnNode(config.getoption("--on"), record=config.getoption("--record-on"))
+        on_node = _OnNode(name, record=config.getoption("--record-on"))
         config.pluginmanager.register(on_node, "on-node")
 
 
@@ -70,10 +72,12 @@ class _OnNode:
     """Runs the tests on the node."""
 
     def __init__(self, name: str, record: bool) -> None:
-        self.name = name
-        self.series = name.removeprefix("rabbitmq-")
+        self._wanted = self.name = name
         self._record = record
         self._node: Node | None = None
+        if "://" in name:  # Which version it is, it says itself.
+            self.name = self._started().personality.name
+        self.series = self.name.removeprefix("rabbitmq-")
         self._sent = 0
         self._results = Results()
 
@@ -107,7 +111,7 @@ class _OnNode:
         if self._node is None:
             from compat_tests.scripted.node import started
 
-            self._node = started(self.name)
+            self._node = started(self._wanted)
         return self._node
 
     @pytest.hookimpl(wrapper=True)

@@ -65,6 +65,7 @@ def test_message_routed_by_two_exchanges_arrives_once_in_queue(client: Client) -
     assert arrives(client, "x") == 1
 
 
+@pytest.mark.needs("restart")
 @pytest.mark.rule("0-9-1/queue.bind/transient-exchange")
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "spec"])
 def test_a_durable_queue_may_be_bound_to_a_transient_exchange(name: str) -> None:

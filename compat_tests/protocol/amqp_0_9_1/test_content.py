@@ -143,6 +143,7 @@ def test_method_within_incomplete_body_closes_the_connection_with_505(
     expect_error(client, 505, NON_BODY, (60, 40))
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 @pytest.mark.deviates("0-9-1/content/body-overrun")
 @rule("0-9-1/content/body-overrun")
 @pytest.mark.parametrize("bodies", [[b"12345"], [b"12", b"34"]])

@@ -370,6 +370,7 @@ def test_first_and_last_death_headers_describe_different_deaths(rabbitmq: Server
     assert summary(dead, "last") == ("second", "expired", "amq.direct")
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 def test_x_first_death_queue_is_unchanged_by_repeated_deaths(client: Client) -> None:
     declare(client, "a", "", "b")
     declare(client, "b", "", "a")
@@ -381,6 +382,7 @@ def test_x_first_death_queue_is_unchanged_by_repeated_deaths(client: Client) -> 
     assert summary(dead, "last")[0] == "a"
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 def test_x_death_headers_set_by_publisher_are_replaced(client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx")
@@ -394,6 +396,7 @@ def test_x_death_headers_set_by_publisher_are_replaced(client: Client) -> None:
     assert headers(dead)["own"] is True
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 def test_dead_letter_republished_by_a_client_restarts_its_x_death_count(client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx")

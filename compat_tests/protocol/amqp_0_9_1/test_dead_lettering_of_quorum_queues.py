@@ -166,6 +166,7 @@ def test_delivery_count_of_requeued_dead_letter_is_continued_since_4_3(
     assert counts(content) == expected
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 def test_failures_in_former_queue_count_against_delivery_limit_since_4_3() -> None:
     client = client_of("rabbitmq-4.3", **TO_DEAD)
     declare(client, "dead", delivery_limit=1)

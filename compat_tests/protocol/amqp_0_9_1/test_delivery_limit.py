@@ -75,6 +75,7 @@ def test_delivery_count_includes_every_requeue_up_to_4_2(name: str, back: Callab
         back(client)
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 @pytest.mark.parametrize(
     ("back", "first", "second"),
     [
@@ -95,6 +96,7 @@ def test_failures_and_requeues_are_counted_separately_since_4_3(
     assert got(client) == second
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 def test_reject_increments_delivery_count_and_nack_does_not_since_4_3() -> None:
     client = client_of("rabbitmq-4.3")
     client.fill("q", b"1")
@@ -412,6 +414,7 @@ def test_bytes_of_delayed_retry_are_not_ready_bytes_during_the_delay() -> None:
     assert queue.ready_bytes == size
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 @pytest.mark.parametrize(
     ("kind", "back", "waits"),
     [
@@ -437,6 +440,7 @@ def test_delayed_retry_type_decides_if_rejected_nacked_or_lost_message_is_delaye
     assert client.count("q") == (0 if waits else 1)
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 @pytest.mark.parametrize("least", [0, -5, "1000", None])
 def test_message_is_requeued_at_once_without_valid_delayed_retry_min(least: Any) -> None:
     client = delayed(Server("rabbitmq-4.3"), delayed_retry_min=least)
@@ -488,6 +492,7 @@ def test_message_above_delivery_limit_is_not_retried() -> None:
     assert client.count("q") == 0
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 def test_nacked_message_is_delayed_without_delivery_limit() -> None:
     client = delayed(Server("rabbitmq-4.3"), delivery_limit=FOR_EVER)
     client.nack(1)

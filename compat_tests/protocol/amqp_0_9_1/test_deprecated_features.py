@@ -88,6 +88,7 @@ def test_transient_queues_are_allowed_by_default(name: str) -> None:
     Server(name).client().declare("q")
 
 
+@pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_transient_queues_can_be_denied_before_4_3(name: str) -> None:
     refused(Server(name, deny=["transient_nonexcl_queues"]), DENIED_BY_CONFIGURATION)
@@ -163,6 +164,7 @@ def test_queue_master_locator_can_be_denied_in_4_2_and_permitted_in_4_3() -> Non
     server.client().declare("q", durable=True, arguments=LOCATOR)
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 def test_queue_master_locator_on_quorum_queue_is_an_invalid_argument(modern: Server) -> None:
     client = modern.client()
     arguments = {**LOCATOR, "x-queue-type": "quorum"}
@@ -239,6 +241,7 @@ def test_silently_denied_global_prefetch_applies_to_each_consumer(
     assert two_consumers(server).bodies() == bodies
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 def test_silently_denied_global_prefetch_does_not_limit_existing_consumers() -> None:
     client = Server("rabbitmq-4.3").client()
     client.declare("q", durable=True)
@@ -252,6 +255,7 @@ def test_silently_denied_global_prefetch_does_not_limit_existing_consumers() -> 
     assert len(client.bodies()) == 4
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 @pytest.mark.parametrize("kind", ["quorum", "stream"])
 def test_silently_denied_global_prefetch_limits_quorum_and_stream_consumers(kind: str) -> None:
     # Measured on 4.3.6.

@@ -54,6 +54,7 @@ def header_bytes(client: Client, queue: str) -> bytes:
 # --- texts -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("settings")
 @BOTH
 def test_access_refused_text_names_the_permission_since_3_13(name: str) -> None:
     server = Server(name)
@@ -237,6 +238,7 @@ def test_x_last_death_headers_exist_since_3_13(name: str) -> None:
     assert ("x-last-death-queue" in found) is (name == NEW)
 
 
+@pytest.mark.needs("virtual time")
 @BOTH
 def test_fields_of_repeated_x_death_entries_are_sorted_until_3_10(name: str) -> None:
     server = Server(name)
@@ -251,6 +253,7 @@ def test_fields_of_repeated_x_death_entries_are_sorted_until_3_10(name: str) -> 
     assert list(latest) == (sorted(AS_ADDED) if name == OLD else AS_ADDED)
 
 
+@pytest.mark.needs("virtual time")
 @BOTH
 def test_each_death_reverses_the_order_of_older_x_death_entries_until_3_10(name: str) -> None:
     server = Server(name)
@@ -320,6 +323,7 @@ def test_first_get_from_quorum_queue_has_x_delivery_count_0_until_3_10(name: str
     assert client.delivery().properties.headers is None
 
 
+@pytest.mark.needs("virtual time")
 @BOTH
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 def test_x_consumer_timeout_argument_is_ignored_until_3_10(name: str, kind: str) -> None:

@@ -71,6 +71,7 @@ def test_dead_letter_expired_after_requeue_has_redelivered_set_in_4_3(
     assert dead_flag(client) is (counted and name == "rabbitmq-4.3")
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 def test_dead_letter_delivered_to_waiting_consumer_has_no_redelivered_flag() -> None:
     client = Server("rabbitmq-4.3").client()
     dying(client)
@@ -97,6 +98,7 @@ def test_second_dead_lettering_keeps_the_redelivered_flag() -> None:
     assert content.method.redelivered
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 def test_dead_letter_in_quorum_queue_has_acquired_and_delivery_counts() -> None:
     client = Server("rabbitmq-4.3").client()
     dying(client, {"x-queue-type": "quorum"})

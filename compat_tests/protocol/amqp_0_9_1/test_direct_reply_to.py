@@ -62,6 +62,7 @@ def test_reply_addresses_of_two_channels_differ(rabbitmq: Server) -> None:
     assert ask(rabbitmq.client()) != ask(rabbitmq.client())
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 def test_replies_use_the_delivery_tags_of_the_channel(asker: Client, answerer: Client) -> None:
     address = ask(asker)  # Which took tag 1 for its get.
     answerer.fill(address, b"1", b"2")
@@ -76,6 +77,7 @@ def test_other_reply_to_value_is_delivered_unchanged(asker: Client) -> None:
     assert got.properties.reply_to == "my own queue"
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 def test_mandatory_reply_to_live_address_is_confirmed_and_not_returned(
     asker: Client, answerer: Client
 ) -> None:
@@ -225,6 +227,7 @@ def test_delete_of_pseudo_queue_or_reply_address_does_not_stop_replies(
     assert asker.delivery().body == b"!"
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 @pytest.mark.parametrize("method", [m.QueueBind, m.QueueUnbind], ids=lambda each: each.NAME)
 def test_bind_and_unbind_of_a_reply_address_are_refused(
     asker: Client, answerer: Client, method: type[m.Method]

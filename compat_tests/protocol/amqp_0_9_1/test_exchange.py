@@ -186,6 +186,7 @@ def test_spec_personality_has_no_exchange_amq_rabbitmq_trace(spec: Server) -> No
     assert not exists(spec.client(), "amq.rabbitmq.trace")
 
 
+@pytest.mark.needs("restart")
 @pytest.mark.rule("0-9-1/exchange/lifetimes#durable", "0-9-1/exchange/lifetimes#temporary")
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "spec"])
 def test_restart_keeps_durable_exchanges_and_deletes_transient_exchanges(name: str, protocol: str) -> None:
@@ -330,6 +331,7 @@ def test_spec_personality_refuses_unknown_exchange_type_with_503(spec: Server, k
     assert (close.class_id, close.method_id) == (40, 10)
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 @pytest.mark.deviates("0-9-1/exchange.declare/type-support")
 @pytest.mark.parametrize(
     ("kind", "text"),
@@ -463,6 +465,7 @@ def test_durable_exchanges_survive_a_restart_with_their_type(server: Server) -> 
         assert exists(again, f"amq.{kind}")
 
 
+@pytest.mark.needs("restart")
 @pytest.mark.rule("0-9-1/exchange.declare/durable-default")
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "spec"])
 def test_exchange_declared_without_durable_is_deleted_by_restart(name: str) -> None:

@@ -165,6 +165,7 @@ def test_if_unused_refuses_delete_of_source_exchange_but_not_of_destination_exch
     client.call(m.ExchangeDelete(exchange="s", if_unused=True), m.ExchangeDeleteOk)
 
 
+@pytest.mark.needs("restart")
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "spec"])
 def test_bindings_between_durable_exchanges_survive_a_restart(name: str) -> None:
     server = Server(name)

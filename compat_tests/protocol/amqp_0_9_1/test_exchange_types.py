@@ -363,6 +363,7 @@ def test_spec_personality_refuses_unregistered_exchange_type_with_503(spec: Serv
     assert client.expect_connection_close(503).reply_text.endswith(f"unknown exchange type '{kind}'")
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 @pytest.mark.rule("0-9-1/exchange-type.custom/x-prefix")
 @pytest.mark.parametrize("kind", ["x-unknown", "bogus", "x-jms-topic", "Direct"])
 @pytest.mark.protocols("0-9-1")
@@ -372,6 +373,7 @@ def test_rabbitmq_refuses_unregistered_exchange_type_with_406(rabbitmq: Server, 
     assert client.expect_channel_close(406).reply_text.endswith(f"unknown exchange type '{kind}'")
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 @pytest.mark.parametrize("kind", ["", "undefined", "header"])
 def test_rabbitmq_refuses_some_type_names_as_invalid_exchange_type(rabbitmq: Server, kind: str) -> None:
     client = rabbitmq.client()

@@ -221,6 +221,7 @@ def test_spec_personality_keeps_duplicate_header_fields(spec: Server) -> None:
     assert delivered_bytes(spec.client(), octets) == octets
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 @pytest.mark.parametrize("size", [0, 300])
 def test_rabbitmq_delivers_only_the_first_of_duplicate_header_fields(rabbitmq: Server, size: int) -> None:
     # Measured on 4.0.5 and 4.3.6. Long properties are not remembered.
@@ -232,6 +233,7 @@ def test_rabbitmq_delivers_only_the_first_of_duplicate_header_fields(rabbitmq: S
         assert came == headers_only(FIELDS[8], longer)
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 def test_rabbitmq_delivers_int64_header_values_with_type_tag_l(rabbitmq: Server) -> None:
     # Measured on 4.0.5 and 4.3.6: also in tables and arrays.
     five = struct.pack(">q", 5)

@@ -73,6 +73,7 @@ def test_rabbitmq_3_13_answers_header_of_amqp_1_0_with_header_of_0_9_1(rabbitmq:
     assert refused(older, b"AMQP\x03\x01\x00\x00") == HEADER
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 @pytest.mark.rule("0-9-1/protocol-header/not-amqp#literal", "0-9-1/protocol-header/not-amqp#protocol-id")
 @pytest.mark.parametrize(
     "octets",
@@ -95,6 +96,7 @@ def test_spec_personality_refuses_wrong_protocol_name_after_four_bytes(spec: Ser
     assert refused(spec, b"HTTP") == HEADER
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 def test_rabbitmq_waits_for_eight_bytes(rabbitmq: Server) -> None:
     client = rabbitmq.connect()
     client.send_bytes(b"\x16\x03\x01\x02\x00\x01\x00")
@@ -142,6 +144,7 @@ def test_log_has_warning_with_octets_received_instead_of_protocol_header(
     assert hint in record.getMessage()
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 @pytest.mark.rule("0-9-1/protocol-header/other-protocols")
 def test_an_http_request_is_not_served_but_answered_with_a_header(server: Server) -> None:
     assert refused(server, HTTP) == usual_answer(server)

@@ -276,6 +276,7 @@ def test_publish_checks_internal_exchange_before_expiration(rabbitmq: Server) ->
     client.expect_channel_close(403)
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 def test_publish_checks_user_id_after_expiration_and_cc_header(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.publish(routing_key="q", user_id="somebody", expiration="x")

@@ -221,6 +221,7 @@ def must_be_repeated(client: Client, argument: str, old: Any, new: Any, kind: st
     refused(client, Declare(queue="q", arguments={argument: old}), 406, added)
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 def test_x_queue_type_classic_is_equivalent_to_no_x_queue_type(client: Client) -> None:
     client.declare("q")
     client.declare("q", arguments={"x-queue-type": "classic"})

@@ -121,6 +121,7 @@ def test_x_delivery_limit_of_any_value_is_accepted(name: str, value: Any) -> Non
     declare(Server(name).client(), delivery_limit=value)
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 @pytest.mark.parametrize("value", ["always", 5, None])
 def test_delayed_retry_arguments_of_any_value_are_accepted(value: Any) -> None:
     client = Server("rabbitmq-4.3").client()

@@ -134,18 +134,21 @@ def test_x_local_random_exchange_refuses_binding_with_key(rabbitmq: Server) -> N
     assert len(rabbitmq.vhost.exchanges["x"].bindings) == 1
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 def test_x_local_random_exchange_refuses_binding_of_exchange(rabbitmq: Server) -> None:
     client = bench(rabbitmq, "x-local-random", 0)
     text = "PRECONDITION_FAILED - Destination not found"
     refused(client, m.ExchangeBind(source="x", destination="amq.fanout"), 406, text)
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 def test_missing_queue_is_reported_before_invalid_key_of_x_local_random(rabbitmq: Server) -> None:
     client = bench(rabbitmq, "x-local-random", 0)
     client.send(m.QueueBind(queue="nowhere", exchange="x", routing_key="k"))
     client.expect_channel_close(404)
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 @pytest.mark.parametrize("kind", ["quorum", "stream"])
 def test_x_local_random_exchange_refuses_binding_of_quorum_queue_and_stream(
     rabbitmq: Server, kind: str

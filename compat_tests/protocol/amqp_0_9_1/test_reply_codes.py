@@ -33,6 +33,7 @@ def test_spec_personality_closes_channel_with_311_at_too_large_message(spec: Ser
     assert client.count("q") == 1
 
 
+@pytest.mark.needs("personality since rabbitmq-4.0")
 @pytest.mark.deviates("0-9-1/reply-code/content-too-large")
 def test_rabbitmq_closes_channel_with_406_at_message_larger_than_16_mib(rabbitmq: Server) -> None:
     client = rabbitmq.client()

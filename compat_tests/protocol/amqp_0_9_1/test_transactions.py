@@ -424,6 +424,7 @@ def test_commit_to_deleted_queue_closes_connection_with_506_since_4_2(name: str,
     assert other.count("q2") == 0
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 @pytest.mark.parametrize(
     ("virtual_host", "queue", "text"),
     [

@@ -547,6 +547,7 @@ def test_spec_personality_accepts_content_header_of_any_64_bit_size(spec: Server
     client.declare("another-channel", channel=2)
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 @pytest.mark.deviates("0-9-1/types/max-content-size")
 def test_rabbitmq_closes_connection_with_501_at_content_header_of_more_than_512_mib(rabbitmq: Server) -> None:
     client = rabbitmq.client()

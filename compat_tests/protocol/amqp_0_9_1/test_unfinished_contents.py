@@ -30,6 +30,7 @@ def little_memory() -> Iterator[None]:
         tracemalloc.stop()
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 @pytest.mark.parametrize("protocol", [each for each in SHARING if each in protocol_names()])
 @pytest.mark.parametrize("size", [0, 2])
 def test_memory_of_tiny_body_frames_is_limited_to_their_bytes(protocol: str, size: int) -> None:

@@ -509,6 +509,7 @@ def test_x_queue_mode_other_than_default_or_lazy_is_refused_up_to_4_2(name: str)
     assert declared(name, queue_mode=5) != "ok"
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 @pytest.mark.parametrize("mode", ["default", "lazy", "eager", 5])
 def test_x_queue_mode_of_any_value_is_accepted_in_4_3(mode: Any) -> None:
     assert declared("rabbitmq-4.3", queue_mode=mode) == "ok"  # Measured on 4.3.6.
@@ -526,6 +527,7 @@ def test_removed_queue_argument_closes_connection_with_541(mode: Any) -> None:
     assert (close.class_id, close.method_id) == (50, 10)
 
 
+@pytest.mark.needs("personality rabbitmq-4.3")
 def test_x_queue_mode_is_compared_in_redeclare_in_4_3() -> None:
     client = Server("rabbitmq-4.3").client()
     client.declare("q", durable=True, arguments={"x-queue-mode": "eager"})
