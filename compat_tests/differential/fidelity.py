@@ -168,16 +168,15 @@ def programs_table() -> str:
 def behaviour_table() -> str:
     """How many protocol tests ran on each series, as `--record-on` counted."""
     kept = known_differences.results()
-    needs = sorted({need for each in kept.values() for need in each["skipped"] if "rabbitmq-" not in need})
-    head = ["", *(kept[name]["version"] for name in SERIES)]
+    found = [kept[name] for name in SERIES if name in kept]
+    needs = sorted({need for each in found for need in each["skipped"] if "rabbitmq-" not in need})
+    outcomes = {"pass": "passed", "differ, as listed": "different", "fail": "failed"}
     rows = [
-        ["pass", *(str(kept[name]["outcomes"].get("passed", 0)) for name in SERIES)],
-        ["differ, as listed", *(str(kept[name]["outcomes"].get("different", 0)) for name in SERIES)],
-        ["fail", *(str(kept[name]["outcomes"].get("failed", 0)) for name in SERIES)],
-        *([f"need {need}", *(str(kept[name]["skipped"].get(need, 0)) for name in SERIES)] for need in needs),
-        ["are about another version", *(str(_of_others(kept[name]["skipped"])) for name in SERIES)],
+        *([words, *(str(each["outcomes"].get(key, 0)) for each in found)] for words, key in outcomes.items()),
+        *([f"need {need}", *(str(each["skipped"].get(need, 0)) for each in found)] for need in needs),
+        ["are about another version", *(str(_of_others(each["skipped"])) for each in found)],
     ]
-    return tables.table(head, rows)
+    return tables.table(["Cases that", *(f"on {each['version']}" for each in found)], rows)
 
 
 def _of_others(skipped: Mapping[str, int]) -> int:

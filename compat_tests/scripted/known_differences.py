@@ -108,7 +108,7 @@ class Results:
     @property
     def ran(self) -> int:
         """How many cases ran on the node."""
-        return sum(self.outcomes.values())
+        return sum(self.outcomes.values()) - self.outcomes["skipped"]
 
     def __str__(self) -> str:
         told = [f"{count} {outcome}" for outcome, count in sorted(self.outcomes.items())]

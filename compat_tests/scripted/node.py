@@ -308,10 +308,10 @@ class RunningNode(Node):
             self._side.drop()
 
     def settle(self, connection: NodeConnection) -> None:
-        if not connection.finished:
-            other = self._other()
-            other.call(m.QueueDelete(queue=other.declare(exclusive=True).queue), m.QueueDeleteOk)
-        while connection.wait(_SILENCE):
+        other = self._other()
+        other.call(m.QueueDelete(queue=other.declare(exclusive=True).queue), m.QueueDeleteOk)
+        silent = other.connection if connection.finished else connection
+        while silent.wait(_SILENCE):  # type: ignore[attr-defined]
             pass
 
     def empty(self) -> None:
