@@ -47,8 +47,7 @@ def connected_09() -> tuple[Any, Any]:
 
 def connected_010() -> tuple[Any, Any]:
     server = amqp_0_10.FaultServer()
-    session = server.session(b"shop")
-    session.declare("q")
+    session = server.session_with("q", b"shop")
     return server, session.client.connection
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client
-from compat_tests.scripted.amqp_0_10 import Session
 from compat_tests.unit.faults.amqp_0_10 import server as server_0_10
 from compat_tests.unit.faults.server import FaultServer
 from compat_tests.unit.faults.test_sent import bodies_and_tags, consumer
@@ -117,8 +116,7 @@ def test_a_duplicate_is_overtaken_with_its_delivery(server: FaultServer) -> None
 
 def test_overtaken_transfer_of_0_10_keeps_its_id() -> None:
     server = server_0_10.FaultServer()
-    session: Session = server.session(b"consumer")
-    session.declare("q")
+    session = server.session_with("q", b"consumer")
     session.subscribe("q")
     server.faults.on("message.transfer", direction="sent", body=b"one").reorder()
     for body in (b"one", b"two", b"three"):

@@ -49,8 +49,7 @@ def transfer_0_9(server: amqp_0_9.FaultServer, reserved: bool) -> None:
 
 
 def transfer_0_10(server: amqp_0_10.FaultServer) -> None:
-    session = server.session(b"shop")
-    session.declare("q")
+    session = server.session_with("q", b"shop")
     session.declare_exchange("e", "topic")
     session.bind("q", "e", "#")
     session.publish(b"other", key="other", exchange="amq.fanout")

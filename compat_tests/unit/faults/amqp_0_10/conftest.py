@@ -14,7 +14,6 @@ def server() -> FaultServer:
 @pytest.fixture
 def session(server: FaultServer) -> Session:
     """A session that has declared a queue "q"; nothing has come since."""
-    session = server.session(b"shop")
-    session.declare("q")
+    session = server.session_with("q", b"shop")
     session.client.inbox.clear()
     return session

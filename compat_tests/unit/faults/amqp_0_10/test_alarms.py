@@ -45,8 +45,7 @@ def test_rabbitmq_stops_reading_a_publisher_in_an_alarm_without_message_stop(
 @pytest.mark.rule("0-10/message/throttling")
 def test_spec_broker_sends_message_stop_in_an_alarm_and_message_flow_after_it() -> None:
     server = FaultServer("spec")
-    session = server.session(b"s")
-    session.declare("q")
+    session = server.session_with("q", b"s")
     session.client.inbox.clear()
     alarm = server.faults.disk_alarm()
     session.publish(b"one")

@@ -84,8 +84,7 @@ def test_rule_about_one_protocol_does_not_fire_on_connections_of_another(server:
 
 
 def test_rule_sees_the_whole_body_of_a_transfer_in_many_frames(server: FaultServer) -> None:
-    session = server.session(b"s", max_frame_size=4096)
-    session.declare("q")
+    session = server.session_with("q", b"s", max_frame_size=4096)
     groups = seen(server.faults.on("message.transfer", body=lambda body: len(body) > 9000))
     body = bytes(range(250)) * 40
     session.publish(body, message=structs.MessageProperties(application_headers={"h": "x" * 9000}))
@@ -95,8 +94,7 @@ def test_rule_sees_the_whole_body_of_a_transfer_in_many_frames(server: FaultServ
 
 
 def test_transfer_arrives_whole_with_controls_between_its_frames(server: FaultServer) -> None:
-    session = server.session(b"s")
-    session.declare("q")
+    session = server.session_with("q", b"s")
     groups = seen(server.faults.on("message.transfer", routing_key="q"))
     command = x.MessageTransfer(destination="", accept_mode=1)
     header = [structs.DeliveryProperties(routing_key="q")]
@@ -220,8 +218,7 @@ def test_a_refused_publish_ends_the_session(server: FaultServer, session: Sessio
 
 def test_spec_broker_answers_a_refused_publish_with_message_reject() -> None:
     server = FaultServer("spec")
-    session = server.session(b"s")
-    session.declare("q")
+    session = server.session_with("q", b"s")
     session.client.inbox.clear()
     server.faults.on("message.transfer", body=b"two").nack()
     ids = [session.publish(body, accept_mode=0) for body in (b"one", b"two")]

@@ -20,8 +20,7 @@ WAYS = malformations(["0-10"])
 @pytest.fixture
 def consumer(server: FaultServer) -> Session:
     """A session on a connection of its own that takes from "q"."""
-    session = server.session(b"consumer")
-    session.declare("q")
+    session = server.session_with("q", b"consumer")
     session.subscribe("q")
     session.client.inbox.clear()
     return session
@@ -30,8 +29,7 @@ def consumer(server: FaultServer) -> Session:
 @pytest.fixture
 def small(server: FaultServer) -> Session:
     """The same on a connection with small frames."""
-    session = server.session(b"s", max_frame_size=4096)
-    session.declare("q")
+    session = server.session_with("q", b"s", max_frame_size=4096)
     session.subscribe("q")
     session.client.inbox.clear()
     return session
