@@ -9,7 +9,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.test_exchange import exists as exchange_exists, got, refused
 from compat_tests.scripted.amqp_0_10 import Client, Server, Session
-from compat_tests.scripted.contents import Session as FilesAndStreams
+from compat_tests.scripted.contents_0_10 import Session as FilesAndStreams
 from compat_tests.tools.matrix import marked
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compat_tests.scripted.amqp_0_9 import Client, Server
-from compat_tests.scripted.contents import Channel
+from compat_tests.scripted.contents_0_9 import Channel
 from compat_tests.scripted.requesting import Requester
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.access import Realms

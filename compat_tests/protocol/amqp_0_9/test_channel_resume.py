@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.scripted.amqp_0_9 import Client, Server
-from compat_tests.scripted.contents import Channel
+from compat_tests.scripted.contents_0_9 import Channel
 from compat_tests.scripted.requesting import Requester
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8

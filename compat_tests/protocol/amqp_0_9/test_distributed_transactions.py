@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.scripted.amqp_0_9 import Client, Server
-from compat_tests.scripted.contents import Channel, speaking
+from compat_tests.scripted.contents import speaking
+from compat_tests.scripted.contents_0_9 import Channel
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.errors import NotFound
 from fakeamqp.model.transactions import XaOutcome, Xid

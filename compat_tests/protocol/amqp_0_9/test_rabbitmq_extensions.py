@@ -11,7 +11,8 @@ import pytest
 
 from compat_tests.scripted import amqp_0_9_1
 from compat_tests.scripted.amqp_0_9 import Child, Client, Server
-from compat_tests.scripted.contents import Channel, speaking
+from compat_tests.scripted.contents import speaking
+from compat_tests.scripted.contents_0_9 import Channel
 from compat_tests.scripted.requesting import Requester
 from fakeamqp.model.personality import personality as personality_named
 from fakeamqp.protocols.amqp_0_9.choices import letter_of

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.scripted.amqp_0_9 import Client, Server
-from compat_tests.scripted.contents import Channel
+from compat_tests.scripted.contents_0_9 import Channel
 from compat_tests.scripted.requesting import Requester
 from compat_tests.scripted.services import add_service, bodies
 from fakeamqp.protocols.amqp_0_9.codec import StreamProperties, methods as m

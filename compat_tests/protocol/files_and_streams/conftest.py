@@ -11,7 +11,9 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.scripted import amqp_0_9, amqp_0_10
-from compat_tests.scripted.contents import Channel, Peer, Session
+from compat_tests.scripted.contents import Peer
+from compat_tests.scripted.contents_0_9 import Channel
+from compat_tests.scripted.contents_0_10 import Session
 from fakeamqp.protocols.amqp_0_9.choices import letter_of
 
 Server = amqp_0_9.Server | amqp_0_10.Server

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.files_and_streams.conftest import Server
-from compat_tests.scripted.contents import Peer, Session, speaking
+from compat_tests.scripted.contents import Peer, speaking
+from compat_tests.scripted.contents_0_10 import Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import FileProperties, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER

@@ -11,7 +11,8 @@ import pytest
 from compat_tests.protocol.files_and_streams.conftest import Server
 from compat_tests.scripted import amqp_0_9
 from compat_tests.scripted.amqp_0_9_1 import QuietTap
-from compat_tests.scripted.contents import Channel, Peer
+from compat_tests.scripted.contents import Peer
+from compat_tests.scripted.contents_0_9 import Channel
 from compat_tests.scripted.octets import cut
 
 rule = pytest.mark.rule
