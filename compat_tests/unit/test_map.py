@@ -18,7 +18,11 @@ SUPPORT = {"scripted", "tools"}
 #: folders of protocol/ whose features several protocols have
 SEVERAL_PROTOCOLS = {"files_and_streams"}
 #: folder of unit/ -> the part of the package that its files test, where the names differ
-PARTS = {"codec": "protocols", "amqp_0_9": "protocols/amqp_0_9"}
+PARTS = {
+    "codec": "protocols",
+    "amqp_0_9": "protocols/amqp_0_9",
+    "amqp_0_9_1": "protocols/amqp_0_9_1",
+}
 #: Files that are not named after a module, and why.
 OTHERWISE = {
     "faults/": "A fault crosses many modules: these files are named after the effect or the step of it.",
@@ -26,10 +30,10 @@ OTHERWISE = {
     "trace/": "These are about what a trace holds, whichever module writes it.",
     "replay/test_replies.py": "It is about what a replayed client makes of other replies.",
     "amqp_0_9/test_realms.py": "Realms are requested in one class and checked in all others.",
+    "test_apache_suite.py": "It compares the suite of Apache Qpid with the protocol tests.",
     "test_deleted_protocols.py": "It is about the package without one of its protocols.",
     "test_encodings.py": "It is about how all files are opened.",
     "test_fault_modules.py": "It is about how the modules of faults import each other.",
-    "test_known_differences.py": "It is about the lists in differential/known_differences/.",
     "test_map.py": "It is about the tests.",
     "test_without_extras.py": "It is about the package without its optional dependencies.",
 }

@@ -9,7 +9,7 @@ import pytest
 from compat_tests.unit.model.bench import Bench
 from compat_tests.unit.model.readers import Reader, publish, waiting
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
-from fakeamqp.model.errors import NotAllowed
+from fakeamqp.model.errors import NotAllowed, NotFound
 from fakeamqp.model.messages.message import Message, PlainProperties
 from fakeamqp.model.operations import carry_out
 from fakeamqp.model.personality import PERSONALITIES
@@ -325,6 +325,14 @@ def test_message_of_deleted_queue_stays_with_prepared_branch_until_rollback(
 
 
 # --- declaring --------------------------------------------------------------------------------------------
+
+
+def test_declaring_with_missing_alternate_exchange_is_refused(bench: Bench) -> None:
+    with pytest.raises(NotFound, match="no exchange 'missing'"):
+        bench.host.queues.declare("q", QueueDeclaration(durable=True, alternate_exchange="missing"))
+    with pytest.raises(NotFound, match="no exchange 'missing'"):
+        bench.host.exchanges.declare("e", "direct", alternate_exchange="missing")
+    assert "q" not in bench.host.queues and "e" not in bench.host.exchanges
 
 
 @pytest.mark.parametrize("kind", ["queue", "exchange"])
