@@ -442,6 +442,9 @@ def test_global_message_prefetch_counts_transfers_of_all_channels(server: Server
     client.inbox.clear()
     requesters[1].answer(first.number)
     assert len(client.inbox) == 1
+    client.inbox.clear()
+    requesters[3].call(m.MessageQos(prefetch_count=4, global_=True), m.MessageOk)
+    assert len(client.inbox) == 1, "the limit that all channels share is another"
 
 
 def test_classes_have_windows_of_their_own(requester: Requester) -> None:
