@@ -11,7 +11,9 @@ import pytest
 from compat_tests.benchmarks import expiry, load, tap, trace
 from compat_tests.benchmarks.cases import Case
 from compat_tests.benchmarks.cases_0_10 import CASES
+from compat_tests.benchmarks.first_connection import first_connection_seconds
 from compat_tests.benchmarks.imports import import_seconds
+from compat_tests.benchmarks.journeys import main as show_journeys
 from compat_tests.differential import rabbitmq_node
 from fakeamqp import Broker
 
@@ -155,6 +157,23 @@ def test_import_seconds_has_figure_for_each_run_and_raises_on_failed_import() ->
     with pytest.raises(subprocess.CalledProcessError):
         import_seconds("import no_such_module", runs=1)
     assert len(import_seconds("import fakeamqp", compiled=False, runs=2)) == 2
+
+
+def test_first_connection_seconds_has_a_figure_for_each_run() -> None:
+    (seconds,) = first_connection_seconds(runs=1)
+    assert seconds > 0
+
+
+def test_journeys_are_a_table_of_files_functions_and_moves(capsys: pytest.CaptureFixture[str]) -> None:
+    show_journeys()
+    _, _, *rows = capsys.readouterr().out.splitlines()
+    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == [
+        "publish to deliver, no tap",
+        "publish to deliver, default trace",
+        "reject to dead letter",
+        "nack() fault firing",
+        "0-10 transfer",
+    ]
 
 
 @pytest.mark.parametrize("requeues", [False, True])

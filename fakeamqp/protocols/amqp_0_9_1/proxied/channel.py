@@ -44,7 +44,7 @@ class ProxiedChannel:
     """One channel of a client, with its counterpart at the broker."""
 
     def __init__(self, number: int) -> None:
-        self.number = number
+        self.number: int = number
         self.open: bool = False
         """True from open-ok to the first close or close-ok."""
         self.closing: set[Side] = set()
@@ -56,14 +56,14 @@ class ProxiedChannel:
         self.consumers: dict[str, Consumer] = {}
         self.asked: deque[tuple[str, Consumer]] = deque()
         """Consumes and gets without an answer: the consumer tag, and what was asked for."""
-        self.awaited_flow_oks = 0
+        self.awaited_flow_oks: int = 0
         """How many answers of the client to flows of the proxy the broker must not get."""
         self.waiting: list[bytes] = []
         """Frames of the client for the next channel of this number, while the broker closes this one."""
 
         self.confirms_singly: bool = False
         """True if each publish must be confirmed by a frame of its own."""
-        self.published = 0
+        self.published: int = 0
         """The publishes in confirm mode, as the client counts them."""
         self._forwarded = 0
         """The publishes in confirm mode, as the broker counts them."""
