@@ -88,7 +88,7 @@ accept(L, Secret) ->
 serve(S) ->
     case gen_tcp:recv(S, 0) of
         {ok, <<What, Port:16, Octets:64>>} ->
-            {State, Sent} = answer(What, Port, Octets),
+            {State, Sent} = try answer(What, Port, Octets) catch _:_ -> {0, 0} end,
             gen_tcp:send(S, <<State, Sent:64>>),
             serve(S);
         _ -> ended
@@ -109,7 +109,7 @@ answer($s, Port, Octets) ->
 answer($r, _, _) ->
     User = <<"fakeamqp">>,
     quiet(),
-    [rabbit_networking:close_connection(P, "reset") || P <- rabbit_networking:connections()],
+    [catch rabbit_networking:close_connection(P, "reset") || P <- rabbit_networking:connections()],
     [catch rabbit_amqqueue:delete(Q, false, false, User) || Q <- rabbit_amqqueue:list()],
     [rabbit_exchange:delete(element(2, X), false, User)
      || X <- rabbit_exchange:list(), not predeclared(element(2, X))],
@@ -241,6 +241,8 @@ class OwnNode(Node):
         self._control = socket.create_connection(("127.0.0.1", int(port)), 6 * PATIENCE)
         self._control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._control.sendall(struct.pack(">I", len(secret)) + secret.encode())
+        while not self._ask(b"r")[0]:
+            pass  # It is still starting.
 
     def stop(self) -> None:
         """Stop the node."""
@@ -401,7 +403,8 @@ class NodeConnection(SocketConnection):
         """Note the queues and exchanges that a frame declares: a ticket, then the name."""
         kept = _DECLARES.get(octets[7:11])
         if kept is not None:
-            getattr(self, kept).add(octets[14 : 14 + octets[13]].decode(errors="surrogateescape"))
+            name = octets[14 : 14 + int.from_bytes(octets[13:14], "big")]
+            getattr(self, kept).add(name.decode(errors="surrogateescape"))
 
     def take_answer(self) -> None:
         """Take in the answer to what was sent last, without a wait for all else that the node does."""

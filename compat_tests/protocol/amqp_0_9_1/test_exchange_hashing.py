@@ -329,7 +329,13 @@ def test_binding_key_with_sign_or_leading_zeros_is_a_valid_weight(rabbitmq: Serv
     assert Ring(rabbitmq, key).where("k") == "q0"
 
 
-@pytest.mark.parametrize(("name", "limited"), [("3.13", False), ("4.0", False), ("4.2", True), ("4.3", True)])
+endless = pytest.mark.needs("own broker")  # RabbitMQ makes so many buckets, and is busy for minutes.
+
+
+@pytest.mark.parametrize(
+    ("name", "limited"),
+    [("3.13", False), pytest.param("4.0", False, marks=endless), ("4.2", True), ("4.3", True)],
+)
 def test_binding_weight_above_the_limit_is_refused_since_4_2(name: str, limited: bool) -> None:
     client = Ring(Server(f"rabbitmq-{name}")).client
     client.declare("q", durable=True)
