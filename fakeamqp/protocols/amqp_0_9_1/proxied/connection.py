@@ -75,6 +75,15 @@ class Leg:
         self._paused = False
         self._notify: Callable[[], object] = lambda: None
 
+    def join(self, other: Leg) -> None:
+        """Name the other leg."""
+        self.other = other
+
+    def has_ended(self) -> bool:
+        """Note the end of the transport; returns whether it was known."""
+        known, self.ended = self.ended, True
+        return known
+
     @property
     def reading(self) -> bool:
         return not self._paused and self.other.unsent < MOST_UNSENT
@@ -116,7 +125,8 @@ class BrokerLeg(Leg):
 
     def __init__(self, client: ProxiedConnection) -> None:
         super().__init__(f"{client.name} (to the broker)")
-        self.other = self._client = client
+        self._client = client
+        self.join(client)
         self._cutter = FrameCutter()
 
     def connected(self, notify: Callable[[], object]) -> None:
@@ -133,13 +143,12 @@ class BrokerLeg(Leg):
                 client.receive_from_broker(frame_type, number, octets)
 
     def receive_eof(self) -> None:
-        if not self.ended:
-            self.ended = True
+        if not self.has_ended():
             self._client.broker_gone(self._cutter.rest())
 
     def refused(self, why: str) -> None:
         """There is no transport: the broker cannot be reached, or its TLS failed."""
-        self.ended = True
+        self.has_ended()
         self._client.broker_refused(why)
 
     def __repr__(self) -> str:
@@ -257,7 +266,7 @@ class ProxiedConnection(Leg):
         """True once the connection is closed or lost: its transport may still be there."""
         state.connections[self] = None
         self.broker: BrokerLeg = BrokerLeg(self)
-        self.other = self.broker
+        self.join(self.broker)
         dial(self.broker)
 
     # --- for the model, faults and views ----------------------------------------------------------------
@@ -603,15 +612,14 @@ class ProxiedConnection(Leg):
         self._finish("reset by a fault" if reset else "closed by a fault", reset=reset)
 
     def receive_eof(self) -> None:
-        if self.ended:
+        if self.has_ended():
             return
-        self.ended = True
         rest = self._cutter.rest()
         self.broker.write(rest)
         if not self.gone:
             self._report_end("lost", "the client has ended the transport")
         self.broker.end()
-        self.aborted = True
+        self.end(at_once=True)
 
     def _finish(self, why: str, *, reset: bool = False) -> None:
         if not self.gone:
