@@ -118,8 +118,7 @@ def test_a_dead_letter_routing_key_that_fits_no_short_string(client: Client, key
     client.declare("dead")
     client.bind("dead", "amq.fanout")
     arguments = {"x-dead-letter-exchange": "amq.fanout", "x-dead-letter-routing-key": key}
-    client.send(m.QueueDeclare(queue="q", arguments=arguments))
-    client.expect_channel_close(406)
+    client.fails(m.QueueDeclare(queue="q", arguments=arguments), 406)
     client.open_channel()
     client.publish(routing_key="q")
     assert client.count("dead") == 0

@@ -389,6 +389,16 @@ class Client(Transport):
         assert self.closed
         return close
 
+    def fails(self, method: Method, code: int, channel: int = 1) -> m.ChannelClose:
+        """Send a method that closes the channel with this code; the close is answered."""
+        self.send(method, channel)
+        return self.expect_channel_close(code, channel)
+
+    def ends(self, method: Method, code: int, channel: int = 1) -> m.ConnectionClose:
+        """Send a method that closes the connection with this code; the close is answered."""
+        self.send(method, channel)
+        return self.expect_connection_close(code)
+
     @property
     def explained_to(self) -> bool:
         """Malformed input is answered with an explanation, not as RabbitMQ does."""

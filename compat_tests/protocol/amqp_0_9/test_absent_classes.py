@@ -34,8 +34,7 @@ def test_method_of_a_class_not_implemented_closes_the_connection_with_540(
 ) -> None:
     client = without(server, absent).client()
     client.declare("q")
-    client.send(method)
-    close = client.expect_connection_close(540)
+    close = client.ends(method, 540)
     assert (close.class_id, close.method_id) == ids
 
 
@@ -47,6 +46,5 @@ def test_channel_resume_not_implemented_closes_the_connection_with_540(server: S
     channel_id = client.expect(m09.ChannelOpenOk).channel_id
     client.drop()
     client = server.client(channels=0)
-    client.send(m09.ChannelResume(channel_id=channel_id))
-    close = client.expect_connection_close(540)
+    close = client.ends(m09.ChannelResume(channel_id=channel_id), 540)
     assert (close.class_id, close.method_id) == (20, 50)

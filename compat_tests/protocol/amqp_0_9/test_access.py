@@ -92,8 +92,7 @@ def test_unknown_and_forbidden_realms_are_answered_alike(spec: Server) -> None:
     closes = []
     for realm in ("/forbidden", "/unknown"):
         client = spec.client()
-        client.send(m.AccessRequest(realm=realm, read=True))
-        close = client.expect_channel_close(403)
+        close = client.fails(m.AccessRequest(realm=realm, read=True), 403)
         closes.append((close.reply_text.replace(realm, ""), close.class_id, close.method_id))
     assert closes[0] == closes[1]
     assert closes[0][1:] == (30, 10)
@@ -120,8 +119,7 @@ def test_a_second_request_for_a_realm_destroys_the_first_ticket(strict: Client) 
     first = ticket(strict)
     second = ticket(strict)
     strict.call(m.QueueDeclare(ticket=second, queue="q"), shared.QueueDeclareOk)
-    strict.send(m.QueueDeclare(ticket=first, queue="q"))
-    strict.expect_channel_close(403)
+    strict.fails(m.QueueDeclare(ticket=first, queue="q"), 403)
 
 
 def test_tickets_for_two_realms_are_valid_at_the_same_time(strict: Client) -> None:
@@ -134,8 +132,7 @@ def test_tickets_for_two_realms_are_valid_at_the_same_time(strict: Client) -> No
 def test_exclusive_access_is_refused_while_others_have_tickets(spec: Server) -> None:
     client = spec.client(channels=2)
     ticket(client, "read")
-    client.send(m.AccessRequest(realm="/data", exclusive=True, read=True), 2)
-    client.expect_channel_close(403, 2)
+    client.fails(m.AccessRequest(realm="/data", exclusive=True, read=True), 403, channel=2)
     assert ticket(client, "read", exclusive=True)  # The only ticket there is is this channel's.
 
 
@@ -143,8 +140,7 @@ def test_exclusive_access_is_refused_while_others_have_tickets(spec: Server) -> 
 def test_exclusive_access_keeps_others_out_until_it_ends(spec: Server) -> None:
     client, other = spec.client(), spec.client()
     ticket(client, exclusive=True)
-    other.send(m.AccessRequest(realm="/data", read=True))
-    other.expect_channel_close(403)
+    other.fails(m.AccessRequest(realm="/data", read=True), 403)
     client.drop()
     other.open_channel()
     assert ticket(other)
@@ -156,16 +152,14 @@ def test_exclusive_access_keeps_others_out_until_it_ends(spec: Server) -> None:
 @rule("0-9/domain.access-ticket/non-zero")
 def test_ticket_0_is_refused_with_403(spec: Server) -> None:
     client = spec.client()
-    client.send(m.QueueDeclare(ticket=0, queue="q"))
-    client.expect_channel_close(403)
+    client.fails(m.QueueDeclare(ticket=0, queue="q"), 403)
 
 
 @rule("0-9/access.request-ok/per-channel", "0-9/domain.access-ticket/per-channel")
 def test_a_ticket_of_another_channel_ends_the_connection(spec: Server) -> None:
     client = spec.client(channels=2)
     number = ticket(client)
-    client.send(m.QueueDeclare(ticket=number, queue="q"), 2)
-    client.expect_connection_close(530)
+    client.ends(m.QueueDeclare(ticket=number, queue="q"), 530, channel=2)
 
 
 @rule("0-9/channel.close/tickets-expire", "0-9/access/expire-on-change#channel")
@@ -174,8 +168,7 @@ def test_a_ticket_ends_with_its_channel(spec: Server) -> None:
     number = ticket(client)
     client.close_channel()
     client.open_channel()
-    client.send(m.QueueDeclare(ticket=number, queue="q"))
-    client.expect_connection_close(530)
+    client.ends(m.QueueDeclare(ticket=number, queue="q"), 530)
 
 
 @rule("0-9/access/expire-on-change#rules", "0-9/access/always-check")
@@ -184,8 +177,7 @@ def test_a_ticket_ends_when_the_access_rules_change(spec: Server) -> None:
     number = ticket(client)
     client.call(m.QueueDeclare(ticket=number, queue="q"), shared.QueueDeclareOk)
     spec.state.access.add(User("newcomer", "secret"))
-    client.send(m.QueueDeclare(ticket=number, queue="q"))
-    client.expect_channel_close(403)
+    client.fails(m.QueueDeclare(ticket=number, queue="q"), 403)
 
 
 @rule("0-9/access/do-not-trust")
@@ -194,8 +186,7 @@ def test_declare_with_valid_ticket_is_refused_without_permission_on_the_name(spe
     client = spec.client(user="limited", password="secret")
     number = ticket(client)
     client.call(m.QueueDeclare(ticket=number, queue="mine"), shared.QueueDeclareOk)
-    client.send(m.QueueDeclare(ticket=number, queue="theirs"))
-    client.expect_channel_close(403)
+    client.fails(m.QueueDeclare(ticket=number, queue="theirs"), 403)
 
 
 @rule("0-9/access.request/passive#looking", "0-9/access.request/passive#changing")
@@ -203,8 +194,7 @@ def test_passive_ticket_allows_passive_declare_and_not_delete(strict: Client) ->
     number = ticket(strict, "passive")
     strict.call(m.QueueDeclare(ticket=number, queue="q", passive=True), shared.QueueDeclareOk)
     strict.call(m.ExchangeDeclare(ticket=number, exchange="x", passive=True), shared.ExchangeDeclareOk)
-    strict.send(m.QueueDelete(ticket=number, queue="q"))
-    strict.expect_channel_close(403)
+    strict.fails(m.QueueDelete(ticket=number, queue="q"), 403)
 
 
 @rule("0-9/access.request/active#creating", "0-9/access.request/active#deleting")
@@ -213,8 +203,7 @@ def test_declare_and_delete_need_a_ticket_with_active_access(strict: Client) -> 
     strict.call(m.QueueDeclare(ticket=number, queue="new"), shared.QueueDeclareOk)
     strict.call(m.QueueDelete(ticket=number, queue="new"), shared.QueueDeleteOk)
     number = ticket(strict, "passive", "write", "read")
-    strict.send(m.QueueDeclare(ticket=number, queue="new"))
-    strict.expect_channel_close(403)
+    strict.fails(m.QueueDeclare(ticket=number, queue="new"), 403)
 
 
 @rule("0-9/access.request/write", "0-9/access.request/read")
@@ -242,8 +231,7 @@ def test_declared_queue_or_exchange_is_refused_to_a_ticket_of_another_realm(
 ) -> None:
     strict.send(again(ticket(strict, realm="/admin")))
     strict.take_frame()
-    strict.send(again(ticket(strict)))
-    close = strict.expect_channel_close(403)
+    close = strict.fails(again(ticket(strict)), 403)
     assert "'/admin'" in close.reply_text and "'/data'" in close.reply_text
 
 
@@ -329,5 +317,4 @@ def test_entities_of_others_need_permission(lenient: Server, method: Any) -> Non
     lenient.client().declare("theirs")
     lenient.state.access.add(User("ann", "pw", (), {"/": Permission("^mine", "^mine", ".*")}))
     client = lenient.client(user="ann", password="pw")
-    client.send(method)
-    client.expect_channel_close(403)
+    client.fails(method, 403)

@@ -217,8 +217,7 @@ def test_duplicate_consumer_tag_on_a_connection_closes_it_with_530(server: Serve
     client = server.client(channels=2)
     client.declare("q")
     client.consume("q", "t")
-    client.send(m.BasicConsume(queue="q", consumer_tag="t"), channel)
-    client.expect_connection_close(530)
+    client.ends(m.BasicConsume(queue="q", consumer_tag="t"), 530, channel=channel)
 
 
 @rule("0-9/basic.consume/consumer-tag-02")

@@ -58,8 +58,7 @@ def channel_id(client: Client) -> bytes:
 
 
 def refused(client: Client, channel_id: bytes, channel: int = 1) -> None:
-    client.send(m.ChannelResume(channel_id), channel)
-    close = client.expect_channel_close(404, channel)
+    close = client.fails(m.ChannelResume(channel_id), 404, channel=channel)
     assert (close.class_id, close.method_id) == (20, 50)
 
 
@@ -103,8 +102,7 @@ def test_resumed_channel_keeps_its_consumers_and_their_unacked_messages(server: 
     ]
     client.ack(1)
     assert client.count("acked") == client.count("free") == 0
-    client.send(m.BasicConsume(queue="mine"), 2)
-    client.expect_channel_close(403, 2)
+    client.fails(m.BasicConsume(queue="mine"), 403, channel=2)
     client.call(m.BasicCancel(consumer_tag="m"), shared.BasicCancelOk)
 
 
@@ -160,8 +158,7 @@ def test_dtx_start_on_a_resumed_channel_is_refused_after_earlier_work(
     client.call(m.DtxSelect(), m.DtxSelectOk)
     client.fill("q", b"m")
     client = resumed(server, client, channel_id)
-    client.send(m.DtxStart("branch"))
-    client.expect_channel_close(406)
+    client.fails(m.DtxStart("branch"), 406)
 
 
 def test_resumed_channel_keeps_its_out_of_band_transport(server: Server) -> None:
@@ -202,8 +199,7 @@ def test_resume_with_a_consumer_tag_in_use_closes_the_connection_with_530(
 
     client = server.client()
     client.consume("q", "tag")
-    client.send(m.ChannelResume(channel_id), 2)
-    client.expect_connection_close(530)
+    client.ends(m.ChannelResume(channel_id), 530, channel=2)
     client = server.client(channels=0)
     resume(client, channel_id)
     client.fill("q", b"m")
@@ -321,8 +317,7 @@ def test_resumed_spec_channel_keeps_its_consumer_and_loses_its_ticket() -> None:
     client = resumed(server, client, channel_id)
     [subscription] = server.vhost.queues["q"].subscriptions
     assert subscription.owner is not None
-    client.send(m.QueueDeclare(ticket=number, queue="q"))
-    client.expect_connection_close(530)
+    client.ends(m.QueueDeclare(ticket=number, queue="q"), 530)
 
 
 def test_resumed_channel_can_be_resumed_again_by_the_same_id(server: Server) -> None:
@@ -432,5 +427,4 @@ def test_channels_of_0_8_are_not_kept(server: Server) -> None:
 
 def test_resume_on_an_open_channel_closes_the_connection_with_504(server: Server) -> None:
     client = server.client()
-    client.send(m.ChannelResume(b"1"))
-    client.expect_connection_close(504)
+    client.ends(m.ChannelResume(b"1"), 504)

@@ -38,8 +38,7 @@ def test_channel_max_is_how_many_channels_there_may_be(server: Server) -> None:
     client.call(m.ConnectionOpen(virtual_host="/"), m.ConnectionOpenOk, 0)
     for number in (1, 2, 3):
         client.open_channel(number)
-    client.send(m.ChannelOpen(), 4)
-    client.expect_connection_close(504 if server.state.personality.name == "spec" else 530)
+    client.ends(m.ChannelOpen(), 504 if server.state.personality.name == "spec" else 530, channel=4)
 
 
 @rule("0-9/connection.tune/frame-max-meaning#largest")

@@ -138,8 +138,7 @@ def test_a_content_is_whole_when_all_its_children_are(client: Client) -> None:
 def test_a_method_in_the_place_of_a_child_is_a_frame_error(client: Client) -> None:
     client.send(m.BasicPublish(routing_key="q"))
     client.send_frame(2, 1, struct.pack(">HHQH", 60, 1, 0, 0))
-    client.send(m.QueueDeclare(queue="q"))
-    client.expect_connection_close(501)
+    client.ends(m.QueueDeclare(queue="q"), 501)
 
 
 @rule("0-9/content/max-weight")

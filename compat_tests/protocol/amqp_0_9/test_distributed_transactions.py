@@ -112,8 +112,7 @@ def test_after_the_decision_the_channels_work_counts_by_itself(server: Server) -
     server.vhost.branches.rollback(BRANCH)
     client.publish(b"1", routing_key="q")
     assert client.count("q") == 1
-    client.send(m.DtxStart(dtx_identifier="another"))
-    client.expect_channel_close(406)
+    client.fails(m.DtxStart(dtx_identifier="another"), 406)
 
 
 @rule("0-9/dtx/model")
@@ -133,8 +132,7 @@ def _lose(client: Client) -> None:
 
 
 def _fail(client: Client) -> None:
-    client.send(shared.QueueDeclare(queue="missing", passive=True))
-    client.expect_channel_close(404)
+    client.fails(shared.QueueDeclare(queue="missing", passive=True), 404)
 
 
 def _close_connection(client: Client) -> None:
@@ -209,8 +207,7 @@ def test_stream_publish_in_a_branch_takes_effect_at_once(server: Server) -> None
 
 @rule("0-9/dtx.select/sets-mode#needed")
 def test_dtx_start_without_select_is_refused_with_406(client: Client) -> None:
-    client.send(m.DtxStart(dtx_identifier="branch"))
-    client.expect_channel_close(406)
+    client.fails(m.DtxStart(dtx_identifier="branch"), 406)
 
 
 @rule("0-9/dtx.select/sets-mode#mode")
@@ -224,8 +221,7 @@ def test_dtx_select_may_be_repeated(client: Client) -> None:
 @rule("0-9/dtx.start/identifier-not-null")
 def test_dtx_start_with_an_empty_identifier_closes_the_connection_with_502(client: Client) -> None:
     client.call(m.DtxSelect(), m.DtxSelectOk)
-    client.send(m.DtxStart())
-    client.expect_connection_close(502)
+    client.ends(m.DtxStart(), 502)
 
 
 WORK: dict[str, Callable[[Client], None]] = {
@@ -247,8 +243,7 @@ def test_dtx_start_after_work_on_the_channel_is_refused_with_406(client: Client,
     client.call(m.DtxSelect(), m.DtxSelectOk)
     WORK[work](client)
     client.take_bytes()
-    client.send(m.DtxStart(dtx_identifier="branch"))
-    client.expect_channel_close(406)
+    client.fails(m.DtxStart(dtx_identifier="branch"), 406)
 
 
 @rule("0-9/dtx.start-ok/failure")
@@ -256,8 +251,7 @@ def test_dtx_start_with_an_identifier_in_use_is_refused_with_406(server: Server)
     client = started(server)
     other = server.client()
     other.call(m.DtxSelect(), m.DtxSelectOk)
-    other.send(m.DtxStart(dtx_identifier="branch"))
-    other.expect_channel_close(406)
+    other.fails(m.DtxStart(dtx_identifier="branch"), 406)
     # That was none of the other's business.
     client.publish(b"1", routing_key="q")
     server.vhost.branches.commit(BRANCH, one_phase=True)
@@ -269,12 +263,10 @@ def test_dtx_start_with_an_identifier_in_use_is_refused_with_406(server: Server)
 def test_channel_refuses_tx_and_dtx_together(server: Server) -> None:
     client = server.client(channels=2)
     client.call(m.TxSelect(), shared.TxSelectOk)
-    client.send(m.DtxSelect())
-    client.expect_channel_close(406)
+    client.fails(m.DtxSelect(), 406)
     begin(client, channel=2)
     for method in (m.TxSelect(), m.TxCommit(), m.TxRollback()):
-        client.send(method, 2)
-        client.expect_channel_close(406, 2)
+        client.fails(method, 406, channel=2)
         client.open_channel(2)
 
 

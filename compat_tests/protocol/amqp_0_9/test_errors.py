@@ -40,12 +40,10 @@ def test_methods_behind_a_channel_or_connection_error_are_discarded(client: Clie
     client.expect_channel_close(404)
     client.expect_nothing()
     client.open_channel()
-    client.send(m.QueueDeclare(queue="never", passive=True))
-    client.expect_channel_close(404)
+    client.fails(m.QueueDeclare(queue="never", passive=True), 404)
     client.open_channel()
     client.send(CONNECTION_ERROR)
-    client.send(m.QueueDeclare(queue="never"))
-    client.expect_connection_close(503)
+    client.ends(m.QueueDeclare(queue="never"), 503)
 
 
 @rule("0-9/connection.close/stability")
@@ -80,8 +78,7 @@ def test_closing_channel_discards_all_methods_except_close_and_close_ok(
         client.call(close, m.ChannelCloseOk)
     client.send(m.ChannelCloseOk())
     client.open_channel()
-    client.send(m.QueueDeclare(queue="q", passive=True))
-    client.expect_channel_close(404)
+    client.fails(m.QueueDeclare(queue="q", passive=True), 404)
 
 
 def test_there_is_no_code_for_unexpected_frames() -> None:

@@ -92,8 +92,7 @@ def test_change_of_type_unknown_type_and_missing_exchange_are_refused_unlike_in_
 @pytest.mark.letter
 def test_lenient_broker_refuses_reserved_names_with_530(lenient: Server) -> None:
     client = lenient.client()
-    client.send(m.ExchangeDeclare(exchange="amq.mine", type="direct"))
-    client.expect_connection_close(530)
+    client.ends(m.ExchangeDeclare(exchange="amq.mine", type="direct"), 530)
 
 
 @rule("0-9/exchange.declare/name-pattern#exchange")
@@ -166,8 +165,7 @@ def test_an_exchange_that_no_queue_uses_any_more_is_deleted(client: Client) -> N
     client.declare("q")
     client.bind("q", "x", "k")
     client.call(m.QueueUnbind(queue="q", exchange="x", routing_key="k"), m.QueueUnbindOk)
-    client.send(m.ExchangeDeclare(exchange="x", passive=True))
-    client.expect_channel_close(404)
+    client.fails(m.ExchangeDeclare(exchange="x", passive=True), 404)
 
 
 @rule("0-9/exchange.declare/internal", "0-9/basic.publish/exchange-02")

@@ -32,17 +32,14 @@ def test_connection_methods_come_on_channel_0_and_others_on_their_own_channel(se
 @rule("0-9/frame/method-processing#context")
 def test_the_context_of_a_method_is_looked_at_before_its_arguments(client: Client) -> None:
     """A channel that is not open, and a type of exchange that does not exist."""
-    client.send(m.ExchangeDeclare(exchange="x", type="no-such"), 9)
-    client.expect_connection_close(504)
+    client.ends(m.ExchangeDeclare(exchange="x", type="no-such"), 504, channel=9)
 
 
 @rule("0-9/frame/method-processing#arguments")
 def test_queue_declare_with_an_invalid_argument_creates_no_queue(client: Client) -> None:
-    client.send(m.QueueDeclare(queue="q", arguments={"x-expires": -1}))
-    client.expect_channel_close(406)
+    client.fails(m.QueueDeclare(queue="q", arguments={"x-expires": -1}), 406)
     client.open_channel()
-    client.send(m.QueueDeclare(queue="q", passive=True))
-    client.expect_channel_close(404)
+    client.fails(m.QueueDeclare(queue="q", passive=True), 404)
 
 
 @rule("0-9/frame/undeliverable-size", "0-9/frame/oversized-send#header")

@@ -172,8 +172,7 @@ def test_queue_exchange_and_binding_are_shared_by_clients_of_three_protocols(wor
     world.usual.publish(b"two", exchange="x")
     assert world.session.query("q").message_count == 1
     assert world.usual.call(m.QueueDelete(queue="q"), m.QueueDeleteOk).message_count == 1
-    world.old.send(m.QueueDeclare(queue="q", passive=True))
-    world.old.expect_channel_close(404)
+    world.old.fails(m.QueueDeclare(queue="q", passive=True), 404)
 
 
 def test_one_message_reaches_a_consumer_of_each(world: World) -> None:
@@ -241,13 +240,11 @@ def test_message_requeued_by_one_protocol_is_redelivered_over_another_with_the_f
 
 def test_exclusive_queue_of_0_9_is_locked_for_clients_of_0_9_1_and_0_10(world: World) -> None:
     world.old.declare("mine", exclusive=True)
-    world.usual.send(m.QueueDeclare(queue="mine", exclusive=True))
-    world.usual.expect_channel_close(405)
+    world.usual.fails(m.QueueDeclare(queue="mine", exclusive=True), 405)
     world.session.fails(x.QueueDeclare(queue="mine", exclusive=True), 405)
     world.old.drop()
     world.usual.open_channel()
-    world.usual.send(m.QueueDeclare(queue="mine", passive=True))
-    world.usual.expect_channel_close(404)
+    world.usual.fails(m.QueueDeclare(queue="mine", passive=True), 404)
 
 
 @rule("0-9/content/mixed-classes", "0-9/queue/any-content#mix")

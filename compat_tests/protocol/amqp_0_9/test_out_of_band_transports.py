@@ -69,8 +69,7 @@ def test_without_a_transport_there_are_no_such_frames(
 def test_channel_open_with_an_unknown_transport_closes_the_connection_with_540(
     client: Client, name: str
 ) -> None:
-    client.send(m.ChannelOpen(out_of_band=name), 3)
-    close = client.expect_connection_close(540)
+    close = client.ends(m.ChannelOpen(out_of_band=name), 540, channel=3)
     assert (close.class_id, close.method_id) == (20, 10)
 
 
@@ -206,8 +205,7 @@ def test_frames_of_a_closing_channel_are_discarded_with_their_payloads(
     client.call(m.ChannelOpen(out_of_band="memory"), shared.ChannelOpenOk, 2)
     call_aside(client, transport, m.QueueDeclare(queue="new"))
     assert client.expect(shared.QueueDeclareOk, 2).queue == "new"
-    client.send(m.QueueDeclare(queue="discarded", passive=True))
-    client.expect_channel_close(404)
+    client.fails(m.QueueDeclare(queue="discarded", passive=True), 404)
 
 
 def test_a_transport_that_fails_ends_the_connection(server: Server, client: Client) -> None:

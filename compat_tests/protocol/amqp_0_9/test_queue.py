@@ -26,8 +26,7 @@ def test_names_of_queues_have_digits_letters_and_underscores(client: Client, nam
 @rule("0-9/queue.declare/queue-reserved-prefix")
 @pytest.mark.letter
 def test_reserved_names_are_refused(client: Client) -> None:
-    client.send(m.QueueDeclare(queue="amq.mine"))
-    client.expect_connection_close(530)
+    client.ends(m.QueueDeclare(queue="amq.mine"), 530)
 
 
 @rule("0-9/queue.declare/durable-pre-existence")
@@ -60,8 +59,7 @@ def test_an_exclusive_queue_is_consumed_from_by_its_own_connection(connect: Call
     owner, other = connect(), connect()
     owner.declare("q", exclusive=True)
     owner.consume("q")
-    other.send(m.BasicConsume(queue="q"))
-    other.expect_channel_close(405)
+    other.fails(m.BasicConsume(queue="q"), 405)
 
 
 @rule("0-9/queue.declare/exclusive-implies-auto-delete")
@@ -70,8 +68,7 @@ def test_spec_exclusive_queue_is_deleted_with_its_last_consumer(spec: Server) ->
     client.declare("q", exclusive=True)
     tag = client.consume("q")
     client.call(m.BasicCancel(consumer_tag=tag), m.BasicCancelOk)
-    client.send(m.QueueDeclare(queue="q", passive=True))
-    client.expect_channel_close(404)
+    client.fails(m.QueueDeclare(queue="q", passive=True), 404)
 
 
 @pytest.mark.deviates("0-9/queue.declare/exclusive-implies-auto-delete")
@@ -83,8 +80,7 @@ def test_an_exclusive_queue_goes_with_its_connection(lenient: Server) -> None:
     client.call(m.BasicCancel(consumer_tag=tag), m.BasicCancelOk)
     client.consume("q")
     client.drop()
-    other.send(m.QueueDeclare(queue="q", passive=True))
-    other.expect_channel_close(404)
+    other.fails(m.QueueDeclare(queue="q", passive=True), 404)
 
 
 @pytest.mark.letter
@@ -123,8 +119,7 @@ def test_a_durable_queue_is_not_bound_to_a_transient_exchange_to_the_letter(spec
     client.declare("transient")
     client.bind("transient", "x")
     client.declare("durable", durable=True)
-    client.send(m.QueueBind(queue="durable", exchange="x"))
-    client.expect_connection_close(530)
+    client.ends(m.QueueBind(queue="durable", exchange="x"), 530)
 
 
 @rule("0-9/queue.bind/internal-exchange")
@@ -132,8 +127,7 @@ def test_a_durable_queue_is_not_bound_to_a_transient_exchange_to_the_letter(spec
 def test_bind_to_an_internal_exchange_closes_the_connection_with_530(client: Client) -> None:
     client.call(m.ExchangeDeclare(exchange="x", type="direct", internal=True), m.ExchangeDeclareOk)
     client.declare("q")
-    client.send(m.QueueBind(queue="q", exchange="x"))
-    client.expect_connection_close(530)
+    client.ends(m.QueueBind(queue="q", exchange="x"), 530)
 
 
 @pytest.mark.letter
@@ -160,8 +154,7 @@ def test_unbind_of_a_missing_queue_or_exchange_closes_the_channel_with_404(
     client: Client, queue: str, exchange: str
 ) -> None:
     client.declare("q")
-    client.send(m.QueueUnbind(queue=queue, exchange=exchange))
-    client.expect_channel_close(404)
+    client.fails(m.QueueUnbind(queue=queue, exchange=exchange), 404)
 
 
 # --- blank names -------------------------------------------------------------------------------------
@@ -187,8 +180,7 @@ def test_blank_queue_name_without_declare_on_channel_closes_connection_with_530(
 ) -> None:
     client = server.client(channels=2)
     client.declare("q", channel=2)
-    client.send(method)
-    client.expect_connection_close(530)
+    client.ends(method, 530)
 
 
 # --- purge, delete -----------------------------------------------------------------------------------
@@ -230,8 +222,7 @@ def test_purge_leaves_unacknowledged_messages_of_a_transaction(server: Server, c
 def test_purge_or_delete_of_a_missing_queue_closes_the_channel_with_404(
     client: Client, method: m.QueueDelete
 ) -> None:
-    client.send(method)
-    client.expect_channel_close(404)
+    client.fails(method, 404)
 
 
 # --- bindings that are not there ---------------------------------------------------------------------
@@ -241,8 +232,7 @@ def test_purge_or_delete_of_a_missing_queue_closes_the_channel_with_404(
 def test_spec_unbind_of_a_missing_binding_closes_the_connection_with_404(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
-    client.send(m.QueueUnbind(queue="q", exchange="amq.direct", routing_key="k"))
-    client.expect_connection_close(404)
+    client.ends(m.QueueUnbind(queue="q", exchange="amq.direct", routing_key="k"), 404)
 
 
 # --- limits ------------------------------------------------------------------------------------------

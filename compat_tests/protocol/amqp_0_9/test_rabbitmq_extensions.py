@@ -278,8 +278,7 @@ def test_letter_of_the_spec_personality_is_the_spec_personality() -> None:
 )
 def test_rabbitmq_extensions_are_refused_with_540_to_the_letter(personality: Any, method: Any) -> None:
     client = Server(personality).client()
-    client.send(method)
-    client.expect_connection_close(540)
+    client.ends(method, 540)
     assert "capabilities" not in _properties(Server(personality))
 
 

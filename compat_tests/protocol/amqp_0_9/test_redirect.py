@@ -139,8 +139,7 @@ def test_the_name_of_a_virtual_host_is_a_path(server: Server, path: str) -> None
     permissions[path] = permissions["/"]
     client = tuned(server)
     if server.state.personality.name == "spec":
-        client.send(m.ConnectionOpen(virtual_host=path), 0)
-        client.expect_connection_close(502)
+        client.ends(m.ConnectionOpen(virtual_host=path), 502, channel=0)
     else:
         opened(client, virtual_host=path)
 

@@ -422,8 +422,7 @@ def test_an_ok_that_answers_no_pong_ends_the_connection(client: Client, pings: i
         client.call(m.ChannelPing(), m.ChannelOk)
         client.expect(m.ChannelPong)
         client.send(m.ChannelOk())
-    client.send(m.ChannelOk())
-    client.expect_connection_close(503)
+    client.ends(m.ChannelOk(), 503)
 
 
 def pings(requester: Requester, count: int) -> None:

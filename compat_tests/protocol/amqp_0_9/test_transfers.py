@@ -81,8 +81,7 @@ METHOD_FRAMES = [
 @rule("0-9/message/request-frames")
 @pytest.mark.parametrize("method", METHOD_FRAMES, ids=lambda each: each.NAME)
 def test_methods_of_the_class_do_not_come_in_method_frames(client: Client, method: Any) -> None:
-    client.send(method)
-    close = client.expect_connection_close(503)
+    close = client.ends(method, 503)
     assert (close.class_id, close.method_id) == (120, method.METHOD_ID)
 
 

@@ -78,8 +78,7 @@ def test_broadcast_tunnel_request_is_passed_to_all_handlers(server: Server) -> N
 
 @rule("0-9/tunnel/optional")
 def test_without_any_handler_requests_are_not_implemented(client: Client) -> None:
-    client.send(m.TunnelRequest())
-    close = client.expect_connection_close(540)
+    close = client.ends(m.TunnelRequest(), 540)
     assert (close.class_id, close.method_id) == (110, 10)
 
 
@@ -109,6 +108,5 @@ def test_a_request_that_breaks_off_never_reaches_its_handler(server: Server) -> 
     requests = register(server, "*")
     client = server.client()
     client.send(m.TunnelRequest())
-    client.send(m.ChannelClose(reply_code=200))
-    client.expect_connection_close(501)
+    client.ends(m.ChannelClose(reply_code=200), 501)
     assert requests == []

@@ -64,8 +64,7 @@ def offsets(contents: list[Content]) -> list[Any]:
 
 def refused_connection(client: Client, method: Any, code: int, text: str) -> None:
     """The method ends the connection with this code and text."""
-    client.send(method)
-    close = client.expect_connection_close(code)
+    close = client.ends(method, code)
     assert close.reply_text == text
     assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
 

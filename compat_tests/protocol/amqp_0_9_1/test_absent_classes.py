@@ -16,8 +16,7 @@ rule = pytest.mark.rule
 def test_tx_select_on_a_broker_without_transactions_closes_the_connection_with_540(server: Server) -> None:
     client = server.varied(not_implemented=("tx",)).client()
     client.declare("q")
-    client.send(m.TxSelect())
-    close = client.expect_connection_close(540)
+    close = client.ends(m.TxSelect(), 540)
     assert (close.class_id, close.method_id) == (90, 10)
     assert close.reply_text.endswith("this broker is made without tx.select")
 
@@ -27,8 +26,7 @@ def test_method_missing_from_the_broker_closes_the_connection_with_540(server: S
     client = without_rollback.client()
     client.call(m.TxSelect(), m.TxSelectOk)
     client.call(m.TxCommit(), m.TxCommitOk)
-    client.send(m.TxRollback())
-    client.expect_connection_close(540)
+    client.ends(m.TxRollback(), 540)
 
 
 def test_broker_without_basic_recover_still_implements_basic_recover_async(server: Server) -> None:
@@ -36,8 +34,7 @@ def test_broker_without_basic_recover_still_implements_basic_recover_async(serve
     client.declare("q")
     client.send(m.BasicRecoverAsync(requeue=True))
     client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
-    client.send(m.BasicRecover(requeue=True))
-    client.expect_connection_close(540)
+    client.ends(m.BasicRecover(requeue=True), 540)
 
 
 @pytest.mark.parametrize(

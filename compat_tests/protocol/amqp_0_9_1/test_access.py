@@ -142,5 +142,4 @@ def test_update_secret_is_answered_with_update_secret_ok(server: Server) -> None
 
 def test_update_secret_on_channel_1_closes_the_connection_with_503(server: Server) -> None:
     client = server.client()
-    client.send(m.ConnectionUpdateSecret(new_secret=b"new", reason="rotation"), 1)
-    client.expect_connection_close(503)
+    client.ends(m.ConnectionUpdateSecret(new_secret=b"new", reason="rotation"), 503, channel=1)

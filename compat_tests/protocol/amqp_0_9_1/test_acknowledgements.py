@@ -441,8 +441,7 @@ def test_delivery_of_deleted_queue_can_be_settled_only_once(client: Client, sett
     client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
     client.send(settle(delivery_tag=1))
     client.expect_nothing()
-    client.send(settle(delivery_tag=1))
-    client.expect_channel_close(406)
+    client.fails(settle(delivery_tag=1), 406)
 
 
 def test_requeued_message_of_deleted_queue_does_not_return_to_new_queue_of_same_name(client: Client) -> None:

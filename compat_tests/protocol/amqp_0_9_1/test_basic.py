@@ -30,8 +30,7 @@ def test_restart_deletes_transient_queue_with_its_persistent_message(server: Ser
     client.publish(b"persistent", routing_key="q", delivery_mode=2)
     server.restart()
     client = server.client()
-    client.send(m.QueueDeclare(queue="q", passive=True))
-    client.expect_channel_close(404)
+    client.fails(m.QueueDeclare(queue="q", passive=True), 404)
 
 
 @pytest.mark.rule("0-9-1/basic/02")

@@ -239,8 +239,7 @@ def test_spec_personality_refuses_unbinding_of_missing_binding(spec: Server, key
     client = spec.client()
     client.declare("q")
     client.bind("q", "amq.direct", "another")
-    client.send(Unbind(queue="q", exchange="amq.direct", routing_key=key))
-    close = client.expect_channel_close(404)
+    close = client.fails(Unbind(queue="q", exchange="amq.direct", routing_key=key), 404)
     assert (close.class_id, close.method_id) == (50, 50)
     client.open_channel()
     assert arrives(client, "amq.direct", "another") == 1

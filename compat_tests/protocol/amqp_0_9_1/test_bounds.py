@@ -46,8 +46,7 @@ class TestConsumers:
         client.call(m.BasicCancel(consumer_tag="c0"), m.BasicCancelOk)
         client.consume("q", "c3")
         client.consume("q", "of another channel", channel=2)
-        client.send(m.BasicConsume(queue="q", consumer_tag="c4"))
-        closed = client.expect_connection_close(530)
+        closed = client.ends(m.BasicConsume(queue="q", consumer_tag="c4"), 530)
         assert "reached maximum (3) of consumers per channel" in closed.reply_text
 
 

@@ -14,22 +14,19 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 @pytest.mark.rule("0-9-1/channel/grammar#used", "0-9-1/channel/grammar#only-between")
 def test_method_before_channel_open_or_after_close_closes_the_connection_with_504(server: Server) -> None:
     before = server.client(channels=0)
-    before.send(m.QueueDeclare(queue="q"))
-    before.expect_connection_close(504)
+    before.ends(m.QueueDeclare(queue="q"), 504)
 
     between = server.client()
     between.declare("q")
     between.call(m.ChannelFlow(active=True), m.ChannelFlowOk)
     between.close_channel()
 
-    between.send(m.QueueDeclare(queue="q"))
-    between.expect_connection_close(504)
+    between.ends(m.QueueDeclare(queue="q"), 504)
 
 
 @pytest.mark.rule("0-9-1/channel/not-open")
 def test_method_on_unopened_channel_closes_the_connection_with_504(client: Client) -> None:
-    client.send(m.QueueDeclare(queue="q"), channel=7)
-    close = client.expect_connection_close(504)
+    close = client.ends(m.QueueDeclare(queue="q"), 504, channel=7)
     assert close.reply_text == "CHANNEL_ERROR - expected 'channel.open'"
     assert (close.class_id, close.method_id) == (50, 10)
 
@@ -47,15 +44,13 @@ def test_content_frame_on_unopened_channel_closes_the_connection(server: Server,
 @pytest.mark.rule("0-9-1/channel/not-open")
 def test_close_ok_on_closed_channel_closes_the_connection_with_504(client: Client) -> None:
     client.close_channel()
-    client.send(m.ChannelCloseOk())
-    close = client.expect_connection_close(504)
+    close = client.ends(m.ChannelCloseOk(), 504)
     assert (close.class_id, close.method_id) == (20, 41)
 
 
 @pytest.mark.rule("0-9-1/channel.open/state")
 def test_second_channel_open_closes_the_connection_with_504(client: Client) -> None:
-    client.send(m.ChannelOpen())
-    close = client.expect_connection_close(504)
+    close = client.ends(m.ChannelOpen(), 504)
     if client.server.protocol == "0-9-1" or client.server.state.personality.name != "spec":
         assert close.reply_text == "CHANNEL_ERROR - second 'channel.open' seen"
     assert (close.class_id, close.method_id) == (20, 10)
@@ -65,8 +60,7 @@ def test_second_channel_open_closes_the_connection_with_504(client: Client) -> N
 def test_spec_personality_refuses_channel_numbers_above_channel_max(spec: Server) -> None:
     client = spec.client(channels=0, channel_max=10)
     client.open_channel(10)
-    client.send(m.ChannelOpen(), channel=11)
-    client.expect_connection_close(504)
+    client.ends(m.ChannelOpen(), 504, channel=11)
 
 
 @pytest.mark.deviates("0-9-1/channel.open/above-channel-max")
@@ -76,8 +70,7 @@ def test_rabbitmq_limits_number_of_open_channels_to_channel_max(rabbitmq: Server
     client.open_channel(1)
     client.close_channel(900)
     client.open_channel(3)
-    client.send(m.ChannelOpen(), channel=2)
-    close = client.expect_connection_close(530)
+    close = client.ends(m.ChannelOpen(), 530, channel=2)
     assert close.reply_text == (
         "NOT_ALLOWED - number of channels opened (2) has reached the negotiated channel_max (2)"
     )
@@ -148,8 +141,7 @@ def test_spec_personality_lets_client_pause_deliveries_with_channel_flow(spec: S
 def test_rabbitmq_refuses_channel_flow_with_active_false(rabbitmq: Server, about: str) -> None:
     client = rabbitmq.client()
     assert client.call(m.ChannelFlow(active=True), m.ChannelFlowOk).active
-    client.send(m.ChannelFlow(active=False))
-    close = client.expect_connection_close(540)
+    close = client.ends(m.ChannelFlow(active=False), 540)
     assert close.reply_text == "NOT_IMPLEMENTED - active=false"
     assert (close.class_id, close.method_id) == (20, 20)
 
@@ -199,8 +191,7 @@ def test_rabbitmq_stops_reading_from_blocked_publisher_without_channel_flow(rabb
 
 def test_flow_ok_from_client_closes_rabbitmq_connection_with_503(rabbitmq: Server) -> None:
     client = rabbitmq.client()
-    client.send(m.ChannelFlowOk(active=True))
-    close = client.expect_connection_close(503)
+    close = client.ends(m.ChannelFlowOk(active=True), 503)
     assert close.reply_text == "COMMAND_INVALID - unimplemented method"
     assert (close.class_id, close.method_id) == (20, 21)
 
@@ -304,8 +295,7 @@ def test_methods_after_a_channel_exception_are_discarded(client: Client) -> None
     client.expect_channel_close(404)
     client.expect_nothing()
     client.open_channel()
-    client.send(m.QueueDeclare(queue="after", passive=True))
-    client.expect_channel_close(404)
+    client.fails(m.QueueDeclare(queue="after", passive=True), 404)
 
 
 @pytest.mark.rule("0-9-1/channel.close/stability#crossed")
@@ -324,8 +314,7 @@ def test_client_and_broker_can_each_close_a_channel(client: Client) -> None:
     client.send(m.ChannelClose(reply_code=200, reply_text="done"))
     client.expect(m.ChannelCloseOk)
     client.open_channel()
-    client.send(m.QueueDeclare(queue="missing", passive=True))
-    close = client.expect_channel_close(404)
+    close = client.fails(m.QueueDeclare(queue="missing", passive=True), 404)
     assert (close.class_id, close.method_id) == (50, 10)
 
 
@@ -413,14 +402,12 @@ def test_rabbitmq_refuses_channel_open_before_close_ok_with_504(rabbitmq: Server
     client = rabbitmq.client()
     client.send(m.QueueDeclare(queue="missing", passive=True))
     client.expect(m.ChannelClose)
-    client.send(m.ChannelOpen())
-    close = client.expect_connection_close(504)
+    close = client.ends(m.ChannelOpen(), 504)
     assert close.reply_text == "CHANNEL_ERROR - second 'channel.open' seen"
 
 
 def test_unexpected_close_ok_on_open_channel_closes_the_connection_with_503(client: Client) -> None:
-    client.send(m.ChannelCloseOk())
-    close = client.expect_connection_close(503)
+    close = client.ends(m.ChannelCloseOk(), 503)
     assert close.reply_text == "COMMAND_INVALID - unimplemented method"
     assert (close.class_id, close.method_id) == (20, 41)
 

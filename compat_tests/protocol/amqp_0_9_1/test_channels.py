@@ -73,8 +73,7 @@ def test_channel_exception_does_not_affect_other_channels(server: Server) -> Non
     client = server.client(channels=2)
     client.declare("other", channel=2)
     client.consume("other", "t", channel=2)
-    client.send(m.QueueDeclare(queue="missing", passive=True), channel=1)
-    client.expect_channel_close(404, channel=1)
+    client.fails(m.QueueDeclare(queue="missing", passive=True), 404, channel=1)
     client.publish(b"still here", routing_key="other", channel=2)
     assert client.delivery(channel=2).body == b"still here"
     client.open_channel(1)
@@ -101,8 +100,7 @@ def test_open_of_virtual_host_without_permission_is_refused_with_530(server: Ser
     refused.login("ann", "secret")
     refused.expect(m.ConnectionTune, 0)
     refused.send(m.ConnectionTuneOk(channel_max=10, frame_max=131072), 0)
-    refused.send(m.ConnectionOpen(virtual_host="/"), 0)
-    refused.expect_connection_close(530)
+    refused.ends(m.ConnectionOpen(virtual_host="/"), 530, channel=0)
 
 
 @pytest.mark.rule("0-9-1/channels/no-vhost-switch")
@@ -113,8 +111,7 @@ def test_second_connection_open_closes_the_connection(personality: str, protocol
     server.state.access.users["guest"].permissions["other"] = Permission()
     server.state.access.changed()
     client = server.client()
-    client.send(m.ConnectionOpen(virtual_host="other"), 0)
-    close = client.expect_connection_close(code)
+    close = client.ends(m.ConnectionOpen(virtual_host="other"), code, channel=0)
     assert (close.class_id, close.method_id) == (10, 40)
 
 
@@ -143,8 +140,10 @@ def test_queues_of_equal_name_in_two_virtual_hosts_are_separate(two_hosts: tuple
 def test_exchange_is_not_found_in_another_virtual_host(two_hosts: tuple[Client, Client]) -> None:
     here, there = two_hosts
     here.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)
-    there.send(m.ExchangeDeclare(exchange="x", passive=True))
-    assert there.expect_channel_close(404).reply_text == "NOT_FOUND - no exchange 'x' in vhost 'other'"
+    assert (
+        there.fails(m.ExchangeDeclare(exchange="x", passive=True), 404).reply_text
+        == "NOT_FOUND - no exchange 'x' in vhost 'other'"
+    )
 
 
 @pytest.mark.needs("settings")

@@ -61,8 +61,7 @@ def test_spec_personality_announces_and_sends_publisher_confirms(spec: Server) -
 @pytest.mark.needs("personality of choices")
 def test_confirm_select_on_a_broker_without_class_confirm_is_refused_with_540(server: Server) -> None:
     client = server.varied(not_implemented=("confirm",)).client()
-    client.send(m.ConfirmSelect())
-    close = client.expect_connection_close(540)
+    close = client.ends(m.ConfirmSelect(), 540)
     assert (close.class_id, close.method_id) == (85, 10)
 
 

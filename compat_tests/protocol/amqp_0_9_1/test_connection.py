@@ -121,8 +121,7 @@ def test_wrong_method_before_open_is_answered_with_close_504_only_by_rabbitmq(
     client.send(method, 0)
     client.expect_silent_end()
     client = tune(rabbitmq)
-    client.send(method, 0)
-    close = client.expect_connection_close(504)
+    close = client.ends(method, 504, channel=0)
     assert close.reply_text == "CHANNEL_ERROR - unexpected method in connection state opening"
     assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
 
@@ -178,11 +177,12 @@ def test_virtual_hosts_have_separate_queues_exchanges_and_bindings(server: Serve
     client.declare("q")
     client.call(m.ExchangeDeclare(exchange="e", type="direct"), m.ExchangeDeclareOk)
     client.bind("q", "amq.fanout")
-    other.send(m.QueueDeclare(queue="q", passive=True))
-    assert other.expect_channel_close(404).reply_text == "NOT_FOUND - no queue 'q' in vhost '/other'"
+    assert (
+        other.fails(m.QueueDeclare(queue="q", passive=True), 404).reply_text
+        == "NOT_FOUND - no queue 'q' in vhost '/other'"
+    )
     other.open_channel()
-    other.send(m.ExchangeDeclare(exchange="e", passive=True))
-    other.expect_channel_close(404)
+    other.fails(m.ExchangeDeclare(exchange="e", passive=True), 404)
     other.open_channel()
     other.declare("q")
     other.publish(b"there", routing_key="q")
@@ -197,8 +197,7 @@ def test_open_of_virtual_host_without_permission_closes_the_connection_with_530(
     server.state.add_virtual_host("/private")
     server.state.access.add(User("worker", "secret", permissions={"/private": Permission()}))
     client = tune(server)
-    client.send(m.ConnectionOpen(virtual_host="/private"), 0)
-    close = client.expect_connection_close(530)
+    close = client.ends(m.ConnectionOpen(virtual_host="/private"), 530, channel=0)
     assert close.reply_text == "NOT_ALLOWED - access to vhost '/private' refused for user 'guest'"
     assert (close.class_id, close.method_id) == (10, 40)
     server.client(user="worker", password="secret", virtual_host="/private").declare("q")
@@ -210,8 +209,7 @@ def test_open_of_virtual_host_without_permission_closes_the_connection_with_530(
 )
 def test_spec_personality_refuses_unknown_virtual_host_with_402(spec: Server, name: str) -> None:
     client = tune(spec)
-    client.send(m.ConnectionOpen(virtual_host=name), 0)
-    close = client.expect_connection_close(402)
+    close = client.ends(m.ConnectionOpen(virtual_host=name), 402, channel=0)
     assert (close.class_id, close.method_id) == (10, 40)
 
 
@@ -219,8 +217,7 @@ def test_spec_personality_refuses_unknown_virtual_host_with_402(spec: Server, na
 @pytest.mark.parametrize("name", ["nope", "", "//"])
 def test_rabbitmq_refuses_unknown_virtual_host_with_530(rabbitmq: Server, name: str) -> None:
     client = tune(rabbitmq)
-    client.send(m.ConnectionOpen(virtual_host=name), 0)
-    close = client.expect_connection_close(530)
+    close = client.ends(m.ConnectionOpen(virtual_host=name), 530, channel=0)
     assert close.reply_text == f"NOT_ALLOWED - vhost {name} not found"
     assert (close.class_id, close.method_id) == (10, 40)
 
@@ -257,8 +254,7 @@ def test_methods_between_broker_close_and_close_ok_are_discarded(server: Server)
     client.send(m.ConnectionCloseOk(), 0)
     client.expect_silent_end()
     assert other.count("q") == 0
-    other.send(m.QueueDeclare(queue="too-late", passive=True))
-    other.expect_channel_close(404)
+    other.fails(m.QueueDeclare(queue="too-late", passive=True), 404)
 
 
 @rule("0-9-1/errors/crossed-close#connection")
@@ -278,8 +274,7 @@ def test_method_sent_in_one_write_behind_a_connection_error_is_discarded(server:
     octets = method_frame(0, m.QueueDeclare(queue="q").encode())
     client.send_bytes(octets + method_frame(1, m.QueueDeclare(queue="behind").encode()))
     client.expect_connection_close(504)
-    other.send(m.QueueDeclare(queue="behind", passive=True))
-    other.expect_channel_close(404)
+    other.fails(m.QueueDeclare(queue="behind", passive=True), 404)
 
 
 @pytest.mark.needs("virtual time")

@@ -103,7 +103,6 @@ def test_rabbitmq_refuses_cancel_ok_as_answer_to_basic_cancel(rabbitmq_4_2: Serv
     client.consume("q", "t")
     client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
     expect_cancel(client, "t")
-    client.send(m.BasicCancelOk(consumer_tag="t"))
-    close = client.expect_connection_close(503)
+    close = client.ends(m.BasicCancelOk(consumer_tag="t"), 503)
     assert close.reply_text == "COMMAND_INVALID - unimplemented method"
     assert (close.class_id, close.method_id) == (60, 31)

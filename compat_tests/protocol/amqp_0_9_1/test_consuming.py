@@ -24,8 +24,7 @@ def test_queue_delivers_to_fifty_consumers(client: Client) -> None:
 def test_consume_with_consumer_tag_in_use_closes_the_connection_with_530(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
-    client.send(m.BasicConsume(queue="q", consumer_tag="t"))
-    close = client.expect_connection_close(530)
+    close = client.ends(m.BasicConsume(queue="q", consumer_tag="t"), 530)
     assert close.reply_text == "NOT_ALLOWED - attempt to reuse consumer tag 't'"
     assert (close.class_id, close.method_id) == (60, 20)
 
@@ -33,8 +32,7 @@ def test_consume_with_consumer_tag_in_use_closes_the_connection_with_530(client:
 def test_consume_checks_consumer_tag_before_existence_of_queue(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
-    client.send(m.BasicConsume(queue="missing", consumer_tag="t"))
-    client.expect_connection_close(530)
+    client.ends(m.BasicConsume(queue="missing", consumer_tag="t"), 530)
 
 
 def test_consumer_tag_is_free_again_after_cancel(client: Client) -> None:
@@ -70,8 +68,7 @@ def test_exclusive_consume_on_queue_with_consumer_is_refused(connect: Callable[[
     one, other = connect(), connect()
     one.declare("q")
     one.consume("q")
-    other.send(m.BasicConsume(queue="q", exclusive=True))
-    close = other.expect_channel_close(403)
+    close = other.fails(m.BasicConsume(queue="q", exclusive=True), 403)
     assert close.reply_text == "ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use"
     assert (close.class_id, close.method_id) == (60, 20)
     assert one.declare("q", passive=True).consumer_count == 1
@@ -84,8 +81,7 @@ def test_second_consumer_beside_exclusive_consumer_is_refused(connect: Callable[
     one.consume("q", exclusive=True)
     one.open_channel(2)
     for client, channel in ((one, 2), (other, 1)):
-        client.send(m.BasicConsume(queue="q"), channel)
-        client.expect_channel_close(403, channel)
+        client.fails(m.BasicConsume(queue="q"), 403, channel=channel)
 
 
 @pytest.mark.rule("0-9-1/basic.consume/exclusive-released")
@@ -111,8 +107,7 @@ def test_empty_consumer_tag_is_replaced_by_a_unique_generated_tag(client: Client
 
 @pytest.mark.rule("0-9-1/basic.consume/queue-must-exist")
 def test_consuming_from_a_missing_queue_closes_the_channel(client: Client) -> None:
-    client.send(m.BasicConsume(queue="missing"))
-    close = client.expect_channel_close(404)
+    close = client.fails(m.BasicConsume(queue="missing"), 404)
     assert close.reply_text == "NOT_FOUND - no queue 'missing' in vhost '/'"
     assert (close.class_id, close.method_id) == (60, 20)
 
@@ -121,8 +116,7 @@ def test_consuming_from_a_missing_queue_closes_the_channel(client: Client) -> No
 def test_consume_checks_read_permission_before_existence_of_queue(server: Server) -> None:
     server.state.access.add(User("writer", "secret", (), {"/": Permission(read="")}))
     client = server.client(user="writer", password="secret")
-    client.send(m.BasicConsume(queue="missing"))
-    close = client.expect_channel_close(403)
+    close = client.fails(m.BasicConsume(queue="missing"), 403)
     assert close.reply_text == (
         "ACCESS_REFUSED - read access to queue 'missing' in vhost '/' refused for user 'writer'"
     )
@@ -165,8 +159,7 @@ def test_consume_with_unknown_x_argument_is_accepted(client: Client) -> None:
 def test_consume_with_non_integer_x_priority_is_refused(rabbitmq: Server, value: object, kind: str) -> None:
     client = rabbitmq.client()
     client.declare("q")
-    client.send(m.BasicConsume(queue="q", arguments={"x-priority": value}))
-    close = client.expect_channel_close(406)
+    close = client.fails(m.BasicConsume(queue="q", arguments={"x-priority": value}), 406)
     assert close.reply_text == (
         "PRECONDITION_FAILED - invalid arg 'x-priority' for queue 'q' in vhost '/': "
         f'"expected integer, got {kind}"'
@@ -176,8 +169,9 @@ def test_consume_with_non_integer_x_priority_is_refused(rabbitmq: Server, value:
 def test_consume_with_x_stream_offset_on_classic_queue_is_refused(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
-    client.send(m.BasicConsume(queue="q", arguments={"x-stream-offset": "first"}))
-    assert client.expect_channel_close(406).reply_text == (
+    assert client.fails(
+        m.BasicConsume(queue="q", arguments={"x-stream-offset": "first"}), 406
+    ).reply_text == (
         "PRECONDITION_FAILED - invalid arg 'x-stream-offset' for queue 'q' in vhost '/' "
         "of queue type rabbit_classic_queue"
     )
@@ -342,5 +336,4 @@ def test_auto_delete_queue_is_deleted_with_its_last_consumer(client: Client) -> 
     client.call(m.BasicCancel(consumer_tag="1"), m.BasicCancelOk)
     client.declare("q", passive=True)
     client.call(m.BasicCancel(consumer_tag="2"), m.BasicCancelOk)
-    client.send(m.QueueDeclare(queue="q", passive=True))
-    client.expect_channel_close(404)
+    client.fails(m.QueueDeclare(queue="q", passive=True), 404)

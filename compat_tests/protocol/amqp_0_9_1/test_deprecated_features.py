@@ -44,8 +44,7 @@ def denying() -> Server:
 def refused(server: Server, text: str, **declaration: Any) -> None:
     """Declare a queue; the connection ends with this text, and the queue is not there."""
     client = server.client()
-    client.send(m.QueueDeclare(queue="q", **declaration))
-    close = client.expect_connection_close(541)
+    close = client.ends(m.QueueDeclare(queue="q", **declaration), 541)
     assert close.reply_text == text
     assert len(close.reply_text.encode()) == 255
     assert (close.class_id, close.method_id) == (50, 10)
@@ -66,8 +65,7 @@ def test_denied_transient_queue_declaration_closes_the_connection_in_4_3(
 @pytest.mark.needs("settings")
 def test_denied_transient_queue_declaration_with_generated_name_is_refused(denying: Server) -> None:
     client = denying.client()
-    client.send(m.QueueDeclare())
-    client.expect_connection_close(541)
+    client.ends(m.QueueDeclare(), 541)
 
 
 @pytest.mark.needs("settings")
@@ -168,8 +166,7 @@ def test_queue_master_locator_can_be_denied_in_4_2_and_permitted_in_4_3() -> Non
 def test_queue_master_locator_on_quorum_queue_is_an_invalid_argument(modern: Server) -> None:
     client = modern.client()
     arguments = {**LOCATOR, "x-queue-type": "quorum"}
-    client.send(m.QueueDeclare(queue="q", durable=True, arguments=arguments))
-    assert client.expect_channel_close(406).reply_text == (
+    assert client.fails(m.QueueDeclare(queue="q", durable=True, arguments=arguments), 406).reply_text == (
         "PRECONDITION_FAILED - invalid arg 'x-queue-master-locator' for queue 'q' in vhost '/' of queue type "
         "rabbit_quorum_queue"
     )
@@ -200,8 +197,7 @@ def test_denied_global_prefetch_closes_the_connection_when_configured(
     server: Server, reason: str, count: int
 ) -> None:
     client = server.client()
-    client.send(m.BasicQos(prefetch_count=count, global_=True))
-    close = client.expect_connection_close(541)
+    close = client.ends(m.BasicQos(prefetch_count=count, global_=True), 541)
     assert close.reply_text.startswith(f"INTERNAL_ERROR - Feature `global_qos` is deprecated.\n{reason}")
     assert (close.class_id, close.method_id) == (60, 10)
 

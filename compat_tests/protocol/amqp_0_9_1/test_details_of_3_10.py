@@ -63,8 +63,7 @@ def test_access_refused_text_names_the_permission_since_3_13(name: str) -> None:
     user.topic_permissions["/", "amq.topic"] = TopicPermission(write="^a")
     client = server.client(channels=2)
     action, write = ("", "") if name == OLD else ("configure ", "write ")
-    client.send(m.QueueDeclare(queue="q"))
-    text = client.expect_channel_close(403).reply_text
+    text = client.fails(m.QueueDeclare(queue="q"), 403).reply_text
     assert text == f"ACCESS_REFUSED - {action}access to queue 'q' in vhost '/' refused for user 'guest'"
     client.publish(exchange="amq.topic", routing_key="b", channel=2)
     text = client.expect_channel_close(403, 2).reply_text

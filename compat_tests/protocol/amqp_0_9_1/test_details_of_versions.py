@@ -165,8 +165,7 @@ OVERLONG = b"\xc0\x80".decode("utf-8", "surrogateescape")
 def test_rabbitmq_refuses_invalid_utf8_in_names_with_501(name: str, method: Any) -> None:
     client = Server(name).client()
     client.declare("q", durable=True)
-    client.send(method)
-    close = client.expect_connection_close(501)
+    close = client.ends(method, 501)
     assert close.reply_text == "FRAME_ERROR - Malformed UTF-8 in shortstr"
     assert (close.class_id, close.method_id) == (0, 0)
 

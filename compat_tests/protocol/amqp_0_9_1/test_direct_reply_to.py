@@ -137,16 +137,16 @@ def test_reply_address_is_unroutable_through_other_exchanges(asker: Client, answ
 
 
 def test_reply_consumer_with_acknowledgement_is_refused(asker: Client) -> None:
-    asker.send(m.BasicConsume(queue=PSEUDO_QUEUE))
-    close = asker.expect_channel_close(406)
+    close = asker.fails(m.BasicConsume(queue=PSEUDO_QUEUE), 406)
     assert close.reply_text == "PRECONDITION_FAILED - reply consumer cannot acknowledge"
     assert (close.class_id, close.method_id) == (60, 20)
 
 
 def test_second_reply_consumer_on_a_channel_is_refused(asker: Client) -> None:
     asker.consume(PSEUDO_QUEUE, "1", no_ack=True)
-    asker.send(m.BasicConsume(queue=PSEUDO_QUEUE, consumer_tag="2", no_ack=True))
-    assert asker.expect_channel_close(406).reply_text == ("PRECONDITION_FAILED - reply consumer already set")
+    assert asker.fails(m.BasicConsume(queue=PSEUDO_QUEUE, consumer_tag="2", no_ack=True), 406).reply_text == (
+        "PRECONDITION_FAILED - reply consumer already set"
+    )
 
 
 def test_new_reply_consumer_after_cancel_has_a_new_address(asker: Client, answerer: Client) -> None:
@@ -169,8 +169,7 @@ def test_exclusive_reply_consumer_is_accepted(asker: Client) -> None:
 def test_reply_consumer_with_tag_in_use_closes_the_connection_with_530(asker: Client) -> None:
     asker.declare("q")
     asker.consume("q", "t")
-    asker.send(m.BasicConsume(queue=PSEUDO_QUEUE, consumer_tag="t", no_ack=True))
-    asker.expect_connection_close(530)
+    asker.ends(m.BasicConsume(queue=PSEUDO_QUEUE, consumer_tag="t", no_ack=True), 530)
 
 
 def test_request_without_reply_consumer_on_its_channel_is_refused(asker: Client) -> None:
@@ -199,14 +198,14 @@ def test_declare_of_reply_address_succeeds_only_while_its_consumer_exists(
     ok = answerer.declare(address, passive=passive)
     assert (ok.queue, ok.message_count, ok.consumer_count) == (address, 0, 1)
     asker.call(m.BasicCancel(consumer_tag="rt"), m.BasicCancelOk)
-    answerer.send(m.QueueDeclare(queue=address, passive=passive))
-    assert answerer.expect_channel_close(404).reply_text == (f"NOT_FOUND - no queue '{address}' in vhost '/'")
+    assert answerer.fails(m.QueueDeclare(queue=address, passive=passive), 404).reply_text == (
+        f"NOT_FOUND - no queue '{address}' in vhost '/'"
+    )
 
 
 @pytest.mark.parametrize("method", [m.QueuePurge, m.BasicGet], ids=lambda each: each.NAME)
 def test_purge_and_get_on_the_pseudo_queue_fail_with_404(asker: Client, method: type[m.Method]) -> None:
-    asker.send(method(queue=PSEUDO_QUEUE))
-    assert asker.expect_channel_close(404).reply_text == (
+    assert asker.fails(method(queue=PSEUDO_QUEUE), 404).reply_text == (
         "NOT_FOUND - no queue 'amq.rabbitmq.reply-to' in vhost '/'"
     )
 
@@ -232,8 +231,7 @@ def test_delete_of_pseudo_queue_or_reply_address_does_not_stop_replies(
 def test_bind_and_unbind_of_a_reply_address_are_refused(
     asker: Client, answerer: Client, method: type[m.Method]
 ) -> None:
-    answerer.send(method(queue=ask(asker), exchange="amq.direct"))
-    close = answerer.expect_channel_close(403)
+    close = answerer.fails(method(queue=ask(asker), exchange="amq.direct"), 403)
     assert close.reply_text == (
         "ACCESS_REFUSED - cannot bind or unbind to a volatile (direct reply-to) queue"
     )
@@ -242,8 +240,7 @@ def test_bind_and_unbind_of_a_reply_address_are_refused(
 
 def test_spec_personality_does_not_implement_direct_reply_to(spec: Server) -> None:
     client = spec.client()
-    client.send(m.BasicConsume(queue=PSEUDO_QUEUE, no_ack=True))
-    client.expect_channel_close(404)
+    client.fails(m.BasicConsume(queue=PSEUDO_QUEUE, no_ack=True), 404)
     client.open_channel()
     client.declare("q")
     client.publish(routing_key="q", reply_to=PSEUDO_QUEUE)

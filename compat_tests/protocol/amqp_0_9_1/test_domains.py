@@ -21,8 +21,7 @@ def test_ack_of_delivery_tag_on_another_channel_closes_that_channel(server: Serv
     client.publish(routing_key="q")
     client.consume("q", channel=1)
     tag = client.delivery(channel=1).method.delivery_tag
-    client.send(m.BasicAck(delivery_tag=tag), channel=2)
-    close = client.expect_channel_close(406, channel=2)
+    close = client.fails(m.BasicAck(delivery_tag=tag), 406, channel=2)
     assert close.reply_text == f"PRECONDITION_FAILED - unknown delivery tag {tag}"
     client.send(m.BasicAck(delivery_tag=tag), channel=1)
     client.declare("q", channel=1)
@@ -112,8 +111,7 @@ def test_exchange_name_longer_than_127_is_refused_only_by_spec_personality(
     client = Server(personality).client()
     client.call(m.ExchangeDeclare(exchange="x" * longest, type="direct"), m.ExchangeDeclareOk)
     if longest < 255:
-        client.send(m.ExchangeDeclare(exchange="x" * (longest + 1), type="direct"))
-        client.expect_channel_close(406)
+        client.fails(m.ExchangeDeclare(exchange="x" * (longest + 1), type="direct"), 406)
 
 
 @pytest.mark.deviates("0-9-1/domain.exchange-name/pattern")
@@ -140,8 +138,7 @@ def test_queue_name_longer_than_127_is_refused_only_by_spec_personality(
     client = Server(personality).client()
     assert client.declare("q" * longest).queue == "q" * longest
     if longest < 255:
-        client.send(m.QueueDeclare(queue="q" * (longest + 1)))
-        client.expect_channel_close(406)
+        client.fails(m.QueueDeclare(queue="q" * (longest + 1)), 406)
 
 
 @pytest.mark.deviates("0-9-1/domain.queue-name/pattern")
@@ -219,8 +216,7 @@ def test_empty_or_too_long_virtual_host_path_is_refused(personality: str, path: 
     client.login()
     client.expect(m.ConnectionTune, 0)
     client.send(m.ConnectionTuneOk(channel_max=10, frame_max=131072), 0)
-    client.send(m.ConnectionOpen(virtual_host=path), 0)
-    close = client.expect_connection_close(code)
+    close = client.ends(m.ConnectionOpen(virtual_host=path), code, channel=0)
     assert (close.class_id, close.method_id) == (10, 40)
 
 
@@ -331,8 +327,7 @@ def test_methods_with_no_wait_are_not_answered(client: Client, method: Method) -
 def test_errors_of_methods_with_no_wait_close_the_channel(client: Client, method: Method, code: int) -> None:
     client.declare("q")
     client.publish(routing_key="q")
-    client.send(method)
-    client.expect_channel_close(code)
+    client.fails(method, code)
 
 
 # --- message-count ---------------------------------------------------------------------------------
@@ -342,8 +337,7 @@ def test_errors_of_methods_with_no_wait_close_the_channel(client: Client, method
 def test_connection_errors_of_methods_with_no_wait_close_the_connection(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
-    client.send(m.BasicConsume(queue="q", consumer_tag="t", no_wait=True))
-    client.expect_connection_close(530)
+    client.ends(m.BasicConsume(queue="q", consumer_tag="t", no_wait=True), 530)
 
 
 @pytest.mark.rule("0-9/queue.declare-ok/message-count")

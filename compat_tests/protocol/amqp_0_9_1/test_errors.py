@@ -25,8 +25,7 @@ def is_spec(server: Server) -> bool:
 @rule("0-9-1/errors/operational-is-channel#missing")
 def test_passive_declare_of_missing_queue_closes_only_the_channel(connect: Callable[..., Client]) -> None:
     client = connect(channels=2)
-    client.send(MISSING)
-    client.expect_channel_close(404)
+    client.fails(MISSING, 404)
     client.declare("q", channel=2)
     client.open_channel()
     client.declare("q")
@@ -39,8 +38,7 @@ def test_passive_declare_of_missing_queue_closes_only_the_channel(connect: Calla
 def test_missing_configure_permission_closes_only_the_channel(server: Server) -> None:
     server.state.access.add(User("worker", "secret", permissions={"/": Permission(configure="^mine")}))
     client = server.client(channels=2, user="worker", password="secret")
-    client.send(m.QueueDeclare(queue="yours"))
-    client.expect_channel_close(403)
+    client.fails(m.QueueDeclare(queue="yours"), 403)
     client.declare("mine", channel=2)
 
 
@@ -307,8 +305,7 @@ def test_reply_text_longer_than_255_octets_is_truncated(client: Client) -> None:
 
 @rule("0-9-1/errors/failing-method")
 def test_channel_close_names_class_and_method_of_the_failed_method(client: Client) -> None:
-    client.send(m.QueuePurge(queue="missing"))
-    close = client.expect_channel_close(404)
+    close = client.fails(m.QueuePurge(queue="missing"), 404)
     assert (close.class_id, close.method_id) == (50, 30)
     client.open_channel()
     client.publish(exchange="missing")
@@ -342,8 +339,7 @@ def test_connection_close_names_a_repeated_publish_with_invalid_header(rabbitmq:
 @rule("0-9-1/errors/failing-method")
 def test_operator_close_has_class_and_method_zero(server: Server) -> None:
     client = server.client()
-    client.send(MISSING)
-    client.expect_channel_close(404)
+    client.fails(MISSING, 404)
     next(iter(server.state.connections)).close_by_operator(200, "Goodbye")
     close = client.expect_connection_close(200)
     assert (close.class_id, close.method_id) == (0, 0)

@@ -32,8 +32,7 @@ def exists(client: Client, exchange: str) -> bool:
 
 def refused(client: Client, method: m.Method, code: int, text: str) -> None:
     """The method is answered with channel.close in exactly these words; the channel is open again."""
-    client.send(method)
-    close = client.expect_channel_close(code)
+    close = client.fails(method, code)
     assert close.reply_text == text
     assert (close.class_id << 16 | close.method_id) == method.INDEX
     client.open_channel()
@@ -253,8 +252,7 @@ def test_exchange_name_starting_with_amq_without_dot_is_accepted(client: Client)
 @pytest.mark.parametrize("name", ["a b", "a/b", "é", "a\n"])
 def test_spec_personality_refuses_exchange_name_outside_the_pattern(spec: Server, name: str) -> None:
     client = spec.client()
-    client.send(Declare(exchange=name + "!", type="direct"))
-    client.expect_channel_close(406)
+    client.fails(Declare(exchange=name + "!", type="direct"), 406)
     client.open_channel()
     client.call(Declare(exchange="aZ09-_.:", type="direct"), DeclareOk)
     client.send(Declare(exchange="", type="direct"))
@@ -288,8 +286,7 @@ def test_line_ends_are_removed_from_exchange_names(rabbitmq: Server) -> None:
 def test_spec_personality_refuses_redeclare_with_another_type_with_530(spec: Server) -> None:
     client = spec.client()
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
-    client.send(Declare(exchange="x", type="fanout"))
-    close = client.expect_connection_close(530)
+    close = client.ends(Declare(exchange="x", type="fanout"), 530)
     assert (close.class_id, close.method_id) == (40, 10)
 
 
@@ -325,8 +322,7 @@ def test_rabbitmq_refuses_redeclare_with_another_type_with_406(rabbitmq: Server,
 @pytest.mark.parametrize("kind", ["nosuch", "DIRECT", "System"])
 def test_spec_personality_refuses_unknown_exchange_type_with_503(spec: Server, kind: str) -> None:
     client = spec.client()
-    client.send(Declare(exchange="x", type=kind))
-    close = client.expect_connection_close(503)
+    close = client.ends(Declare(exchange="x", type=kind), 503)
     assert close.reply_text == f"COMMAND_INVALID - unknown exchange type '{kind}'"
     assert (close.class_id, close.method_id) == (40, 10)
 
@@ -429,8 +425,7 @@ def test_redeclare_with_another_alternate_exchange_is_refused(
 def test_spec_personality_refuses_redeclare_with_other_unknown_arguments(spec: Server) -> None:
     client = spec.client()
     client.call(Declare(exchange="x", type="direct", arguments={"colour": "red"}), DeclareOk)
-    client.send(Declare(exchange="x", type="direct", arguments={"colour": "blue"}))
-    client.expect_channel_close(406)
+    client.fails(Declare(exchange="x", type="direct", arguments={"colour": "blue"}), 406)
 
 
 @pytest.mark.deviates("0-9-1/exchange.declare/passive-equivalent#arguments")

@@ -151,8 +151,7 @@ def test_spec_personality_refuses_exchange_unbind_of_missing_binding(
     spec: Server, source: str, destination: str
 ) -> None:
     client = spec.client()
-    client.send(m.ExchangeUnbind(source=source, destination=destination))
-    client.expect_channel_close(404)
+    client.fails(m.ExchangeUnbind(source=source, destination=destination), 404)
 
 
 def test_if_unused_refuses_delete_of_source_exchange_but_not_of_destination_exchange(client: Client) -> None:

@@ -305,8 +305,7 @@ def test_headers_binding_without_x_match_requires_all_headers(headers: Bench) ->
 )
 def test_invalid_x_match_value_is_refused(headers: Bench, match: Any, text: str) -> None:
     client = headers.client
-    client.send(m.QueueBind(queue="q", exchange="x", arguments={"x-match": match, "a": 1}))
-    close = client.expect_channel_close(406)
+    close = client.fails(m.QueueBind(queue="q", exchange="x", arguments={"x-match": match, "a": 1}), 406)
     assert close.reply_text == f"PRECONDITION_FAILED - Invalid x-match field {text}"
     assert (close.class_id, close.method_id) == (50, 20)
     client.open_channel()
@@ -349,8 +348,7 @@ def test_message_without_headers_does_not_match_a_required_header(headers: Bench
 @pytest.mark.protocols("0-9-1")
 def test_rabbitmq_refuses_exchange_type_system(rabbitmq: Server) -> None:
     client = rabbitmq.client()
-    client.send(m.ExchangeDeclare(exchange="services", type="system"))
-    client.expect_channel_close(406)
+    client.fails(m.ExchangeDeclare(exchange="services", type="system"), 406)
     assert "services" not in rabbitmq.vhost.exchanges
     assert "amq.system" not in rabbitmq.vhost.exchanges
 
@@ -359,8 +357,9 @@ def test_rabbitmq_refuses_exchange_type_system(rabbitmq: Server) -> None:
 @pytest.mark.parametrize("kind", ["x-unknown", "bogus", "x-delayed-message", "x-consistent-hash"])
 def test_spec_personality_refuses_unregistered_exchange_type_with_503(spec: Server, kind: str) -> None:
     client = spec.client()
-    client.send(m.ExchangeDeclare(exchange="x", type=kind))
-    assert client.expect_connection_close(503).reply_text.endswith(f"unknown exchange type '{kind}'")
+    assert client.ends(m.ExchangeDeclare(exchange="x", type=kind), 503).reply_text.endswith(
+        f"unknown exchange type '{kind}'"
+    )
 
 
 @pytest.mark.needs("personality since rabbitmq-4.0")
@@ -369,16 +368,18 @@ def test_spec_personality_refuses_unregistered_exchange_type_with_503(spec: Serv
 @pytest.mark.protocols("0-9-1")
 def test_rabbitmq_refuses_unregistered_exchange_type_with_406(rabbitmq: Server, kind: str) -> None:
     client = rabbitmq.client()
-    client.send(m.ExchangeDeclare(exchange="x", type=kind))
-    assert client.expect_channel_close(406).reply_text.endswith(f"unknown exchange type '{kind}'")
+    assert client.fails(m.ExchangeDeclare(exchange="x", type=kind), 406).reply_text.endswith(
+        f"unknown exchange type '{kind}'"
+    )
 
 
 @pytest.mark.needs("personality since rabbitmq-4.0")
 @pytest.mark.parametrize("kind", ["", "undefined", "header"])
 def test_rabbitmq_refuses_some_type_names_as_invalid_exchange_type(rabbitmq: Server, kind: str) -> None:
     client = rabbitmq.client()
-    client.send(m.ExchangeDeclare(exchange="x", type=kind))
-    assert client.expect_channel_close(406).reply_text.endswith(f"invalid exchange type '{kind}'")
+    assert client.fails(m.ExchangeDeclare(exchange="x", type=kind), 406).reply_text.endswith(
+        f"invalid exchange type '{kind}'"
+    )
 
 
 needs_plugin = pytest.mark.needs("plugin for delayed messages")
@@ -405,13 +406,11 @@ def test_rabbitmq_implements_the_exchange_types_of_its_plugins(personality: str,
     client = Server(personality).client()
     declare = m.ExchangeDeclare(exchange="x", type=kind, arguments=PLUGIN_TYPES[kind])
     if (personality, kind) == ("rabbitmq-3.13", "x-local-random"):
-        client.send(declare)
-        assert client.expect_channel_close(406).reply_text.endswith("unknown exchange type 'x-local-random'")
+        assert client.fails(declare, 406).reply_text.endswith("unknown exchange type 'x-local-random'")
         return
     client.call(declare, m.ExchangeDeclareOk)
     client.call(m.ExchangeDeclare(exchange="x", passive=True), m.ExchangeDeclareOk)
-    client.send(m.ExchangeDeclare(exchange="x", type="direct"))
-    close = client.expect_channel_close(406)
+    close = client.fails(m.ExchangeDeclare(exchange="x", type="direct"), 406)
     assert close.reply_text.endswith(f"received 'direct' but current is ''{kind}''")
 
 

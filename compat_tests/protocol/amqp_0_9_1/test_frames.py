@@ -243,8 +243,7 @@ def test_method_in_frame_with_wrong_frame_end_is_not_executed(server: Server) ->
     client = server.client()
     client.send_bytes(frame(1, 1, queue_declare("q"))[:-1] + b"\xcd")
     assert client.closed or client.expect(m.ConnectionClose, 0)
-    other.send(m.QueueDeclare(queue="q", passive=True))
-    other.expect_channel_close(404)
+    other.fails(m.QueueDeclare(queue="q", passive=True), 404)
 
 
 @pytest.mark.rule("0-9-1/frame/bad-frame-end-log")
@@ -442,8 +441,7 @@ def test_connection_method_on_other_channel_closes_the_connection(
 def test_method_of_another_class_on_channel_0_closes_connection_with_504(
     client: Client, method: m.Method
 ) -> None:
-    client.send(method, 0)
-    close = client.expect_connection_close(504)
+    close = client.ends(method, 504, channel=0)
     assert close.reply_text == "CHANNEL_ERROR - unexpected method in connection state running"
     assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
 
@@ -571,8 +569,7 @@ def test_a_field_of_unknown_type_is_a_syntax_error(server: Server) -> None:
         assert (close.class_id, close.method_id) == (50, 10)
     else:
         client.expect_silent_end()
-    other.send(m.QueueDeclare(queue="q", passive=True))
-    other.expect_channel_close(404)
+    other.fails(m.QueueDeclare(queue="q", passive=True), 404)
 
 
 @pytest.mark.rule("0-9/types/max-longstr")

@@ -21,8 +21,7 @@ def test_get_takes_one_message(client: Client) -> None:
 
 @pytest.mark.rule("0-9-1/basic.get/queue-must-exist")
 def test_getting_from_a_missing_queue_closes_the_channel(client: Client) -> None:
-    client.send(m.BasicGet(queue="missing"))
-    close = client.expect_channel_close(404)
+    close = client.fails(m.BasicGet(queue="missing"), 404)
     assert close.reply_text == "NOT_FOUND - no queue 'missing' in vhost '/'"
     assert (close.class_id, close.method_id) == (60, 70)
 
@@ -31,8 +30,7 @@ def test_getting_from_a_missing_queue_closes_the_channel(client: Client) -> None
 def test_get_checks_read_permission_before_existence_of_queue(server: Server) -> None:
     server.state.access.add(User("writer", "secret", (), {"/": Permission(read="")}))
     client = server.client(user="writer", password="secret")
-    client.send(m.BasicGet(queue="missing"))
-    close = client.expect_channel_close(403)
+    close = client.fails(m.BasicGet(queue="missing"), 403)
     assert close.reply_text == (
         "ACCESS_REFUSED - read access to queue 'missing' in vhost '/' refused for user 'writer'"
     )
@@ -54,8 +52,7 @@ def test_spec_personality_refuses_get_beside_exclusive_consumer(spec: Server) ->
     one, other = spec.client(), spec.client()
     one.declare("q")
     one.consume("q", exclusive=True)
-    other.send(m.BasicGet(queue="q"))
-    assert other.expect_channel_close(403).reply_text == (
+    assert other.fails(m.BasicGet(queue="q"), 403).reply_text == (
         "ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use"
     )
     one.call(m.BasicGet(queue="q"), m.BasicGetEmpty)

@@ -35,8 +35,7 @@ def refused(server: Server, code: int) -> str:
     client.login()
     client.expect(m.ConnectionTune, 0)
     client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072), 0)
-    client.send(m.ConnectionOpen(virtual_host="/"), 0)
-    close = client.expect_connection_close(code)
+    close = client.ends(m.ConnectionOpen(virtual_host="/"), code, channel=0)
     assert (close.class_id, close.method_id) == (10, 40)
     return close.reply_text.partition(" - ")[2]
 
@@ -169,8 +168,7 @@ def test_channel_above_max_channels_of_user_closes_the_connection(
     limit_guest(server, max_channels=2)
     one = server.client(channels=1)
     two = server.client(channels=1)
-    two.send(m.ChannelOpen(), 2)
-    close = two.expect_connection_close(code)
+    close = two.ends(m.ChannelOpen(), code, channel=2)
     assert close.reply_text.partition(" - ")[2] == f"number of channels opened for user {text}"
     two.drop()
     one.open_channel(2)
@@ -183,8 +181,7 @@ def test_channel_of_user_with_max_channels_zero_closes_the_connection() -> None:
     server = Server()
     limit_guest(server, max_channels=0)
     client = server.client(channels=0)
-    client.send(m.ChannelOpen(), 1)
-    client.expect_connection_close(530)
+    client.ends(m.ChannelOpen(), 530, channel=1)
 
 
 # --- queues ----------------------------------------------------------------------------------------
@@ -326,8 +323,7 @@ def test_queue_types_undefined_and_classic_are_not_equivalent_in_redeclare_since
         client = Server(personality).client()
         client.declare("q", arguments={"x-queue-type": first})
         client.declare("q", arguments={"x-queue-type": first})
-        client.send(m.QueueDeclare(queue="q", arguments={"x-queue-type": second}))
-        close = client.expect_channel_close(406)
+        close = client.fails(m.QueueDeclare(queue="q", arguments={"x-queue-type": second}), 406)
         assert f"'x-queue-type' for queue 'q' in vhost '/': received '{second}' but current is '{first}'" in (
             close.reply_text
         )

@@ -133,8 +133,10 @@ def test_locales_of_connection_start_are_separated_by_spaces(server: Server) -> 
 
 @rule("0-9-1/connection.start/locale-of-texts")
 def test_reply_text_of_channel_close_is_english(client: Client) -> None:
-    client.send(m.QueueDeclare(queue="missing", passive=True))
-    assert client.expect_channel_close(404).reply_text == "NOT_FOUND - no queue 'missing' in vhost '/'"
+    assert (
+        client.fails(m.QueueDeclare(queue="missing", passive=True), 404).reply_text
+        == "NOT_FOUND - no queue 'missing' in vhost '/'"
+    )
 
 
 # --- start-ok ----------------------------------------------------------------------------------------------
@@ -196,8 +198,7 @@ def test_amqplain_password_of_non_string_type_is_refused_like_wrong_password(
     # RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6.
     client, _ = begin(rabbitmq)
     response = field("LOGIN", b"S" + GUEST) + field("PASSWORD", password)
-    client.send(start_ok("AMQPLAIN", response, client_properties=CAPABLE), 0)
-    client.expect_connection_close(403)
+    client.ends(start_ok("AMQPLAIN", response, client_properties=CAPABLE), 403, channel=0)
 
 
 @pytest.mark.needs("inspection", "settings")
@@ -327,8 +328,7 @@ def test_rabbitmq_answers_wrong_credentials_of_capable_client_with_403(
 ) -> None:
     rabbitmq.state.authentication_failure_delay = 3
     client, _ = begin(rabbitmq)
-    client.send(start_ok(response=response, client_properties=CAPABLE), 0)
-    close = client.expect_connection_close(403)
+    close = client.ends(start_ok(response=response, client_properties=CAPABLE), 403, channel=0)
     assert close.reply_text == (
         "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN. "
         "For details see the broker logfile."

@@ -97,8 +97,7 @@ def test_a_method_before_open_is_an_unexpected_frame(rabbitmq: Server) -> None:
     client.login()
     client.expect(m.ConnectionTune, 0)
     client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
-    client.send(m.ChannelOpen(), 1)
-    close = client.expect_connection_close(505)
+    close = client.ends(m.ChannelOpen(), 505, channel=1)
     assert close.reply_text == "UNEXPECTED_FRAME - type 1, all octets = <<0,20,0,10,0>>"
 
 
@@ -259,8 +258,7 @@ def test_method_without_queue_name_on_closing_or_unopened_channel_fails_with_404
     rabbitmq: Server, method: Method, state: str
 ) -> None:
     client = closing(rabbitmq) if state == "closing" else rabbitmq.client(channels=0)
-    client.send(method)
-    close = client.expect_channel_close(404)
+    close = client.fails(method, 404)
     assert close.reply_text == "NOT_FOUND - no previously declared queue"
     assert (close.class_id << 16 | close.method_id) == method.INDEX
     client.call(m.ChannelOpen(), m.ChannelOpenOk)
@@ -307,8 +305,7 @@ def test_unknown_method_203_of_class_60_ends_transport(rabbitmq: Server) -> None
 def test_publish_without_content_on_unopened_channel_counts_against_channel_max(rabbitmq: Server) -> None:
     client = rabbitmq.client(channels=1, channel_max=2)
     client.send(PUBLISH, 2)
-    client.send(m.ChannelOpen(), 3)
-    text = client.expect_connection_close(530).reply_text
+    text = client.ends(m.ChannelOpen(), 530, channel=3).reply_text
     assert text == "NOT_ALLOWED - number of channels opened (2) has reached the negotiated channel_max (2)"
 
 

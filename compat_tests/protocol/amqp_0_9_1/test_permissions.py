@@ -147,8 +147,9 @@ def test_names_made_by_the_server_need_the_same_permissions(server: Server) -> N
         ),
     ):
         client = login(server, **patterns)
-        client.send(m.QueueDeclare(arguments=arguments))
-        assert client.expect_channel_close(403).reply_text.startswith(f"ACCESS_REFUSED - {text}")
+        assert client.fails(m.QueueDeclare(arguments=arguments), 403).reply_text.startswith(
+            f"ACCESS_REFUSED - {text}"
+        )
         assert not server.vhost.queues
     assert login(server, configure=r"^amq\.gen-").declare("").queue.startswith("amq.gen-")
 

@@ -47,8 +47,7 @@ def test_prefetch_size_zero_sets_no_limit(client: Client) -> None:
 @pytest.mark.deviates("0-9-1/basic.qos/prefetch-size-01", "0-9-1/basic.qos/prefetch-size-window#fits")
 def test_rabbitmq_refuses_prefetch_size_with_540(rabbitmq: Server) -> None:
     client = rabbitmq.client()
-    client.send(m.BasicQos(prefetch_size=10))
-    close = client.expect_connection_close(540)
+    close = client.ends(m.BasicQos(prefetch_size=10), 540)
     assert close.reply_text == "NOT_IMPLEMENTED - prefetch_size!=0 (10)"
     assert (close.class_id, close.method_id) == (60, 10)
 

@@ -134,8 +134,7 @@ def test_consumer_of_highest_priority_is_the_next_single_active_consumer(client:
 
 def test_exclusive_consumer_on_single_active_consumer_queue_is_refused(client: Client) -> None:
     declare_single(client)
-    client.send(m.BasicConsume(queue="q", exclusive=True))
-    close = client.expect_channel_close(403)
+    close = client.fails(m.BasicConsume(queue="q", exclusive=True), 403)
     assert close.reply_text == "ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use"
     assert (close.class_id, close.method_id) == (60, 20)
 

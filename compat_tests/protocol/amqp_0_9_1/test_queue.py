@@ -146,8 +146,7 @@ def test_spec_personality_refuses_queue_name_with_other_than_letters_digits_and_
     spec: Server, name: str
 ) -> None:
     client = spec.client()
-    client.send(Declare(queue=name))
-    client.expect_channel_close(406)
+    client.fails(Declare(queue=name), 406)
     client.open_channel()
     assert client.declare("aZ09-_.:").queue == "aZ09-_.:"
 
@@ -169,8 +168,7 @@ def test_line_ends_are_removed_from_queue_names_except_in_get(rabbitmq: Server) 
     client.bind("a\nb", "amq.fanout")
     client.publish(exchange="amq.fanout")
     assert client.count("ab") == 1
-    client.send(m.BasicGet(queue="a\nb"))
-    client.expect_channel_close(404)
+    client.fails(m.BasicGet(queue="a\nb"), 404)
     client.open_channel()
     assert client.call(Delete(queue="a\rb"), DeleteOk).message_count == 1
     assert client.declare("\r\n").queue.startswith("amq.gen-")

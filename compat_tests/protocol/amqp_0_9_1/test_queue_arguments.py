@@ -30,8 +30,7 @@ def test_spec_personality_compares_unknown_queue_arguments_in_redeclare(spec: Se
     client.declare("q", arguments={"nonsense": 1})
     client.declare("q", arguments={"nonsense": 1})
     for other in ({"nonsense": 2}, {}, {"nonsense": 1, "more": 1}):
-        client.send(Declare(queue="q", arguments=other))
-        client.expect_channel_close(406)
+        client.fails(Declare(queue="q", arguments=other), 406)
         client.open_channel()
 
 
@@ -257,6 +256,7 @@ def test_x_dead_letter_routing_key_of_more_than_255_bytes_is_refused(rabbitmq: S
     client = rabbitmq.client()
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "k" * 255}
     client.declare("fits", arguments=arguments)
-    client.send(Declare(queue="q", arguments={**arguments, "x-dead-letter-routing-key": "k" * 256}))
-    text = client.expect_channel_close(406).reply_text
+    text = client.fails(
+        Declare(queue="q", arguments={**arguments, "x-dead-letter-routing-key": "k" * 256}), 406
+    ).reply_text
     assert "invalid arg 'x-dead-letter-routing-key' for queue 'q'" in text and "longer than 255 bytes" in text

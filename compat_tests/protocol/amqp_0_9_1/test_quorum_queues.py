@@ -68,8 +68,7 @@ def test_non_durable_quorum_queue_is_refused_up_to_4_2(name: str) -> None:
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_server_named_quorum_queue_is_refused(name: str) -> None:
     client = Server(name).client()
-    client.send(Declare(queue="", durable=True, arguments=arguments()))
-    text = client.expect_channel_close(406).reply_text
+    text = client.fails(Declare(queue="", durable=True, arguments=arguments()), 406).reply_text
     assert text.endswith("Cannot declare a server-named queue for type rabbit_quorum_queue")
 
 

@@ -521,8 +521,7 @@ def test_exclusive_queue_is_locked_until_the_late_end_of_its_connection(racing_r
     client, other = server.client(), server.client(channels=2)
     declare(client, exclusive=True)
     client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
-    other.send(m.QueueDeclare(queue="q", durable=True))
-    other.expect_channel_close(405)
+    other.fails(m.QueueDeclare(queue="q", durable=True), 405)
     server.advance(0.01)
     assert declare(other, durable=True, channel=2).message_count == 0
 

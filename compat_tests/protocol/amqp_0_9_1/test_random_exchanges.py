@@ -144,8 +144,7 @@ def test_x_local_random_exchange_refuses_binding_of_exchange(rabbitmq: Server) -
 @pytest.mark.needs("personality since rabbitmq-4.0")
 def test_missing_queue_is_reported_before_invalid_key_of_x_local_random(rabbitmq: Server) -> None:
     client = bench(rabbitmq, "x-local-random", 0)
-    client.send(m.QueueBind(queue="nowhere", exchange="x", routing_key="k"))
-    client.expect_channel_close(404)
+    client.fails(m.QueueBind(queue="nowhere", exchange="x", routing_key="k"), 404)
 
 
 @pytest.mark.needs("personality since rabbitmq-4.0")

@@ -86,23 +86,20 @@ def test_unknown_virtual_host_closes_connection_with_402_by_spec_and_530_by_rabb
     client.login()
     client.expect(m.ConnectionTune, 0)
     client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
-    client.send(m.ConnectionOpen(virtual_host="/nope"), 0)
-    client.expect_connection_close(402 if is_spec(server) else 530)
+    client.ends(m.ConnectionOpen(virtual_host="/nope"), 402 if is_spec(server) else 530, channel=0)
 
 
 @rule("0-9-1/reply-code/access-refused")
 @pytest.mark.protocols("0-9-1")
 def test_exchange_with_reserved_name_closes_channel_with_403(client: Client) -> None:
-    client.send(m.ExchangeDeclare(exchange="amq.x", type="direct"))
-    close = client.expect_channel_close(403)
+    close = client.fails(m.ExchangeDeclare(exchange="amq.x", type="direct"), 403)
     assert close.reply_text == "ACCESS_REFUSED - exchange name 'amq.x' contains reserved prefix 'amq.*'"
     assert (close.class_id, close.method_id) == (40, 10)
 
 
 @rule("0-9-1/reply-code/not-found")
 def test_consume_from_missing_queue_closes_channel_with_404(client: Client) -> None:
-    client.send(m.BasicConsume(queue="missing"))
-    close = client.expect_channel_close(404)
+    close = client.fails(m.BasicConsume(queue="missing"), 404)
     assert close.reply_text == "NOT_FOUND - no queue 'missing' in vhost '/'"
     assert (close.class_id, close.method_id) == (60, 20)
 
@@ -111,8 +108,7 @@ def test_consume_from_missing_queue_closes_channel_with_404(client: Client) -> N
 def test_consume_from_exclusive_queue_of_other_connection_closes_channel_with_405(server: Server) -> None:
     server.client().declare("mine", exclusive=True)
     client = server.client()
-    client.send(m.BasicConsume(queue="mine"))
-    close = client.expect_channel_close(405)
+    close = client.fails(m.BasicConsume(queue="mine"), 405)
     assert close.reply_text.startswith(
         "RESOURCE_LOCKED - cannot obtain exclusive access to locked queue 'mine' in vhost '/'"
     )
@@ -121,8 +117,7 @@ def test_consume_from_exclusive_queue_of_other_connection_closes_channel_with_40
 
 @rule("0-9-1/reply-code/precondition-failed")
 def test_ack_of_unknown_delivery_tag_closes_channel_with_406(client: Client) -> None:
-    client.send(m.BasicAck(delivery_tag=9))
-    close = client.expect_channel_close(406)
+    close = client.fails(m.BasicAck(delivery_tag=9), 406)
     assert close.reply_text == "PRECONDITION_FAILED - unknown delivery tag 9"
     assert (close.class_id, close.method_id) == (60, 80)
 
@@ -150,8 +145,7 @@ def test_second_connection_open_closes_connection_with_503_by_spec_and_504_by_ra
     server: Server,
 ) -> None:
     client = server.client()
-    client.send(m.ConnectionOpen(virtual_host="/"), 0)
-    close = client.expect_connection_close(503 if is_spec(server) else 504)
+    close = client.ends(m.ConnectionOpen(virtual_host="/"), 503 if is_spec(server) else 504, channel=0)
     assert close.reply_text.endswith(" - unexpected method in connection state running")
     assert (close.class_id, close.method_id) == (10, 40)
 
@@ -171,8 +165,7 @@ def test_method_of_connection_or_server_on_channel_closes_connection_with_503(
 
 @rule("0-9-1/reply-code/channel-error")
 def test_method_on_unopened_channel_closes_connection_with_504(client: Client) -> None:
-    client.send(m.QueueDeclare(queue="q"), 5)
-    close = client.expect_connection_close(504)
+    close = client.ends(m.QueueDeclare(queue="q"), 504, channel=5)
     assert close.reply_text == "CHANNEL_ERROR - expected 'channel.open'"
     assert (close.class_id, close.method_id) == (50, 10)
 
@@ -188,8 +181,7 @@ def test_body_frame_without_method_closes_connection_with_505(client: Client) ->
 def test_consumer_tag_used_twice_closes_connection_with_530(client: Client) -> None:
     client.declare("q")
     client.consume("q", "tag")
-    client.send(m.BasicConsume(queue="q", consumer_tag="tag"))
-    close = client.expect_connection_close(530)
+    close = client.ends(m.BasicConsume(queue="q", consumer_tag="tag"), 530)
     assert close.reply_text == "NOT_ALLOWED - attempt to reuse consumer tag 'tag'"
     assert (close.class_id, close.method_id) == (60, 20)
 

@@ -16,8 +16,7 @@ def test_declared_and_deleted_queue_is_visible_to_other_client_after_the_reply(s
     first.declare("q")
     assert second.declare("q", passive=True).message_count == 0
     first.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
-    second.send(m.QueueDeclare(queue="q", passive=True))
-    second.expect_channel_close(404)
+    second.fails(m.QueueDeclare(queue="q", passive=True), 404)
 
 
 # --- closure ---------------------------------------------------------------------------------------
@@ -319,8 +318,7 @@ def test_message_published_before_binding_is_never_delivered(client: Client) -> 
 )
 def test_exchange_and_queue_names_are_case_sensitive(client: Client, method: m.Method) -> None:
     client.declare("q")
-    client.send(method)
-    client.expect_channel_close(404)
+    client.fails(method, 404)
 
 
 @pytest.mark.needs("inspection")

@@ -146,8 +146,7 @@ def test_get_from_stream_closes_connection_with_540(server: Server) -> None:
 def test_get_from_empty_stream_closes_connection_with_540() -> None:
     client = Server().client()
     declare(client)
-    client.send(m.BasicGet(queue="s"))
-    client.expect_connection_close(540)
+    client.ends(m.BasicGet(queue="s"), 540)
 
 
 @pytest.mark.needs("virtual time")

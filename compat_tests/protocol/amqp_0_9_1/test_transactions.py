@@ -97,8 +97,7 @@ def test_other_channels_are_not_transacted(server: Server) -> None:
     client.publish(b"transacted", routing_key="q", channel=1)
     client.publish(b"at once", routing_key="q", channel=2)
     assert client.empty("q", channel=2) == [b"at once"]
-    client.send(m.TxCommit(), channel=2)
-    client.expect_channel_close(406, channel=2)
+    client.fails(m.TxCommit(), 406, channel=2)
 
 
 # --- select ------------------------------------------------------------------------------------------
@@ -163,8 +162,7 @@ def test_transaction_is_limited_to_10000_uncommitted_publishes_since_4_3() -> No
 @pytest.mark.rule("0-9-1/tx.select/repeatable#first")
 @pytest.mark.rule("0-9-1/tx.commit/transacted")
 def test_committing_without_select_is_refused(client: Client) -> None:
-    client.send(m.TxCommit())
-    close = client.expect_channel_close(406)
+    close = client.fails(m.TxCommit(), 406)
     assert close.reply_text == "PRECONDITION_FAILED - channel is not transactional"
     assert (close.class_id, close.method_id) == (90, 20)
 
@@ -220,8 +218,7 @@ def test_a_commit_that_fails_closes_the_channel(server: Server) -> None:
     )
     select(client)
     client.fill("q", b"1", b"2")
-    client.send(m.TxCommit())
-    close = client.expect_channel_close(406)
+    close = client.fails(m.TxCommit(), 406)
     assert close.reply_text == "PRECONDITION_FAILED - partial tx completion"
     assert (close.class_id, close.method_id) == (90, 20)
     client.expect_nothing()
@@ -233,8 +230,7 @@ def test_transaction_with_publish_to_missing_exchange_is_not_committed(client: C
     select(client)
     client.fill("q", b"possible")
     client.publish(exchange="missing")
-    client.send(m.TxCommit())
-    close = client.expect_channel_close(404)
+    close = client.fails(m.TxCommit(), 404)
     assert (close.class_id, close.method_id) == (60, 40)
     client.expect_nothing()
     client.open_channel()
@@ -248,8 +244,7 @@ def test_transaction_with_publish_to_missing_exchange_is_not_committed(client: C
 @pytest.mark.rule("0-9-1/tx.select/repeatable#first")
 @pytest.mark.rule("0-9-1/tx.rollback/transacted")
 def test_rolling_back_without_select_is_refused(client: Client) -> None:
-    client.send(m.TxRollback())
-    close = client.expect_channel_close(406)
+    close = client.fails(m.TxRollback(), 406)
     assert close.reply_text == "PRECONDITION_FAILED - channel is not transactional"
     assert (close.class_id, close.method_id) == (90, 30)
 
@@ -267,8 +262,7 @@ def test_rollback_that_fails_by_a_fault_closes_the_channel(server: Server) -> No
     client.ack(client.delivery().method.delivery_tag)
     client.fill("q", b"lost")
     server.faults.on("tx.rollback").close_channel(506, "the log cannot be read").once()
-    client.send(m.TxRollback())
-    close = client.expect_channel_close(506)
+    close = client.fails(m.TxRollback(), 506)
     assert close.reply_text.endswith("the log cannot be read")
     assert (close.class_id, close.method_id) == (90, 30)
     client.expect_nothing()
@@ -398,8 +392,7 @@ def with_lost_queue(name: str, kind: str = "classic") -> tuple[Client, Client]:
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0"])
 def test_commit_to_deleted_classic_queue_closes_channel_with_406_up_to_4_0(name: str) -> None:
     client, other = with_lost_queue(name)  # Measured on 4.0.5.
-    client.send(m.TxCommit())
-    close = client.expect_channel_close(406)
+    close = client.fails(m.TxCommit(), 406)
     assert (close.reply_text, close.class_id, close.method_id) == (
         "PRECONDITION_FAILED - partial tx completion",
         90,
@@ -414,8 +407,7 @@ def test_commit_to_deleted_classic_queue_closes_channel_with_406_up_to_4_0(name:
 @pytest.mark.parametrize("name", ["rabbitmq-4.2", "rabbitmq-4.3"])
 def test_commit_to_deleted_queue_closes_connection_with_506_since_4_2(name: str, kind: str) -> None:
     client, other = with_lost_queue(name, kind)  # Measured on 4.3.6; 4.2.9 by its tagged source.
-    client.send(m.TxCommit())
-    close = client.expect_connection_close(506)
+    close = client.ends(m.TxCommit(), 506)
     assert (close.reply_text, close.class_id, close.method_id) == (
         'RESOURCE_ERROR - failed to deliver message: {not_found,{resource,<<"/">>,queue,<<"q">>}}',
         90,
@@ -456,8 +448,7 @@ def test_text_of_commit_to_deleted_queue_has_line_breaks_of_erlang(
     select(client)
     client.publish(b"m", routing_key=queue)
     client.call(m.QueueDelete(queue=queue), m.QueueDeleteOk)
-    client.send(m.TxCommit())
-    close = client.expect_connection_close(506)
+    close = client.ends(m.TxCommit(), 506)
     assert close.reply_text == f"RESOURCE_ERROR - failed to deliver message: {text}"
 
 
@@ -467,8 +458,7 @@ def test_text_of_commit_to_deleted_queue_has_line_breaks_of_erlang(
 def test_redeclared_queue_gets_no_message_published_before_deletion(name: str) -> None:
     client, other = with_lost_queue(name)  # Measured on 4.0.5 and 4.3.6.
     other.declare("q")
-    client.send(m.TxCommit())
-    client.expect_channel_close(406)
+    client.fails(m.TxCommit(), 406)
     assert (other.count("q"), other.count("q2")) == (0, 1)
 
 
@@ -583,15 +573,13 @@ def test_closed_channel_rolls_back_its_transaction(client: Client) -> None:
 
 def test_tx_select_on_confirming_channel_is_refused_with_406(client: Client) -> None:
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
-    client.send(m.TxSelect())
-    close = client.expect_channel_close(406)
+    close = client.fails(m.TxSelect(), 406)
     assert close.reply_text == "PRECONDITION_FAILED - cannot switch from confirm to tx mode"
     assert (close.class_id, close.method_id) == (90, 10)
 
 
 def test_confirm_select_on_transacted_channel_is_refused_with_406(client: Client) -> None:
     select(client)
-    client.send(m.ConfirmSelect())
-    close = client.expect_channel_close(406)
+    close = client.fails(m.ConfirmSelect(), 406)
     assert close.reply_text == "PRECONDITION_FAILED - cannot switch from tx to confirm mode"
     assert (close.class_id, close.method_id) == (85, 10)

@@ -97,8 +97,7 @@ def test_frame_before_tune_larger_than_smallest_frame_max_ends_the_socket(server
 def test_spec_personality_refuses_channel_number_above_negotiated_channel_max(spec: Server) -> None:
     client = offering(spec, channel_max=5).client(channels=0, channel_max=5)
     client.open_channel(5)
-    client.send(m.ChannelOpen(), 6)
-    client.expect_connection_close(504)
+    client.ends(m.ChannelOpen(), 504, channel=6)
 
 
 @pytest.mark.needs("personality of choices")
@@ -109,8 +108,7 @@ def test_rabbitmq_refuses_more_open_channels_than_negotiated_channel_max(rabbitm
     client.open_channel(3)
     client.close_channel(2)
     client.open_channel(1)
-    client.send(m.ChannelOpen(), 2)
-    close = client.expect_connection_close(530)
+    close = client.ends(m.ChannelOpen(), 530, channel=2)
     assert close.reply_text == (
         "NOT_ALLOWED - number of channels opened (2) has reached the negotiated channel_max (2)"
     )

@@ -107,8 +107,7 @@ def test_body_larger_than_announced_closes_connection_at_next_method_up_to_4_1(n
     client = overrun(name)
     client.send_frame(3, 1, b"more")
     client.expect_nothing()
-    client.send(m.BasicQos())
-    close = client.expect_connection_close(505)
+    close = client.ends(m.BasicQos(), 505)
     assert close.reply_text == (
         "UNEXPECTED_FRAME - expected content body, got non content body frame instead"
     )
@@ -266,8 +265,7 @@ def test_a_mandatory_direct_reply_is_not_returned_since_4_2(name: str, mode: Any
 @pytest.mark.parametrize("name", EVERY)
 def test_binding_of_direct_reply_address_is_refused(name: str) -> None:
     client, address = asker(Server(name))
-    client.send(m.QueueBind(queue=address, exchange="amq.direct"))
-    close = client.expect_channel_close(404 if name in OLD else 403)
+    close = client.fails(m.QueueBind(queue=address, exchange="amq.direct"), 404 if name in OLD else 403)
     assert close.reply_text == (
         f"NOT_FOUND - no queue '{address}' in vhost '/'"
         if name in OLD
@@ -477,8 +475,7 @@ def test_cancel_ok_of_client_without_cancel_ends_consumer_only_in_4_3(name: str)
         return
     client.expect_nothing()
     assert client.declare("q", passive=True).consumer_count == 0
-    client.send(m.BasicCancelOk(consumer_tag="tag"))
-    close = client.expect_connection_close(541)
+    close = client.ends(m.BasicCancelOk(consumer_tag="tag"), 541)
     assert (close.reply_text, close.class_id, close.method_id) == ("INTERNAL_ERROR", 0, 0)
 
 
@@ -521,8 +518,7 @@ def test_removed_queue_argument_closes_connection_with_541(mode: Any) -> None:
     client = Server(
         replace(PERSONALITIES["rabbitmq-4.3"], removed_queue_arguments=("x-queue-mode",))
     ).client()
-    client.send(m.QueueDeclare(queue="q", durable=True, arguments={"x-queue-mode": mode}))
-    close = client.expect_connection_close(541)
+    close = client.ends(m.QueueDeclare(queue="q", durable=True, arguments={"x-queue-mode": mode}), 541)
     assert close.reply_text == "INTERNAL_ERROR - invalid arg 'x-queue-mode' for queue 'q' in vhost '/'"
     assert (close.class_id, close.method_id) == (50, 10)
 

@@ -213,8 +213,7 @@ class TestWhatWaitsWhenItsChannelGoes:
         if how == "client":
             client.close_channel()
         else:
-            client.send(m.QueueDeclare(queue="?", passive=True))
-            client.expect_channel_close(404)
+            client.fails(m.QueueDeclare(queue="?", passive=True), 404)
         client.open_channel()
         client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
         assert rule.release() == 1
@@ -369,8 +368,7 @@ class TestTransactions:
         client = server.client_with("q")
         client.call(m.TxSelect(), m.TxSelectOk)
         client.publish(routing_key="q")
-        client.send(m.TxCommit())
-        client.expect_channel_close(406)
+        client.fails(m.TxCommit(), 406)
         client.open_channel()
         assert client.count("q") == 1
 

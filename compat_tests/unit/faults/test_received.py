@@ -166,16 +166,14 @@ class TestEnds:
     def test_close_channel_on_channel_open_comes_instead_of_its_answer(self, server: FaultServer) -> None:
         server.faults.on("channel.open").close_channel(504).once()
         client = server.client(channels=0)
-        client.send(m.ChannelOpen())
-        client.expect_channel_close(504)
+        client.fails(m.ChannelOpen(), 504)
         client.open_channel()
 
     def test_close_channel_on_a_connection_method_closes_the_connection(self, server: FaultServer) -> None:
         """A rule about anything may ask for the end of a channel where there is none."""
         client = server.client()
         server.faults.on("*").close_channel(504).once()
-        client.send(m.ConnectionClose(), 0)
-        client.expect_connection_close(504)
+        client.ends(m.ConnectionClose(), 504, channel=0)
 
     @pytest.mark.parametrize("how", ["close", "fin"])
     def test_connection_open_is_answered_with_a_close_or_a_disconnect(

@@ -112,8 +112,7 @@ def test_content_with_replaced_body_keeps_the_contents_inside_it(client: Client,
 def test_publish_without_content_closes_the_connection_and_is_no_hit(client: Client, faults: Faults) -> None:
     rule = faults.on("basic.publish").drop()
     client.send(m.BasicPublish(routing_key="q"))
-    client.send(m.BasicGet(queue="q"))
-    client.expect_connection_close(505)
+    client.ends(m.BasicGet(queue="q"), 505)
     assert rule.hits == 0
 
 
