@@ -700,3 +700,14 @@ def test_races_of_40_seeds_lose_no_message_confirm_each_once_and_keep_order_per_
             covered = {each for each in open_tags if each <= tag} if frame.method.multiple else {tag}
             confirmed[frame.channel] += covered
         assert {channel: len(tags) for channel, tags in confirmed.items()} == counts
+
+
+@pytest.mark.needs("virtual time", "inspection", "settings")
+def test_end_of_a_channel_that_is_not_late_returns_its_messages_at_once(racing: Racing) -> None:
+    server = racing({})
+    client = server.client(channels=2)
+    declare(client)
+    client.fill("q", b"1")
+    assert client.get("q") is not None
+    client.call(m.ChannelClose(200, "", 0, 0), m.ChannelCloseOk)
+    assert len(server.vhost.queues["q"].ready) == 1
