@@ -36,10 +36,21 @@ _PACKAGE = str(Path(fakeamqp.__file__).parent)
 #: Choices that operators of any broker make: a broker with others is still one of its personality.
 _LIMITS = ("channel_max", "frame_max", "heartbeat", "mechanisms", "largest_message")
 _TESTS = Path(__file__).parents[1]
-_CATALOGUE = str(_TESTS / "conformance.py")
+_CATALOGUE = str(_TESTS / "tools" / "conformance.py")
 #: Methods of the drivers that fail where the broker does not answer as it should, besides `expect...`.
 _CHECKS = frozenset(
-    {"call", "fails", "raises", "fail", "delivery", "transfer", "response", "refused_connection", "crashed"}
+    {
+        "call",
+        "ends",
+        "fails",
+        "raises",
+        "fail",
+        "delivery",
+        "transfer",
+        "response",
+        "refused_connection",
+        "crashed",
+    }
 )
 
 
