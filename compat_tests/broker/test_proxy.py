@@ -315,6 +315,17 @@ def test_trace_has_frames_deliveries_and_settlements(proxy: Proxy, channel: Any)
         assert line in told
 
 
+def test_connection_shows_its_channels_with_what_they_hold(proxy: Proxy, channel: Any) -> None:
+    channel.basic_qos(prefetch_count=3)
+    channel.basic_publish("", "q", b"m")
+    assert channel.basic_get("q")[0] is not None
+    [connection] = proxy.connections
+    assert (connection.user, connection.virtual_host) == ("guest", "/")
+    [view] = connection.channels
+    assert (view.number, view.mode, view.prefetch, view.unacked) == (1, "confirm", 3, 1)
+    assert proxy.channels == (view,)
+
+
 def test_checks_find_a_message_that_its_consumer_keeps(proxy: Proxy, channel: Any) -> None:
     channel.basic_publish("", "q", b"m")
     channel.basic_get("q")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from compat_tests.benchmarks.soak import soak
 from compat_tests.fuzz.profile import examples
 from compat_tests.programs.strategies import programs
-from compat_tests.unit.trace.records import TRACES, lines, mutated, played, write_runs
+from compat_tests.unit.trace.records import TRACES, lines, mutated, traced, write_runs
 from fakeamqp.spark import traces
 from fakeamqp.trace import checks
 
@@ -40,7 +40,7 @@ def runs():
     return {
         "any": drawn(TRACES, 200),
         "mistaken": [mutated(lines(soak(1, seed, publishes=12)), chance) for seed in range(120)],
-        "programs": [lines(played(program)) for program in drawn(programs(), 80)],
+        "programs": [lines(trace) for trace in map(traced, drawn(programs(), 80)) if trace is not None],
         "soak": [lines(soak(10))],
     }
 

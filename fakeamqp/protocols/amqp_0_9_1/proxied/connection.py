@@ -14,7 +14,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fakeamqp.errors import printable
 from fakeamqp.model.history import Publication
@@ -32,7 +33,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.dialect.groups import first_decoded
-from fakeamqp.protocols.amqp_0_9_1.proxied.channel import Consumer, Held, ProxiedChannel
+from fakeamqp.protocols.amqp_0_9_1.proxied.channel import Consumer, Held, ProxiedChannel, Side
 from fakeamqp.protocols.amqp_0_9_1.proxied.frames import FrameCutter
 from fakeamqp.protocols.amqp_0_9_1.proxied.methods import FROM_BROKER, FROM_CLIENT
 from fakeamqp.protocols.amqp_0_9_1.replies import short_text
@@ -215,6 +216,24 @@ class _Content:
         return True
 
 
+class _HeldDeliveries(NamedTuple):
+    outstanding: Mapping[int, Held]
+
+
+class OpenChannel:
+    """An open channel, as views read it: see `fakeamqp.model.state.ClientChannel`."""
+
+    credit = None
+    consumers: Mapping[str, Any] = MappingProxyType({})
+    unfinished = 0
+
+    def __init__(self, number: int, channel: ProxiedChannel) -> None:
+        self.number: int = number
+        self.mode: Literal["confirm", "tx"] | None = channel.mode
+        self.prefetch: tuple[int, int] = channel.prefetch
+        self.ledgers: tuple[Any, ...] = (_HeldDeliveries(channel.held),)
+
+
 class ProxiedConnection(Leg):
     """The leg to the client.
 
@@ -283,8 +302,10 @@ class ProxiedConnection(Leg):
         return self.unsent + self.broker.unsent
 
     @property
-    def open_channels(self) -> tuple[Any, ...]:
-        return ()
+    def open_channels(self) -> tuple[OpenChannel, ...]:
+        """What views show of the open channels, by ascending number. Consumers are those of the broker."""
+        numbers = sorted(number for number, each in self.channels.items() if each.open)
+        return tuple(OpenChannel(number, self.channels[number]) for number in numbers)
 
     @property
     def over(self) -> bool:
@@ -442,7 +463,7 @@ class ProxiedConnection(Leg):
         if method in (_index(m.ChannelClose), _index(m.ChannelCloseOk)):
             self._closed_at(channel, "client")
 
-    def _closed_at(self, channel: ProxiedChannel, side: Any) -> None:
+    def _closed_at(self, channel: ProxiedChannel, side: Side) -> None:
         channel.closing.discard(side)
         if not channel.closing:
             del self.channels[channel.number]
@@ -510,8 +531,8 @@ class ProxiedConnection(Leg):
         if state.tap is not None:
             message.number = next(state.message_numbers)
         if isinstance(method, m.BasicReturn):
-            virtual_host = state.virtual_hosts[self._known_virtual_host()]
-            virtual_host.message_outcomes.returned(message, method.reply_code, method.reply_text, number)
+            books = state.add_virtual_host(self.virtual_host_name or "/")
+            books.message_outcomes.returned(message, method.reply_code, method.reply_text, number)
             return
         channel = self.channel(number)
         tag = method.delivery_tag
@@ -662,10 +683,6 @@ class ProxiedConnection(Leg):
         """The channel is closed."""
         self._settle_all(channel, "requeued")
         self.channels.pop(channel.number, None)
-
-    def _known_virtual_host(self) -> str:
-        """The virtual host, made in the proxy's books if it is new there."""
-        return self.state.add_virtual_host(self.virtual_host_name or "/").name
 
     def __repr__(self) -> str:
         state = "over" if self.gone else "closing" if self.closing else "open" if self.opened else "opening"
