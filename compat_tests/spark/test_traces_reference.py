@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from compat_tests.benchmarks.soak import soak
 from compat_tests.fuzz.profile import examples
 from compat_tests.programs.strategies import programs
-from compat_tests.unit.trace.records import TRACES, lines, mutated, traced, write_runs
+from compat_tests.unit.trace.records import TRACES, Record, lines, mutated, traced, write_runs
 from fakeamqp.spark import traces
 from fakeamqp.trace import checks
 
@@ -20,13 +21,13 @@ VIOLATIONS = ("conformance", "fifo_violations", "unacked_high_water")
 Rows = list[dict[str, Any]]
 
 
-def drawn(strategy, count):
+def drawn(strategy: Any, count: int) -> list[Any]:
     """So many examples, the same at every run. One job of Spark is asked about all of them."""
-    found = []
+    found: list[Any] = []
 
     @settings(examples(1), max_examples=count, derandomize=True)
     @given(strategy)
-    def keep(example):
+    def keep(example: Any) -> None:
         found.append(example)
 
     keep()
@@ -34,7 +35,7 @@ def drawn(strategy, count):
 
 
 @pytest.fixture(scope="module")
-def runs():
+def runs() -> dict[str, list[list[Record]]]:
     """Traces there could be, real ones with mistakes, and real ones."""
     chance = Random(1)
     return {
@@ -46,7 +47,7 @@ def runs():
 
 
 @pytest.fixture(scope="module")
-def loaded(spark_amqp, runs, tmp_path_factory):
+def loaded(spark_amqp, runs, tmp_path_factory) -> Iterator[traces.Traces]:
     """All of them in one file: a job of Spark takes its time."""
     path = tmp_path_factory.mktemp("traces") / "all.jsonl"
     write_runs(path, {f"{kind} {number}": each for kind in runs for number, each in enumerate(runs[kind])})
@@ -57,9 +58,9 @@ def loaded(spark_amqp, runs, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def answers(loaded):
+def answers(loaded) -> dict[str, dict[str, Rows]]:
     """By question and by run, what the queries find."""
-    found = {}
+    found: dict[str, dict[str, Rows]] = {}
     for question in VIOLATIONS:
         rows = found[question] = {}
         for row in getattr(loaded, question)().collect():

@@ -252,7 +252,7 @@ def played(program: Sequence[p.Operation], personality: str = "rabbitmq-4.2") ->
 
 
 def traced(program: Sequence[p.Operation], personality: str = "rabbitmq-4.2") -> Trace | None:
-    """As `played`; None for a program whose connection the broker closes, which the player does not expect."""
+    """As `played`; None where the broker closes the connection, which the player does not expect."""
     try:
         return played(program, personality)
     except AssertionError:
