@@ -429,6 +429,6 @@ async def test_proxy_runs_in_the_event_loop_of_the_test() -> None:
     ],
     ids=["http", "no scheme", "none"],
 )
-def test_proxy_to_what_is_no_url_of_amqp_is_an_error(url: Any, said: str) -> None:
+def test_proxy_to_invalid_url_is_refused(url: Any, said: str) -> None:
     with pytest.raises(BrokerError, match=re.escape(said)):
         Proxy(url)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects import default_protocol, dialect_named
 from fakeamqp.errors import near_match
-from fakeamqp.faults.errors import FaultError, UnusedFault, check_channel, checked
+from fakeamqp.faults.errors import FaultError, UnusedFault, check_channel, check_possible, checked
 from fakeamqp.faults.executor import FaultExecutor
 from fakeamqp.faults.handle import Handle
 from fakeamqp.faults.lasting import Alarm, Flow, Redirection, Starvation
@@ -157,7 +157,7 @@ class Faults:
             host: the other broker, such as "other.example:5672".
             known_hosts: further brokers that the client may try.
         """
-        self._check_possible("redirect")
+        check_possible("redirect", self._context.impossible)
         return Redirection(self._context, host, known_hosts, self._handles).start(self._handles)
 
     @checked
@@ -203,7 +203,7 @@ class Faults:
         Raises:
             FaultError: an argument is not a name.
         """
-        self._check_possible("starve")
+        check_possible("starve", self._context.impossible)
         among = None if connection is None else ConnectionSelector(connection, self._context.alias)
         return Starvation(self._executor, queue, destination, among).start(self._handles)
 
@@ -218,7 +218,7 @@ class Faults:
             FaultError: there was none, so that nothing has happened.
             NoSuchQueue: the queue does not exist.
         """
-        self._check_possible("cancel_consumers")
+        check_possible("cancel_consumers", self._context.impossible)
         with self._context:
             cancelled = self._context.cancel_consumers(queue, virtual_host)
         if not cancelled:
@@ -324,10 +324,6 @@ class Faults:
     def plans(self) -> tuple[str, ...]:
         """The `Chaos.plan` of every `chaos` since the last `clear`, oldest first."""
         return tuple(handle.plan for handle in self._handles if hasattr(handle, "plan"))
-
-    def _check_possible(self, name: str) -> None:
-        if name in self._context.impossible:
-            raise FaultError(f"{name}() is not possible: {self._context.impossible[name]}")
 
     def _open(self, connection: Any) -> list[TappedConnection]:
         found = [tapped for tapped in self._context.connections() if tapped.fault_port.open]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import CO_VARKEYWORDS
 from math import isfinite
@@ -30,6 +30,12 @@ class UnusedFault(FakeAMQPError):
     """Faults were installed and never happened, so the test has not tested them."""
 
     __module__ = "fakeamqp.faults"
+
+
+def check_possible(name: str, impossible: Mapping[str, str]) -> None:
+    """Raise `FaultError` if this broker cannot cause the fault; `impossible` gives the reason by name."""
+    if name in impossible:
+        raise FaultError(f"{name}() is not possible: {impossible[name]}")
 
 
 def check_channel(number: object) -> None:

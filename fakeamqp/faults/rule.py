@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from fakeamqp.faults import actions, closing
 from fakeamqp.faults.actions import Action
 from fakeamqp.faults.closing import When
-from fakeamqp.faults.errors import FaultError, check_count, checked
+from fakeamqp.faults.errors import FaultError, check_count, check_possible, checked
 from fakeamqp.faults.frame_group import HEARTBEAT
 from fakeamqp.faults.handle import Handle
 from fakeamqp.faults.shapers import How
@@ -363,8 +363,7 @@ class Rule(BaseRule):
             when: see `close_channel`.
             durable: True keeps what survives a crash; False: the broker starts empty.
         """
-        if "crash" in self._context.impossible:
-            raise FaultError(f"crash() is not possible: {self._context.impossible['crash']}")
+        check_possible("crash", self._context.impossible)
         return self._act(closing.CrashBroker(when, durable))
 
     @_row(closing.CutConnection)

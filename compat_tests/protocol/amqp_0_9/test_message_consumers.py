@@ -228,7 +228,7 @@ def test_message_cancel_stops_transfers_to_the_destination(requester: Requester)
 
 
 @rule("0-9/message.cancel/01")
-def test_cancel_of_a_destination_that_is_not_there_is_confirmed(server: Server, requester: Requester) -> None:
+def test_cancel_of_missing_destination_is_confirmed(server: Server, requester: Requester) -> None:
     requester.consume("q", "d")
     server.client().call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
     requester.client.expect_nothing()

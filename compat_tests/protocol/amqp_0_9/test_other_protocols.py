@@ -175,7 +175,7 @@ def test_queue_exchange_and_binding_are_shared_by_clients_of_three_protocols(wor
     world.old.fails(m.QueueDeclare(queue="q", passive=True), 404)
 
 
-def test_one_message_reaches_a_consumer_of_each(world: World) -> None:
+def test_message_to_fanout_exchange_reaches_consumers_of_all_three_protocols(world: World) -> None:
     world.usual.declare("a")
     world.usual.declare("b")
     world.usual.declare("c")

@@ -703,7 +703,7 @@ def test_races_of_40_seeds_lose_no_message_confirm_each_once_and_keep_order_per_
 
 
 @pytest.mark.needs("virtual time", "inspection", "settings")
-def test_end_of_a_channel_that_is_not_late_returns_its_messages_at_once(racing: Racing) -> None:
+def test_channel_close_without_delay_returns_unacked_message_at_once(racing: Racing) -> None:
     server = racing({})
     client = server.client(channels=2)
     declare(client)

@@ -241,7 +241,7 @@ def test_content_header_of_another_class_closes_the_connection_with_501(peer: An
 
 
 @rule("0-9/file.publish/asynchronous", "0-10/file.publish/staged")
-def test_file_publish_before_its_content_is_carried_out_once_that_is_staged(peer: Peer) -> None:
+def test_file_publish_waits_until_its_content_is_staged(peer: Peer) -> None:
     for queue in ("q", "r"):
         peer.declare(queue)
     peer.open(4)
