@@ -13,13 +13,12 @@ from dataclasses import replace
 from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
-from weakref import finalize
 
 from fakeamqp.arguments import check_arguments, is_name
 from fakeamqp.connection import bracketed
-from fakeamqp.endpoint import Endpoint, Runtime, caller, engine_of, in_loop, warn_of_drop
+from fakeamqp.endpoint import Endpoint, Runtime
 from fakeamqp.errors import BrokerError, nearest
-from fakeamqp.inspect.inspection import Inspection, StateReader
+from fakeamqp.inspect.inspection import Inspection
 from fakeamqp.model.access import Accounts, Permission, account, accounts, own_copy
 from fakeamqp.model.limits import DEFAULT_BOUNDS
 from fakeamqp.model.memory import default_limit
@@ -27,34 +26,27 @@ from fakeamqp.model.personality import PERSONALITIES, Personality, personality
 from fakeamqp.model.policies import hint
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
-from fakeamqp.runtime import RealClock, ThreadEngine
 from fakeamqp.trace.recorder import Recorder
 
 if TYPE_CHECKING:
     import socket
 
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
-    from fakeamqp.faults import Faults
+    from fakeamqp.endpoint import AnyClock
     from fakeamqp.inspect.messages import PublishedView
-    from fakeamqp.management.companion import ManagementCompanion
     from fakeamqp.model.access import User
     from fakeamqp.model.limits import Bounds
     from fakeamqp.model.messages.message import MessageProperties
     from fakeamqp.model.races import Draw, Late
     from fakeamqp.model.state import ClientConnection
-    from fakeamqp.model.tap import Tap
     from fakeamqp.protocols.amqp_0_9.public import Amqp09
     from fakeamqp.runtime.clock.handle import Clock, Instant, Mode
-    from fakeamqp.runtime.clock.stepped import SteppedClock
-    from fakeamqp.runtime.event_loop.engine import LoopClock, LoopEngine
+    from fakeamqp.runtime.event_loop.engine import LoopEngine
     from fakeamqp.runtime.intercept import Intercept
-    from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
     from fakeamqp.services import Registration, ServiceMessage, Services
     from fakeamqp.settings import PersonalityChoices
-
-    _Clock: TypeAlias = RealClock | LoopClock | SteppedClock
 
 __all__ = ["NO_JSON", "BadBody", "Broker", "BrokerError", "payload_of"]
 
@@ -64,10 +56,6 @@ T = TypeVar("T")
 
 NO_JSON: Any = object()
 """The `json` of a publish that gives none: None is a JSON value."""
-
-
-_PACKAGE = os.path.dirname(__file__) + os.sep
-_CONNECTION_FORCED = 320
 
 
 class BadBody(BrokerError, TypeError):
@@ -129,6 +117,8 @@ class Broker(Endpoint, Inspection):
         ManagementUnavailable: a package that the HTTP API needs is not installed.
     """
 
+    _shutdown = "broker forced connection closure with reason 'shutdown'"
+
     def __init__(
         self,
         host: str = "127.0.0.1",
@@ -156,30 +146,23 @@ class Broker(Endpoint, Inspection):
         **settings: Unpack[PersonalityChoices],
     ) -> None:
         check_arguments(locals())
-        self._in_loop = in_loop(runtime)
-        machine: RealClock | LoopClock = RealClock()
-        if self._in_loop:
-            from fakeamqp.runtime.event_loop.engine import LoopClock
-
-            machine = LoopClock()
-        broker_clock: _Clock = machine
+        super().__init__(host, port, tls, runtime)
+        machine = self._machine
+        broker_clock: AnyClock = machine
         if clock != "real" or now is not None:
             from fakeamqp.runtime.clock.handle import clock_of
 
             broker_clock = clock_of(clock, now)
         self._mode = clock
         self._clock: Clock | None = None
-        self._faults: Faults | None = None
         self._amqp_0_9: Amqp09 | None = None
         self._services: Services | None = None
-        self._host = host
-        self._asked_port = port
         self._users = None if users is None else accounts(users)
         self._virtual_hosts = tuple(virtual_hosts)
         self._definitions = None if definitions is None else _parsed(definitions)
         self._kept: list[Mapping[str, Any]] = []
         """Definitions that are loaded again after a reset, in order."""
-        self._state = BrokerState(
+        self._state = state = BrokerState(
             broker_clock,
             personality=_adjusted(personality, settings),
             seed=seed,
@@ -190,48 +173,31 @@ class Broker(Endpoint, Inspection):
             memory_limit=default_limit() if memory_limit == "auto" else memory_limit,
             bounds=DEFAULT_BOUNDS if bounds is None else bounds,
         )
-        self._recorder = (
+        recorder = (
             Recorder(
                 broker_clock.now,
                 trace,
                 time=broker_clock.time,
                 clock=clock,
-                most_octets=self._state.bounds.trace_octets,
+                most_octets=state.bounds.trace_octets,
                 real_time=None if clock == "real" else machine.now,
             )
             if trace
             else None
         )
-        self._state.stage = "not started"
-        self._in_transition = False
-        """Whether a start or a stop goes on, or was interrupted."""
-        self._state.tap = self._recorder
-        self._state.memory.trace = self._recorder
-        self._state.latest_events = None if self._recorder is None else self._recorder.timeline
-        state = self._state
 
         def accept(peer: Any, notify: Any) -> Any:  # The thread of the engine does not keep the broker alive.
             from fakeamqp.protocols.negotiation import accept
 
             return accept(state, peer, notify)
 
-        self._engine = engine_of(state, broker_clock, machine, accept)
+        self._compose(broker_clock, accept, recorder)
         self._asked_races = races
         race_seed = _race_seed(races, seed)
         if race_seed is not None:
             from fakeamqp.model.races import seeded
 
             self._race(seeded(race_seed), race_seed)
-        self._reader = StateReader(self._engine, self._state)
-        self._listeners: tuple[Listener, ...] = ()
-        self._tls_wanted = tls
-        self._tls: ServerTLS | None = None
-        self._address: tuple[str, int] | None = None
-        self._has_run = False
-        self._dropped: finalize[..., Any] = finalize(self, bool)
-        self._dropped.detach()
-        self._observer: Tap | None = self._recorder
-        self._management: ManagementCompanion | None = None
         if management or management_port is not None:
             if self._in_loop:
                 raise BrokerError(
@@ -239,9 +205,9 @@ class Broker(Endpoint, Inspection):
                 )
             # By its name: the broker imports no outer package.
             companion = import_module("fakeamqp.management.companion").ManagementCompanion
-            self._management = companion(self, port=management_port or 0, hosts=management_hosts)
-            self._observer = self._state.tap = self._management.observe(self._recorder)
-        self._populate(self._state, self._kept)
+            self._management = made = companion(self, port=management_port or 0, hosts=management_hosts)
+            self._observer = state.tap = made.observe(recorder)
+        self._populate()
 
     def __repr__(self) -> str:
         if not self.running:
@@ -264,8 +230,11 @@ class Broker(Endpoint, Inspection):
         alias = None if self._recorder is None else self._recorder.alias(connection.name)
         return named(alias or connection.name, connection.client_properties)
 
-    def _populate(self, state: BrokerState, kept: Iterable[Mapping[str, Any]]) -> None:
-        """Bring an empty state to the initial one, with definitions that are kept."""
+    def _populate(self) -> None:
+        self._fill(self._state, self._kept)
+
+    def _fill(self, state: BrokerState, kept: Iterable[Mapping[str, Any]]) -> None:
+        """Add what the constructor was given, and definitions that are kept."""
         for name in self._virtual_hosts:
             state.add_virtual_host(name)
         if self._users is not None:
@@ -282,54 +251,21 @@ class Broker(Endpoint, Inspection):
 
     # --- life cycle -----------------------------------------------------------------------------------
 
-    @property
-    def running(self) -> bool:
-        """Whether clients can connect."""
-        return self._engine.running
+    def _prepare_start(self) -> int:
+        from fakeamqp.protocols.registry import preload
 
-    def start(self) -> Self:
-        """Start the broker; clients can connect when this returns. Does nothing while the broker runs.
-
-        A start after `stop` uses the same port, also if 0 was asked for, and durable state is kept.
-
-        Raises:
-            PortInUse: another socket uses the port.
-            TLSUnavailable: the package that TLS needs is not installed.
-        """
+        port = super()._prepare_start()
+        preload()
+        if self._address is not None:
+            self._state.restart()
+            if self._faults is not None:
+                self._faults.after_restart()
         if self._in_loop:
-            raise BrokerError(
-                "a broker with runtime='asyncio' starts in its event loop: use `async with broker:`, or "
-                "`await broker.start_async()`"
-            )
-        engine = cast("ThreadEngine", self._engine)
-        with engine.one_by_one():
-            if self._runs():
-                return self
-            port = self._prepare_start()
-            try:
-                engine.start()
-                self._listeners = engine.listen_on(self._host, port, tls=self._tls)
-                if self._management is not None:
-                    self._management.start(self._host)
-            except BaseException:
-                engine.stop()
-                raise
-            self._started()
-        return self
+            self._join(cast("LoopEngine", self._engine))
+        return port
 
-    async def start_async(self) -> Self:
-        """`start` for coroutines. A broker with `runtime="asyncio"` runs in the event loop of the caller.
-
-        Raises:
-            PortInUse: another socket uses the port.
-            TLSUnavailable: the package that TLS needs is not installed.
-        """
-        if not self._in_loop:
-            return self.start()
-        if self._runs():
-            return self
-        port = self._prepare_start()
-        engine = cast("LoopEngine", self._engine)
+    def _join(self, engine: LoopEngine) -> None:
+        """Take what the event loop, that of a simulation perhaps, determines."""
         if self._state.seed is None and engine.seed is not None:
             self._state.draw_from(engine.seed)
         if (self._asked_races is None or self._asked_races is True) and engine.lateness is not None:
@@ -337,82 +273,6 @@ class Broker(Endpoint, Inspection):
         name_connection = engine.name_connection
         if name_connection is not None:
             self._state.on_opened = lambda each: name_connection(each.name, self._named(each))
-        try:
-            engine.start()
-            if self._recorder is not None and not self._has_run:
-                self._recorder.set_off()  # The broker may have been made before the loop of a simulation.
-            self._listeners = await engine.listen_on(self._host, port, tls=self._tls)
-        except BaseException:
-            engine.stop()
-            raise
-        self._started()
-        return self
-
-    def _runs(self) -> bool:
-        """Whether the broker runs. What an interrupted start or stop has left is stopped."""
-        if self._in_transition:
-            self.stop()
-            return False
-        return self._engine.running
-
-    def _prepare_start(self) -> int:
-        """Make the broker ready to be started; the port to listen on, 0 for any."""
-        self._in_transition = True
-        from fakeamqp.protocols.registry import preload
-
-        preload()
-        if self._tls_wanted:
-            from fakeamqp.runtime.tls import ServerTLS
-
-            if isinstance(self._tls_wanted, ServerTLS):
-                self._tls = self._tls_wanted
-            elif self._tls is None:
-                # It lasts as long as the broker, so that clients can reconnect after a restart.
-                self._tls = ServerTLS.throwaway()
-        if self._has_run:
-            self._state.restart()
-            if self._faults is not None:
-                self._faults.after_restart()
-        return self._asked_port or (self._address[1] if self._address else 0)
-
-    def _started(self) -> None:
-        self._address = self._listeners[0].address
-        self._has_run = True
-        self._dropped.detach()
-        self._dropped = finalize(self, warn_of_drop, self._engine, self._address, *caller())
-        self._state.stage = "running"
-        self._in_transition = False
-
-    def stop(self) -> None:
-        """Close all connections with a handshake, then close every socket and end every thread. Idempotent.
-
-        Queues, messages and history can still be inspected.
-        """
-        with self._engine.one_by_one():
-            self._in_transition = True
-            try:
-                if self._management is not None:
-                    self._management.stop()
-            finally:
-                try:
-                    if self._engine.running:
-                        self._close_all()
-                        self._state.stage = "stopped"
-                finally:
-                    try:
-                        self._engine.stop()
-                    finally:
-                        self._dropped.detach()
-                        self._listeners = ()
-                        if self._tls is not None and self._tls is not self._tls_wanted:
-                            self._tls.close()
-            # On the loop's own thread, the engine stops when the turn ends.
-            self._in_transition = self._engine.running
-
-    async def stop_async(self) -> None:
-        """`stop` for coroutines. In an event loop, the loop has closed all streams afterwards."""
-        self.stop()
-        await self._engine.stopped()
 
     def restart(self, *, crash: bool = False, durable: bool = True) -> None:
         """Restart on the same port: durable state is kept, transient state is lost.
@@ -440,7 +300,7 @@ class Broker(Endpoint, Inspection):
             if not durable:
                 self._state.discard("the broker came back without its disk")
                 self._state.populate()
-                self._populate(self._state, self._kept)
+                self._populate()
             if self._faults is not None:
                 self._faults.after_restart()
             if self._management is not None:
@@ -453,45 +313,15 @@ class Broker(Endpoint, Inspection):
         loaded with `keep=True`; services and registrations made through `amqp_0_9` are removed. A virtual
         clock stands still at `now` again, or at the present if `now` was not given.
         """
-        self._reset("the last reset")
+        super().reset()
 
     def _reset(self, name: str) -> None:
-        """`reset`; errors about what it has removed call it by this name."""
         with self._engine:
-            if self._faults is not None:
-                self._faults.clear()
             if self._amqp_0_9 is not None:
                 self._amqp_0_9.clear()
             if self._services is not None:
                 self._services.clear()
-            if self._engine.running:
-                self._close_all()
-                self._engine.disconnect_all()
-            self._state.clear(name)
-            self._state.populate()
-            if self._engine.stepped is not None:
-                self._engine.stepped.reset()
-            self._populate(self._state, self._kept)
-            if self._recorder is not None:
-                self._recorder.clear()
-            if self._management is not None:
-                self._management.cleared()
-
-    def _close_all(self) -> None:
-        with self._engine:
-            self._close_forced(lambda _: True, "broker forced connection closure with reason 'shutdown'")
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self.stop()
-
-    async def __aenter__(self) -> Self:
-        return await self.start_async()
-
-    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
-        await self.stop_async()
+            super()._reset(name)
 
     # --- addresses -------------------------------------------------------------------------------------
 
@@ -525,11 +355,6 @@ class Broker(Endpoint, Inspection):
         if user is None:
             return ""
         return f"{quote(user.name, safe='')}:{quote(user.password or '', safe='')}@"
-
-    def _url_with(self, login: str) -> str:
-        host, port = self._running_address()
-        scheme = "amqps" if self._tls_wanted else "amqp"
-        return f"{scheme}://{login}{bracketed(host)}:{port}/%2F"
 
     @property
     def management_url(self) -> str:
@@ -573,19 +398,6 @@ class Broker(Endpoint, Inspection):
         assert self._management.address is not None
         return self._management.address
 
-    @property
-    def tls(self) -> ServerTLS:
-        """Certificates: `client_context` for clients, `ca_file`, and `client_certificate(name)` for EXTERNAL.
-
-        Raises:
-            BrokerError: the broker does not speak TLS, or has not been started.
-        """
-        if not self._tls_wanted:
-            raise BrokerError("this broker does not speak TLS; make it with Broker(tls=True)")
-        self._state.check_started()
-        assert self._tls is not None
-        return self._tls
-
     def connect(self) -> socket.socket:
         """A connected, blocking socket whose peer is the broker. It needs no port and no listener.
 
@@ -625,20 +437,6 @@ class Broker(Endpoint, Inspection):
 
             self._clock = Clock(self._engine, self._mode)
         return self._clock
-
-    # --- faults ---------------------------------------------------------------------------------------
-
-    @property
-    def faults(self) -> Faults:
-        """Faults to inject: rules about methods, the network, alarms."""
-        if self._faults is None:
-            from fakeamqp.fault_context import FaultContext
-            from fakeamqp.faults import Faults
-
-            self._faults = Faults(
-                FaultContext(self, self._state, self._engine, self._recorder, self._observer)
-            )
-        return self._faults
 
     # --- AMQP 0-9 --------------------------------------------------------------------------------------
 
@@ -794,7 +592,7 @@ class Broker(Endpoint, Inspection):
         trial.features = self._state.features
 
         try:
-            self._populate(trial, kept)
+            self._fill(trial, kept)
         except DefinitionsError as problem:
             raise DefinitionsError(
                 f"the definitions are loaded, but cannot be kept: after a reset, {problem}; a reset removes "
@@ -893,11 +691,6 @@ class Broker(Endpoint, Inspection):
         with self._engine:
             self._state.check_not_stopped()
             self._state.virtual_host(virtual_host).set_firehose(on)
-
-    def _close_forced(self, closes: Callable[[ClientConnection], bool], why: str) -> None:
-        for connection in list(self._state.connections):
-            if closes(connection):
-                connection.close_by_operator(_CONNECTION_FORCED, f"CONNECTION_FORCED - {why}")
 
     def clear_permissions(self, user: str, virtual_host: str = "/") -> None:
         """Take all permissions in a virtual host from an account. Its connections stay open.

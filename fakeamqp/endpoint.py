@@ -1,22 +1,35 @@
-"""`Endpoint`: what `Broker` and `Proxy` have in common: an address, a trace, checks and waits."""
+"""`Endpoint`: what `Broker` and `Proxy` have in common: life cycle, address, faults, trace, checks, waits."""
 
 from __future__ import annotations
 
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from weakref import finalize
 
+from fakeamqp.connection import bracketed
 from fakeamqp.errors import BrokerError, WaitTimeout, nearest
-from fakeamqp.inspect.inspection import MessageInspection
+from fakeamqp.inspect.inspection import MessageInspection, StateReader
 from fakeamqp.runtime import RealClock, ThreadEngine
 
 if TYPE_CHECKING:
-    from fakeamqp.model.state import BrokerState
+    from collections.abc import Callable
+
+    from typing_extensions import Self
+
+    from fakeamqp.fault_context import Owner
+    from fakeamqp.faults import Faults
+    from fakeamqp.management.companion import ManagementCompanion
+    from fakeamqp.model.state import BrokerState, ClientConnection
+    from fakeamqp.model.tap import Tap
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import Accept
     from fakeamqp.runtime.engine import Engine
-    from fakeamqp.runtime.event_loop.engine import LoopClock
+    from fakeamqp.runtime.event_loop.engine import LoopClock, LoopEngine
+    from fakeamqp.runtime.listener import Listener
+    from fakeamqp.runtime.tls import ServerTLS
     from fakeamqp.trace.checks.checked import Checked
     from fakeamqp.trace.checks.finding import Allow
     from fakeamqp.trace.recorder import Recorder
@@ -28,6 +41,7 @@ Runtime: TypeAlias = Literal["thread", "asyncio"]
 _RUNTIMES: tuple[Runtime, ...] = ("thread", "asyncio")
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
+_CONNECTION_FORCED = 320
 
 
 class NotIdle(BrokerError, WaitTimeout):
@@ -37,29 +51,268 @@ class NotIdle(BrokerError, WaitTimeout):
 
 
 class Endpoint(MessageInspection):
-    """Where clients connect to. A subclass starts and stops it."""
+    """Where clients connect to. A subclass makes `_state`, then calls `_compose`."""
 
+    _kind = "broker"
+    """What it is, in texts."""
+    _shutdown: str
+    """Why a stop and a reset close connections."""
+    _path = "/%2F"
+    """The path of `url`."""
+    _impossible: Mapping[str, str] = {}
+    """Why some faults are not possible, by name."""
     _state: BrokerState
     _engine: Engine
     _recorder: Recorder | None
-    _address: tuple[str, int] | None
+    _observer: Tap | None
+    """The tap without faults: the recorder, or what counts in front of it."""
+
+    def __init__(self, host: str, port: int, tls: bool | ServerTLS, runtime: str) -> None:
+        self._in_loop = in_loop(runtime)
+        self._machine: RealClock | LoopClock = RealClock()
+        if self._in_loop:
+            from fakeamqp.runtime.event_loop.engine import LoopClock
+
+            self._machine = LoopClock()
+        self._host = host
+        self._asked_port = port
+        self._tls_wanted = tls
+        self._tls: ServerTLS | None = None
+        self._faults: Faults | None = None
+        self._management: ManagementCompanion | None = None
+        self._listeners: tuple[Listener, ...] = ()
+        self._address: tuple[str, int] | None = None
+        """The address of the latest start."""
+        self._in_transition = False
+        """Whether a start or a stop goes on, or was interrupted."""
+        self._dropped: finalize[..., Any] = finalize(self, bool)
+        self._dropped.detach()
+
+    def _compose(self, clock: AnyClock, accept: Accept, recorder: Recorder | None) -> None:
+        state = self._state
+        state.stage = "not started"
+        state.tap = state.memory.trace = self._recorder = self._observer = recorder
+        state.latest_events = None if recorder is None else recorder.timeline
+        self._engine = _engine_of(state, clock, self._machine, accept)
+        self._reader = StateReader(self._engine, state)
+
+    # --- life cycle -----------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Whether clients can connect."""
+        return self._engine.running
+
+    def start(self) -> Self:
+        """Start it; clients can connect when this returns. Does nothing while it runs.
+
+        A start after `stop` uses the same port, also if 0 was asked for. A broker keeps its durable state.
+
+        Raises:
+            PortInUse: another socket uses the port.
+            TLSUnavailable: the package that TLS needs is not installed.
+            BrokerError: it runs in an event loop.
+        """
+        if self._in_loop:
+            raise BrokerError(
+                f"a {self._kind} with runtime='asyncio' starts in its event loop: use `async with "
+                f"{self._kind}:`, or `await {self._kind}.start_async()`"
+            )
+        engine = cast("ThreadEngine", self._engine)
+        with engine.one_by_one():
+            if self._runs():
+                return self
+            port = self._prepare_start()
+            try:
+                engine.start()
+                self._listeners = engine.listen_on(self._host, port, tls=self._tls)
+                if self._management is not None:
+                    self._management.start(self._host)
+            except BaseException:
+                engine.stop()
+                raise
+            self._started()
+        return self
+
+    async def start_async(self) -> Self:
+        """`start` for coroutines. With `runtime="asyncio"` it runs in the event loop of the caller.
+
+        Raises:
+            PortInUse: another socket uses the port.
+            TLSUnavailable: the package that TLS needs is not installed.
+        """
+        if not self._in_loop:
+            return self.start()
+        if self._runs():
+            return self
+        port = self._prepare_start()
+        engine = cast("LoopEngine", self._engine)
+        try:
+            engine.start()
+            if self._recorder is not None and self._address is None:
+                self._recorder.set_off()  # It may have been made before the loop of a simulation.
+            self._listeners = await engine.listen_on(self._host, port, tls=self._tls)
+        except BaseException:
+            engine.stop()
+            raise
+        self._started()
+        return self
+
+    def _runs(self) -> bool:
+        """Whether it runs. What an interrupted start or stop has left is stopped."""
+        if self._in_transition:
+            self.stop()
+            return False
+        return self._engine.running
+
+    def _prepare_start(self) -> int:
+        """Get what the start needs; returns the port to listen on, 0 for any."""
+        self._in_transition = True
+        if self._tls_wanted and self._tls is None:
+            from fakeamqp.runtime.tls import ServerTLS
+
+            # A temporary one lasts as long as this object, so that clients can reconnect after a restart.
+            given = self._tls_wanted
+            self._tls = given if isinstance(given, ServerTLS) else ServerTLS.throwaway()
+        return self._asked_port or (self._address[1] if self._address else 0)
+
+    def _started(self) -> None:
+        self._address = self._listeners[0].address
+        self._dropped.detach()
+        self._dropped = finalize(self, _warn_of_drop, self._engine, self._address, *_caller())
+        self._state.stage = "running"
+        self._in_transition = False
+
+    def stop(self) -> None:
+        """Close all connections with a handshake, then close every socket and end every thread. Idempotent.
+
+        Messages and history can still be inspected, and so can the queues of a broker.
+        """
+        with self._engine.one_by_one():
+            self._in_transition = True
+            try:
+                if self._management is not None:
+                    self._management.stop()
+            finally:
+                try:
+                    if self._engine.running:
+                        self._close_all()
+                        self._state.stage = "stopped"
+                finally:
+                    try:
+                        self._engine.stop()
+                    finally:
+                        self._dropped.detach()
+                        self._listeners = ()
+                        if self._tls is not None and self._tls is not self._tls_wanted:
+                            self._tls.close()
+            # On the loop's own thread, the engine stops when the turn ends.
+            self._in_transition = self._engine.running
+
+    async def stop_async(self) -> None:
+        """`stop` for coroutines. In an event loop, the loop has closed all streams afterwards."""
+        self.stop()
+        await self._engine.stopped()
+
+    def reset(self) -> None:
+        """Close all connections, and forget messages, trace and faults."""
+        self._reset("the last reset")
+
+    def _reset(self, name: str) -> None:
+        """`reset`; errors about what it has removed call it by this name."""
+        with self._engine:
+            if self._faults is not None:
+                self._faults.clear()
+            if self._engine.running:
+                self._close_all()
+                self._engine.disconnect_all()
+            self._state.clear(name)
+            self._state.populate()
+            if self._engine.stepped is not None:
+                self._engine.stepped.reset()
+            self._populate()
+            if self._recorder is not None:
+                self._recorder.clear()
+            if self._management is not None:
+                self._management.cleared()
+
+    def _populate(self) -> None:
+        """Add what the initial state has."""
+
+    def _close_all(self) -> None:
+        with self._engine:
+            self._close_forced(lambda _: True, self._shutdown)
+
+    def _close_forced(self, closes: Callable[[ClientConnection], bool], why: str) -> None:
+        for connection in list(self._state.connections):
+            if closes(connection):
+                connection.close_by_operator(_CONNECTION_FORCED, f"CONNECTION_FORCED - {why}")
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        return await self.start_async()
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        await self.stop_async()
 
     # --- address --------------------------------------------------------------------------------------
 
     @property
     def host(self) -> str:
-        """The address that the broker listens on; of "localhost" it is 127.0.0.1."""
+        """The address that it listens on; of "localhost" it is 127.0.0.1."""
         return self._running_address()[0]
 
     @property
     def port(self) -> int:
-        """The port that the broker listens on."""
+        """The port that it listens on."""
         return self._running_address()[1]
 
     def _running_address(self) -> tuple[str, int]:
         self._state.check_started()
         assert self._address is not None
         return self._address
+
+    def _url_with(self, login: str) -> str:
+        host, port = self._running_address()
+        scheme = "amqps" if self._tls_wanted else "amqp"
+        return f"{scheme}://{login}{bracketed(host)}:{port}{self._path}"
+
+    @property
+    def tls(self) -> ServerTLS:
+        """Certificates: `client_context` for clients, `ca_file`, and `client_certificate(name)` for EXTERNAL.
+
+        Raises:
+            BrokerError: clients do not use TLS, or it has not been started.
+        """
+        if not self._tls_wanted:
+            raise BrokerError(
+                f"this {self._kind} does not speak TLS; make it with {type(self).__name__}(tls=True)"
+            )
+        self._state.check_started()
+        assert self._tls is not None
+        return self._tls
+
+    # --- faults ---------------------------------------------------------------------------------------
+
+    @property
+    def faults(self) -> Faults:
+        """Faults to inject: rules about methods, the network, alarms."""
+        if self._faults is None:
+            from fakeamqp.fault_context import FaultContext
+            from fakeamqp.faults import Faults
+
+            owner = cast("Owner", self)  # Nothing that is impossible is asked of it.
+            self._faults = Faults(
+                FaultContext(
+                    owner, self._state, self._engine, self._recorder, self._observer, self._impossible
+                )
+            )
+        return self._faults
 
     # --- waits and checks -----------------------------------------------------------------------------
 
@@ -158,7 +411,7 @@ class Endpoint(MessageInspection):
         return tuple(failure.error for failure in self._engine.failures)
 
 
-def caller() -> tuple[str, int]:
+def _caller() -> tuple[str, int]:
     """The file and the line that called this package."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -166,7 +419,7 @@ def caller() -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
-def warn_of_drop(engine: Engine, address: tuple[str, int], file: str, line: int) -> None:
+def _warn_of_drop(engine: Engine, address: tuple[str, int], file: str, line: int) -> None:
     """Warn that a running broker was dropped, or that the process ends. Clients may still use its engine."""
     if engine.running:
         warnings.warn_explicit(
@@ -198,7 +451,7 @@ def in_loop(runtime: str) -> bool:
     return runtime == "asyncio"
 
 
-def engine_of(state: BrokerState, clock: AnyClock, machine: RealClock | LoopClock, accept: Accept) -> Engine:
+def _engine_of(state: BrokerState, clock: AnyClock, machine: RealClock | LoopClock, accept: Accept) -> Engine:
     """The engine of a broker or a proxy, in a thread or, with the clock of an event loop, in that."""
     if not hasattr(machine, "attach"):
         return ThreadEngine(

@@ -1,4 +1,4 @@
-"""What faults need of a broker, handed to them by `Broker`. Faults import neither broker nor model."""
+"""What faults need of a broker or a proxy, handed to them by it. Faults import neither them nor the model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ class FaultContext:
     """
 
     exchange_types = EXCHANGE_TYPES
-    impossible: Mapping[str, str] = {}
 
     def __init__(
         self,
@@ -46,12 +45,14 @@ class FaultContext:
         engine: Engine,
         recorder: Recorder | None,
         observer: Tap | None,
+        impossible: Mapping[str, str],
     ) -> None:
         self._owner = owner
         self._state = state
         self._engine = engine
         self._recorder = recorder
         self._observer = observer
+        self.impossible: Mapping[str, str] = impossible
 
     @property
     def seed(self) -> int | str | None:
