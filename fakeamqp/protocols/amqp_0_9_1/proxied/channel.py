@@ -17,6 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -104,11 +105,7 @@ class ProxiedChannel:
     def confirmed(self, tag: int, multiple: bool) -> list[int] | None:
         """Take a confirm of the broker. Returns the numbers to confirm one by one; None to pass it on."""
         unconfirmed = self._unconfirmed
-        if multiple:
-            tags = [each for each in unconfirmed if not tag or each <= tag]
-        else:
-            tags = [tag] if tag in unconfirmed else []
-        numbers = [unconfirmed.pop(each) for each in tags]
+        numbers = [unconfirmed.pop(each) for each in _meant(unconfirmed, tag, multiple)]
         if not self._apart and not (multiple and self.confirms_singly):
             return None
         return [each for each in numbers if each is not None]
@@ -151,18 +148,17 @@ class ProxiedChannel:
             return None
         return self._renumbered.get(tag, tag - place)
 
-    def settled(self, tag: int, multiple: bool) -> tuple[list[Held], list[tuple[int, bool]] | None]:
+    def settled(
+        self, tag: int, multiple: bool
+    ) -> tuple[list[tuple[int, Held]], list[tuple[int, bool]] | None]:
         """Take a settlement of the client.
 
         Returns:
-            The deliveries that it settles, and what the broker has to be told: tag and `multiple` of each
-            method; None to pass it as it is.
+            The deliveries that it settles, by their tags, and what the broker has to be told: tag and
+            `multiple` of each method; None to pass it as it is.
         """
-        if multiple:
-            tags = [each for each in self.held if not tag or each <= tag]
-        else:
-            tags = [tag] if tag in self.held else []
-        held = [self.held.pop(each) for each in tags]
+        tags = _meant(self.held, tag, multiple)
+        held = [(each, self.held.pop(each)) for each in tags]
         if not self._spares and not self._renumbered:
             return held, None
         if not multiple:
@@ -180,10 +176,15 @@ class ProxiedChannel:
 
     def holds(self, tag: int, multiple: bool) -> Iterable[Held]:
         """The deliveries that the client would settle like that."""
-        if multiple:
-            return [each for number, each in self.held.items() if not tag or number <= tag]
-        return [self.held[tag]] if tag in self.held else []
+        return [self.held[each] for each in _meant(self.held, tag, multiple)]
 
     def __repr__(self) -> str:
         state = "open" if self.open else f"closing at {sorted(self.closing)}" if self.closing else "not open"
         return f"<proxied channel {self.number} {state}>"
+
+
+def _meant(ascending: Mapping[int, object], tag: int, multiple: bool) -> list[int]:
+    """The numbers that a tag means: with `multiple` all up to it, and all of them if it is 0."""
+    if not multiple:
+        return [tag] if tag in ascending else []
+    return list(takewhile(tag.__ge__, ascending) if tag else ascending)

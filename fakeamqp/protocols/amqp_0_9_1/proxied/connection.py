@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
+from math import inf
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from fakeamqp.errors import printable
 from fakeamqp.model.history import Publication
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.proxied.port import ProxiedFaultPort
 
+T = TypeVar("T")
+
 _log = logging.getLogger("fakeamqp")
 
 MOST_UNSENT = 1024 * 1024
@@ -55,6 +57,10 @@ _CLOSE_TIMEOUT = 30.0
 _CONNECTION_FORCED = 320
 _DONE = 200
 _HEADER_SIZE = 8
+_NO_PROPERTIES = BasicProperties()
+_UNKNOWN_CONSUMER = Consumer("", False)
+_MOST_REMEMBERED = 1000
+_LONGEST_REMEMBERED = 128
 
 
 class Leg:
@@ -97,9 +103,10 @@ class Leg:
     def write(self, octets: bytes) -> None:
         """Add bytes to send."""
         if octets and not (self.finished or self.aborted):
-            self._octets.append(octets)
             self.unsent += len(octets)
-            self._notify()
+            self._octets.append(octets)
+            if len(self._octets) == 1:  # The runtime has not been told yet.
+                self._notify()
 
     def pending(self) -> list[bytes | memoryview]:
         octets, self._octets = self._octets, []
@@ -137,11 +144,11 @@ class BrokerLeg(Leg):
 
     def receive(self, data: bytes) -> None:
         client = self._client
-        for frame_type, number, octets in self._cutter.cut(data):
+        for frame_type, number, payload, octets in self._cutter.cut(data):
             if frame_type < 0:
                 client.broker_sent_no_frame(octets, self._cutter.malformed)
             else:
-                client.receive_from_broker(frame_type, number, octets)
+                client.receive_from_broker(frame_type, number, payload, octets)
 
     def receive_eof(self) -> None:
         if not self.has_ended():
@@ -157,63 +164,41 @@ class BrokerLeg(Leg):
 
 
 class _Content:
-    """A method whose content is on its way, and the message that it becomes.
+    """A method whose content is on its way. No more than `most` bytes of the body are kept."""
 
-    With `gathers`, the frames wait until all have come. Without `whole_body`, no more of a body is kept than
-    a trace shows.
-    """
+    __slots__ = ("_bodies", "_left", "_most", "_size", "frames", "message", "method", "properties")
 
-    def __init__(
-        self,
-        method: Any,
-        publisher: object = None,
-        published_at: float = 0.0,
-        *,
-        gathers: bool = False,
-        whole_body: bool = True,
-    ) -> None:
-        self.method = method
-        self.gathers = gathers
+    def __init__(self, method: Any, message: Message | None = None, most: float = inf) -> None:
+        self.method: Any = method
+        self.message: Message | None = message
+        """What is filled once the content is whole, if an event of it had to come before."""
         self.frames: list[bytes] = []
-        self.message: Message = Message(
-            method.exchange,
-            method.routing_key,
-            BasicProperties(),
-            b"",
-            "0-9-1",
-            publisher=publisher,
-            published_at=published_at,
-        )
-        self._whole_body = whole_body
+        """The frames that wait for the whole content."""
+        self.properties: bytes = b""
+        self._most = most
         self._size = 0
         self._left: int | None = None
         """Bytes of the body that have not come; None before the header."""
         self._bodies: list[bytes] = []
 
-    def add(self, frame_type: int, octets: bytes) -> bool:
-        """Add a frame; returns whether the content is complete."""
-        payload = octets[7:-1]
-        if self.gathers:
-            self.frames.append(octets)
-        if frame_type == FRAME_CONTENT_HEADER and self._left is None and len(payload) >= CONTENT_HEADER.size:
+    def add(self, frame_type: int, payload: bytes) -> bool:
+        """Add a frame; returns whether the content is whole."""
+        if self._left is None:
+            if frame_type != FRAME_CONTENT_HEADER or len(payload) < CONTENT_HEADER.size:
+                return False
             self._size = self._left = CONTENT_HEADER.unpack_from(payload)[2]
-            properties = payload[CONTENT_HEADER.size :]
-            self.message.properties_bytes = properties
-            decoded: BasicProperties | None = first_decoded(
-                (RABBITMQ,), lambda grammar: BasicProperties.decode(properties, 0, grammar)
-            )
-            self.message.properties = decoded or BasicProperties()
-        elif frame_type == FRAME_BODY and self._left is not None:
-            if self._whole_body or self._size - self._left < LONG_BODY:
+            self.properties = payload[CONTENT_HEADER.size :]
+        elif frame_type == FRAME_BODY:
+            if self._size - self._left < self._most:
                 self._bodies.append(payload)
             self._left -= len(payload)
-        if self._left is None or self._left > 0:
-            return False
-        body = b"".join(self._bodies)
-        if not self._whole_body and self._size > LONG_BODY:
-            body = Truncated.of(body[:LONG_BODY], self._size)
-        self.message.body = body
-        return True
+        return self._left <= 0
+
+    @property
+    def body(self) -> bytes:
+        bodies = self._bodies
+        body = bodies[0] if len(bodies) == 1 else b"".join(bodies)
+        return body if self._size <= self._most else Truncated.of(body[:LONG_BODY], self._size)
 
 
 class _HeldDeliveries(NamedTuple):
@@ -275,6 +260,8 @@ class ProxiedConnection(Leg):
         self._unknown = False
         """True for a client that does not speak 0-9-1: its bytes pass, and nobody looks at them."""
         self._cutter = FrameCutter()
+        self._known_publishes: dict[bytes, m.BasicPublish] = {}
+        self._known_properties: dict[bytes, BasicProperties] = {}
         self._from_client: dict[int, _Content] = {}
         self._from_broker: dict[int, _Content] = {}
         self._blocking = False
@@ -355,13 +342,13 @@ class ProxiedConnection(Leg):
             self.broker.write(data)
             return
         tap = self.state.tap
-        for frame_type, number, octets in self._cutter.cut(data):
+        for frame_type, number, payload, octets in self._cutter.cut(data):
             if frame_type < 0:
                 self._sent_no_frame("the client", octets, self._cutter.malformed)
                 self.broker.write(octets)
-            elif tap is None or not tap.received(self, frame_type, number, octets[7:-1]):
-                self.forward(frame_type, number, octets)
-            if self.over:
+            elif tap is None or not tap.received(self, frame_type, number, payload):
+                self.forward(frame_type, number, payload, octets)
+            if self.finished or self.aborted:
                 return
 
     def _take_header(self, data: bytes) -> bytes:
@@ -391,35 +378,42 @@ class ProxiedConnection(Leg):
 
     def take(self, frames: bytes, *, counted: bool = True) -> None:
         """Forward whole frames of the client that a fault had kept. A duplicate is not `counted`."""
-        for frame_type, number, octets in FrameCutter().cut(frames):
-            self.forward(frame_type, number, octets, counted=counted)
+        for frame in FrameCutter().cut(frames):
+            self.forward(*frame, counted=counted)
 
-    def forward(self, frame_type: int, number: int, octets: bytes, *, counted: bool = True) -> None:
+    def forward(
+        self, frame_type: int, number: int, payload: bytes, octets: bytes, *, counted: bool = True
+    ) -> None:
         """Pass a frame of the client to the broker, unless it concerns the proxy alone."""
         if self.closing:
-            self._while_closing(octets)
+            self._while_closing(payload)
             return
-        channel = self.channels.get(number) if number else None
+        channel = self.channels.get(number)
         if channel is not None and channel.closing:
-            self._while_channel_closes(channel, frame_type, octets)
+            self._while_channel_closes(channel, frame_type, payload, octets)
             return
         if frame_type == FRAME_METHOD:
             self._from_client.pop(number, None)
-            kind = m.METHODS.get(int.from_bytes(octets[7:11], "big"))
-            handler = None if kind is None else FROM_CLIENT.get(kind)
-            if handler is not None:
-                method = _decoded(kind, octets)
-                passes = method is None or handler(self, number, method)
-                if isinstance(passes, bytes):
-                    octets = passes
-                elif not passes:
-                    return
-                if kind is m.BasicPublish and method is not None:
-                    self.channel(number).forward_publish(counted=counted)
-                    self._from_client[number] = _Content(method, self.identity, self.state.clock.time())
+            # Publishers repeat the same bytes, so basic.publish is looked up before it is decoded.
+            publish = self._known_publishes.get(payload)
+            if publish is None:
+                kind = m.METHODS.get(int.from_bytes(payload[:4], "big"))
+                handler = None if kind is None else FROM_CLIENT.get(kind)
+                method = None if handler is None else _decoded(kind, payload)
+                if handler is not None and method is not None:
+                    passes = handler(self, number, method)
+                    if isinstance(passes, bytes):
+                        octets = passes
+                    elif not passes:
+                        return
+                    if kind is m.BasicPublish:
+                        publish = _remember(self._known_publishes, payload, method)
+            if publish is not None:
+                self.channel(number).forward_publish(counted=counted)
+                self._from_client[number] = _Content(publish)
         elif number in self._from_client:
             content = self._from_client[number]
-            whole = content.add(frame_type, octets)
+            whole = content.add(frame_type, payload)
             if frame_type == FRAME_CONTENT_HEADER and self.blocked_reason is not None:
                 self._hold_back()
             if whole:
@@ -436,28 +430,49 @@ class ProxiedConnection(Leg):
 
     def _published(self, content: _Content) -> None:
         state = self.state
-        message = content.message
         virtual_host = self.virtual_host_name or "/"
+        method = content.method
+        message = Message(
+            method.exchange,
+            method.routing_key,
+            self._properties(content.properties),
+            content.body,
+            "0-9-1",
+            content.properties,
+            publisher=self.identity,
+            published_at=state.clock.time(),
+        )
         if state.tap is not None:
             message.number = next(state.message_numbers)
             state.tap.event("published", None, message, PASSED_ON, virtual_host)
         if state.published is not None:
             state.published.append(Publication(virtual_host, message, PASSED_ON))
 
-    def _while_closing(self, octets: bytes) -> None:
+    def _properties(self, octets: bytes) -> BasicProperties:
+        known = self._known_properties.get(octets)
+        if known is not None:
+            return known
+        decoded: BasicProperties | None = first_decoded(
+            (RABBITMQ,), lambda grammar: BasicProperties.decode(octets, 0, grammar)
+        )
+        return _remember(self._known_properties, octets, decoded or BasicProperties())
+
+    def _while_closing(self, payload: bytes) -> None:
         """The proxy has closed the connection: nothing but the client's answer counts."""
-        method = octets[7:11]
+        method = payload[:4]
         if method == _index(m.ConnectionCloseOk) or method == _index(m.ConnectionClose):
             if method == _index(m.ConnectionClose):
                 self.send(0, m.ConnectionCloseOk())
             self._finish("close confirmed")
 
-    def _while_channel_closes(self, channel: ProxiedChannel, frame_type: int, octets: bytes) -> None:
+    def _while_channel_closes(
+        self, channel: ProxiedChannel, frame_type: int, payload: bytes, octets: bytes
+    ) -> None:
         """The proxy has closed a channel: until the client has confirmed that, its frames are dropped."""
         if "client" not in channel.closing:
             channel.waiting.append(octets)
             return
-        method = octets[7:11] if frame_type == FRAME_METHOD else b""
+        method = payload[:4] if frame_type == FRAME_METHOD else b""
         if method == _index(m.ChannelClose):
             self.send(channel.number, m.ChannelCloseOk())
         if method in (_index(m.ChannelClose), _index(m.ChannelCloseOk)):
@@ -467,89 +482,97 @@ class ProxiedConnection(Leg):
         channel.closing.discard(side)
         if not channel.closing:
             del self.channels[channel.number]
-            for octets in channel.waiting:
-                self.forward(octets[0], channel.number, octets)
+            self.take(b"".join(channel.waiting))
 
     # --- the broker's bytes -----------------------------------------------------------------------------
 
-    def receive_from_broker(self, frame_type: int, number: int, octets: bytes) -> None:
+    def receive_from_broker(self, frame_type: int, number: int, payload: bytes, octets: bytes) -> None:
         """Pass a frame of the broker to the client, unless it concerns the proxy alone."""
-        if self.over or self.closing:
+        if self.finished or self.aborted or self.closing:
             return
-        channel = self.channels.get(number) if number else None
+        channel = self.channels.get(number)
         if channel is not None and channel.closing:
-            self._while_broker_closes(channel, frame_type, octets)
+            self._while_broker_closes(channel, frame_type, payload)
             return
         if frame_type == FRAME_METHOD:
             self._from_broker.pop(number, None)
-            kind = m.METHODS.get(int.from_bytes(octets[7:11], "big"))
-            if kind is not None and kind in FROM_BROKER:
-                method = _decoded(kind, octets)
-                passes = method is None or FROM_BROKER[kind](self, number, method)
+            kind = m.METHODS.get(int.from_bytes(payload[:4], "big"))
+            handler = None if kind is None else FROM_BROKER.get(kind)
+            method = None if handler is None else _decoded(kind, payload)
+            if handler is not None and method is not None:
+                passes = handler(self, number, method)
                 if isinstance(passes, bytes):
                     octets = passes
-                    method = _decoded(kind, octets)
+                    method = _decoded(kind, octets[7:-1])
                 elif not passes:
                     return
-                if kind.HAS_CONTENT and method is not None:
+                if method.HAS_CONTENT:
                     self._from_broker[number] = content = self._begun(number, method)
-                    if content.gathers:
+                    if content.message is None:
                         content.frames.append(octets)
                         return
         elif number in self._from_broker:
             content = self._from_broker[number]
-            whole = content.add(frame_type, octets)
-            if not content.gathers:
-                self._pass_to_client(octets)
+            whole = content.add(frame_type, payload)
+            if content.message is None:
+                content.frames.append(octets)
+                octets = b""
             if whole:
                 del self._from_broker[number]
-                if content.gathers or isinstance(content.method, m.BasicReturn):
-                    self._arrived(number, content)
-                if content.gathers:
-                    self._pass_to_client(b"".join(content.frames))
-            return
+                self._complete(number, content)
+                octets = octets or b"".join(content.frames)
         self._pass_to_client(octets)
 
     def _begun(self, number: int, method: Any) -> _Content:
-        """A content of the broker. A fault acts on the whole of it; without faults, nothing waits."""
-        state = self.state
-        gathers = state.tap is not None and state.tap.intercepts
-        returned = isinstance(method, m.BasicReturn)
-        content = _Content(
-            method, published_at=state.clock.time(), gathers=gathers, whole_body=gathers or returned
-        )
-        if not gathers and not returned:
-            # The event of a delivery comes before its frames; the message is complete later.
-            self._arrived(number, content)
-        return content
-
-    def _arrived(self, number: int, content: _Content) -> None:
-        """Note a delivery, the answer to a get, or a returned message."""
-        method = content.method
-        state = self.state
-        message = content.message
-        if state.tap is not None:
-            message.number = next(state.message_numbers)
+        """A content of the broker. Faults act on the whole of it; without faults, no frame waits."""
+        tap = self.state.tap
+        if tap is not None and tap.intercepts:
+            return _Content(method)
+        message = self._message(method)
         if isinstance(method, m.BasicReturn):
-            books = state.add_virtual_host(self.virtual_host_name or "/")
+            return _Content(method, message)
+        # The event of a delivery comes before its frames; the message is complete later.
+        self._delivered(number, method, message)
+        return _Content(method, message, LONG_BODY)
+
+    def _message(self, method: Any) -> Message:
+        message = Message(method.exchange, method.routing_key, _NO_PROPERTIES, b"", "0-9-1")
+        message.published_at = self.state.clock.time()
+        if self.state.tap is not None:
+            message.number = next(self.state.message_numbers)
+        return message
+
+    def _complete(self, number: int, content: _Content) -> None:
+        """The content of a delivery, the answer to a get, or a returned message is whole."""
+        method = content.method
+        message = content.message or self._message(method)
+        message.properties_bytes = content.properties
+        message.properties = self._properties(content.properties)
+        message.body = content.body
+        if isinstance(method, m.BasicReturn):
+            books = self.state.add_virtual_host(self.virtual_host_name or "/")
             books.message_outcomes.returned(message, method.reply_code, method.reply_text, number)
-            return
+        elif content.message is None:
+            self._delivered(number, method, message)
+
+    def _delivered(self, number: int, method: Any, message: Message) -> None:
         channel = self.channel(number)
         tag = method.delivery_tag
         consumer_tag = getattr(method, "consumer_tag", None)
         if consumer_tag is None:
             consumer = channel.asked.popleft()[1] if channel.asked else Consumer("", True)
         else:
-            consumer = channel.consumers.get(consumer_tag, Consumer("", False))
+            consumer = channel.consumers.get(consumer_tag, _UNKNOWN_CONSUMER)
         held = Held(consumer.queue, consumer_tag, message)
         if not consumer.no_ack:
             channel.held[tag] = held
-        if state.tap is not None:
-            state.tap.event("delivered", self, *_delivery(held, number, tag), method.redelivered)
+        tap = self.state.tap
+        if tap is not None:
+            tap.event("delivered", self, *_delivery(held, number, tag), method.redelivered)
 
-    def _while_broker_closes(self, channel: ProxiedChannel, frame_type: int, octets: bytes) -> None:
+    def _while_broker_closes(self, channel: ProxiedChannel, frame_type: int, payload: bytes) -> None:
         """The proxy has closed a channel: until the broker has confirmed that, its frames are dropped."""
-        method = octets[7:11] if frame_type == FRAME_METHOD else b""
+        method = payload[:4] if frame_type == FRAME_METHOD else b""
         if method == _index(m.ChannelClose):
             self.broker.write(method_frame(channel.number, m.ChannelCloseOk().encode()))
         if method in (_index(m.ChannelClose), _index(m.ChannelCloseOk)):
@@ -689,10 +712,19 @@ class ProxiedConnection(Leg):
         return f"<ProxiedConnection {self.name} {state} channels={len(self.channels)}>"
 
 
-def _decoded(kind: Any, octets: bytes) -> Any:
-    with suppress(WireError):
-        return kind.decode(octets[7:-1], RABBITMQ)
-    return None
+def _decoded(kind: Any, payload: bytes) -> Any:
+    try:
+        return kind.decode(payload, RABBITMQ)
+    except WireError:
+        return None
+
+
+def _remember(known: dict[bytes, T], octets: bytes, value: T) -> T:
+    if len(octets) <= _LONGEST_REMEMBERED:
+        if len(known) >= _MOST_REMEMBERED:
+            known.clear()
+        known[octets] = value
+    return value
 
 
 def _index(kind: type[Method]) -> bytes:

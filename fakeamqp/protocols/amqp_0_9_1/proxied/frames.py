@@ -23,13 +23,13 @@ class FrameCutter:
         self._size = 0
         self._needed = 0
 
-    def cut(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
-        """Type, channel and bytes of each frame that is complete now; the rest of the data waits.
+    def cut(self, data: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
+        """Type, channel, payload and bytes of each frame that is complete now; the rest of the data waits.
 
-        Bytes that belong to no frame come as they are, with type -1.
+        Bytes that belong to no frame come as they are, with type -1 and without a payload.
         """
         if self.malformed:
-            yield -1, 0, data
+            yield -1, 0, b"", data
             return
         if self._parts:
             self._parts.append(data)
@@ -50,9 +50,9 @@ class FrameCutter:
                 self._needed = stop - position
                 break
             if self.malformed:
-                yield -1, 0, data[position:]
+                yield -1, 0, b"", data[position:]
                 return
-            yield frame_type, channel, data[position:stop]
+            yield frame_type, channel, data[position + 7 : stop - 1], data[position:stop]
             position = stop
         else:
             self._needed = FRAME_HEADER.size

@@ -126,14 +126,13 @@ def _settlement(event: str, kind: type[Method]) -> Handler:
         channel = connection.channel(number)
         multiple = bool(getattr(method, "multiple", False))
         tag = method.delivery_tag
-        tags = [each for each in channel.held if (not tag or each <= tag if multiple else each == tag)]
-        if not multiple and channel.is_spare(tag) and not tags:
+        if not multiple and tag not in channel.held and channel.is_spare(tag):
             text = f"PRECONDITION_FAILED - unknown delivery tag {tag}"
             connection.close_channel(number, _PRECONDITION_FAILED, text, kind.INDEX)
             return False
         held, told = channel.settled(tag, multiple)
         what = "requeued" if getattr(method, "requeue", False) else event
-        connection.settle(channel, what, list(zip(tags, held, strict=True)))
+        connection.settle(channel, what, held)
         if told is None:
             return True
         others = {
