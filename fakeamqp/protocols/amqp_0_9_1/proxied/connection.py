@@ -53,6 +53,8 @@ _log = logging.getLogger("fakeamqp")
 
 MOST_UNSENT = 1024 * 1024
 """Bytes for one side that make the proxy stop reading from the other side."""
+MOST_WAITING = 16 * 1024
+"""Bytes that may wait for the rest of a content: clients send each of its frames for itself."""
 _CLOSE_TIMEOUT = 30.0
 _CONNECTION_FORCED = 320
 _DONE = 200
@@ -79,6 +81,8 @@ class Leg:
         self.ended: bool = False
         """True once the transport has ended."""
         self._octets: list[bytes | memoryview] = []
+        self._told = False
+        """True if the runtime knows that there are bytes to send."""
         self._paused = False
         self._notify: Callable[[], object] = lambda: None
 
@@ -100,15 +104,17 @@ class Leg:
         self._paused = paused
         self._notify()
 
-    def write(self, octets: bytes) -> None:
-        """Add bytes to send."""
+    def write(self, octets: bytes, *, more: bool = False) -> None:
+        """Add bytes to send. With `more`, they may wait for what completes a content."""
         if octets and not (self.finished or self.aborted):
             self.unsent += len(octets)
             self._octets.append(octets)
-            if len(self._octets) == 1:  # The runtime has not been told yet.
+            if not self._told and not (more and self.unsent < MOST_WAITING):
+                self._told = True
                 self._notify()
 
     def pending(self) -> list[bytes | memoryview]:
+        self._told = False
         octets, self._octets = self._octets, []
         return octets
 
@@ -419,7 +425,7 @@ class ProxiedConnection(Leg):
             if whole:
                 del self._from_client[number]
                 self._published(content)
-        self.broker.write(octets)
+        self.broker.write(octets, more=number in self._from_client)
 
     def _hold_back(self) -> None:
         """An alarm of the proxy: a publish has come, so the client is told, and not read any further."""
