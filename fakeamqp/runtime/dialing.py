@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fakeamqp.connection import Connection
 from fakeamqp.runtime.connection_driver import CLOSED, ConnectionDriver
-from fakeamqp.runtime.transport import DialingTransport
+from fakeamqp.runtime.transport import TcpTransport
 
 if TYPE_CHECKING:
     import ssl
 
     from fakeamqp.runtime.connection_driver import Wrap
+    from fakeamqp.runtime.thread.loop import Loop
     from fakeamqp.runtime.transport import Transport
     from fakeamqp.runtime.turns import Turns
 
@@ -37,6 +41,35 @@ class DialedConnection(Connection, Protocol):
 
     def refused(self, why: str) -> None:
         """No transport could be opened."""
+
+
+_UNDER_WAY = frozenset((errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK))
+
+
+class DialingTransport(TcpTransport):
+    """A TCP stream that this process opens. `open` continues the connect, which a timeout must limit."""
+
+    __slots__ = ("_address", "backlog")
+
+    def __init__(self, family: int, address: Any) -> None:
+        super().__init__(socket.socket(family, socket.SOCK_STREAM))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._address = address
+        self.backlog: bool = True
+        """True until the stream is open: the socket becomes writable then."""
+
+    def open(self) -> bool:
+        if self.backlog:
+            error = self._socket.connect_ex(self._address)
+            if error in _UNDER_WAY:
+                return False
+            if error not in (0, errno.EISCONN):
+                raise OSError(error, os.strerror(error))
+            self.backlog = False
+        return True
+
+    def send(self, data: bytes | memoryview) -> int:
+        return 0 if self.backlog else super().send(data)
 
 
 class DialingDriver(ConnectionDriver):
@@ -83,28 +116,57 @@ class DialingDriver(ConnectionDriver):
             self._decided(why)
 
 
-def dial(loop: Turns, targets: Sequence[Target], connection: DialedConnection) -> None:
-    """Connect to the first of the targets that can be reached, in their order."""
-    problems: list[str] = []
-    left = iter(targets)
+class Dialing:
+    """Connects to the first of the targets, and of their addresses, that can be reached, in their order.
 
-    def try_next() -> None:
-        target = next(left, None)
+    A name is resolved in a thread of its own: that may take seconds.
+    """
+
+    def __init__(self, loop: Loop, targets: Sequence[Target], connection: DialedConnection) -> None:
+        self._loop = loop
+        self._targets = iter(targets)
+        self._connection = connection
+        self._problems: list[str] = []
+        self._next_target()
+
+    def _next_target(self) -> None:
+        target = next(self._targets, None)
         if target is None:
-            connection.refused("; ".join(problems))
+            self._connection.refused("; ".join(self._problems))
+            return
+        try:
+            self._try(target, iter(_addresses(target, socket.AI_NUMERICHOST)))
+        except OSError:
+            Thread(target=self._resolve, args=(target,), name="fakeamqp resolver", daemon=True).start()
+
+    def _resolve(self, target: Target) -> None:
+        problem, addresses = "", []
+        try:
+            addresses = _addresses(target)
+        except OSError as error:
+            problem = str(error)
+        self._loop.post(lambda: None if self._loop.stopping else self._try(target, iter(addresses), problem))
+
+    def _try(self, target: Target, addresses: Iterator[tuple[int, Any]], problem: str = "") -> None:
+        """Try the next of the addresses; `problem` is that of the one before."""
+        found = next(addresses, None)
+        if found is None:
+            self._problems.append(f"{target}: {problem}")
+            self._next_target()
             return
 
         def decided(why: str | None) -> None:
             if why is not None:
-                problems.append(f"{target}: {why}")
-                try_next()
+                self._try(target, addresses, why)
 
         try:
-            family, *_, address = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)[0]
-            transport = DialingTransport(family, address)  # type: ignore[arg-type]
+            transport = DialingTransport(*found)
         except OSError as error:
             decided(str(error))
             return
-        DialingDriver(loop, transport, connection, target, decided).start()
+        DialingDriver(self._loop, transport, self._connection, target, decided).start()
 
-    try_next()
+
+def _addresses(target: Target, flags: int = 0) -> list[tuple[int, Any]]:
+    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM, flags=flags)
+    return [(family, address) for family, *_, address in found]

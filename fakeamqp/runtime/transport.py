@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import socket
 import struct
 from contextlib import suppress
@@ -13,9 +11,6 @@ RECEIVE_SIZE = 256 * 1024
 
 NO_LINGER = struct.pack("ii", 1, 0)
 """The value of SO_LINGER with which `close` sends a reset."""
-
-
-_UNDER_WAY = frozenset((errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK))
 
 
 class Transport:
@@ -115,29 +110,3 @@ class TcpTransport(Transport):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} fd={self.fileno()}>"
-
-
-class DialingTransport(TcpTransport):
-    """A TCP stream that this process opens. `open` continues the connect, which a timeout must limit."""
-
-    __slots__ = ("_address", "backlog")
-
-    def __init__(self, family: int, address: tuple[str, int]) -> None:
-        super().__init__(socket.socket(family, socket.SOCK_STREAM))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._address = address
-        self.backlog: bool = True
-        """True until the stream is open: the socket becomes writable then."""
-
-    def open(self) -> bool:
-        if self.backlog:
-            error = self._socket.connect_ex(self._address)
-            if error in _UNDER_WAY:
-                return False
-            if error not in (0, errno.EISCONN):
-                raise OSError(error, os.strerror(error))
-            self.backlog = False
-        return True
-
-    def send(self, data: bytes | memoryview) -> int:
-        return 0 if self.backlog else super().send(data)

@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakeamqp.errors import check_timeout
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.model.operations import Operations
     from fakeamqp.model.timers import Timers, TimeSource
-    from fakeamqp.runtime.connection_driver import Accept
+    from fakeamqp.runtime.connection_driver import Accept, ConnectionDriver
     from fakeamqp.runtime.dialing import DialedConnection, Target
     from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
@@ -340,22 +339,36 @@ class LoopEngine(Engine):
         *,
         in_network: bool = False,
     ) -> StreamTransport:
-        turns = self._loop
-
-        def opened(stream: StreamTransport) -> None:
+        def drive(turns: LoopTurns, stream: StreamTransport) -> ConnectionDriver:
             from fakeamqp.runtime.connection_driver import ConnectionDriver
 
-            self._streams.add(stream)
-            if turns is None or turns is not self._loop:
-                stream.abort()
-                return
             peer_host, peer_port = stream.address("peername")
             if in_network:
                 # Its machines are all this one, where user guest may log in.
                 peer_host = "127.0.0.1"
             between = addresses or (peer_host, peer_port, *stream.address("sockname"))
-            transport = stream if tls is None else tls.over(stream)
-            driver = ConnectionDriver(turns, transport, self._accept, between)
+            return ConnectionDriver(turns, stream if tls is None else tls.over(stream), self._accept, between)
+
+        def lost() -> None:
+            if sock is not None:
+                # The transport of a Proactor loop would shut the socket down before, which makes a usual end
+                # of a reset, and fails after one by the peer, so that the socket stays open.
+                sock.close()
+
+        return self._stream(drive, lost)
+
+    def _stream(
+        self, drive: Callable[[LoopTurns, StreamTransport], ConnectionDriver], lost: Callable[[], object]
+    ) -> StreamTransport:
+        """A stream that gets its driver from `drive` once it is open."""
+        turns = self._loop
+
+        def opened(stream: StreamTransport) -> None:
+            self._streams.add(stream)
+            if turns is None or turns is not self._loop:
+                stream.abort()
+                return
+            driver = drive(turns, stream)
             turns.adopt(stream, driver)
             self._enter(as_peer=True)
             try:
@@ -369,65 +382,45 @@ class LoopEngine(Engine):
             if turns is not None:
                 turns.ready(stream, mask)
 
-        def lost(stream: StreamTransport) -> None:
+        def ended(stream: StreamTransport) -> None:
             self._streams.discard(stream)
-            if sock is not None:
-                # The transport of a Proactor loop would shut the socket down before, which makes a usual end
-                # of a reset, and fails after one by the peer, so that the socket stays open.
-                sock.close()
+            lost()
 
-        return StreamTransport(opened, ready, lost)
+        return StreamTransport(opened, ready, ended)
 
     def dial(self, targets: Sequence[Target], connection: DialedConnection) -> None:
         self._run(self._dial(targets, connection))
 
     async def _dial(self, targets: Sequence[Target], connection: DialedConnection) -> None:
-        loop = self._served_loop()
         problems: list[str] = []
         for target in targets:
-            decided: asyncio.Future[str | None] = loop.create_future()
-            stream = self._dialed(target, connection, decided)
-            try:
-                await loop.create_connection(partial(_itself, stream), target.host, target.port)
-                problem = await decided
-            except OSError as error:
-                problem = str(error)
+            problem = await self._connect(target, connection)
             if problem is None:
                 return
             problems.append(f"{target}: {problem}")
         with self:
             connection.refused("; ".join(problems))
 
-    def _dialed(
-        self, target: Target, connection: DialedConnection, decided: asyncio.Future[str | None]
-    ) -> StreamTransport:
-        turns = self._loop
+    async def _connect(self, target: Target, connection: DialedConnection) -> str | None:
+        """Connect to a target. Returns why that is not possible."""
+        loop = self._served_loop()
+        decided: asyncio.Future[str | None] = loop.create_future()
 
         def decide(problem: str | None) -> None:
             if not decided.done():
                 decided.set_result(problem)
 
-        def opened(stream: StreamTransport) -> None:
+        def drive(turns: LoopTurns, stream: StreamTransport) -> ConnectionDriver:
             from fakeamqp.runtime.dialing import DialingDriver
 
-            self._streams.add(stream)
-            if turns is None or turns is not self._loop:
-                stream.abort()
-                decide("the proxy has stopped")
-                return
-            driver = DialingDriver(turns, stream, connection, target, decide)
-            turns.adopt(stream, driver)
-            self._enter(as_peer=True)
-            try:
-                driver.start()
-            finally:
-                self.__exit__(None, None, None)
+            return DialingDriver(turns, stream, connection, target, decide)
 
-        def ready(stream: StreamTransport, mask: int) -> None:
-            if turns is not None:
-                turns.ready(stream, mask)
-
-        return StreamTransport(opened, ready, self._streams.discard)
+        stream = self._stream(drive, lambda: decide("the stream was lost"))
+        try:
+            await loop.create_connection(lambda: stream, target.host, target.port)
+        except OSError as error:
+            return str(error)
+        return await decided
 
     def connect_socketpair(self) -> socket.socket:
         import socket
@@ -472,10 +465,6 @@ class LoopEngine(Engine):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-def _itself(stream: StreamTransport) -> StreamTransport:
-    return stream
 
 
 async def _all_lost(streams: list[StreamTransport]) -> None:

@@ -398,9 +398,9 @@ class ThreadEngine(Engine):
             return theirs
 
     def dial(self, targets: Sequence[Target], connection: DialedConnection) -> None:
-        from fakeamqp.runtime.dialing import dial
+        from fakeamqp.runtime.dialing import Dialing
 
-        dial(self._running_loop(), targets, connection)
+        Dialing(self._running_loop(), targets, connection)
 
     def _running_loop(self) -> Loop:
         if self._loop is None:
