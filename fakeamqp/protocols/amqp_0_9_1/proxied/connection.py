@@ -155,6 +155,7 @@ class BrokerLeg(Leg):
                 client.broker_sent_no_frame(octets, self._cutter.malformed)
             else:
                 client.receive_from_broker(frame_type, number, payload, octets)
+        client.pass_waiting()
 
     def receive_eof(self) -> None:
         if not self.has_ended():
@@ -174,12 +175,14 @@ class _Content:
 
     __slots__ = ("_bodies", "_left", "_most", "_size", "frames", "message", "method", "properties")
 
-    def __init__(self, method: Any, message: Message | None = None, most: float = inf) -> None:
+    def __init__(
+        self, method: Any, frames: list[bytes], message: Message | None = None, most: float = inf
+    ) -> None:
         self.method: Any = method
+        self.frames: list[bytes] = frames
+        """Those that wait for the whole content."""
         self.message: Message | None = message
         """What is filled once the content is whole, if an event of it had to come before."""
-        self.frames: list[bytes] = []
-        """The frames that wait for the whole content."""
         self.properties: bytes = b""
         self._most = most
         self._size = 0
@@ -270,6 +273,8 @@ class ProxiedConnection(Leg):
         self._known_properties: dict[bytes, BasicProperties] = {}
         self._from_client: dict[int, _Content] = {}
         self._from_broker: dict[int, _Content] = {}
+        self._waiting: list[bytes] = []
+        """The latest frames for the client, of a content that may be whole before all input is read."""
         self._blocking = False
         """True while an alarm of the proxy keeps a publisher waiting."""
         self._timer: Timer | None = None
@@ -416,7 +421,7 @@ class ProxiedConnection(Leg):
                         publish = _remember(self._known_publishes, payload, method)
             if publish is not None:
                 self.channel(number).forward_publish(counted=counted)
-                self._from_client[number] = _Content(publish)
+                self._from_client[number] = _Content(publish, [])
         elif number in self._from_client:
             content = self._from_client[number]
             whole = content.add(frame_type, payload)
@@ -501,7 +506,8 @@ class ProxiedConnection(Leg):
             self._while_broker_closes(channel, frame_type, payload)
             return
         if frame_type == FRAME_METHOD:
-            self._from_broker.pop(number, None)
+            if (unfinished := self._from_broker.pop(number, None)) is not None:
+                self._pass_frames(unfinished)
             kind = m.METHODS.get(int.from_bytes(payload[:4], "big"))
             handler = None if kind is None else FROM_BROKER.get(kind)
             method = None if handler is None else _decoded(kind, payload)
@@ -514,32 +520,36 @@ class ProxiedConnection(Leg):
                     return
                 if method.HAS_CONTENT:
                     self._from_broker[number] = content = self._begun(number, method)
-                    if content.message is None:
-                        content.frames.append(octets)
-                        return
+                    content.frames.append(octets)
+                    return
         elif number in self._from_broker:
             content = self._from_broker[number]
-            whole = content.add(frame_type, payload)
-            if content.message is None:
-                content.frames.append(octets)
-                octets = b""
-            if whole:
-                del self._from_broker[number]
-                self._complete(number, content)
-                octets = octets or b"".join(content.frames)
+            content.frames.append(octets)
+            if not content.add(frame_type, payload):
+                return
+            del self._from_broker[number]
+            self._complete(number, content)
+            self._pass_frames(content)
+            return
+        self._pass_to_client(octets)
+
+    def _pass_frames(self, content: _Content) -> None:
+        octets = b"".join(content.frames)
+        content.frames.clear()
         self._pass_to_client(octets)
 
     def _begun(self, number: int, method: Any) -> _Content:
-        """A content of the broker. Faults act on the whole of it; without faults, no frame waits."""
+        """A content of the broker. Faults act on the whole of it; without, no frame waits for input."""
         tap = self.state.tap
         if tap is not None and tap.intercepts:
-            return _Content(method)
+            return _Content(method, [])
+        self.pass_waiting()
         message = self._message(method)
         if isinstance(method, m.BasicReturn):
-            return _Content(method, message)
+            return _Content(method, self._waiting, message)
         # The event of a delivery comes before its frames; the message is complete later.
         self._delivered(number, method, message)
-        return _Content(method, message, LONG_BODY)
+        return _Content(method, self._waiting, message, LONG_BODY)
 
     def _message(self, method: Any) -> Message:
         message = Message(method.exchange, method.routing_key, _NO_PROPERTIES, b"", "0-9-1")
@@ -586,6 +596,8 @@ class ProxiedConnection(Leg):
 
     def broker_gone(self, rest: bytes) -> None:
         """The broker has ended its transport: so does the proxy, once the client has got all."""
+        for content in self._from_broker.values():
+            self._pass_frames(content)
         self.write(rest)
         if not self.over:
             if not self.gone:
@@ -619,8 +631,16 @@ class ProxiedConnection(Leg):
 
     def _pass_to_client(self, octets: bytes) -> None:
         """Send whole frames to the client, or those that the tap returns for them."""
+        if self._waiting:
+            octets = b"".join((*self._waiting, octets))
+            self._waiting.clear()
         tap = self.state.tap
         self.write(octets if tap is None else tap.sending(self, octets))
+
+    def pass_waiting(self) -> None:
+        """Send what need not wait any longer."""
+        if self._waiting:
+            self._pass_to_client(b"")
 
     def send(self, number: int, method: Method) -> None:
         """Send a method of the proxy to the client."""

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_END, FRAME_HEADER, FRAME_OVERHEAD
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
+    FRAME_BODY,
+    FRAME_CONTENT_HEADER,
+    FRAME_END,
+    FRAME_HEADER,
+    FRAME_HEARTBEAT,
+    FRAME_METHOD,
+    FRAME_OVERHEAD,
+)
 
-FRAME_TYPES = frozenset((1, 2, 3, 8))
+_FRAME_TYPES = frozenset((FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY, FRAME_HEARTBEAT))
 LARGEST_FRAME = 16 * 1024 * 1024
 """Bytes of a frame that a proxy waits for. What claims to be larger passes without being looked at."""
 
@@ -42,7 +50,7 @@ class FrameCutter:
         while end - position >= FRAME_HEADER.size:
             frame_type, channel, size = FRAME_HEADER.unpack_from(data, position)
             stop = position + FRAME_OVERHEAD + size
-            if frame_type not in FRAME_TYPES or stop - position > LARGEST_FRAME:
+            if frame_type not in _FRAME_TYPES or stop - position > LARGEST_FRAME:
                 self.malformed = f"a frame of type {frame_type} with {size} bytes"
             elif stop <= end and data[stop - 1] != FRAME_END:
                 self.malformed = f"a frame that ends with {data[stop - 1]:#04x}"

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
 
-# --- the client's methods ---------------------------------------------------------------------------------
 _PRECONDITION_FAILED = 406
 
 Handler = Callable[["ProxiedConnection", int, Any], "bool | bytes"]
+
+# --- the client's methods ---------------------------------------------------------------------------------
 
 
 def _start_ok(connection: ProxiedConnection, number: int, method: m.ConnectionStartOk) -> bool:
