@@ -9,9 +9,8 @@ from compat_tests.scripted.amqp_0_9_1 import Server
 from compat_tests.scripted.fault_context import FaultContext
 from fakeamqp.connection import PeerAddress
 from fakeamqp.faults import Faults
-from fakeamqp.protocols.negotiation import accept
 
-__all__ = ["FaultServer", "Link"]
+__all__ = ["FaultServer", "Link", "NetworkContext"]
 
 _MOST_TURNS = 100_000
 
@@ -25,7 +24,7 @@ class Link:
         self.over = False
         self.wrapping: Any = None
         self._waiting = b""
-        self.connection: Any = accept(server.state, peer, self._stir)
+        self.connection: Any = server.accept(peer, self._stir)
         if server.wrap is not None:
             self.wrap(server.wrap)
 
@@ -80,6 +79,19 @@ class Link:
             self.server.links.remove(self)
 
 
+class NetworkContext(FaultContext):
+    """A `FaultContext` with transports."""
+
+    def wrap_connections(self, wrap: Callable[..., Any] | None) -> None:
+        self._server.wrap = wrap
+        if wrap is not None:
+            for link in list(self._server.links):
+                link.wrap(wrap)
+
+    def refuse(self, refusing: bool) -> None:
+        self._server.refusing = refusing
+
+
 class FaultServer(Server):
     """A `Server` with `faults`. `next_tap` stands behind them, as the recorder does in a broker."""
 
@@ -92,7 +104,7 @@ class FaultServer(Server):
         self.refusing = False
         self.forgetting = False
         """Whether it is just losing its disk."""
-        self.faults = Faults(_Context(self))
+        self.faults = Faults(NetworkContext(self))
 
     def dial(self) -> Link | None:
         """A new transport, or None where the operating system would refuse."""
@@ -141,16 +153,3 @@ class FaultServer(Server):
             self.state.discard("the broker came back without its disk")
             self.forgetting = False
             self.state.populate()
-
-
-class _Context(FaultContext):
-    """A `FaultContext` with transports."""
-
-    def wrap_connections(self, wrap: Callable[..., Any] | None) -> None:
-        self._server.wrap = wrap
-        if wrap is not None:
-            for link in list(self._server.links):
-                link.wrap(wrap)
-
-    def refuse(self, refusing: bool) -> None:
-        self._server.refusing = refusing

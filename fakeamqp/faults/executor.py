@@ -125,6 +125,7 @@ class FaultExecutor:
         if not any(state.busy for state in self._states.values()):
             self._installed = False
             self._states.clear()
+            self._last_get = None
             self.context.install(None)
 
     def ports(self) -> Iterable[FaultPort]:

@@ -48,6 +48,8 @@ class ProxiedChannel:
         self.number: int = number
         self.open: bool = False
         """True from open-ok to the first close or close-ok."""
+        self.ending: bool = False
+        """True once the client or the broker has sent a close."""
         self.closing: set[Side] = set()
         """The sides whose close-ok for a close by the proxy has not come."""
         self.mode: Literal["confirm", "tx"] | None = None
@@ -102,11 +104,15 @@ class ProxiedChannel:
         self.published += 1
         return self.published
 
-    def confirmed(self, tag: int, multiple: bool) -> list[int] | None:
-        """Take a confirm of the broker. Returns the numbers to confirm one by one; None to pass it on."""
+    def confirmed(self, tag: int, multiple: bool, *, singly: bool = False) -> list[int] | None:
+        """Take a confirm of the broker; `singly` for the sake of a fault.
+
+        Returns:
+            The numbers to confirm one by one; None to pass it on.
+        """
         unconfirmed = self._unconfirmed
         numbers = [unconfirmed.pop(each) for each in _meant(unconfirmed, tag, multiple)]
-        if not self._apart and not (multiple and self.confirms_singly):
+        if not self._apart and not (multiple and (singly or self.confirms_singly)):
             return None
         return [each for each in numbers if each is not None]
 

@@ -173,7 +173,7 @@ class BrokerLeg(Leg):
 class _Content:
     """A method whose content is on its way. No more than `most` bytes of the body are kept."""
 
-    __slots__ = ("_bodies", "_left", "_most", "_size", "frames", "message", "method", "properties")
+    __slots__ = ("_bodies", "_left", "_most", "_size", "behind", "frames", "message", "method", "properties")
 
     def __init__(
         self, method: Any, frames: list[bytes], message: Message | None = None, most: float = inf
@@ -181,6 +181,8 @@ class _Content:
         self.method: Any = method
         self.frames: list[bytes] = frames
         """Those that wait for the whole content."""
+        self.behind: list[bytes] = []
+        """What the proxy has to send on the same channel, once the content is whole."""
         self.message: Message | None = message
         """What is filled once the content is whole, if an event of it had to come before."""
         self.properties: bytes = b""
@@ -479,14 +481,27 @@ class ProxiedConnection(Leg):
     def _while_channel_closes(
         self, channel: ProxiedChannel, frame_type: int, payload: bytes, octets: bytes
     ) -> None:
-        """The proxy has closed a channel: until the client has confirmed that, its frames are dropped."""
+        """The proxy has closed a channel: until the client has confirmed that, its frames are dropped.
+
+        Only the rest of a content passes, because no method can follow a part of one.
+        """
         if "client" not in channel.closing:
             channel.waiting.append(octets)
             return
+        content = self._from_client.get(channel.number)
         method = payload[:4] if frame_type == FRAME_METHOD else b""
-        if method == _index(m.ChannelClose):
+        if content is not None and method:
+            why = f"a fault has closed channel {channel.number} with a message half sent"
+            self.close(_CONNECTION_FORCED, f"CONNECTION_FORCED - {why}")
+        elif content is not None:
+            self.broker.write(octets)
+            if content.add(frame_type, payload):
+                del self._from_client[channel.number]
+                self._published(content)
+                self._close_at_broker(channel.number)
+        elif method == _index(m.ChannelClose):
             self.send(channel.number, m.ChannelCloseOk())
-        if method in (_index(m.ChannelClose), _index(m.ChannelCloseOk)):
+        elif method == _index(m.ChannelCloseOk):
             self._closed_at(channel, "client")
 
     def _closed_at(self, channel: ProxiedChannel, side: Side) -> None:
@@ -502,12 +517,14 @@ class ProxiedConnection(Leg):
         if self.finished or self.aborted or self.closing:
             return
         channel = self.channels.get(number)
-        if channel is not None and channel.closing:
+        content = self._from_broker.get(number)
+        if channel is not None and channel.closing and (content is None or frame_type == FRAME_METHOD):
             self._while_broker_closes(channel, frame_type, payload)
             return
         if frame_type == FRAME_METHOD:
-            if (unfinished := self._from_broker.pop(number, None)) is not None:
-                self._pass_frames(unfinished)
+            if content is not None:
+                del self._from_broker[number]
+                self._pass_frames(content)
             kind = m.METHODS.get(int.from_bytes(payload[:4], "big"))
             handler = None if kind is None else FROM_BROKER.get(kind)
             method = None if handler is None else _decoded(kind, payload)
@@ -522,8 +539,7 @@ class ProxiedConnection(Leg):
                     self._from_broker[number] = content = self._begun(number, method)
                     content.frames.append(octets)
                     return
-        elif number in self._from_broker:
-            content = self._from_broker[number]
+        elif content is not None:
             content.frames.append(octets)
             if not content.add(frame_type, payload):
                 return
@@ -537,6 +553,7 @@ class ProxiedConnection(Leg):
         octets = b"".join(content.frames)
         content.frames.clear()
         self._pass_to_client(octets)
+        self.write(b"".join(content.behind))
 
     def _begun(self, number: int, method: Any) -> _Content:
         """A content of the broker. Faults act on the whole of it; without, no frame waits for input."""
@@ -591,7 +608,7 @@ class ProxiedConnection(Leg):
         method = payload[:4] if frame_type == FRAME_METHOD else b""
         if method == _index(m.ChannelClose):
             self.broker.write(method_frame(channel.number, m.ChannelCloseOk().encode()))
-        if method in (_index(m.ChannelClose), _index(m.ChannelCloseOk)):
+        elif method == _index(m.ChannelCloseOk):
             self._closed_at(channel, "broker")
 
     def broker_gone(self, rest: bytes) -> None:
@@ -644,7 +661,21 @@ class ProxiedConnection(Leg):
 
     def send(self, number: int, method: Method) -> None:
         """Send a method of the proxy to the client."""
-        self._pass_to_client(method_frame(number, method.encode()))
+        octets = method_frame(number, method.encode())
+        tap = self.state.tap
+        self.add(octets if tap is None else tap.sending(self, octets))
+
+    def add(self, octets: bytes) -> None:
+        """Send whole frames to the client that the broker has not sent just now, on one channel.
+
+        No frame may come between those of a content.
+        """
+        content = self._from_broker.get(int.from_bytes(octets[1:3], "big"))
+        if content is None or content.message is None:
+            self.pass_waiting()
+            self.write(octets)
+        else:
+            content.behind.append(octets)
 
     def confirm(self, number: int, tag: int, *, accepted: bool) -> None:
         """Send a confirm of one publish, by the client's number."""
@@ -666,13 +697,19 @@ class ProxiedConnection(Leg):
     def close_channel(self, number: int, code: int, text: str, method: int = 0) -> None:
         """Close a channel on both sides: the client gets this code and text."""
         channel = self.channel(number)
-        if channel.closing:
+        if channel.closing or channel.ending:
             return
         class_id, method_id = method >> 16, method & 0xFFFF
         self.send(number, m.ChannelClose(code, short_text(text), class_id, method_id))
         self._settle_all(channel, "requeued")
         channel.open = False
         channel.closing = {"client", "broker"}
+        if number not in self._from_client:
+            self._close_at_broker(number)
+        if number in self._from_broker and self._from_broker[number].message is None:
+            del self._from_broker[number]
+
+    def _close_at_broker(self, number: int) -> None:
         self.broker.write(method_frame(number, m.ChannelClose(_DONE, "closed by a proxy", 0, 0).encode()))
 
     # --- the end ----------------------------------------------------------------------------------------

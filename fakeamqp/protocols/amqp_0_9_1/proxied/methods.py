@@ -51,6 +51,13 @@ def _channel_open(connection: ProxiedConnection, number: int, method: m.ChannelO
     return True
 
 
+def _channel_close(connection: ProxiedConnection, number: int, method: m.ChannelClose) -> bool:
+    """One side closes the channel. Its number is free once the other has confirmed that."""
+    channel = connection.channel(number)
+    channel.open, channel.ending = False, True
+    return True
+
+
 def _channel_close_ok(connection: ProxiedConnection, number: int, method: Any) -> bool:
     connection.forget(connection.channel(number))
     return True
@@ -163,6 +170,7 @@ FROM_CLIENT: dict[Any, Handler] = {
     m.ConnectionOpen: _open,
     m.ConnectionCloseOk: _close_ok,
     m.ChannelOpen: _channel_open,
+    m.ChannelClose: _channel_close,
     m.ChannelCloseOk: _channel_close_ok,
     m.ChannelFlowOk: _flow_ok,
     m.ConfirmSelect: _confirm_select,
@@ -192,13 +200,8 @@ def _open_ok(connection: ProxiedConnection, number: int, method: m.ConnectionOpe
 
 
 def _channel_open_ok(connection: ProxiedConnection, number: int, method: m.ChannelOpenOk) -> bool:
-    connection.channel(number).open = True
-    return True
-
-
-def _channel_close(connection: ProxiedConnection, number: int, method: m.ChannelClose) -> bool:
-    """The broker closes the channel. Its number is free once the client has confirmed that."""
-    connection.channel(number).open = False
+    channel = connection.channel(number)
+    channel.open = not channel.ending
     return True
 
 
@@ -229,7 +232,9 @@ def _get_empty(connection: ProxiedConnection, number: int, method: m.BasicGetEmp
 def _confirms(kind: type[Method], accepted: bool) -> Handler:
     def confirmed(connection: ProxiedConnection, number: int, method: Any) -> bool:
         channel = connection.channel(number)
-        numbers = channel.confirmed(method.delivery_tag, method.multiple)
+        tap = connection.state.tap
+        singly = tap is not None and tap.confirms_singly
+        numbers = channel.confirmed(method.delivery_tag, method.multiple, singly=singly)
         if numbers is None:
             return True
         for each in numbers:

@@ -84,7 +84,7 @@ class ProxiedFaultPort(FaultPort):
         self._connection.pause(paused)
 
     def send(self, octets: bytes) -> None:
-        self._connection.write(octets)
+        self._connection.add(octets)
 
     # --- numbers ----------------------------------------------------------------------------------------
 
