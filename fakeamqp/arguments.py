@@ -91,7 +91,13 @@ _ROWS: dict[str, _Row] = {
     "management": (lambda value: isinstance(value, bool), "True or False"),
     "management_port": (lambda value: value is None or _is_port(value), _PORT),
     "management_hosts": (_are_names, 'a list of names, such as ["broker.local"]'),
+    "control": (lambda value: isinstance(value, bool), "True or False"),
+    "control_port": (lambda value: value is None or _is_port(value), _PORT),
 }
+
+
+_HTTP = ("management", "management_port", "control", "control_port")
+"""Each of these asks for the HTTP server."""
 
 
 def check_arguments(given: Mapping[str, Any]) -> None:
@@ -103,8 +109,10 @@ def check_arguments(given: Mapping[str, Any]) -> None:
         value = given[name]
         if not fits(value):
             raise BrokerError(f"{name} must be {expected}, not {_shown(value)}")
-    if given["management_hosts"] and not given["management"] and given["management_port"] is None:
-        raise BrokerError("management_hosts is about the HTTP API: add management=True")
+    # A port may be 0, which equals False.
+    asked = any(given[name] is not False and given[name] is not None for name in _HTTP)
+    if given["management_hosts"] and not asked:
+        raise BrokerError("management_hosts is about HTTP: add management=True, or control=True")
 
 
 def _shown(value: object) -> str:

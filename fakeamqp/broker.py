@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
@@ -105,8 +104,11 @@ class Broker(Endpoint, Inspection):
         bounds: of what clients can make the broker keep, such as `Bounds(consumers_per_channel=100)`.
         management: True serves RabbitMQ's HTTP API (extra `management`), at `management_url`.
         management_port: port of the HTTP API, which it switches on; 0 takes a free one.
-        management_hosts: names by which the HTTP API may be asked, besides IP addresses and the names of this
+        management_hosts: names by which HTTP may be asked, besides IP addresses and the names of this
             machine; others are refused, since a web site could point its own name to this machine.
+        control: True serves the control interface (extra `management`) at `control_url`, and the inspector
+            page; so does `management`, on the same port.
+        control_port: port of the control interface, which it switches on; 0 takes a free one.
         runtime: what the broker runs in: "thread" for a thread of its own; "asyncio" for the event loop that
             runs when it starts (`async with`). The time of such a broker is that of the loop, and only
             coroutines of this loop can be its clients.
@@ -114,7 +116,7 @@ class Broker(Endpoint, Inspection):
 
     Raises:
         FakeAMQPError: an argument is misspelled or invalid.
-        ManagementUnavailable: a package that the HTTP API needs is not installed.
+        ManagementUnavailable: a package that HTTP needs is not installed.
     """
 
     _shutdown = "broker forced connection closure with reason 'shutdown'"
@@ -142,6 +144,8 @@ class Broker(Endpoint, Inspection):
         management: bool = False,
         management_port: int | None = None,
         management_hosts: Iterable[str] = (),
+        control: bool = False,
+        control_port: int | None = None,
         runtime: Runtime = "thread",
         **settings: Unpack[PersonalityChoices],
     ) -> None:
@@ -198,15 +202,15 @@ class Broker(Endpoint, Inspection):
             from fakeamqp.model.races import seeded
 
             self._race(seeded(race_seed), race_seed)
-        if management or management_port is not None:
-            if self._in_loop:
-                raise BrokerError(
-                    "the HTTP API uses a thread of its own, so it needs a broker with runtime='thread'"
-                )
-            # By its name: the broker imports no outer package.
-            companion = import_module("fakeamqp.management.companion").ManagementCompanion
-            self._management = made = companion(self, port=management_port or 0, hosts=management_hosts)
-            self._observer = state.tap = made.observe(recorder)
+        self._management = self._accompany(
+            control=control,
+            control_port=control_port,
+            hosts=management_hosts,
+            management=management,
+            management_port=management_port,
+        )
+        if self._management is not None and self._management.serves_api:
+            self._observer = state.tap = self._management.observe(recorder)
         self._populate()
 
     def __repr__(self) -> str:
@@ -377,22 +381,8 @@ class Broker(Endpoint, Inspection):
         """
         return self._management_address()[1]
 
-    @property
-    def inspector_url(self) -> str:
-        """The address of the inspector page, on the port of the HTTP API, with the token that opens it.
-
-        The token lasts as long as this object, and gives full access to the broker.
-
-        Raises:
-            BrokerError: the broker has no HTTP API, or has not been started.
-        """
-        host, port = self._management_address()
-        assert self._management is not None
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-        return self._management.inspector_address(f"http://{bracketed(host)}:{port}")
-
     def _management_address(self) -> tuple[str, int]:
-        if self._management is None:
+        if self._management is None or not self._management.serves_api:
             raise BrokerError("this broker has no HTTP API; create it with Broker(management=True)")
         self._state.check_started()
         assert self._management.address is not None

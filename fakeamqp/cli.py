@@ -126,8 +126,8 @@ def _parser() -> argparse.ArgumentParser:
         "--clock",
         default="real",
         metavar="MODE",
-        help="source of the broker's time: real, wall, or virtual, which needs --clock-rate "
-        "(default: %(default)s)",
+        help="source of the broker's time: real, wall, or virtual, which needs --control-port or "
+        "--clock-rate (default: %(default)s)",
     )
     serve.add_argument(
         "--clock-rate",
@@ -219,8 +219,15 @@ def _parser() -> argparse.ArgumentParser:
         "--management-host",
         **repeated,
         metavar="NAME",
-        help="a name by which the HTTP API may be asked, besides IP addresses and the names of this machine; "
+        help="a name by which HTTP may be asked, besides IP addresses and the names of this machine; "
         "can be repeated",
+    )
+    serve.add_argument(
+        "--control-port",
+        type=port,
+        metavar="PORT",
+        help="serve the control interface, with which tests in other processes use faults, clock and "
+        "assertions, on this port; 0 takes a free one (needs fakeamqp[management])",
     )
 
     trace = commands.add_parser(
@@ -331,6 +338,9 @@ def _serve(options: argparse.Namespace) -> int:
                 url, remark = _url(broker)
                 if options.management_port is not None:
                     print(f"management API on {_management_url(broker, url)}", flush=True)
+                if options.control_port is not None:
+                    print(f"control interface on {broker.control_url}", flush=True)
+                if _is_inspected(options):
                     print(f"inspector on {broker.inspector_url}", flush=True)
                 print(f"listening on {url}", flush=True)
                 if remark:
@@ -385,12 +395,18 @@ def _tune_garbage_collection() -> None:
 def _check_serve_options(options: argparse.Namespace) -> None:
     if options.clock not in CLOCKS:
         raise _UsageError(f"unknown clock {options.clock!r}{_did_you_mean(options.clock, CLOCKS)}")
-    if options.clock == "virtual" and options.clock_rate is None:
+    if options.clock == "virtual" and options.clock_rate is None and not _is_inspected(options):
         raise _UsageError(
-            "--clock virtual: other processes cannot move this clock; add a --clock-rate, such as 60"
+            "--clock virtual: other processes cannot move this clock; add a --clock-rate, such as 60, "
+            "or a --control-port, by which they can"
         )
     if options.clock != "virtual" and options.clock_rate is not None:
         raise _UsageError(f"--clock-rate needs --clock virtual, but the clock is {options.clock}")
+
+
+def _is_inspected(options: argparse.Namespace) -> bool:
+    """Whether the control interface and the inspector page are served."""
+    return options.management_port is not None or options.control_port is not None
 
 
 def _configured_broker(options: argparse.Namespace) -> Broker:
@@ -406,13 +422,14 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             clock=options.clock,
             tls=_tls(options),
             definitions=options.definitions,
-            # No code in this process inspects the broker, but the inspector page does.
-            history=0 if options.management_port is None else _HISTORY_SHOWN,
-            trace=0 if options.management_port is None else _EVENTS_SHOWN,
+            # No code in this process inspects the broker, but the control interface and the page do.
+            history=_HISTORY_SHOWN if _is_inspected(options) else 0,
+            trace=_EVENTS_SHOWN if _is_inspected(options) else 0,
             memory_limit=options.memory_limit,
             bounds=_bounds(options.bound),
             management_port=options.management_port,
             management_hosts=options.management_host,
+            control_port=options.control_port,
             **_choices(options),
         )
     except FakeAMQPError as error:  # The broker has not started yet, so an argument is wrong.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 from weakref import finalize
 
 from fakeamqp.connection import bracketed
@@ -59,8 +60,8 @@ class Endpoint(MessageInspection):
     """Why a stop and a reset close connections."""
     _path = "/%2F"
     """The path of `url`."""
-    _impossible: Mapping[str, str] = {}
-    """Why some faults are not possible, by name."""
+    _impossible: ClassVar[Mapping[str, str]] = {}
+    """Why it cannot do what a broker can, by name."""
     _state: BrokerState
     _engine: Engine
     _recorder: Recorder | None
@@ -313,6 +314,74 @@ class Endpoint(MessageInspection):
                 )
             )
         return self._faults
+
+    # --- HTTP -----------------------------------------------------------------------------------------
+
+    def _accompany(
+        self,
+        *,
+        control: bool,
+        control_port: int | None,
+        hosts: Iterable[str] = (),
+        management: bool = False,
+        management_port: int | None = None,
+    ) -> ManagementCompanion | None:
+        """The HTTP server that the arguments ask for; None if they ask for none."""
+        api = management or management_port is not None
+        if not (api or control or control_port is not None):
+            return None
+        if self._in_loop:
+            raise BrokerError(
+                "HTTP is served on a thread of its own, so it needs a broker with runtime='thread'"
+            )
+        if control_port and management_port and control_port != management_port:
+            raise BrokerError(
+                f"control_port={control_port} and management_port={management_port}: the control interface "
+                "and the HTTP API share one port; give one of them"
+            )
+        # By its name: the broker imports no outer package.
+        companion = import_module("fakeamqp.management.companion").ManagementCompanion
+        made: ManagementCompanion = companion(
+            self, port=control_port or management_port or 0, hosts=hosts, api=api
+        )
+        return made
+
+    @property
+    def control_url(self) -> str:
+        """The address of the control interface, with the token that it needs behind `#token=`.
+
+        The token lasts as long as this object, and gives full access to it.
+
+        Raises:
+            BrokerError: there is no control interface, or it has not been started.
+        """
+        url = self._http_url()
+        assert self._management is not None
+        return self._management.control.address(url)
+
+    @property
+    def inspector_url(self) -> str:
+        """The address of the inspector page, with the token that opens it behind `#token=`.
+
+        The token lasts as long as this object, and gives full access to it.
+
+        Raises:
+            BrokerError: there is no inspector page, or it has not been started.
+        """
+        url = self._http_url()
+        assert self._management is not None
+        return self._management.inspector.address(url)
+
+    def _http_url(self) -> str:
+        """The URL of the HTTP server, as a client of this machine writes it."""
+        if self._management is None:
+            name = type(self).__name__
+            raise BrokerError(f"there is no control interface; create it with {name}(control=True)")
+        self._state.check_started()
+        assert self._management.address is not None
+        host, port = self._management.address
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        return f"http://{bracketed(host)}:{port}"
 
     # --- waits and checks -----------------------------------------------------------------------------
 

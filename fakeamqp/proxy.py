@@ -28,8 +28,15 @@ IMPOSSIBLE: Mapping[str, str] = {
     "starve": "a proxy speaks AMQP 0-9-1, whose consumers give no credit",
     "cancel_consumers": "a proxy does not see the queues; delete the queue on the broker",
     "cancel-consumers": "a proxy does not see the queues",
+    "clock": "a proxy cannot move the time of the broker behind it",
+    "queues": "a proxy does not see the queues; ask the management API of the broker behind it",
+    "publish": "a proxy publishes nothing itself; connect a client",
+    "explain": "a proxy does not see the bindings; ask the management API of the broker behind it",
+    "dead_lettered": "a proxy does not see what happens to messages in their queues",
+    "dropped": "a proxy does not see what happens to messages in their queues",
+    "login": "a proxy does not know the accounts of the broker behind it",
 }
-"""Why some faults are not possible in front of another broker, by name."""
+"""Why some of what a broker can do is not possible in front of another broker, by name."""
 
 
 class Proxy(Endpoint):
@@ -53,8 +60,13 @@ class Proxy(Endpoint):
         runtime: what the proxy runs in: "thread" for a thread of its own; "asyncio" for the event loop that
             runs when it starts (`async with`).
 
+        control: True serves the control interface (extra `management`) at `control_url`, and the inspector
+            page.
+        control_port: port of the control interface, which it switches on; 0 takes a free one.
+
     Raises:
         BrokerError: a URL is none of AMQP.
+        ManagementUnavailable: a package that HTTP needs is not installed.
     """
 
     _kind = "proxy"
@@ -73,6 +85,8 @@ class Proxy(Endpoint):
         history: int = 100_000,
         trace: int = 10_000,
         runtime: Runtime = "thread",
+        control: bool = False,
+        control_port: int | None = None,
     ) -> None:
         urls = [to] if isinstance(to, str) else list(to)
         if not urls:
@@ -94,6 +108,7 @@ class Proxy(Endpoint):
 
         self._compose(clock, accept, Recorder(clock.now, trace, time=clock.time) if trace else None)
         dial = partial(self._engine.dial, targets)
+        self._management = self._accompany(control=control, control_port=control_port)
 
     def __repr__(self) -> str:
         to = ", ".join(map(str, self._targets))

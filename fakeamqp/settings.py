@@ -42,4 +42,6 @@ class BrokerArguments(PersonalityChoices, total=False):
     management: bool
     management_port: int | None
     management_hosts: Iterable[str]
+    control: bool
+    control_port: int | None
     runtime: Runtime

@@ -272,6 +272,8 @@ WRONG: dict[str, tuple[object, ...]] = {
     "management": (1, None, "yes"),
     "management_port": (-1, 70_000, "x", True),
     "management_hosts": ("broker.local", 5, [5], None),
+    "control": (1, None, "yes"),
+    "control_port": (-1, 70_000, "x", True),
     "runtime": (None, "threads", ["thread"]),
 }
 

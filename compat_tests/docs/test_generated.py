@@ -17,6 +17,7 @@ WRITERS = {
     "benchmarks.side_by_side.page": "python -m compat_tests.benchmarks.side_by_side.page",
     "differential.fidelity": "python -m compat_tests.differential.fidelity --lists-only",
     "reliability.page": "python -m compat_tests.reliability.page",
+    "tools.control_page": "python -m compat_tests.tools.control_page",
     "tools.limits_page": "python -m compat_tests.tools.limits_page",
     "tools.personalities": "make personalities",
     "tools.protocols_page": "python -m compat_tests.tools.protocols_page",

@@ -34,7 +34,7 @@ NEEDS = {
     "taskiq.md": ("taskiq_aio_pika",),
 }
 #: Languages whose blocks are files that run, or that files that run need.
-RUN = ("python", "ini", "js", "php", "sh")
+RUN = ("python", "ini", "js", "php", "sh", "go", "java")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,51 @@ def test_code_of_recipe_page_runs(recipe: Recipe, tmp_path: Path) -> None:
                 run(folder, "node", "--test", name)
             elif name.endswith(".sh"):
                 run(folder, "sh", name)
+
+
+def other_language(name: str, folder: Path) -> None:
+    """Write a file of the page about other languages."""
+    page = next(recipe for recipe in RECIPES if recipe.path.name == "other-languages.md")
+    [code] = [code for _, code, named in page.blocks if named == name]
+    (folder / name).write_text(code)
+
+
+def test_node_test_of_recipe_moves_time_and_breaks_a_publish(tmp_path: Path) -> None:
+    if reason := missing("/node") or missing("/npm"):
+        pytest.skip(reason)
+    other_language("control.test.mjs", tmp_path)
+    (tmp_path / "node_modules").symlink_to(node_modules())
+    assert re.search(r"^. pass 1$", run(tmp_path, "node", "--test", "control.test.mjs"), re.MULTILINE)
+
+
+def test_go_test_of_recipe_moves_time_and_breaks_a_publish(tmp_path: Path) -> None:
+    sources = [Path(each) for each in (*os.environ.get("GOPATH", "").split(os.pathsep), "/usr/share/gocode")]
+    if reason := missing("/go"):
+        pytest.skip(reason)
+    if not any((each / "src/github.com/rabbitmq/amqp091-go").is_dir() for each in sources):
+        pytest.skip("needs amqp091-go: Debian package golang-github-rabbitmq-amqp091-go-dev")
+    other_language("orders_test.go", tmp_path)
+    # Debian's packages have no modules.
+    path = os.pathsep.join(map(str, sources))
+    settings = ("GO111MODULE=off", f"GOPATH={path}", f"GOCACHE={tmp_path / 'cache'}")
+    assert "ok" in run(tmp_path, "env", *settings, "go", "test", "orders_test.go")
+
+
+def test_java_test_of_recipe_moves_time_and_breaks_a_publish(tmp_path: Path) -> None:
+    if reason := missing("/javac"):
+        pytest.skip(reason)
+    folders = [Path(each) for each in (*os.environ.get("CLASSPATH", "").split(os.pathsep), "/usr/share/java")]
+    jars = {jar.stem: str(jar) for folder in reversed(folders) for jar in folder.glob("*.jar")}
+    if absent := [
+        each for each in ("amqp-client", "junit-jupiter", "junit-platform-console") if each not in jars
+    ]:
+        pytest.skip(f"needs {' and '.join(absent)}: Debian packages librabbitmq-client-java and junit5")
+    other_language("OrdersTest.java", tmp_path)
+    used = ("amqp", "apiguardian", "junit", "opentest4j", "picocli", "slf4j-api")
+    path = os.pathsep.join([*(jar for name, jar in jars.items() if name.startswith(used)), "."])
+    run(tmp_path, "javac", "-cp", path, "OrdersTest.java")
+    console = "org.junit.platform.console.ConsoleLauncher"
+    assert "1 tests successful" in run(tmp_path, "java", "-cp", path, console, "-c", "OrdersTest")
 
 
 def missing(need: str) -> str:

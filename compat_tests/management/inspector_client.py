@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from compat_tests.management.control_client import Refusal
 from fakeamqp import Broker
 
 if TYPE_CHECKING:
@@ -18,20 +19,12 @@ if TYPE_CHECKING:
 def inspector_of(broker: Broker) -> Inspector:
     """The inspector of a broker with `management=True`."""
     companion: Any = broker._management
-    inspector: Inspector = companion.management.inspector
+    inspector: Inspector = companion.inspector
     return inspector
 
 
-class Refusal(Exception):
-    """An answer other than 200, with its status and its text."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(f"{status}: {text}")
-        self.status = status
-
-
 class Page:
-    """Asks and acts with the token of the printed address."""
+    """Asks with the token of the printed address."""
 
     def __init__(self, address: str, timeout: float = 30.0) -> None:
         parts = urlsplit(address)
@@ -57,19 +50,12 @@ class Page:
             found = {name.lower(): value for name, value in response.getheaders()}
             return response.status, found, response.read()
 
-    def _call(self, path: str, asked: dict[str, Any]) -> Any:
-        status, _, body = self.send("POST", path, json.dumps(asked).encode(), self.headers)
+    def ask(self, question: str, /, **asked: Any) -> Any:
+        status, _, body = self.send("POST", f"ask/{question}", json.dumps(asked).encode(), self.headers)
         answer = json.loads(body)
         if status != 200:
-            raise Refusal(status, answer["error"])
+            raise Refusal(status, answer["error"], answer["reason"])
         return answer
-
-    def ask(self, question: str, /, **asked: Any) -> Any:
-        return self._call(f"ask/{question}", asked)
-
-    def do(self, action: str, /, **asked: Any) -> str:
-        said: str = self._call(f"do/{action}", asked)["said"]
-        return said
 
     def events(self) -> Events:
         return Events(self)

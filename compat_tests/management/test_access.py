@@ -12,8 +12,8 @@ from compat_tests.management.inspector_client import inspector_of
 from fakeamqp import Broker
 from fakeamqp.management.access import authenticate
 from fakeamqp.management.context import Management
+from fakeamqp.management.control.access import check_login
 from fakeamqp.management.errors import Refused
-from fakeamqp.management.inspector.access import Denied, check_login
 
 ELSEWHERE = "192.0.2.7"
 GUEST = f"Basic {b64encode(b'guest:guest').decode()}"
@@ -62,10 +62,10 @@ def request_of(host: str, login: str) -> Request:
 
 def test_loopback_rule_applies_to_inspector_logins_but_not_to_its_token():
     with Broker(management=True) as broker:
-        inspector = inspector_of(broker)
-        check_login(request_of("127.0.0.1", GUEST), inspector)
-        with pytest.raises(Denied, match="from loopback addresses only; the address with the token"):
-            check_login(request_of(ELSEWHERE, GUEST), inspector)
-        check_login(request_of(ELSEWHERE, f"Bearer {inspector.token}"), inspector)
+        control = inspector_of(broker).control
+        check_login(request_of("127.0.0.1", GUEST), control)
+        with pytest.raises(Refused, match="from loopback addresses only; the address with the token"):
+            check_login(request_of(ELSEWHERE, GUEST), control)
+        check_login(request_of(ELSEWHERE, f"Bearer {control.token}"), control)
     with Broker(management=True, loopback_users=()) as broker:
-        check_login(request_of(ELSEWHERE, GUEST), inspector_of(broker))
+        check_login(request_of(ELSEWHERE, GUEST), inspector_of(broker).control)

@@ -11,9 +11,10 @@ from typing import Any
 import pika
 import pytest
 
-from compat_tests.management.inspector_client import Page, Refusal, inspector_of
-from fakeamqp import Broker
-from fakeamqp.management.inspector import actions, app, details, snapshot as snapshots
+from compat_tests.management.control_client import ControlClient, Refusal
+from compat_tests.management.inspector_client import Page, inspector_of
+from fakeamqp import Broker, Proxy
+from fakeamqp.management.inspector import app, details, snapshot as snapshots
 
 JSON = {"content-type": "application/json"}
 
@@ -73,11 +74,11 @@ def test_address_without_a_path_redirects_to_the_page(broker: Broker):
         (basic("guest", "guest"), 200),
     ],
 )
-def test_events_questions_and_actions_need_the_token_or_an_administrator(
+def test_events_and_questions_need_the_token_or_an_administrator(
     page: Page, broker: Broker, headers: dict[str, str], status: int
 ):
     broker.add_user("carla", "secret", tags=["management"])
-    for method, path in (("GET", "events"), ("POST", "ask/fault-offers"), ("POST", "do/end-hold")):
+    for method, path in (("GET", "events"), ("POST", "ask/fault-offers"), ("POST", "ask/end-hold")):
         if status == 200 and path != "ask/fault-offers":
             continue
         found, answer_headers, body = page.send(method, path, b"{}", {**JSON, **headers})
@@ -143,18 +144,15 @@ def test_a_name_of_management_hosts_is_accepted_in_any_case_with_a_port():
 def test_body_other_than_a_json_object_is_refused(
     page: Page, body: bytes, headers: dict[str, str], status: int
 ):
-    assert page.send("POST", "do/purge", body, {**page.headers, **headers})[0] == status
+    assert page.send("POST", "ask/messages", body, {**page.headers, **headers})[0] == status
 
 
-def test_get_of_an_action_or_question_is_refused_with_405(page: Page):
-    assert page.send("GET", "do/purge", None, page.headers)[0] == 405
+def test_get_of_a_question_is_refused_with_405(page: Page):
     assert page.send("GET", "ask/messages", None, page.headers)[0] == 405
 
 
-def test_unknown_action_or_question_is_a_404_error(page: Page):
-    with pytest.raises(Refusal, match="404: there is no action 'explode'"):
-        page.do("explode")
-    with pytest.raises(Refusal, match="404: there is no question 'why'"):
+def test_unknown_question_is_a_404_error(page: Page):
+    with pytest.raises(Refusal, match="404 not_found: there is no question 'why'"):
         page.ask("why")
 
 
@@ -234,10 +232,12 @@ def test_event_stream_begins_with_the_complete_state(page: Page, broker: Broker,
         }
     }
     [fault] = state["faults"].values()
-    assert fault == {"sentence": str(rule), "hits": 0, "held": 0, "error": None, "near_misses": []}
+    assert fault == ControlClient(broker.control_url).get("/faults")[0]
+    assert (fault["sentence"], fault["hits"], fault["near_misses"]) == (str(rule), 0, [])
     assert state["broker"] == {
         **{"personality": broker._state.personality.name, "address": f"{host}:{port}", "running": True},
         **{"virtual_hosts": ["/"], "blocked": None, "trace": True, "held": None},
+        **{"behind": "", "impossible": []},
     }
     time = state["time"]
     assert [timer for timer in time.pop("timers") if "queue" in timer[1]] == []
@@ -351,7 +351,7 @@ def test_page_works_without_trace_and_history():
         assert state["timeline"] is None and state["flows"] == {} and state["broker"]["trace"] is False
         assert page.ask("event", serial=0, place=0) is None
         with pytest.raises(Refusal, match="the trace is off"):
-            page.ask("trace")
+            ControlClient(broker.control_url).get("/trace/timeline")
 
 
 def test_names_and_bodies_with_invalid_utf8_are_shown(page: Page, broker: Broker, channel: Any):
@@ -507,7 +507,7 @@ def test_details_of_a_queue_exchange_or_connection_are_shown(page: Page, broker:
     about = page.ask("connection", name=name)
     assert [0, "connection_name", "billing", "s"] in about["properties"]
     assert page.ask("connection", name="nobody") is None
-    with pytest.raises(Refusal, match=r"400: there is no queue 'order'.*did you mean 'orders'"):
+    with pytest.raises(Refusal, match=r"400 NoSuchQueue: there is no queue 'order'.*did you mean 'orders'"):
         page.ask("queue", virtual_host="/", name="order")
 
 
@@ -531,103 +531,13 @@ def test_an_event_has_its_fields_its_content_and_no_password(page: Page, channel
     assert detail("queue.declare")["properties"] is None
     assert page.ask("event", serial=10_000, place=0) is None
     assert page.ask("event", serial=lines[0][0], place=99) is None
-    assert "basic.publish" in page.ask("trace")
 
 
 # --- actions --------------------------------------------------------------------------------------------
 
 
-def test_page_publishes_and_explains_a_message(page: Page, broker: Broker, channel: Any):
-    channel.queue_declare("orders")
-    message = {
-        "virtual_host": "/", "exchange": "", "routing_key": "orders", "body": "käse",
-        "headers": {"n": 1}, "properties": {"priority": 3},
-    }  # fmt: skip
-    assert "orders" in page.ask("explain", **message)
-    assert broker.queue("orders").ready == 0
-    assert page.do("publish", **message) == "Published 5 bytes: routed to orders."
-    [found] = broker.queue("orders").messages
-    assert (found.text, found.headers, found.priority) == ("käse", {"n": 1}, 3)
-    for changed, error in (
-        ({"properties": {"priorty": 3}}, "priority"),
-        ({"properties": {"headers": {}}}, "in their own field"),
-        ({"headers": [1]}, "headers must be a JSON object"),
-        ({"body": 5}, "body must be text"),
-        ({"exchange": "order"}, "order"),
-        ({"virtual_host": "nowhere"}, "nowhere"),
-    ):
-        with pytest.raises(Refusal, match=error):
-            page.do("publish", **{**message, **changed})
-    assert broker.queue("orders").ready == 1
-
-
-def test_page_purges_a_queue(page: Page, broker: Broker, channel: Any):
-    channel.queue_declare("orders")
-    broker.publish(b"", routing_key="orders")
-    assert page.do("purge", virtual_host="/", queue="orders") == "Dropped 1 ready message of queue 'orders'."
-    assert broker.queue("orders").ready == 0
-    with pytest.raises(Refusal, match="did you mean 'orders'"):
-        page.do("purge", virtual_host="/", queue="ordres")
-
-
-def test_page_closes_a_connection(page: Page, broker: Broker, channel: Any):
-    [connection] = broker.connections
-    assert "Closed connection" in page.do("close", connection=connection.name)
-    with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match=r"320.*closed in the inspector"):
-        channel.queue_declare("orders")
-    with pytest.raises(Refusal, match="closed already"):
-        page.do("close", connection=connection.name)
-
-
-def test_page_advances_the_virtual_clock(page: Page, broker: Broker, channel: Any):
-    channel.queue_declare("orders", arguments={"x-message-ttl": 90_000})
-    broker.publish(b"", routing_key="orders")
-    assert page.do("advance", seconds=30) == "Advanced 30 seconds."
-    assert page.do("advance-to-next") == "Advanced 60 seconds to the next timer."
-    assert broker.queue("orders").ready == 0
-    for seconds in ("60", None, True, -1):
-        with pytest.raises(Refusal, match="seconds"):
-            page.do("advance", seconds=seconds)
-    with pytest.raises(Refusal, match="no timer is pending"):
-        page.do("advance-to-next")
-
-
-def test_page_cannot_advance_real_time():
-    with Broker(management=True) as broker, pytest.raises(Refusal, match="uses real time"):
-        Page.of(broker).do("advance", seconds=1)
-
-
-def test_page_adds_and_removes_fault_rules(page: Page, broker: Broker, channel: Any):
-    channel.queue_declare("orders")
-    wanted = {
-        "method": "basic.publish", "direction": "", "conditions": {"routing_key": "orders", "queue": ""},
-        "action": "delay", "arguments": {"seconds": "1.5"}, "trigger": "times", "number": "2",
-    }  # fmt: skip
-    said = page.do("add-fault", **wanted)
-    [rule] = broker.faults.rules
-    assert said == f"Added: {rule}."
-    assert "routing key 'orders'" in said and "1.5" in said
-    broker.faults.verify()  # It is optional: a test does not fail because of it.
-    assert "Removed" in page.do("remove-fault", fault=str(id(rule)))
-    assert not broker.faults.rules
-    with pytest.raises(Refusal, match="not in force any more"):
-        page.do("remove-fault", fault=str(id(rule)))
-    for changed, error in (
-        ({"method": "basic.publsh"}, "did you mean 'basic.publish'"),
-        ({"conditions": {"colour": "red"}}, "no condition 'colour'"),
-        ({"action": "explode"}, "no action 'explode'"),
-        ({"arguments": {"seconds": "soon"}}, "seconds takes a number, not 'soon'"),
-        ({"trigger": "times", "number": "1.5"}, "whole number"),
-        ({"trigger": "with_probability", "number": "2"}, "between 0 and 1"),
-        ({"trigger": "sometimes"}, "no trigger 'sometimes'"),
-        ({"action": "refuse_login"}, "start-ok"),
-    ):
-        with pytest.raises(Refusal, match=error):
-            page.do("add-fault", **{**wanted, **changed})
-    assert not broker.faults.rules
-
-
 def test_every_action_of_the_form_makes_a_rule(page: Page, broker: Broker):
+    control = ControlClient(broker.control_url)
     offers = page.ask("fault-offers")
     assert {"basic.publish", "confirm", "heartbeat", "message.transfer"} <= set(offers["methods"])
     for action in offers["actions"]:
@@ -636,38 +546,38 @@ def test_every_action_of_the_form_makes_a_rule(page: Page, broker: Broker):
             "exception": "queue.declare",
             "reorder": "basic.deliver",
         }.get(action["name"], "basic.publish")
-        arguments = {each["name"]: each.get("value", "") for each in action["arguments"]}
+        arguments = {each["name"]: each["value"] for each in action["arguments"] if "value" in each}
         for each in action["arguments"]:
-            if each["kind"] == "choice":
-                arguments[each["name"]] = each["choices"][-1]
-        page.do("add-fault", method=method, action=action["name"], arguments=arguments)
+            if "enum" in each["schema"]:
+                arguments[each["name"]] = each["schema"]["enum"][-1]
+        said = {"on": method, **({action["name"]: arguments} if action["name"] else {})}
+        control.call("POST", "/faults", said)
     assert len(broker.faults.rules) == len(offers["actions"])
-
-
-def test_page_releases_methods_held_by_a_rule(page: Page, broker: Broker, channel: Any):
-    channel.queue_declare("orders")
-    rule = broker.faults.on("basic.publish", optional=True).hold()
-    channel.basic_publish("", "orders", b"")
-    rule.wait()
-    assert page.do("release-fault", fault=str(id(rule))) == "Released 1 method."
-    broker.queue("orders").wait_for(ready=1)
-    alarm = broker.faults.memory_alarm()
-    with pytest.raises(Refusal, match="holds nothing"):
-        page.do("release-fault", fault=str(id(alarm)))
 
 
 def test_page_ends_the_hold_of_a_held_test_only(page: Page, broker: Broker):
     with pytest.raises(Refusal, match="no test is held open"):
-        page.do("end-hold")
+        page.ask("end-hold")
     inspector, held = inspector_of(broker), threading.Event()
     inspector.title, inspector.held = "test_orders", held
     assert inspector.snapshot()["broker"]["held"] == "test_orders"
-    assert page.do("end-hold") == "The test goes on, and its broker stops."
+    assert page.ask("end-hold") is None
     assert held.is_set() and inspector.snapshot()["broker"]["held"] is None
 
 
-def test_numbers_in_sentences_have_their_unit():
-    counted = [actions._counted(count, "byte") for count in (0, 1, 2, 1.5, 12_345, 999_999, 1_000_000)]
-    assert counted == [
-        *("0 bytes", "1 byte", "2 bytes", "1.5 bytes", "12,345 bytes", "999,999 bytes", "1000000 bytes")
-    ]
+# --- a proxy --------------------------------------------------------------------------------------------
+
+
+def test_snapshot_of_a_proxy_has_connections_faults_timeline_and_what_it_cannot_do(broker: Broker):
+    with Proxy(broker.url, control=True) as proxy:
+        proxy.faults.on("basic.publish", optional=True).drop()
+        with pika.BlockingConnection(pika.URLParameters(proxy.url)) as connection:
+            connection.channel()
+            with Page(proxy.inspector_url).events() as events:
+                state = events.next()[1]
+        assert state["broker"]["behind"] == f"{broker.host}:{broker.port}"
+        assert {"clock", "queues", "publish", "explain"} <= set(state["broker"]["impossible"])
+        assert [each["channels"][0]["number"] for each in state["connections"].values()] == [1]
+        assert len(state["faults"]) == 1
+        assert "channel.open" in [line[7] for line in state["timeline"]["lines"]]
+        assert proxy.failures == ()

@@ -18,8 +18,9 @@ import pytest
 from compat_tests.management.client import Api
 from compat_tests.tools.descriptors import high_descriptors
 from fakeamqp import Bounds, Broker
-from fakeamqp.management import app, server
+from fakeamqp.management import server
 from fakeamqp.management.errors import ManagementError
+from fakeamqp.management.resources import RESOURCES
 
 HALF = b"GET /api/whoami HTTP/1.1\r\nHost: localhost\r\n"
 LOGIN = b"Authorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n"
@@ -256,7 +257,7 @@ def test_stop_ends_the_broker_and_then_reports_a_stuck_request(monkeypatch: pyte
         released.wait()
         return {}
 
-    whoami = next(each for each in app.RESOURCES if each.path == "/api/whoami")
+    whoami = next(each for each in RESOURCES if each.path == "/api/whoami")
     monkeypatch.setitem(whoami._handlers, "GET", hang)
     monkeypatch.setattr(server, "_STOP_SECONDS", 0.05)
     broker = Broker(management=True).start()

@@ -19,7 +19,7 @@ import pytest
 
 from compat_tests.pages.browser import Missing, launched
 from compat_tests.pages.interactions import fill
-from fakeamqp import Broker
+from fakeamqp import Broker, Proxy
 
 TABS = ("topology", "queues", "connections", "timeline", "time", "faults", "publish")
 OWN = "document.body.dataset.owned=1"
@@ -500,6 +500,49 @@ def test_paused_inspector_renders_no_update_until_resumed(page: Any, broker: Bro
     page.wait_for_selector(node("queue q, 1 ready"))
 
 
+# --- a proxy --------------------------------------------------------------------------------------------
+
+
+def test_inspector_of_proxy_shows_connections_timeline_and_faults_and_hides_other_tabs(
+    open_page: Open, broker: Broker
+):
+    with (
+        Proxy(broker.url, control=True) as proxy,
+        pika.BlockingConnection(pika.URLParameters(proxy.url)) as connection,
+    ):
+        channel = connection.channel()
+        channel.queue_declare("orders")
+        page = open_page(proxy)
+        wait_for_text(page, "#stats", f"{broker.host}:{broker.port}")
+        shown = [tab.get_attribute("id") for tab in page.locator("#tabs .tab:visible").all()]
+        assert shown == ["tab-connections", "tab-timeline", "tab-faults"]
+        assert page.get_attribute("#tab-connections", "aria-selected") == "true"
+        page.wait_for_selector('#connection-list .row[aria-label*="guest"]')
+        page.keyboard.press("1")
+        assert page.get_attribute("#tab-connections", "aria-selected") == "true"
+        page.focus("#tab-connections")
+        page.keyboard.press("ArrowLeft")
+        assert page.get_attribute("#tab-faults", "aria-selected") == "true"
+        page.wait_for_selector("#fault-action option", state="attached")
+        page.fill("#fault-conditions [name=routing_key]", "orders")
+        page.select_option("#fault-action", "delay")
+        page.fill("#fault-arguments [name=seconds]", "0.5")
+        page.click("text=Add the rule")
+        wait_for_text(page, "#rules", "delay it by 0.5 s")
+        channel.basic_publish("", "orders", b"")
+        wait_for_text(page, "#rules .hits", "1 hit")
+        page.click("#tab-timeline")
+        wait_for_text(page, "#line-list", "basic.publish")
+        page.click("#tab-connections")
+        page.click("#connection-list .row")
+        page.click("#detail >> text=Close the connection")
+        page.click("#confirm-yes")
+        wait_for_text(page, "#said", "Closed connection")
+        page.wait_for_selector("#connection-list .row", state="detached")
+        with suppress(pika.exceptions.AMQPError):
+            connection.process_data_events(1)
+
+
 # --- who may look ---------------------------------------------------------------------------------------
 
 
@@ -539,7 +582,7 @@ def test_page_of_other_origin_cannot_purge_queue_or_read_answer(browser: Any, br
     """The page of another origin has the token here, which it would not have in reality."""
     channel.queue_declare("q")
     broker.publish(b"", routing_key="q")
-    address, _, token = broker.inspector_url.partition("#token=")
+    address, _, token = broker.control_url.partition("#token=")
     with browser.new_context() as context:
         page = context.new_page()
         page.route("http://evil.example/", lambda route: route.fulfill(body="<html></html>"))
@@ -551,9 +594,9 @@ def test_page_of_other_origin_cannot_purge_queue_or_read_answer(browser: Any, br
                 for (const type of ["application/json", "text/plain"]) {
                   const headers = { "content-type": type };
                   if (mode === "cors") headers.authorization = `Bearer ${token}`;
-                  const body = JSON.stringify({ virtual_host: "/", queue: "q" });
                   try {
-                    const answer = await fetch(`${address}do/purge`, { method: "POST", mode, headers, body });
+                    const sent = { method: "POST", mode, headers, body: "{}" };
+                    const answer = await fetch(`${address}/queues/%2F/q/purge`, sent);
                     said.push(answer.type === "opaque" ? "opaque" : await answer.text());
                   } catch (error) { said.push("failed"); }
                 }

@@ -54,7 +54,10 @@ def run_in_loops() -> None:
     made = Broker.__init__
 
     def init(self: Broker, *args: Any, **options: Any) -> None:
-        if not options.get("management") and options.get("management_port") is None:
+        if (
+            not (options.get("management") or options.get("control"))
+            and options.get("management_port") is None
+        ):
             options.setdefault("runtime", "asyncio")
         made(self, *args, **options)
         engine = self._engine

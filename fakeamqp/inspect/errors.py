@@ -98,7 +98,8 @@ class CountRange:
     @classmethod
     def of(cls, count: Count, name: str = "count") -> CountRange:
         """The range that a test gave; raises BadExpectation if it is neither a number nor a range."""
-        least, most = count if isinstance(count, tuple) and len(count) == 2 else (count, count)
+        # JSON has lists only.
+        least, most = count if isinstance(count, (tuple, list)) and len(count) == 2 else (count, count)
         if not _is_number(least) or not (most is None or _is_number(most)):
             raise BadExpectation(
                 f"{name}={count!r}: give a number, or (at least, at most) where at most may be None"

@@ -19,8 +19,6 @@ from fakeamqp.management.errors import Refused, bad_request
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from fakeamqp.management.context import Management
-
 LARGEST_BODY = 10_000_000
 """Bytes, as in RabbitMQ (measured on 4.3.6)."""
 _ALL_BODIES = 4 * LARGEST_BODY
@@ -42,7 +40,7 @@ async def read_body(request: Request, most: int = LARGEST_BODY) -> bytes:
     Raises:
         Refused: 400: it is too large; 503: too much comes in at the same time.
     """
-    management: Management = request.app.state.management
+    state = request.app.state
     too_large = bad_request("Exceeded HTTP request body size limit")  # Measured.
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > most:
@@ -52,16 +50,16 @@ async def read_body(request: Request, most: int = LARGEST_BODY) -> bytes:
     try:
         async for piece in request.stream():
             size += len(piece)
-            management.body_octets += len(piece)
+            state.body_octets += len(piece)
             if size > most:
                 raise too_large
-            if management.body_octets > _ALL_BODIES:
+            if state.body_octets > _ALL_BODIES:
                 raise Refused(503, "service_unavailable", "Too many large requests at the same time.")
             pieces.append(piece)
     except ClientDisconnect:
         raise bad_request("The client has gone.") from None
     finally:
-        management.body_octets -= size
+        state.body_octets -= size
     return b"".join(pieces)
 
 

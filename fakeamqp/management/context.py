@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from fakeamqp.management.choices import ManagementChoices
@@ -13,7 +12,6 @@ from fakeamqp.runtime.clock import RealClock
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
     from fakeamqp.management.choices import ManagementChoices
-    from fakeamqp.management.inspector import Inspector
     from fakeamqp.model.state import BrokerState
     from fakeamqp.runtime.engine import Engine
 
@@ -40,8 +38,6 @@ class Management:
         self.began: float = self._state.clock.now()
         #: The numeric address and the port of the HTTP server.
         self.http_address: tuple[str, int] = ("", 0)
-        self.body_octets = 0
-        """Bytes of bodies that come in at the moment."""
         self.logins: list[int] = [0, 0]
         """How many requests have logged in, and how many have failed to."""
 
@@ -90,13 +86,6 @@ class Management:
                 if RealClock.now() >= ends:
                     return True
         return False
-
-    @cached_property
-    def inspector(self) -> Inspector:
-        """What the inspector page works with."""
-        from fakeamqp.management.inspector import Inspector
-
-        return Inspector(self.broker, self.engine, self._state)
 
     def change(self, act: Callable[[BrokerState], T], /) -> T:
         """Return what `act` returns, inside the engine, once the operations that it began have ended."""

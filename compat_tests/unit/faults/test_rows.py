@@ -34,13 +34,13 @@ def test_the_form_has_the_arguments_and_the_help_of_the_method_of_rule() -> None
                 assert [each for each in inspect.signature(method).parameters if each in asked] == asked
     delay = {argument["name"]: argument for argument in arguments_of("delay")}
     assert delay == {
-        "seconds": {"name": "seconds", "kind": "number", "value": 1},
-        "jitter": {"name": "jitter", "kind": "number"},
+        "seconds": {"name": "seconds", "schema": {"type": "number"}, "value": 1},
+        "jitter": {"name": "jitter", "schema": {"type": "number"}},
     }
     when = arguments_of("close_channel")[-1]
-    assert when == {"name": "when", "kind": "choice", "choices": ["instead", "before", "after"]}
+    assert when == {"name": "when", "schema": {"enum": ["instead", "before", "after"]}}
 
 
-def test_form_offers_the_actions_that_have_a_label_and_count() -> None:
+def test_form_offers_the_actions_that_have_a_label_and_no_action() -> None:
     offered = [action["name"] for action in offers()["actions"]]
-    assert offered == [*(name for name, action in ACTIONS.items() if action.label), "count"]
+    assert offered == [*(name for name, action in ACTIONS.items() if action.label), ""]

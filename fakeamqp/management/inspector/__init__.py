@@ -1,4 +1,4 @@
-"""The inspector page: what a broker holds and does, live in a browser, with a few actions.
+"""The inspector page: what a broker or a proxy holds and does, live in a browser, with a few actions.
 
 `page.html`, `page.css` and `page.js` are the page. It loads nothing else, and asks for all it shows:
 
@@ -8,13 +8,14 @@
 | `flows` | how many messages went through each exchange and to each queue |
 | `timeline` | the lines of new events of the trace, and the details of one |
 | `details` | messages, and everything about one queue, exchange or connection |
-| `fault_form` | what the form for fault rules offers, and the rule that it makes |
-| `actions` | publish, purge, close, move time |
-| `access` | who may look |
+| `fault_form` | what the form for fault rules offers |
+| `actions` | the questions of the page |
 | `app` | the routes and the event stream |
 
-Nothing of it runs while no page is open. The broker is read on the thread of the HTTP server, with the lock
-held for a part of the queues at a time, and JSON is made without it.
+Nothing of it runs while no page is open. Its buttons use the control interface.
+
+The broker is read on the thread of the HTTP server, with the lock held for a part of the queues at a time,
+and JSON is made without it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""The routes of the inspector below `/inspector`: the page, the event stream, questions and actions.
+"""The routes of the inspector below `/inspector`: the page, the event stream and questions.
 
 | path | what it is |
 |---|---|
 | `/`, `/page.css`, `/page.js` | the page |
 | `/events` | the event stream (`text/event-stream`): `state` with a whole snapshot, then `change`s |
 | `/ask/NAME` | a question of `actions.QUESTIONS`: POST with a JSON object, answered by JSON |
-| `/do/NAME` | an action of `actions.ACTIONS`: POST with a JSON object, answered by `{"said": "..."}` |
 
-An error is answered by `{"error": "..."}` with a text for the user.
+What the page does to the broker, it does by the control interface, whose errors and login these paths share.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.management.bodies import decoded, read_body
-from fakeamqp.management.errors import Refused
-from fakeamqp.management.inspector.access import Denied, check_login
-from fakeamqp.management.inspector.actions import ACTIONS, QUESTIONS
+from fakeamqp.management.control.access import check_login
+from fakeamqp.management.control.app import fields_of
+from fakeamqp.management.errors import Refused, not_found
+from fakeamqp.management.inspector.actions import QUESTIONS
 from fakeamqp.management.inspector.snapshot import changes
 
 if TYPE_CHECKING:
@@ -73,37 +72,32 @@ PUBLIC = frozenset(("/", "/inspector", *(f"/inspector/{name}" for name in _FILES
 
 
 def routes() -> list[BaseRoute]:
-    """The routes of the page, for an app whose `state.management` is the broker."""
+    """The routes of the page, for an app whose `state` has the control interface and the inspector."""
     return [
         Route("/", _to_page),
         Route("/inspector", _to_page),
-        *(Route(f"/inspector/{name}", _guarded(_page, login=False)) for name in _FILES),
+        *(Route(f"/inspector/{name}", _page) for name in _FILES),
         Route("/inspector/events", _guarded(_events)),
         Route("/inspector/ask/{name}", _guarded(_ask), methods=["POST"]),
-        Route("/inspector/do/{name}", _guarded(_do), methods=["POST"]),
     ]
 
 
-def _guarded(answer: Handler, login: bool = True) -> Handler:
+def _guarded(answer: Handler) -> Handler:
     async def handle(request: Request) -> Response:
         try:
-            if login:
-                check_login(request, _inspector(request))
+            check_login(request, request.app.state.control)
             return await answer(request)
-        except Denied as denied:
-            return _json({"error": denied.text}, denied.status)
+        except Refused as refusal:
+            return _json({"error": refusal.error, "reason": refusal.reason}, refusal.status)
+        except (FakeAMQPError, TypeError, ValueError) as problem:
+            return _json({"error": type(problem).__name__, "reason": str(problem)}, 400)
 
     return handle
 
 
-def _inspector(request: Request) -> Inspector:
-    inspector: Inspector = request.app.state.management.inspector
-    return inspector
-
-
 async def _to_page(request: Request) -> Response:
     """Browsers keep the fragment, with the token, when they are redirected."""
-    text = "The inspector page is at /inspector/, RabbitMQ's HTTP API under /api/.\n"
+    text = "The inspector page is at /inspector/, the control interface at /control/v1/openapi.json.\n"
     return PlainTextResponse(text, 302, {**_HEADERS, "location": "/inspector/"})
 
 
@@ -113,45 +107,14 @@ async def _page(request: Request) -> Response:
 
 
 async def _events(request: Request) -> Response:
-    return _EventStream(_inspector(request))
+    return _EventStream(request.app.state.inspector)
 
 
 async def _ask(request: Request) -> Response:
     answer = QUESTIONS.get(name := request.path_params["name"])
     if answer is None:
-        raise Denied(404, f"there is no question {name!r}")
-    asked = await _asked(request)
-    return _answered(lambda: answer(_inspector(request), asked))
-
-
-async def _do(request: Request) -> Response:
-    action = ACTIONS.get(name := request.path_params["name"])
-    if action is None:
-        raise Denied(404, f"there is no action {name!r}")
-    asked = await _asked(request)
-    return _answered(lambda: {"said": action(_inspector(request), asked)})
-
-
-async def _asked(request: Request) -> dict[str, Any]:
-    """The JSON object of a request."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise Denied(415, "the request must be JSON, with the content type application/json")
-    try:
-        asked = decoded(await read_body(request) or b"{}")
-    except ValueError as problem:
-        raise Denied(400, f"the request is no JSON: {problem}") from None
-    except Refused as refusal:
-        raise Denied(refusal.status, str(refusal.reason)) from None
-    if not isinstance(asked, dict):
-        raise Denied(400, "the request must be a JSON object")
-    return asked
-
-
-def _answered(answer: Callable[[], Any]) -> Response:
-    try:
-        return _json(answer())
-    except (FakeAMQPError, TypeError, ValueError) as problem:
-        return _json({"error": str(problem)}, 400)
+        raise not_found(f"there is no question {name!r}")
+    return _json(answer(request.app.state.inspector, await fields_of(request, {})))
 
 
 def _json(value: Any, status: int = 200) -> Response:

@@ -122,25 +122,31 @@
 
   const authorization = () => (state.login ? `Basic ${state.login}` : `Bearer ${state.token}`);
 
-  async function call(path, body = {}) {
+  /** Send a request; returns its answer, or undefined if it has none. */
+  async function call(method, path, body) {
+    const sent = { method, headers: { authorization: authorization() }, credentials: "omit" };
+    if (body !== undefined) { sent.body = JSON.stringify(body); sent.headers["content-type"] = "application/json"; }
     let answer;
     try {
-      answer = await fetch(path, { method: "POST", headers: { "content-type": "application/json", authorization: authorization() }, body: JSON.stringify(body), credentials: "omit" });
+      answer = await fetch(path, sent);
     } catch {
       throw new Problem("The broker does not answer. Has it stopped?", 0);
     }
-    const data = await answer.json();
-    if (!answer.ok) throw new Problem(data.error || `The broker answered with ${answer.status}.`, answer.status);
+    const data = answer.status === 204 ? undefined : (answer.headers.get("content-type") || "").startsWith("application/json") ? await answer.json() : await answer.text();
+    if (!answer.ok) throw new Problem((data && data.reason) || `The broker answered with ${answer.status}.`, answer.status);
     return data;
   }
 
-  const ask = (name, body) => call(`ask/${name}`, body);
+  const ask = (name, body = {}) => call("POST", `ask/${name}`, body);
+  const control = (method, path, body) => call(method, `../control/v1/${path}`, body);
+  /** A name in a path. A lone surrogate stands for an octet that is not UTF-8. */
+  const quoted = (name) => name.split(/((?<![\ud800-\udbff])[\udc80-\udcff])/).map((part, at) => (at % 2 ? `%${(part.charCodeAt(0) - 0xdc00).toString(16)}` : encodeURIComponent(part))).join("");
 
   /** Do something, and say what came of it; a problem goes to `where`, or to the status line. */
-  async function act(name, body, where) {
+  async function act(done, sentence, where) {
     if (where) put(where, "");
     try {
-      const { said } = await call(`do/${name}`, body);
+      const said = sentence(await done);
       say(said);
       return said;
     } catch (problem) {
@@ -164,6 +170,7 @@
       state.structure = true;
       store.broker = data.broker;
       store.time = data.time;
+      if (!usable(state.tab)) show("connections");
       lines.all = []; lines.skipped = 0; lines.heard.clear();
     } else {
       for (const section of SECTIONS) {
@@ -225,12 +232,12 @@
       try {
         const answer = await fetch("events", { headers: { authorization: authorization(), accept: "text/event-stream" }, credentials: "omit", cache: "no-store" });
         if (answer.status === 401 || answer.status === 403) {
-          const { error } = await answer.json();
+          const { reason } = await answer.json();
           live("lost", "Not logged in");
-          await logIn(error);
+          await logIn(reason);
           continue;
         }
-        if (!answer.ok) throw new Problem((await answer.json()).error || "", answer.status);
+        if (!answer.ok) throw new Problem((await answer.json()).reason || "", answer.status);
         live("on", state.paused ? "Paused" : "Live");
         await read(answer.body.pipeThrough(new TextDecoderStream()).getReader());
       } catch { /* tried again below */ }
@@ -419,11 +426,11 @@
       $("tabs").append(tab);
     });
     $("tabs").addEventListener("keydown", (event) => {
-      const at = TABS.findIndex(([name]) => name === state.tab);
-      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: TABS.length - 1 }[event.key];
+      const shown = TABS.map(([name]) => name).filter(usable), at = shown.indexOf(state.tab);
+      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: shown.length - 1 }[event.key];
       if (to === undefined) return;
       event.preventDefault();
-      const name = TABS[(to + TABS.length) % TABS.length][0];
+      const name = shown[(to + shown.length) % shown.length];
       show(name);
       $(`tab-${name}`).focus();
     });
@@ -457,10 +464,17 @@
     put(part, plainly(value));
   }
 
+  /** The views that a proxy has no part in, by what it cannot do. */
+  const NEEDS = { topology: "explain", queues: "queues", time: "clock", publish: "publish" };
+  const usable = (tab) => !(store.broker.impossible || []).includes(NEEDS[tab]);
+
   function renderTop() {
     const { broker, time } = store;
     put($("title"), plainly(broker.held ? broker.held : broker.address || "Broker"));
-    if (broker.personality) {
+    for (const [name] of TABS) $(`tab-${name}`).hidden = !usable(name);
+    if (broker.behind) {
+      stat("Proxy to", broker.behind);
+    } else if (broker.personality) {
       if (broker.held) stat("Address", broker.address || "");
       stat("Behaviour", broker.personality);
       stat("Clock", time.mode || "");
@@ -1062,7 +1076,7 @@
   $("follow").addEventListener("change", renderTimeline);
   $("save").addEventListener("click", async () => {
     try {
-      const page = await ask("trace");
+      const page = await control("GET", `trace/html?title=${quoted(store.broker.held || "")}`);
       const link = element("a", "");
       link.href = URL.createObjectURL(new Blob([page], { type: "text/html" }));
       link.download = "trace.html";
@@ -1115,8 +1129,8 @@
     put($("timers-head"), time.more ? `Timers, the next ${number(time.timers.length)} of ${number(time.timers.length + time.more)}` : "Timers");
   }
 
-  $("move").addEventListener("submit", (event) => { event.preventDefault(); act("advance", { seconds: Number($("seconds").value) }, $("time-problem")); });
-  $("next").addEventListener("click", () => act("advance-to-next", {}, $("time-problem")));
+  $("move").addEventListener("submit", (event) => { event.preventDefault(); const seconds = Number($("seconds").value); act(control("POST", "clock/advance", { seconds }), () => `Advanced ${many(seconds, "second")}.`, $("time-problem")); });
+  $("next").addEventListener("click", () => act(control("POST", "clock/advance_to_next"), ({ seconds }) => `Advanced ${many(seconds, "second")} to the next timer.`, $("time-problem")));
   setInterval(() => { if (state.tab === "time" && !state.paused && !document.hidden && store.time.mode === "real") renderTime(); }, 500);
 
   // --- faults -----------------------------------------------------------------------------------------------
@@ -1129,8 +1143,8 @@
       let part = ruleParts.get(key);
       if (!part) {
         const hits = element("b", ""), word = element("span", "soft", ""), more = element("small", ""), error = element("small", "bad"), hit = element("span", "hits", hits, word);
-        const release = button("Release", "quiet", () => act("release-fault", { fault: key }));
-        const remove = button("Remove", "quiet", () => act("remove-fault", { fault: key }));
+        const release = button("Release", "quiet", () => act(control("POST", `faults/${key}/release`), (answer) => `Released ${many(answer.count, "method")}.`));
+        const remove = button("Remove", "quiet", () => act(control("DELETE", `faults/${key}`), (fault) => `Removed: ${fault.sentence}.`));
         const sentence = element("span", "");
         part = { sentence, remove, el: element("li", "", element("span", "sentence", sentence, more, error), hit, release, remove), hits, word, more, error, hit, release };
         ruleParts.set(key, part);
@@ -1178,12 +1192,14 @@
     $("fault-action").title = action.help;
     const fields = action.arguments.map((argument) => {
       let input;
-      if (argument.kind === "choice") {
-        input = element("select", "", ...argument.choices.map((choice) => { const made = element("option", "", choice); made.value = choice; return made; }));
+      const { enum: choices, type } = argument.schema;
+      if (choices) {
+        input = element("select", "", ...choices.map((choice) => { const made = element("option", "", choice); made.value = choice; return made; }));
       } else {
         input = element("input");
-        input.type = argument.kind === "text" ? "text" : "number";
-        if (argument.kind !== "text") input.step = argument.kind === "number" ? "any" : "1";
+        const kind = [type].flat().find((each) => each === "integer" || each === "number");
+        input.type = kind ? "number" : "text";
+        if (kind) input.step = kind === "number" ? "any" : "1";
         if (argument.value !== undefined) input.value = argument.value; else input.placeholder = "default";
       }
       input.name = argument.name;
@@ -1197,11 +1213,14 @@
   $("fault-trigger").addEventListener("change", chooseAction);
   $("fault-form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const values = (where) => Object.fromEntries([...where.querySelectorAll("input, select")].map((input) => [input.name, input.value]));
-    await act("add-fault", {
-      method: $("fault-method").value, direction: $("fault-direction").value, conditions: values($("fault-conditions")),
-      action: $("fault-action").value, arguments: values($("fault-arguments")), trigger: $("fault-trigger").value, number: $("fault-number").value,
-    }, $("fault-problem"));
+    const value = (input) => (input.type === "number" && input.value ? Number(input.value) : input.value);
+    const values = (where) => Object.fromEntries([...where.querySelectorAll("input, select")].filter((input) => input.value).map((input) => [input.name, value(input)]));
+    // It is optional: a test does not fail if it never happens.
+    const rule = { on: $("fault-method").value.trim(), optional: true, ...values($("fault-conditions")) };
+    if ($("fault-direction").value) rule.direction = $("fault-direction").value;
+    if ($("fault-trigger").value) rule[$("fault-trigger").value] = value($("fault-number"));
+    if ($("fault-action").value) rule[$("fault-action").value] = values($("fault-arguments"));
+    await act(control("POST", "faults", rule), (fault) => `Added: ${fault.sentence}.`, $("fault-problem"));
   });
 
   // --- publish ----------------------------------------------------------------------------------------------
@@ -1218,7 +1237,7 @@
     if ($("publish-persistent").checked) properties.delivery_mode ??= 2;
     return {
       virtual_host: $("publish-host").value || state.host || "/", exchange: $("publish-exchange").value, routing_key: $("publish-key").value,
-      body: $("publish-body").value, headers: json("publish-headers", "Headers"), properties,
+      body: $("publish-body").value, headers: json("publish-headers", "Headers"), ...properties,
     };
   }
 
@@ -1227,12 +1246,14 @@
     $("explanation").hidden = true;
     let message;
     try { message = written(); } catch (problem) { put($("publish-problem"), problem.message); return; }
-    put($("published"), plainly((await act("publish", message, $("publish-problem"))) || ""));
+    const size = new TextEncoder().encode(message.body).length;
+    const said = await act(control("POST", "publish", message), (published) => `Published ${many(size, "byte")}: ${published.outcome}.`, $("publish-problem"));
+    put($("published"), plainly(said || ""));
   });
   $("explain").addEventListener("click", async () => {
     put($("publish-problem"), "");
     try {
-      const text = await ask("explain", written());
+      const { text } = await control("POST", "explain", written());
       $("explanation").replaceChildren(...seen(text));
       $("explanation").hidden = false;
     } catch (problem) { put($("publish-problem"), plainly(problem.message)); }
@@ -1329,7 +1350,7 @@
     const where = { virtual_host: row.virtual_host, queue: row.name };
     const purge = button("Purge", "quiet", async () => {
       const now = store.queues.get(key);
-      if (await confirm(`Purge queue ${row.name}?`, `${many(now ? now.ready : 0, "ready message")} will be dropped. Unacked messages stay.`, "Purge")) act("purge", where);
+      if (await confirm(`Purge queue ${row.name}?`, `${many(now ? now.ready : 0, "ready message")} will be dropped. Unacked messages stay.`, "Purge")) act(control("POST", `queues/${quoted(row.virtual_host)}/${quoted(row.name)}/purge`), (answer) => `Dropped ${many(answer.count, "ready message")} of queue '${row.name}'.`);
     });
     const publish = button("Publish to it", "quiet", () => publishTo("", row.name, row.virtual_host));
     const box = element("div", "messages");
@@ -1424,7 +1445,7 @@
     const lead = element("p", "lead", "");
     const channels = element("div", ""), rest = element("div", "");
     const close = button("Close the connection", "quiet", async () => {
-      if (await confirm(`Close connection ${row.called || row.alias || row.name}?`, "The client gets connection.close with code 320, CONNECTION_FORCED.", "Close it")) act("close", { connection: key });
+      if (await confirm(`Close connection ${row.called || row.alias || row.name}?`, "The client gets connection.close with code 320, CONNECTION_FORCED.", "Close it")) act(control("POST", `connections/${quoted(key)}/close`, { text: "CONNECTION_FORCED - closed in the inspector" }), () => `Closed connection '${key}' with 320.`);
     });
     ask("connection", { name: key }).then((facts) => { if (facts) rest.replaceChildren(section("Client properties", "", table(facts.properties, "Client properties"))); }, () => {});
     let told = "";
@@ -1602,7 +1623,7 @@
     if (!state.paused) schedule();
   }
   $("pause").addEventListener("click", pause);
-  $("end-hold").addEventListener("click", () => act("end-hold"));
+  $("end-hold").addEventListener("click", () => act(ask("end-hold"), () => "The test goes on, and its broker stops."));
 
   const kept = (name, value) => {
     try { if (value === undefined) return localStorage.getItem(name); localStorage.setItem(name, value); } catch { /* none */ }
@@ -1634,7 +1655,7 @@
       "/": () => { if (filter) { filter.focus(); filter.select(); } },
       p: pause,
       "?": () => $("keys").showModal(),
-    }[event.key] || (TABS[Number(event.key) - 1] && (() => { show(TABS[Number(event.key) - 1][0]); $(`tab-${state.tab}`).focus(); }));
+    }[event.key] || (TABS[Number(event.key) - 1] && usable(TABS[Number(event.key) - 1][0]) && (() => { show(TABS[Number(event.key) - 1][0]); $(`tab-${state.tab}`).focus(); }));
     if (!action) return;
     event.preventDefault();
     action();

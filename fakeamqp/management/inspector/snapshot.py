@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from fakeamqp.management.control.routes import FaultView
+from fakeamqp.management.control.schemas import to_json
 from fakeamqp.management.inspector.keys import key_of
 
 if TYPE_CHECKING:
@@ -102,9 +104,11 @@ def _slices(items: Sequence[T]) -> Iterator[Iterable[T]]:
 
 
 def _broker(inspector: Inspector) -> Row:
-    broker, state = inspector.broker, inspector.state
+    broker, state = inspector.control.endpoint, inspector.state
     return {
+        "impossible": sorted(broker._impossible),
         "personality": state.personality.name,
+        "behind": ", ".join(map(str, getattr(broker, "_targets", ()))),
         "address": None if broker._address is None else f"{broker._address[0]}:{broker._address[1]}",
         "running": broker.running,
         "virtual_hosts": list(state.virtual_hosts),
@@ -124,7 +128,7 @@ def _time(inspector: Inspector) -> Row:
         for timer in islice(state.timers.pending(), _MOST_TIMERS)
     ]
     return {
-        "mode": inspector.broker._mode,
+        "mode": getattr(inspector.control.endpoint, "_mode", "real"),
         "offset": round(state.clock.time() - now, 3),
         "now": None if stepped is None else round(now, 6),
         "elapsed": None if stepped is None else round(stepped.elapsed, 6),
@@ -135,7 +139,7 @@ def _time(inspector: Inspector) -> Row:
 
 
 def _connection(connection: ClientConnection, inspector: Inspector) -> Row:
-    recorder = inspector.broker._recorder
+    recorder = inspector.control.endpoint._recorder
     properties = connection.client_properties
     product, version, name = (properties.get(each) for each in ("product", "version", "connection_name"))
     channels = [
@@ -259,18 +263,7 @@ def _said(binding: Binding) -> str:
 
 
 def _faults(inspector: Inspector) -> dict[str, Row]:
-    """The faults in force. Reading `broker.faults` would import the package where there are none."""
-    faults = inspector.broker._faults
-    if faults is None:
-        return {}
-    with inspector.engine.look():
-        return {
-            str(id(handle)): {
-                "sentence": handle.sentence,
-                "hits": handle.hits,
-                "held": getattr(handle, "held", 0),
-                "error": None if handle.error is None else repr(handle.error),
-                "near_misses": list(islice(handle.near_misses(), 5)),
-            }
-            for handle in faults.rules
-        }
+    """The faults in force."""
+    control = inspector.control
+    views = (FaultView.of(control, each) for each in control.faults() if not each.removed)
+    return {str(view.id): to_json(view) for view in views}

@@ -33,7 +33,7 @@ _MOMENT = 0.5
 
 _MAKE_IT_VIRTUAL = (
     "create the broker with clock='virtual' (in pytest: use the fixture amqp_clock, "
-    "or mark the test with @pytest.mark.amqp(clock='virtual'))"
+    "or mark the test with @pytest.mark.amqp(clock='virtual'); fakeamqp serve: --clock virtual)"
 )
 _MOVE_THE_WALL = (
     "move the wall clock instead, with freezegun's tick() or move_to(), or time-machine's shift()"
