@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import unquote, urlsplit
 
 from fakeamqp.endpoint import Endpoint, Runtime
-from fakeamqp.errors import BrokerError
+from fakeamqp.errors import BrokerError, without_login
 from fakeamqp.model.state import BrokerState
 from fakeamqp.runtime.dialing import Target
 from fakeamqp.trace.recorder import Recorder
@@ -21,22 +21,33 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.tls import ServerTLS
 
 _PORTS = {"amqp": 5672, "amqps": 5671}
-IMPOSSIBLE: Mapping[str, str] = {
-    "crash": "a proxy cannot crash the broker behind it; use disconnect(), or stop that broker",
+_REASONS = {
+    "consumers definitions exchange exchanges explain policies queue queues sessions topology "
+    "virtual_hosts": ("a proxy does not see what the broker behind it holds; ask its management API"),
+    "dead_lettered dropped expect_dead_lettered expect_dead_lettered_async expect_dropped "
+    "expect_dropped_async": "a proxy does not see what becomes of a message in the broker behind it",
+    "add_user add_virtual_host clear_permissions clear_policy load_definitions remove_user "
+    "remove_virtual_host set_firehose set_limits set_policy set_user_limits": (
+        "a proxy cannot configure the broker behind it"
+    ),
+    "management_port management_url": "a proxy has no HTTP API; ask that of the broker behind it",
+    "login": "a proxy does not know the accounts of the broker behind it",
+    "connect intercept": "clients reach a proxy by its URL only",
+    "late race_seed": "races are delays in a broker of fakeamqp",
+    "add_service": "a service runs in a broker of fakeamqp",
+    "amqp_0_9": "a proxy speaks AMQP 0-9-1",
+    "clock": "a proxy cannot move the time of the broker behind it",
+    "publish": "a proxy publishes nothing itself; connect a client",
     "restart": "a proxy cannot restart the broker behind it",
+    "crash": "a proxy cannot crash the broker behind it; use disconnect(), or stop that broker",
     "redirect": "AMQP 0-9-1 has no connection.redirect",
     "starve": "a proxy speaks AMQP 0-9-1, whose consumers give no credit",
-    "cancel_consumers": "a proxy does not see the queues; delete the queue on the broker",
-    "cancel-consumers": "a proxy does not see the queues",
-    "clock": "a proxy cannot move the time of the broker behind it",
-    "queues": "a proxy does not see the queues; ask the management API of the broker behind it",
-    "publish": "a proxy publishes nothing itself; connect a client",
-    "explain": "a proxy does not see the bindings; ask the management API of the broker behind it",
-    "dead_lettered": "a proxy does not see what happens to messages in their queues",
-    "dropped": "a proxy does not see what happens to messages in their queues",
-    "login": "a proxy does not know the accounts of the broker behind it",
+    "cancel_consumers cancel-consumers": (
+        "a proxy does not see the queues; delete the queue on the broker behind it"
+    ),
 }
-"""Why some of what a broker can do is not possible in front of another broker, by name."""
+IMPOSSIBLE: Mapping[str, str] = {name: why for names, why in _REASONS.items() for name in names.split()}
+"""Why a proxy has not some members of `Broker`, and some of its faults, by name."""
 
 
 class Proxy(Endpoint):
@@ -110,6 +121,12 @@ class Proxy(Endpoint):
         dial = partial(self._engine.dial, targets)
         self._management = self._accompany(control=control, control_port=control_port)
 
+    def __getattr__(self, name: str) -> NoReturn:
+        why = (
+            f"a proxy has no {name}: {IMPOSSIBLE[name]}" if name in IMPOSSIBLE else f"a proxy has no {name!r}"
+        )
+        raise AttributeError(why, name=name, obj=self)
+
     def __repr__(self) -> str:
         to = ", ".join(map(str, self._targets))
         if not self.running:
@@ -126,7 +143,7 @@ def _target(url: str, context: ssl.SSLContext | None) -> Target:
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
         raise BrokerError(
-            f"{_without_password(url)!r} is no URL of a broker: give one such as "
+            f"{without_login(str(url))!r} is no URL of a broker: give one such as "
             "'amqp://guest:guest@localhost:5672/%2F', or with amqps:// for TLS"
         )
     if parts.scheme == "amqps" and context is None:
@@ -139,13 +156,7 @@ def _target(url: str, context: ssl.SSLContext | None) -> Target:
 
 
 def _login_of(url: str) -> tuple[str, str]:
-    """The account of a URL, as it stands before the host, and the path."""
+    """The account of a URL, as it stands before the host, and the path, with the query."""
     parts = urlsplit(url)
     login, at, _ = parts.netloc.rpartition("@")
-    return login + at, parts.path
-
-
-def _without_password(url: object) -> str:
-    import re
-
-    return re.sub(r":[^:@/]*@", ":***@", str(url))
+    return login + at, parts._replace(scheme="", netloc="", fragment="").geturl()

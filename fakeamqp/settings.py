@@ -1,13 +1,15 @@
-"""Types of the keyword arguments of `Broker`, for type checkers."""
+"""Types of the keyword arguments of `Broker` and `Proxy`, for type checkers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from fakeamqp.model.personality.keywords import PersonalityChoices
 
 if TYPE_CHECKING:
+    import ssl
+
     from fakeamqp.broker import Definitions
     from fakeamqp.endpoint import Runtime
     from fakeamqp.model.access import Accounts
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.clock.handle import Instant, Mode
     from fakeamqp.runtime.tls import ServerTLS
 
-__all__ = ["BrokerArguments", "PersonalityChoices"]
+__all__ = ["BrokerArguments", "PersonalityChoices", "ProxyArguments"]
 
 
 class BrokerArguments(PersonalityChoices, total=False):
@@ -45,3 +47,18 @@ class BrokerArguments(PersonalityChoices, total=False):
     control: bool
     control_port: int | None
     runtime: Runtime
+
+
+class ProxyArguments(TypedDict, total=False):
+    """All arguments of `Proxy` but the first, for functions that pass them on."""
+
+    host: str
+    port: int
+    tls: bool | ServerTLS
+    to_tls: ssl.SSLContext | None
+    seed: int | str | None
+    history: int
+    trace: int
+    runtime: Runtime
+    control: bool
+    control_port: int | None

@@ -20,10 +20,12 @@ from .fixtures.broker import (
     make_amqp_broker,
 )
 from .fixtures.pika_client import pika_channel, pika_connection
+from .fixtures.proxy import MakeProxy, amqp_proxy, amqp_proxy_in_plain_loop, make_amqp_proxy
 from .fixtures.queues import MakeQueue, amqp_queue
 from .fixtures.simulation import amqp_simulation
 from .fixtures.spark_session import spark_amqp
 from .fixtures.spark_stream import MakeStream, amqp_stream, make_amqp_stream
+from .fixtures.started import start_amqp_endpoint
 from .plugin import (
     pytest_addoption,
     pytest_configure,
@@ -43,6 +45,7 @@ from .plugin import (
 
 __all__ = [
     "MakeBroker",
+    "MakeProxy",
     "MakeQueue",
     "MakeStream",
     "aio_pika_connection",
@@ -53,12 +56,15 @@ __all__ = [
     "amqp_clock",
     "amqp_env",
     "amqp_faults",
+    "amqp_proxy",
+    "amqp_proxy_in_plain_loop",
     "amqp_queue",
     "amqp_simulation",
     "amqp_stream",
     "amqp_url",
     "amqp_url_session",
     "make_amqp_broker",
+    "make_amqp_proxy",
     "make_amqp_stream",
     "pika_channel",
     "pika_connection",
@@ -77,4 +83,5 @@ __all__ = [
     "pytest_runtest_teardown",
     "pytest_terminal_summary",
     "spark_amqp",
+    "start_amqp_endpoint",
 ]

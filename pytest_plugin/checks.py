@@ -6,7 +6,7 @@ from collections.abc import Collection
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from . import brokers, marker
+from . import endpoints, marker
 from .unused_faults import Told
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from fakeamqp import Broker
+    from .endpoints import AnyEndpoint
 
 __all__ = ["problem", "verify", "verify_async"]
 
@@ -27,28 +27,28 @@ class _CheckFailed(Told):
 
 
 def verify(item: pytest.Item) -> None:
-    """Fail `item` if its marker asks for checks, and these find something in a trace of its brokers."""
-    for broker, names, allow in _asked(item):
-        with _told(item, broker):
-            broker.expect_no_findings(*names, allow=allow)
+    """Fail `item` if its marker asks for checks, and these find something in a trace of its endpoints."""
+    for endpoint, names, allow in _asked(item):
+        with _told(item, endpoint):
+            endpoint.expect_no_findings(*names, allow=allow)
 
 
 async def verify_async(item: pytest.Item) -> None:
-    """`verify` for brokers that run in the loop of the caller."""
-    for broker, names, allow in _asked(item):
-        with _told(item, broker):
-            await broker.expect_no_findings_async(*names, allow=allow)
+    """`verify` for endpoints that run in the loop of the caller."""
+    for endpoint, names, allow in _asked(item):
+        with _told(item, endpoint):
+            await endpoint.expect_no_findings_async(*names, allow=allow)
 
 
-def _asked(item: pytest.Item) -> Iterator[tuple[Broker, tuple[str, ...], Any]]:
+def _asked(item: pytest.Item) -> Iterator[tuple[AnyEndpoint, tuple[str, ...], Any]]:
     given = marker.arguments(item)
     if given.get("checks"):
-        for broker in brokers.of(item):
-            yield broker, _names(given), given.get("allow", ())
+        for endpoint in endpoints.of(item):
+            yield endpoint, _names(given), given.get("allow", ())
 
 
 @contextmanager
-def _told(item: pytest.Item, broker: Broker) -> Iterator[None]:
+def _told(item: pytest.Item, endpoint: AnyEndpoint) -> Iterator[None]:
     """Report findings as the failure of the test."""
     from fakeamqp.trace import CheckFailed, TraceIncomplete
 
@@ -58,8 +58,8 @@ def _told(item: pytest.Item, broker: Broker) -> Iterator[None]:
         said = str(error)
     else:
         return
-    one = len(brokers.of(item)) == 1
-    raise _CheckFailed(said if one else f"{brokers.named(broker)}: {said}", pytrace=False)
+    one = len(endpoints.of(item)) == 1
+    raise _CheckFailed(said if one else f"{endpoints.named(endpoint)}: {said}", pytrace=False) from None
 
 
 def problem(given: Mapping[str, Any]) -> str:

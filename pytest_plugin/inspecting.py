@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from . import brokers, session_broker
+from . import endpoints, session_broker
 
 if TYPE_CHECKING:
     import pytest
@@ -21,7 +21,7 @@ def hold(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException]) -> Non
     """
     held = [
         broker
-        for broker in brokers.of(item)
+        for broker in endpoints.brokers(item)
         if broker.running
         and broker._management is not None
         and not session_broker.is_idle_bystander(item, broker)
@@ -40,7 +40,7 @@ def hold(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException]) -> Non
             reporter.section(f"AMQP inspector: {item.nodeid}", "-")
             reporter.write_line(problem.exconly(tryshort=True))
             for broker in held:
-                of = "" if len(held) == 1 else f" of {brokers.named(broker)}"
+                of = "" if len(held) == 1 else f" of {endpoints.named(broker)}"
                 reporter.write_line(f"The failed test is held open. Its broker{of}: {broker.inspector_url}")
             reporter.write_line("Ctrl-C, or the button on the page, goes on with the next test.", flush=True)
             released.wait()

@@ -86,7 +86,7 @@ def broker_options(item: pytest.Item) -> dict[str, Any]:
     """Arguments for the broker of `item`, from all its `amqp` markers; the closest marker wins.
 
     Fails the test if a marker has a positional argument, or one that `fakeamqp.Broker` does not take. Skips
-    it on a real broker, which a marker cannot configure.
+    it on a real broker, if an argument is none of a proxy.
     """
     from .simulated import chosen as simulated
 
@@ -106,8 +106,15 @@ def broker_options(item: pytest.Item) -> dict[str, Any]:
     if _is_list(merged.get("personality")):
         merged["personality"] = _parameter(item)
     _check(item, merged)
-    if options.real_url(item.config) is not None:
-        pytest.skip(f"@pytest.mark.{NAME} configures fakeamqp, and --amqp-real-url uses a real broker")
+    if options.real_url_of(item) is not None:
+        from fakeamqp.settings import ProxyArguments
+
+        from .real_broker import skip
+
+        others = merged.keys() - ProxyArguments.__annotations__.keys()
+        if others:
+            given = ", ".join(f"{name}=..." for name in sorted(others))
+            skip(f"@pytest.mark.{NAME}({given})", "a proxy cannot configure the broker")
     return merged
 
 

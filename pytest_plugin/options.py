@@ -22,22 +22,27 @@ __all__ = [
     "compared",
     "declare",
     "environment",
+    "given_real_url",
     "ignored",
     "inspected",
+    "proxy_to",
     "races",
     "real_url",
+    "real_url_of",
     "runtime",
     "schedules",
     "scope",
     "scope_problem",
     "seed",
     "spark_fast",
+    "takes_proxy",
     "timeline_lines",
     "trace_folder",
     "trace_formats",
 ]
 
 _REAL_URL = "amqp_real_url"
+_PROXY_TO = "amqp_proxy_to"
 _PERSONALITY = "amqp_personality"
 _COMPARE = "amqp_compare"
 _TIMELINE_LINES = "amqp_timeline_lines"
@@ -54,7 +59,7 @@ _SCOPE = "amqp_scope"
 _ENV = "amqp_env"
 _ARGUMENTS = "amqp_broker_arguments"
 
-_TEXTS = (_REAL_URL, _PERSONALITY, _SCOPE, _COMPARE, _TRACE, _TRACE_FORMATS, _RUNTIME)
+_TEXTS = (_REAL_URL, _PROXY_TO, _PERSONALITY, _SCOPE, _COMPARE, _TRACE, _TRACE_FORMATS, _RUNTIME)
 """Options with a text, which a shell variable that is not set leaves empty."""
 _SCOPES = ("function", "session")
 _RUNTIMES = ("thread", "asyncio")
@@ -69,7 +74,16 @@ def declare(parser: pytest.Parser) -> None:
         dest=_REAL_URL,
         metavar="URL",
         default=None,
-        help="run the tests on the broker at this URL; tests that need features of fakeamqp are skipped",
+        help="run the tests on the broker at this URL, through a proxy with faults and a trace; tests that "
+        "need fakeamqp's own broker are skipped",
+    )
+    group.addoption(
+        "--amqp-proxy-to",
+        dest=_PROXY_TO,
+        metavar="URL",
+        default=None,
+        help="run the tests that take amqp_proxy on the broker at this URL; without it, the proxy is in "
+        "front of amqp_broker",
     )
     group.addoption(
         "--amqp-personality",
@@ -157,6 +171,7 @@ def declare(parser: pytest.Parser) -> None:
         help="start Spark from a cache in the user's cache folder; filling it takes about 15 s once",
     )
     parser.addini(_REAL_URL, "the same as --amqp-real-url", default="")
+    parser.addini(_PROXY_TO, "the same as --amqp-proxy-to", default="")
     parser.addini(_PERSONALITY, "the same as --amqp-personality", default="")
     parser.addini(_SCOPE, "the same as --amqp-scope", default="")
     parser.addini(_RUNTIME, "the same as --amqp-runtime", default="")
@@ -260,12 +275,13 @@ def check_broker(config: pytest.Config) -> None:
     for name in _TEXTS:
         if _on_command_line(config, name) == "":
             raise pytest.UsageError(f"{_option(name)}: the value is empty")
-    url = real_url(config)
-    if url is not None and not _is_amqp_url(url):
-        raise pytest.UsageError(
-            f"{_given_by(config, _REAL_URL)}: {without_login(url)!r} is not of the form "
-            "amqp://user:password@host:port/"
-        )
+    for name in (_REAL_URL, _PROXY_TO):
+        url = _value(config, name)
+        if url is not None and not _is_amqp_url(url):
+            raise pytest.UsageError(
+                f"{_given_by(config, name)}: {without_login(url)!r} is not of the form "
+                "amqp://user:password@host:port/"
+            )
     said = scope_problem(scope(config))
     if said:
         raise pytest.UsageError(f"{_given_by(config, _SCOPE)}: {said}")
@@ -395,9 +411,10 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def ignored(config: pytest.Config) -> str | None:
-    """An explanation if an option has no effect, or None."""
-    if real_url(config) is not None and _value(config, _TRACE):
-        return "--amqp-trace writes nothing, because --amqp-real-url uses a real broker, which has no trace"
+    """An explanation if an option of the command line has no effect, or None."""
+    vain = [_option(name) for name in (_PERSONALITY, _RACES) if _on_command_line(config, name)]
+    if real_url(config) is not None and vain:
+        return f"{' and '.join(vain)}: no effect on the real broker of {_given_by(config, _REAL_URL)}"
     return None
 
 
@@ -413,6 +430,26 @@ def compared(config: pytest.Config) -> tuple[str, str] | None:
 def real_url(config: pytest.Config) -> str | None:
     """URL of the real broker to run the tests on, or None to use fakeamqp."""
     return _value(config, _REAL_URL)
+
+
+def proxy_to(config: pytest.Config) -> str | None:
+    """URL of the real broker to run tests with `amqp_proxy` on, or None."""
+    return _value(config, _PROXY_TO)
+
+
+def real_url_of(item: pytest.Item) -> str | None:
+    """URL of the real broker that `item` runs on, or None if it uses fakeamqp."""
+    return (proxy_to(item.config) if takes_proxy(item) else None) or real_url(item.config)
+
+
+def takes_proxy(item: pytest.Item) -> bool:
+    """Whether `item` has `amqp_proxy` among its arguments, or among those of its fixtures."""
+    return "amqp_proxy" in getattr(item, "fixturenames", ())
+
+
+def given_real_url(config: pytest.Config, url: str) -> str:
+    """The option that names the real broker at this URL."""
+    return _given_by(config, _REAL_URL if url == real_url(config) else _PROXY_TO)
 
 
 def inspected(config: pytest.Config) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from fakeamqp.errors import unread_results
 
-from . import brokers, inspecting, marker, options, recordings, report, session_broker, unused_faults
+from . import endpoints, inspecting, marker, options, recordings, report, session_broker, unused_faults
 from .fixtures.event_loops import ON_PYTEST_ASYNCIO
 from .simulated import chosen as simulated
 
@@ -94,6 +94,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     marker.broker_options(item)
     marker.request_environment(item)
     simulated.request(item)
+    if options.real_url_of(item) is not None:
+        from . import real_broker
+
+        real_broker.check_needs(item)
     session_broker.begin(item)
 
 
@@ -191,9 +195,9 @@ def pytest_runtest_makereport(
         if options.compared(item.config) is not None:
             from .comparison import runs
 
-            runs.note(item, brokers.of(item))
+            runs.note(item, endpoints.brokers(item))
         recordings.end(item)
-        brokers.forget(item)
+        endpoints.forget(item)
     return result
 
 

@@ -1,6 +1,6 @@
-"""Writes recordings of the brokers of a test to files (`--amqp-trace`).
+"""Writes recordings of the endpoints of a test to files (`--amqp-trace`).
 
-The files of a test have the name of the test, and the number of the broker if there are several. The names
+The files of a test have the name of the test, and the number of the endpoint if there are several. The names
 depend only on the collected tests, so that they are the same in all workers of pytest-xdist.
 """
 
@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from . import brokers, options
+from . import endpoints, options
 from .file_names import file_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fakeamqp import Broker
     from fakeamqp.trace import Trace
+
+    from .endpoints import AnyEndpoint
 
 __all__ = ["begin", "end", "expected", "warn", "write"]
 
@@ -31,7 +32,7 @@ _RUNNING: pytest.StashKey[bool] = pytest.StashKey()
 
 
 def begin(item: pytest.Item) -> None:
-    """Note a run of `item`, before its first broker: a repeated run gets files of its own."""
+    """Note a run of `item`, before its first endpoint: a repeated run gets files of its own."""
     if not item.stash.get(_RUNNING, False):
         item.stash[_RUNNING] = True
         item.stash[_RUNS] = item.stash.get(_RUNS, 0) + 1
@@ -43,15 +44,15 @@ def end(item: pytest.Item) -> None:
 
 
 def expected(item: pytest.Item) -> list[Path]:
-    """The files to be written for `item`, broker by broker in the order they were started."""
+    """The files to be written for `item`, endpoint by endpoint in the order they were started."""
     return [path for _, _, paths in _planned(item) for path in paths.values()]
 
 
 def write(item: pytest.Item) -> None:
     """Write the files of `item`. An error is reported as a warning and does not fail the test."""
     problems = []
-    for broker, title, paths in _planned(item):
-        trace = brokers.trace(item, broker)
+    for endpoint, title, paths in _planned(item):
+        trace = endpoints.trace(item, endpoint)
         for kind, path in paths.items():
             try:
                 _write(trace, kind, path, title)
@@ -77,18 +78,18 @@ def warn(config: pytest.Config, text: str, nodeid: str = "") -> None:
     )
 
 
-def _planned(item: pytest.Item) -> Iterator[tuple[Broker, str, dict[str, Path]]]:
-    """The brokers of `item`, with the titles of their recordings and their files by format."""
+def _planned(item: pytest.Item) -> Iterator[tuple[AnyEndpoint, str, dict[str, Path]]]:
+    """The endpoints of `item`, with the titles of their recordings and their files by format."""
     folder = options.trace_folder(item.config)
     if folder is None:
         return
     name = _name(item)
     kinds = options.trace_formats(item.config)
-    for number, broker in enumerate(brokers.of(item), start=1):
-        if broker._recorder is None:
+    for number, endpoint in enumerate(endpoints.of(item), start=1):
+        if endpoint._recorder is None:
             continue
         more = "" if number == 1 else f".{number}"
-        yield broker, f"{item.nodeid}{more}", {kind: folder / f"{name}{more}.{kind}" for kind in kinds}
+        yield endpoint, f"{item.nodeid}{more}", {kind: folder / f"{name}{more}.{kind}" for kind in kinds}
 
 
 def _name(item: pytest.Item) -> str:

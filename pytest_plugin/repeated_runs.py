@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from . import brokers
+from . import endpoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ def run_quietly(item: pytest.Function) -> BaseException | None:
     item.funcargs = None  # type: ignore[assignment]
     item.user_properties[:] = properties
     forget(item)
-    brokers.forget(item)
+    endpoints.forget(item)
     return errors[0] if errors else None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.errors import WaitTimeout
 
-from . import brokers, options, recordings, session_broker, unused_faults
+from . import endpoints, options, recordings, session_broker, unused_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pytest
 
     from fakeamqp import Broker
+
+    from .endpoints import AnyEndpoint
 
 __all__ = ["leave_out_events", "note_recordings", "recorded", "recordings_line", "sections"]
 
@@ -33,20 +35,20 @@ def sections(item: pytest.Item, report: pytest.TestReport) -> Iterator[tuple[str
         unused = unused_faults.complaint(item)
         if unused and unused not in report.longreprtext:
             yield "AMQP faults that never happened", unused
-    made = brokers.of(item)
-    for broker in made:
-        if session_broker.is_idle_bystander(item, broker):
+    made = endpoints.of(item)
+    for endpoint in made:
+        if session_broker.is_idle_bystander(item, endpoint):
             continue
-        title = "AMQP timeline" if len(made) == 1 else f"AMQP timeline of {brokers.named(broker)}"
-        yield title, _timeline(item, broker)
-    for broker in made:
+        title = "AMQP timeline" if len(made) == 1 else f"AMQP timeline of {endpoints.named(endpoint)}"
+        yield title, _timeline(item, endpoint)
+    for broker in endpoints.brokers(item):
         if broker.race_seed is not None:
             yield "AMQP races", _races(broker, broker.race_seed)
         missed = broker._state.resets.hints()
         if missed:
             yield "AMQP reset", "\n".join(missed)
-    for broker in made:
-        for plan in _plans(broker):
+    for endpoint in made:
+        for plan in _plans(endpoint):
             yield "AMQP chaos plan", plan
     files = recordings.expected(item)
     if files:
@@ -60,7 +62,7 @@ def leave_out_events(item: pytest.Item, error: BaseException | None) -> None:
             from fakeamqp.inspect.hints import LATEST_EVENTS
 
             rest, _, events = str(error).partition(f"\n{LATEST_EVENTS}\n")
-            texts = (_timeline(item, broker) for broker in brokers.of(item))
+            texts = (_timeline(item, endpoint) for endpoint in endpoints.of(item))
             shown = {line for text in texts for line in text.splitlines()}
             if events and shown.issuperset(line for line in events.splitlines() if line[0] != "("):
                 error.args = (rest,)
@@ -97,11 +99,11 @@ def recordings_line(terminalreporter: pytest.TerminalReporter) -> str:
     return f"AMQP recordings of {of} in {shown}"
 
 
-def _timeline(item: pytest.Item, broker: Broker) -> str:
-    if broker._recorder is None:
+def _timeline(item: pytest.Item, endpoint: AnyEndpoint) -> str:
+    if endpoint._recorder is None:
         return "(the trace is off)"
     count = options.timeline_lines(item.config)
-    text = brokers.trace(item, broker).timeline(limit=count or None)
+    text = endpoints.trace(item, endpoint).timeline(limit=count or None)
     return _LEFT_OUT.sub(r"\1; -o amqp_timeline_lines=0 shows all)", text, count=1) or "(nothing happened)"
 
 
@@ -115,11 +117,11 @@ def _races(broker: Broker, seed: int) -> str:
     return "\n".join([f"{again} these delays:", *left_out, *late[-_MOST_LATE:]])
 
 
-def _plans(broker: Broker) -> Iterable[str]:
-    """The chaos plans, with which a test can be repeated. Reading `broker.faults` would import that
+def _plans(endpoint: AnyEndpoint) -> Iterable[str]:
+    """The chaos plans, with which a test can be repeated. Reading `endpoint.faults` would import that
     package.
     """
-    return () if broker._faults is None else broker._faults.plans
+    return () if endpoint._faults is None else endpoint._faults.plans
 
 
 def _shown(files: Iterable[Path], config: pytest.Config) -> Iterator[str]:

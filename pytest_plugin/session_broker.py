@@ -10,23 +10,26 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from . import brokers, environment, marker, options, recordings
+from . import endpoints, environment, marker, options, recordings
 from .comparison import chosen
 from .simulated import chosen as simulated
 
 if TYPE_CHECKING:
     from fakeamqp import Broker
 
-__all__ = ["address", "begin", "end", "is_idle_bystander", "of", "serves", "set_environment", "use"]
+    from .endpoints import AnyEndpoint
+    from .real_broker import RealBroker
 
-_FIXTURES = frozenset((*brokers.OF_THE_SESSION, "amqp_broker", "amqp_url"))
+__all__ = ["address", "begin", "end", "is_idle_bystander", "of", "serves", "set_environment", "shared"]
+
+_FIXTURES = frozenset((*endpoints.OF_THE_SESSION, "amqp_broker", "amqp_url"))
 """Every fixture with the broker of the session is one of these or depends on one."""
 
 
 class _Session:
-    """The broker, and the test that uses it at the moment."""
+    """The broker, or the proxy in its place, and the test that uses it at the moment."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker | RealBroker) -> None:
         self.broker = broker
         self.item: pytest.Item | None = None
 
@@ -34,15 +37,34 @@ class _Session:
 _SESSION: pytest.StashKey[_Session] = pytest.StashKey()
 
 
-def of(config: pytest.Config) -> Broker:
-    """The running broker of this process; it stops at the end of the run."""
-    if _SESSION not in config.stash:
-        from fakeamqp import Broker
+def of(config: pytest.Config, *, checked: bool = False) -> Broker | RealBroker:
+    """The running broker of this process; it stops at the end of the run.
 
-        arguments = {**options.broker_defaults(config), "runtime": "thread"}
-        config.stash[_SESSION] = _Session(Broker(**arguments).start())
+    With `--amqp-real-url` it is a proxy; with `checked`, a test fails if there is no broker behind it.
+    """
+    real = options.real_url(config)
+    if real is not None and checked:
+        from .real_broker import check
+
+        check(config, real)
+    if _SESSION not in config.stash:
+        config.stash[_SESSION] = _Session(_started(config, real))
         config.add_cleanup(lambda: _stop(config))
     return config.stash[_SESSION].broker
+
+
+def _started(config: pytest.Config, real: str | None) -> Broker | RealBroker:
+    arguments = {**options.broker_defaults(config), "runtime": "thread"}
+    if real is None:
+        from fakeamqp import Broker
+
+        return Broker(**arguments).start()
+    from fakeamqp.settings import ProxyArguments
+
+    from .real_broker import RealBroker
+
+    taken = ProxyArguments.__annotations__
+    return RealBroker(real, **{name: value for name, value in arguments.items() if name in taken}).start()
 
 
 def set_environment(config: pytest.Config) -> None:
@@ -52,27 +74,23 @@ def set_environment(config: pytest.Config) -> None:
         return
     patch = pytest.MonkeyPatch()
     config.add_cleanup(patch.undo)
-    real = options.real_url(config)
-    broker = None if real is not None else of(config)
-    for name, value in environment.values(entries, *address(broker, real)).items():
+    for name, value in environment.values(entries, *address(of(config))).items():
         patch.setenv(name, value)
 
 
-def address(broker: Broker | None, real: str | None = None) -> tuple[str, str]:
-    """The URL of a broker, and the file with its certificate authority, if it has one."""
-    if broker is None:
-        return real or "", ""
-    return broker.url, str(broker.tls.ca_file) if broker.url.startswith("amqps:") else ""
+def address(endpoint: AnyEndpoint) -> tuple[str, str]:
+    """The URL of an endpoint, and the file with its certificate authority, if it has one."""
+    return endpoint.url, str(endpoint.tls.ca_file) if endpoint.url.startswith("amqps:") else ""
 
 
 def serves(item: pytest.Item) -> str:
     """Why the fixture `amqp_broker` of `item` is the broker of the session; "" if it is not."""
-    if simulated.applies(item):
+    if simulated.applies(item) or options.real_url_of(item) != options.real_url(item.config):
         return ""
     asked = marker.scope(item)
     if asked is not None:
         return "its marker has scope='session'" if asked == "session" else ""
-    for fixture in brokers.OF_THE_SESSION:
+    for fixture in endpoints.OF_THE_SESSION:
         if fixture in getattr(item, "fixturenames", ()):
             return f"it takes {fixture}, directly or through another fixture"
     if chosen.of(item):  # A comparison gives each run a broker of its own.
@@ -84,12 +102,32 @@ def serves(item: pytest.Item) -> str:
 
 def begin(item: pytest.Item) -> None:
     """Note that `item` uses the broker from now on, if it takes it by a fixture or by the environment."""
-    takes = not set(brokers.OF_THE_SESSION).isdisjoint(getattr(item, "fixturenames", ()))
-    if (takes or options.environment(item.config)) and options.real_url(item.config) is None:
-        use(item)
+    takes = not set(endpoints.OF_THE_SESSION).isdisjoint(getattr(item, "fixturenames", ()))
+    if takes or options.environment(item.config):
+        _use(item)
 
 
-def use(item: pytest.Item) -> Broker:
+def shared(item: pytest.Item) -> Broker | RealBroker | None:
+    """The broker, if the fixture `amqp_broker` of `item` is this one; or None."""
+    why = serves(item)
+    if not why:
+        marker.check_reset(item)
+        return None
+    own = marker.broker_options(item)
+    if own:
+        given = ", ".join(f"{name}=..." for name in own)
+        marker.fail(
+            item,
+            f"@pytest.mark.amqp({given}) configures a broker of the test's own, but this test uses the "
+            f"broker of the session, because {why}: add scope='function' to the marker, or configure all "
+            "brokers with the ini option amqp_broker_arguments",
+            *own,
+        )
+    of(item.config, checked=True)
+    return _use(item)
+
+
+def _use(item: pytest.Item) -> Broker | RealBroker:
     """The broker, for `item`: its report has what happens from now on."""
     broker = of(item.config)
     session = item.config.stash[_SESSION]
@@ -97,16 +135,18 @@ def use(item: pytest.Item) -> Broker:
         session.item = item
         recordings.begin(item)
         recorder = broker._recorder
-        brokers.remember(item, broker, since=None if recorder is None else recorder.mark())
+        endpoints.remember(item, broker, since=None if recorder is None else recorder.mark())
     return broker
 
 
-def is_idle_bystander(item: pytest.Item, broker: Broker) -> bool:
-    """Whether `broker` belongs to `item` only because of the environment, and nothing happened on it."""
+def is_idle_bystander(item: pytest.Item, endpoint: AnyEndpoint) -> bool:
+    """Whether `endpoint` belongs to `item` only because of the environment, and nothing happened on it."""
     session = item.config.stash.get(_SESSION, None)
-    if session is None or session.broker is not broker or broker._recorder is None:
+    if session is None or session.broker is not endpoint or endpoint._recorder is None:
         return False
-    return _FIXTURES.isdisjoint(getattr(item, "fixturenames", ())) and len(brokers.trace(item, broker)) == 0
+    return (
+        _FIXTURES.isdisjoint(getattr(item, "fixturenames", ())) and len(endpoints.trace(item, endpoint)) == 0
+    )
 
 
 def end(item: pytest.Item) -> None:

@@ -1,6 +1,6 @@
 """Fails a test if one of its faults never happened, because the test has not tested what it claims.
 
-A bug of the broker, which the broker survives, is an error of the test too.
+A bug of the broker or of a proxy, which it survives, is an error of the test too.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import pytest
 
 from fakeamqp.errors import unread_results
 
-from . import brokers
+from . import endpoints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from _pytest.outcomes import Failed
 
-    from fakeamqp import Broker
     from fakeamqp.faults import Faults
+
+    from .endpoints import AnyEndpoint
 
 else:
     Failed = pytest.fail.Exception  # The same class by its public name, which type checkers cannot follow.
@@ -28,7 +29,7 @@ else:
 __all__ = ["Told", "check_failures", "clear", "complaint", "place", "settle", "verify"]
 
 _GRACE = 1.0
-"""How many seconds a broker may take to process what clients sent before the test ended."""
+"""How many seconds an endpoint may take to process what clients sent before the test ended."""
 
 
 class Told(Failed):
@@ -57,8 +58,8 @@ class _Bug(Told):
 
 
 def check_failures(item: pytest.Item) -> None:
-    """Raise if a broker of `item` has recorded an exception of its own since the last test."""
-    failures = [failure for broker in brokers.of(item) for failure in broker._engine.failures.untold()]
+    """Raise if an endpoint of `item` has recorded an exception of its own since the last test."""
+    failures = [failure for each in endpoints.of(item) for failure in each._engine.failures.untold()]
     if failures:
         raise _Bug("\n".join(f"bug in fakeamqp: {failure}" for failure in failures), pytrace=False)
 
@@ -70,7 +71,7 @@ def verify(item: pytest.Item) -> None:
     """
     from fakeamqp import FakeAMQPError
 
-    for broker in brokers.of(item):
+    for broker in endpoints.brokers(item):
         if broker._amqp_0_9 is not None:
             broker._amqp_0_9.raise_errors()
         if broker._services is not None:
@@ -87,20 +88,20 @@ def verify(item: pytest.Item) -> None:
 
 
 async def settle(item: pytest.Item) -> None:
-    """Let brokers that run in the loop of the caller process what clients have sent, so that `verify` can."""
+    """Let endpoints that run in the loop of the caller process what clients have sent, for `verify`."""
     from fakeamqp import BrokerError
 
-    for broker in brokers.of(item):
-        if broker._faults is not None or broker._services is not None:
-            with suppress(BrokerError):
-                await broker.wait_until_idle_async(_GRACE)
+    served = [broker for broker in endpoints.brokers(item) if broker._services is not None]
+    for endpoint in (*served, *(faulty for faulty, _ in _faulty(item))):
+        with suppress(BrokerError):
+            await endpoint.wait_until_idle_async(_GRACE)
 
 
 def complaint(item: pytest.Item) -> str:
     """The report of faults of `item` that never happened and are not optional; "" if there are none."""
-    said = [(broker, _unused(broker, faults)) for broker, faults in _faulty(item)]
-    one = len(brokers.of(item)) == 1
-    return "\n".join(text if one else f"{brokers.named(broker)}: {text}" for broker, text in said if text)
+    said = [(endpoint, _unused(endpoint, faults)) for endpoint, faults in _faulty(item)]
+    one = len(endpoints.of(item)) == 1
+    return "\n".join(text if one else f"{endpoints.named(each)}: {text}" for each, text in said if text)
 
 
 def place(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
@@ -116,14 +117,14 @@ def clear(item: pytest.Item) -> None:
         faults.clear()
 
 
-def _faulty(item: pytest.Item) -> Iterator[tuple[Broker, Faults]]:
-    """The brokers with faults. Reading `broker.faults` would import that package for all others."""
-    for broker in brokers.of(item):
-        if broker._faults is not None:
-            yield broker, broker._faults
+def _faulty(item: pytest.Item) -> Iterator[tuple[AnyEndpoint, Faults]]:
+    """The endpoints with faults. Reading `endpoint.faults` would import that package for all others."""
+    for endpoint in endpoints.of(item):
+        if endpoint._faults is not None:
+            yield endpoint, endpoint._faults
 
 
-def _unused(broker: Broker, faults: Faults) -> str:
+def _unused(endpoint: AnyEndpoint, faults: Faults) -> str:
     from fakeamqp import FakeAMQPError
 
     try:
@@ -132,9 +133,9 @@ def _unused(broker: Broker, faults: Faults) -> str:
         return f"a callback of the test has failed in a fault: {error!r}"
     said = _said(faults)
     if said:
-        # Clients do not wait for what they send, so the test may end before the broker has read it.
+        # Clients do not wait for what they send, so the test may end before it has been read.
         with suppress(FakeAMQPError):
-            broker.wait_until_idle(timeout=_GRACE)
+            endpoint.wait_until_idle(timeout=_GRACE)
         said = _said(faults)
     return said
 

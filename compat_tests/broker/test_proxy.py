@@ -423,7 +423,7 @@ async def test_proxy_runs_in_the_event_loop_of_the_test() -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("http://guest:secret@rabbit/", "'http://guest:***@rabbit/' is no URL of a broker"),
+        ("http://guest:secret@rabbit/", "'http://***@rabbit/' is no URL of a broker"),
         ("rabbit:5672", "'rabbit:5672' is no URL of a broker"),
         ([], "needs the URL of a broker"),
     ],

@@ -28,6 +28,7 @@ def test_a_finding_fails_the_test(write_tests: WriteTests, marker: str) -> None:
     )
     result.stdout.fnmatch_lines(["FAILED test_inner.py::test_it - CheckFailed: the trace has 1 finding*"])
     assert "plugin.py" not in result.stdout.str()
+    assert "During handling" not in result.stdout.str()
 
 
 @pytest.mark.parametrize(

@@ -125,15 +125,17 @@ def test_amqp_env_names_the_own_broker_of_each_xdist_worker(pytester: pytest.Pyt
     pytester.runpytest_subprocess("-n2", timeout=120).assert_outcomes(passed=6)
 
 
-def test_amqp_env_has_the_real_url_with_the_option_real_url(
+def test_amqp_env_has_the_url_of_a_proxy_with_the_option_real_url(
     write_tests: WriteTests, pytester: pytest.Pytester, amqp_url: str
 ) -> None:
     pytester.syspathinsert()
     pytester.makepyfile(app=APP)
-    pytester.makeconftest(f"import app\nassert app.URL == {amqp_url!r}")
+    pytester.makeconftest(f"import app\nassert app.URL not in ('', {amqp_url!r})")
     write_tests("""
-        import os
+        import app, os
 
-        def test_it(amqp_env, amqp_url):
-            assert amqp_env == {"BROKER_URL": amqp_url} and os.environ["BROKER_URL"] == amqp_url
+        def test_it(amqp_env, amqp_url, amqp_broker):
+            assert amqp_env == {"BROKER_URL": amqp_url} and os.environ["BROKER_URL"] == amqp_url == app.URL
+            app.publish()
+            amqp_broker.expect_published(count=1)
     """).run("-o", "amqp_env=BROKER_URL", f"--amqp-real-url={amqp_url}", passed=1)

@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from compat_tests.plugin.conftest import WriteTests
-from fakeamqp import Broker
 
 UNUSED = "a fault was installed and never happened"
 
@@ -289,15 +288,6 @@ def test_unused_fault_of_a_stopped_broker_fails_the_test(write_tests: WriteTests
 def test_unused_fault_in_an_xdist_worker_is_reported(write_tests: WriteTests) -> None:
     write_tests("def test_it(amqp_faults): amqp_faults.on('queue.declare').drop()").run_apart(
         "-n", "2", failed=1, said=[f"{UNUSED}*"]
-    )
-
-
-def test_a_real_broker_has_no_faults(write_tests: WriteTests, amqp_broker: Broker) -> None:
-    write_tests("def test_it(amqp_faults, pika_channel): raise AssertionError('not to be run')").run(
-        "-rs",
-        f"--amqp-real-url={amqp_broker.url}",
-        skipped=1,
-        said=["*needs features of fakeamqp, and --amqp-real-url uses a real broker*"],
     )
 
 

@@ -54,12 +54,12 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     inspecting = import_module("pytest_fakeamqp.inspecting")
     monkeypatch.setattr(inspecting, "Event", waits)
 
-    def of(item: pytest.Item) -> list[Broker]:
+    def brokers(item: pytest.Item) -> list[Broker]:
         waits.brokers = remembered(item)
         return waits.brokers
 
-    remembered = inspecting.brokers.of
-    monkeypatch.setattr(inspecting.brokers, "of", of)
+    remembered = inspecting.endpoints.brokers
+    monkeypatch.setattr(inspecting.endpoints, "brokers", brokers)
     return waits
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from compat_tests.plugin.conftest import WriteTests
-from fakeamqp import Broker
 from fakeamqp.trace import load
 from pytest_plugin.file_names import file_name
 
@@ -211,25 +210,6 @@ def test_recordings_folder_does_not_follow_a_test_that_changes_directory(
     """).run("--amqp-trace=traces", failed=1)
     assert names(folder) == [f"test_inner-test_it.{ending}" for ending in FORMATS]
     result.stdout.fnmatch_lines([os.path.join("traces", "test_inner-test_it.html")])
-
-
-@pytest.mark.parametrize("option", ["--amqp-trace=traces", "-oamqp_trace=traces"])
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
-def test_a_real_broker_has_no_trace_to_be_written(
-    write_tests: WriteTests, amqp_broker: Broker, folder: Path, option: str, workers: tuple[str, ...]
-) -> None:
-    write_tests(USES_A_BROKER).run_apart(
-        option,
-        f"--amqp-real-url={amqp_broker.url}",
-        *workers,
-        "-q",
-        "-W",
-        "error",
-        passed=1,
-        warnings=1,
-        said=["*--amqp-trace writes nothing, because --amqp-real-url uses a real broker*"],
-    )
-    assert not folder.exists()
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------

@@ -232,24 +232,6 @@ def test_an_interrupted_test_is_recorded(write_tests: WriteTests, pytester: pyte
     assert "orders" in pytester.path.joinpath("traces", "test_inner-test_it.jsonl").read_text()
 
 
-def test_real_url_replaces_the_session_broker(write_tests: WriteTests, amqp_url: str) -> None:
-    write_tests("""
-        @pytest.mark.amqp(scope="session")
-        def test_url(pika_channel):
-            pika_channel.queue_declare("orders", exclusive=True)
-
-        def test_session(amqp_broker_session):
-            raise AssertionError("not to be run")
-
-        @pytest.fixture(scope="session")
-        def app(amqp_url_session):
-            return amqp_url_session
-
-        def test_app(app, pika_channel, amqp_url):
-            assert app == amqp_url
-    """).run(f"--amqp-real-url={amqp_url}", passed=2, skipped=1)
-
-
 def test_compare_gives_each_run_its_own_broker_in_session_scope(write_tests: WriteTests) -> None:
     write_tests("""
         ports = []

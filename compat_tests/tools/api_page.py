@@ -67,8 +67,8 @@ _CONSTANTS = {
     "Count": "A number, or a range as (at least, at most) where at most may be None",
 }
 
-_MEMBERS_ELSEWHERE = {"BrokerArguments", "PersonalityChoices"}
-"""Classes whose keys are the arguments of `Broker` and the fields of `Personality`."""
+_MEMBERS_ELSEWHERE = {"BrokerArguments", "PersonalityChoices", "ProxyArguments"}
+"""Classes whose keys are the arguments of `Broker` and `Proxy` and the fields of `Personality`."""
 
 _OURS = ("fakeamqp", "pytest_")
 

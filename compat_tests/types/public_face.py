@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing_extensions import assert_type
 
 import fakeamqp
-from fakeamqp import Broker, Clock, ConnectionHandle
+from fakeamqp import Broker, Clock, ConnectionHandle, Proxy
 from fakeamqp.inspect import (
     ChannelView,
     ConsumerView,
@@ -18,18 +18,20 @@ from fakeamqp.inspect import (
     Published,
     QueueView,
 )
-from pytest_plugin import MakeBroker
+from pytest_plugin import MakeBroker, MakeProxy
 
 misspelled = fakeamqp.Brokr  # type: ignore[attr-defined]
 
 
-def arguments(make_amqp_broker: MakeBroker) -> None:
+def arguments(make_amqp_broker: MakeBroker, make_amqp_proxy: MakeProxy) -> None:
     Broker(clock="virtual", heartbeat=0, largest_message=1 << 20)
     Broker(hartbeat=0)  # type: ignore[call-arg]
     Broker(heartbeat="none")  # type: ignore[arg-type]
     Broker(clock="virtul")  # type: ignore[arg-type]
     make_amqp_broker(personality="spec", heartbeat=0)
     make_amqp_broker(persnality="spec")  # type: ignore[call-arg]
+    assert_type(make_amqp_proxy(["amqp://rabbit/"], trace=0, runtime="asyncio"), Proxy)
+    make_amqp_proxy(traec=0)  # type: ignore[call-arg]
 
 
 def attributes(broker: Broker) -> None:

@@ -6,10 +6,10 @@ import inspect
 from dataclasses import fields
 
 from compat_tests.tools.personalities import KEYWORDS, keywords
-from fakeamqp import Broker
+from fakeamqp import Broker, Proxy
 from fakeamqp.model.messages.message import MessageProperties, PlainProperties
 from fakeamqp.model.personality.keywords import PersonalityChoices
-from fakeamqp.settings import BrokerArguments
+from fakeamqp.settings import BrokerArguments, ProxyArguments
 
 
 def test_keyword_types_of_choices_are_generated_from_rows():
@@ -21,6 +21,12 @@ def test_broker_arguments_type_equals_parameters_of_broker():
     taken = inspect.signature(Broker).parameters
     arguments = {name: _plain(each.annotation) for name, each in taken.items() if name != "settings"}
     assert _types(BrokerArguments) == arguments | _types(PersonalityChoices)
+
+
+def test_proxy_arguments_type_equals_parameters_of_proxy():
+    taken = inspect.signature(Proxy).parameters
+    arguments = {name: _plain(each.annotation) for name, each in taken.items() if name != "to"}
+    assert _types(ProxyArguments) == arguments
 
 
 def test_message_properties_type_equals_plain_properties_without_headers():

@@ -429,6 +429,15 @@ class PortableRequests:
         self._channel_open = False
         self._confirms = False
 
+    def open(self) -> None:
+        """Open the connection, if there is none.
+
+        Raises:
+            RequestRefused, NoAnswer, NoBroker: see `ask`.
+        """
+        with self.route.lock:
+            self._make_ready()
+
     def ask(self, method: Method) -> RecordedReply:
         """Send a method and return its answer.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .. import brokers, marker, options
+from .. import endpoints, marker, options
 from ..simulated import chosen as simulated
 
 if TYPE_CHECKING:
@@ -16,21 +16,23 @@ __all__ = ["applies", "of", "pair", "repeating", "set_for"]
 
 _PERSONALITY: pytest.StashKey[Personality] = pytest.StashKey()
 _REPEATING: pytest.StashKey[bool] = pytest.StashKey()
-_FIXTURES = frozenset(("aio_pika_connection", "amqp_url", "make_amqp_broker"))
+_FIXTURES = frozenset(
+    ("aio_pika_connection", "amqp_broker", "amqp_url", "make_amqp_broker", "make_amqp_proxy")
+)
 """Every fixture with a broker is one of these or depends on one."""
 
 
 def applies(item: pytest.Item) -> bool:
     """Whether `item` runs on both personalities.
 
-    It does if it takes a broker of its own, is not simulated, and no marker sets the personality. The broker
-    of the session has one personality for all tests.
+    It does if it takes a broker of its own, is neither simulated nor on a real broker, and no marker sets the
+    personality. The broker of the session has one personality for all tests.
     """
     if options.compared(item.config) is None:
         return False
     fixtures = getattr(item, "fixturenames", ())
-    takes_broker = not _FIXTURES.isdisjoint(fixtures) and set(brokers.OF_THE_SESSION).isdisjoint(fixtures)
-    if simulated.applies(item):
+    takes_broker = not _FIXTURES.isdisjoint(fixtures) and set(endpoints.OF_THE_SESSION).isdisjoint(fixtures)
+    if simulated.applies(item) or options.real_url_of(item) is not None:
         return False
     return takes_broker and "personality" not in marker.arguments(item) and marker.scope(item) != "session"
 

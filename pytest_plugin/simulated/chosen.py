@@ -10,7 +10,7 @@ import pytest
 
 from fakeamqp.errors import near_match
 
-from .. import brokers, marker, options
+from .. import endpoints, marker, options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,7 +91,7 @@ def explored(item: pytest.Item) -> TypeGuard[pytest.Function]:
     if "seeds" not in marker.arguments(item) or not isinstance(item, pytest.Function) or not applies(item):
         return False
     config = item.config
-    if options.real_url(config) is not None or options.seed(config) is not None:
+    if options.real_url_of(item) is not None or options.seed(config) is not None:
         return False
     if config.getoption("setuponly", False):
         return False
@@ -151,7 +151,7 @@ def problem(item: pytest.Item) -> str:
         return "the test runs in a simulation, and anyio runs it as well: take away its marker anyio"
     if given.get("runtime", "asyncio") != "asyncio":
         return f"the broker of a simulated test runs in its loop: leave out runtime={given['runtime']!r}"
-    if given.get("scope") == "session" or not set(brokers.OF_THE_SESSION).isdisjoint(fixtures):
+    if given.get("scope") == "session" or not set(endpoints.OF_THE_SESSION).isdisjoint(fixtures):
         return (
             "the broker of the session runs in a thread, and a simulated test has no connection to it: "
             "let the test take amqp_broker, without scope='session'"
