@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     )
     from fakeamqp.runtime.clock.handle import Clock as Clock, TimerView as TimerView
     from fakeamqp.runtime.tls import ServerTLS as ServerTLS
+    from fakeamqp.trace.recording import Recording as Recording
 else:
     __getattr__, __dir__, __all__ = on_first_use(
         __name__,
@@ -99,5 +100,6 @@ else:
             ),
             "fakeamqp.runtime.clock.handle": ("Clock", "TimerView"),
             "fakeamqp.runtime.tls": ("ServerTLS",),
+            "fakeamqp.trace.recording": ("Recording",),
         },
     )

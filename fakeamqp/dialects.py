@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 from fakeamqp.errors import FakeAMQPError, near_match
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 Direction: TypeAlias = Literal["received", "sent"]
 """Seen from the broker: "received" is from the client, "sent" is to the client."""
@@ -211,6 +211,17 @@ class Dialect(Protocol):
 
     def redacted(self, kind: int, payload: bytes, channel: int) -> bytes:
         """The payload with each secret replaced by asterisks of the same length."""
+
+    def hidden(self, kind: int, payload: bytes, fields: Collection[str]) -> bytes:
+        """The payload of a content's frame without these fields, in the same size.
+
+        `fields` are "body", names of properties, "headers", and "headers.NAME" for one header of that name in
+        any case. Where a dialect does not know the places of properties, all of them are replaced.
+        """
+        part = self.part(kind, payload)
+        chosen = set(fields)
+        hides = "body" in chosen if part == "body" else part == "header" and bool(chosen - {"body"})
+        return b"*" * len(payload) if hides else payload
 
     def is_dissected(self, kind: int) -> bool:
         """True if Wireshark dissects frames of this kind."""

@@ -113,6 +113,7 @@ class Endpoint(MessageInspection):
             PortInUse: another socket uses the port.
             TLSUnavailable: the package that TLS needs is not installed.
             BrokerError: it runs in an event loop.
+            OSError: the recording of a proxy cannot be written.
         """
         if self._in_loop:
             raise BrokerError(
@@ -130,7 +131,7 @@ class Endpoint(MessageInspection):
                 if self._management is not None:
                     self._management.start(self._host)
             except BaseException:
-                engine.stop()
+                self._stop_engine()
                 raise
             self._started()
         return self
@@ -154,7 +155,7 @@ class Endpoint(MessageInspection):
                 self._recorder.set_off()  # It may have been made before the loop of a simulation.
             self._listeners = await engine.listen_on(self._host, port, tls=self._tls)
         except BaseException:
-            engine.stop()
+            self._stop_engine()
             raise
         self._started()
         return self
@@ -201,7 +202,7 @@ class Endpoint(MessageInspection):
                         self._state.stage = "stopped"
                 finally:
                     try:
-                        self._engine.stop()
+                        self._stop_engine()
                     finally:
                         self._dropped.detach()
                         self._listeners = ()
@@ -209,6 +210,9 @@ class Endpoint(MessageInspection):
                             self._tls.close()
             # On the loop's own thread, the engine stops when the turn ends.
             self._in_transition = self._engine.running
+
+    def _stop_engine(self) -> None:
+        self._engine.stop()
 
     async def stop_async(self) -> None:
         """`stop` for coroutines. In an event loop, the loop has closed all streams afterwards."""

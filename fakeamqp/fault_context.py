@@ -101,8 +101,8 @@ class FaultContext:
         self._state.tap = self._observer if tap is None else tap
 
     def note(self, connection: str, event: str, detail: str) -> None:
-        if self._recorder is not None:
-            self._recorder.connection(connection, event, detail)
+        if self._observer is not None:
+            self._observer.connection(connection, event, detail)
 
     def wrap_connections(self, wrap: Callable[[Any, Callable[[], object]], Any] | None) -> None:
         self._engine.wrap_connections(wrap)

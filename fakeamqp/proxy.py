@@ -12,8 +12,10 @@ from fakeamqp.errors import BrokerError, without_login
 from fakeamqp.model.state import BrokerState
 from fakeamqp.runtime.dialing import Target
 from fakeamqp.trace.recorder import Recorder
+from fakeamqp.trace.recording import Recording, RecordingTap
 
 if TYPE_CHECKING:
+    import os
     import ssl
     from collections.abc import Callable
 
@@ -68,6 +70,7 @@ class Proxy(Endpoint):
         seed: determines what fault rules draw.
         history: how many of the latest messages `published` and `returned` each keep; 0 keeps none.
         trace: how many of the latest events the trace keeps; 0 switches it off.
+        record: a file to which all events are written as they happen, or a `Recording` that says more.
         runtime: what the proxy runs in: "thread" for a thread of its own; "asyncio" for the event loop that
             runs when it starts (`async with`).
 
@@ -95,6 +98,7 @@ class Proxy(Endpoint):
         seed: int | str | None = None,
         history: int = 100_000,
         trace: int = 10_000,
+        record: str | os.PathLike[str] | Recording | None = None,
         runtime: Runtime = "thread",
         control: bool = False,
         control_port: int | None = None,
@@ -117,8 +121,15 @@ class Proxy(Endpoint):
 
             return ProxiedConnection(state, peer, notify, dial)
 
-        self._compose(clock, accept, Recorder(clock.now, trace, time=clock.time) if trace else None)
+        recorder = Recorder(clock.now, trace, time=clock.time) if trace else None
+        self._compose(clock, accept, recorder)
         dial = partial(self._engine.dial, targets)
+        self._recording: RecordingTap | None = None
+        if record is not None:
+            settings = record if isinstance(record, Recording) else Recording(record)
+            self._recording = RecordingTap(settings, clock.now, clock.time, recorder)
+            self._observer = state.tap = self._recording
+            self._engine.before_flush = self._recording.flush  # A proxy has no memory alarm to settle.
         self._management = self._accompany(control=control, control_port=control_port)
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -132,6 +143,23 @@ class Proxy(Endpoint):
         if not self.running:
             return f"<Proxy to {to}, stopped>"
         return f"<Proxy on {self.host}:{self.port} to {to} connections={len(self._state.connections)}>"
+
+    def _prepare_start(self) -> int:
+        port = super()._prepare_start()
+        if self._recording is not None:
+            self._recording.start()
+        return port
+
+    def _stop_engine(self) -> None:
+        super()._stop_engine()
+        if self._recording is not None:
+            self._recording.stop()
+
+    def _reset(self, name: str) -> None:
+        with self._engine:
+            super()._reset(name)
+            if self._recording is not None:
+                self._recording.clear()
 
     @property
     def url(self) -> str:

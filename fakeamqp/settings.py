@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from fakeamqp.model.personality.keywords import PersonalityChoices
 
 if TYPE_CHECKING:
+    import os
     import ssl
 
     from fakeamqp.broker import Definitions
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
     from fakeamqp.runtime.clock.handle import Instant, Mode
     from fakeamqp.runtime.tls import ServerTLS
+    from fakeamqp.trace.recording import Recording
 
 __all__ = ["BrokerArguments", "PersonalityChoices", "ProxyArguments"]
 
@@ -59,6 +61,7 @@ class ProxyArguments(TypedDict, total=False):
     seed: int | str | None
     history: int
     trace: int
+    record: str | os.PathLike[str] | Recording | None
     runtime: Runtime
     control: bool
     control_port: int | None

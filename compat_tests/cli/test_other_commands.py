@@ -67,7 +67,9 @@ def test_the_doctor_finds_this_machine_ready(capsys):
 
 
 def test_doctor_prints_install_command_of_missing_library(capsys, monkeypatch):
-    monkeypatch.setattr("fakeamqp.cli._LIBRARIES", (("no-such-library", "pip install no-such-library"),))
+    monkeypatch.setattr(
+        "fakeamqp.cli.doctor._LIBRARIES", (("no-such-library", "pip install no-such-library"),)
+    )
     assert main(["doctor"]) == 0
     assert "missing  no-such-library" in (out := capsys.readouterr().out)
     assert "not installed: pip install no-such-library" in out

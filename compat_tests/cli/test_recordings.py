@@ -10,7 +10,7 @@ from pathlib import Path
 import pika
 import pytest
 
-from fakeamqp import Broker
+from fakeamqp import Broker, Proxy
 from fakeamqp.cli import main
 
 
@@ -151,3 +151,41 @@ def test_trace_and_replay_with_invalid_argument_end_with_code_2(recording, capsy
     assert code == 2
     captured = capsys.readouterr()
     assert words in captured.err and captured.out == ""
+
+
+def test_scaffold_prints_or_writes_a_test_file_that_it_does_not_overwrite(tmp_path, capsys):
+    path, out = tmp_path / "trace.jsonl", tmp_path / "test_orders.py"
+    with Broker() as broker:
+        with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+            connection.channel().basic_publish("", "orders", b"one")
+        broker.trace.jsonl(path)
+    assert main(["scaffold", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith('"""What clients did in trace.jsonl, written by `fakeamqp scaffold`')
+    assert '    channel.basic_publish("", "orders", b"one")\n' in shown
+    assert main(["scaffold", str(path), "--output", str(out)]) == 0
+    assert capsys.readouterr().out == f"wrote {out}\n"
+    assert out.read_text() == shown
+    out.write_text("edited")
+    assert main(["scaffold", str(path), "--output", str(out)]) == 1
+    assert "File exists" in capsys.readouterr().err
+    assert out.read_text() == "edited"
+
+
+def test_scaffold_of_recording_without_publish_ends_with_code_1(recording, capsys):
+    assert main(["scaffold", str(recording)]) == 1
+    assert "no client of AMQP 0-9-1 published in trace.jsonl" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["trace", "replay"])
+def test_command_reports_a_recording_without_an_end_and_goes_on(tmp_path, capsys, command):
+    path = tmp_path / "recording.jsonl"
+    with Broker() as broker, Proxy(broker.url, record=path) as proxy:
+        pika.BlockingConnection(pika.URLParameters(proxy.url)).close()
+        proxy.wait_for(lambda: not proxy.connections)
+        assert main([command, str(path)]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == (
+        f"{path}: the recording has no end: the proxy that wrote it was killed, or still runs\n"
+    )
+    assert "c1" in captured.out

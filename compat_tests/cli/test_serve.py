@@ -19,7 +19,8 @@ import trustme
 
 from compat_tests.tools.loopback import LOOPBACK, needs_ipv6
 from fakeamqp import Broker
-from fakeamqp.cli import _choices, _parser, _tune_garbage_collection
+from fakeamqp.cli import _parser
+from fakeamqp.cli.serve import _choices, _tune_garbage_collection
 
 LISTENING = re.compile(r"listening on (amqps?://(?:guest:guest@)?127\.0\.0\.1:(\d+)/%2F)\n")
 TIMEOUT = 30
@@ -27,13 +28,16 @@ TIMEOUT = 30
 
 @contextmanager
 def serving(
-    *arguments: str, errors: int = subprocess.PIPE, program: tuple[str, str] = ("-m", "fakeamqp")
+    *arguments: str,
+    command: str = "serve",
+    errors: int = subprocess.PIPE,
+    program: tuple[str, str] = ("-m", "fakeamqp"),
 ) -> Iterator[tuple[subprocess.Popen[str], str, int]]:
-    """A running `fakeamqp serve`, the URL it prints, and its port."""
+    """A running `fakeamqp serve`, or another command, the URL it prints, and its port."""
     # Unbuffered output of the child would hide a line that it forgets to flush, so none is asked for.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with subprocess.Popen(
-        [sys.executable, *program, "serve", *arguments],
+        [sys.executable, *program, command, *arguments],
         stdout=subprocess.PIPE,
         stderr=errors,
         text=True,

@@ -6,8 +6,10 @@ import pytest
 
 from compat_tests.differential.comparison import SERIES
 from compat_tests.trace.happenings import busy, calls
+from compat_tests.trace.sessions import record, sessions
 from fakeamqp import Broker
 from fakeamqp.replay import replay
+from fakeamqp.trace import load
 
 
 @pytest.mark.parametrize("series", SERIES.values(), ids=str)
@@ -18,3 +20,16 @@ def test_rabbitmq_gives_same_replies_to_replayed_trace(series, beside, happening
         broker.wait_for(lambda: not broker.connections)
         outcome = replay(broker.trace, url=beside.node.url, timeout=20)
     assert outcome.same, str(outcome)
+
+
+@pytest.mark.parametrize("series", [SERIES["4.3"]], ids=str)
+@pytest.mark.parametrize("client", sessions())
+def test_session_recorded_through_a_proxy_is_replayed_as_the_same(series, beside, client, tmp_path):
+    path = tmp_path / "session.jsonl"
+    try:
+        record(client, beside.node.url, path)
+    except (FileNotFoundError, ImportError) as missing:
+        pytest.skip(f"needs {missing.filename if isinstance(missing, OSError) else missing.name}")
+    recorded = load(path)
+    replay(recorded, personality=series.personality).expect_same()
+    replay(recorded, url=beside.node.url, timeout=20).expect_same()

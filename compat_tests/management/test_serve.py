@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 
+import pika
 import pytest
 
 from compat_tests.management.client import Api
 from compat_tests.management.control_client import ControlClient, Refusal
+from fakeamqp import Broker
 
 
 def test_serve_prints_the_api_address_and_stops_the_api_on_sigterm():
@@ -44,6 +46,25 @@ def test_serve_prints_the_control_address_and_its_client_moves_the_clock():
             control.post("/expect_published", timeout=0)
         serve.send_signal(signal.SIGTERM)
         assert serve.wait(30) == 0
+
+
+def test_proxy_command_prints_the_control_address_and_its_client_adds_a_fault():
+    command = [sys.executable, "-m", "fakeamqp", "proxy", "--control-port", "0", "--to"]
+    with (
+        Broker() as broker,
+        subprocess.Popen([*command, broker.url], stdout=subprocess.PIPE, text=True) as proxy,
+    ):
+        try:
+            address, inspector, url = (proxy.stdout.readline().split()[-1] for _ in range(3))
+            assert "/inspector/#token=" in inspector
+            ControlClient(address).post("/faults", on="basic.publish", nack=True)
+            with pika.BlockingConnection(pika.URLParameters(url)) as connection:
+                channel = connection.channel()
+                channel.confirm_delivery()
+                with pytest.raises(pika.exceptions.NackError):
+                    channel.basic_publish("", "orders", b"one")
+        finally:
+            proxy.terminate()
 
 
 @pytest.mark.parametrize(

@@ -306,7 +306,7 @@ def test_test_that_needs_fakeamqp_features_is_skipped_with_the_reason(
             "*: amqp_simulation needs fakeamqp's own broker, *",
             "*: @pytest.mark.amqp(users=...) needs fakeamqp's own broker, *",
             "*: amqp_broker.queue needs fakeamqp's own broker, *a proxy does not see*; amqp_queue asks *",
-            "*: amqp_broker.restart needs fakeamqp's own broker, *a proxy cannot restart the broker behind it",
+            "*: amqp_broker.restart needs fakeamqp's own broker, *cannot restart the broker behind it",
             "*: the fault 'crash' needs fakeamqp's own broker, *a proxy cannot crash the broker behind it*",
             "*: the fault 'restart' needs fakeamqp's own broker, *",
         ],
@@ -347,7 +347,10 @@ def test_each_public_name_of_broker_is_one_of_a_proxy_or_has_a_reason() -> None:
 
 
 def test_each_argument_that_marker_and_proxy_share_is_one_of_broker() -> None:
-    assert ProxyArguments.__annotations__.keys() - BrokerArguments.__annotations__.keys() == {"to_tls"}
+    assert ProxyArguments.__annotations__.keys() - BrokerArguments.__annotations__.keys() == {
+        "to_tls",
+        "record",
+    }
 
 
 def test_misspelled_member_is_an_error_and_not_a_skip(write_tests: WriteTests, amqp_broker: Broker) -> None:

@@ -174,8 +174,8 @@ def test_damaged_lines_are_left_out_and_kept(spark, folder, tmp_path):
         ("odd.jsonl", "", "the file is empty"),
         (
             "odd.jsonl",
-            json.dumps({"format": "fakeamqp trace", "version": 2}) + "\n",
-            "has version 2; only 1 can be",
+            json.dumps({"format": "fakeamqp trace", "version": 3}) + "\n",
+            "has version 3; versions up to 2 can be",
         ),
         ("odd.txt", "", "set format='jsonl'"),
     ],

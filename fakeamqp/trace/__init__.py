@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fakeamqp.trace.json_lines import RecordingError as RecordingError
     from fakeamqp.trace.parquet import PyarrowMissing as PyarrowMissing
     from fakeamqp.trace.recorder import Recorder as Recorder
+    from fakeamqp.trace.recording import Recording as Recording
     from fakeamqp.trace.timeline import Trace as Trace
 else:
     __getattr__, __dir__, __all__ = on_first_use(
@@ -50,6 +51,7 @@ else:
             "fakeamqp.trace.json_lines": ("RecordingError",),
             "fakeamqp.trace.parquet": ("PyarrowMissing",),
             "fakeamqp.trace.recorder": ("Recorder",),
+            "fakeamqp.trace.recording": ("Recording",),
             "fakeamqp.trace.timeline": ("Trace",),
         },
         defined=("load",),

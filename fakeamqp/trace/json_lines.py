@@ -2,9 +2,10 @@
 
 The first line describes the recording: `format`, `version`, `clock` ("real", "virtual" or "wall"), `began`
 (the wall time of instant 0, in seconds since 1970, or null), `dropped` (the number of earlier events that are
-not in the file), `events` (the number that are) and `redacted` (true if passwords were replaced). Each
-further line is an event as `event_to_json` returns it, with its `number`: its position in the trace, from 0.
-A frame also has its payload in base64 as `octets`; `read` decodes the frame from that.
+not in the file), `events` (the number that are, or null while a `Recording` writes them) and `redacted` (true
+if passwords were replaced). Each further line is an event as `event_to_json` returns it, with its `number`:
+its position in the file, from 0. A frame also has its payload in base64 as `octets`; `read` decodes the frame
+from that.
 """
 
 from __future__ import annotations
@@ -37,33 +38,59 @@ class RecordingError(FakeAMQPError):
 
 
 FORMAT = "fakeamqp trace"
-VERSION = 1
+VERSION = 2
 """Increases when a reader of the previous version could not read a new recording."""
+READABLE = (1, VERSION)
+"""The versions that can be read. In version 1 the header always has the number of events."""
+_UNKNOWN = '"events": null'
+_ROOM = " " * 16
 
 
 def write(trace: Trace, path: str | os.PathLike[str], *, redact: bool) -> None:
     """Write `trace`; see `Trace.jsonl`."""
+    with open(path, "wb") as file:
+        file.write(
+            header_line(trace.clock, trace.wall_time, trace.dropped, events=len(trace), redacted=redact)
+        )
+        for number, event in enumerate(trace.events):
+            file.write(event_line(number, event, redact=redact))
+
+
+def header_line(
+    clock: str, began: float | None, dropped: int, *, events: int | None, redacted: bool = True
+) -> bytes:
+    """The first line. Without a number of events it has room for one; see `number_of_events`."""
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "clock": trace.clock,
-        "began": trace.wall_time,
-        "dropped": trace.dropped,
-        "events": len(trace),
-        "redacted": redact,
+        "clock": clock,
+        "began": began,
+        "dropped": dropped,
+        "events": events,
+        "redacted": redacted,
     }
-    with open(path, "w", encoding="ascii", newline="\n") as file:
-        file.write(json.dumps(header) + "\n")
-        for number, event in enumerate(trace.events):
-            said = {"number": number, **event_to_json(event)}
-            if isinstance(event, FrameEvent):
-                octets = event.redacted.payload if redact else event.payload
-                said["octets"] = base64.b64encode(octets).decode()
-            file.write(json.dumps(said, separators=(",", ":")) + "\n")
+    return json.dumps(header).replace(_UNKNOWN, _UNKNOWN + _ROOM).encode("ascii") + b"\n"
+
+
+def number_of_events(header: bytes, events: int) -> tuple[int, bytes]:
+    """Where in a first line to write the number of events, and what."""
+    return header.index(_UNKNOWN.encode()), f'"events": {events}'.ljust(len(_UNKNOWN + _ROOM)).encode("ascii")
+
+
+def event_line(number: int, event: Event, *, redact: bool = True) -> bytes:
+    """The line of an event."""
+    said = {"number": number, **event_to_json(event)}
+    if isinstance(event, FrameEvent):
+        octets = event.redacted.payload if redact else event.payload
+        said["octets"] = base64.b64encode(octets).decode()
+    return json.dumps(said, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Event]]:
     """The first line of a recording, and its events.
+
+    The header of a file whose writer was killed, or still runs, has no number of events. It may end within a
+    line, which is then left out.
 
     Raises:
         RecordingError: the file is not a recording, or a line is damaged; the text names the line.
@@ -72,6 +99,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Event]]:
     header: dict[str, Any] = {}
     events = []
     number = 0
+    line = ""
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         try:
             for number, line in enumerate(file, 1):
@@ -80,6 +108,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Event]]:
                 else:
                     events.append(_event(json.loads(line)))
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as problem:
+            if header and header["events"] is None and not line.endswith("\n"):
+                return header, events
             reason = (
                 str(problem) if isinstance(problem, _WrongField) else f"{type(problem).__name__}: {problem}"
             )
@@ -88,7 +118,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Event]]:
             raise RecordingError(f"{path}: {problem}") from None
     if not header:
         raise RecordingError(f"{path}: the file is empty, so it is not a recording")
-    if header["events"] != len(events):
+    if header["events"] not in (None, len(events)):
         raise RecordingError(f"{path}: {header['events']} events are expected and {len(events)} were found")
     return header, events
 
@@ -100,8 +130,10 @@ def _header(line: str) -> dict[str, Any]:
         said = None
     if not isinstance(said, dict) or said.get("format") != FORMAT:
         raise RecordingError("this is not a recording of fakeamqp: the first line is not its header")
-    if said.get("version") != VERSION:
-        raise RecordingError(f"the recording has version {said.get('version')!r}; only {VERSION} can be read")
+    if said.get("version") not in READABLE:
+        raise RecordingError(
+            f"the recording has version {said.get('version')!r}; versions up to {VERSION} can be read"
+        )
     _check(said, _HEADER)
     return {name: said[name] for name in _HEADER}
 
@@ -126,6 +158,9 @@ class _Kind(NamedTuple):
 _TEXT = _Kind("a string", lambda value: isinstance(value, str))
 _TEXT_OR_NULL = _Kind("a string or null", lambda value: value is None or isinstance(value, str))
 _COUNT = _Kind("a whole number, not negative", lambda value: type(value) is int and value >= 0)
+_COUNT_OR_NULL = _Kind(
+    "a whole number, not negative, or null", lambda value: value is None or _COUNT.fits(value)
+)
 _INSTANT = _Kind("a number of seconds, at most 1e12", _is_instant)
 _INSTANT_OR_NULL = _Kind(
     "a number of seconds, at most 1e12, or null", lambda value: value is None or _is_instant(value)
@@ -147,7 +182,7 @@ _HEADER = {
     "clock": _one_of("real", "virtual", "wall"),
     "began": _INSTANT_OR_NULL,
     "dropped": _COUNT,
-    "events": _COUNT,
+    "events": _COUNT_OR_NULL,
     "redacted": _FLAG,
 }
 _EVENTS: dict[str, dict[str, _Kind]] = {

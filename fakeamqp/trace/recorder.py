@@ -62,7 +62,8 @@ class Recorder:
     `fakeamqp.trace.timeline`.
 
     `now` is the broker's clock, `time` its wall time in seconds since 1970: without it a trace has none.
-    `clock` names the mode of that clock. `real_time` is a clock in real seconds, if that is another one.
+    `clock` names the mode of that clock. `real_time` is a clock in real seconds, if that is another one. With
+    `whole`, payloads are not truncated: somebody takes the entries, over and over.
     """
 
     confirms_singly = False
@@ -85,6 +86,7 @@ class Recorder:
         "_sized_at",
         "_time",
         "_wall_time",
+        "_whole",
         "capacity",
         "clears",
         "count",
@@ -99,8 +101,10 @@ class Recorder:
         clock: str = "real",
         most_octets: int = 32 * 1024 * 1024,
         real_time: Callable[[], float] | None = None,
+        whole: bool = False,
     ) -> None:
         self._now = now
+        self._whole = whole
         self._most_octets = most_octets
         self._time = time
         self._clock = clock
@@ -196,6 +200,12 @@ class Recorder:
         times = tuple(islice(reversed(self._real_times), latest))
         return tuple(each - self._real_began for each in times[::-1])
 
+    def take(self) -> tuple[Packed, ...]:
+        """The entries, which are no longer kept."""
+        entries = tuple(self._entries)
+        self._entries.clear()
+        return entries
+
     def events_of(self, entries: Iterable[Packed], real_times: Iterable[float] = ()) -> Iterator[Event]:
         """The events that some of the entries stand for. It needs no lock."""
         from fakeamqp.trace.timeline import events_of
@@ -288,6 +298,8 @@ class Recorder:
             self._peers.close(peer)
 
     def _truncated(self, frame_type: int, payload: bytes) -> bytes:
+        if self._whole:
+            return payload
         if frame_type & _TYPE == _FRAME_BODY:
             return Truncated(payload, LONG_BODY)
         # Its message keeps the properties, too. At times, see whether the entries take too much.

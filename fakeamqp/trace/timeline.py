@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.trace.checks import Allow, Findings
 
+UNFINISHED = "the recording has no end: the proxy that wrote it was killed, or still runs"
 _ARROWS = {"received": "->", "sent": "<-"}
 
 
@@ -46,6 +47,7 @@ class Trace:
         "_faults",
         "_real_times",
         "clock",
+        "unfinished",
         "wall_time",
     )
 
@@ -77,6 +79,8 @@ class Trace:
         """The latest faults among the events that are no longer kept."""
         self.wall_time: float | None = wall_time
         self.clock: str = clock
+        self.unfinished: bool = False
+        """True if it was loaded from a recording that was not closed, so that events can be missing."""
 
     @classmethod
     def of(
@@ -94,7 +98,10 @@ class Trace:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file that `jsonl` wrote. Messages and outcomes become objects with the same attributes.
+        """Read a file that `jsonl` or a `Recording` wrote.
+
+        Messages and outcomes become objects with the same attributes. If the proxy that wrote the file was
+        killed, or still runs, `unfinished` is True, and a last line that is not whole is left out.
 
         Raises:
             RecordingError: the file is not a recording, or it is damaged; the text names the line.
@@ -103,7 +110,9 @@ class Trace:
         from fakeamqp.trace.json_lines import read
 
         header, events = read(path)
-        return cls.of(events, header["dropped"], wall_time=header["began"], clock=header["clock"])
+        trace = cls.of(events, header["dropped"], wall_time=header["began"], clock=header["clock"])
+        trace.unfinished = header["events"] is None
+        return trace
 
     def __len__(self) -> int:
         """The number of events."""
@@ -262,7 +271,8 @@ class Trace:
             notes.append(f"({shown.pop(0)} earlier events left out)")
         told = [line for line in shown if isinstance(line, FoldedLine)]
         with_real = any(map(_differs, told))
-        return "\n".join((*notes, *_introductions(told), *_lines(shown, with_real)))
+        end = [f"({UNFINISHED})"] if self.unfinished else []
+        return "\n".join((*notes, *_introductions(told), *_lines(shown, with_real), *end))
 
     def __repr__(self) -> str:
         older = f" and {self.dropped} that are no longer kept" if self.dropped else ""

@@ -36,7 +36,7 @@ def test_recording_has_a_header_line_and_an_object_per_event(tmp_path, events):
     header, *lines = [json.loads(line) for line in path.read_text("ascii").splitlines()]
     assert header == {
         "format": "fakeamqp trace",
-        "version": 1,
+        "version": 2,
         "clock": "real",
         "began": None,
         "dropped": 0,
@@ -98,7 +98,7 @@ FRAME = {
         ("\x89PNG\n", "not a recording of fakeamqp"),
         ("[]\n", "not a recording of fakeamqp"),
         ('{"format": "HAR"}\n', "not a recording of fakeamqp"),
-        ('{"format": "fakeamqp trace", "version": 2}\n', "version 2; only 1 can be read"),
+        ('{"format": "fakeamqp trace", "version": 3}\n', "version 3; versions up to 2 can be read"),
         ('{"format": "fakeamqp trace", "version": 1}\n', "line 1 is damaged"),
         ("HEADER\n", "1 events are expected and 0 were found"),
         ('HEADER\n{"kind": "frame"', "line 2 is damaged"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from fakeamqp.spark.traces.columns import COLUMNS, FACTS, FIELDS, LINES
 from fakeamqp.spark.traces.sql import text_of
 from fakeamqp.trace import RecordingError
-from fakeamqp.trace.json_lines import FORMAT, VERSION
+from fakeamqp.trace.json_lines import FORMAT, READABLE, VERSION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -138,9 +138,9 @@ def _lines(lines: DataFrame, names: list[str]) -> tuple[DataFrame, DataFrame]:
         raise RecordingError(
             f"{where}: this is not a recording of fakeamqp: the first line is not its header"
         )
-    if first["version"] not in (None, VERSION):
+    if first["version"] not in (None, *READABLE):
         raise RecordingError(
-            f"{where}: the recording has version {first['version']}; only {VERSION} can be read"
+            f"{where}: the recording has version {first['version']}; versions up to {VERSION} can be read"
         )
     raw = lines.where("kind IS NOT NULL").selectExpr(
         _run(lines), *(name for name in lines.columns if name not in ("run", "format", "version", "damage"))

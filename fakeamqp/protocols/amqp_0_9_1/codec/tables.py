@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
 from math import isfinite
@@ -591,6 +591,44 @@ def _retag(octets: bytearray, offset: int, end: int, *, named: bool) -> None:
             end, offset, named = behind, offset + 5, tag == 0x46
         else:
             offset = behind
+
+
+def hide_fields(table: bytes, names: Collection[str] | None, grammar: Grammar) -> bytes:
+    """A valid table (with its length) with some values replaced, those of nested tables included.
+
+    Texts and bytes become asterisks, numbers zeros; sizes, tags and names stay. `names` are in lower case
+    and stand for any case; None stands for all fields.
+    """
+    octets = bytearray(table)
+    for name, start, stop in _field_spans(table, grammar):
+        if names is None or name.casefold() in names:
+            _hide(octets, start, stop, grammar)
+    return bytes(octets)
+
+
+def _hide(octets: bytearray, offset: int, end: int, grammar: Grammar) -> None:
+    """Hide all fields between `offset` and `end`, and what is in them."""
+    outer: list[tuple[int, bool]] = []
+    named = True
+    while offset < end or outer:
+        if offset == end:
+            end, named = outer.pop()
+            continue
+        if named:
+            offset += 1 + octets[offset]
+        tag = octets[offset]
+        behind = _behind(octets, offset, grammar)
+        if tag in (0x46, 0x41):  # F, A
+            outer.append((end, named))
+            end, offset, named = behind, offset + 5, tag == 0x46
+            continue
+        offset += 1
+        if tag in grammar.numbers or tag in _NUMBER_SIZES:
+            octets[offset:behind] = bytes(behind - offset)
+        else:
+            offset += 1 if tag == 0x73 else 4
+            octets[offset:behind] = b"*" * (behind - offset)
+        offset = behind
 
 
 def _sorted_table(table: bytes, grammar: Grammar, duplicates: bool) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,7 +23,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import METHODS
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.amqp_0_9_1.codec.record import Record, apart
+from fakeamqp.protocols.amqp_0_9_1.codec.record import Record
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.dialect.dialogue import Dialogue091
 from fakeamqp.protocols.amqp_0_9_1.dialect.groups import (
@@ -34,7 +34,8 @@ from fakeamqp.protocols.amqp_0_9_1.dialect.groups import (
     first_decoded,
 )
 from fakeamqp.protocols.amqp_0_9_1.dialect.malformations import MALFORMATIONS
-from fakeamqp.protocols.base.codec import FrameError, WireError, hide_in_urls
+from fakeamqp.protocols.amqp_0_9_1.dialect.redaction import FILLER, IDS, hidden_header, redacted_method
+from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.trace.json_form import bytes_or_text, value_to_json
 from fakeamqp.trace.truncation import Truncated, one_line, short
 
@@ -65,11 +66,6 @@ _COLUMNS = (
     "redelivered",
     "reply_code",
 )
-
-_FILLER = b"*"
-_IDS = 4
-_CONNECTION = 10
-_PASSWORD = b"\x08PASSWORDS"
 
 
 class Dialect091(Dialect):
@@ -405,15 +401,21 @@ class Dialect091(Dialect):
         In client properties the secrets are passwords in URLs. A method with secrets that cannot be decoded
         keeps only its ids; so does one that came in a frame of another type.
         """
-        index = int.from_bytes(payload[:_IDS], "big")
+        index = int.from_bytes(payload[:IDS], "big")
         # A frame of another type is checked on channel 0 only: on other channels it belongs to a message.
         if index not in self.secretive or (kind != FRAME_METHOD and channel):
             return payload
         if kind != FRAME_METHOD:
-            hidden = payload[:_IDS] + _FILLER * (len(payload) - _IDS)
+            hidden = payload[:IDS] + FILLER * (len(payload) - IDS)
         else:
-            hidden = _redacted_method(self, payload)
+            hidden = redacted_method(self, payload)
         return Truncated.of(hidden, payload.size) if isinstance(payload, Truncated) else hidden
+
+    def hidden(self, kind: int, payload: bytes, fields: Collection[str]) -> bytes:
+        """A header keeps its size and every other field, unless it cannot be decoded."""
+        if kind == FRAME_CONTENT_HEADER and len(payload) > CONTENT_HEADER.size:
+            return hidden_header(self, payload, fields)
+        return super().hidden(kind, payload, fields)
 
     def filled(self, kind: int, payload: Truncated) -> tuple[bytes, str]:
         """A body is filled with zeros. A method keeps its id only, a header the size of the body."""
@@ -432,60 +434,6 @@ class Dialect091(Dialect):
 
     def dialogue(self) -> Dialogue091:
         return Dialogue091(self.answers)
-
-
-def _redacted_method(dialect: Dialect091, payload: bytes) -> bytes:
-    kind = dialect.methods[int.from_bytes(payload[:_IDS], "big")]
-    if not _readable(dialect, kind, payload):
-        return payload[:_IDS] + _FILLER * (len(payload) - _IDS)
-    octets = bytearray(payload)
-    mechanism = b""
-    end = _IDS
-    for name, field_type in apart(kind.FIELDS):
-        start = end + field_type.prefix
-        try:
-            end = field_type.measure(payload, end)
-        except FrameError:
-            end = len(payload)
-        if name == "mechanism":
-            mechanism = payload[start:end]
-        elif name in dialect.fields_with_urls:
-            octets[start:end] = hide_in_urls(payload[start:end])
-        elif name in dialect.secret_fields:
-            from_, to = _secret(mechanism, payload, start, end)
-            octets[from_:to] = _FILLER * len(octets[from_:to])
-    return bytes(octets)
-
-
-def _readable(dialect: Dialect091, kind: type[Method], payload: bytes) -> bool:
-    """True if the secrets are at their places in the payload.
-
-    For a truncated method this is unknown. A method of the connection class is then hidden, since it has
-    little else than credentials; other methods are shown.
-    """
-    if isinstance(payload, Truncated):
-        return kind.CLASS_ID != _CONNECTION
-    return dialect.decode_method(payload) is not None
-
-
-def _secret(mechanism: bytes, payload: bytes, start: int, end: int) -> tuple[int, int]:
-    """The start and end of the secret in a field."""
-    response = payload[start:end]
-    if mechanism == b"PLAIN" and response.count(b"\0") == 2:
-        return start + response.rindex(b"\0") + 1, end
-    if mechanism == b"AMQPLAIN":
-        return _password(response, start) or (start, end)
-    return start, end
-
-
-def _password(response: bytes, offset: int) -> tuple[int, int] | None:
-    """The start and end of the password in an AMQPLAIN response; it is a field of the table."""
-    found = response.find(_PASSWORD)
-    if found < 0 or response.count(_PASSWORD) > 1:
-        return None
-    start = found + len(_PASSWORD) + 4
-    end = start + int.from_bytes(response[start - 4 : start], "big")
-    return (offset + start, offset + end) if end <= len(response) else None
 
 
 def _present(values: dict[str, Any]) -> dict[str, Any]:
