@@ -13,9 +13,8 @@ from compat_tests.attempts.attempt import Row, attempt
 from compat_tests.attempts.targets import Target
 from compat_tests.fuzz import streams
 from compat_tests.fuzz.amqp_0_9 import recordings as streams_0_9
+from compat_tests.fuzz.amqp_0_10 import recordings as streams_0_10
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
 
 _ENOUGH = 30.0
 """Seconds that slow peers are watched for; a handshake may take ten."""
@@ -72,16 +71,6 @@ def _rows(peers: list[_Peer], seconds: float, least: float) -> dict[str, Row]:
     return rows
 
 
-def _login_0_10() -> list[bytes]:
-    fields = {"client_properties": {}, "mechanism": "PLAIN", "response": b"\0guest\0guest", "locale": "en_US"}
-    said = (
-        c.ConnectionStartOk(**fields),
-        c.ConnectionTuneOk(channel_max=10, max_frame_size=65535),
-        c.ConnectionOpen(virtual_host="/"),
-    )
-    return [b"AMQP\1\1\0\x0a", *(control_frame(0, each.encode(), 65535) for each in said)]
-
-
 @attempt("Slow handshakes", tls=True, long=True)
 def slow_handshakes(target: Target) -> dict[str, Row]:
     """A peer that stops at a stage of the handshake, or sends the next bytes of it a second apart."""
@@ -98,7 +87,7 @@ def slow_handshakes(target: Target) -> dict[str, Row]:
     spoken = {
         "0-9-1": streams.Client().handshake(),
         "0-9": streams_0_9.Client(strict=False).handshake(),
-        "0-10": _login_0_10(),
+        "0-10": streams_0_10.handshake(),
     }
     for protocol, pieces in spoken.items():
         if target.is_rabbitmq and protocol == "0-10":

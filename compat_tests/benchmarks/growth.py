@@ -112,193 +112,188 @@ def started(type_name: str = "classic", **arguments: Any) -> tuple[Server, Talke
     return server, talker
 
 
-# --- consumers ------------------------------------------------------------------------------------------
+# --- operations on one queue: what makes n objects, and what is done with them -----------------------------
+
+Deed: TypeAlias = Callable[[Talker, int], object]
 
 
-@operation("cancel n consumers", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name)
+def on_queue(
+    name: str,
+    prepare: Deed,
+    act: Deed,
+    *,
+    types: tuple[str, ...] = TYPES,
+    linear: bool = True,
+    **arguments: Any,
+) -> None:
+    """Enter an operation once for each type of queue; without types it is on a classic one."""
+
+    def made(number: int, type_name: str = "classic") -> Action:
+        _, talker = started(type_name, **arguments)
+        prepare(talker, number)
+        return partial(act, talker, number)
+
+    operation(name, linear=linear, **({"type_name": types} if types else {}))(made)
+
+
+def consuming(talker: Talker, number: int) -> None:
+    """There are n consumers."""
     talker.consume(number)
-    return lambda: talker.say(*(m.BasicCancel(consumer_tag=str(tag)) for tag in range(number)))
 
 
-@operation("cancel n consumers without credit", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name)
+def busy(talker: Talker, number: int) -> None:
+    """n consumers hold one message each, and as many wait."""
     talker.consume(number, prefetch=1)
     talker.publish(2 * number)
-    return lambda: talker.say(*(m.BasicCancel(consumer_tag=str(tag)) for tag in reversed(range(number))))
 
 
-@operation("cancel n single active consumers", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name, x_single_active_consumer=True)
-    talker.consume(number)
-    return lambda: talker.say(*(m.BasicCancel(consumer_tag=str(tag)) for tag in range(number)))
-
-
-@operation("close a connection with n consumers", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name)
-    talker.consume(number)
-    return talker.client.drop
-
-
-@operation("close a connection with n single active consumers", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name, x_single_active_consumer=True)
-    talker.consume(number)
-    return talker.client.drop
-
-
-@operation("close a connection with n consumers that hold one message each", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name)
-    talker.consume(number, prefetch=1)
-    talker.publish(2 * number)
-    return talker.client.drop
-
-
-@operation("delete a queue with n consumers", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name)
-    talker.consume(number)
-    return lambda: talker.say(m.QueueDelete(queue=QUEUE))
-
-
-@operation("acknowledge and deliver with n consumers of prefetch 1", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name)
-    talker.consume(number, prefetch=1)
-    talker.publish(2 * number)
-    return lambda: [talker.say(m.BasicAck(delivery_tag=tag)) for tag in range(1, number + 1)]
-
-
-@operation("publish to n consumers of prefetch 1, and acknowledge", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name)
-    talker.consume(number, prefetch=1)
-    talker.publish(number - 1)
-
-    def exchange() -> None:
-        for tag in range(1, number + 1):
-            talker.publish(1)
-            talker.say(m.BasicAck(delivery_tag=tag))
-
-    return exchange
-
-
-@operation("publish n messages to n consumers without credit", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name)
-    talker.consume(number, prefetch=1)
+def filled(talker: Talker, number: int) -> None:
+    """n messages wait."""
     talker.publish(number)
-    return lambda: talker.publish(number)
 
 
-# Each acknowledgement opens the window for all n consumers, which then wait again.
-@operation("acknowledge with n consumers under one shared window", linear=False)
-def _(number: int) -> Action:
-    _, talker = started()
-    talker.say(m.BasicQos(prefetch_count=10, global_=True))
-    talker.consume(number)
+def expiring(talker: Talker, number: int) -> None:
+    """n messages expire in a second."""
+    talker.declare("dead")
+    talker.publish(number, expiration="1000")
+
+
+def holding(talker: Talker, number: int) -> None:
+    """One consumer holds n messages."""
+    talker.declare("dead")
     talker.publish(number)
-    return lambda: [talker.say(m.BasicAck(delivery_tag=tag)) for tag in range(1, number + 1)]
+    talker.consume(1)
 
 
-# --- settling -------------------------------------------------------------------------------------------
+def returning(talker: Talker, number: int) -> None:
+    """A consumer that was cancelled holds n messages."""
+    holding(talker, number)
+    talker.say(m.BasicCancel(consumer_tag="0"))
 
 
-@operation("close a connection with n unacknowledged messages", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = holding(number, type_name)
-    return talker.client.drop
-
-
-@operation("close a connection with n messages got", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name)
+def got(talker: Talker, number: int) -> None:
+    """The client has got n messages."""
     talker.publish(number)
     for _ in range(number):
         talker.say(m.BasicGet(queue=QUEUE))
-    return talker.client.drop
 
 
-def holding(number: int, type_name: str, prefetch: int = 0, **arguments: Any) -> tuple[Server, Talker]:
-    """A broker whose client holds so many messages of one queue, in one consumer."""
-    server, talker = started(type_name, **arguments)
-    talker.declare("dead")
+def _under_one_window(talker: Talker, number: int) -> None:
+    talker.say(m.BasicQos(prefetch_count=10, global_=True))
+    talker.consume(number)
     talker.publish(number)
-    talker.consume(1, prefetch=prefetch)
-    return server, talker
 
 
-@operation("declare a queue with n unacknowledged n times", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
+def _priorities(talker: Talker, number: int) -> None:
+    for priority in range(10):
+        talker.publish(number // 10, priority=priority)
+
+
+def one(*methods: Method) -> Deed:
+    """Send these methods."""
+    return lambda talker, number: talker.say(*methods)
+
+
+def cancel(talker: Talker, number: int) -> None:
+    talker.say(*(m.BasicCancel(consumer_tag=str(tag)) for tag in range(number)))
+
+
+def cancel_backwards(talker: Talker, number: int) -> None:
+    talker.say(*(m.BasicCancel(consumer_tag=str(tag)) for tag in reversed(range(number))))
+
+
+def drop(talker: Talker, number: int) -> None:
+    talker.client.drop()
+
+
+def ack(talker: Talker, number: int) -> None:
+    for tag in range(1, number + 1):
+        talker.say(m.BasicAck(delivery_tag=tag))
+
+
+def publish_and_ack(talker: Talker, number: int) -> None:
+    for tag in range(1, number + 1):
+        talker.publish(1)
+        talker.say(m.BasicAck(delivery_tag=tag))
+
+
+def look(talker: Talker, number: int) -> None:
     """As a program does that looks how far the consumers are."""
-    _, talker = holding(number, type_name)
-
-    def look() -> None:
-        for _ in range(number):
-            talker.say(m.QueueDeclare(queue=QUEUE, passive=True))
-
-    return look
+    for _ in range(number):
+        talker.say(m.QueueDeclare(queue=QUEUE, passive=True))
 
 
-@operation("acknowledge n messages at once", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = holding(number, type_name)
-    return lambda: talker.say(m.BasicAck(delivery_tag=0, multiple=True))
+def get(talker: Talker, number: int) -> None:
+    for _ in range(number):
+        talker.say(m.BasicGet(queue=QUEUE, no_ack=True))
 
 
-@operation("acknowledge n messages, the latest first", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = holding(number, type_name)
-    return lambda: talker.say(*(m.BasicAck(delivery_tag=tag) for tag in range(number, 0, -1)))
+def advance(talker: Talker, number: int) -> None:
+    talker.client.server.advance(2)
 
 
-@operation("requeue n messages at once", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = holding(number, type_name)
-    talker.say(m.BasicCancel(consumer_tag="0"))
-    return lambda: talker.say(m.BasicNack(delivery_tag=0, multiple=True, requeue=True))
+_SINGLE = {"x_single_active_consumer": True}
+_TO_DEAD = {"x_dead_letter_exchange": "", "x_dead_letter_routing_key": "dead"}
 
-
-@operation("requeue n messages, the latest first", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = holding(number, type_name)
-    talker.say(m.BasicCancel(consumer_tag="0"))
-    return lambda: talker.say(*(m.BasicNack(delivery_tag=tag, requeue=True) for tag in range(number, 0, -1)))
-
-
-@operation("dead-letter n rejected messages", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = holding(number, type_name, x_dead_letter_exchange="", x_dead_letter_routing_key="dead")
-    return lambda: talker.say(m.BasicNack(delivery_tag=0, multiple=True, requeue=False))
-
-
-# --- waiting messages -----------------------------------------------------------------------------------
-
-
-@operation("get n messages", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name)
-    talker.publish(number)
-    return lambda: [talker.say(m.BasicGet(queue=QUEUE, no_ack=True)) for _ in range(number)]
-
-
-@operation("purge n messages", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name)
-    talker.publish(number)
-    return lambda: talker.say(m.QueuePurge(queue=QUEUE))
-
-
-@operation("delete a queue with n messages", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    _, talker = started(type_name)
-    talker.publish(number)
-    return lambda: talker.say(m.QueueDelete(queue=QUEUE))
+on_queue("cancel n consumers", consuming, cancel)
+on_queue("cancel n consumers without credit", busy, cancel_backwards)
+on_queue("cancel n single active consumers", consuming, cancel, **_SINGLE)
+on_queue("close a connection with n consumers", consuming, drop)
+on_queue("close a connection with n single active consumers", consuming, drop, **_SINGLE)
+on_queue("close a connection with n consumers that hold one message each", busy, drop)
+on_queue("delete a queue with n consumers", consuming, one(m.QueueDelete(queue=QUEUE)))
+on_queue("acknowledge and deliver with n consumers of prefetch 1", busy, ack)
+on_queue(
+    "publish to n consumers of prefetch 1, and acknowledge",
+    lambda talker, number: (talker.consume(number, prefetch=1), talker.publish(number - 1)),
+    publish_and_ack,
+)
+on_queue(
+    "publish n messages to n consumers without credit",
+    lambda talker, number: (talker.consume(number, prefetch=1), talker.publish(number)),
+    filled,
+)
+# Each acknowledgement opens the window for all n consumers, which then wait again.
+on_queue(
+    "acknowledge with n consumers under one shared window", _under_one_window, ack, types=(), linear=False
+)
+on_queue("close a connection with n unacknowledged messages", holding, drop)
+on_queue("close a connection with n messages got", got, drop)
+on_queue("declare a queue with n unacknowledged n times", holding, look)
+on_queue("acknowledge n messages at once", holding, one(m.BasicAck(delivery_tag=0, multiple=True)))
+on_queue(
+    "acknowledge n messages, the latest first",
+    holding,
+    lambda talker, number: talker.say(*(m.BasicAck(delivery_tag=tag) for tag in range(number, 0, -1))),
+)
+on_queue(
+    "requeue n messages at once", returning, one(m.BasicNack(delivery_tag=0, multiple=True, requeue=True))
+)
+on_queue(
+    "requeue n messages, the latest first",
+    returning,
+    lambda talker, number: talker.say(
+        *(m.BasicNack(delivery_tag=tag, requeue=True) for tag in range(number, 0, -1))
+    ),
+)
+on_queue(
+    "dead-letter n rejected messages",
+    holding,
+    one(m.BasicNack(delivery_tag=0, multiple=True, requeue=False)),
+    **_TO_DEAD,
+)
+on_queue("get n messages", filled, get)
+on_queue("purge n messages", filled, one(m.QueuePurge(queue=QUEUE)))
+on_queue("delete a queue with n messages", filled, one(m.QueueDelete(queue=QUEUE)))
+on_queue("expire n messages", expiring, advance)
+on_queue("dead-letter n expired messages", expiring, advance, **_TO_DEAD)
+on_queue(
+    "deliver n messages of ten priorities",
+    _priorities,
+    lambda talker, number: talker.consume(1),
+    types=(),
+    x_max_priority=9,
+)
 
 
 @operation("drop n messages beyond the length", type_name=TYPES)
@@ -306,29 +301,6 @@ def _(number: int, type_name: str) -> Action:
     _, talker = started(type_name, x_max_length=number)
     talker.publish(number)
     return lambda: talker.publish(number)
-
-
-@operation("expire n messages", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    server, talker = started(type_name)
-    talker.publish(number, expiration="1000")
-    return lambda: server.advance(2)
-
-
-@operation("dead-letter n expired messages", type_name=TYPES)
-def _(number: int, type_name: str) -> Action:
-    server, talker = started(type_name, x_dead_letter_exchange="", x_dead_letter_routing_key="dead")
-    talker.declare("dead")
-    talker.publish(number, expiration="1000")
-    return lambda: server.advance(2)
-
-
-@operation("deliver n messages of ten priorities")
-def _(number: int) -> Action:
-    _, talker = started(x_max_priority=9)
-    for priority in range(10):
-        talker.publish(number // 10, priority=priority)
-    return lambda: talker.consume(1)
 
 
 # --- bindings -------------------------------------------------------------------------------------------
@@ -361,32 +333,23 @@ def _(number: int, exchange_type: str) -> Action:
     return lambda: talker.say(*(m.QueueUnbind(queue=queue, exchange="e", routing_key="1") for queue in keys))
 
 
+def _by_keys(method: type[Method], number: int) -> list[Method]:
+    """Bind or unbind one queue by n keys."""
+    place = {"queue": "0", "exchange": "e"}
+    return [method(**place, routing_key=f"{key}.a", arguments={"key": key}) for key in range(number)]
+
+
 @operation("bind one queue by n keys", exchange_type=EXCHANGES[:4])
 def _(number: int, exchange_type: str) -> Action:
     _, talker = _many_queues(1, exchange_type)
-    return lambda: talker.say(
-        *(
-            m.QueueBind(queue="0", exchange="e", routing_key=f"{key}.a", arguments={"key": key})
-            for key in range(number)
-        )
-    )
+    return lambda: talker.say(*_by_keys(m.QueueBind, number))
 
 
 @operation("unbind one queue by n keys", exchange_type=EXCHANGES[:4])
 def _(number: int, exchange_type: str) -> Action:
     _, talker = _many_queues(1, exchange_type)
-    talker.say(
-        *(
-            m.QueueBind(queue="0", exchange="e", routing_key=f"{key}.a", arguments={"key": key})
-            for key in range(number)
-        )
-    )
-    return lambda: talker.say(
-        *(
-            m.QueueUnbind(queue="0", exchange="e", routing_key=f"{key}.a", arguments={"key": key})
-            for key in range(number)
-        )
-    )
+    talker.say(*_by_keys(m.QueueBind, number))
+    return lambda: talker.say(*_by_keys(m.QueueUnbind, number))
 
 
 @operation("bind and publish n times", exchange_type=("direct", "topic", "x-consistent-hash"))

@@ -81,17 +81,6 @@ class Connection(Client):
         super().__init__(SocketServer(address.host, address.port, patience=PATIENCE), PeerAddress())
         self.socket: socket.socket = self.connection.socket  # type: ignore[attr-defined]
 
-    def receive(self) -> bytes:
-        """Whatever has come.
-
-        Raises:
-            ConnectionError: the broker closed the connection.
-        """
-        octets, self._octets = self._octets or self.socket.recv(RECEIVE_SIZE), b""
-        if not octets:
-            raise ConnectionError("the broker closed the connection before all messages had come")
-        return octets
-
     def open(self, channel: int) -> None:
         """From the protocol header to an open channel.
 

@@ -172,7 +172,10 @@ def counting_client(*, requeues: bool) -> Callable[[Bench, int], Callable[[], No
             client.send(m.BasicConsume(queue=queue, consumer_tag="counts", no_ack=not requeues))
             left, tail = rows, b""
             while left > 0:
-                octets = tail + client.receive()
+                assert client.connection.wait(), (
+                    "the broker closed the connection before all messages had come"
+                )
+                octets = tail + client.take_bytes()
                 left -= octets.count(_DELIVER)
                 tail = octets[1 - len(_DELIVER) :]
             assert left == 0

@@ -1,7 +1,8 @@
 """Random programs on RabbitMQ and on the broker, and the differences between them that are known.
 
-A program's times to live are short and really pass. A program in which a player fell behind says nothing
-and is run again with more time.
+A program's times to live are short and really pass: a step has its time on the program's clock. A program in
+which a player fell behind says nothing and is run again with more time. After every step all queues are asked
+for their counts, more than once, so that what it has set going has come to rest.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +20,12 @@ from typing import NamedTuple
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from compat_tests.differential import script
 from compat_tests.differential.comparison import SideBySide
-from compat_tests.differential.program_player import ProgramPlayer
-from compat_tests.differential.raw_client import Address
-from compat_tests.programs import program as p
-from compat_tests.programs.program import Advance, Operation, Program, listing, scaled
+from compat_tests.differential.raw_client import Address, Event
+from compat_tests.differential.script import Call, Pause, Scene, call
+from compat_tests.programs.check import first_difference
+from compat_tests.programs.program import CONFIRMS, Program, in_order, scaled
 from compat_tests.programs.races import MARGIN, survey
 from compat_tests.programs.strategies import REAL, programs
 
@@ -41,6 +43,11 @@ LONGEST = 3.0
 DEEPEST = 5
 """How often RabbitMQ's queues are asked for their counts: as often as a message may pass on at once."""
 TIME_TO_SHRINK = 30.0
+PATIENCE = 5.0
+"""Seconds to wait for what must come."""
+_CONTROL = 10
+"""The channel on which queues are counted; what comes there is not told."""
+_PREPARATIONS = ("queue.declare", "exchange.declare", "queue.bind")
 
 __all__ = ["DIFFERENCES", "Comparison", "Difference", "ProgramsSideBySide", "drawn"]
 
@@ -66,7 +73,7 @@ def drawn(chosen_seed: int, count: int) -> list[Program]:
         key = repr(program[:6])
         if len(found) == count or key in found:
             return
-        seconds = sum(each.seconds for each in program if isinstance(each, Advance))
+        seconds = sum(step.seconds for step in program if isinstance(step, Pause))
         expected = survey(program)
         if expected.robust and seconds <= LONGEST and expected.deliveries + expected.deaths >= 4:
             found[key] = program
@@ -89,9 +96,9 @@ class Difference:
     """The series that differ."""
 
     @property
-    def operations(self) -> Program:
+    def steps(self) -> Program:
         """The program that shows it."""
-        names = {name: getattr(p, name) for name in p.__all__}
+        names = {name: getattr(script, name) for name in script.__all__}
         program: Program = eval(self.program.strip(), {**names, "run_program": list})
         return program
 
@@ -109,9 +116,9 @@ DIFFERENCES = _known_differences()
 
 
 class Played(NamedTuple):
-    """What came of each operation of a program, and whether all was done in time."""
+    """What came of each step of a program, and whether all was done in time."""
 
-    outcomes: list[str]
+    outcomes: list[list[str]]
     in_time: bool
 
 
@@ -136,7 +143,7 @@ class ProgramsSideBySide:
         self._rabbitmq = Address("127.0.0.1", both.node.port)
         self._broker = Address("127.0.0.1", both.broker.port)
 
-    def difference(self, program: Sequence[Operation]) -> str:
+    def difference(self, program: Program) -> str:
         """Where the outcomes part first; empty where they do not.
 
         Raises:
@@ -151,14 +158,7 @@ class ProgramsSideBySide:
                 break
         else:
             raise TooSlow
-        for number, (rabbitmq, fakeamqp) in enumerate(zip(there.outcomes, here.outcomes, strict=True)):
-            if rabbitmq != fakeamqp:
-                done = program[: number + 1]
-                return (
-                    f"{done[-1]!r}, the last of these:\n{listing(done)}\n"
-                    f"  RabbitMQ: {_lines(rabbitmq)}\n  fakeamqp: {_lines(fakeamqp)}"
-                )
-        return ""
+        return first_difference(program, there.outcomes, here.outcomes, "RabbitMQ", "fakeamqp")
 
     def compare_all(self, programs: Iterable[Program]) -> Comparison:
         """Run programs on both, some at once. Those that part or say nothing are run again, at last alone.
@@ -200,18 +200,143 @@ class ProgramsSideBySide:
         return program
 
 
-def _play(address: Address, program: Sequence[Operation], pace: float, rounds: int) -> Played:
-    prefix = f"{secrets.token_hex(4)}."
-    player = ProgramPlayer(address, prefix, pace, rounds)
+def _play(address: Address, program: Program, pace: float, rounds: int) -> Played:
+    player = _Player(address, pace, rounds)
     try:
-        outcomes = []
-        for operation in program:
-            done = player.perform(operation if isinstance(operation, Advance) else scaled(operation, pace))
-            outcomes.append(re.sub(r"T:\d{9,}", "T:~", done.replace(prefix, "")))
-        return Played(outcomes, player.latest < MARGIN / 1000 * pace * 2 / 3)
+        return Played([player.take(step) for step in program], player.latest < MARGIN / 1000 * pace * 2 / 3)
     finally:
         player.close()
 
 
-def _lines(outcome: str) -> str:
-    return outcome.replace(" ; ", "\n            ")
+class _Player:
+    """Takes steps while time passes. `pace` is how many real seconds a second of the program takes.
+
+    Queues are asked `rounds` times: as often as a message may pass from one to another at once.
+    """
+
+    def __init__(self, address: Address, pace: float, rounds: int) -> None:
+        self.scene = Scene(address, f"{secrets.token_hex(4)}.")
+        self.client = self.scene.client(channels=(1, _CONTROL))
+        self.pace = pace
+        self.rounds = rounds
+        self.consumers: dict[str, int] = {}
+        """How many each queue has."""
+        self.exchanges: list[str] = []
+        self.open = {1}
+        self.passed = 0.0
+        """Seconds on the program's clock, which stands still while queues and exchanges are declared."""
+        self.started = 0.0
+        self.latest = 0.0
+        """The longest that anything was done behind its time, in real seconds."""
+
+    def take(self, step: Call | Pause) -> list[str]:
+        """Take a step and say what came of it, by channel."""
+        if self.client.end:
+            return ["closed"]
+        if not self.started and not (isinstance(step, Call) and step.method in _PREPARATIONS):
+            self.started = time.monotonic()
+        self.told: list[str] = []
+        if isinstance(step, Pause):
+            self._pause(step.seconds)
+        else:
+            self._call(step)
+        counts = self._settle_down()
+        if self.started:
+            self.latest = max(self.latest, time.monotonic() - self.started - self.passed * self.pace)
+        return [self.scene.told([text]) for text in (*in_order(self.told), *counts)]
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        if not self.client.end:
+            for name in self.consumers:
+                call("queue.delete", queue=name, ch=_CONTROL)(self.scene)
+            for name in self.exchanges:
+                call("exchange.delete", exchange=name, ch=_CONTROL)(self.scene)
+        self.scene.close()
+
+    def _call(self, step: Call) -> None:
+        name, channel = step.arguments.get("queue", ""), step.arguments.get("ch", 1)
+        for text in scaled(step, self.pace)(self.scene):
+            self._tell(text)
+        done = self.told[-1:] and f"{step.method}-ok(" in self.told[-1]
+        if step.method == "channel.open":
+            self.open.add(channel)
+        elif step.method == "channel.close":
+            self.open.discard(channel)
+        elif step.method == "queue.declare" and done:
+            self.consumers.setdefault(name, 0)
+        elif step.method == "exchange.declare":
+            self.exchanges.append(step.arguments["exchange"])
+        elif step.method == "queue.delete" and done:
+            # Every consumer is told; by a process of its own in RabbitMQ, so that it may take a moment.
+            consumers = self.consumers.pop(name, 0)
+            while sum("basic.cancel(" in text for text in self.told) < consumers:
+                self._await("basic.cancel")
+        elif (step.method, channel) == ("publish", CONFIRMS) and not any(
+            re.search(r"basic.n?ack\(|channel.close", text) for text in self.told
+        ):
+            self._await("basic.ack", "basic.nack", "channel.close")
+
+    def _pause(self, seconds: float) -> None:
+        self.passed += seconds
+        # The one place where time has to pass: nothing says that a time to live is not over yet.
+        while (left := self.started + self.passed * self.pace - time.monotonic()) > 0:
+            event = self.client.next(left / self.client.address.patience)
+            if event is not None:
+                self._tell(event.text)
+
+    def _await(self, *names: str) -> Event:
+        """Take what comes up to one of these methods, or the end."""
+        while True:
+            event = self.client.next(PATIENCE)
+            if event is None:
+                raise LookupError(f"{names} do not come")
+            self._tell(event.text)
+            if event.name in (*names, "closed"):
+                return event
+
+    def _tell(self, text: str) -> None:
+        if found := re.match(r"(?:\[(\d+)\])?channel.close\(", text):
+            self.open.discard(int(found[1] or 1))
+        if not text.startswith(f"[{_CONTROL}]"):
+            self.told.append(text)
+
+    def _settle_down(self) -> list[str]:
+        """Wait until what was set going has come to rest, and tell how many messages there are."""
+        counts: list[str] = []
+        self._pass_by()
+        while self.consumers and not self.client.end and (gone := self._count(counts)):
+            self.told.append(f"[{_CONTROL}]{gone} has gone")
+            del self.consumers[gone]
+        self._pass_by()
+        return counts
+
+    def _pass_by(self) -> None:
+        """Have each channel do all that it has been asked to."""
+        for channel in sorted(self.open):
+            for text in self.client.barrier(channel):
+                self._tell(text)
+
+    def _count(self, counts: list[str]) -> str:
+        """Ask all queues for their counts, again and again; the last answers are told.
+
+        Returns:
+            The name of a queue that there is no more: the channel is closed for the question.
+        """
+        counts.clear()
+        asked = [*self.consumers] * self.rounds
+        for name in asked:
+            self.client.tell(_CONTROL, "queue.declare", queue=self.scene.named(name), passive=1)
+        for place, name in enumerate(asked):
+            event = self._await("queue.declare-ok", "channel.close")
+            while event.name == "channel.close" and event.channel != _CONTROL:
+                event = self._await("queue.declare-ok", "channel.close")
+            found = re.search(r"message_count=(\d+), consumer_count=(\d+)", event.text)
+            if found is None:
+                if not self.client.end:
+                    call("channel.open", ch=_CONTROL)(self.scene)
+                return name
+            self.consumers[name] = int(found[2])
+            if place >= len(self.consumers) * (self.rounds - 1):
+                counts.append(f"{name}: {found[1]} ready, {found[2]} consumers")
+        return ""

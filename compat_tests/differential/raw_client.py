@@ -16,14 +16,22 @@ from compat_tests.differential.codec import (
     publish_frames,
     shown,
 )
-from compat_tests.scripted.amqp_0_9_1 import PROTOCOL_HEADERS, Client, Frame
-from compat_tests.scripted.sockets import SocketConnection, SocketServer
+from compat_tests.scripted.amqp_0_9_1 import PROTOCOL_HEADERS, Client, Frame, Server
+from compat_tests.scripted.sockets import SocketServer
 from fakeamqp.connection import PeerAddress
 
 if TYPE_CHECKING:
     from compat_tests.differential.operators import BrokerOperator, NodeOperator
 
-__all__ = ["CAPABILITIES", "PROTOCOL_HEADER", "Address", "HandshakeFailed", "RawClient"]
+__all__ = [
+    "CAPABILITIES",
+    "PROTOCOL_HEADER",
+    "Address",
+    "Event",
+    "HandshakeFailed",
+    "RawClient",
+    "described",
+]
 
 PROTOCOL_HEADER = PROTOCOL_HEADERS["0-9-1"]
 CAPABILITIES = dict.fromkeys(
@@ -53,6 +61,8 @@ class Address(NamedTuple):
     patience: float = 1.0
     operator: NodeOperator | BrokerOperator | None = None
     header: bytes = PROTOCOL_HEADER
+    server: Server | None = None
+    """A broker without sockets in place of one that listens: its time is moved, not waited for."""
 
 
 class HandshakeFailed(Exception):
@@ -68,7 +78,7 @@ class Event(NamedTuple):
 
 
 class RawClient(Client):
-    """The scripted client over a socket, which tells all that comes. Close methods are answered.
+    """The scripted client, over a socket or without, which tells all that comes. Close methods are answered.
 
     With `answers` False they are not.
     """
@@ -85,8 +95,7 @@ class RawClient(Client):
         vhost: str = "/",
         **login: Any,
     ) -> None:
-        super().__init__(SocketServer(address.host, address.port), PeerAddress())
-        self.socket: SocketConnection = self.connection  # type: ignore[assignment]
+        super().__init__(address.server or SocketServer(address.host, address.port), PeerAddress())
         self.address = address
         self.answers = answers
         self.frame_max = tune["frame_max"] or 2**31
@@ -148,13 +157,13 @@ class RawClient(Client):
 
     def close(self) -> None:
         """Drop the socket."""
-        self.socket.close()
+        self.drop()
 
     # --- out ---------------------------------------------------------------------------------------
 
     def end_sending(self) -> None:
         """Close our half of the socket."""
-        self.socket.socket.shutdown(socket.SHUT_WR)
+        self.connection.socket.shutdown(socket.SHUT_WR)
 
     def tell(self, channel: int, method: str, **arguments: Any) -> None:
         """Send a method."""
@@ -187,12 +196,15 @@ class RawClient(Client):
             if self.end:
                 return Event("closed", 0, "closed")
             left = deadline - time.monotonic()
-            if left <= 0 or not (self.socket.wait(left) or self.end):
+            if self.address.server is not None:
+                self.server.advance(0)  # What is due by now happens now, as in a broker with a loop.
+                return self._event()
+            if left <= 0 or not (self.connection.wait(left) or self.end):
                 return None
 
     def octets(self, seconds: float = 0.3) -> bytes:
         """All bytes that come until silence."""
-        while self.socket.wait(seconds * self.address.patience):
+        while self.connection.wait(seconds * self.address.patience):
             pass
         octets = b"".join(frame(each.type, each.channel, each.payload) for each in self._inbox)
         octets += self._octets + self.take_bytes()
@@ -224,7 +236,7 @@ class RawClient(Client):
             return None
         if name in _ANSWERS and self.answers:
             self.tell(came.channel, _ANSWERS[name])
-        return Event(name, came.channel, _described(came.channel, name, arguments))
+        return Event(name, came.channel, described(came.channel, name, arguments))
 
     def _told_content(self, frames: list[Frame]) -> Event | None:
         """A method with its content, if that is whole."""
@@ -236,7 +248,7 @@ class RawClient(Client):
         name, arguments = decode_method(method.payload)
         if len(body) > _LONGEST_SHOWN:
             body = body[:20] + b"..%d" % len(body)
-        text = _described(method.channel, name, arguments)
+        text = described(method.channel, name, arguments)
         return Event(name, method.channel, f"{text} {decode_properties(header.payload[12:])} {shown(body)}")
 
     # --- what came, in words -----------------------------------------------------------------------
@@ -253,8 +265,10 @@ class RawClient(Client):
                 return came
 
     def quiet(self, seconds: float = 0.3) -> list[str]:
-        """All that comes until nothing has come for so long."""
+        """All that comes until nothing has come for so long; without sockets, time is moved first."""
         came: list[str] = []
+        if self.address.server is not None:
+            self.server.advance(seconds)
         while (event := self.next(seconds)) is not None:
             came.append(event.text)
             if event.name == "closed":
@@ -268,6 +282,8 @@ class RawClient(Client):
 
     def barrier(self, channel: int, settle: float = 0.0) -> list[str]:
         """What comes before the answer to a harmless call, and for `settle` seconds after it."""
+        if self.address.server is not None:
+            return self.quiet(0)
         self.tell(channel, "access.request", realm="/data")
         came: list[str] = []
         while True:
@@ -298,7 +314,8 @@ class RawClient(Client):
         return came + (self.quiet(settle) if settle else [])
 
 
-def _described(channel: int, name: str, arguments: Mapping[str, Any]) -> str:
+def described(channel: int, name: str, arguments: Mapping[str, Any]) -> str:
+    """A method in words."""
     if name in _ANSWERS:
         text = arguments["reply_text"].decode("utf-8", "backslashreplace")
         told = f'{arguments["reply_code"]}, "{text}", {arguments["class_id"]}.{arguments["method_id"]}'

@@ -11,7 +11,7 @@ import contextlib
 import re
 import secrets
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -27,6 +27,7 @@ __all__ = [
     "TX",
     "Call",
     "Case",
+    "Pause",
     "Scene",
     "Setting",
     "Step",
@@ -50,10 +51,11 @@ __all__ = [
     "keep",
     "last",
     "nack",
-    "nothing_more",
+    "named",
     "one_by_one",
     "open_channel",
     "operate",
+    "pause",
     "publish",
     "queue",
     "queue_with",
@@ -68,12 +70,27 @@ __all__ = [
 STUMBLED = "the case stumbled:"
 
 
+def named(value: Any, prefix: str, kept: Mapping[str, str] = {}) -> Any:
+    """A value in which names have the prefix of a scene in place of `@`, and what was kept is in place."""
+    if isinstance(value, str):
+        if value.startswith("$"):
+            return kept[value[1:]]
+        return prefix + value[1:] if value.startswith("@") else value
+    if isinstance(value, dict):
+        return {key: named(item, prefix, kept) for key, item in value.items()}
+    if isinstance(value, list):
+        return [named(item, prefix, kept) for item in value]
+    if isinstance(value, Tagged) and value.tag in "SxAF":
+        return Tagged(value.tag, named(value.value, prefix, kept))
+    return value
+
+
 class Scene:
     """One case on one broker: its clients, its names, and what its steps bring about."""
 
-    def __init__(self, case_id: str, address: Address) -> None:
+    def __init__(self, address: Address, prefix: str) -> None:
         self.address = address
-        self.prefix = f"{secrets.token_hex(4)}.{re.sub('[^A-Za-z0-9_-]', '_', case_id)}."
+        self.prefix = prefix
         self.kept: dict[str, str] = {}
         self._clients: dict[str, RawClient] = {}
 
@@ -95,17 +112,7 @@ class Scene:
 
     def named(self, value: Any) -> Any:
         """A value with the names in it made this scene's own."""
-        if isinstance(value, str):
-            if value.startswith("$"):
-                return self.kept[value[1:]]
-            return self.prefix + value[1:] if value.startswith("@") else value
-        if isinstance(value, dict):
-            return {key: self.named(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.named(item) for item in value]
-        if isinstance(value, Tagged) and value.tag in "SxAF":
-            return Tagged(value.tag, self.named(value.value))
-        return value
+        return named(value, self.prefix, self.kept)
 
     def do(self, method: str, ch: int = 1, on: str = "a", settle: float = 0.0, **arguments: Any) -> list[str]:
         """Have a client call a method; see `RawClient.do`."""
@@ -221,7 +228,8 @@ def run(case: Case, address: Address) -> str:
 
 def begin(case: Case, address: Address) -> tuple[Scene, str]:
     """Play what comes before the restart, if there is one; the text is what went wrong."""
-    scene = Scene(case.id, address)
+    prefix = f"{secrets.token_hex(4)}.{re.sub('[^A-Za-z0-9_-]', '_', case.id)}."
+    scene = Scene(address, prefix)
     return scene, "" if case.before is None else _played(scene, case.before, telling=False)
 
 
@@ -258,9 +266,30 @@ class Call:
     def __call__(self, scene: Scene) -> list[str]:
         return scene.do(self.method, **self.arguments)
 
+    def __repr__(self) -> str:
+        return f"call({self.method!r}{''.join(f', {key}={each!r}' for key, each in self.arguments.items())})"
+
+    def with_(self, **arguments: Any) -> Call:
+        """The same with other arguments."""
+        return Call(self.method, {**self.arguments, **arguments})
+
     def by(self, client: str) -> Call:
         """The same, called by another client."""
-        return Call(self.method, {**self.arguments, "on": client})
+        return self.with_(on=client)
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A step in which time passes."""
+
+    seconds: float
+    client: str = "a"
+
+    def __call__(self, scene: Scene) -> list[str]:
+        return scene.client(self.client).quiet(self.seconds)
+
+    def __repr__(self) -> str:
+        return f"pause({self.seconds!r})"
 
 
 def call(method: str, **arguments: Any) -> Call:
@@ -276,9 +305,9 @@ def queue(name: str = "@q", **arguments: Any) -> Call:
     return call("queue.declare", queue=name, **arguments)
 
 
-def queue_with(**arguments: Any) -> Call:
-    """Declare @q with arguments; x_max_length is x-max-length."""
-    return queue(arguments={key.replace("_", "-"): value for key, value in arguments.items()})
+def queue_with(name: str = "@q", **arguments: Any) -> Call:
+    """Declare a queue with arguments; x_max_length is x-max-length."""
+    return queue(name, arguments={key.replace("_", "-"): value for key, value in arguments.items()})
 
 
 def exchange(name: str = "@x", type: str = "direct", **arguments: Any) -> Call:
@@ -330,9 +359,9 @@ def arrivals(count: int = 1, on: str = "a") -> Step:
     return take
 
 
-def nothing_more(seconds: float = 0.3, on: str = "a") -> Step:
-    """What comes within some seconds: nothing, mostly."""
-    return lambda scene: scene.client(on).quiet(seconds)
+def pause(seconds: float = 0.3, on: str = "a") -> Pause:
+    """What comes within some seconds."""
+    return Pause(seconds, on)
 
 
 def until(wanted: str, step: Step, tries: int = 60) -> Step:

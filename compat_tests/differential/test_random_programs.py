@@ -91,7 +91,7 @@ def test_each_known_difference_of_programs_still_differs(
     entry: Difference, series: Series, beside: SideBySide
 ) -> None:
     brokers = ProgramsSideBySide(series.name, beside)
-    program = entry.operations
+    program = entry.steps
     assert not survey(program).robust, "random programs do this"
     assert brokers.difference(program), "no longer differs; take it off the list"
 

@@ -13,16 +13,15 @@ from typing import Any
 
 from compat_tests.fuzz.chaos_books import REPLACED, Books, Publish
 from compat_tests.fuzz.checks import active_timers, inconsistencies, serves_others
-from compat_tests.fuzz.fault_server import FaultServer, Link
+from compat_tests.fuzz.fault_server import FaultServer
+from compat_tests.scripted.amqp_0_9_1 import Client, Frame
 from fakeamqp.faults import FaultError
 from fakeamqp.faults.chaos import PROFILES
 from fakeamqp.faults.rule import Rule
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER, content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 
 __all__ = ["OPERATIONS", "World"]
 
@@ -96,7 +95,7 @@ class Peer:
         self.name = name
         self.tries_again = tries_again
         """Whether it publishes again what was not confirmed."""
-        self.link: Link | None = None
+        self.client: Client | None = None
         self.ready = False
         self.links: list[str] = []
         self.channels: dict[int, Channel] = {}
@@ -107,28 +106,31 @@ class Peer:
         self.came_back: set[int] = set()
         self.wants: dict[str, int] = {}
         """The queues it consumes from, each with its channel; again when it comes back."""
-        self._octets = b""
         self._content: list[Any] | None = None
 
     # --- connection -----------------------------------------------------------------------------------
 
     def connect(self) -> None:
         self.leave()
-        self.link = self.world.server.dial()
-        if self.link is None:
+        self.client = self.world.server.dial(Client)
+        if self.client is None:
             return
         self.links.append(self.link.connection.name)
         self.world.by_name[self.link.connection.name] = self
-        self._octets = b""
         self._content = None
-        self.link.send(PROTOCOL_HEADER)
+        self.client.send_bytes(self.client.protocol_header)
+
+    @property
+    def link(self) -> Any:
+        """The transport of the connection."""
+        return None if self.client is None else self.client.connection
 
     def leave(self) -> None:
         """The connection is gone, or is to be."""
-        link, self.link = self.link, None
+        client, self.client = self.client, None
         self.ready = False
-        if link is not None:
-            link.end()
+        if client is not None:
+            client.drop()
         for channel in list(self.channels.values()):
             self._lost(channel)
 
@@ -147,7 +149,6 @@ class Peer:
     @property
     def flags(self) -> set[str]:
         """The faults that have happened to its connection."""
-        assert self.link is not None
         return self.world.books.flags.get(self.link.connection.name, set())
 
     def check_that_all_has_come(self) -> None:
@@ -170,49 +171,41 @@ class Peer:
         self.send(m.ChannelOpen(), number)
 
     def send(self, method: m.Method, channel: int) -> None:
-        if self.link is not None:
-            self.link.send(method_frame(channel, method.encode()))
+        if self.client is not None:
+            self.client.send(method, channel)
 
     # --- reading --------------------------------------------------------------------------------------
 
     def read(self) -> None:
         """Deal with all that has come; what cannot be read ends the connection."""
-        link = self.link
-        if link is None:
+        client = self.client
+        if client is None:
             return
-        octets, link.arrived = link.arrived, b""
-        self._octets += octets
-        while self.link is link and len(self._octets) >= 8:
-            if self._octets.startswith(b"AMQP"):
-                self._broken("a protocol header")
-                return
-            kind, number, size = FRAME_HEADER.unpack_from(self._octets)
-            if len(self._octets) < size + 8:
-                break
-            payload, end = self._octets[7 : 7 + size], self._octets[7 + size]
-            self._octets = self._octets[8 + size :]
-            if end != 0xCE:
-                self._broken("a bad frame end")
-                return
-            self._frame(kind, number, payload)
-        if self.link is link and link.over:
+        why = ""
+        try:
+            inbox = client.inbox
+        except (AssertionError, KeyError) as unreadable:
+            why, inbox = repr(unreadable), client._inbox
+        while inbox and self.client is client:
+            self._frame(inbox.pop(0))
+        if self.client is client and (why or client.header):
+            self._broken(why or "a protocol header")
+        elif self.client is client and client.closed:
             self.leave()
 
     def _broken(self, why: str) -> None:
         assert "malform" in self.flags, f"{self.name} was sent {why}"
         self.leave()
 
-    def _frame(self, kind: int, number: int, payload: bytes) -> None:
+    def _frame(self, frame: Frame) -> None:
+        kind, number, payload = frame.type, frame.channel, frame.payload
         if kind == 1:
-            method = m.METHODS.get(int.from_bytes(payload[:4], "big"))
-            if method is None or self._content is not None:
+            if self._content is not None:
                 self._broken("a method that does not belong here")
-                return
-            decoded = method.decode(payload, RABBITMQ)
-            if method.HAS_CONTENT:
-                self._content = [number, decoded, None, b""]
+            elif frame.method is not None and frame.method.HAS_CONTENT:
+                self._content = [number, frame.method, None, b""]
             else:
-                self._method(number, decoded)
+                self._method(number, frame.method)
         elif kind in (2, 3) and self._content is not None and self._content[0] == number:
             content = self._content
             if kind == 2:
@@ -347,8 +340,8 @@ class Peer:
             octets += self._one(channel, target, again.pop(0) if again else None, persistent, mandatory)
         if keep is not None:
             octets = octets[: keep % len(octets)]
-        assert self.link is not None
-        self.link.send(octets)
+        assert self.client is not None
+        self.client.send_bytes(octets)
         if keep is not None:
             self.leave()
 
@@ -369,7 +362,8 @@ class Peer:
         )
         method = m.BasicPublish(exchange=exchange, routing_key=key, mandatory=mandatory)
         frames = content_frames(ORDERS, 60, properties.encode(), body, 4096)
-        return method_frame(ORDERS, method.encode()) + b"".join(frames)
+        assert self.client is not None
+        return self.client.method_frame(method, ORDERS) + b"".join(frames)
 
     def consume(self, queue: str, number: int) -> None:
         channel = self.channel(number)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 from compat_tests.scripted.amqp_0_9_1 import Server
 from compat_tests.scripted.fault_context import FaultContext
@@ -12,11 +13,14 @@ from fakeamqp.faults import Faults
 
 __all__ = ["FaultServer", "Link", "NetworkContext"]
 
+C = TypeVar("C")
 _MOST_TURNS = 100_000
 
 
 class Link:
-    """A transport: what the client sends goes in by `send`, what comes for it is in `arrived`."""
+    """The transport of a scripted client, in place of its connection: what comes for it is in `arrived`."""
+
+    aborted = False
 
     def __init__(self, server: FaultServer, peer: PeerAddress) -> None:
         self.server = server
@@ -38,7 +42,7 @@ class Link:
         elif connection is not None:
             self.connection = connection
 
-    def send(self, octets: bytes) -> None:
+    def receive(self, octets: bytes) -> None:
         """Bytes of the client's; they wait as long as the broker does not read."""
         self._waiting += octets
         self._read()
@@ -60,18 +64,29 @@ class Link:
                 self.connection, self.wrapping = inner, None
         connection = self.connection
         if connection.aborted:
-            self.end()
+            self.receive_eof()
             return True
         octets = b"".join(connection.pending())
         connection.sent(len(octets))
         self.arrived += octets
         moved = self._read() or bool(octets)
         if connection.aborted or connection.finished:
-            self.end()
+            self.receive_eof()
             return True
         return moved
 
-    def end(self) -> None:
+    def pending(self) -> list[bytes]:
+        octets, self.arrived = self.arrived, b""
+        return [octets]
+
+    def sent(self, octets: int) -> None:
+        pass
+
+    @property
+    def finished(self) -> bool:
+        return self.over
+
+    def receive_eof(self) -> None:
         """The transport is no more."""
         if not self.over:
             self.over = True
@@ -106,14 +121,15 @@ class FaultServer(Server):
         """Whether it is just losing its disk."""
         self.faults = Faults(NetworkContext(self))
 
-    def dial(self) -> Link | None:
-        """A new transport, or None where the operating system would refuse."""
+    def dial(self, kind: Callable[[Any, PeerAddress], C]) -> C | None:
+        """A client on a new transport, or None where the operating system would refuse."""
         if self.refusing:
             return None
         self._port += 1
-        link = Link(self, PeerAddress(port=self._port))
+        peer = PeerAddress(port=self._port)
+        link = Link(self, peer)
         self.links.append(link)
-        return link
+        return kind(SimpleNamespace(state=self.state, protocol="0-9-1", accept=lambda *_: link), peer)
 
     def pump(self, read: Callable[[], object] = lambda: None) -> None:
         """Let everything happen that can at this instant; `read` has clients look at what has come."""
@@ -144,7 +160,7 @@ class FaultServer(Server):
                 connection.close_by_operator(320, "CONNECTION_FORCED - broker forced connection closure")
         for link in list(self.links):
             link.flush()
-            link.end()
+            link.receive_eof()
         for connection in list(self.state.connections):
             connection.receive_eof()  # type: ignore[attr-defined]
         self.state.restart(crash=crash)

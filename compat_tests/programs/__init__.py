@@ -1,5 +1,5 @@
-"""Programs: what a client may do with queues, as data, and what must come of it.
+"""Random programs: lists of steps of cases, drawn at random, and what must come of each.
 
-`program` has the operations, `strategies` makes programs of them, `reference` says what each operation must
-bring about, `player` does it on a broker without sockets, and `check` compares the two.
+`strategies` draws programs, `reference` foretells what each step brings about, and `check` plays them on a
+broker without sockets and compares. `differential/programs.py` plays them on nodes of RabbitMQ.
 """

@@ -1,20 +1,48 @@
-"""Runs a program on the broker and on the reference, and says where they part."""
+"""Plays a program on the broker and on the reference, and says where they part."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
-from compat_tests.programs.events import shown
-from compat_tests.programs.player import Player
-from compat_tests.programs.program import Count, Get, Operation, listing
+from compat_tests.differential.raw_client import Address
+from compat_tests.differential.script import Call, Pause, Scene, get, queue
+from compat_tests.programs.program import Program, in_order, listing
 from compat_tests.programs.reference import Reference, Tie
 from compat_tests.scripted.amqp_0_9_1 import Server
 
-__all__ = ["run_program"]
+__all__ = ["first_difference", "play", "run_program"]
+
+_CLOSE = re.compile(r"(channel\.close\(\d+), .*\)")
+"""Of which the reference only foretells the code."""
 
 
-def run_program(program: Sequence[Operation], personality: str = "rabbitmq-4.2") -> bool:
-    """Do a program's operations on the broker; each must bring about what the reference foretells.
+def play(program: Iterable[Call | Pause], server: Server) -> Iterator[list[str]]:
+    """Take the steps of a program on a broker without sockets: what comes of each, by channel."""
+    scene = Scene(Address("", 0, server=server), "")
+    scene.client(capabilities={"consumer_cancel_notify": True})
+    for step in program:
+        yield in_order(step(scene) + scene.a.quiet(0))
+    scene.close()
+
+
+def first_difference(
+    program: Program, expected: Iterable[list[str]], came: Iterable[list[str]], *sides: str
+) -> str:
+    """Where what came of a program is not what is expected; empty where it is. `sides` name the two."""
+    for number, both in enumerate(zip(expected, came, strict=True), start=1):
+        if both[0] != both[1]:
+            done = program[:number]
+            told = [
+                "\n    ".join((f"  {side}:", *(each or "-"))) for side, each in zip(sides, both, strict=True)
+            ]
+            return "\n".join((f"{done[-1]!r}, the last of these:", listing(done), *told))
+    return ""
+
+
+def run_program(program: Sequence[Call | Pause], personality: str = "rabbitmq-4.2") -> bool:
+    """Take a program's steps on the broker; each must bring about what the reference foretells.
 
     In the end all that is left in queues is got out of them and compared as well.
 
@@ -25,37 +53,26 @@ def run_program(program: Sequence[Operation], personality: str = "rabbitmq-4.2")
         AssertionError: something else came; the text has the program, to be run again.
     """
     server = Server(personality)
-    player = Player(server)
     reference = Reference(int(server.clock.time()))
+    steps: Program = []
+    expected: list[list[str]] = []
+    robust = True
     try:
-        for number, operation in enumerate(program, start=1):
-            problem = _compared(player, reference, operation)
-            if problem:
-                where = f"operation {number} of {len(program)}, {operation!r}, as {personality}"
-                raise AssertionError(f"{where}:\n{problem}\n\nTo run it again:\n\n{listing(program)}")
-        for operation in _inventory(reference):
-            problem = _compared(player, reference, operation)
-            if problem:
-                where = f"after the last operation, {operation!r}, as {personality}"
-                raise AssertionError(f"{where}:\n{problem}\n\nTo run it again:\n\n{listing(program)}")
+        for step in chain(program, _inventory(reference)):
+            expected.append(reference.perform(step))
+            steps.append(step)
     except Tie:
-        return False
-    return True
+        robust = False
+    came = ([_CLOSE.sub(r"\1)", text) for text in told] for told in play(steps, server))
+    assert not (found := first_difference(steps, expected, came, "expected", f"came, as {personality}")), (
+        found
+    )
+    return robust
 
 
-def _compared(player: Player, reference: Reference, operation: Operation) -> str:
-    """What is not as it should be when an operation is done."""
-    expected = reference.perform(operation)
-    try:
-        seen = player.perform(operation)
-    except AssertionError as surprise:
-        return f"expected\n{shown(expected)}\nbut {surprise}"
-    return "" if seen == expected else f"expected\n{shown(expected)}\ngot\n{shown(seen)}"
-
-
-def _inventory(reference: Reference) -> Iterator[Operation]:
+def _inventory(reference: Reference) -> Iterator[Call]:
     """Count what is in the queues, and get it out."""
-    for queue in list(reference.queues.values()):
-        yield Count(queue.name)
-        while queue.ready:
-            yield Get(queue.name, no_ack=True)
+    for each in list(reference.queues.values()):
+        yield queue(f"@{each.name}", passive=1)
+        while each.ready:
+            yield get(f"@{each.name}")

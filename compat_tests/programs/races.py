@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from compat_tests.programs.events import Delivered, Got
-from compat_tests.programs.program import Cancel, Consume, Operation
+from compat_tests.differential.script import Call, Pause
 from compat_tests.programs.reference import Reference, Tie, _Copy, _Message, _Queue
 
 __all__ = ["MARGIN", "Survey", "survey"]
@@ -32,31 +31,31 @@ class _Watch(Reference):
         self.avoided = False
         """Whether something is done that is known to differ on RabbitMQ, in a way that shows later."""
 
-    def watch(self, operation: Operation) -> None:
+    def watch(self, step: Call | Pause) -> None:
         self.done_at.add(self.now)
         self.sources.clear()
-        for events in self.perform(operation).values():
-            self.deliveries += sum(isinstance(each, (Delivered, Got)) for each in events)
+        told = self.perform(step)
+        self.deliveries += sum("basic.deliver(" in each or "basic.get-ok(" in each for each in told)
         self.done_at.add(self.now)
-        for queue in self.queues.values():  # They are all asked for their counts after every operation.
+        for queue in self.queues.values():  # They are all asked for their counts after every step.
             queue.used_at = self.now
             lease = self._lease_end(queue)
             if lease is not None:
                 self.due_at.add(lease)
 
-    def _Consume(self, operation: Consume) -> None:
-        queue = self.queues.get(operation.queue)
-        if queue is not None and operation.prefetch and operation.tag in self._ended(queue):
+    def _basic_consume(self, number: int, queue: str, consumer_tag: str, **how: Any) -> None:
+        found = self.queues.get(queue)
+        if found is not None and self.channels[number].prefetch and consumer_tag in self._ended(found):
             self.avoided = True  # What the cancelled consumer of this tag settles gives credit to this one.
-        super()._Consume(operation)
+        super()._basic_consume(number, queue, consumer_tag, **how)
 
-    def _Cancel(self, operation: Cancel) -> None:
-        consumer = self._consumer(operation.tag)
+    def _basic_cancel(self, channel: int, consumer_tag: str) -> None:
+        consumer = self.consumer(consumer_tag)
         if consumer is not None and consumer.queue.active is consumer:
             queue = consumer.queue
             if queue.alone and queue.ready and len(queue.consumers) > 1:
                 self.avoided = True
-        super()._Cancel(operation)
+        super()._basic_cancel(channel, consumer_tag)
 
     def _arrive(self, queue: _Queue, message: _Message) -> bool:
         due = self._dies_at(queue, message)
@@ -94,12 +93,12 @@ class Survey(NamedTuple):
     deaths: int = 0
 
 
-def survey(program: Iterable[Operation]) -> Survey:
+def survey(program: Iterable[Call | Pause]) -> Survey:
     """What is to be expected of a program."""
     watch = _Watch()
     try:
-        for operation in program:
-            watch.watch(operation)
+        for step in program:
+            watch.watch(step)
     except Tie:
         return Survey(False)
     return Survey(watch.robust, watch.deliveries, watch.deaths)

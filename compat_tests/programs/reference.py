@@ -5,6 +5,8 @@ milliseconds. The reference knows nothing of the broker and shares no code with 
 
 Where the documents leave it open, things happen in this order: what the client asked for, deliveries to
 consumers that got credit back by that, then the dead letters that came of it, in the order of the deaths.
+
+What a client sees is foretold in the words of the client of the cases, but for the text of a close.
 """
 
 from __future__ import annotations
@@ -13,21 +15,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from compat_tests.programs import program as p
-from compat_tests.programs.events import (
-    Cancelled,
-    Closed,
-    Confirmed,
-    Content,
-    Death,
-    Delivered,
-    Event,
-    Got,
-    Ok,
-    Place,
-    Returned,
-    Seen,
-)
+from compat_tests.differential.codec import Tagged, shown
+from compat_tests.differential.raw_client import described
+from compat_tests.differential.script import Call, Pause, named
+from compat_tests.programs.program import in_order
 
 __all__ = ["Reference", "Tie"]
 
@@ -39,8 +30,43 @@ class Tie(Exception):
 
     Two queues expire messages at one instant, or pass dead letters on to the same third. A channel
     goes with what several consumers held of quorum queues. A consumer of one has the tag of one that was
-    cancelled and still holds something.
+    cancelled and still holds something. The connection is closed.
     """
+
+
+@dataclass(frozen=True)
+class Death:
+    """An entry of x-death. `time` is in seconds since 1970."""
+
+    queue: str
+    reason: str
+    exchange: str
+    routing_key: str
+    count: int
+    time: int
+    expiration: str | None = None
+
+    def tagged(self) -> Tagged:
+        """As a client sees it."""
+        fields = {
+            "original-expiration": self.expiration,
+            "count": self.count,
+            "reason": self.reason,
+            "queue": self.queue,
+            "time": Tagged("T", self.time),
+            "exchange": self.exchange,
+            "routing-keys": Tagged("A", [_tagged(self.routing_key)]),
+        }
+        return _table({name: value for name, value in fields.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class Place:
+    """What x-first-death-* and x-last-death-* say."""
+
+    queue: str
+    reason: str
+    exchange: str
 
 
 @dataclass(frozen=True)
@@ -146,7 +172,9 @@ class _Held:
 class _Channel:
     held: dict[int, _Held] = field(default_factory=dict)
     last_tag: int = 0
+    confirms: bool = False
     published: int = 0
+    prefetch: int = 0
 
     def next_tag(self) -> int:
         self.last_tag += 1
@@ -154,7 +182,7 @@ class _Channel:
 
 
 class Reference:
-    """A broker to which the operations of one program are done. `start` is in seconds since 1970."""
+    """A broker on which the steps of one program are taken. `start` is in seconds since 1970."""
 
     def __init__(self, start: int = 0) -> None:
         self.start = start
@@ -163,39 +191,54 @@ class Reference:
         self.exchanges: dict[str, str] = {"": "default"}
         self.bindings: list[tuple[str, str, str]] = []
         """(exchange, routing key, queue)"""
-        self.channels: dict[int, _Channel] = {}
-        self.published = 0
+        self.channels: dict[int, _Channel] = {1: _Channel()}
         self.dead_letters: list[tuple[_Message, str]] = []
         """Dead letters on their way, with the reason of their death."""
         self.holding = False
         """Whether dead letters wait until what is being done is done."""
         self.origins: dict[str, str] = {}
         """From which queue dead letters have come to another at this instant."""
-        self.seen: Seen = {}
+        self.seen: list[str] = []
 
-    def perform(self, operation: p.Operation) -> Seen:
-        """What the client sees of an operation.
+    def perform(self, step: Call | Pause) -> list[str]:
+        """What the client sees of a step, by channel.
 
         Raises:
             Tie: what it sees is nobody's promise.
         """
-        self.seen = {}
+        self.seen = []
         self.origins = {}
-        method: Callable[[Any], None] = getattr(self, f"_{type(operation).__name__}")
-        method(operation)
-        return {channel: events for channel, events in self.seen.items() if events}
+        if isinstance(step, Pause):
+            self._pause(step.seconds)
+        else:
+            arguments = named(step.arguments, "")
+            channel = arguments.pop("ch", 1)
+            if (channel in self.channels) is (step.method == "channel.open"):
+                raise Tie
+            method: Callable[..., None] = getattr(self, "_" + step.method.replace(".", "_"))
+            method(channel, **arguments)
+        return in_order(self.seen)
 
     # --- helpers ------------------------------------------------------------------------------------
 
-    def _tell(self, channel: int, event: Event) -> None:
-        self.seen.setdefault(channel, []).append(event)
+    def _tell(self, channel: int, method: str, **arguments: Any) -> None:
+        self.seen.append(described(channel, method, arguments))
 
-    def _channel(self, number: int) -> _Channel:
-        return self.channels.setdefault(number, _Channel())
+    def _tell_content(
+        self, channel: int, method: str, message: _Message, headers: dict[str, Any], **arguments: Any
+    ) -> None:
+        """A method with a message, which has these headers."""
+        place = {"exchange": message.exchange, "routing_key": message.routing_key}
+        count = {"message_count": arguments.pop("message_count")} if "message_count" in arguments else {}
+        properties = [f"headers={_table(headers)!r}"] * bool(headers)
+        properties += [f"priority={message.priority}"] * (message.priority is not None)
+        properties += [f"expiration='{message.expiration}'"] * (message.expiration is not None)
+        text = described(channel, method, {**arguments, **place, **count})
+        self.seen.append(f"{text} {{{', '.join(properties)}}} {shown(message.body)}")
 
     def _close(self, number: int) -> None:
-        """A channel ends: its consumers are gone, what it held goes back; it is opened again."""
-        channel = self.channels.pop(number, _Channel())
+        """A channel ends: its consumers are gone, what it held goes back."""
+        channel = self.channels.pop(number)
         queues = list(self.queues.values())
         for queue in queues:
             for consumer in [each for each in queue.consumers if each.channel == number]:
@@ -203,7 +246,7 @@ class Reference:
         self._go_back(list(channel.held.values()), queues, lost=True)
 
     def _refuse(self, number: int, code: int) -> None:
-        self._tell(number, Closed(code))
+        self.seen.append(f"[{number}]channel.close({code})" if number > 1 else f"channel.close({code})")
         self._close(number)
 
     def _routed(self, exchange: str, routing_key: str) -> list[_Queue]:
@@ -275,14 +318,14 @@ class Reference:
         return None
 
     def _hand_over(self, copy: _Copy, consumer: _Consumer) -> None:
-        channel = self._channel(consumer.channel)
+        channel = self.channels[consumer.channel]
         tag = channel.next_tag()
         if not consumer.no_ack:
             consumer.holds += 1
             channel.held[tag] = _Held(consumer.queue, copy, consumer, tag)
         if consumer.queue.quorum and not consumer.may_have_more:
             consumer.queue.turn.remove(consumer)  # There it leaves the line at once.
-        self._tell(consumer.channel, Delivered(consumer.tag, tag, _content(copy)))
+        self._deliver(consumer.channel, "basic.deliver", copy, consumer_tag=consumer.tag, delivery_tag=tag)
 
     def _hand_out(self, queue: _Queue) -> None:
         """Send what waits to whoever may have it."""
@@ -361,7 +404,7 @@ class Reference:
         key = queue.arguments.get("x-dead-letter-routing-key", message.routing_key)
         expiration = None if message.expiration is None else str(message.expiration)
         time = self.start + self.now // 1000
-        death = Death(queue.name, reason, message.exchange, (message.routing_key,), 1, time, expiration)
+        death = Death(queue.name, reason, message.exchange, message.routing_key, 1, time, expiration)
         earlier = []
         for each in message.deaths:
             if (each.queue, each.reason) == (queue.name, reason):
@@ -407,28 +450,43 @@ class Reference:
             queue.active = max(queue.consumers, key=lambda each: each.priority, default=None)
         queue.used_at = self.now
 
-    def _consumer(self, tag: str) -> _Consumer | None:
+    def consumer(self, tag: str) -> _Consumer | None:
         consumers = [each for queue in self.queues.values() for each in queue.consumers]
         return next((each for each in consumers if each.tag == tag), None)
 
-    # --- operations: queues and exchanges ---------------------------------------------------------------
+    # --- channels -----------------------------------------------------------------------------------------
 
-    def _Declare(self, operation: p.Declare) -> None:
-        queue = self.queues.get(operation.queue)
-        if queue is None:
-            queue = self.queues[operation.queue] = _Queue(operation.queue, operation.arguments, self.now)
-        elif dict(queue.arguments) != dict(operation.arguments):
-            return self._refuse(p.ADMIN, 406)
-        self._counted(queue)
+    def _channel_open(self, channel: int) -> None:
+        self.channels[channel] = _Channel()
+        self._tell(channel, "channel.open-ok")
 
-    def _Count(self, operation: p.Count) -> None:
-        if operation.queue not in self.queues:
-            return self._refuse(p.ADMIN, 404)
-        self._counted(self.queues[operation.queue])
+    def _channel_close(self, channel: int) -> None:
+        self._tell(channel, "channel.close-ok")
+        self._close(channel)
 
-    def _counted(self, queue: _Queue) -> None:
-        queue.used_at = self.now
-        self._tell(p.ADMIN, Ok("queue.declare-ok", len(queue.ready), self._consumers(queue)))
+    def _confirm_select(self, channel: int) -> None:
+        self.channels[channel].confirms = True
+        self._tell(channel, "confirm.select-ok")
+
+    def _basic_qos(self, channel: int, prefetch_count: int) -> None:
+        self.channels[channel].prefetch = prefetch_count
+        self._tell(channel, "basic.qos-ok")
+
+    # --- queues and exchanges -----------------------------------------------------------------------------
+
+    def _queue_declare(
+        self, channel: int, queue: str, passive: int = 0, durable: int = 0, arguments: Mapping[str, Any] = {}
+    ) -> None:
+        found = self.queues.get(queue)
+        if found is None and passive:
+            return self._refuse(channel, 404)
+        if found is None:
+            found = self.queues[queue] = _Queue(queue, arguments, self.now)
+        elif not passive and found.arguments != arguments:
+            return self._refuse(channel, 406)
+        found.used_at = self.now
+        counts = {"message_count": len(found.ready), "consumer_count": self._consumers(found)}
+        self._tell(channel, "queue.declare-ok", queue=queue, **counts)
 
     def _consumers(self, queue: _Queue) -> int:
         """How many consumers there are. A quorum queue counts everybody who holds something of it."""
@@ -447,36 +505,36 @@ class Reference:
         holders = [each.consumer for each in self._held(queue)]
         return {each.tag for each in holders if each is not None and each not in queue.consumers}
 
-    def _DeclareExchange(self, operation: p.DeclareExchange) -> None:
-        if self.exchanges.setdefault(operation.exchange, operation.type) != operation.type:
-            return self._refuse(p.ADMIN, 406)
-        self._tell(p.ADMIN, Ok("exchange.declare-ok"))
+    def _exchange_declare(self, channel: int, exchange: str, type: str, durable: int = 0) -> None:
+        if self.exchanges.setdefault(exchange, type) != type:
+            return self._refuse(channel, 406)
+        self._tell(channel, "exchange.declare-ok")
 
-    def _Bind(self, operation: p.Bind) -> None:
-        if operation.exchange not in self.exchanges or operation.queue not in self.queues:
-            return self._refuse(p.ADMIN, 404)
-        binding = (operation.exchange, operation.routing_key, operation.queue)
+    def _queue_bind(self, channel: int, queue: str, exchange: str, routing_key: str) -> None:
+        if exchange not in self.exchanges or queue not in self.queues:
+            return self._refuse(channel, 404)
+        binding = (exchange, routing_key, queue)
         if binding not in self.bindings:
             self.bindings.append(binding)
-        self._tell(p.ADMIN, Ok("queue.bind-ok"))
+        self._tell(channel, "queue.bind-ok")
 
-    def _Purge(self, operation: p.Purge) -> None:
-        if operation.queue not in self.queues:
-            return self._refuse(p.ADMIN, 404)
-        queue = self.queues[operation.queue]
-        self._tell(p.ADMIN, Ok("queue.purge-ok", len(queue.ready)))
-        queue.ready.clear()
+    def _queue_purge(self, channel: int, queue: str) -> None:
+        if queue not in self.queues:
+            return self._refuse(channel, 404)
+        found = self.queues[queue]
+        self._tell(channel, "queue.purge-ok", message_count=len(found.ready))
+        found.ready.clear()
 
-    def _Delete(self, operation: p.Delete) -> None:
-        queue = self.queues.get(operation.queue)
-        if queue is None:
-            return self._tell(p.ADMIN, Ok("queue.delete-ok", 0))
-        if queue.quorum and (operation.if_unused or operation.if_empty):
+    def _queue_delete(self, channel: int, queue: str, if_unused: int = 0, if_empty: int = 0) -> None:
+        found = self.queues.get(queue)
+        if found is None:
+            return self._tell(channel, "queue.delete-ok", message_count=0)
+        if found.quorum and (if_unused or if_empty):
             raise Tie  # The connection is closed: quorum queues have no such conditions.
-        if (operation.if_unused and queue.consumers) or (operation.if_empty and queue.ready):
-            return self._refuse(p.ADMIN, 406)
-        self._tell(p.ADMIN, Ok("queue.delete-ok", len(queue.ready)))
-        self._delete(queue)
+        if (if_unused and found.consumers) or (if_empty and found.ready):
+            return self._refuse(channel, 406)
+        self._tell(channel, "queue.delete-ok", message_count=len(found.ready))
+        self._delete(found)
 
     def _delete(self, queue: _Queue) -> None:
         """A queue goes with what it holds; its consumers are told."""
@@ -484,104 +542,108 @@ class Reference:
         queue.deleted = True
         self.bindings = [each for each in self.bindings if each[2] != queue.name]
         for consumer in sorted(queue.consumers, key=lambda each: each.tag):
-            self._tell(consumer.channel, Cancelled(consumer.tag))
+            self._tell(consumer.channel, "basic.cancel", consumer_tag=consumer.tag, no_wait=1)
         queue.consumers.clear()
         queue.turn.clear()
 
-    # --- operations: messages -------------------------------------------------------------------------
+    # --- messages -----------------------------------------------------------------------------------------
 
-    def _Publish(self, operation: p.Publish) -> None:
-        self.published += 1
-        number = p.CONFIRMS if operation.confirm else p.ADMIN
-        if operation.exchange not in self.exchanges:
+    def _publish(
+        self,
+        number: int,
+        routing_key: str,
+        exchange: str,
+        body: str,
+        props: Mapping[str, Any] = {},
+        mandatory: int = 0,
+    ) -> None:
+        if exchange not in self.exchanges:
             return self._refuse(number, 404)
-        message = _Message(
-            p.body_of(self.published, operation.size),
-            operation.exchange,
-            operation.routing_key,
-            operation.priority,
-            operation.expiration,
-        )
-        queues = self._routed(operation.exchange, operation.routing_key)
-        if operation.mandatory and not queues:
-            self._tell(number, Returned(312, message.body))
+        expiration = int(props["expiration"]) if "expiration" in props else None
+        message = _Message(body.encode(), exchange, routing_key, props.get("priority"), expiration)
+        queues = self._routed(exchange, routing_key)
+        if mandatory and not queues:
+            reason = {"reply_code": 312, "reply_text": "NO_ROUTE"}
+            self._tell_content(number, "basic.return", message, {}, **reason)
         self.holding = len(queues) > 1
         refused = [queue for queue in queues if not self._arrive(queue, message)]
         self.holding = False
         self._bury()
-        if operation.confirm:
-            channel = self._channel(number)
+        channel = self.channels[number]
+        if channel.confirms:
             channel.published += 1
-            self._tell(number, Confirmed(channel.published, not refused))
+            # RabbitMQ sets both bits in every nack.
+            outcome = {"multiple": 1, "requeue": 1} if refused else {"multiple": 0}
+            method = "basic.nack" if refused else "basic.ack"
+            self._tell(number, method, delivery_tag=channel.published, **outcome)
 
-    def _Get(self, operation: p.Get) -> None:
-        queue = self.queues.get(operation.queue)
-        if queue is None:
-            return self._refuse(operation.channel, 404)
-        queue.used_at = self.now
-        head = queue.head()
+    def _basic_get(self, channel: int, queue: str, no_ack: int = 0) -> None:
+        found = self.queues.get(queue)
+        if found is None:
+            return self._refuse(channel, 404)
+        found.used_at = self.now
+        head = found.head()
         if head is None:
-            return self._tell(operation.channel, Ok("basic.get-empty"))
-        queue.ready.remove(head)
-        if not queue.quorum or operation.no_ack:  # A quorum queue counts before it looks at what comes next.
-            self._drop_expired(queue)
+            return self._tell(channel, "basic.get-empty")
+        found.ready.remove(head)
+        if not found.quorum or no_ack:  # A quorum queue counts before it looks at what comes next.
+            self._drop_expired(found)
             self._bury()
-        channel = self._channel(operation.channel)
-        tag = channel.next_tag()
-        if not operation.no_ack:
-            channel.held[tag] = _Held(queue, head, None, tag)
-        self._tell(operation.channel, Got(tag, len(queue.ready), _content(head)))
-        self._drop_expired(queue)
+        tag = self.channels[channel].next_tag()
+        if not no_ack:
+            self.channels[channel].held[tag] = _Held(found, head, None, tag)
+        left = {"message_count": len(found.ready)}
+        self._deliver(channel, "basic.get-ok", head, delivery_tag=tag, **left)
+        self._drop_expired(found)
         self._bury()
 
-    def _Consume(self, operation: p.Consume) -> None:
-        if self._consumer(operation.tag) is not None:
-            return
-        number = operation.channel
-        self._tell(number, Ok("basic.qos-ok"))
-        queue = self.queues.get(operation.queue)
-        if queue is None:
-            return self._refuse(number, 404)
-        if queue.quorum and operation.tag in self._ended(queue):
-            raise Tie
-        consumer = _Consumer(
-            operation.tag, queue, number, operation.prefetch, operation.no_ack, operation.priority
-        )
-        queue.consumers.append(consumer)
-        queue.turn.append(consumer)
-        queue.active = queue.active or consumer
-        queue.used_at = self.now
-        self._tell(number, Ok("basic.consume-ok"))
-        self._hand_out(queue)
+    def _deliver(self, channel: int, method: str, copy: _Copy, **how: Any) -> None:
+        message = copy.message
+        headers: dict[str, Any] = {}
+        if message.deaths:
+            headers["x-death"] = Tagged("A", [each.tagged() for each in message.deaths])
+        if count := copy.returns or copy.failures:
+            headers["x-delivery-count"] = count
+        for which, place in (("first", message.first_death), ("last", message.last_death)):
+            for what in ("exchange", "queue", "reason") if place is not None else ():
+                headers[f"x-{which}-death-{what}"] = getattr(place, what)
+        self._tell_content(channel, method, message, headers, **how, redelivered=int(copy.redelivered))
 
-    def _Cancel(self, operation: p.Cancel) -> None:
-        consumer = self._consumer(operation.tag)
-        if consumer is None:
-            return
-        self._tell(consumer.channel, Ok("basic.cancel-ok"))
+    def _basic_consume(
+        self, number: int, queue: str, consumer_tag: str, no_ack: int = 0, arguments: Mapping[str, Any] = {}
+    ) -> None:
+        found = self.queues.get(queue)
+        if self.consumer(consumer_tag) is not None:
+            raise Tie
+        if found is None:
+            return self._refuse(number, 404)
+        if found.quorum and consumer_tag in self._ended(found):
+            raise Tie
+        prefetch, priority = self.channels[number].prefetch, arguments.get("x-priority", 0)
+        consumer = _Consumer(consumer_tag, found, number, prefetch, bool(no_ack), priority)
+        found.consumers.append(consumer)
+        found.turn.append(consumer)
+        found.active = found.active or consumer
+        found.used_at = self.now
+        self._tell(number, "basic.consume-ok", consumer_tag=consumer_tag)
+        self._hand_out(found)
+
+    def _basic_cancel(self, channel: int, consumer_tag: str) -> None:
+        consumer = self.consumer(consumer_tag)
+        if consumer is None or consumer.channel != channel:
+            raise Tie
+        self._tell(channel, "basic.cancel-ok", consumer_tag=consumer_tag)
         self._remove(consumer)
         self._hand_out(consumer.queue)
 
-    def _CloseChannel(self, operation: p.CloseChannel) -> None:
-        self._tell(operation.channel, Ok("channel.close-ok"))
-        self._close(operation.channel)
+    # --- settlement ---------------------------------------------------------------------------------------
 
-    # --- operations: settlement -----------------------------------------------------------------------
-
-    def _taken(self, operation: p.Settlement | p.Reject) -> list[_Held]:
-        """What an operation settles, no longer held."""
-        held = self._channel(operation.channel).held
-        if operation.pick is None or not held:
-            return []
-        tags = sorted(held)
-        place = operation.pick % len(tags)
-        chosen = tags[: place + 1] if operation.multiple else [tags[place]]
-        return [held.pop(tag) for tag in chosen]
-
-    def _settle(self, operation: p.Settlement | p.Reject, how: str) -> None:
-        if operation.pick is None:
-            return self._refuse(operation.channel, 406)
-        taken = self._taken(operation)
+    def _settle(self, channel: int, how: str, tag: int, multiple: int = 0) -> None:
+        held = self.channels[channel].held
+        if tag not in held:
+            return self._refuse(channel, 406)
+        chosen = [each for each in sorted(held) if each == tag or (multiple and each < tag)]
+        taken = [held.pop(each) for each in chosen]
         if how == "requeue":
             return self._go_back(taken)
         self.holding = how == "reject"
@@ -599,25 +661,24 @@ class Reference:
         self.holding = False
         self._bury()
 
-    def _Ack(self, operation: p.Ack) -> None:
-        self._settle(operation, "ack")
+    def _basic_ack(self, channel: int, delivery_tag: int, multiple: int = 0) -> None:
+        self._settle(channel, "ack", delivery_tag, multiple)
 
-    def _Nack(self, operation: p.Nack) -> None:
-        self._settle(operation, "requeue" if operation.requeue else "reject")
+    def _basic_nack(self, channel: int, delivery_tag: int, multiple: int = 0, requeue: int = 0) -> None:
+        self._settle(channel, "requeue" if requeue else "reject", delivery_tag, multiple)
 
-    def _Reject(self, operation: p.Reject) -> None:
-        self._settle(operation, "requeue" if operation.requeue else "reject")
+    _basic_reject = _basic_nack
 
-    def _Recover(self, operation: p.Recover) -> None:
-        channel = self._channel(operation.channel)
-        taken = [channel.held.pop(tag) for tag in sorted(channel.held)]
-        self._tell(operation.channel, Ok("basic.recover-ok"))
+    def _basic_recover(self, channel: int, requeue: int) -> None:
+        held = self.channels[channel].held
+        taken = [held.pop(tag) for tag in sorted(held)]
+        self._tell(channel, "basic.recover-ok")
         self._go_back(taken)
 
-    # --- operations: time ---------------------------------------------------------------------------------
+    # --- time ---------------------------------------------------------------------------------------------
 
-    def _Advance(self, operation: p.Advance) -> None:
-        end = self.now + round(operation.seconds * 1000)
+    def _pause(self, seconds: float) -> None:
+        end = self.now + round(seconds * 1000)
         while (due := min(self._dues(), default=end + 1)) <= end:
             if list(self._dues()).count(due) > 1:
                 raise Tie
@@ -662,20 +723,15 @@ def _queues_of(held: Iterable[_Held]) -> list[_Queue]:
     return [queue for queue in {id(each.queue): each.queue for each in held}.values() if not queue.deleted]
 
 
-def _content(copy: _Copy) -> Content:
-    message = copy.message
-    return Content(
-        message.body,
-        copy.redelivered,
-        message.exchange,
-        message.routing_key,
-        message.priority,
-        None if message.expiration is None else str(message.expiration),
-        message.deaths,
-        message.first_death,
-        message.last_death,
-        copy.returns or copy.failures or None,
-    )
+def _tagged(value: Any) -> Tagged:
+    """A field as RabbitMQ sends it."""
+    if isinstance(value, Tagged):
+        return value
+    return Tagged("l", value) if isinstance(value, int) else Tagged("S", value)
+
+
+def _table(fields: Mapping[str, Any]) -> Tagged:
+    return Tagged("F", [(name, _tagged(value)) for name, value in fields.items()])
 
 
 def _goes_in_circles(message: _Message, queue: str) -> bool:

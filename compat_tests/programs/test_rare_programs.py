@@ -2,189 +2,194 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from compat_tests.differential.script import *
 from compat_tests.programs.check import run_program
-from compat_tests.programs.program import (
-    Ack,
-    Advance,
-    Bind,
-    Cancel,
-    CloseChannel,
-    Consume,
-    Declare,
-    DeclareExchange,
-    Delete,
-    Get,
-    Nack,
-    Program,
-    Publish,
-    Purge,
-    Recover,
-    Reject,
+from compat_tests.programs.program import numbered
+
+TO_B, TO_C, TO_D, TO_A = (
+    {"x_dead_letter_exchange": "", "x_dead_letter_routing_key": f"@{name}"} for name in "bcda"
 )
+TO_ITSELF = TO_A
+FAN = exchange("@fan", "fanout")
+A, B, C, D = (f"@{name}" for name in "abcd")
+PUBLISH = publish(A)
+GET = get(A, no_ack=0)
 
-TO_B = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "b"}
-TO_C = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "c"}
-TO_D = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "d"}
-TO_A = TO_ITSELF = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a"}
 
-PROGRAMS: dict[str, Program] = {
-    "who was full is last in line": [
-        Declare("a", {"x-message-ttl": 0, **TO_ITSELF}),
-        Consume("a", "x", 1),
-        Publish("a"),
-        Publish("a"),
-        Consume("a", "y", 1),
-        Reject(),
+def one_at_a_time(*tags: str, **how: Any) -> list[Call]:
+    """Consumers of @a, each with a prefetch limit of 1."""
+    return [call("basic.qos", prefetch_count=1, **how), *(consume(A, tag, **how) for tag in tags)]
+
+
+def quorum(name: str, **arguments: Any) -> Call:
+    return queue_with(name, x_queue_type="quorum", **arguments).with_(durable=1)
+
+
+PROGRAMS: dict[str, list[Call | Pause]] = {
+    "full consumer is last in turn": [
+        queue_with(A, x_message_ttl=0, **TO_ITSELF),
+        *one_at_a_time("x"),
+        PUBLISH,
+        PUBLISH,
+        *one_at_a_time("y"),
+        reject(1),
     ],
-    "the next active consumer is who came next": [
-        Declare("a", {"x-single-active-consumer": True}),
-        *(Consume("a", tag, prefetch=1) for tag in "xyz"),
-        Publish("a"),
-        Publish("a"),
-        Cancel("x"),
+    "oldest waiting consumer becomes the active one": [
+        queue_with(A, x_single_active_consumer=True),
+        *one_at_a_time(*"xyz"),
+        PUBLISH,
+        PUBLISH,
+        call("basic.cancel", consumer_tag="x"),
     ],
-    "what a channel held goes before the rest to the next active consumer": [
-        Declare("a", {"x-single-active-consumer": True}),
-        Consume("a", "x", 1),
-        Consume("a", "y", 1, channel=2),
-        Publish("a"),
-        Publish("a"),
-        CloseChannel(1),
+    "unsettled messages of a closed channel are first for the next active consumer": [
+        queue_with(A, x_single_active_consumer=True),
+        open_channel(2),
+        open_channel(3),
+        *one_at_a_time("x", ch=2),
+        *one_at_a_time("y", ch=3),
+        PUBLISH,
+        PUBLISH,
+        call("channel.close", ch=2),
     ],
-    "dead letters follow what displaced them": [
-        DeclareExchange("fan"),
-        Declare("a", {"x-max-length": 0, **TO_B}),
-        Declare("b"),
-        Bind("a", "fan"),
-        Bind("b", "fan"),
-        Publish("", "fan"),
-        Publish("", "fan"),
+    "dead letters follow the messages that displaced them": [
+        FAN,
+        queue_with(A, x_max_length=0, **TO_B),
+        queue(B),
+        bind(A, "@fan"),
+        bind(B, "@fan"),
+        publish("", exchange="@fan"),
+        publish("", exchange="@fan"),
     ],
-    "dead letters follow it to every queue": [
-        DeclareExchange("fan"),
-        Declare("a", {"x-max-length": 0, **TO_B}),
-        Declare("b"),
-        Declare("c", {"x-queue-type": "quorum", "x-message-ttl": 125}),
-        *(Bind(queue, "fan") for queue in "acb"),
-        Publish("", "fan"),
+    "dead letters follow a fanned out message to every queue": [
+        FAN,
+        queue_with(A, x_max_length=0, **TO_B),
+        queue(B),
+        quorum(C, x_message_ttl=125),
+        *(bind(name, "@fan") for name in (A, C, B)),
+        publish("", exchange="@fan"),
     ],
-    "all credit is there before the first of many dead letters": [
-        Declare("a", TO_ITSELF),
-        Consume("a", "x", 1),
-        *(Publish("a") for _ in range(3)),
-        Get("a"),
-        Consume("a", "y", 1),
-        Nack(-1, multiple=True, requeue=False),
+    "all credit is back before the first of many dead letters": [
+        queue_with(A, **TO_ITSELF),
+        *one_at_a_time("x"),
+        *[PUBLISH] * 3,
+        GET,
+        *one_at_a_time("y"),
+        nack(3, multiple=1),
     ],
-    "what is got is dealt with before what consumers hold": [
-        Declare("a", TO_B),
-        Declare("b"),
-        Consume("a", "y", 1),
-        Publish("a"),
-        Consume("a", "x", 1),
-        Publish("a"),
-        Publish("a"),
-        Get("a"),
-        Nack(-1, multiple=True, requeue=False),
+    "got messages are dead-lettered before those of consumers": [
+        queue_with(A, **TO_B),
+        queue(B),
+        *one_at_a_time("y"),
+        PUBLISH,
+        *one_at_a_time("x"),
+        PUBLISH,
+        PUBLISH,
+        GET,
+        nack(3, multiple=1),
     ],
-    "one consumer's messages come back after the other's": [
-        Declare("a", {"x-max-length": 1}),
-        Consume("a", "x", 1),
-        Publish("a"),
-        Publish("a"),
-        Get("a"),
-        Recover(),
+    "messages of one consumer return after those of the other": [
+        queue_with(A, x_max_length=1),
+        *one_at_a_time("x"),
+        PUBLISH,
+        PUBLISH,
+        GET,
+        RECOVER,
     ],
-    "what a cancelled consumer held is credit for the next one with its tag": [
-        Declare("a"),
-        *(Publish("a") for _ in range(4)),
-        Consume("a", "x", 1),
-        Cancel("x"),
-        Consume("a", "x", 1),
-        Recover(),
-        Ack(),
-        Nack(-1, multiple=True),
+    "unsettled message of a cancelled consumer is credit for the next with its tag": [
+        queue(A),
+        *[PUBLISH] * 4,
+        *one_at_a_time("x"),
+        call("basic.cancel", consumer_tag="x"),
+        *one_at_a_time("x"),
+        RECOVER,
+        ack(3),
+        nack(5, multiple=1, requeue=1),
     ],
-    "it is for one on the same channel": [
-        Declare("a"),
-        *(Publish("a") for _ in range(3)),
-        Consume("a", "x", 1),
-        Cancel("x"),
-        Consume("a", "x", 1, channel=2),
-        Ack(),
+    "unsettled message of a cancelled consumer is credit only on its channel": [
+        queue(A),
+        *[PUBLISH] * 3,
+        open_channel(2),
+        *one_at_a_time("x"),
+        call("basic.cancel", consumer_tag="x"),
+        *one_at_a_time("x", ch=2),
+        ack(1),
     ],
-    "what expired behind a message that is got is not counted": [
-        Declare("a"),
-        Publish("a"),
-        Publish("a", expiration=250),
-        Advance(0.5),
-        Get("a"),
+    "get does not count messages that expired behind its own": [
+        queue(A),
+        PUBLISH,
+        publish(A, props={"expiration": "250"}),
+        pause(0.5),
+        GET,
     ],
-    "a queue that has gone has no dead letters": [
-        Declare("a", TO_B),
-        Declare("b"),
-        Publish("a"),
-        Get("a"),
-        Delete("a"),
-        Reject(),
+    "reject after the deletion of the queue makes no dead letter": [
+        queue_with(A, **TO_B),
+        queue(B),
+        PUBLISH,
+        GET,
+        call("queue.delete", queue=A),
+        reject(1),
     ],
     "bytes are counted anew after a purge": [
-        Declare("a", {"x-max-length-bytes": 4}),
-        Publish("a"),
-        Publish("a"),
-        Purge("a"),
-        Publish("a"),
-        Publish("a"),
+        queue_with(A, x_max_length_bytes=4),
+        PUBLISH,
+        PUBLISH,
+        call("queue.purge", queue=A),
+        PUBLISH,
+        PUBLISH,
     ],
-    "consumers hear by tag that their queue has gone": [
-        Declare("a"),
-        Consume("a", "y"),
-        Consume("a", "x"),
-        Delete("a"),
+    "consumers of a deleted queue are cancelled by tag": [
+        queue(A),
+        consume(A, "y"),
+        consume(A, "x"),
+        call("queue.delete", queue=A),
     ],
-    "what expired in a queue that is too long goes before dead letters come back": [
-        Declare("a", {"x-max-length": 2, **TO_D}),
-        Declare("d", {"x-max-length": 3, **TO_A}),
-        *(Publish("a") for _ in range(2)),
-        Consume("a", "x", 1),
-        *(Reject() for _ in range(2)),
-        *(Publish("a") for _ in range(3)),
-        Publish("a", expiration=0),
-        Publish("a"),
+    "expired messages of a full queue go before dead letters return": [
+        queue_with(A, x_max_length=2, **TO_D),
+        queue_with(D, x_max_length=3, **TO_A),
+        PUBLISH,
+        PUBLISH,
+        *one_at_a_time("x"),
+        reject(1),
+        reject(2),
+        *[PUBLISH] * 3,
+        publish(A, props={"expiration": "0"}),
+        PUBLISH,
     ],
     "time is whole after steps of a millisecond": [
-        Declare("a", TO_ITSELF),
-        Declare("b", {"x-queue-type": "quorum", "x-message-ttl": 0, **TO_C}),
-        Declare("c", {"x-queue-type": "quorum", "x-message-ttl": 0}),
-        Publish("a"),
-        Publish("b"),
-        Get("a"),
-        Advance(1),
-        Reject(),
+        queue_with(A, **TO_ITSELF),
+        quorum(B, x_message_ttl=0, **TO_C),
+        quorum(C, x_message_ttl=0),
+        PUBLISH,
+        publish(B),
+        GET,
+        pause(1),
+        reject(1),
     ],
-    "a message in circles that nobody rejects is dropped": [
-        Declare("a", {"x-message-ttl": 125, **TO_B}),
-        Declare("b", {"x-message-ttl": 250, **TO_ITSELF}),
-        Publish("a"),
-        Advance(5),
+    "message in a cycle without rejections is dropped": [
+        queue_with(A, x_message_ttl=125, **TO_B),
+        queue_with(B, x_message_ttl=250, **TO_ITSELF),
+        PUBLISH,
+        pause(5),
     ],
-    "a message in circles that somebody rejects is not": [
-        Declare("a", {"x-message-ttl": 125, **TO_B}),
-        Declare("b", TO_ITSELF),
-        Publish("a"),
-        Advance(1),
-        Get("b"),
-        Reject(),
-        Advance(1),
-        Get("b"),
-        Ack(),
+    "message in a cycle with a rejection is kept": [
+        queue_with(A, x_message_ttl=125, **TO_B),
+        queue_with(B, **TO_ITSELF),
+        PUBLISH,
+        pause(1),
+        get(B, no_ack=0),
+        reject(1),
+        pause(1),
+        get(B, no_ack=0),
+        ack(2),
     ],
 }
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 @pytest.mark.parametrize("personality", ["rabbitmq-4.0", "rabbitmq-4.2"])
-def test_rare_queue_program_matches_reference(program: Program, personality: str) -> None:
-    assert run_program(program, personality)
+def test_rare_queue_program_matches_reference(program: list[Call | Pause], personality: str) -> None:
+    assert run_program(numbered(*program), personality)

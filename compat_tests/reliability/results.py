@@ -9,17 +9,15 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 import subprocess
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-__all__ = ["commit", "load", "path", "write"]
+__all__ = ["commit", "laid_out", "load", "path", "write"]
 
 HERE = Path(__file__).parent
-_NUMBERS = re.compile(r"\[[-\d.e,\s]+\]")
-"""A list of numbers, which is written in one line."""
+_WIDTH = 110
 
 
 def path(name: str, folder: Path | None = None) -> Path:
@@ -45,9 +43,24 @@ def write(name: str, command: str, found: dict[str, Any], folder: Path | None = 
         "processors": os.cpu_count(),
         "day": datetime.now(timezone.utc).date().isoformat(),
     }
-    text = json.dumps({**head, **found}, indent=1, ensure_ascii=False)
-    text = _NUMBERS.sub(lambda numbers: " ".join(numbers[0].split()), text)
-    path(name, folder).write_text(f"{text}\n", encoding="utf-8")
+    path(name, folder).write_text(f"{laid_out({**head, **found})}\n", encoding="utf-8")
+
+
+def laid_out(value: Any, indent: str = "", before: str = "") -> str:
+    """JSON with a line for each record, and for what has room in one. `before` is in front of the value."""
+    line = json.dumps(value, ensure_ascii=False)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if len(indent + before + line) < _WIDTH or not any(isinstance(each, (dict, list)) for each in parts):
+        return before + line
+    deeper = indent + " "
+    if isinstance(value, dict):
+        keys = (json.dumps(str(key), ensure_ascii=False) for key in value)
+        items = [laid_out(item, deeper, f"{key}: ") for key, item in zip(keys, value.values(), strict=True)]
+    else:
+        items = [laid_out(item, deeper) for item in value]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    inside = ",\n".join(deeper + item for item in items)
+    return f"{before}{opening}\n{inside}\n{indent}{closing}"
 
 
 def commit() -> str:

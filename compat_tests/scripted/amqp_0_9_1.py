@@ -317,17 +317,20 @@ class Client(Transport):
         if self._octets.startswith(b"AMQP"):
             self.header, self._octets = self._octets[:8], self._octets[8:]
             return  # What follows is of the protocol that the header names.
-        while len(self._octets) >= 8:
-            frame_type, channel, size = FRAME_HEADER.unpack_from(self._octets)
-            if len(self._octets) < 8 + size:
-                break
-            payload = self._octets[7 : 7 + size]
-            assert self._octets[7 + size] == 0xCE, "a frame ends with the frame-end byte"
-            self._octets = self._octets[8 + size :]
-            method = None
-            if frame_type == 1:
-                method = self.read(payload)
-            self._inbox.append(Frame(frame_type, channel, payload, method))
+        octets, position = self._octets, 0
+        try:
+            while len(octets) - position >= 8:
+                frame_type, channel, size = FRAME_HEADER.unpack_from(octets, position)
+                end = position + 8 + size
+                if len(octets) < end:
+                    break
+                payload = octets[position + 7 : end - 1]
+                assert octets[end - 1] == 0xCE, "a frame ends with the frame-end byte"
+                position = end
+                method = self.read(payload) if frame_type == 1 else None
+                self._inbox.append(Frame(frame_type, channel, payload, method))
+        finally:
+            self._octets = octets[position:]
 
     def read(self, payload: bytes) -> Method:
         """The method that a frame holds."""

@@ -55,7 +55,7 @@ for _id, _first, _second in (
         _first,
         # RabbitMQ's channels remember what they have granted until they have been idle for a second.
         [permit("", "", "")],
-        nothing_more(2.5, on="b"),
+        pause(2.5, on="b"),
         _second,
         [DELETE_USER],
         setting=RARE_TICKS,
@@ -76,7 +76,7 @@ as_user(
 as_user(
     "permission/cleared-under-an-open-connection",
     [AS_USER, operate("clear_permissions", "@u")],
-    nothing_more(on="b"),
+    pause(on="b"),
     queue(on="b"),
     open_channel(2).by("b"),
 )
@@ -107,41 +107,41 @@ as_user(
 each(
     "user/deleted-under-an-open-connection",
     [ADD_USER, AS_USER, queue(on="b"), DELETE_USER],
-    nothing_more(1.0, on="b"),
+    pause(1.0, on="b"),
     connect("c", user="@u", password="p"),
 )
 each(
     "user/deleted-with-exclusive-queue",
     [ADD_USER, AS_USER, queue("@x", exclusive=1, on="b"), DELETE_USER],
-    nothing_more(1.0, on="b"),
+    pause(1.0, on="b"),
     queue("@x", passive=1),
 )
 each(
     "user/deleted-with-unacknowledged-message",
     [ADD_USER, AS_USER, queue(), publish(), consume(on="b"), arrivals(on="b"), DELETE_USER],
-    nothing_more(1.0, on="b"),
+    pause(1.0, on="b"),
     get(),
 )
 each(
     "user/deleted-without-a-channel",
     [ADD_USER, connect("b", user="@u", password="p", channels=()), DELETE_USER],
-    nothing_more(1.0, on="b"),
+    pause(1.0, on="b"),
 )
 each(
     "user/deleted-and-two-connections",
     [ADD_USER, AS_USER, connect("c", user="@u", password="p"), DELETE_USER],
-    nothing_more(1.0, on="b"),
-    nothing_more(on="c"),
+    pause(1.0, on="b"),
+    pause(on="c"),
 )
 each(
     "user/deleted-that-told-no-capabilities",
     [ADD_USER, connect("b", user="@u", password="p", capabilities={}), DELETE_USER],
-    nothing_more(1.0, on="b"),
+    pause(1.0, on="b"),
 )
 as_user(
     "user/password-changed-under-an-open-connection",
     [AS_USER, operate("change_password", "@u", "q")],
-    nothing_more(0.5, on="b"),
+    pause(0.5, on="b"),
     queue(on="b"),
     open_channel(2).by("b"),
 )
@@ -161,7 +161,7 @@ def in_vhost(case_id: str, *steps: Step | list[Step]) -> None:
 def told(seconds: float, on: str) -> Step:
     """What the client of a deleted virtual host is told: RabbitMQ stops the virtual host and deletes it, and
     each closes connections."""
-    quiet = nothing_more(seconds, on=on)
+    quiet = pause(seconds, on=on)
     return lambda scene: [text.replace("is down", "is deleted") for text in quiet(scene)]
 
 
@@ -204,7 +204,7 @@ in_vhost("vhost/added-queues-are-its-own", [THERE, queue(on="b")], queue(passive
 each(
     "vhost/deleted-while-another-is-used",
     [ADD_VHOST, queue(), DELETE_VHOST],
-    nothing_more(0.5),
+    pause(0.5),
     get(),
 )
 
@@ -222,7 +222,7 @@ def vhost_limits(limits: str) -> Step:
 as_user(
     "limits/user-channels-lowered-below-those-open",
     [AS_USER, open_channel(2).by("b"), open_channel(3).by("b"), user_limits('{"max-channels": 1}')],
-    nothing_more(on="b"),
+    pause(on="b"),
     queue(on="b", exclusive=1),
     call("channel.close", ch=3, on="b"),
     open_channel(3).by("b"),
@@ -242,7 +242,7 @@ as_user(
 as_user(
     "limits/user-connections-lowered-below-those-open",
     [AS_USER, user_limits('{"max-connections": 0}')],
-    nothing_more(on="b"),
+    pause(on="b"),
     open_channel(2).by("b"),
     connect("c", user="@u", password="p"),
 )
@@ -253,7 +253,7 @@ as_user(
     call("connection.close", ch=0, on="b", reply_code=200),
     # RabbitMQ counts connections whose sockets the client has not ended.
     connect("d", user="@u", password="p"),
-    [drop("b"), nothing_more(0.5)],
+    [drop("b"), pause(0.5)],
     connect("e", user="@u", password="p"),
 )
 as_user(
@@ -265,7 +265,7 @@ as_user(
 in_vhost(
     "limits/vhost-connections-lowered-below-those-open",
     [THERE, vhost_limits('{"max-connections": 0}')],
-    nothing_more(on="b"),
+    pause(on="b"),
     open_channel(2).by("b"),
     connect("c", vhost="@v"),
 )
@@ -316,7 +316,7 @@ def closed(name: str, deed: str, reason: str, *before: Call | Step, **how: objec
     each(
         f"closed/{name}",
         [ADD_USER, connect("b", user="@u", password="p", **how), *before, operate(deed, "@u", reason)],
-        nothing_more(0.5, on="b"),
+        pause(0.5, on="b"),
         [DELETE_USER],
     )
 
@@ -340,7 +340,7 @@ each(
         get(no_ack=0, on="b"),
         operate("close_connections_of", "@u", "m"),
     ],
-    nothing_more(0.5, on="b"),
+    pause(0.5, on="b"),
     get(),
     [DELETE_USER],
 )
@@ -348,7 +348,7 @@ as_user(
     "closed/by-operator-and-the-client-goes-on",
     [connect("b", user="@u", password="p", answers=False)],
     [operate("close_connections_of", "@u", "m")],
-    nothing_more(0.5, on="b"),
+    pause(0.5, on="b"),
     [call("publish", routing_key="@q", body="1", on="b")],
     call("connection.close-ok", ch=0, on="b"),
 )
@@ -356,12 +356,12 @@ as_user(
     "closed/by-operator-twice",
     [connect("b", user="@u", password="p", answers=False)],
     [operate("close_connections_of", "@u", "one"), operate("close_connections_of", "@u", "two")],
-    nothing_more(0.5, on="b"),
+    pause(0.5, on="b"),
 )
 as_user(
     "closed/by-operator-with-unconfirmed-publishes",
     [queue(), AS_USER, CONFIRMS.by("b"), publish(on="b", settle=0.3)],
     [operate("close_connections_of", "@u", "m")],
-    nothing_more(0.5, on="b"),
+    pause(0.5, on="b"),
     get(),
 )

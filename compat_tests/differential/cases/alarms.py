@@ -33,7 +33,7 @@ def send_call(method: str, ch: int = 1, on: str = "b", **arguments: object) -> S
 
 
 def quiet(on: str = "b") -> Step:
-    return nothing_more(0.3, on=on)
+    return pause(0.3, on=on)
 
 
 def told(on: str = "b") -> Step:

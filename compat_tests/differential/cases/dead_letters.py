@@ -54,7 +54,7 @@ each(
 )
 each(
     "dead/cycle-expired-dropped",
-    [passing_on("@q", "@q", **{"x-message-ttl": 1}), publish(), nothing_more()],
+    [passing_on("@q", "@q", **{"x-message-ttl": 1}), publish(), pause()],
     queue(passive=1),
 )
 each("ttl/zero-no-consumer", [queue_with(x_message_ttl=0)], publish(settle=0.1), get())
@@ -63,7 +63,7 @@ each("ttl/expiration-kept-on-delivery", [queue()], publish("@q", props={"expirat
 each(
     "ttl/expires-head", [queue_with(x_message_ttl=50)], publish(), until("message_count=0", queue(passive=1))
 )
-each("ttl/queue-expires", [queue_with(x_expires=100)], nothing_more(0.6), queue(passive=1))
+each("ttl/queue-expires", [queue_with(x_expires=100)], pause(0.6), queue(passive=1))
 
 
 def ranked(case_id: str, *steps: Step | list[Step], **arguments: Any) -> None:
@@ -86,48 +86,48 @@ ranked(
         *of_priorities("a1", "b3", "c1", "d3", "e0", "f2"),
         call("basic.nack", delivery_tag=5, multiple=1),
     ],
-    [nothing_more(0.2)],
+    [pause(0.2)],
     contents("@dead"),
 )
 ranked(
     "nacked-together-got",
     [*of_priorities("a1"), get(no_ack=0), *of_priorities("b3"), get(no_ack=0), *of_priorities("c1", "d3")],
-    [get(no_ack=0), get(no_ack=0), call("basic.nack", delivery_tag=0, multiple=1), nothing_more(0.2)],
+    [get(no_ack=0), get(no_ack=0), call("basic.nack", delivery_tag=0, multiple=1), pause(0.2)],
     contents("@dead"),
 )
 ranked(
     "nacked-by-two-consumers",
     [consume(tag="x"), consume(tag="y"), *of_priorities("a1", "b3", "c1", "d3", "e0", "f2", "g4", "h5")],
-    [call("basic.nack", delivery_tag=0, multiple=1), nothing_more(0.2)],
+    [call("basic.nack", delivery_tag=0, multiple=1), pause(0.2)],
     contents("@dead"),
 )
 ranked(
     "rejected-one-by-one",
-    [consume(), *of_priorities("a1", "b3", "c2"), reject(1), reject(2), reject(3), nothing_more(0.2)],
+    [consume(), *of_priorities("a1", "b3", "c2"), reject(1), reject(2), reject(3), pause(0.2)],
     contents("@dead"),
 )
 ranked(
     "returned-together",
     [consume(), *of_priorities("a1", "b3", "c1", "d3", "e0"), call("basic.cancel", consumer_tag="c")],
-    [call("basic.nack", delivery_tag=0, multiple=1, requeue=1), nothing_more(0.2)],
+    [call("basic.nack", delivery_tag=0, multiple=1, requeue=1), pause(0.2)],
     contents(),
 )
 ranked(
     "expired-together",
-    [*of_priorities("a1", "b3", "c1", "d3", "e0"), nothing_more(0.9)],
+    [*of_priorities("a1", "b3", "c1", "d3", "e0"), pause(0.9)],
     contents("@dead"),
     x_message_ttl=500,
 )
 ranked(
     "expired-when-looked-at",
     [*(publish(body=f"{p}", props={"priority": p, "expiration": "300"}, settle=0.05) for p in (1, 3, 2))],
-    [publish(body="stays", props={"priority": 2}), nothing_more(0.8)],
+    [publish(body="stays", props={"priority": 2}), pause(0.8)],
     contents("@dead"),
     contents(),
 )
 ranked(
     "beyond-the-length",
-    [*of_priorities("a1", "b3", "c1", "d3", "e0", "f2"), nothing_more(0.2)],
+    [*of_priorities("a1", "b3", "c1", "d3", "e0", "f2"), pause(0.2)],
     contents("@dead"),
     contents(),
     x_max_length=2,

@@ -8,7 +8,7 @@ from compat_tests.differential.script import *
 
 _ON = operate("set_tracing", "@v", "on")
 _OFF = operate("set_tracing", "@v", "")
-_SEEN = nothing_more(0.5, on="t")
+_SEEN = pause(0.5, on="t")
 """The copies that the firehose publishes within 0.5 s."""
 
 

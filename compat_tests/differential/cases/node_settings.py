@@ -22,7 +22,7 @@ def timed(case_id: str, *steps: object) -> None:
 
 
 def late(on: str = "a") -> Step:
-    return nothing_more(LATE, on=on)
+    return pause(LATE, on=on)
 
 
 timed("consumer", [queue(), consume(), publish(settle=0.2)], late(), get(on="b"))
@@ -40,7 +40,7 @@ timed(
     [queue(), queue("@q2"), consume(tag="c"), consume("@q2", tag="d"), publish(settle=0.2)],
     late(),
     publish("@q2", on="b"),
-    nothing_more(0.3),
+    pause(0.3),
 )
 timed(
     "quorum-consumer",
@@ -74,7 +74,7 @@ timed(
 )
 timed(
     "in-a-transaction",
-    [queue(), TX, consume(), publish(on="b"), nothing_more(0.2), ack(1)],
+    [queue(), TX, consume(), publish(on="b"), pause(0.2), ack(1)],
     late(),
 )
 

@@ -13,10 +13,10 @@ for _id, _resources in (("memory", ["memory"]), ("disk", ["disk"]), ("both", ["m
         [queue(), consume(), CONFIRMS, connect("b")],
         [operate("set_alarms", *_resources)],
         # Only who publishes is told, and heard no more.
-        nothing_more(),
+        pause(),
         [call("publish", exchange="", routing_key="@q", body="1", on="b")],
-        nothing_more(0.5, on="b"),
-        nothing_more(),
+        pause(0.5, on="b"),
+        pause(),
         [ALL_CLEAR],
         arrivals(on="b"),
         arrivals(),
@@ -28,9 +28,9 @@ each(
     connect("b"),
     queue("@q2", on="b"),
     consume("@q2", on="b"),
-    nothing_more(on="b"),
+    pause(on="b"),
     [ALL_CLEAR],
-    nothing_more(on="b"),
+    pause(on="b"),
     alone=True,
 )
 each(
@@ -41,9 +41,9 @@ each(
         operate("set_alarms", "memory"),
         call("publish", exchange="", routing_key="@q", body="1", on="b"),
     ],
-    nothing_more(0.5, on="b"),
+    pause(0.5, on="b"),
     [ALL_CLEAR],
-    nothing_more(0.5, on="b"),
+    pause(0.5, on="b"),
     get(),
     alone=True,
 )
@@ -51,11 +51,11 @@ each(
     "operator/alarm-turns-into-another",
     [queue(), connect("b"), operate("set_alarms", "memory")],
     [call("publish", exchange="", routing_key="@q", body="1", on="b")],
-    nothing_more(0.5, on="b"),
+    pause(0.5, on="b"),
     [operate("set_alarms", "disk")],
-    nothing_more(0.5, on="b"),
+    pause(0.5, on="b"),
     [ALL_CLEAR],
-    nothing_more(0.5, on="b"),
+    pause(0.5, on="b"),
     alone=True,
 )
 for _id, _reason in (("", "maintenance"), ("-without-a-reason", "")):

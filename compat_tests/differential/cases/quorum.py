@@ -210,13 +210,13 @@ each(
     "quorum/drop-head",
     loaded("a", "b", "c", x_max_length=2)[:-1],
     counted("2"),
-    nothing_more(0.2),
+    pause(0.2),
     contents(),
 )
 each(
     "quorum/drop-head-bytes",
     [quorum(x_max_length_bytes=3), publish(body="a"), publish(body="b"), publish(body="ccc")],
-    nothing_more(0.3),
+    pause(0.3),
     queue(passive=1),
     contents(),
 )
@@ -224,7 +224,7 @@ each(
     "quorum/drop-what-came-back",
     [*holding("a", x_max_length=2, **LIMIT), publish(body="b"), publish(body="c"), counted("2")],
     [nack(1, requeue=1)],
-    nothing_more(0.3),
+    pause(0.3),
     contents(),
 )
 each("quorum/length-0", [quorum(x_max_length=0), CONFIRMS], publish(body="a", settle=0.3), queue(passive=1))
@@ -234,7 +234,7 @@ each(
     *(publish(settle=0.3) for _ in range(5)),
     [get()],
     publish(settle=0.3),
-    [get(), nothing_more(0.3)],
+    [get(), pause(0.3)],
     publish(settle=0.3),
 )
 each(
@@ -252,7 +252,7 @@ each("quorum/ttl", loaded("a", x_message_ttl=500), queue(passive=1), counted("0"
 each(
     "quorum/ttl-behind-another",
     [quorum(), publish(body="a"), publish(body="b", props={"expiration": "100"})],
-    nothing_more(0.4),
+    pause(0.4),
     queue(passive=1),
     get(),
     get(),
@@ -260,9 +260,9 @@ each(
 each(
     "quorum/ttl-of-what-is-held",
     holding("a", x_message_ttl=500, **LIMIT),
-    nothing_more(0.7),
+    pause(0.7),
     [nack(1, requeue=1)],
-    nothing_more(0.3),
+    pause(0.3),
     queue(passive=1),
 )
 
@@ -288,9 +288,9 @@ for _strategy, _asked in (
     each(
         f"quorum/dead-letter-{_strategy}-nowhere",
         [*holding("a", **TO_DEAD, **_asked)],
-        [reject(1), nothing_more(0.4)],
+        [reject(1), pause(0.4)],
         queue("@dead"),
-        nothing_more(0.4),
+        pause(0.4),
         get("@dead"),
         queue(passive=1),
     )
@@ -304,7 +304,7 @@ each(
         x_overflow="reject-publish",
         **TO_DEAD,
     ),
-    [CONFIRMS, reject(1), reject(2), nothing_more(0.3)],
+    [CONFIRMS, reject(1), reject(2), pause(0.3)],
     *(publish(settle=0.3) for _ in range(3)),
 )
 each(

@@ -17,7 +17,7 @@ GONE = call("queue.delete", queue="@q")
 
 def dying(*bodies: str, **asked: Any) -> list[Step]:
     """@q with messages, all rejected."""
-    return [*holding(*bodies, **asked), nack(len(bodies), multiple=1, requeue=0), nothing_more(0.4)]
+    return [*holding(*bodies, **asked), nack(len(bodies), multiple=1, requeue=0), pause(0.4)]
 
 
 def arrived(count: int, name: str = "@dead") -> Step:
@@ -34,7 +34,7 @@ for _type in ("classic", "quorum"):
     each(
         f"held/full-{_type}-target",
         [_target, *holding(*"abcd", **TO_DEAD, **AT_LEAST_ONCE)],
-        [*(step for tag in range(1, 5) for step in (reject(tag), nothing_more(0.3)))],
+        [*(step for tag in range(1, 5) for step in (reject(tag), pause(0.3)))],
         queue("@dead", passive=1),
         queue(passive=1),
         PURGE,
@@ -50,7 +50,7 @@ each("held/missing-exchange", dying("a", "b", **TO_EXCHANGE, **AT_LEAST_ONCE), q
 each(
     "held/missing-exchange-declared-later",
     [*dying("a", **TO_EXCHANGE, **AT_LEAST_ONCE)],
-    [queue("@dead"), exchange("@dlx", "fanout"), bind("@dead", "@dlx"), nothing_more(1.0)],
+    [queue("@dead"), exchange("@dlx", "fanout"), bind("@dead", "@dlx"), pause(1.0)],
     queue("@dead", passive=1),
     GONE,
 )
@@ -63,13 +63,13 @@ each(
 each(
     "held/unroutable-then-bound",
     [queue("@dead"), exchange("@dlx", "fanout"), *dying("a", **TO_EXCHANGE, **AT_LEAST_ONCE)],
-    [bind("@dead", "@dlx"), nothing_more(1.0)],
+    [bind("@dead", "@dlx"), pause(1.0)],
     queue("@dead", passive=1),
 )
 each(
     "held/unroutable-and-one-more-dies",
     [queue("@dead"), exchange("@dlx", "fanout"), *dying("a", **TO_EXCHANGE, **AT_LEAST_ONCE)],
-    [bind("@dead", "@dlx"), publish(body="b"), until("get-ok", get(no_ack=0)), reject(2), nothing_more(0.6)],
+    [bind("@dead", "@dlx"), publish(body="b"), until("get-ok", get(no_ack=0)), reject(2), pause(0.6)],
     contents("@dead"),
 )
 each(
@@ -90,7 +90,7 @@ each(
 each(
     "held/to-itself-expired",
     [quorum(x_dead_letter_exchange="", x_dead_letter_routing_key="@q", **AT_LEAST_ONCE)],
-    [publish(body="m", props={"expiration": "50"}), nothing_more(0.5)],
+    [publish(body="m", props={"expiration": "50"}), pause(0.5)],
     queue(passive=1),
     GONE,
 )
@@ -102,7 +102,7 @@ each(
 each(
     "held/to-itself-expired-by-the-queue",
     [quorum(x_dead_letter_exchange="", x_dead_letter_routing_key="@q", x_message_ttl=50, **AT_LEAST_ONCE)],
-    [publish(body="m"), nothing_more(0.5)],
+    [publish(body="m"), pause(0.5)],
     queue(passive=1),
     GONE,
 )
@@ -127,7 +127,7 @@ each(
 each(
     "held/counts-towards-the-limit-in-bytes",
     [*holding("aaaa", "bbbb", x_max_length_bytes=6, **TO_EXCHANGE, **AT_LEAST_ONCE)],
-    [CONFIRMS, reject(1), reject(2), nothing_more(0.3)],
+    [CONFIRMS, reject(1), reject(2), pause(0.3)],
     *(publish(settle=0.3) for _ in range(3)),
     PURGE,
     publish(settle=0.3),
@@ -161,7 +161,7 @@ each(
 each(
     "held/target-deleted",
     [queue("@dead"), *holding("a", "b", **TO_DEAD, **AT_LEAST_ONCE), reject(1), arrived(1)],
-    [call("queue.delete", queue="@dead"), reject(2), nothing_more(0.3)],
+    [call("queue.delete", queue="@dead"), reject(2), pause(0.3)],
     GONE,
 )
 last(

@@ -48,12 +48,12 @@ each(
 )
 each(
     "urgency/drop-head",
-    [quorum(x_max_length=2), *levels(9, 0, 0, 9, 9), nothing_more(0.3)],
+    [quorum(x_max_length=2), *levels(9, 0, 0, 9, 9), pause(0.3)],
     contents(),
 )
 each(
     "urgency/drop-head-of-the-low",
-    [quorum(x_max_length=3), *levels(9, 0, 9, 0, 9), nothing_more(0.3)],
+    [quorum(x_max_length=3), *levels(9, 0, 9, 0, 9), pause(0.3)],
     contents(),
 )
 each(
@@ -65,13 +65,13 @@ each(
 )
 each(
     "urgency/expiry-behind-the-high",
-    [quorum(), urgent("high", 9), urgent("low", 0, expiration="100"), nothing_more(0.5)],
+    [quorum(), urgent("high", 9), urgent("low", 0, expiration="100"), pause(0.5)],
     queue(passive=1),
     contents(),
 )
 each(
     "urgency/expiry-behind-its-own",
-    [quorum(), urgent("first", 0), urgent("second", 0, expiration="100"), nothing_more(0.4)],
+    [quorum(), urgent("first", 0), urgent("second", 0, expiration="100"), pause(0.4)],
     queue(passive=1),
 )
 each("urgency/purge", [quorum(), *levels(9, 0, 5), counted("3")], call("queue.purge", queue="@q"))

@@ -156,7 +156,7 @@ each(
     "returns/no-ack-get-of-a-returned-one",
     [*loaded("m"), _got("first"), nack(1, requeue=1).by("first")],
     until("get-ok", get()),
-    nothing_more(0.2),
+    pause(0.2),
     get(),
 )
 each(

@@ -35,7 +35,7 @@ for _type in ("all", "failed", "returned", "disabled"):
         each(
             f"retry/{_type}-{_name}",
             [*loaded("m", x_delayed_retry_type=_type, x_delayed_retry_min=600), get(no_ack=0)],
-            [_back, nothing_more(0.1)],
+            [_back, pause(0.1)],
             get(no_ack=0),
             queue(passive=1),
             until("get-ok", get(no_ack=0), tries=30),
@@ -46,19 +46,19 @@ each(
         *loaded("m", **LATER),
         get(no_ack=0, on="other"),
         call("channel.close", on="other"),
-        nothing_more(0.1),
+        pause(0.1),
     ],
     get(no_ack=0),
     until("get-ok", get(no_ack=0), tries=30),
 )
 each(
     "retry/without-a-minimum",
-    [*loaded("m", x_delayed_retry_type="all"), get(no_ack=0), reject(1, requeue=1), nothing_more(0.2)],
+    [*loaded("m", x_delayed_retry_type="all"), get(no_ack=0), reject(1, requeue=1), pause(0.2)],
     get(no_ack=0),
 )
 each(
     "retry/without-a-type",
-    [*loaded("m", x_delayed_retry_min=600), get(no_ack=0), reject(1, requeue=1), nothing_more(0.2)],
+    [*loaded("m", x_delayed_retry_min=600), get(no_ack=0), reject(1, requeue=1), pause(0.2)],
     get(no_ack=0),
 )
 each(
@@ -66,11 +66,11 @@ each(
     [*loaded("1", "2", **LATER), consume(), arrivals(2)],
     reject(1, requeue=1, settle=0.2),
     publish(body="3", settle=0.2),
-    nothing_more(0.9),
+    pause(0.9),
 )
 each(
     "retry/count-purge-delete",
-    [*loaded("m", "n", **LATER), get(no_ack=0), reject(1, requeue=1), nothing_more(0.2)],
+    [*loaded("m", "n", **LATER), get(no_ack=0), reject(1, requeue=1), pause(0.2)],
     queue(passive=1),
     PURGE,
     queue(passive=1),
@@ -79,15 +79,15 @@ each(
 each(
     "retry/counts-for-the-length",
     [*loaded("m", x_max_length=1, **LATER), get(no_ack=0), reject(1, requeue=1), publish(body="n")],
-    nothing_more(0.2),
+    pause(0.2),
     contents(),
-    nothing_more(0.9),
+    pause(0.9),
     contents(),
 )
 each(
     "retry/limit-kills-at-once",
     [queue("@dead"), *loaded("m", x_delivery_limit=0, **TO_DEAD, **LATER), get(no_ack=0)],
-    [reject(1, requeue=1), nothing_more(0.2)],
+    [reject(1, requeue=1), pause(0.2)],
     queue("@dead", passive=1),
 )
 each(
@@ -98,15 +98,15 @@ each(
         reject(1, requeue=1),
         until("get-ok", get(no_ack=0), tries=30),
     ],
-    [reject(2, requeue=1), nothing_more(0.7)],
+    [reject(2, requeue=1), pause(0.7)],
     get(no_ack=0),
     until("get-ok", get(no_ack=0), tries=30),
 )
 each(
     "retry/expires-in-the-meantime",
-    [*loaded("m", x_message_ttl=300, **LATER), get(no_ack=0), reject(1, requeue=1), nothing_more(0.4)],
+    [*loaded("m", x_message_ttl=300, **LATER), get(no_ack=0), reject(1, requeue=1), pause(0.4)],
     queue(passive=1),
-    nothing_more(0.6),
+    pause(0.6),
     queue(passive=1),
 )
 
@@ -121,13 +121,11 @@ def impatient(name: str, *steps: Any, kind: str = "quorum", **asked: Any) -> Non
 
 
 for _type in ("classic", "quorum"):
-    impatient(f"{_type}-consumed", [consume(), arrivals()], nothing_more(2.0), kind=_type)
-    impatient(
-        f"{_type}-got", [until("get-ok", get(no_ack=0))], nothing_more(2.0), queue(passive=1), kind=_type
-    )
+    impatient(f"{_type}-consumed", [consume(), arrivals()], pause(2.0), kind=_type)
+    impatient(f"{_type}-got", [until("get-ok", get(no_ack=0))], pause(2.0), queue(passive=1), kind=_type)
     impatient(
         f"{_type}-acked-late",
-        [consume(), arrivals(), nothing_more(1.6)],
+        [consume(), arrivals(), pause(1.6)],
         ack(1, settle=0.3),
         queue(passive=1),
         kind=_type,
@@ -135,36 +133,36 @@ for _type in ("classic", "quorum"):
     impatient(
         f"{_type}-two-consumers",
         [consume(on="other"), arrivals(on="other"), consume()],
-        nothing_more(1.3, on="other"),
+        pause(1.3, on="other"),
         arrivals(2),
-        [nothing_more(0.3, on="third")],  # A quorum queue takes back a moment later.
+        [pause(0.3, on="third")],  # A quorum queue takes back a moment later.
         queue(passive=1, on="third"),
         kind=_type,
     )
     impatient(
         f"{_type}-cancelled-before",
         [consume(), arrivals(), call("basic.cancel", consumer_tag="c")],
-        nothing_more(2.0),
+        pause(2.0),
         queue(passive=1, on="third"),
         kind=_type,
     )
 impatient(
     "stream",
     [call("basic.qos", prefetch_count=1), consume(arguments={"x-stream-offset": "first"})],
-    nothing_more(2.0),
+    pause(2.0),
     kind="stream",
 )
 impatient(
     "single-active",
     [consume(tag="x", on="other"), arrivals(on="other"), consume(tag="y")],
-    nothing_more(1.3, on="other"),
+    pause(1.3, on="other"),
     arrivals(2),
     x_single_active_consumer=True,
 )
 impatient(
     "limit-reached",
     [queue("@dead"), consume(), arrivals()],
-    nothing_more(2.0),
+    pause(2.0),
     queue("@dead", passive=1, on="third"),
     x_delivery_limit=0,
     x_dead_letter_exchange="",
@@ -173,7 +171,7 @@ impatient(
 each(
     "timeout/of-the-consumer",
     [*loaded("m"), consume(arguments={"x-consumer-timeout": 500}), arrivals()],
-    nothing_more(2.0),
+    pause(2.0),
     queue(passive=1, on="third"),
 )
 each(
@@ -183,13 +181,11 @@ each(
         consume(arguments={"x-consumer-timeout": 60_000}),
         arrivals(),
     ],
-    nothing_more(1.6),
+    pause(1.6),
 )
 # --- expiry
 
-each(
-    "brief/ttl-0-without-consumer", [quorum(x_message_ttl=0), publish(), nothing_more(0.3)], queue(passive=1)
-)
+each("brief/ttl-0-without-consumer", [quorum(x_message_ttl=0), publish(), pause(0.3)], queue(passive=1))
 each("brief/ttl-0-with-consumer", [quorum(x_message_ttl=0), consume()], publish(settle=0.4))
 each(
     "brief/expiration-0-with-consumer",
@@ -198,12 +194,12 @@ each(
 )
 each(
     "brief/shorter-of-two",
-    [quorum(x_message_ttl=60_000), publish(props={"expiration": "100"}), nothing_more(0.4)],
+    [quorum(x_message_ttl=60_000), publish(props={"expiration": "100"}), pause(0.4)],
     queue(passive=1),
 )
 each(
     "brief/longer-of-two",
-    [quorum(x_message_ttl=100), publish(props={"expiration": "60000"}), nothing_more(0.4)],
+    [quorum(x_message_ttl=100), publish(props={"expiration": "60000"}), pause(0.4)],
     queue(passive=1),
 )
 each(
@@ -214,7 +210,7 @@ each(
 )
 each(
     "brief/returned-after-its-time-is-dead",
-    [queue("@dead"), *loaded("m", x_message_ttl=300, **TO_DEAD), get(no_ack=0), nothing_more(0.5)],
+    [queue("@dead"), *loaded("m", x_message_ttl=300, **TO_DEAD), get(no_ack=0), pause(0.5)],
     [nack(1, requeue=1)],
     until("get-ok", get("@dead")),
 )
@@ -227,7 +223,7 @@ each(
 each(
     "brief/get-just-in-time",
     [quorum(), publish(body="a", props={"expiration": "100"}), publish(body="b"), counted("2")],
-    [nothing_more(0.3)],
+    [pause(0.3)],
     get(),
     get(),
 )
@@ -236,7 +232,7 @@ each(
 
 
 def sized(name: str, *bodies: Step, **asked: Any) -> None:
-    each(f"bytes/{name}", [quorum(**asked), *bodies, nothing_more(0.3)], contents())
+    each(f"bytes/{name}", [quorum(**asked), *bodies, pause(0.3)], contents())
 
 
 sized("exactly", publish(body="aa"), publish(body="bb"), x_max_length_bytes=4)

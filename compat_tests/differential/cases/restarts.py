@@ -46,13 +46,11 @@ def twice_persistent(*more: Step) -> list[Step]:
     return [persistent(body="1"), persistent(body="2"), *more]
 
 
-around_a_restart("what-a-client-sees", [connect("a")], nothing_more(1.0))
+around_a_restart("what-a-client-sees", [connect("a")], pause(1.0))
+around_a_restart("what-a-client-without-a-channel-sees", [connect("b", channels=())], pause(1.0, on="b"))
+around_a_restart("what-a-consumer-sees", [queue(), consume()], pause(1.0))
 around_a_restart(
-    "what-a-client-without-a-channel-sees", [connect("b", channels=())], nothing_more(1.0, on="b")
-)
-around_a_restart("what-a-consumer-sees", [queue(), consume()], nothing_more(1.0))
-around_a_restart(
-    "what-a-client-that-told-no-capabilities-sees", [connect("b", capabilities={})], nothing_more(1.0, on="b")
+    "what-a-client-that-told-no-capabilities-sees", [connect("b", capabilities={})], pause(1.0, on="b")
 )
 around_a_restart(
     "queues",
@@ -150,7 +148,7 @@ keeps(
 around_a_restart(
     "messages-of-a-stream",
     [queue(durable=1, arguments=STREAM), CONFIRMS, persistent(body="1"), publish(body="2", settle=0.3)],
-    nothing_more(2.0, on="z"),
+    pause(2.0, on="z"),
     call("basic.qos", prefetch_count=5, on="z"),
     consume(on="z", arguments={"x-stream-offset": "first"}),
     arrivals(2, on="z"),
@@ -228,5 +226,5 @@ around_a_restart(
 around_a_restart(
     "while-a-client-closes-nothing",
     [connect("b", answers=False), open_channel(2).by("b")],
-    nothing_more(1.0, on="b"),
+    pause(1.0, on="b"),
 )

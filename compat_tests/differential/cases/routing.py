@@ -13,7 +13,7 @@ each(
     "auto-delete/queue-survives-connection-without-consumer",
     [queue(auto_delete=1, on="b")],
     drop("b"),
-    nothing_more(0.2),
+    pause(0.2),
     queue(passive=1),
 )
 each(

@@ -113,7 +113,7 @@ for _type in ("classic", "quorum"):
         [enters("a"), enters("b"), sent("1"), leaves("a")],
         queue(passive=1),
         ack(1),
-        nothing_more(0.2),
+        pause(0.2),
         queue(passive=1),
     )
     single("exclusive", enters("a", exclusive=1))
@@ -137,5 +137,5 @@ for _type in ("classic", "quorum"):
         "delete-tells-both",
         [enters("a"), enters("b")],
         call("queue.delete", queue="@q", on="other"),
-        nothing_more(0.4),
+        pause(0.4),
     )

@@ -13,7 +13,7 @@ PERSISTENT = {"delivery_mode": 2}
 # --- offsets
 
 for _value in ("5s", "30m", "1h", "1D", "1M", "1Y", "7D", "100Y", "0s"):
-    each(f"offset/age-{_value}", holding(2), prefetch(10), brings(2, reads(_value)), nothing_more())
+    each(f"offset/age-{_value}", holding(2), prefetch(10), brings(2, reads(_value)), pause())
 for _value in ("1w", "5", "bad", "", "First", "LAST", "-1h", "1.5h", "1h ", " 1h", "1d", "1ms", "NEXT", "0"):
     last(f"offset/bad-{_value!r}", stream(), prefetch(1), reads(_value))
 for _tag, _number in (("b", 1), ("B", 1), ("s", 1), ("u", 1), ("I", 1), ("i", 1), ("l", 1)):
@@ -23,7 +23,7 @@ for _number in (2**31, 2**62, -(2**62)):
         f"offset/number-{_number}",
         [*holding(2), prefetch(10)],
         reads(Tagged("l", _number)),
-        nothing_more(0.4),
+        pause(0.4),
     )
 for _value in ("first", "last", "next", 0, 3, "1h", Tagged("T", 5)):
     each(
@@ -36,7 +36,7 @@ each(
     "offset/none",
     [*holding(2), prefetch(10), open_channel(2), consume()],
     brings(1, publish(body="3", ch=2, props=PERSISTENT)),
-    nothing_more(),
+    pause(),
 )
 
 
@@ -49,7 +49,7 @@ def _(scene: Scene) -> list[str]:
     scene.a.quiet(1.2 / scene.address.patience)
     for step in (written("3"), written("4"), prefetch(10)):
         step(scene)
-    told = brings(2, reads(Tagged("T", border)))(scene) + nothing_more()(scene)
+    told = brings(2, reads(Tagged("T", border)))(scene) + pause()(scene)
     return [*told, *brings(4, reads(Tagged("T", border - 60), "d"))(scene)]
 
 
@@ -77,7 +77,7 @@ MARKED = [
 
 def filtered(name: str, value: Any, **more: Any) -> None:
     arguments = {"x-stream-filter": value, **{key.replace("_", "-"): more[key] for key in more}}
-    each(f"filter/{name}", MARKED, reads("first", **arguments), nothing_more(0.5))
+    each(f"filter/{name}", MARKED, reads("first", **arguments), pause(0.5))
 
 
 filtered("one", "red")
@@ -94,23 +94,21 @@ filtered("bytes", b"red")
 filtered("table", {"a": "red"})
 filtered("case-matters", "RED")
 filtered("unknown-and-unfiltered", "yellow", x_stream_match_unfiltered=True)
-each(
-    "filter/only-unfiltered", MARKED, reads("first", **{"x-stream-match-unfiltered": True}), nothing_more(0.5)
-)
-each("filter/from-an-offset", MARKED, reads(2, **{"x-stream-filter": "red"}), nothing_more(0.5))
-each("filter/from-the-last", MARKED, reads("last", **{"x-stream-filter": "red"}), nothing_more(0.5))
+each("filter/only-unfiltered", MARKED, reads("first", **{"x-stream-match-unfiltered": True}), pause(0.5))
+each("filter/from-an-offset", MARKED, reads(2, **{"x-stream-filter": "red"}), pause(0.5))
+each("filter/from-the-last", MARKED, reads("last", **{"x-stream-filter": "red"}), pause(0.5))
 each(
     "filter/new-ones",
     [*MARKED, reads("next", **{"x-stream-filter": "red"})],
     brings(1, marked("6", "red")),
     marked("7", "blue"),
-    nothing_more(0.3),
+    pause(0.3),
 )
 each(
     "filter/credit-is-for-what-passes",
     [*MARKED[:-1], prefetch(1)],
     reads("first", **{"x-stream-filter": "red"}),
-    nothing_more(0.4),
+    pause(0.4),
     brings(1, ack(1)),
 )
 for _value in (5, b"red", True, ["red"], ""):
@@ -118,20 +116,20 @@ for _value in (5, b"red", True, ["red"], ""):
         f"filter/value-{_value!r}",
         [stream(), CONFIRMS, marked("1", _value), marked("2", "red"), prefetch(5)],
         reads("first", **{"x-stream-filter": "red"}),
-        nothing_more(0.4),
+        pause(0.4),
     )
 each(
     "filter/of-a-long-value",
     [stream(), CONFIRMS, marked("1", "x" * 300), marked("2", "y"), prefetch(5)],
     reads("first", **{"x-stream-filter": "x" * 300}),
-    nothing_more(0.4),
+    pause(0.4),
 )
 each(
     "filter/size-of-the-bloom-filter",
     [stream(**{"x-stream-filter-size-bytes": 255}), CONFIRMS, marked("1", "red"), marked("2", "blue")],
     [prefetch(5)],
     reads("first", **{"x-stream-filter": "blue"}),
-    nothing_more(0.4),
+    pause(0.4),
 )
 for _value in (15, 16, 255, 256, "16"):
     last(f"filter/declare-size-{_value!r}", stream(**{"x-stream-filter-size-bytes": _value}))
@@ -160,7 +158,7 @@ def kept(
         scene.a.quiet(0.3)
         prefetch(200)(scene)
         told = consume(queue_name, arguments={"x-stream-offset": "first"})(scene)
-        told += nothing_more(0.5)(scene)
+        told += pause(0.5)(scene)
         found = [text.partition("x-stream-offset=l:")[2].partition("}")[0] for text in told]
         return [" ".join(offset for offset in found if offset) or "nothing"]
 
@@ -171,20 +169,20 @@ kept("by-size", 20, **SEGMENT, x_max_length_bytes=6000)
 kept("by-size-in-large-segments", 12, x_max_length_bytes=1000)
 kept("of-large-messages", 8, size=2500, **SEGMENT, x_max_length_bytes=6000)
 kept("of-exactly-full-segments", 12, size=900, **SEGMENT, x_max_length_bytes=5000)
-kept("by-age", 12, nothing_more(1.5), **SEGMENT, x_max_age="1s")
+kept("by-age", 12, pause(1.5), **SEGMENT, x_max_age="1s")
 kept("by-age-nothing-old", 12, **SEGMENT, x_max_age="1h")
-kept("by-both", 12, nothing_more(1.5), **SEGMENT, x_max_age="1s", x_max_length_bytes=50_000)
+kept("by-both", 12, pause(1.5), **SEGMENT, x_max_age="1s", x_max_length_bytes=50_000)
 kept("of-a-policy", 20, queue_name="@q-short-stream", **SEGMENT)
 kept("of-a-policy-and-an-argument", 20, queue_name="@q-short-stream", **SEGMENT, x_max_length_bytes=9000)
 
 # --- credit and settlement
 
-each("credit/prefetch-1", holding(3), prefetch(1), brings(1, reads()), nothing_more(), brings(1, ack(1)))
+each("credit/prefetch-1", holding(3), prefetch(1), brings(1, reads()), pause(), brings(1, ack(1)))
 each("credit/nack", holding(2), prefetch(1), brings(1, reads()), nack(1, requeue=0, settle=0.4))
 each("credit/nack-requeued", holding(2), prefetch(1), brings(1, reads()), nack(1, requeue=1, settle=0.4))
 each("credit/reject", holding(2), prefetch(1), brings(1, reads()), reject(1, settle=0.4))
 each("credit/reject-requeued", holding(2), prefetch(1), brings(1, reads()), reject(1, 1, settle=0.4))
-each("credit/recover", holding(2), prefetch(1), brings(1, reads()), RECOVER, nothing_more(0.4))
+each("credit/recover", holding(2), prefetch(1), brings(1, reads()), RECOVER, pause(0.4))
 each("credit/all-at-once", holding(4), prefetch(2), brings(2, reads()), brings(2, ack(0, multiple=1)))
 each("credit/out-of-order", holding(5), prefetch(3), brings(3, reads()), brings(1, ack(3)), brings(1, ack(1)))
 each(
@@ -203,7 +201,7 @@ each(
     "credit/raised-for-the-next",
     [*holding(4), prefetch(1), brings(1, reads()), prefetch(3)],
     brings(3, reads("first", "d")),
-    nothing_more(0.3),
+    pause(0.3),
 )
 each(
     "credit/two-streams-on-a-channel",
@@ -211,7 +209,7 @@ each(
     [exchange("@x", "fanout"), bind(), bind("@r")],
     brings(1, reads()),
     [consume("@r", "d", arguments={"x-stream-offset": "first"})],
-    [publish("", "both", exchange="@x", props=PERSISTENT), nothing_more(0.5)],
+    [publish("", "both", exchange="@x", props=PERSISTENT), pause(0.5)],
     brings(1, ack(1)),
 )
 each("credit/counts-of-a-declare", [*holding(3), prefetch(1), brings(1, reads())], queue(passive=1))
@@ -220,11 +218,11 @@ each(
     "credit/consumer-told-of-deletion",
     [*holding(1), prefetch(1), brings(1, reads())],
     call("queue.delete", queue="@q", on="other"),
-    nothing_more(0.4),
+    pause(0.4),
 )
 each(
     "credit/transient-message",
-    [stream(), CONFIRMS, publish(body="t"), nothing_more(0.3), prefetch(1)],
+    [stream(), CONFIRMS, publish(body="t"), pause(0.3), prefetch(1)],
     brings(1, reads()),
 )
 each(
@@ -235,6 +233,6 @@ each(
 )
 each(
     "credit/expiration-is-kept",
-    [stream(), CONFIRMS, written("m", expiration="50"), nothing_more(0.2), prefetch(1)],
+    [stream(), CONFIRMS, written("m", expiration="50"), pause(0.2), prefetch(1)],
     brings(1, reads()),
 )

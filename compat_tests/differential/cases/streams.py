@@ -131,19 +131,19 @@ for _value, _count in (
     (Tagged("T", 0), 3),
     (Tagged("B", 2), 1),
 ):
-    each(f"stream/from-{_value!r}", holding(3), prefetch(10), brings(_count, reads(_value)), nothing_more())
+    each(f"stream/from-{_value!r}", holding(3), prefetch(10), brings(_count, reads(_value)), pause())
 for _value in ("next", 3, Tagged("T", 2**32)):
     each(
         f"stream/from-{_value!r}",
         [*holding(3), prefetch(10), reads(_value), open_channel(2)],
         brings(1, publish(body="new", ch=2, props={"delivery_mode": 2})),
-        nothing_more(),
+        pause(),
     )
 each(
     "stream/from-beyond",
     [*holding(2), prefetch(1), reads(3), open_channel(2)],
     publish(body="3", ch=2, props={"delivery_mode": 2}),
-    nothing_more(),
+    pause(),
     brings(1, publish(body="4", ch=2, props={"delivery_mode": 2})),
 )
 each(
@@ -151,10 +151,10 @@ each(
     holding(5),
     prefetch(2),
     brings(2, reads()),
-    nothing_more(),
+    pause(),
     brings(1, ack(1)),
     brings(2, ack(3, multiple=1)),
-    nothing_more(),
+    pause(),
 )
 each(
     "stream/two-consumers",
@@ -175,7 +175,7 @@ each(
     [*holding(3), prefetch(2), brings(2, reads())],
     call("basic.cancel", consumer_tag="c"),
     ack(2, multiple=1),
-    nothing_more(),
+    pause(),
     brings(1, reads(2)),
 )
 each("stream/unknown-tag", [*holding(1), prefetch(1), brings(1, reads())], ack(1), ack(1))

@@ -8,19 +8,17 @@ from typing import Any
 import pytest
 
 from compat_tests.fuzz.checks import inconsistencies
-from compat_tests.fuzz.fault_server import FaultServer, Link
+from compat_tests.fuzz.fault_server import FaultServer
 from compat_tests.fuzz.profile import FACTOR
-from compat_tests.scripted.amqp_0_10 import Event, Reader
+from compat_tests.scripted.amqp_0_10 import UNLIMITED, Arrived, Client as RawClient
 from fakeamqp.faults.chaos import FAULTS, PROFILES
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame, encode_frames
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, successor
-from fakeamqp.protocols.amqp_0_10.codec.structs import Command, Control
+from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 from fakeamqp.protocols.base.codec import WireError
 
 STEPS = 80
-UNLIMITED = 0xFFFFFFFF
 
 
 class Client:
@@ -33,28 +31,25 @@ class Client:
         self.done: set[int] = set()
         """Messages that the broker has said it has."""
         self.got: set[int] = set()
-        self.link: Link | None = None
+        self.raw: RawClient | None = None
         self._attached = 0
 
     def connect(self) -> None:
         """Everything up to the session at once, without waiting for an answer."""
-        if self.link is not None and not self.link.over:
+        if self.reachable is not None:
             return
-        self.link = self.server.dial()
-        if self.link is None:
+        self.raw = raw = self.server.dial(RawClient)
+        if raw is None:
             return
-        self._reader = Reader()
         self._next_id = 0
         self._pending: dict[int, int] = {}
         self._attached += 1
-        self.link.send(PROTOCOL_HEADER)
-        self._control(
-            c.ConnectionStartOk({"connection_name": self.name}, "PLAIN", b"\0guest\0guest", "en_US")
-        )
-        self._control(c.ConnectionTuneOk(heartbeat=0))
-        self._control(c.ConnectionOpen(virtual_host="/"))
-        self._control(c.SessionAttach(name=f"{self.name} {self._attached}".encode()))
-        self._control(c.SessionCommandPoint(command_id=0, command_offset=0))
+        raw.send_bytes(PROTOCOL_HEADER)
+        raw.send(c.ConnectionStartOk({"connection_name": self.name}, "PLAIN", b"\0guest\0guest", "en_US"))
+        raw.send(c.ConnectionTuneOk(heartbeat=0))
+        raw.send(c.ConnectionOpen(virtual_host="/"))
+        raw.send(c.SessionAttach(name=f"{self.name} {self._attached}".encode()))
+        raw.send(c.SessionCommandPoint(command_id=0, command_offset=0))
         self._send(x.QueueDeclare(queue="q", durable=True))
         if self.consumes:
             self._send(x.MessageSubscribe(queue="q", destination="d", accept_mode=0, acquire_mode=0))
@@ -63,49 +58,51 @@ class Client:
 
     def publish(self, number: int) -> None:
         """Send a message that survives a crash."""
-        header = structs.encode_header([structs.DeliveryProperties(routing_key="q", delivery_mode=2)])
+        header = [structs.DeliveryProperties(routing_key="q", delivery_mode=2)]
         self._pending[self._next_id] = number
-        self._send(x.MessageTransfer(accept_mode=1), (2, header), (3, str(number).encode()))
+        self._send(x.MessageTransfer(accept_mode=1), header=header, body=str(number).encode())
 
     def read(self) -> None:
         """Take what has come; what cannot be read is the end."""
-        link = self.link
-        if link is None:
+        raw = self.raw
+        if raw is None:
             return
-        octets, link.arrived = link.arrived, b""
+        broken = False
         try:
-            for event in self._reader.read(octets):
-                self._take(link, event)
+            inbox = raw.inbox
         except (AssertionError, WireError):
-            link.end()
+            broken, inbox = True, raw._inbox
+        while inbox:
+            self._take(raw, inbox.pop(0))
+        if broken:
+            raw.drop()
 
-    def _take(self, link: Link, event: Event) -> None:
-        assembly, control = event.assembly, event.control
-        if assembly is None:
-            if isinstance(control, c.SessionCompleted):
-                which = (control.commands or SequenceSet()).select(self._pending)
-                self.done.update(self._pending.pop(each) for each in which)
-            elif isinstance(control, (c.SessionDetach, c.SessionDetached)):
-                self._control(c.ConnectionClose(reply_code=200))
-            elif isinstance(control, c.ConnectionClose):
-                self._control(c.ConnectionCloseOk())
-            elif isinstance(control, c.ConnectionCloseOk):
-                link.end()
-            return
-        command, _ = x.decode(assembly.first)
-        if isinstance(command, x.MessageTransfer):
-            self.got.add(int(assembly.body or b"0"))
-            self._send(x.MessageAccept(transfers=SequenceSet.of(event.id)))
-            self._control(c.SessionCompleted(commands=SequenceSet.of(event.id)))
+    def _take(self, raw: RawClient, arrived: Arrived) -> None:
+        what = arrived.what
+        if isinstance(what, c.SessionCompleted):
+            which = (what.commands or SequenceSet()).select(self._pending)
+            self.done.update(self._pending.pop(each) for each in which)
+        elif isinstance(what, (c.SessionDetach, c.SessionDetached)):
+            raw.send(c.ConnectionClose(reply_code=200))
+        elif isinstance(what, c.ConnectionClose):
+            raw.send(c.ConnectionCloseOk())
+        elif isinstance(what, c.ConnectionCloseOk):
+            raw.drop()
+        elif isinstance(what, x.MessageTransfer):
+            assert arrived.id is not None
+            self.got.add(int(arrived.body or b"0"))
+            self._send(x.MessageAccept(transfers=SequenceSet.of(arrived.id)))
+            raw.send(c.SessionCompleted(commands=SequenceSet.of(arrived.id)))
 
-    def _control(self, control: Control) -> None:
-        if self.link is not None and not self.link.over:
-            self.link.send(control_frame(0, control.encode()))
+    @property
+    def reachable(self) -> RawClient | None:
+        """The client, while it has a transport."""
+        return None if self.raw is None or self.raw.closed else self.raw
 
-    def _send(self, command: Command, *content: tuple[int, bytes]) -> None:
+    def _send(self, command: Command, **content: Any) -> None:
         self._next_id = successor(self._next_id)
-        if self.link is not None and not self.link.over:
-            self.link.send(encode_frames(0, [(1, command.encode()), *content], 65535))
+        if self.reachable is not None:
+            self.reachable.send_command(command, **content)
 
 
 class World:
@@ -125,7 +122,7 @@ class World:
     def step(self) -> None:
         client = self.random.choice(self.clients)
         client.connect()
-        if client.link is not None and not client.link.over:
+        if client.reachable is not None:
             self.sent += 1
             client.publish(self.sent)
         if self.random.random() < 0.3:
@@ -148,8 +145,8 @@ class World:
         for client in self.clients:
             assert client.done <= there, (client.name, client.done - there, plan)
         for client in self.clients:
-            if client.link is not None:
-                client.link.end()
+            if client.raw is not None:
+                client.raw.drop()
         assert not self.server.state.connections
         assert not self.server.state.sessions
         problems = inconsistencies(self.server.state)

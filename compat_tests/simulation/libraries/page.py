@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from compat_tests.reliability.results import commit
+from compat_tests.reliability.results import commit, laid_out
 from compat_tests.simulation.libraries.running import Outcome
 from compat_tests.simulation.libraries.workload import Broken
 from compat_tests.tools import tables
@@ -42,7 +42,7 @@ def keep(outcome: Outcome) -> None:
         "day": datetime.now(timezone.utc).date().isoformat(),
         "failures": {kind: _failure(outcome, kind) for kind in outcome.seeds},
     }
-    RESULTS.write_text(f"{json.dumps(results, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
+    RESULTS.write_text(f"{laid_out(results)}\n", encoding="utf-8")
 
 
 def _failure(outcome: Outcome, kind: str) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from compat_tests.differential.script import CONFIRMS as SELECT_CONFIRMS, open_channel, publish as publishing
 from compat_tests.fuzz.profile import examples
-from compat_tests.programs import program as p
+from compat_tests.programs.program import CONFIRMS, Program
 from compat_tests.programs.strategies import programs
 from compat_tests.scripted.amqp_0_9 import Server as Server09
 from compat_tests.scripted.amqp_0_9_1 import Client
@@ -733,7 +734,7 @@ def test_rows_of_0_9_events_equal_the_rows_of_their_recorded_lines(requester: Re
 
 @given(programs())
 @examples(50)
-def test_rows_of_0_9_1_events_equal_the_rows_of_their_recorded_lines(program: p.Program):
+def test_rows_of_0_9_1_events_equal_the_rows_of_their_recorded_lines(program: Program):
     trace = traced(program, "rabbitmq-4.2")
     if trace is not None:
         assert_same_rows(trace)
@@ -741,14 +742,14 @@ def test_rows_of_0_9_1_events_equal_the_rows_of_their_recorded_lines(program: p.
 
 # --- any program ------------------------------------------------------------------------------------------
 
-_CONFIRMED = st.builds(p.Publish, st.sampled_from("ab"), confirm=st.just(True))
+_CONFIRMED = (open_channel(7), SELECT_CONFIRMS.with_(ch=7), publishing("@a", "m0", ch=7))
 _LEGAL = frozenset(("expired", "maxlen", "unroutable", "delivery_limit", "cycle"))
 """Why programs lose messages: they ask for it."""
 
 
 @given(programs(), st.sampled_from(["rabbitmq-4.2", "rabbitmq-3.13", "spec"]))
 @examples(300)
-def test_no_program_violates_an_invariant(program: p.Program, personality: str):
+def test_no_program_violates_an_invariant(program: Program, personality: str):
     trace = traced(program, personality)
     if trace is not None:
         assert found(trace, allow=_LEGAL) == []
@@ -799,9 +800,9 @@ def delivers_once(trace: Trace, number: int) -> bool:
 @pytest.mark.parametrize("what", MUTATIONS)
 @given(programs(), st.integers(0, 99))
 @examples(120)
-def test_violation_in_a_mutated_trace_is_found(what: str, program: p.Program, chance: int):
+def test_violation_in_a_mutated_trace_is_found(what: str, program: Program, chance: int):
     name, mutate, rules = MUTATIONS[what]
-    trace = traced([p.Publish("a", confirm=True), *program], "rabbitmq-4.2")
+    trace = traced([*_CONFIRMED, *program], "rabbitmq-4.2")
     if trace is None:
         return
     before = set(trace.check(at_end=True))
@@ -832,7 +833,7 @@ def confirmed(trace: Trace, number: int) -> bool:
     """Whether the published message is the one that the next basic.ack to its publisher confirms."""
     channel = next(e.channel for e in trace.events[number::-1] if e.name == "basic.publish")  # type: ignore[attr-defined]
     return (
-        channel == p.CONFIRMS
+        channel in (7, CONFIRMS)
         and any(
             event.name == "basic.ack" and event.channel == channel and event.direction == "sent"  # type: ignore[attr-defined]
             for event in trace.events[number : number + 40]
