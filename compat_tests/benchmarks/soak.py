@@ -50,7 +50,7 @@ class Worker:
         self.client.qos(chance.choice([1, 5, 20, 100]), global_=shared)
         for queue in queues:
             no_ack = chance.random() < 0.15
-            tag = self.client.consume(queue, no_ack=no_ack)
+            tag = self.client.consume_ok(queue, no_ack=no_ack).consumer_tag
             self.tags.append("" if no_ack else tag)
             self.read()
 

@@ -16,7 +16,7 @@ import pika
 import pika.exceptions
 import pytest
 
-from compat_tests.tools.matrix import cases
+from compat_tests.tools.matrix import cases, rows
 from fakeamqp import (
     PERSONALITIES,
     Broker,
@@ -206,43 +206,41 @@ def test_new_virtual_host_is_open_to_users_with_all_permissions(broker: Broker) 
     assert not broker.queue("q").exists
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"personality": "rabbitmq-4.3x"}, "did you mean 'rabbitmq-4.3'"),
-        ({"permit": ["gobal_qos"]}, "did you mean 'global_qos'"),
-        ({"deny": "transient_queues"}, "did you mean 'transient_nonexcl_queues'"),
-        ({"permit": ["classic_queue_mirroring"]}, "rabbitmq-4.3 has it no more"),
-        ({"heartbeats": 5}, "did you mean 'heartbeat'"),
-        ({"personalty": "spec"}, "did you mean 'personality'"),
-        ({"clock": "virtaul"}, "did you mean 'virtual'"),
-        ({"not_implemented": ("chanel.resume",)}, "did you mean 'channel.resume'"),
-        ({"not_implemented": ("channel",)}, "no broker can be without 'channel'"),
-        ({"not_implemented": ("connection.open",)}, "no broker can be without 'connection.open'"),
-        ({"not_implemented": "tx"}, "must be a list of texts, not 'tx'"),
-        ({"clock": "sundial"}, "'real', 'virtual', 'wall'"),
-        ({"now": 1_700_000_000}, "add clock='virtual'"),
-        ({"clock": "wall", "now": 1_700_000_000}, "this one is wall"),
-        ({"clock": "virtual", "now": "tomorrow"}, "now='tomorrow' must be"),
-        ({"users": {"a": {"pasword": "x"}}}, "did you mean 'password'"),
-        ({"definitions": {"quues": []}}, "did you mean 'queues'"),
-        ({"definitions": {"queues": [{"nmae": "q"}]}}, "did you mean 'name'"),
-        ({"definitions": {"policies": [{"name": "p"}]}}, "'definition' is missing"),
-        ({"definitions": "/no/such/file.json"}, "cannot read"),
-        ({"host": "127.0.0.1:5672"}, "without a port"),
-        ({"port": "5672"}, "a number from 0 to 65535"),
-        ({"virtual_hosts": "shop"}, r"a list of names, such as \["),
-        ({"tls": "cert.pem"}, "ServerTLS.from_files"),
-        ({"users": ["bob"]}, "'bob' has no password"),
-        ({"users": {"bob": 5}}, "give a password"),
-        ({"users": {"bob": {"tags": "administrator"}}}, "tags must be a list"),
-        ({"users": {"bob": {"permissions": {"/": ".*"}}}}, "configure, write, read"),
-        ({"bounds": {"consumers_per_channel": 5}}, "Bounds"),
-        ({"management_hosts": ["broker.local"]}, "add management=True"),
-        ({"mechanisms": ["PLIAN"]}, "did you mean 'PLAIN'"),
-        ({"commit_to_deleted": "ignore"}, "must be 'ignored' or"),
-        ({"personality": replace(PERSONALITIES["spec"], heartbeat="x")}, "heartbeat must be a whole number"),
-    ],
+@rows(
+    "arguments, words",
+    ({"personality": "rabbitmq-4.3x"}, "did you mean 'rabbitmq-4.3'"),
+    ({"permit": ["gobal_qos"]}, "did you mean 'global_qos'"),
+    ({"deny": "transient_queues"}, "did you mean 'transient_nonexcl_queues'"),
+    ({"permit": ["classic_queue_mirroring"]}, "rabbitmq-4.3 has it no more"),
+    ({"heartbeats": 5}, "did you mean 'heartbeat'"),
+    ({"personalty": "spec"}, "did you mean 'personality'"),
+    ({"clock": "virtaul"}, "did you mean 'virtual'"),
+    ({"not_implemented": ("chanel.resume",)}, "did you mean 'channel.resume'"),
+    ({"not_implemented": ("channel",)}, "no broker can be without 'channel'"),
+    ({"not_implemented": ("connection.open",)}, "no broker can be without 'connection.open'"),
+    ({"not_implemented": "tx"}, "must be a list of texts, not 'tx'"),
+    ({"clock": "sundial"}, "'real', 'virtual', 'wall'"),
+    ({"now": 1_700_000_000}, "add clock='virtual'"),
+    ({"clock": "wall", "now": 1_700_000_000}, "this one is wall"),
+    ({"clock": "virtual", "now": "tomorrow"}, "now='tomorrow' must be"),
+    ({"users": {"a": {"pasword": "x"}}}, "did you mean 'password'"),
+    ({"definitions": {"quues": []}}, "did you mean 'queues'"),
+    ({"definitions": {"queues": [{"nmae": "q"}]}}, "did you mean 'name'"),
+    ({"definitions": {"policies": [{"name": "p"}]}}, "'definition' is missing"),
+    ({"definitions": "/no/such/file.json"}, "cannot read"),
+    ({"host": "127.0.0.1:5672"}, "without a port"),
+    ({"port": "5672"}, "a number from 0 to 65535"),
+    ({"virtual_hosts": "shop"}, r"a list of names, such as \["),
+    ({"tls": "cert.pem"}, "ServerTLS.from_files"),
+    ({"users": ["bob"]}, "'bob' has no password"),
+    ({"users": {"bob": 5}}, "give a password"),
+    ({"users": {"bob": {"tags": "administrator"}}}, "tags must be a list"),
+    ({"users": {"bob": {"permissions": {"/": ".*"}}}}, "configure, write, read"),
+    ({"bounds": {"consumers_per_channel": 5}}, "Bounds"),
+    ({"management_hosts": ["broker.local"]}, "add management=True"),
+    ({"mechanisms": ["PLIAN"]}, "did you mean 'PLAIN'"),
+    ({"commit_to_deleted": "ignore"}, "must be 'ignored' or"),
+    ({"personality": replace(PERSONALITIES["spec"], heartbeat="x")}, "heartbeat must be a whole number"),
 )
 def test_invalid_broker_arguments_are_refused_with_a_helpful_message(
     arguments: dict[str, object], words: str
@@ -533,16 +531,14 @@ def test_expect_published_finds_a_message_of_a_client(broker: Broker) -> None:
             broker.expect_published(routing_key="order.paid", timeout=0.01)
 
 
-@pytest.mark.parametrize(
-    ("body", "stored"),
-    [
-        (b"x", b"x"),
-        ("h\u00e4h", b"h\xc3\xa4h"),
-        ("", b""),
-        (bytearray(b"x"), b"x"),
-        (memoryview(b"axb")[1:2], b"x"),
-        (array("H", [0x4141]), b"AA"),
-    ],
+@rows(
+    "body, stored",
+    (b"x", b"x"),
+    ("h\u00e4h", b"h\xc3\xa4h"),
+    ("", b""),
+    (bytearray(b"x"), b"x"),
+    (memoryview(b"axb")[1:2], b"x"),
+    (array("H", [0x4141]), b"AA"),
 )
 def test_publish_accepts_bytes_like_and_text_bodies(body, stored) -> None:
     with Broker() as broker:
@@ -827,15 +823,13 @@ def test_wait_timeout_shows_predicate_broker_state_and_latest_events(broker: Bro
     assert str(same.value).splitlines() == lines
 
 
-@pytest.mark.parametrize(
+@rows(
     "wait",
-    [
-        lambda broker: broker.queue("q").wait_for(ready=1, timeout=0.01),
-        lambda broker: broker.queue("q").wait_until_consumed(timeout=0.01),
-        lambda broker: broker.wait_until_idle(timeout=0.01),
-        lambda broker: broker.add_service("s", print).wait(timeout=0.01),
-        lambda broker: broker.faults.on("basic.ack").drop().wait(timeout=0.01),
-    ],
+    lambda broker: broker.queue("q").wait_for(ready=1, timeout=0.01),
+    lambda broker: broker.queue("q").wait_until_consumed(timeout=0.01),
+    lambda broker: broker.wait_until_idle(timeout=0.01),
+    lambda broker: broker.add_service("s", print).wait(timeout=0.01),
+    lambda broker: broker.faults.on("basic.ack").drop().wait(timeout=0.01),
 )
 def test_every_wait_raises_wait_timeout_with_broker_state_and_events(
     broker: Broker, wait: Callable[[Broker], object], monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,7 @@ import pika
 import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
+from compat_tests.tools.matrix import rows
 from fakeamqp import Broker, BrokerError, NotDropped, NotPublished
 
 OPTIONS = {"clock": "virtual", "now": 1_700_000_000}
@@ -73,14 +74,12 @@ class TestWaitsThatBlockTheLoopOfTheirClient:
 
     HINT = r"so blocked the event loop: clients in this loop could not go on\. Use `await \.\.\.{}\(\.\.\.\)`"
 
-    @pytest.mark.parametrize(
-        ("wait", "awaitable"),
-        [
-            (lambda b: b.queue("q").wait_for(ready=1, timeout=0.01), "wait_for_async"),
-            (lambda b: b.wait_for(lambda: False, timeout=0.01), "wait_for_async"),
-            (lambda b: b.expect_published(timeout=0.01), "expect_published_async"),
-            (lambda b: b.expect_dead_lettered(timeout=0.01), "expect_dead_lettered_async"),
-        ],
+    @rows(
+        "wait, awaitable",
+        (lambda b: b.queue("q").wait_for(ready=1, timeout=0.01), "wait_for_async"),
+        (lambda b: b.wait_for(lambda: False, timeout=0.01), "wait_for_async"),
+        (lambda b: b.expect_published(timeout=0.01), "expect_published_async"),
+        (lambda b: b.expect_dead_lettered(timeout=0.01), "expect_dead_lettered_async"),
     )
     def test_blocking_wait_in_a_coroutine_names_the_async_form(
         self, broker: Broker, wait: Callable[[Broker], object], awaitable: str

@@ -22,6 +22,7 @@ from pika.exceptions import (
     UnroutableError,
 )
 
+from compat_tests.tools.matrix import rows
 from fakeamqp import Broker, BrokerError, NotPublished, Proxy
 from fakeamqp.faults import FaultError
 
@@ -264,15 +265,13 @@ def test_blocked_publisher_is_told_and_continues_after_the_alarm(proxy: Proxy) -
     connection.close()
 
 
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [
-        (lambda faults: faults.on("basic.publish").crash(), "cannot crash the broker behind it"),
-        (lambda faults: faults.redirect("other:5672"), "has no connection.redirect"),
-        (lambda faults: faults.cancel_consumers("q"), "does not see the queues"),
-        (lambda faults: faults.starve(), "whose consumers give no credit"),
-        (lambda faults: faults.chaos(1, {"restart": 1}), "cannot restart the broker behind it"),
-    ],
+@rows(
+    "make, reason",
+    (lambda faults: faults.on("basic.publish").crash(), "cannot crash the broker behind it"),
+    (lambda faults: faults.redirect("other:5672"), "has no connection.redirect"),
+    (lambda faults: faults.cancel_consumers("q"), "does not see the queues"),
+    (lambda faults: faults.starve(), "whose consumers give no credit"),
+    (lambda faults: faults.chaos(1, {"restart": 1}), "cannot restart the broker behind it"),
     ids=["crash", "redirect", "cancel_consumers", "starve", "chaos"],
 )
 def test_fault_of_the_broker_itself_is_refused_with_the_reason(proxy: Proxy, make: Any, reason: str) -> None:
@@ -420,13 +419,11 @@ async def test_proxy_runs_in_the_event_loop_of_the_test() -> None:
         await proxy.expect_published_async(routing_key="q", count=1)
 
 
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        ("http://guest:secret@rabbit/", "'http://***@rabbit/' is no URL of a broker"),
-        ("rabbit:5672", "'rabbit:5672' is no URL of a broker"),
-        ([], "needs the URL of a broker"),
-    ],
+@rows(
+    "url, said",
+    ("http://guest:secret@rabbit/", "'http://***@rabbit/' is no URL of a broker"),
+    ("rabbit:5672", "'rabbit:5672' is no URL of a broker"),
+    ([], "needs the URL of a broker"),
     ids=["http", "no scheme", "none"],
 )
 def test_proxy_to_invalid_url_is_refused(url: Any, said: str) -> None:

@@ -32,10 +32,7 @@ def publish(broker: Broker) -> None:
 
 def counts(seed: int) -> Iterator[int]:
     """What a passive declare says right after an unconfirmed publish."""
-    with (
-        Broker(races=seed) as broker,
-        pika.BlockingConnection(pika.URLParameters(broker.url)) as connection,
-    ):
+    with Broker(races=seed) as broker, pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         channel = connection.channel()
         for nth in range(5):
             channel.queue_declare(f"orders.{nth}", durable=True)
@@ -80,10 +77,7 @@ def test_late_outcomes_are_the_same_on_a_virtual_clock() -> None:
 
 
 def test_wait_until_idle_includes_late_messages() -> None:
-    with (
-        Broker(races=7) as broker,
-        pika.BlockingConnection(pika.URLParameters(broker.url)) as connection,
-    ):
+    with Broker(races=7) as broker, pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         channel = connection.channel()
         channel.queue_declare("orders", durable=True)
         for ready in range(1, 31):

@@ -10,6 +10,7 @@ import pika
 import pika.exceptions
 import pytest
 
+from compat_tests.tools.matrix import rows
 from fakeamqp import Broker, BrokerError, DefinitionsError, NoSuchExchange, NoSuchQueue, WaitTimeout
 
 OPTIONS = {"definitions": {"queues": [{"name": "first", "vhost": "/"}]}}
@@ -174,13 +175,11 @@ def test_wait_timeout_names_the_entity_missing_since_the_reset(
     assert "existed" not in str(later.value)
 
 
-@pytest.mark.parametrize(
-    ("url", "again", "what"),
-    [
-        ("app:x@{}/north", [], "user 'app'"),
-        ("guest:guest@{}/north", [], "virtual host 'north'"),
-        ("guest:guest@{}/north", [{"name": "north"}], "permissions of user 'guest' in virtual host 'north'"),
-    ],
+@rows(
+    "url, again, what",
+    ("app:x@{}/north", [], "user 'app'"),
+    ("guest:guest@{}/north", [], "virtual host 'north'"),
+    ("guest:guest@{}/north", [{"name": "north"}], "permissions of user 'guest' in virtual host 'north'"),
 )
 def test_wait_timeout_names_the_login_failure_caused_by_the_reset(
     broker: Broker, url: str, again: list[dict[str, str]], what: str

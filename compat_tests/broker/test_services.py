@@ -10,6 +10,7 @@ import pika
 import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
+from compat_tests.tools.matrix import rows
 from fakeamqp import Broker, FakeAMQPError, WaitTimeout
 from fakeamqp.services import BadRegistration, ServiceMessage
 
@@ -178,19 +179,17 @@ def test_names_of_services_that_begin_with_amq_are_reserved(broker: Broker) -> N
         broker.add_service("amq.x", lambda _: None)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"name": ""}, "1 to 255 bytes"),
-        ({"name": 5}, "must be a str"),
-        ({"name": "s" * 256}, "1 to 255 bytes"),
-        ({"name": "taken"}, "registered already; remove it first"),
-        ({"handler": "print"}, "must be callable, not 'print'"),
-        ({"contents": ("bsic",)}, "did you mean 'basic'"),
-        ({"contents": "bsic"}, "did you mean 'basic'"),
-        ({"exchange": "amq.direct"}, "is of type 'direct', not 'system'"),
-        ({"virtual_host": "nowhere"}, "vhost nowhere not found"),
-    ],
+@rows(
+    "arguments, words",
+    ({"name": ""}, "1 to 255 bytes"),
+    ({"name": 5}, "must be a str"),
+    ({"name": "s" * 256}, "1 to 255 bytes"),
+    ({"name": "taken"}, "registered already; remove it first"),
+    ({"handler": "print"}, "must be callable, not 'print'"),
+    ({"contents": ("bsic",)}, "did you mean 'basic'"),
+    ({"contents": "bsic"}, "did you mean 'basic'"),
+    ({"exchange": "amq.direct"}, "is of type 'direct', not 'system'"),
+    ({"virtual_host": "nowhere"}, "vhost nowhere not found"),
 )
 def test_invalid_service_registrations_are_refused_with_a_helpful_message(
     broker: Broker, arguments: dict[str, Any], words: str

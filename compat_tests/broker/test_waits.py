@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from compat_tests.tools.matrix import rows
 from fakeamqp import Broker
 from fakeamqp.inspect import WaitTimeout, inspection
 
@@ -119,14 +120,12 @@ Wait = Callable[[Broker], Awaitable[object]]
 
 
 @pytest.mark.parametrize("runtime", ["thread", "asyncio"])
-@pytest.mark.parametrize(
+@rows(
     "wait",
-    [
-        lambda broker: broker.wait_for_async(lambda: False, timeout=SECONDS),
-        lambda broker: broker.queue("q").wait_for_async(ready=1, timeout=SECONDS),
-        lambda broker: broker.faults.on("basic.publish").drop().optional().wait_async(timeout=SECONDS),
-        lambda broker: broker.add_service("s", lambda _: None).wait_async(timeout=SECONDS),
-    ],
+    lambda broker: broker.wait_for_async(lambda: False, timeout=SECONDS),
+    lambda broker: broker.queue("q").wait_for_async(ready=1, timeout=SECONDS),
+    lambda broker: broker.faults.on("basic.publish").drop().optional().wait_async(timeout=SECONDS),
+    lambda broker: broker.add_service("s", lambda _: None).wait_async(timeout=SECONDS),
     ids=["predicate", "queue", "fault", "service"],
 )
 def test_wait_ended_by_a_stop_reports_less_than_its_timeout(wait: Wait, runtime: str) -> None:

@@ -250,9 +250,7 @@ async def test_connections_are_accepted_again_after_emfile() -> None:
 
 
 @pytest.mark.parametrize("new_loop", LOOPS)
-def test_broker_starts_again_in_another_loop(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+def test_broker_starts_again_in_another_loop(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     broker = Broker(runtime="asyncio")
 
     async def main() -> None:

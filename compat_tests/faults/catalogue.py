@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from compat_tests.faults.bench import Bench
@@ -36,24 +37,24 @@ class Fault:
     scenario: str = "work"
 
 
-def rule(*methods: str, then: Callable[[Any], Any], **wanted: Any) -> Arrange:
+def rule(method: str, then: Callable[[Any], Any], **wanted: Any) -> Arrange:
     """A rule of `faults.on`, with what it does."""
-    return lambda bench: bench.rule(then(bench.faults.on(*methods, **wanted)))
+    return lambda bench: bench.rule(then(bench.faults.on(method, **wanted)))
 
 
 def publish(then: Callable[[Any], Any]) -> Arrange:
     """Something happens to publish number 2."""
-    return rule("basic.publish", then=lambda made: then(made.on_call(2)), routing_key=QUEUE)
+    return rule("basic.publish", lambda made: then(made.on_call(2)), routing_key=QUEUE)
 
 
 def confirm(then: Callable[[Any], Any]) -> Arrange:
     """Something happens to the confirm of publish number 2."""
-    return rule("confirm", then=lambda made: then(made.on_call(2)), routing_key=QUEUE)
+    return rule("confirm", lambda made: then(made.on_call(2)), routing_key=QUEUE)
 
 
 def deliver(then: Callable[[Any], Any], number: int = 1) -> Arrange:
     """Something happens to a delivery; number 4 is the late message."""
-    return rule("basic.deliver", then=lambda made: then(made.on_call(number)), queue=QUEUE)
+    return rule("basic.deliver", lambda made: then(made.on_call(number)), queue=QUEUE)
 
 
 def network(how: Callable[[Any], Any]) -> Arrange:
@@ -79,11 +80,14 @@ def reversed_deliveries(bench: Bench) -> None:
     bench.releasing(held, 3, reverse=True)
 
 
-def limits(set_: Callable[[Bench], object], unset: Callable[[Bench], object]) -> Arrange:
+def limit(name: str, user: str = "") -> Arrange:
+    """A limit of the virtual host, or of a user, is 0 until this is undone."""
+
     def arrange(bench: Bench) -> None:
-        set_(bench)
+        most = partial(bench.broker.set_user_limits, user) if user else bench.broker.set_limits
+        most(**{name: 0})
         bench.done()
-        bench.undo(lambda: unset(bench))
+        bench.undo(lambda: most(**{name: -1}))
 
     return arrange
 
@@ -134,7 +138,7 @@ def when_waiting(do: Callable[[Bench], object]) -> Arrange:
 
 
 def ended_when_waiting(how: str) -> Arrange:
-    return when_waiting(lambda bench: bench.rule(getattr(bench.faults.network, how)()))
+    return when_waiting(lambda b: b.rule(getattr(b.faults.network, how)()))
 
 
 def heartbeats(direction: str) -> Arrange:
@@ -174,41 +178,21 @@ GROUPS: dict[str, list[Fault]] = {
         Fault("reset-at-once", "connections are reset at once", network(lambda n: n.refuse("reset"))),
         Fault("hangs", "connections are taken, and nothing is said", network(lambda n: n.hang())),
         Fault(
-            "login-refused",
-            "the login is refused",
-            rule("connection.start-ok", then=lambda r: r.refuse_login()),
+            "login-refused", "the login is refused", rule("connection.start-ok", lambda r: r.refuse_login())
         ),
         Fault(
             "host-refused",
             "the virtual host is refused (530)",
-            rule("connection.open", then=lambda r: r.close_connection(530)),
+            rule("connection.open", lambda r: r.close_connection(530)),
         ),
         Fault(
             "queue-refused",
             "the queue is refused (403)",
-            rule("queue.declare", then=lambda r: r.close_channel(403)),
+            rule("queue.declare", lambda r: r.close_channel(403)),
         ),
-        Fault(
-            "full-host",
-            "the virtual host has all the connections it may have",
-            limits(
-                lambda b: b.broker.set_limits(max_connections=0),
-                lambda b: b.broker.set_limits(max_connections=-1),
-            ),
-        ),
-        Fault(
-            "too-many-queues",
-            "the virtual host has all the queues it may have",
-            limits(lambda b: b.broker.set_limits(max_queues=0), lambda b: b.broker.set_limits(max_queues=-1)),
-        ),
-        Fault(
-            "no-channels",
-            "the user has all the channels it may have",
-            limits(
-                lambda b: b.broker.set_user_limits("guest", max_channels=0),
-                lambda b: b.broker.set_user_limits("guest", max_channels=-1),
-            ),
-        ),
+        Fault("full-host", "the virtual host has all the connections it may have", limit("max_connections")),
+        Fault("too-many-queues", "the virtual host has all the queues it may have", limit("max_queues")),
+        Fault("no-channels", "the user has all the channels it may have", limit("max_channels", "guest")),
     ],
     "Publishing": [
         Fault("nack", "a publish is lost and nacked", publish(lambda r: r.nack())),
@@ -246,12 +230,12 @@ GROUPS: dict[str, list[Fault]] = {
         Fault(
             "channel-closed-no-reply",
             "channel.close 405 in place of declare-ok",
-            rule("queue.declare", then=lambda r: r.close_channel(405, when="before")),
+            rule("queue.declare", lambda r: r.close_channel(405, when="before")),
         ),
         Fault(
             "connection-closed-no-reply",
             "connection.close 541 in place of declare-ok",
-            rule("queue.declare", then=lambda r: r.close_connection(541, when="before")),
+            rule("queue.declare", lambda r: r.close_connection(541, when="before")),
         ),
     ],
     "Ends of the connection": [
@@ -283,7 +267,7 @@ GROUPS: dict[str, list[Fault]] = {
         Fault(
             "slow-broker",
             "everything the broker says comes 20 ms late",
-            rule("*", direction="sent", then=lambda r: r.delay(0.02)),
+            rule("*", lambda r: r.delay(0.02), direction="sent"),
         ),
     ],
     "Malformed deliveries": [
@@ -298,13 +282,13 @@ GROUPS: dict[str, list[Fault]] = {
         Fault(
             "consumer-cancelled",
             "the broker cancels the consumer",
-            when_waiting(lambda bench: bench.faults.cancel_consumers(QUEUE)),
+            when_waiting(lambda b: b.faults.cancel_consumers(QUEUE)),
             "wait",
         ),
         Fault(
             "queue-deleted",
             "the queue is deleted",
-            when_waiting(lambda bench: bench.broker.queue(QUEUE).delete()),
+            when_waiting(lambda b: b.broker.queue(QUEUE).delete()),
             "wait",
         ),
         Fault("duplicate", "a delivery comes twice", deliver(lambda r: r.duplicate())),
@@ -319,7 +303,7 @@ GROUPS: dict[str, list[Fault]] = {
         Fault("flow", "channel.flow off, then on", flow),
     ],
     "The broker itself, while a consumer waits": [
-        Fault("restart", "restart", when_waiting(lambda bench: bench.broker.restart()), "wait"),
+        Fault("restart", "restart", when_waiting(lambda b: b.broker.restart()), "wait"),
         Fault(
             "crash",
             "crash; durable state is kept",

@@ -40,13 +40,7 @@ SCENARIOS = {
         Scenario("work", "publishes three messages one by one, each confirmed, and consumes them"),
         Scenario("together", "publishes all three before it waits for confirms, where it can", together=True),
         Scenario("wait", "works, then its consumer waits for one more message, which comes late", waits=True),
-        Scenario(
-            "heartbeats",
-            "the same with heartbeats of one second",
-            waits=True,
-            heartbeat=1,
-            patience=7,
-        ),
+        Scenario("heartbeats", "the same with heartbeats of one second", waits=True, heartbeat=1, patience=7),
     )
 }
 

@@ -39,9 +39,7 @@ def meet(client: str, scenario: Scenario, patience: float, fault: str | None) ->
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("client", DRIVERS)
 def test_client_behaves_under_each_fault_as_recorded(
-    client: str,
-    fault: str,
-    request: pytest.FixtureRequest,
+    client: str, fault: str, request: pytest.FixtureRequest
 ) -> None:
     known = expected.read(client)
     scenario = SCENARIOS[FAULTS[fault].scenario]

@@ -10,11 +10,7 @@ from contextlib import closing, suppress
 
 import pika
 import pytest
-from pika.exceptions import (
-    AMQPConnectionError,
-    AMQPError,
-    ConnectionClosedByBroker,
-)
+from pika.exceptions import AMQPConnectionError, AMQPError, ConnectionClosedByBroker
 
 from fakeamqp import Broker, FakeAMQPError
 

@@ -11,13 +11,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
+from compat_tests.programs.player import Performer
+
 from compat_tests.fuzz import chaos_world
 from compat_tests.fuzz.checks import active_timers
 from compat_tests.fuzz.fault_server import Link
 from compat_tests.fuzz.proxied_legs import REPLACED, UNKNOWN_TAG, Legs, Malformed, Said
 from compat_tests.fuzz.proxied_server import ProxyServer
 from compat_tests.programs import program as p
-from compat_tests.programs.player import Performer
 from compat_tests.scripted.amqp_0_9_1 import METHODS
 from fakeamqp.faults import FaultError, Rule
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m

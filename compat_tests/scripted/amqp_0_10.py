@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from typing_extensions import Self
+
 from compat_tests.scripted.amqp_0_9_1 import Server as _Server, Transport
 from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
@@ -116,6 +118,13 @@ class Server(_Server):
     def session(self, name: bytes = b"s", **handshake: Any) -> Session:
         """A session on a connection of its own."""
         return self.open(**handshake).session(name)
+
+    def received(self, queue: str = "q") -> list[bytes | None]:
+        """The bodies that a session of its own gets from a queue."""
+        session = self.session(b"looks")
+        bodies = session.subscribe(queue, accept_mode=1).bodies()
+        session.detach()
+        return bodies
 
 
 def segments_of(
@@ -241,19 +250,19 @@ class Client(Transport):
         size: int | None = None,
         reserved: int = 0,
         reserved_2: int = 0,
-    ) -> None:
+    ) -> Self:
         """Send one frame, of a control unless said otherwise."""
         length = HEADER_SIZE + len(payload) if size is None else size
-        self.send_bytes(
+        return self.send_bytes(
             FRAME_HEADER.pack(flags, kind, length, reserved, track, channel, reserved_2) + payload
         )
 
-    def send(self, control: Control, channel: int = 0) -> None:
-        self.send_bytes(control_frame(channel, control.encode(), self.max_frame_size))
+    def send(self, control: Control, channel: int = 0) -> Self:
+        return self.send_bytes(control_frame(channel, control.encode(), self.max_frame_size))
 
-    def send_command(self, command: Command, channel: int = 0, **content: Any) -> None:
+    def send_command(self, command: Command, channel: int = 0, **content: Any) -> Self:
         """Send a command with a content as for `segments_of`."""
-        self.send_bytes(self.command_bytes(command, channel, **content))
+        return self.send_bytes(self.command_bytes(command, channel, **content))
 
     def command_bytes(self, command: Command, channel: int = 0, **content: Any) -> bytes:
         """The frames of a command with its header and body segments."""
@@ -379,16 +388,26 @@ class Session:
         self.next_id = 0
 
     @property
+    def server(self) -> Any:
+        return self.client.server
+
+    @property
     def end(self) -> Any:
         """The broker's end of it."""
         return next(each for key, each in self.client.server.state.sessions.items() if key[2] == self.name)
 
-    def point(self, command_id: int, offset: int = 0) -> None:
-        self.client.send(c.SessionCommandPoint(command_id=command_id, command_offset=offset), self.channel)
-        self.next_id = command_id
+    def after(self, seconds: float) -> Self:
+        """Move the broker's time."""
+        self.client.after(seconds)
+        return self
 
-    def control(self, control: Control) -> None:
+    def point(self, command_id: int, offset: int = 0) -> Self:
+        self.next_id = command_id
+        return self.control(c.SessionCommandPoint(command_id=command_id, command_offset=offset))
+
+    def control(self, control: Control) -> Self:
         self.client.send(control, self.channel)
+        return self
 
     def expect(self, kind: type[P]) -> P:
         """The next thing that has come, but for command points, which must be this."""
@@ -467,23 +486,32 @@ class Session:
 
     # --- shortcuts ---------------------------------------------------------------------------------
 
-    def declare(self, queue: str = "q", **arguments: Any) -> str:
-        self.call(x.QueueDeclare(queue=queue, **arguments))
-        return queue
+    def perform(self, *commands: Command) -> Self:
+        """Have commands done that have no result."""
+        for command in commands:
+            self.call(command)
+        return self
 
-    def declare_exchange(self, exchange: str, type: str = "direct", **arguments: Any) -> str:
-        self.call(x.ExchangeDeclare(exchange=exchange, type=type, **arguments))
-        return exchange
+    def declare(self, queue: str = "q", **arguments: Any) -> Self:
+        return self.perform(x.QueueDeclare(queue=queue, **arguments))
 
-    def bind(self, queue: str, exchange: str, key: str = "", **arguments: Any) -> None:
-        self.call(x.ExchangeBind(queue=queue, exchange=exchange, binding_key=key, **arguments))
+    def declare_exchange(self, exchange: str, type: str = "direct", **arguments: Any) -> Self:
+        return self.perform(x.ExchangeDeclare(exchange=exchange, type=type, **arguments))
+
+    def bind(self, queue: str, exchange: str, key: str = "", **arguments: Any) -> Self:
+        return self.perform(x.ExchangeBind(queue=queue, exchange=exchange, binding_key=key, **arguments))
 
     def query(self, queue: str = "q") -> structs.QueueQueryResult:
         result = self.call(x.QueueQuery(queue=queue))
         assert isinstance(result, structs.QueueQueryResult)
         return result
 
-    def publish(
+    def publish(self, body: bytes | None = b"body", **fields: Any) -> Self:
+        """Transfer a message; fields as for `transfer_id`."""
+        self.transfer_id(body, **fields)
+        return self
+
+    def transfer_id(
         self,
         body: bytes | None = b"body",
         *,
@@ -509,17 +537,18 @@ class Session:
         octets: int | None = UNLIMITED,
         window: bool = False,
         **arguments: Any,
-    ) -> None:
+    ) -> Self:
         """Subscribe, and give credit unless it is None; transfers that follow stay in the inbox."""
-        self.call(x.MessageSubscribe(queue=queue, destination=destination, **arguments))
-        self.call(x.MessageSetFlowMode(destination=destination, flow_mode=1 if window else 0))
+        self.perform(x.MessageSubscribe(queue=queue, destination=destination, **arguments))
+        self.perform(x.MessageSetFlowMode(destination=destination, flow_mode=1 if window else 0))
         if octets is not None:
             self.flow(octets, destination=destination, unit=1)
         if credit is not None:
             self.flow(credit, destination=destination)
+        return self
 
-    def flow(self, value: int | None, *, destination: str = "d", unit: int = 0) -> None:
-        self.call(x.MessageFlow(destination=destination, unit=unit, value=value))
+    def flow(self, value: int | None, *, destination: str = "d", unit: int = 0) -> Self:
+        return self.perform(x.MessageFlow(destination=destination, unit=unit, value=value))
 
     def transfers(self) -> list[Transfer]:
         """All transfers that have come; nothing else may have, but for bookkeeping."""
@@ -549,17 +578,17 @@ class Session:
     def bodies(self) -> list[bytes | None]:
         return [each.body for each in self.transfers()]
 
-    def accept(self, *ids: int) -> None:
-        self.call(x.MessageAccept(transfers=SequenceSet.of(*ids)))
+    def accept(self, *ids: int) -> Self:
+        return self.perform(x.MessageAccept(transfers=SequenceSet.of(*ids)))
 
-    def release(self, *ids: int, set_redelivered: bool = False) -> None:
-        self.call(x.MessageRelease(transfers=SequenceSet.of(*ids), set_redelivered=set_redelivered))
+    def release(self, *ids: int, set_redelivered: bool = False) -> Self:
+        return self.perform(x.MessageRelease(transfers=SequenceSet.of(*ids), set_redelivered=set_redelivered))
 
-    def reject(self, *ids: int) -> None:
-        self.call(x.MessageReject(transfers=SequenceSet.of(*ids)))
+    def reject(self, *ids: int) -> Self:
+        return self.perform(x.MessageReject(transfers=SequenceSet.of(*ids)))
 
-    def completed(self, *ids: int, timely_reply: bool = False) -> None:
-        self.control(c.SessionCompleted(commands=SequenceSet.of(*ids), timely_reply=timely_reply))
+    def completed(self, *ids: int, timely_reply: bool = False) -> Self:
+        return self.control(c.SessionCompleted(commands=SequenceSet.of(*ids), timely_reply=timely_reply))
 
     def attach_again(self, *, at: int, has: int = 0) -> Session:
         """Attach it on a new transport, since it has lost its own.

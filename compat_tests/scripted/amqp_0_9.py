@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from typing_extensions import Self
+
 from compat_tests.scripted import amqp_0_9_1
 from fakeamqp.connection import PeerAddress
 from fakeamqp.model.personality import Personality
@@ -93,11 +95,11 @@ class Client(amqp_0_9_1.Client):
         children: Sequence[Child] = (),
         channel: int = 1,
         frame_size: int = 100_000,
-    ) -> None:
+    ) -> Self:
         """A method with a content of its class, in three or more frames."""
         octets = (properties or PROPERTIES[method.CLASS_ID]()).encode()
         child = Child(method.CLASS_ID, octets, body, tuple(children))
-        self.send_bytes(self.method_frame(method, channel) + content(child, channel, frame_size))
+        return self.send_bytes(self.method_frame(method, channel) + content(child, channel, frame_size))
 
     def expect_content(self, method_class: type[Method], channel: int = 1) -> Any:
         method = self.expect(method_class, channel)

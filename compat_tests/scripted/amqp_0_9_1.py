@@ -3,14 +3,18 @@
 The methods that both protocols have are the same bytes, so that they are those of 0-9-1 here.
 
 Nothing here opens a socket or waits. `Server` is a broker without a runtime; `Client` is one connection
-to it. Everything that arrives is kept in `Client.inbox` until a test takes it.
+to it. Everything that arrives is kept in `Client.inbox` until a test takes it. Steps return the client, so
+that a line has a cause and its effect: `assert client.ack(1).bodies() == [b"next"]`.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
+
+from typing_extensions import Self
 
 from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.model.events import EVENTS
@@ -104,6 +108,13 @@ class Content:
     body: bytes
 
 
+def _check(close: Any, code: int, text: str | None, at: tuple[int, int] | None) -> None:
+    """A close has this code, and this text and method unless they are None."""
+    assert close.reply_code == code, f"expected {code}, got {close}"
+    assert text is None or close.reply_text == text, f"expected {text!r}, got {close}"
+    assert at is None or (close.class_id, close.method_id) == at, f"expected {at}, got {close}"
+
+
 def _is(frame: Frame, method: type[Method], channel: int) -> bool:
     return frame.channel == channel and frame.method is not None and frame.method.INDEX == method.INDEX
 
@@ -143,22 +154,29 @@ class Server:
         return Server(replace(self.state.personality, **choices), protocol=self.protocol)
 
     @property
+    def is_spec(self) -> bool:
+        """The broker follows the documents to the letter."""
+        return bool(self.state.personality.name == "spec")
+
+    @property
     def vhost(self) -> Any:
         return self.state.virtual_hosts["/"]
 
-    def advance(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> Self:
         """Move time; timers run in order, each at its own instant."""
         target = self.clock.now() + seconds
         while (due := self.state.timers.next_due()) is not None and due <= target:
             self.clock.advance(max(0.0, due - self.clock.now()))
             self.state.timers.run_due()
         self.clock.advance(target - self.clock.now())
+        return self
 
-    def restart(self, *, crash: bool = False) -> None:
+    def restart(self, *, crash: bool = False) -> Self:
         """Lose every connection, and all that a restart or a crash does not keep."""
         for connection in list(self.state.connections):
             connection.receive_eof()  # type: ignore[attr-defined]
         self.state.restart(crash=crash)
+        return self
 
     def wait(self, connection: Any) -> bool:
         """Let the broker send more: whether more has come. Without a socket, it has sent all."""
@@ -179,6 +197,18 @@ class Server:
         self._port += 1
         return Client(self, PeerAddress(**{"port": self._port, **peer}))
 
+    def started(self, **peer: Any) -> Client:
+        """A client that has yet to log in."""
+        client = self.connect(**peer)
+        client.begin()
+        return client
+
+    def tuned(self, **tune_ok: int) -> Client:
+        """A client that has yet to open a virtual host."""
+        client = self.started()
+        client.login().expect(m.ConnectionTune, 0)
+        return client.send(m.ConnectionTuneOk(**tune_ok), 0)
+
     def client(self, *, channels: int = 1, **handshake: Any) -> Client:
         """A client with an open connection and `channels` open channels, its inbox empty."""
         client = self.connect()
@@ -198,10 +228,16 @@ class Transport:
     def _use(self, connection: Connection) -> None:
         self.connection = connection
 
-    def send_bytes(self, octets: bytes) -> None:
+    def send_bytes(self, octets: bytes) -> Self:
         self.connection.receive(octets)
         if self.connection.aborted:
             self.connection.pending()  # Nothing more is sent.
+        return self
+
+    def after(self, seconds: float) -> Self:
+        """Move the broker's time."""
+        self.server.advance(seconds)
+        return self
 
     def take_bytes(self) -> bytes:
         """What has come since the last look, as it came."""
@@ -251,12 +287,12 @@ class Client(Transport):
 
     # --- out ---------------------------------------------------------------------------------------
 
-    def send_frame(self, frame_type: int, channel: int, payload: bytes) -> None:
+    def send_frame(self, frame_type: int, channel: int, payload: bytes) -> Self:
         payload = self.with_ticket(payload, channel) if frame_type == 1 else payload
-        self.send_bytes(frame(frame_type, channel, payload))
+        return self.send_bytes(frame(frame_type, channel, payload))
 
-    def send(self, method: Method, channel: int = 1) -> None:
-        self.send_bytes(self.method_frame(method, channel))
+    def send(self, method: Method, channel: int = 1) -> Self:
+        return self.send_bytes(self.method_frame(method, channel))
 
     def method_frame(self, method: Method, channel: int = 1) -> bytes:
         """The bytes of a method."""
@@ -288,21 +324,21 @@ class Client(Transport):
         immediate: bool = False,
         frame_size: int = 100_000,
         **properties: Any,
-    ) -> None:
+    ) -> Self:
         """Publish in three or more frames; keyword arguments are message properties."""
         method = m.BasicPublish(
             exchange=exchange, routing_key=routing_key, mandatory=mandatory, immediate=immediate
         )
         octets = BasicProperties(**properties).encode()
         frames = content_frames(channel, 60, octets, body, frame_size)
-        self.send_bytes(self.method_frame(method, channel) + b"".join(frames))
+        return self.send_bytes(self.method_frame(method, channel) + b"".join(frames))
 
     def publish_bytes(
         self, properties: bytes, body: bytes = b"", *, exchange: str = "", routing_key: str = ""
-    ) -> None:
+    ) -> Self:
         """Publish on channel 1 with property flags and values as they are."""
         self.send(m.BasicPublish(exchange=exchange, routing_key=routing_key))
-        self.send_bytes(b"".join(content_frames(1, 60, properties, body, 4000)))
+        return self.send_bytes(b"".join(content_frames(1, 60, properties, body, 4000)))
 
     # --- in ----------------------------------------------------------------------------------------
 
@@ -363,6 +399,13 @@ class Client(Transport):
         self.send(method, channel)
         return self.expect(reply, channel)
 
+    def perform(self, *methods: Method, channel: int = 1) -> Self:
+        """Have methods done, each of which is answered with its ok."""
+        for method in methods:
+            kind = type(method)
+            self.call(method, getattr(sys.modules[kind.__module__], f"{kind.__name__}Ok"), channel)
+        return self
+
     def expect_content(self, method_class: type[Method], channel: int = 1) -> Content:
         """The next frames, which must be this method and its content."""
         method = self.expect(method_class, channel)
@@ -376,31 +419,51 @@ class Client(Transport):
             body += part.payload
         return Content(method, BasicProperties.decode(header.payload, 12, self.grammar), body)
 
-    def expect_channel_close(self, code: int, channel: int = 1) -> m.ChannelClose:
-        """The channel is closed with this code; it is answered, so that the channel can be opened again."""
+    def expect_channel_close(
+        self, code: int, channel: int = 1, *, text: str | None = None, at: tuple[int, int] | None = None
+    ) -> m.ChannelClose:
+        """The channel is closed with this code; it is answered, so that the channel can be opened again.
+
+        Args:
+            code: the reply code.
+            channel: which channel.
+            text: the whole reply text.
+            at: the class and the method that failed.
+        """
         close = self.expect(m.ChannelClose, channel)
-        assert close.reply_code == code, f"expected {code}, got {close}"
+        _check(close, code, text, at)
         self.send(m.ChannelCloseOk(), channel)
         return close
 
-    def expect_connection_close(self, code: int) -> m.ConnectionClose:
-        """The connection is closed with this code; it is answered, and the transport ends."""
+    def expect_connection_close(
+        self, code: int, *, text: str | None = None, at: tuple[int, int] | None = None
+    ) -> m.ConnectionClose:
+        """The connection is closed, see `expect_channel_close`; that is answered, and the transport ends."""
         close = self.expect(m.ConnectionClose, 0)
-        assert close.reply_code == code, f"expected {code}, got {close}"
+        _check(close, code, text, at)
         self.send(m.ConnectionCloseOk(), 0)
         self.server.wait_for_end(self.connection)
         assert self.closed
         return close
 
-    def fails(self, method: Method, code: int, channel: int = 1) -> m.ChannelClose:
-        """Send a method that closes the channel with this code; the close is answered."""
-        self.send(method, channel)
-        return self.expect_channel_close(code, channel)
+    def fails(
+        self, method: Method, code: int, channel: int = 1, *, text: str | None = None
+    ) -> m.ChannelClose:
+        """Send a method that closes the channel with this code; the close is answered.
 
-    def ends(self, method: Method, code: int, channel: int = 1) -> m.ConnectionClose:
-        """Send a method that closes the connection with this code; the close is answered."""
+        With a text the close also names the method.
+        """
         self.send(method, channel)
-        return self.expect_connection_close(code)
+        at = None if text is None else (method.CLASS_ID, method.METHOD_ID)
+        return self.expect_channel_close(code, channel, text=text, at=at)
+
+    def ends(
+        self, method: Method, code: int, channel: int = 1, *, text: str | None = None
+    ) -> m.ConnectionClose:
+        """Send a method that closes the connection, as `fails` has it for a channel."""
+        self.send(method, channel)
+        at = None if text is None else (method.CLASS_ID, method.METHOD_ID)
+        return self.expect_connection_close(code, text=text, at=at)
 
     @property
     def explained_to(self) -> bool:
@@ -447,18 +510,20 @@ class Client(Transport):
         client_properties: dict[str, Any] | None = None,
     ) -> None:
         """From the protocol header to open-ok."""
-        self.send_bytes(self.protocol_header)
-        self.expect(m.ConnectionStart, 0)
-        self.login(user, password, client_properties)
-        self.expect(m.ConnectionTune, 0)
+        self.begin()
+        self.login(user, password, client_properties).expect(m.ConnectionTune, 0)
         self.send(m.ConnectionTuneOk(channel_max=channel_max, frame_max=frame_max, heartbeat=heartbeat), 0)
-        self.call(m.ConnectionOpen(virtual_host=virtual_host), m.ConnectionOpenOk, 0)
+        self.perform(m.ConnectionOpen(virtual_host=virtual_host), channel=0)
+
+    def begin(self) -> m.ConnectionStart:
+        """Send the protocol header, and take the answer to it."""
+        return self.send_bytes(self.protocol_header).expect(m.ConnectionStart, 0)
 
     def login(
         self, user: str = "guest", password: str = "guest", client_properties: dict[str, Any] | None = None
-    ) -> None:
+    ) -> Self:
         """Send start-ok with PLAIN."""
-        self.send(
+        return self.send(
             m.ConnectionStartOk(
                 client_properties=client_properties or {},
                 mechanism="PLAIN",
@@ -468,32 +533,45 @@ class Client(Transport):
             0,
         )
 
-    def open_channel(self, channel: int = 1) -> None:
-        self.call(m.ChannelOpen(), m.ChannelOpenOk, channel)
+    def open_channel(self, channel: int = 1) -> Self:
+        return self.perform(m.ChannelOpen(), channel=channel)
 
-    def close_channel(self, channel: int = 1) -> None:
-        self.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk, channel)
+    def close_channel(self, channel: int = 1) -> Self:
+        return self.perform(m.ChannelClose(reply_code=200), channel=channel)
 
-    def declare(self, queue: str = "", *, channel: int = 1, **arguments: Any) -> m.QueueDeclareOk:
+    def declare(self, queue: str = "", *, channel: int = 1, **arguments: Any) -> Self:
+        return self.perform(m.QueueDeclare(queue=queue, **arguments), channel=channel)
+
+    def declare_exchange(
+        self, exchange: str, type: str = "direct", *, channel: int = 1, **arguments: Any
+    ) -> Self:
+        method = m.ExchangeDeclare(exchange=exchange, type=type, **arguments)
+        return self.perform(method, channel=channel)
+
+    def declare_ok(self, queue: str = "", *, channel: int = 1, **arguments: Any) -> m.QueueDeclareOk:
+        """Declare a queue; what the answer says."""
         return self.call(m.QueueDeclare(queue=queue, **arguments), m.QueueDeclareOk, channel)
 
     def count(self, queue: str, channel: int = 1) -> int:
         """Ready messages, by passive declare."""
-        return self.declare(queue, passive=True, channel=channel).message_count
+        return self.declare_ok(queue, passive=True, channel=channel).message_count
 
     def bind(
         self, queue: str, exchange: str, routing_key: str = "", *, channel: int = 1, **arguments: Any
-    ) -> None:
-        self.call(
-            m.QueueBind(queue=queue, exchange=exchange, routing_key=routing_key, **arguments),
-            m.QueueBindOk,
-            channel,
-        )
+    ) -> Self:
+        method = m.QueueBind(queue=queue, exchange=exchange, routing_key=routing_key, **arguments)
+        return self.perform(method, channel=channel)
 
-    def consume(self, queue: str, tag: str = "", *, channel: int = 1, **arguments: Any) -> str:
-        """Start a consumer and return its tag; deliveries that follow stay in the inbox."""
+    def consume(self, queue: str, tag: str = "", *, channel: int = 1, **arguments: Any) -> Self:
+        """Start a consumer; deliveries that follow stay in the inbox."""
+        return self.perform(m.BasicConsume(queue=queue, consumer_tag=tag, **arguments), channel=channel)
+
+    def consume_ok(
+        self, queue: str, tag: str = "", *, channel: int = 1, **arguments: Any
+    ) -> m.BasicConsumeOk:
+        """Start a consumer; what the answer says."""
         method = m.BasicConsume(queue=queue, consumer_tag=tag, **arguments)
-        return self.call(method, m.BasicConsumeOk, channel).consumer_tag
+        return self.call(method, m.BasicConsumeOk, channel)
 
     def delivery(self, channel: int = 1) -> Content:
         return self.expect_content(m.BasicDeliver, channel)
@@ -506,10 +584,17 @@ class Client(Transport):
             return None
         return self.expect_content(m.BasicGetOk, channel)
 
-    def fill(self, queue: str, *bodies: bytes, **properties: Any) -> None:
+    def fetch(self, queue: str, *, channel: int = 1, no_ack: bool = False) -> Content:
+        """Get one message, which must be there."""
+        content = self.get(queue, channel=channel, no_ack=no_ack)
+        assert content is not None, f"a message is expected in queue {queue!r}, it is empty"
+        return content
+
+    def fill(self, queue: str, *bodies: bytes, **properties: Any) -> Self:
         """Publish each body to a queue, through the default exchange."""
         for body in bodies:
             self.publish(body, routing_key=queue, **properties)
+        return self
 
     def bodies(self, channel: int = 1) -> list[bytes]:
         """The bodies of all deliveries that have come on a channel; nothing else may have come."""
@@ -525,22 +610,21 @@ class Client(Transport):
             bodies.append(content.body)
         return bodies
 
-    def ack(self, tag: int, *, multiple: bool = False, channel: int = 1) -> None:
-        self.send(m.BasicAck(delivery_tag=tag, multiple=multiple), channel)
+    def ack(self, tag: int, *, multiple: bool = False, channel: int = 1) -> Self:
+        return self.send(m.BasicAck(delivery_tag=tag, multiple=multiple), channel)
 
-    def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True, channel: int = 1) -> None:
-        self.send(m.BasicNack(delivery_tag=tag, multiple=multiple, requeue=requeue), channel)
+    def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True, channel: int = 1) -> Self:
+        return self.send(m.BasicNack(delivery_tag=tag, multiple=multiple, requeue=requeue), channel)
 
-    def reject(self, tag: int, *, requeue: bool = False, channel: int = 1) -> None:
-        self.send(m.BasicReject(delivery_tag=tag, requeue=requeue), channel)
+    def reject(self, tag: int, *, requeue: bool = False, channel: int = 1) -> Self:
+        return self.send(m.BasicReject(delivery_tag=tag, requeue=requeue), channel)
 
-    def recover(self, *, requeue: bool = True, channel: int = 1) -> None:
+    def recover(self, *, requeue: bool = True, channel: int = 1) -> Self:
         """Have all come again that is not settled. In 0-9 that has no answer."""
         if self.server.protocol == "0-9":
-            self.send(m.BasicRecoverAsync(requeue=requeue), channel)
-        else:
-            self.call(m.BasicRecover(requeue=requeue), m.BasicRecoverOk, channel)
+            return self.send(m.BasicRecoverAsync(requeue=requeue), channel)
+        return self.perform(m.BasicRecover(requeue=requeue), channel=channel)
 
-    def qos(self, count: int, *, size: int = 0, global_: bool = False, channel: int = 1) -> None:
+    def qos(self, count: int, *, size: int = 0, global_: bool = False, channel: int = 1) -> Self:
         method = m.BasicQos(prefetch_count=count, prefetch_size=size, global_=global_)
-        self.call(method, m.BasicQosOk, channel)
+        return self.perform(method, channel=channel)

@@ -14,6 +14,8 @@ from importlib import import_module
 from itertools import count
 from typing import Any, ClassVar
 
+from typing_extensions import Self
+
 from compat_tests.scripted import amqp_0_9_1
 
 __all__ = ["Delivered", "Peer", "speaking"]
@@ -59,11 +61,11 @@ class Peer(ABC):
         """Another channel or session of the same connection."""
 
     @abstractmethod
-    def do(self, name: str, **fields: Any) -> None:
+    def do(self, name: str, **fields: Any) -> Self:
         """Have a method done."""
 
     @abstractmethod
-    def do_content(self, name: str, body: bytes, properties: dict[str, Any], **fields: Any) -> None:
+    def do_content(self, name: str, body: bytes, properties: dict[str, Any], **fields: Any) -> Self:
         """Have a method with a content done."""
 
     @abstractmethod
@@ -97,14 +99,14 @@ class Peer(ABC):
         """Send the first octets of a content of this size."""
 
     @abstractmethod
-    def cancel(self, tag: str = "t") -> None: ...
+    def cancel(self, tag: str = "t") -> Self: ...
 
     @abstractmethod
-    def close(self) -> None:
+    def close(self) -> Self:
         """End the channel or session, which gives back what it holds."""
 
     @abstractmethod
-    def end(self) -> None:
+    def end(self) -> Self:
         """End the channel or session, and begin another."""
 
     @abstractmethod
@@ -120,33 +122,38 @@ class Peer(ABC):
         """Ready messages."""
 
     @abstractmethod
-    def declare(self, queue: str = "q", **arguments: Any) -> None: ...
+    def declare(self, queue: str = "q", **arguments: Any) -> Self: ...
 
     @abstractmethod
-    def declare_exchange(self, exchange: str, type: str) -> None: ...
+    def declare_exchange(self, exchange: str, type: str) -> Self: ...
 
     @abstractmethod
-    def delete_exchange(self, exchange: str) -> None: ...
+    def delete_exchange(self, exchange: str) -> Self: ...
 
     @abstractmethod
-    def bind(self, queue: str, exchange: str, key: str, arguments: dict[str, Any] | None = None) -> None: ...
+    def bind(self, queue: str, exchange: str, key: str, arguments: dict[str, Any] | None = None) -> Self: ...
 
     @abstractmethod
-    def fill(self, queue: str, *bodies: bytes) -> None:
+    def fill(self, queue: str, *bodies: bytes) -> Self:
         """Publish messages of the class that is usual in the protocol, basic or message."""
 
     @abstractmethod
-    def select(self) -> None: ...
+    def select(self) -> Self: ...
 
     @abstractmethod
-    def commit(self) -> None: ...
+    def commit(self) -> Self: ...
 
     @abstractmethod
-    def rollback(self) -> None: ...
+    def rollback(self) -> Self: ...
+
+    def after(self, seconds: float) -> Self:
+        """Move the broker's time."""
+        self.server.advance(seconds)
+        return self
 
     # --- both classes ------------------------------------------------------------------------------------
 
-    def publish(self, body: bytes, key: str = "q", **fields: Any) -> None:
+    def publish(self, body: bytes, key: str = "q", **fields: Any) -> Self:
         """Publish a content, which is staged first if it is a file.
 
         Fields are `exchange`, `mandatory`, `immediate` and the properties.
@@ -157,14 +164,16 @@ class Peer(ABC):
             self.publish_staged(key, **own)
         else:
             self.do_content("Publish", body, fields, routing_key=key, **own)
+        return self
 
-    def consume(self, queue: str = "q", tag: str = "t", **fields: Any) -> str:
+    def consume(self, queue: str = "q", tag: str = "t", **fields: Any) -> Self:
         """Start a consumer; what it is sent stays in the inbox."""
-        tag = self.ask("Consume", queue=queue, consumer_tag=tag, **fields).consumer_tag
-        return tag
+        self.ask("Consume", queue=queue, consumer_tag=tag, **fields)
+        return self
 
-    def qos(self, **limits: int) -> None:
+    def qos(self, **limits: int) -> Self:
         self.ask("Qos", **limits)
+        return self
 
     def take(self, held: int = 0) -> Delivered:
         """Take a delivery. A file is staged first, but for the octets that are held."""
@@ -195,23 +204,24 @@ class Peer(ABC):
         self.do("Open", identifier=identifier, content_size=size)
         return self.take_open_ok()
 
-    def stage(self, body: bytes, **properties: Any) -> None:
+    def stage(self, body: bytes, **properties: Any) -> Self:
         """Send a content, or the rest of one."""
-        self.do_content("Stage", body, properties)
+        return self.do_content("Stage", body, properties)
 
-    def stage_file(self, body: bytes, identifier: str = "f", **properties: Any) -> None:
+    def stage_file(self, body: bytes, identifier: str = "f", **properties: Any) -> Self:
         """Stage a whole content."""
         offset = self.open(len(body), identifier)
         self.stage(body[offset:], **properties)
+        return self
 
-    def publish_staged(self, key: str = "q", identifier: str = "f", **fields: Any) -> None:
-        self.do("Publish", routing_key=key, identifier=identifier, **fields)
+    def publish_staged(self, key: str = "q", identifier: str = "f", **fields: Any) -> Self:
+        return self.do("Publish", routing_key=key, identifier=identifier, **fields)
 
-    def ack(self, tag: int, *, multiple: bool = False) -> None:
-        self.do("Ack", delivery_tag=tag, multiple=multiple)
+    def ack(self, tag: int, *, multiple: bool = False) -> Self:
+        return self.do("Ack", delivery_tag=tag, multiple=multiple)
 
-    def reject(self, tag: int, *, requeue: bool = False) -> None:
-        self.do("Reject", delivery_tag=tag, requeue=requeue)
+    def reject(self, tag: int, *, requeue: bool = False) -> Self:
+        return self.do("Reject", delivery_tag=tag, requeue=requeue)
 
 
 def speaking(server: amqp_0_9_1.Server, protocol: str) -> Any:

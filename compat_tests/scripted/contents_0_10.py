@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any, TypeVar
 
+from typing_extensions import Self
+
 from compat_tests.scripted import amqp_0_10
 from compat_tests.scripted.contents import Delivered, Peer
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
@@ -45,12 +47,14 @@ class Session(Peer):
         sibling.numbers = self.numbers
         return sibling
 
-    def do(self, name: str, **fields: Any) -> None:
+    def do(self, name: str, **fields: Any) -> Self:
         self.session.call(self.kind(name)(**fields))
+        return self
 
-    def do_content(self, name: str, body: bytes, properties: dict[str, Any], **fields: Any) -> None:
+    def do_content(self, name: str, body: bytes, properties: dict[str, Any], **fields: Any) -> Self:
         kind = getattr(structs, f"{self.content_class.capitalize()}Properties")
         self.session.call(self.kind(name)(**fields), header=[kind(**properties)], body=body)
+        return self
 
     def expect(self, name: str) -> Any:
         return self.session.news(self.kind(name))
@@ -99,16 +103,18 @@ class Session(Peer):
         octets[last_frame] &= 0xFE  # It is not the last of its segment.
         client.send_bytes(bytes(octets))
 
-    def cancel(self, tag: str = "t") -> None:
-        self.do("Cancel", consumer_tag=tag)
+    def cancel(self, tag: str = "t") -> Self:
+        return self.do("Cancel", consumer_tag=tag)
 
-    def close(self) -> None:
+    def close(self) -> Self:
         self.session.control(c.SessionDetach(name=self.session.name))
         self._take(c.SessionDetached)
+        return self
 
-    def end(self) -> None:
+    def end(self) -> Self:
         self.close()
         self.session = self._begin(self.number)
+        return self
 
     def drop(self) -> None:
         self.session.client.drop()
@@ -120,28 +126,36 @@ class Session(Peer):
     def count(self, queue: str = "q") -> int:
         return self.session.query(queue).message_count or 0
 
-    def declare(self, queue: str = "q", **arguments: Any) -> None:
+    def declare(self, queue: str = "q", **arguments: Any) -> Self:
         self.session.declare(queue, **arguments)
+        return self
 
-    def declare_exchange(self, exchange: str, type: str) -> None:
+    def declare_exchange(self, exchange: str, type: str) -> Self:
         self.session.declare_exchange(exchange, type)
+        return self
 
-    def delete_exchange(self, exchange: str) -> None:
+    def delete_exchange(self, exchange: str) -> Self:
         self.session.call(x.ExchangeDelete(exchange=exchange))
+        return self
 
-    def bind(self, queue: str, exchange: str, key: str, arguments: dict[str, Any] | None = None) -> None:
+    def bind(self, queue: str, exchange: str, key: str, arguments: dict[str, Any] | None = None) -> Self:
         self.session.bind(queue, exchange, key, arguments=arguments)
+        return self
 
-    def fill(self, queue: str, *bodies: bytes) -> None:
+    def fill(self, queue: str, *bodies: bytes) -> Self:
         for body in bodies:
             self.session.publish(body, key=queue)
         self.session.call(x.ExecutionSync())
+        return self
 
-    def select(self) -> None:
+    def select(self) -> Self:
         self.session.call(x.TxSelect())
+        return self
 
-    def commit(self) -> None:
+    def commit(self) -> Self:
         self.session.call(x.TxCommit())
+        return self
 
-    def rollback(self) -> None:
+    def rollback(self) -> Self:
         self.session.call(x.TxRollback())
+        return self

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from typing_extensions import Self
+
 from compat_tests.scripted import amqp_0_9
 from compat_tests.scripted.contents import Delivered, Peer
 from fakeamqp.protocols.amqp_0_9 import codec as codec_0_9
@@ -35,17 +37,19 @@ class Channel(Peer):
         self.client.open_channel(sibling.number)
         return sibling
 
-    def do(self, name: str, **fields: Any) -> None:
+    def do(self, name: str, **fields: Any) -> Self:
         self.client.send(self.kind(name)(**fields), self.number)
+        return self
 
     def do_content(
         self, name: str, body: bytes, properties: dict[str, Any], *, children: Any = (), **fields: Any
-    ) -> None:
+    ) -> Self:
         kind = getattr(codec_0_9, f"{self.content_class.capitalize()}Properties")
         method = self.kind(name)(**fields)
         self.client.send_content(
             method, kind(**properties), body, children=children, channel=self.number, frame_size=4000
         )
+        return self
 
     def expect(self, name: str) -> Any:
         return self.client.expect(self.kind(name), self.number)
@@ -87,15 +91,18 @@ class Channel(Peer):
         if body:
             self.client.send_frame(3, self.number, body)
 
-    def cancel(self, tag: str = "t") -> None:
+    def cancel(self, tag: str = "t") -> Self:
         assert self.ask("Cancel", consumer_tag=tag).consumer_tag == tag
+        return self
 
-    def close(self) -> None:
+    def close(self) -> Self:
         self.client.close_channel(self.number)
+        return self
 
-    def end(self) -> None:
+    def end(self) -> Self:
         self.close()
         self.client.open_channel(self.number)
+        return self
 
     def drop(self) -> None:
         self.client.drop()
@@ -106,27 +113,35 @@ class Channel(Peer):
     def count(self, queue: str = "q") -> int:
         return self.client.count(queue, self.number)
 
-    def declare(self, queue: str = "q", **arguments: Any) -> None:
+    def declare(self, queue: str = "q", **arguments: Any) -> Self:
         self.client.declare(queue, channel=self.number, **arguments)
+        return self
 
-    def declare_exchange(self, exchange: str, type: str) -> None:
+    def declare_exchange(self, exchange: str, type: str) -> Self:
         self.client.call(m.ExchangeDeclare(exchange=exchange, type=type), m.ExchangeDeclareOk, self.number)
+        return self
 
-    def delete_exchange(self, exchange: str) -> None:
+    def delete_exchange(self, exchange: str) -> Self:
         self.client.call(m.ExchangeDelete(exchange=exchange), m.ExchangeDeleteOk, self.number)
+        return self
 
-    def bind(self, queue: str, exchange: str, key: str, arguments: dict[str, Any] | None = None) -> None:
+    def bind(self, queue: str, exchange: str, key: str, arguments: dict[str, Any] | None = None) -> Self:
         self.client.bind(queue, exchange, key, channel=self.number, arguments=arguments or {})
+        return self
 
-    def fill(self, queue: str, *bodies: bytes) -> None:
+    def fill(self, queue: str, *bodies: bytes) -> Self:
         self.client.fill(queue, *bodies)
+        return self
 
-    def select(self) -> None:
+    def select(self) -> Self:
         self.client.call(m.TxSelect(), m.TxSelectOk, self.number)
+        return self
 
-    def commit(self) -> None:
+    def commit(self) -> Self:
         self.client.send(m.TxCommit(), self.number)
         self._take(m.TxCommitOk)
+        return self
 
-    def rollback(self) -> None:
+    def rollback(self) -> Self:
         self.client.call(m.TxRollback(), m.TxRollbackOk, self.number)
+        return self

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
 import pytest
+from typing_extensions import Self
 
 from compat_tests.scripted.amqp_0_9_1 import ManualClock, Server
 from fakeamqp.connection import Connection, PeerAddress
@@ -185,13 +186,13 @@ class WatchedServer(Server):
         self.asked.add("personality of choices")
         return super().varied(**choices)
 
-    def advance(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> Self:
         self.asked.add("virtual time")
-        super().advance(seconds)
+        return super().advance(seconds)
 
-    def restart(self, *, crash: bool = False) -> None:
+    def restart(self, *, crash: bool = False) -> Self:
         self.asked.add("restart")
-        super().restart(crash=crash)
+        return super().restart(crash=crash)
 
     def accept(self, peer: PeerAddress, use: Callable[[Connection], None]) -> Any:
         def watched(connection: Connection) -> None:

@@ -311,7 +311,7 @@ class RunningNode(Node):
 
     def settle(self, connection: NodeConnection) -> None:
         other = self._other()
-        other.call(m.QueueDelete(queue=other.declare(exclusive=True).queue), m.QueueDeleteOk)
+        other.call(m.QueueDelete(queue=other.declare_ok(exclusive=True).queue), m.QueueDeleteOk)
         silent = other.connection if connection.finished else connection
         while silent.wait(_SILENCE):  # type: ignore[attr-defined]
             pass

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
+from typing_extensions import Self
+
 from compat_tests.scripted.amqp_0_9 import Client
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
@@ -55,6 +57,10 @@ class Requester:
         self.answered = 0
         self.mark = 0
 
+    @property
+    def server(self) -> Any:
+        return self.client.server
+
     # --- out ---------------------------------------------------------------------------------------
 
     def request_bytes(self, method: Method, number: int | None = None) -> bytes:
@@ -86,13 +92,19 @@ class Requester:
 
     def answer(
         self, first: int, method: Method | None = None, *, offset: int = 0, number: int | None = None
-    ) -> None:
+    ) -> Self:
         """Send a response: ok, unless another one is given."""
         if number is None:
             self.answered += 1
             number = self.answered
         response = Response(number, first, offset, (method or m.MessageOk()).encode())
         self.client.send_bytes(frame(FRAME_RESPONSE, self.channel, encode_response(response)))
+        return self
+
+    def after(self, seconds: float) -> Self:
+        """Move the broker's time."""
+        self.client.after(seconds)
+        return self
 
     # --- in ----------------------------------------------------------------------------------------
 
@@ -136,17 +148,19 @@ class Requester:
 
     # --- shortcuts ---------------------------------------------------------------------------------
 
-    def consume(self, queue: str, destination: str = "d", **arguments: Any) -> None:
+    def consume(self, queue: str, destination: str = "d", **arguments: Any) -> Self:
         """Have the messages of a queue sent to a destination."""
         self.call(m.MessageConsume(queue=queue, destination=destination, **arguments), m.MessageOk)
+        return self
 
-    def publish(self, routing_key: str, *bodies: bytes, destination: str = "", **fields: Any) -> None:
+    def publish(self, routing_key: str, *bodies: bytes, destination: str = "", **fields: Any) -> Self:
         """Transfer each body, and see that the broker has it."""
         for body in bodies:
             transfer = m.MessageTransfer(
                 destination=destination, routing_key=routing_key, body=Body(body), **fields
             )
             self.call(transfer, m.MessageOk)
+        return self
 
     def get(self, queue: str, **arguments: Any) -> Asked | None:
         """One message of a queue, or None."""

@@ -322,9 +322,7 @@ def test_pika_stays_connected_when_its_clock_and_the_broker_clock_advance_togeth
         connection.channel().queue_declare("still-served")
 
 
-def test_py_amqp_times_out_when_only_its_own_clock_advances(
-    broker: Broker,
-) -> None:
+def test_py_amqp_times_out_when_only_its_own_clock_advances(broker: Broker) -> None:
     with freeze_time("2024-02-29") as freezer:
         connection = amqp.Connection(f"{broker.host}:{broker.port}", heartbeat=60)
         connection.connect()

@@ -10,6 +10,7 @@ import pika
 import pytest
 
 from compat_tests.time.conftest import NOON, SECONDS, UTC_NOON, deaths
+from compat_tests.tools.matrix import rows
 from fakeamqp import Broker, ClockError, NothingPending, TimerView
 
 DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
@@ -55,14 +56,12 @@ def test_time_begins_at_the_present_unless_told() -> None:
     assert clock.now() == began
 
 
-@pytest.mark.parametrize(
+@rows(
     "now",
-    [
-        datetime(2024, 2, 29, 12),
-        datetime(2024, 2, 29, 14, tzinfo=timezone(timedelta(hours=2))),
-        1_709_208_000,
-        1_709_208_000.0,
-    ],
+    datetime(2024, 2, 29, 12),
+    datetime(2024, 2, 29, 14, tzinfo=timezone(timedelta(hours=2))),
+    1_709_208_000,
+    1_709_208_000.0,
 )
 def test_now_may_be_aware_naive_or_a_number(now: datetime | float) -> None:
     assert Broker(clock="virtual", now=now).clock.time() == 1_709_208_000
@@ -119,14 +118,7 @@ def test_advance_stops_on_the_way_of_a_ladder(ladder: Broker) -> None:
     for step in (4.9, 0.1, 59.9, 0.1, 599.9, 0.1):
         ladder.clock.advance(step)
         counts.append([ladder.queue(name).ready for name in ("first", "second", "third", "dead")])
-    assert counts == [
-        [1, 0, 0, 0],
-        [0, 1, 0, 0],
-        [0, 1, 0, 0],
-        [0, 0, 1, 0],
-        [0, 0, 1, 0],
-        [0, 0, 0, 1],
-    ]
+    assert counts == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
 
 
 def test_the_same_advance_gives_the_same_order_every_time() -> None:
@@ -146,13 +138,11 @@ def test_the_same_advance_gives_the_same_order_every_time() -> None:
 # --- to a point in time ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@rows(
     "when",
-    [
-        datetime(2024, 2, 29, 12, 1),
-        datetime(2024, 2, 29, 14, 1, tzinfo=timezone(timedelta(hours=2))),
-        UTC_NOON.timestamp() + 60,
-    ],
+    datetime(2024, 2, 29, 12, 1),
+    datetime(2024, 2, 29, 14, 1, tzinfo=timezone(timedelta(hours=2))),
+    UTC_NOON.timestamp() + 60,
 )
 def test_advance_to_a_point_in_time(broker: Broker, when: datetime | float) -> None:
     declare(broker, q={"x-message-ttl": 60_000})
@@ -231,17 +221,15 @@ def test_a_view_of_a_timer_is_a_value() -> None:
         view.due_in = 1  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0, "0"),
-        (4.2, "4.2"),
-        (0.1 + 0.2, "0.3"),
-        (1800, "1800"),
-        (0.0001, "0.001"),
-        (59.9996, "60"),
-        (3e8, "300000000"),
-    ],
+@rows(
+    "seconds, words",
+    (0, "0"),
+    (4.2, "4.2"),
+    (0.1 + 0.2, "0.3"),
+    (1800, "1800"),
+    (0.0001, "0.001"),
+    (59.9996, "60"),
+    (3e8, "300000000"),
 )
 def test_seconds_are_shown_so_that_advancing_by_them_suffices(seconds: float, words: str) -> None:
     assert str(TimerView(seconds, "it happens")) == f"it happens in {words} s"

@@ -41,6 +41,8 @@ _CATALOGUE = str(_TESTS / "tools" / "conformance.py")
 _CHECKS = frozenset(
     {
         "call",
+        "perform",
+        "fetch",
         "ends",
         "fails",
         "raises",

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["Failed", "cases", "listed", "marked"]
+__all__ = ["Failed", "cases", "listed", "marked", "marked_rows", "rows"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,16 @@ def listed(failed: list[Failed], count: int) -> str:
     return "\n".join(lines)
 
 
+def rows(names: str, *values: Any, ids: Any = None) -> pytest.MarkDecorator:
+    """`pytest.mark.parametrize` of some names, such as `"code, text"`, with a line for each row of values."""
+    return pytest.mark.parametrize(names, values, ids=ids)
+
+
 def marked(*rows: tuple[Any, ...]) -> list[Any]:
     """The rows of `pytest.mark.parametrize`, each with its marks in front: one, or a tuple of them."""
     return [pytest.param(*values, marks=marks) for marks, *values in rows]
+
+
+def marked_rows(names: str, *values: tuple[Any, ...], ids: Any = None) -> pytest.MarkDecorator:
+    """`rows`, each with its marks in front, as for `marked`."""
+    return rows(names, *marked(*values), ids=ids)

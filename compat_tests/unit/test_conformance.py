@@ -412,7 +412,7 @@ def test_fixtures_alone(client): assert client
 @rule("0-9-1/frame/type-body")
 def test_no_assertion(client): client.send(m.QueueDeclare(queue="q"))
 
-def declared(client): assert client.declare("q").queue == "q"
+def declared(client): assert client.declare_ok("q").queue == "q"
 
 @rule("0-9-1/frame/type-header")
 def test_a_helper_that_asserts(client): declared(client)

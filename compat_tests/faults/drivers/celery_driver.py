@@ -112,10 +112,7 @@ class _Work(Work):
     def consume(self) -> None:
         self.step = "consuming"
         with start_worker(
-            self.app,
-            pool="solo",
-            perform_ping_check=False,
-            shutdown_timeout=self.stage.patience * 20,
+            self.app, pool="solo", perform_ping_check=False, shutdown_timeout=self.stage.patience * 20
         ) as self.worker:
             try:
                 self.work()

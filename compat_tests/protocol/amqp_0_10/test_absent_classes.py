@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Server
+from compat_tests.tools.matrix import rows
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.structs import Command
 
@@ -15,22 +16,19 @@ rule = pytest.mark.rule
 XID = structs.Xid(format=1, global_id=b"g", branch_id=b"b")
 
 
-@pytest.mark.parametrize(
-    ("absent", "command"),
-    [
-        pytest.param("tx", x.TxSelect(), marks=rule("0-10/tx/optional")),
-        pytest.param("dtx", x.DtxSelect(), marks=rule("0-10/dtx/optional")),
-        pytest.param("file", x.FileQos(), marks=rule("0-10/file/optional")),
-        pytest.param("stream", x.StreamQos(), marks=rule("0-10/stream/optional")),
-    ],
+@rows(
+    "absent, command",
+    pytest.param("tx", x.TxSelect(), marks=rule("0-10/tx/optional")),
+    pytest.param("dtx", x.DtxSelect(), marks=rule("0-10/dtx/optional")),
+    pytest.param("file", x.FileQos(), marks=rule("0-10/file/optional")),
+    pytest.param("stream", x.StreamQos(), marks=rule("0-10/stream/optional")),
 )
 def test_command_of_absent_class_fails_with_not_implemented(
     server: Server, absent: str, command: Command
 ) -> None:
     server = Server(replace(server.state.personality, not_implemented=(absent,)))
     session = server.session()
-    session.declare("q")
-    exception = session.fails(command, 540)
+    exception = session.declare("q").fails(command, 540)
     assert exception.description is not None and command.NAME in exception.description
     server.session(b"other").query("q")
 
@@ -41,8 +39,8 @@ def test_dtx_start_with_join_fails_with_540_when_joins_are_not_supported(server:
     server = Server(replace(known, branches=replace(known.branches, joins=False)))
     one, other = server.session(b"one"), server.session(b"other")
     for session in (one, other):
-        session.call(x.DtxSelect())
-    one.call(x.DtxStart(xid=XID))
+        session.perform(x.DtxSelect())
+    one.perform(x.DtxStart(xid=XID))
     exception = other.fails(x.DtxStart(xid=XID, join=True), 540)
     assert exception.description is not None and "without joining" in exception.description
-    one.call(x.DtxEnd(xid=XID))  # The branch goes on.
+    one.perform(x.DtxEnd(xid=XID))  # The branch goes on.

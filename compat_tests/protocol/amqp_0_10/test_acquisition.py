@@ -29,8 +29,7 @@ def acquire(session: Session, *ids: int) -> list[int]:
 
 @rule("0-10/message/acquire-pre-acquired")
 def test_pre_acquired_messages_are_delivered_to_single_subscription(session: Session) -> None:
-    session.subscribe(destination="a")
-    session.subscribe(destination="b")
+    session.subscribe(destination="a").subscribe(destination="b")
     assert [each.command.destination for each in session.transfers()] == ["a"] * 3
 
 
@@ -47,11 +46,8 @@ def test_message_is_delivered_to_all_browsers_and_leaves_queue_when_acquired(ses
 
 
 def test_browser_receives_each_later_message_once(session: Session) -> None:
-    session.subscribe(acquire_mode=1)
-    session.publish(b"4")
-    assert session.bodies() == [*BODIES, b"4"]
-    session.flow(10)
-    session.expect_nothing()
+    assert session.subscribe(acquire_mode=1).publish(b"4").bodies() == [*BODIES, b"4"]
+    session.flow(10).expect_nothing()
     assert session.query().message_count == 4
 
 
@@ -60,12 +56,9 @@ def test_browser_receives_each_later_message_once(session: Session) -> None:
 def test_message_browsed_without_explicit_accept_mode_is_not_acquired_by_spec_and_removed_by_default(
     server: Server,
 ) -> None:
-    session = server.session()
-    session.declare("q")
-    session.publish()
-    session.subscribe(acquire_mode=1, accept_mode=1)
-    (transfer,) = session.transfers()
-    spec = server.state.personality.name == "spec"
+    session = server.session().declare("q").publish()
+    (transfer,) = session.subscribe(acquire_mode=1, accept_mode=1).transfers()
+    spec = server.is_spec
     assert acquire(session, transfer.id) == ([] if spec else [transfer.id])
     left = 1 if spec else 0
     assert session.query().message_count == left
@@ -88,7 +81,7 @@ def test_message_acquire_returns_single_result_with_acquired_ids(session: Sessio
 
 @rule("0-10/message.acquire/exclusive-winner")
 def test_message_is_acquired_by_single_browser_until_released(session: Session) -> None:
-    server = session.client.server
+    server = session.server
     other = server.session(b"other")
     for each in (session, other):
         each.subscribe(acquire_mode=1)
@@ -103,18 +96,14 @@ def test_message_is_acquired_by_single_browser_until_released(session: Session) 
 def test_message_consumed_by_another_subscription_is_not_acquired(session: Session) -> None:
     session.subscribe(acquire_mode=1)
     ids = [each.id for each in session.transfers()]
-    session.subscribe(destination="taker", credit=1)
-    (taken,) = session.transfers()
+    (taken,) = session.subscribe(destination="taker", credit=1).transfers()
     session.accept(taken.id)
     assert acquire(session, *ids) == ids[1:]
 
 
 def test_expired_message_is_not_acquired(server: Server) -> None:
-    session = server.session()
-    session.declare("q")
-    session.publish(ttl=1000)
-    session.subscribe(acquire_mode=1)
-    (transfer,) = session.transfers()
+    session = server.session().declare("q").publish(ttl=1000)
+    (transfer,) = session.subscribe(acquire_mode=1).transfers()
     server.advance(2)
     assert acquire(session, transfer.id) == []
 
@@ -123,12 +112,8 @@ def test_acquired_messages_can_be_accepted_released_and_rejected(session: Sessio
     session.subscribe(acquire_mode=1)
     one, two, three = (each.id for each in session.transfers())
     acquire(session, one, two, three)
-    session.accept(one)
-    session.release(two, set_redelivered=True)
-    session.reject(three)
-    assert session.query().message_count == 1
-    session.subscribe(destination="taker")
-    (transfer,) = session.transfers()
+    assert session.accept(one).release(two, set_redelivered=True).reject(three).query().message_count == 1
+    (transfer,) = session.subscribe(destination="taker").transfers()
     assert (transfer.body, transfer.redelivered) == (b"2", True)
 
 
@@ -136,8 +121,7 @@ def test_acquired_messages_are_redelivered_after_session_ends(session: Session) 
     session.subscribe(acquire_mode=1)
     acquire(session, *(each.id for each in session.transfers()))
     session.detach()
-    again = session.client.session(b"again")
-    again.subscribe()
+    again = session.client.session(b"again").subscribe()
     assert [(each.body, each.redelivered) for each in again.transfers()] == [(body, True) for body in BODIES]
 
 
@@ -153,18 +137,13 @@ def test_released_transfers_of_browser_are_forgotten(session: Session) -> None:
     session.subscribe(acquire_mode=1)
     ids = [each.id for each in session.transfers()]
     assert len(session.end.ledger.outstanding) == 3
-    session.release(*ids)
-    assert not session.end.ledger.outstanding
+    assert not session.release(*ids).end.ledger.outstanding
 
 
 def test_session_forgets_browsed_messages_that_left_the_queue(session: Session) -> None:
-    session.subscribe(destination="browser", acquire_mode=1)
-    first = session.transfers()[0]
-    session.call(x.QueuePurge(queue="q"))
-    session.publish(b"stays")
-    (stays,) = session.transfers()
-    other = session.client.server.session(b"other")
-    other.subscribe(accept_mode=1)
+    first = session.subscribe(destination="browser", acquire_mode=1).transfers()[0]
+    (stays,) = session.perform(x.QueuePurge(queue="q")).publish(b"stays").transfers()
+    session.server.session(b"other").subscribe(accept_mode=1)
     for number in range(3900):
         session.publish(f"{number}".encode())
     assert len(session.transfers()) == 3900

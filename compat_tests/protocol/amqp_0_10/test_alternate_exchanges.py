@@ -15,9 +15,7 @@ rule = pytest.mark.rule
 
 def chain(session: Session) -> None:
     """Three exchanges, each the alternate of the one before; what gets to the end is in q."""
-    session.declare_exchange("third", "fanout")
-    session.declare("q")
-    session.bind("q", "third")
+    session.declare_exchange("third", "fanout").declare("q").bind("q", "third")
     session.declare_exchange("second", "direct", alternate_exchange="third")
     session.declare_exchange("first", "direct", alternate_exchange="second")
 
@@ -27,10 +25,8 @@ def chain(session: Session) -> None:
 def test_unroutable_message_is_dropped_without_alternate_exchange(
     session: Session, alternate: str | None
 ) -> None:
-    session.declare_exchange("e", alternate_exchange=alternate)
-    session.declare("q")
-    session.bind("q", "e", "bound")
-    session.publish(exchange="e", key="unbound")
+    session.declare_exchange("e", alternate_exchange=alternate).declare("q")
+    session.bind("q", "e", "bound").publish(exchange="e", key="unbound")
     assert got(session) == 0
     session.publish(exchange="e", key="bound")
     assert got(session) == 1
@@ -44,9 +40,7 @@ def test_redeclaration_with_same_or_empty_alternate_exchange_keeps_alternate_exc
 ) -> None:
     session.declare_exchange("e", alternate_exchange="amq.fanout")
     session.declare_exchange("e", alternate_exchange=again)
-    session.declare("q")
-    session.bind("q", "amq.fanout")
-    session.publish(exchange="e")
+    session.declare("q").bind("q", "amq.fanout").publish(exchange="e")
     assert got(session) == 1
 
 
@@ -87,12 +81,8 @@ def test_alternate_exchanges_in_cycle_do_not_loop_messages(session: Session, fir
 def test_only_unroutable_message_without_accept_and_discard_goes_to_alternate_exchange(
     spec: Server, accept_mode: int, discard: bool, routable: bool
 ) -> None:
-    session = spec.session()
-    session.declare_exchange("e", alternate_exchange="amq.fanout")
-    session.declare("q")
-    session.bind("q", "amq.fanout")
-    session.declare("bound")
-    session.bind("bound", "e", "bound")
+    session = spec.session().declare_exchange("e", alternate_exchange="amq.fanout").declare("q")
+    session.bind("q", "amq.fanout").declare("bound").bind("bound", "e", "bound")
     key = "bound" if routable else "unbound"
     session.publish(exchange="e", key=key, accept_mode=accept_mode, discard_unroutable=discard)
     took = accept_mode == 1 and not discard and not routable
@@ -105,24 +95,19 @@ def test_redeclaration_of_queue_with_same_or_empty_alternate_exchange_keeps_alte
     session: Session, again: str | None
 ) -> None:
     session.declare("q", alternate_exchange="amq.fanout")
-    session.declare("q", alternate_exchange=again)
-    assert session.query().alternate_exchange == "amq.fanout"
+    assert session.declare("q", alternate_exchange=again).query().alternate_exchange == "amq.fanout"
 
 
 def alternate(session: Session, **declaration: Any) -> None:
     """Queue q, whose alternate exchange leads to queue `kept`."""
-    session.declare_exchange("alternate", "fanout")
-    session.declare("kept")
-    session.bind("kept", "alternate")
+    session.declare_exchange("alternate", "fanout").declare("kept").bind("kept", "alternate")
     session.declare("q", alternate_exchange="alternate", **declaration)
 
 
 @rule("0-10/queue.declare/alternate-exchange-routing#rejected")
 def test_rejected_messages_go_to_the_alternate_exchange(session: Session) -> None:
     alternate(session)
-    session.publish(b"no")
-    session.subscribe()
-    session.reject(session.transfer().id)
+    session.publish(b"no").subscribe().reject(session.transfer().id)
     assert (got(session), got(session, "kept")) == (0, 1)
 
 
@@ -131,9 +116,7 @@ def test_messages_of_deleted_queue_go_to_alternate_exchange_in_order(session: Se
     alternate(session)
     for body in (b"1", b"2", b"3"):
         session.publish(body)
-    session.call(x.QueueDelete(queue="q"))
-    session.subscribe("kept")
-    assert session.bodies() == [b"1", b"2", b"3"]
+    assert session.perform(x.QueueDelete(queue="q")).subscribe("kept").bodies() == [b"1", b"2", b"3"]
 
 
 @rule("0-10/queue.declare/alternate-exchange-routing#leave")
@@ -144,19 +127,13 @@ def test_message_of_deleted_queue_unroutable_in_alternate_exchange_is_dropped(
     session.declare("q", alternate_exchange="amq.fanout")
     if bound:
         session.bind("q", "amq.fanout")  # It is on its way out itself.
-    session.publish(b"no")
-    session.call(x.QueueDelete(queue="q"))
-    session.declare("q")
+    session.publish(b"no").perform(x.QueueDelete(queue="q")).declare("q")
     assert got(session) == 0
     session.expect_nothing()
 
 
 @rule("0-10/queue.delete/orphans#discarded")
 def test_messages_of_deleted_queue_without_alternate_exchange_are_discarded(session: Session) -> None:
-    session.declare("q")
-    session.declare("other")
-    session.bind("other", "amq.fanout")
-    session.publish()
-    session.call(x.QueueDelete(queue="q"))
-    session.declare("q")
+    session.declare("q").declare("other").bind("other", "amq.fanout")
+    session.publish().perform(x.QueueDelete(queue="q")).declare("q")
     assert (got(session), got(session, "other")) == (0, 0)

@@ -13,40 +13,28 @@ rule = pytest.mark.rule
 PERSISTENT = 2
 
 
-def received(server: Server, queue: str = "q") -> list[bytes | None]:
-    session = server.session(b"looks")
-    session.subscribe(queue, accept_mode=1)
-    bodies = session.bodies()
-    session.detach()
-    return bodies
-
-
 @rule("0-10/message/no-persistent-message-discard")
 def test_messages_published_to_blocked_broker_are_not_lost(server: Server) -> None:
-    session = server.session()
-    session.declare("q", durable=True)
+    session = server.session().declare("q", durable=True)
     server.state.block("memory")
     for number in range(5):
         session.publish(f"{number}".encode(), delivery_mode=PERSISTENT)
     assert not session.client.connection.reading
     server.state.unblock()
     assert session.client.connection.reading
-    assert received(server) == [f"{number}".encode() for number in range(5)]
+    assert server.received() == [f"{number}".encode() for number in range(5)]
 
 
 def test_default_personality_tells_publisher_nothing_while_blocked(lenient: Server) -> None:
-    session = lenient.session()
-    session.declare("q")
+    session = lenient.session().declare("q")
     lenient.state.block("memory")
-    session.publish()
-    session.expect_nothing()
+    session.publish().expect_nothing()
     lenient.state.unblock()
     session.expect_nothing()
 
 
 def test_transfers_received_together_wait_behind_first_while_broker_is_blocked(server: Server) -> None:
-    session = server.session()
-    session.declare("q")
+    session = server.session().declare("q")
     server.state.block("memory")
     transfer = session.client.command_bytes(
         x.MessageTransfer(accept_mode=1), header=[structs.DeliveryProperties(routing_key="q")], body=b"body"
@@ -58,14 +46,9 @@ def test_transfers_received_together_wait_behind_first_while_broker_is_blocked(s
 
 
 @rule("0-10/message/grammar#peers", "0-10/message/throttling")
-def test_spec_personality_sends_publisher_message_stop_when_blocked_and_flow_when_unblocked(
-    spec: Server,
-) -> None:
-    session = spec.session()
-    session.declare("q")
-    session.declare_exchange("e", "fanout")
-    session.publish()
-    session.publish(exchange="e")
+def test_spec_sends_publisher_message_stop_when_blocked_and_flow_when_unblocked(spec: Server) -> None:
+    session = spec.session().declare("q").declare_exchange("e", "fanout")
+    session.publish().publish(exchange="e")
     spec.state.block("memory")
     assert [session.news(x.MessageStop).destination for _ in range(2)] == ["", "e"]
     session.publish()  # Who goes on all the same is not told again.
@@ -82,8 +65,7 @@ def test_spec_personality_sends_message_stop_to_publisher_that_starts_while_bloc
     spec.session(b"other").declare("q")
     spec.state.block("memory")
     session = spec.session()
-    session.publish()
-    assert session.news(x.MessageStop).destination == ""
+    assert session.publish().news(x.MessageStop).destination == ""
     session.publish()
     spec.state.unblock()
     session.news(x.MessageFlow)
@@ -93,9 +75,7 @@ def test_spec_personality_sends_message_stop_to_publisher_that_starts_while_bloc
 
 
 def test_publisher_held_back_by_blocked_broker_still_receives_messages(server: Server) -> None:
-    session = server.session()
-    session.declare("q")
-    session.subscribe()
+    session = server.session().declare("q").subscribe()
     server.state.block("memory")
     session.publish(b"held back", key="nobody")
     server.vhost.publish(Message("", "q", plain_properties(), b"from the broker"))

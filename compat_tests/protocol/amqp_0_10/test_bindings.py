@@ -8,15 +8,15 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.test_exchange import exists, got, refused
 from compat_tests.scripted.amqp_0_10 import Client, Server, Session
-from compat_tests.tools.matrix import marked
+from compat_tests.tools.matrix import marked_rows, rows
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 
 rule = pytest.mark.rule
 
 
-def unbind(session: Session, exchange: str, key: str | None = None, queue: str = "q") -> None:
-    session.call(x.ExchangeUnbind(queue=queue, exchange=exchange, binding_key=key))
+def unbind(session: Session, exchange: str, key: str | None = None, queue: str = "q") -> Session:
+    return session.perform(x.ExchangeUnbind(queue=queue, exchange=exchange, binding_key=key))
 
 
 def headers(**sent: Any) -> structs.MessageProperties:
@@ -27,41 +27,31 @@ def headers(**sent: Any) -> structs.MessageProperties:
 
 
 @rule("0-10/exchange.bind/duplicates#ignored", "0-10/exchange.bind/duplicates#arguments")
-def test_duplicate_binding_keeps_first_arguments_and_is_removed_by_single_unbind(
-    session: Session,
-) -> None:
-    session.declare("q")
-    session.bind("q", "amq.match", "k", arguments={"x-match": "all", "first": 1})
+def test_duplicate_binding_keeps_first_arguments_and_is_removed_by_single_unbind(session: Session) -> None:
+    session.declare("q").bind("q", "amq.match", "k", arguments={"x-match": "all", "first": 1})
     session.bind("q", "amq.match", "k", arguments={"x-match": "all", "second": 2})
     session.publish(exchange="amq.match", message=headers(second=2))
     assert got(session) == 0
     session.publish(exchange="amq.match", message=headers(first=1))
     assert got(session) == 1
-    assert len(session.client.server.vhost.exchanges["amq.match"].bindings) == 1
-    unbind(session, "amq.match", "k")
-    session.publish(exchange="amq.match", message=headers(first=1, second=2))
+    assert len(session.server.vhost.exchanges["amq.match"].bindings) == 1
+    unbind(session, "amq.match", "k").publish(exchange="amq.match", message=headers(first=1, second=2))
     assert got(session) == 1
 
 
 @rule("0-10/exchange.bind/durable-exchange")
 def test_binding_between_durable_exchange_and_queue_survives_restart(server: Server) -> None:
-    session = server.session()
-    session.declare_exchange("e", durable=True)
-    session.declare("q", durable=True)
-    session.bind("q", "e", "k")
-    server.restart()
-    session = server.session()
-    session.publish(b"after", exchange="e", key="k")
-    session.subscribe()
-    assert session.bodies() == [b"after"]
+    session = server.session().declare_exchange("e", durable=True)
+    session.declare("q", durable=True).bind("q", "e", "k")
+    session = server.restart().session().publish(b"after", exchange="e", key="k")
+    assert session.subscribe().bodies() == [b"after"]
 
 
 @rule("0-10/exchange.bind/binding-count")
 def test_queue_receives_messages_from_many_bound_exchanges(session: Session) -> None:
     session.declare("q")
     for number in range(20):
-        session.declare_exchange(f"e{number}")
-        session.bind("q", f"e{number}", "k")
+        session.declare_exchange(f"e{number}").bind("q", f"e{number}", "k")
     for number in range(20):
         session.publish(exchange=f"e{number}", key="k")
     assert got(session) == 20
@@ -88,20 +78,18 @@ NAMELESS = rule(
 
 
 @pytest.mark.parametrize("kind", [x.ExchangeBind, x.ExchangeUnbind])
-@pytest.mark.parametrize(
-    ("ends", "code", "field"),
-    marked(
-        (rule("0-10/exchange.bind/queue-empty-queue"), {"exchange": "amq.direct", "queue": ""}, 542, "queue"),
-        (
-            rule("0-10/exchange.bind/queue-queue-existence", "0-10/exchange.unbind/queue-non-existent-queue"),
-            {"exchange": "amq.direct", "queue": "missing"},
-            404,
-            "queue",
-        ),
-        (MISSING, {"exchange": "missing", "queue": "q"}, 404, "exchange"),
-        (NAMELESS, {"exchange": "", "queue": "q"}, 542, "exchange"),
-        (NAMELESS, {"queue": "q"}, 542, "exchange"),
+@marked_rows(
+    "ends, code, field",
+    (rule("0-10/exchange.bind/queue-empty-queue"), {"exchange": "amq.direct", "queue": ""}, 542, "queue"),
+    (
+        rule("0-10/exchange.bind/queue-queue-existence", "0-10/exchange.unbind/queue-non-existent-queue"),
+        {"exchange": "amq.direct", "queue": "missing"},
+        404,
+        "queue",
     ),
+    (MISSING, {"exchange": "missing", "queue": "q"}, 404, "exchange"),
+    (NAMELESS, {"exchange": "", "queue": "q"}, 542, "exchange"),
+    (NAMELESS, {"queue": "q"}, 542, "exchange"),
 )
 def test_bind_and_unbind_with_missing_or_unnamed_queue_or_exchange_fail(
     client: Client,
@@ -119,10 +107,9 @@ def test_bind_and_unbind_with_missing_or_unnamed_queue_or_exchange_fail(
 def test_unknown_binding_arguments_are_refused_by_spec_and_ignored_by_default_personality(
     client: Client,
 ) -> None:
-    session = client.session()
-    session.declare("q")
+    session = client.session().declare("q")
     command = x.ExchangeBind(queue="q", exchange="amq.direct", binding_key="k", arguments={"x-nope": 1})
-    spec = client.server.state.personality.name == "spec"
+    spec = client.server.is_spec
     if spec:
         refused(client, command, 540, "arguments")
     else:
@@ -133,11 +120,8 @@ def test_unknown_binding_arguments_are_refused_by_spec_and_ignored_by_default_pe
 
 @rule("0-10/exchange.bind/binding-key-identity")
 def test_unbind_removes_only_binding_with_given_key(session: Session) -> None:
-    session.declare("q")
-    session.bind("q", "amq.direct", "one")
-    session.bind("q", "amq.direct", "two")
-    unbind(session, "amq.direct", "one")
-    session.publish(exchange="amq.direct", key="one")
+    session.declare("q").bind("q", "amq.direct", "one").bind("q", "amq.direct", "two")
+    unbind(session, "amq.direct", "one").publish(exchange="amq.direct", key="one")
     assert got(session) == 0
     session.publish(exchange="amq.direct", key="two")
     assert got(session) == 1
@@ -146,9 +130,8 @@ def test_unbind_removes_only_binding_with_given_key(session: Session) -> None:
 @rule("0-10/exchange.bind/binding-key-identity")
 @pytest.mark.parametrize("kind", ["fanout", "headers", "direct"])
 def test_bind_without_key_creates_binding_with_empty_key(session: Session, kind: str) -> None:
-    session.declare_exchange("e", kind, auto_delete=True)
-    session.declare("q")
-    session.call(
+    session.declare_exchange("e", kind, auto_delete=True).declare("q")
+    session.perform(
         x.ExchangeBind(queue="q", exchange="e", arguments={"x-match": "any"} if kind == "headers" else None)
     )
     unbind(session, "e", "")
@@ -164,8 +147,7 @@ def test_headers_binding_without_x_match_fails_only_with_default_personality(
     client.session().declare("q")
     refused(client, command, 541, "arguments")
     session = spec.session()
-    session.declare("q")
-    session.call(command)
+    session.declare("q").call(command)
     session.publish(exchange="amq.match", message=headers(a=1))
     assert got(session) == 1
 
@@ -196,11 +178,9 @@ def test_headers_binding_accepts_x_match_and_values_as_octets(session: Session) 
 def test_unbind_of_unbound_key_is_refused_by_spec_and_ignored_by_default_personality(
     client: Client, key: str
 ) -> None:
-    session = client.session()
-    session.declare("q")
-    session.bind("q", "amq.direct", "k")
+    session = client.session().declare("q").bind("q", "amq.direct", "k")
     command = x.ExchangeUnbind(queue="q", exchange="amq.direct", binding_key=key)
-    if client.server.state.personality.name == "spec":
+    if client.server.is_spec:
         refused(client, command, 404, "binding_key")
     else:
         session.call(command)
@@ -211,25 +191,19 @@ def test_unbind_of_unbound_key_is_refused_by_spec_and_ignored_by_default_persona
 @rule("0-10/exchange.unbind/removes")
 @pytest.mark.parametrize("exchange", ["amq.direct", "amq.topic", "amq.fanout"])
 def test_unbound_queue_receives_no_message(session: Session, exchange: str) -> None:
-    session.declare("q")
-    session.declare("other")
-    session.bind("q", exchange, "k")
-    session.bind("other", exchange, "k")
-    unbind(session, exchange, "k")
-    session.publish(exchange=exchange, key="k")
+    session.declare("q").declare("other")
+    session.bind("q", exchange, "k").bind("other", exchange, "k")
+    unbind(session, exchange, "k").publish(exchange=exchange, key="k")
     assert (got(session), got(session, "other")) == (0, 1)
 
 
 def test_unbind_removes_all_bindings_of_0_9_1_client_with_that_key(server: Server) -> None:
-    older = server.client()
-    older.declare("q")
+    older = server.client().declare("q")
     for number in (1, 2):
         arguments = {"x-match": "all", "a": number}
         bind = m.QueueBind(queue="q", exchange="amq.match", routing_key="k", arguments=arguments)
         older.call(bind, m.QueueBindOk)
-    session = server.session()
-    unbind(session, "amq.match", "k")
-    session.publish(exchange="amq.match", message=headers(a=1))
+    session = unbind(server.session(), "amq.match", "k").publish(exchange="amq.match", message=headers(a=1))
     session.publish(exchange="amq.match", message=headers(a=2))
     assert got(session) == 0
 
@@ -249,23 +223,19 @@ def asking(session: Session) -> Session:
     """Queue `used` is bound to amq.direct by key `k`, queue `other` by `l`, queue `unused` not at all."""
     for queue in ("used", "other", "unused"):
         session.declare(queue)
-    session.bind("used", "amq.direct", "k")
-    session.bind("other", "amq.direct", "l")
-    return session
+    return session.bind("used", "amq.direct", "k").bind("other", "amq.direct", "l")
 
 
 @rule("0-10/exchange.bound/exchange-not-found", "0-10/exchange.bound/queue-not-found")
 @rule("0-10/exchange.bound/no-exception")
-@pytest.mark.parametrize(
-    ("exchange", "queue", "flags"),
-    [
-        ("missing", None, {"exchange_not_found"}),
-        ("missing", "used", {"exchange_not_found"}),
-        ("missing", "missing", {"exchange_not_found", "queue_not_found"}),
-        ("amq.direct", "missing", {"queue_not_found"}),
-        ("amq.direct", "used", set()),
-        (None, "missing", {"queue_not_found"}),
-    ],
+@rows(
+    "exchange, queue, flags",
+    ("missing", None, {"exchange_not_found"}),
+    ("missing", "used", {"exchange_not_found"}),
+    ("missing", "missing", {"exchange_not_found", "queue_not_found"}),
+    ("amq.direct", "missing", {"queue_not_found"}),
+    ("amq.direct", "used", set()),
+    (None, "missing", {"queue_not_found"}),
 )
 def test_exchange_bound_returns_flags_for_missing_exchange_or_queue(
     asking: Session, exchange: str | None, queue: str | None, flags: set[str]
@@ -285,21 +255,19 @@ def test_exchange_bound_sets_queue_not_matched_until_queue_is_bound(asking: Sess
 
 @rule("0-10/exchange.bound/key-not-matched", "0-10/exchange.bound/queue-not-matched")
 @rule("0-10/exchange.bound/wildcards")
-@pytest.mark.parametrize(
-    ("queue", "key", "flags"),
-    [
-        (None, "k", set()),
-        (None, "x", {"key_not_matched"}),
-        ("", "k", set()),
-        ("used", None, set()),
-        ("used", "", set()),
-        ("used", "k", set()),
-        ("used", "x", {"key_not_matched"}),
-        ("unused", "k", {"queue_not_matched"}),
-        ("unused", "x", {"queue_not_matched", "key_not_matched"}),
-        ("used", "l", {"key_not_matched"}),
-        (None, None, set()),
-    ],
+@rows(
+    "queue, key, flags",
+    (None, "k", set()),
+    (None, "x", {"key_not_matched"}),
+    ("", "k", set()),
+    ("used", None, set()),
+    ("used", "", set()),
+    ("used", "k", set()),
+    ("used", "x", {"key_not_matched"}),
+    ("unused", "k", {"queue_not_matched"}),
+    ("unused", "x", {"queue_not_matched", "key_not_matched"}),
+    ("used", "l", {"key_not_matched"}),
+    (None, None, set()),
 )
 @pytest.mark.parametrize("arguments", [None, {}])
 def test_exchange_bound_returns_flags_for_queue_and_binding_key(
@@ -312,40 +280,35 @@ A, B = {"x-match": "all", "a": 1}, {"x-match": "all", "b": 2}
 
 
 @rule("0-10/exchange.bound/args-not-matched")
-@pytest.mark.parametrize(
-    ("queue", "key", "arguments", "flags"),
-    [
-        (None, None, A, set()),
-        (None, None, {"x-match": "any", "a": 1}, {"args_not_matched"}),
-        (None, None, {"a": 1}, {"args_not_matched"}),
-        ("used", None, A, set()),
-        ("used", None, {}, set()),
-        ("used", "k", A, set()),
-        ("used", None, B, {"args_not_matched"}),
-        ("unused", None, A, {"queue_not_matched"}),
-        ("unused", "x", {"c": 3}, {"queue_not_matched", "key_not_matched", "args_not_matched"}),
-        ("unused", None, {"c": 3}, {"queue_not_matched", "args_not_matched"}),
-        (None, "x", A, {"key_not_matched"}),
-        (None, "l", A, {"key_not_matched", "args_not_matched"}),
-        ("used", "l", A, {"key_not_matched"}),
-        ("used", "k", B, {"args_not_matched"}),
-        ("used", "l", B, {"key_not_matched", "args_not_matched"}),
-    ],
+@rows(
+    "queue, key, arguments, flags",
+    (None, None, A, set()),
+    (None, None, {"x-match": "any", "a": 1}, {"args_not_matched"}),
+    (None, None, {"a": 1}, {"args_not_matched"}),
+    ("used", None, A, set()),
+    ("used", None, {}, set()),
+    ("used", "k", A, set()),
+    ("used", None, B, {"args_not_matched"}),
+    ("unused", None, A, {"queue_not_matched"}),
+    ("unused", "x", {"c": 3}, {"queue_not_matched", "key_not_matched", "args_not_matched"}),
+    ("unused", None, {"c": 3}, {"queue_not_matched", "args_not_matched"}),
+    (None, "x", A, {"key_not_matched"}),
+    (None, "l", A, {"key_not_matched", "args_not_matched"}),
+    ("used", "l", A, {"key_not_matched"}),
+    ("used", "k", B, {"args_not_matched"}),
+    ("used", "l", B, {"key_not_matched", "args_not_matched"}),
 )
 def test_exchange_bound_returns_flags_for_arguments_queue_and_binding_key(
     session: Session, queue: str | None, key: str | None, arguments: dict[str, Any], flags: set[str]
 ) -> None:
     for name in ("used", "other", "unused"):
         session.declare(name)
-    session.bind("used", "amq.match", "k", arguments=A)
-    session.bind("other", "amq.match", "l", arguments=B)
+    session.bind("used", "amq.match", "k", arguments=A).bind("other", "amq.match", "l", arguments=B)
     assert bound(session, "amq.match", queue=queue, binding_key=key, arguments=arguments) == flags
 
 
 def test_exchange_bound_matches_key_and_arguments_only_in_same_binding(session: Session) -> None:
-    session.declare("q")
-    session.bind("q", "amq.match", "k", arguments=A)
-    session.bind("q", "amq.match", "l", arguments=B)
+    session.declare("q").bind("q", "amq.match", "k", arguments=A).bind("q", "amq.match", "l", arguments=B)
     assert bound(session, "amq.match", queue="q", binding_key="k", arguments=A) == set()
     both = {"key_not_matched", "args_not_matched"}
     assert bound(session, "amq.match", queue="q", binding_key="k", arguments=B) == both
@@ -353,20 +316,17 @@ def test_exchange_bound_matches_key_and_arguments_only_in_same_binding(session: 
 
 @rule("0-10/exchange.bound/default")
 @pytest.mark.parametrize("exchange", [None, ""])
-@pytest.mark.parametrize(
-    ("queue", "key", "flags"),
-    [
-        ("q", None, set()),
-        ("q", "q", set()),
-        (None, "q", set()),
-        ("q", "other", {"key_not_matched"}),
-        (None, "nothing", {"key_not_matched"}),
-        ("missing", None, {"queue_not_found"}),
-    ],
+@rows(
+    "queue, key, flags",
+    ("q", None, set()),
+    ("q", "q", set()),
+    (None, "q", set()),
+    ("q", "other", {"key_not_matched"}),
+    (None, "nothing", {"key_not_matched"}),
+    ("missing", None, {"queue_not_found"}),
 )
 def test_queues_are_bound_to_the_default_exchange_by_their_names(
     session: Session, exchange: str | None, queue: str | None, key: str | None, flags: set[str]
 ) -> None:
-    session.declare("q")
-    session.declare("other")
+    session.declare("q").declare("other")
     assert bound(session, exchange, queue=queue, binding_key=key) == flags

@@ -21,8 +21,7 @@ BODY = bytes(20_000)
 
 
 def test_subscription_above_consumer_limit_ends_session_with_not_allowed() -> None:
-    session = Server(bounds=Bounds(consumers_per_channel=2)).session()
-    session.declare("q")
+    session = Server(bounds=Bounds(consumers_per_channel=2)).session().declare("q")
     for number in range(2):
         session.subscribe("q", f"d{number}")
     with pytest.raises(SessionFailed, match="reached maximum") as failed:
@@ -32,20 +31,17 @@ def test_subscription_above_consumer_limit_ends_session_with_not_allowed() -> No
 
 def test_binding_above_virtual_host_limit_ends_session_with_resource_limit_exceeded() -> None:
     session = Server("spec", bounds=Bounds(bindings_per_virtual_host=1)).session()
-    session.declare("q")
-    session.bind("q", "amq.direct", "1")
+    session.declare("q").bind("q", "amq.direct", "1")
     with pytest.raises(SessionFailed, match="binding limit") as failed:
-        session.call(x.ExchangeBind(queue="q", exchange="amq.direct", binding_key="2"))
+        session.perform(x.ExchangeBind(queue="q", exchange="amq.direct", binding_key="2"))
     assert failed.value.code == ErrorCode.RESOURCE_LIMIT_EXCEEDED
 
 
 def test_consecutive_heartbeats_above_idle_frame_limit_close_connection() -> None:
     client = Server(bounds=Bounds(idle_frames=100)).open()
     heartbeat = control_frame(0, c.ConnectionHeartbeat().encode())
-    client.send_bytes(heartbeat * 100)
-    client.expect_nothing()
-    client.send_bytes(heartbeat)
-    assert client.expect(c.ConnectionClose).reply_code == CloseCode.CONNECTION_FORCED
+    client.send_bytes(heartbeat * 100).expect_nothing()
+    assert client.send_bytes(heartbeat).expect(c.ConnectionClose).reply_code == CloseCode.CONNECTION_FORCED
 
 
 def test_session_detached_longest_ends_when_limit_of_detached_sessions_is_exceeded(
@@ -61,9 +57,7 @@ def test_session_detached_longest_ends_when_limit_of_detached_sessions_is_exceed
     assert "session '2', detached longest, ends" in caplog.text
 
 
-def test_warnings_about_ended_detached_sessions_are_limited_per_period(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_warnings_about_ended_detached_sessions_are_limited(caplog: pytest.LogCaptureFixture) -> None:
     server = Server(bounds=Bounds(detached_sessions=1))
     client = server.open()
     for number in range(MOST_WARNINGS + 8):
@@ -77,13 +71,11 @@ def test_warnings_about_ended_detached_sessions_are_limited_per_period(
 
 def test_publisher_is_not_read_from_while_memory_alarm_is_set() -> None:
     server = Server(memory_limit=LIMIT)
-    session = server.session()
-    session.declare("q")
+    session = server.session().declare("q")
     for _ in range(5):
         session.publish(BODY)
     assert server.state.memory.alarm
-    session.publish(b"waits")
-    assert not session.client.connection.reading
+    assert not session.publish(b"waits").client.connection.reading
     server.state.virtual_hosts["/"].queues["q"].purge()
     server.state.memory.settle()
     assert session.client.connection.reading
@@ -91,11 +83,8 @@ def test_publisher_is_not_read_from_while_memory_alarm_is_set() -> None:
 
 def test_transfer_kept_for_replay_counts_as_memory_until_completed() -> None:
     server = Server(memory_limit=LIMIT)
-    session = server.open().session(timeout=10)
-    session.declare("q")
-    session.subscribe("q", accept_mode=1)
-    session.publish(BODY)
-    got = session.transfer()
+    session = server.open().session(timeout=10).declare("q")
+    got = session.subscribe("q", accept_mode=1).publish(BODY).transfer()
     assert len(BODY) < server.state.memory.messages.octets < len(BODY) + 2 * MESSAGE
     session.completed(got.id)
     assert server.state.memory.messages.octets == 0
@@ -119,15 +108,13 @@ def test_transfer_above_largest_message_size_is_refused_before_its_last_frame(le
 
 
 def test_unfinished_controls_on_all_channels_are_limited_together(server: Server) -> None:
-    client = server.dial()
-    client.send_bytes(b"AMQP\x01\x01\0\x0a")
+    client = server.dial().send_bytes(b"AMQP\x01\x01\0\x0a")
     assert isinstance(client.take().what, c.ConnectionStart)
     for number in range(1024 * 1024 // 4000):
         first = 0x0E if number < 10 else 0x0C
         client.send_frame(bytes(4000), flags=first, kind=0, track=0, channel=number % 10)
     client.expect_nothing()
-    client.send_frame(bytes(4000), flags=0x0C, kind=0, track=0)
-    client.expect_close(501)
+    client.send_frame(bytes(4000), flags=0x0C, kind=0, track=0).expect_close(501)
 
 
 def test_finished_controls_in_several_frames_are_not_limited_in_number(
@@ -154,5 +141,4 @@ def test_tiny_frames_of_segment_are_joined_with_little_memory(session: Session, 
         for _ in range(COUNT):
             client.send_frame(piece, flags=0x04, kind=3, track=1, channel=channel)
     client.send_frame(b"end", flags=0x05, kind=3, track=1, channel=channel)
-    session.subscribe()
-    assert session.bodies() == [b"begin" + piece * COUNT + b"end"]
+    assert session.subscribe().bodies() == [b"begin" + piece * COUNT + b"end"]

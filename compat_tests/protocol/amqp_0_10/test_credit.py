@@ -24,20 +24,21 @@ BODY = b"12345678"
 
 @pytest.fixture
 def session(session: Session) -> Session:
-    session.declare("q")
+    return session.declare("q")
+
+
+def fill(session: Session, count: int = 5) -> Session:
+    for number in range(count):
+        session.publish(BODY[:-1] + str(number).encode())
     return session
 
 
-def fill(session: Session, count: int = 5) -> None:
-    for number in range(count):
-        session.publish(BODY[:-1] + str(number).encode())
-
-
-def subscribe(session: Session, mode: int | None = None, destination: str = "d", **arguments: int) -> None:
+def subscribe(session: Session, mode: int | None = None, destination: str = "d", **arguments: int) -> Session:
     """Subscribe, with no credit at all."""
-    session.call(x.MessageSubscribe(queue="q", destination=destination, **arguments))
+    session.perform(x.MessageSubscribe(queue="q", destination=destination, **arguments))
     if mode is not None:
-        session.call(x.MessageSetFlowMode(destination=destination, flow_mode=mode))
+        session.perform(x.MessageSetFlowMode(destination=destination, flow_mode=mode))
+    return session
 
 
 def cost(session: Session) -> int:
@@ -51,9 +52,7 @@ def cost(session: Session) -> int:
 @rule("0-10/message.subscribe/default-flow-mode", "0-10/message.set-flow-mode/default-flow-mode")
 def test_subscription_starts_in_window_mode(session: Session) -> None:
     fill(session)
-    subscribe(session)
-    session.flow(UNLIMITED, unit=BYTE)
-    session.flow(1)
+    subscribe(session).flow(UNLIMITED, unit=BYTE).flow(1)
     for _ in range(5):
         (transfer,) = session.transfers()
         session.completed(transfer.id)
@@ -65,19 +64,16 @@ def test_subscription_starts_in_window_mode(session: Session) -> None:
 @pytest.mark.parametrize("first", [MESSAGE, BYTE])
 def test_delivery_requires_both_message_and_byte_credit(session: Session, first: int) -> None:
     fill(session)
-    subscribe(session)
-    session.expect_nothing()
-    session.flow(UNLIMITED, unit=first)
-    session.expect_nothing()
-    session.flow(UNLIMITED, unit=1 - first)
-    assert len(session.transfers()) == 5
+    subscribe(session).expect_nothing()
+    session.flow(UNLIMITED, unit=first).expect_nothing()
+    assert len(session.flow(UNLIMITED, unit=1 - first).transfers()) == 5
 
 
 @rule("0-10/message/flow-mode-values")
 def test_message_set_flow_mode_accepts_only_modes_0_and_1(session: Session) -> None:
     subscribe(session)
     for mode in (CREDIT, WINDOW, CREDIT):
-        session.call(x.MessageSetFlowMode(destination="d", flow_mode=mode))
+        session.perform(x.MessageSetFlowMode(destination="d", flow_mode=mode))
     illegal(session, x.MessageSetFlowMode(destination="d", flow_mode=1))
 
 
@@ -92,15 +88,12 @@ def illegal(session: Session, command: Command) -> None:
     octets = command.encode()[:-1] + b"\2"
     session.client.send_frame(octets, kind=1, track=1, channel=session.channel)
     exception = session.news(x.ExecutionException)
-    assert exception.error_code == 531
-    assert exception.field_index == 1
+    assert (exception.error_code, exception.field_index) == (531, 1)
 
 
 @rule("0-10/message.set-flow-mode/unknown-destination")
 @pytest.mark.parametrize("kind", [x.MessageSetFlowMode, x.MessageFlow, x.MessageStop, x.MessageFlush])
-def test_flow_command_for_unknown_destination_fails_with_not_found(
-    session: Session, kind: type[Command]
-) -> None:
+def test_flow_for_unknown_destination_fails_with_not_found(session: Session, kind: type[Command]) -> None:
     session.fails(kind(destination="nope"), 404)
 
 
@@ -111,43 +104,29 @@ def test_flow_command_for_unknown_destination_fails_with_not_found(
 @pytest.mark.parametrize("mode", [CREDIT, WINDOW])
 def test_byte_credit_counts_octets_of_header_and_body(session: Session, mode: int) -> None:
     fill(session)
-    subscribe(session, mode)
-    session.flow(UNLIMITED)
-    session.flow(cost(session) - 1, unit=BYTE)
-    session.expect_nothing()
-    session.flow(1, unit=BYTE)
-    (transfer,) = session.transfers()
+    subscribe(session, mode).flow(UNLIMITED).flow(cost(session) - 1, unit=BYTE).expect_nothing()
+    (transfer,) = session.flow(1, unit=BYTE).transfers()
     assert transfer.cost == cost(session)
-    session.flow(2 * cost(session), unit=BYTE)
-    assert len(session.transfers()) == 2
+    assert len(session.flow(2 * cost(session), unit=BYTE).transfers()) == 2
 
 
 @rule("0-10/message.set-flow-mode/byte-accounting#frames")
 def test_byte_credit_does_not_count_frame_headers(server: Server) -> None:
     session = server.open(max_frame_size=4096).session()
-    session.declare("q")
-    session.publish(b"x" * 20_000)
-    subscribe(session)
-    session.flow(1)
-    session.flow(20_000 + cost(session) - len(BODY), unit=BYTE)
-    (transfer,) = session.transfers()
+    session.declare("q").publish(b"x" * 20_000)
+    (transfer,) = subscribe(session).flow(1).flow(20_000 + cost(session) - len(BODY), unit=BYTE).transfers()
     assert len(transfer.body or b"") == 20_000
 
 
 @pytest.mark.parametrize("how", ["redelivered", "ttl", "0-9-1"])
 def test_byte_cost_of_message_equals_octets_sent_to_client(session: Session, how: str) -> None:
     if how == "0-9-1":
-        session.client.server.client().publish(BODY, routing_key="q")
+        session.server.client().publish(BODY, routing_key="q")
     else:
         session.publish(BODY, redelivered=how == "redelivered", ttl=60_000 if how == "ttl" else None)
-    session.subscribe(destination="measures", acquire_mode=1)
-    (measured,) = session.transfers()
-    subscribe(session)
-    session.flow(1)
-    session.flow(measured.cost - 1, unit=BYTE)
-    session.expect_nothing()
-    session.flow(1, unit=BYTE)
-    (transfer,) = session.transfers()
+    (measured,) = session.subscribe(destination="measures", acquire_mode=1).transfers()
+    subscribe(session).flow(1).flow(measured.cost - 1, unit=BYTE).expect_nothing()
+    (transfer,) = session.flow(1, unit=BYTE).transfers()
     assert transfer.cost == measured.cost
     assert session.end.subscriptions["d"].grant.octets == 0
 
@@ -155,10 +134,7 @@ def test_byte_cost_of_message_equals_octets_sent_to_client(session: Session, how
 @rule("0-10/message.set-flow-mode/no-partial")
 def test_message_larger_than_byte_credit_waits_for_more_credit(session: Session) -> None:
     session.publish(b"x" * 1000)
-    subscribe(session)
-    session.flow(10)
-    session.flow(999, unit=BYTE)
-    session.expect_nothing()
+    subscribe(session).flow(10).flow(999, unit=BYTE).expect_nothing()
     session.flow(100, unit=BYTE)
     assert [len(body or b"") for body in session.bodies()] == [1000]
 
@@ -171,123 +147,80 @@ def test_message_larger_than_byte_credit_waits_for_more_credit(session: Session)
 @pytest.mark.parametrize("unit", [MESSAGE, BYTE])
 def test_completion_and_accept_restore_no_credit_in_credit_mode(session: Session, unit: int) -> None:
     fill(session)
-    subscribe(session, CREDIT)
-    session.flow(2 if unit == MESSAGE else 2 * cost(session), unit=unit)
-    session.flow(UNLIMITED, unit=1 - unit)
-    transfers = session.transfers()
+    subscribe(session, CREDIT).flow(2 if unit == MESSAGE else 2 * cost(session), unit=unit)
+    transfers = session.flow(UNLIMITED, unit=1 - unit).transfers()
     assert len(transfers) == 2
     session.completed(*(each.id for each in transfers))
-    session.accept(*(each.id for each in transfers))
-    session.expect_nothing()
+    session.accept(*(each.id for each in transfers)).expect_nothing()
 
 
 @rule("0-10/message.set-flow-mode/window-mode#message", "0-10/message.set-flow-mode/window-mode#byte")
 @pytest.mark.parametrize("unit", [MESSAGE, BYTE])
 def test_completion_restores_credit_in_window_mode(session: Session, unit: int) -> None:
     fill(session)
-    subscribe(session, WINDOW)
-    session.flow(2 if unit == MESSAGE else 2 * cost(session), unit=unit)
-    session.flow(UNLIMITED, unit=1 - unit)
-    first, second = session.transfers()
-    session.completed(first.id, second.id)
-    third, _ = session.transfers()
-    session.completed(third.id)
-    assert len(session.transfers()) == 1
+    subscribe(session, WINDOW).flow(2 if unit == MESSAGE else 2 * cost(session), unit=unit)
+    first, second = session.flow(UNLIMITED, unit=1 - unit).transfers()
+    third, _ = session.completed(first.id, second.id).transfers()
+    assert len(session.completed(third.id).transfers()) == 1
 
 
 @rule("0-10/session.completed/out-of-order")
 def test_completions_in_any_order_restore_credit_once(session: Session) -> None:
     fill(session)
-    subscribe(session, WINDOW)
-    session.flow(2)
-    session.flow(UNLIMITED, unit=BYTE)
-    first, second = session.transfers()
-    session.completed(second.id)
-    (third,) = session.transfers()
-    session.completed(second.id)
-    session.expect_nothing()
-    session.completed(first.id, second.id, third.id)
-    assert len(session.transfers()) == 2
+    first, second = subscribe(session, WINDOW).flow(2).flow(UNLIMITED, unit=BYTE).transfers()
+    (third,) = session.completed(second.id).transfers()
+    session.completed(second.id).expect_nothing()
+    assert len(session.completed(first.id, second.id, third.id).transfers()) == 2
 
 
 @rule("0-10/message.set-flow-mode/only-completion-refills#completed")
 @rule("0-10/message.set-flow-mode/only-completion-refills#settled")
 @rule("0-10/message.set-flow-mode/only-completion-refills#transactions")
 def test_only_completion_restores_window_credit(session: Session) -> None:
-    session.call(x.TxSelect())
-    fill(session, 6)
-    session.call(x.TxCommit())
-    subscribe(session, WINDOW)
-    session.flow(4)
-    session.flow(UNLIMITED, unit=BYTE)
+    session.perform(x.TxSelect())
+    fill(session, 6).perform(x.TxCommit())
+    subscribe(session, WINDOW).flow(4).flow(UNLIMITED, unit=BYTE)
     one, two, three, four = (each.id for each in session.transfers())
-    session.accept(one)
-    session.call(x.TxCommit())
-    session.release(two)
-    session.reject(three)
-    session.accept(four)
-    session.call(x.TxRollback())
-    session.control(c.SessionConfirmed(commands=x.SequenceSet.of(one, two, three, four)))
-    session.expect_nothing()
-    session.completed(one)
-    assert len(session.transfers()) == 1
+    session.accept(one).perform(x.TxCommit())
+    session.release(two).reject(three).accept(four).perform(x.TxRollback())
+    session.control(c.SessionConfirmed(commands=x.SequenceSet.of(one, two, three, four))).expect_nothing()
+    assert len(session.completed(one).transfers()) == 1
 
 
 @rule("0-10/message.set-flow-mode/mode-switching#refused")
 @pytest.mark.parametrize("unit", [MESSAGE, BYTE])
-def test_spec_personality_refuses_flow_mode_change_while_subscription_has_credit(
-    spec: Server, unit: int
-) -> None:
-    session = spec.session()
-    session.declare("q")
-    subscribe(session)
-    session.flow(1, unit=unit)
-    session.fails(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT), 409)
+def test_spec_refuses_flow_mode_change_while_subscription_has_credit(spec: Server, unit: int) -> None:
+    session = subscribe(spec.session().declare("q"))
+    session.flow(1, unit=unit).fails(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT), 409)
 
 
 @rule("0-10/message.set-flow-mode/mode-switching#allowed")
 def test_flow_mode_may_change_after_message_stop(server: Server) -> None:
-    session = server.session()
-    session.declare("q")
-    subscribe(session)
-    session.flow(1)
-    session.call(x.MessageStop(destination="d"))
-    session.call(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT))
-    session.flow(2)
-    session.flow(UNLIMITED, unit=BYTE)
-    fill(session)
-    transfers = session.transfers()
+    session = server.session().declare("q")
+    subscribe(session).flow(1).perform(x.MessageStop(destination="d"))
+    session.perform(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT))
+    session.flow(2).flow(UNLIMITED, unit=BYTE)
+    transfers = fill(session).transfers()
     assert len(transfers) == 2
-    session.completed(*(each.id for each in transfers))
-    session.expect_nothing()
+    session.completed(*(each.id for each in transfers)).expect_nothing()
 
 
 @pytest.mark.deviates("0-10/message.set-flow-mode/mode-switching#refused")
 def test_default_personality_allows_flow_mode_change_while_subscription_has_credit(lenient: Server) -> None:
-    session = lenient.session()
-    session.declare("q")
-    subscribe(session)
-    session.flow(2)
-    session.call(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT))
+    session = lenient.session().declare("q")
+    subscribe(session).flow(2).perform(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT))
     session.flow(UNLIMITED, unit=BYTE)
-    fill(session)
-    transfers = session.transfers()
+    transfers = fill(session).transfers()
     session.completed(*(each.id for each in transfers))
     assert len(transfers) == 2
     session.expect_nothing()
 
 
 def test_completion_restores_no_credit_after_change_to_credit_mode(lenient: Server) -> None:
-    session = lenient.session()
-    session.declare("q")
-    fill(session)
-    subscribe(session, WINDOW)
-    session.flow(UNLIMITED, unit=BYTE)
-    session.flow(1)
-    (transfer,) = session.transfers()
-    session.call(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT))
-    session.completed(transfer.id)
-    session.expect_nothing()
+    session = fill(lenient.session().declare("q"))
+    (transfer,) = subscribe(session, WINDOW).flow(UNLIMITED, unit=BYTE).flow(1).transfers()
+    session.perform(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT))
+    session.completed(transfer.id).expect_nothing()
 
 
 # --- flow --------------------------------------------------------------------------------------------
@@ -296,11 +229,8 @@ def test_completion_restores_no_credit_after_change_to_credit_mode(lenient: Serv
 @rule("0-10/message.flow/adds", "0-10/message/credit-unit-values#message")
 def test_message_flow_adds_to_credit(session: Session) -> None:
     subscribe(session)
-    session.flow(UNLIMITED, unit=BYTE)
-    session.flow(1)
-    session.flow(1)
-    fill(session)
-    assert len(session.transfers()) == 2
+    session.flow(UNLIMITED, unit=BYTE).flow(1).flow(1)
+    assert len(fill(session).transfers()) == 2
 
 
 @rule("0-10/message.flow/infinite#largest", "0-10/message.flow/infinite#absent")
@@ -315,9 +245,8 @@ def test_credit_of_largest_or_absent_value_is_unlimited_until_stop_or_flush(
     for unit in (MESSAGE, BYTE):
         session.flow(value, unit=unit)
     assert len(session.transfers()) == 5
-    session.call(end(destination="d"))
-    fill(session)
-    session.expect_nothing()
+    session.perform(end(destination="d"))
+    fill(session).expect_nothing()
 
 
 @rule("0-10/message.flow/unlimited-not-decremented")
@@ -325,32 +254,24 @@ def test_unlimited_credit_is_not_used_up_by_deliveries(session: Session) -> None
     subscribe(session, CREDIT)
     for unit in (MESSAGE, BYTE):
         session.flow(UNLIMITED, unit=unit)
-    fill(session, 1000)
-    assert len(session.transfers()) == 1000
+    assert len(fill(session, 1000).transfers()) == 1000
 
 
 @pytest.mark.parametrize("unit", [MESSAGE, BYTE])
 def test_credit_does_not_overflow_above_largest_value(session: Session, unit: int) -> None:
     subscribe(session, CREDIT)
-    session.flow(UNLIMITED, unit=1 - unit)
-    session.flow(UNLIMITED - 5, unit=unit)
-    session.flow(10, unit=unit)
-    fill(session, 20)
-    assert len(session.transfers()) == 20
+    session.flow(UNLIMITED, unit=1 - unit).flow(UNLIMITED - 5, unit=unit).flow(10, unit=unit)
+    assert len(fill(session, 20).transfers()) == 20
 
 
 def test_message_flow_of_value_zero_grants_no_credit(session: Session) -> None:
     fill(session)
-    subscribe(session)
-    session.flow(0)
-    session.flow(0, unit=BYTE)
-    session.expect_nothing()
+    subscribe(session).flow(0).flow(0, unit=BYTE).expect_nothing()
 
 
 def test_each_subscription_has_separate_credit(session: Session) -> None:
     for destination, credit in (("a", 1), ("b", 2)):
-        subscribe(session, CREDIT, destination)
-        session.flow(UNLIMITED, destination=destination, unit=BYTE)
+        subscribe(session, CREDIT, destination).flow(UNLIMITED, destination=destination, unit=BYTE)
         session.flow(credit, destination=destination)
     fill(session)
     assert sorted(each.command.destination or "" for each in session.transfers()) == ["a", "b", "b"]
@@ -362,16 +283,10 @@ def test_each_subscription_has_separate_credit(session: Session) -> None:
 @rule("0-10/message.stop/zero-credit#message", "0-10/message.stop/zero-credit#byte")
 @rule("0-10/message.stop/zero-credit#new")
 def test_no_message_is_delivered_after_stop_until_both_credits_are_granted_again(session: Session) -> None:
-    subscribe(session)
-    session.flow(10)
-    session.flow(UNLIMITED, unit=BYTE)
-    session.call(x.MessageStop(destination="d"))
-    fill(session)
-    session.expect_nothing()
-    session.flow(1)
-    session.expect_nothing()
-    session.flow(UNLIMITED, unit=BYTE)
-    assert len(session.transfers()) == 1
+    subscribe(session).flow(10).flow(UNLIMITED, unit=BYTE).perform(x.MessageStop(destination="d"))
+    fill(session).expect_nothing()
+    session.flow(1).expect_nothing()
+    assert len(session.flow(UNLIMITED, unit=BYTE).transfers()) == 1
 
 
 @pytest.mark.parametrize("command", [x.MessageStop, x.MessageFlush])
@@ -380,21 +295,12 @@ def test_completion_of_transfers_before_stop_or_flush_restores_no_credit(
 ) -> None:
     """A window never grows beyond what was granted since."""
     fill(session, 9)
-    subscribe(session, WINDOW)
-    session.flow(UNLIMITED, unit=BYTE)
-    session.flow(3)
-    before = session.transfers()
+    before = subscribe(session, WINDOW).flow(UNLIMITED, unit=BYTE).flow(3).transfers()
     assert len(before) == 3
-    session.call(command(destination="d"))
-    session.completed(before[0].id)
-    session.expect_nothing()
-    session.flow(UNLIMITED, unit=BYTE)
-    session.flow(2)
-    session.completed(*(each.id for each in before))
-    since = session.transfers()
+    session.perform(command(destination="d")).completed(before[0].id).expect_nothing()
+    since = session.flow(UNLIMITED, unit=BYTE).flow(2).completed(*(each.id for each in before)).transfers()
     assert len(since) == 2
-    session.completed(*(each.id for each in since))
-    assert len(session.transfers()) == 2
+    assert len(session.completed(*(each.id for each in since)).transfers()) == 2
 
 
 # --- flush -------------------------------------------------------------------------------------------
@@ -407,12 +313,9 @@ def test_message_flush_delivers_what_credit_allows_and_sets_the_rest_to_zero(
 ) -> None:
     fill(session, 3)
     subscribe(session, CREDIT)
-    session.flow(UNLIMITED, unit=BYTE)
-    session.flow(credit)
-    session.call(x.MessageFlush(destination="d"))
+    session.flow(UNLIMITED, unit=BYTE).flow(credit).perform(x.MessageFlush(destination="d"))
     assert len(session.transfers()) == delivered
-    fill(session, 3)
-    session.expect_nothing()
+    fill(session, 3).expect_nothing()
 
 
 @pytest.mark.parametrize("mode", [CREDIT, WINDOW])
@@ -420,13 +323,10 @@ def test_only_credit_granted_after_flush_counts(session: Session, mode: int) -> 
     fill(session)
     subscribe(session, mode)
     for round_ in range(3):
-        session.flow(UNLIMITED, unit=BYTE)
-        session.flow(1)
-        session.call(x.MessageFlush(destination="d"))
+        session.flow(UNLIMITED, unit=BYTE).flow(1).perform(x.MessageFlush(destination="d"))
         (transfer,) = session.transfers()
         assert transfer.body == BODY[:-1] + str(round_).encode()
-        session.completed(transfer.id)
-        session.expect_nothing()
+        session.completed(transfer.id).expect_nothing()
 
 
 @rule("0-10/message.flush/exhausts#available")
@@ -436,15 +336,14 @@ def test_message_flush_sends_messages_held_back_by_full_transport(session: Sessi
     big = bytes(800_000)
     for _ in range(4):
         session.publish(big)
-    subscribe(session, CREDIT)
-    session.flow(UNLIMITED, unit=BYTE)
+    subscribe(session, CREDIT).flow(UNLIMITED, unit=BYTE)
     command = session.client.command_bytes(x.MessageFlow(destination="d", value=4), session.channel)
     flush = session.client.command_bytes(x.MessageFlush(destination="d"), session.channel)
     session.next_id += 2
     connection.receive(command)
-    assert session.client.server.vhost.queues["q"].ready  # The rest waits for the transport.
+    assert session.server.vhost.queues["q"].ready  # The rest waits for the transport.
     connection.receive(flush)
-    assert not session.client.server.vhost.queues["q"].ready
+    assert not session.server.vhost.queues["q"].ready
     for _ in range(2):  # From here on it is as full as before.
         session.publish(big)
     connection.receive(
@@ -452,7 +351,7 @@ def test_message_flush_sends_messages_held_back_by_full_transport(session: Sessi
     )
     connection.receive(command)
     session.next_id += 2
-    assert len(session.client.server.vhost.queues["q"].ready) == 2
+    assert len(session.server.vhost.queues["q"].ready) == 2
     assert len(session.transfers()) == 6
 
 
@@ -460,10 +359,9 @@ def test_message_flush_sends_messages_held_back_by_full_transport(session: Sessi
 
 
 def test_full_transport_delays_deliveries_until_octets_are_sent(session: Session) -> None:
-    other = session.client.server.session(b"other")
+    other = session.server.session(b"other")
     connection = session.client.connection
-    session.subscribe()
-    session.client.take_bytes()
+    session.subscribe().client.take_bytes()
     for _ in range(20):
         other.publish(bytes(200_000))
     ready = other.query().message_count or 0
@@ -490,7 +388,7 @@ def test_commands_wait_while_client_does_not_read_answers(server: Server) -> Non
 
 def test_large_body_is_shared_without_copy_by_all_subscribers(session: Session) -> None:
     body = bytes(range(256)) * 2048
-    others = [session.client.server.session(b"other-%d" % number) for number in range(3)]
+    others = [session.server.session(b"other-%d" % number) for number in range(3)]
     for number, other in enumerate(others):
         other.declare(f"q{number}")
         other.bind(f"q{number}", "amq.fanout")
@@ -507,15 +405,10 @@ def test_large_body_is_shared_without_copy_by_all_subscribers(session: Session) 
 
 
 def test_message_properties_count_as_byte_credit(lenient: Server) -> None:
-    session = lenient.session()
-    session.declare("q")
+    session = lenient.session().declare("q")
     session.publish(BODY, message=structs.MessageProperties(content_type="a"))
-    subscribe(session)
-    session.flow(1)
-    session.flow(19, unit=BYTE)
-    session.expect_nothing()
-    session.flow(10, unit=BYTE)
-    assert session.transfer().cost == 29
+    subscribe(session).flow(1).flow(19, unit=BYTE).expect_nothing()
+    assert session.flow(10, unit=BYTE).transfer().cost == 29
 
 
 _LARGE = b"large" * 100
@@ -529,9 +422,8 @@ def _is_got(server: Server) -> None:
 
 
 def _is_acquired(server: Server) -> None:
-    browser = server.session(b"browser")
-    browser.subscribe(acquire_mode=1, credit=1)
-    browser.call(x.MessageAcquire(transfers=SequenceSet.of(browser.transfer().id)))
+    browser = server.session(b"browser").subscribe(acquire_mode=1, credit=1)
+    browser.perform(x.MessageAcquire(transfers=SequenceSet.of(browser.transfer().id)))
 
 
 def _is_taken(server: Server) -> None:
@@ -548,53 +440,37 @@ def _expires(server: Server) -> None:
 def test_next_message_is_delivered_after_too_large_message_goes_another_way(
     server: Server, acquire_mode: int, goes: Callable[[Server], None]
 ) -> None:
-    session = server.session(b"taker")
-    session.declare("q")
-    session.publish(_LARGE, ttl=1000)
-    session.publish(_SMALL)
-    session.subscribe(octets=_FEW_OCTETS, acquire_mode=acquire_mode)
-    assert session.bodies() == []
+    session = server.session(b"taker").declare("q")
+    session.publish(_LARGE, ttl=1000).publish(_SMALL)
+    assert session.subscribe(octets=_FEW_OCTETS, acquire_mode=acquire_mode).bodies() == []
     goes(server)
     assert session.bodies() == [_SMALL]
 
 
 def test_browser_receives_next_message_after_too_large_message_behind_another_expires(server: Server) -> None:
-    session = server.session(b"publisher")
-    session.declare("q")
-    session.publish(b"1")
-    session.publish(b"x" * 500, ttl=300)
-    session.publish(b"3")
+    session = server.session(b"publisher").declare("q")
+    session.publish(b"1").publish(b"x" * 500, ttl=300).publish(b"3")
     browser = server.session(b"browser")
-    browser.subscribe(octets=60, credit=10, acquire_mode=1)
-    assert browser.bodies() == [b"1"]
-    server.advance(1)
-    assert browser.bodies() == [b"3"]
+    assert browser.subscribe(octets=60, credit=10, acquire_mode=1).bodies() == [b"1"]
+    assert browser.after(1).bodies() == [b"3"]
 
 
 def test_browser_with_restored_credit_skips_expired_message_behind_another(server: Server) -> None:
-    session = server.session(b"publisher")
-    session.declare("q")
-    session.publish(b"1")
+    session = server.session(b"publisher").declare("q").publish(b"1")
     session.publish(b"2" * 30, ttl=300)  # Small enough once the credit for the first is back.
     browser = server.session(b"browser")
-    browser.subscribe(octets=_FEW_OCTETS, credit=2, acquire_mode=1)
-    shown = browser.transfer()
+    shown = browser.subscribe(octets=_FEW_OCTETS, credit=2, acquire_mode=1).transfer()
     assert shown.body == b"1"
     browser.expect_nothing()
-    server.advance(0.5)
-    browser.completed(shown.id)
-    browser.expect_nothing()
+    browser.after(0.5).completed(shown.id).expect_nothing()
     assert len(server.vhost.queues["q"].ready) == 2
     session.publish(b"3")
     assert browser.bodies() == [b"3"]
 
 
 def test_cancel_of_waiting_browser_removes_its_timer(server: Server) -> None:
-    session = server.session(b"publisher")
-    session.declare("q")
-    session.publish(b"x" * 500, ttl=60_000)
-    browser = server.session(b"browser")
-    browser.subscribe(octets=60, credit=10, acquire_mode=1)
+    server.session(b"publisher").declare("q").publish(b"x" * 500, ttl=60_000)
+    browser = server.session(b"browser").subscribe(octets=60, credit=10, acquire_mode=1)
     before = len(list(server.state.timers.pending()))
-    browser.call(x.MessageCancel(destination="d"))
+    browser.perform(x.MessageCancel(destination="d"))
     assert len(list(server.state.timers.pending())) == before - 1

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Server, Session
-from compat_tests.tools.matrix import marked
+from compat_tests.tools.matrix import marked_rows, rows
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
@@ -85,7 +85,7 @@ class Branches:
 
 
 def select(session: Session) -> Branches:
-    session.call(x.DtxSelect())
+    session.perform(x.DtxSelect())
     return Branches(session)
 
 
@@ -161,9 +161,7 @@ def test_only_publishes_between_dtx_start_and_end_wait_for_commit(filled: Server
 
 
 @rule("0-10/dtx/demarcation-grammar#turns")
-def test_session_works_on_branches_in_turn_and_commits_them_in_any_order(
-    filled: Server, one: Branches
-) -> None:
+def test_session_works_on_branches_in_turn_and_commits_in_any_order(filled: Server, one: Branches) -> None:
     for xid in (X, Y):
         assert one.start(xid) is OK
         one.publish(xid.branch_id or b"")
@@ -276,14 +274,12 @@ def test_last_dtx_set_timeout_replaces_earlier_timeout(filled: Server, one: Bran
 
 @rule("0-10/dtx.recover/in-doubt#decided", "0-10/dtx.forget/illegal-state#decided")
 @rule("0-10/dtx/coordination-grammar#forget")
-@pytest.mark.parametrize(
-    ("how", "status", "a", "b"),
-    marked(
-        (rule("0-10/dtx/xa-heurhaz"), "hazard", XaStatus.XA_HEURHAZ, [b"1", b"2"], []),
-        (rule("0-10/dtx/xa-heurcom"), "commit", XaStatus.XA_HEURCOM, [b"2"], [b"new"]),
-        (rule("0-10/dtx/xa-heurrb"), "rollback", XaStatus.XA_HEURRB, [b"1", b"2"], []),
-        (rule("0-10/dtx/xa-heurmix"), "mix", XaStatus.XA_HEURMIX, [b"1", b"2"], [b"new"]),
-    ),
+@marked_rows(
+    "how, status, a, b",
+    (rule("0-10/dtx/xa-heurhaz"), "hazard", XaStatus.XA_HEURHAZ, [b"1", b"2"], []),
+    (rule("0-10/dtx/xa-heurcom"), "commit", XaStatus.XA_HEURCOM, [b"2"], [b"new"]),
+    (rule("0-10/dtx/xa-heurrb"), "rollback", XaStatus.XA_HEURRB, [b"1", b"2"], []),
+    (rule("0-10/dtx/xa-heurmix"), "mix", XaStatus.XA_HEURMIX, [b"1", b"2"], [b"new"]),
 )
 def test_heuristic_decision_of_broker_is_reported_until_branch_is_forgotten(
     filled: Server, one: Branches, how: str, status: XaStatus, a: list[bytes], b: list[bytes]
@@ -323,9 +319,7 @@ def test_dtx_prepare_returns_ok_rdonly_rbrollback_or_rbtimeout(filled: Server, o
 
 @rule("0-10/dtx.end/result#rbrollback", "0-10/dtx.end/result#rbtimeout", "0-10/dtx.start/result#ok")
 @rule("0-10/dtx.start/result#rbrollback", "0-10/dtx.start/result#rbtimeout")
-def test_dtx_start_and_end_return_rbrollback_or_rbtimeout_of_failed_branch(
-    filled: Server, one: Branches
-) -> None:
+def test_dtx_start_and_end_return_rbrollback_or_rbtimeout_of_branch(filled: Server, one: Branches) -> None:
     two = selected(filled, b"two")
     one.start(X)
     assert two.start(Y) is OK
@@ -371,16 +365,14 @@ NOT_ASSOCIATED = rule("0-10/dtx.end/xid-not-associated")
 TURNS_END = rule("0-10/dtx/demarcation-grammar#turns", "0-10/dtx.end/illegal-state")
 
 
-@pytest.mark.parametrize(
-    ("reach", "command", "code", "description"),
-    marked(
-        (TURNS_START, _started, x.DtxStart(xid=Y), 409, "works on branch 0:global:branch already"),
-        (rule("0-10/dtx.start/xid-unknown-xid"), _ended, x.DtxStart(xid=X), 530, "branch 0:global:branch"),
-        ((), _idle, x.DtxStart(xid=X, join=True), 404, "no branch"),
-        ((), _idle, x.DtxStart(xid=X, resume=True), 404, "no branch"),
-        (TURNS_END, _idle, x.DtxEnd(xid=X), 409, ""),
-        (NOT_ASSOCIATED, _started, x.DtxEnd(xid=Y), 409, "not associated with branch 0:global:other branch"),
-    ),
+@marked_rows(
+    "reach, command, code, description",
+    (TURNS_START, _started, x.DtxStart(xid=Y), 409, "works on branch 0:global:branch already"),
+    (rule("0-10/dtx.start/xid-unknown-xid"), _ended, x.DtxStart(xid=X), 530, "branch 0:global:branch"),
+    ((), _idle, x.DtxStart(xid=X, join=True), 404, "no branch"),
+    ((), _idle, x.DtxStart(xid=X, resume=True), 404, "no branch"),
+    (TURNS_END, _idle, x.DtxEnd(xid=X), 409, ""),
+    (NOT_ASSOCIATED, _started, x.DtxEnd(xid=Y), 409, "not associated with branch 0:global:other branch"),
     ids=repr,
 )
 def test_demarcation_in_wrong_state_of_session_fails(
@@ -390,20 +382,18 @@ def test_demarcation_in_wrong_state_of_session_fails(
     assert description in (one.session.fails(command, code).description or "")
 
 
-@pytest.mark.parametrize(
-    ("reach", "command"),
-    marked(
-        (rule("0-10/dtx.commit/one-phase-one-phase"), _ended, x.DtxCommit(xid=X)),
-        (rule("0-10/dtx.commit/one-phase-two-phase"), _prepared, x.DtxCommit(xid=X, one_phase=True)),
-        (rule("0-10/dtx.forget/illegal-state#others"), _prepared, x.DtxForget(xid=X)),
-        (rule("0-10/dtx.prepare/illegal-state"), _prepared, x.DtxPrepare(xid=X)),
-        (rule("0-10/dtx.commit/illegal-state"), _suspended, x.DtxCommit(xid=X, one_phase=True)),
-        (rule("0-10/dtx.rollback/illegal-state"), _suspended, x.DtxRollback(xid=X)),
-        (rule("0-10/dtx.prepare/xid-not-disassociated"), _started, x.DtxPrepare(xid=X)),
-        (rule("0-10/dtx.commit/xid-not-disassociated"), _started, x.DtxCommit(xid=X)),
-        (rule("0-10/dtx.rollback/xid-not-disassociated"), _started, x.DtxRollback(xid=X)),
-        (rule("0-10/dtx.forget/xid-not-disassociated"), _started, x.DtxForget(xid=X)),
-    ),
+@marked_rows(
+    "reach, command",
+    (rule("0-10/dtx.commit/one-phase-one-phase"), _ended, x.DtxCommit(xid=X)),
+    (rule("0-10/dtx.commit/one-phase-two-phase"), _prepared, x.DtxCommit(xid=X, one_phase=True)),
+    (rule("0-10/dtx.forget/illegal-state#others"), _prepared, x.DtxForget(xid=X)),
+    (rule("0-10/dtx.prepare/illegal-state"), _prepared, x.DtxPrepare(xid=X)),
+    (rule("0-10/dtx.commit/illegal-state"), _suspended, x.DtxCommit(xid=X, one_phase=True)),
+    (rule("0-10/dtx.rollback/illegal-state"), _suspended, x.DtxRollback(xid=X)),
+    (rule("0-10/dtx.prepare/xid-not-disassociated"), _started, x.DtxPrepare(xid=X)),
+    (rule("0-10/dtx.commit/xid-not-disassociated"), _started, x.DtxCommit(xid=X)),
+    (rule("0-10/dtx.rollback/xid-not-disassociated"), _started, x.DtxRollback(xid=X)),
+    (rule("0-10/dtx.forget/xid-not-disassociated"), _started, x.DtxForget(xid=X)),
     ids=repr,
 )
 def test_coordination_in_wrong_state_of_branch_fails_with_illegal_state_and_has_no_effect(
@@ -423,9 +413,7 @@ def test_coordination_in_wrong_state_of_branch_fails_with_illegal_state_and_has_
 
 
 @rule("0-10/dtx.start/already-known")
-def test_dtx_start_of_active_xid_in_another_session_fails_with_not_allowed(
-    filled: Server, one: Branches
-) -> None:
+def test_dtx_start_of_xid_active_elsewhere_fails_with_not_allowed(filled: Server, one: Branches) -> None:
     one.start(X)
     selected(filled, b"two").session.fails(x.DtxStart(xid=X), 530)
 
@@ -443,9 +431,7 @@ def test_dtx_start_with_both_join_and_resume_fails(personality: str, code: int) 
 
 
 @rule("0-10/dtx.start/join")
-def test_sessions_share_branch_after_dtx_start_with_join(
-    filled: Server, one: Branches, other: Branches
-) -> None:
+def test_sessions_share_branch_after_start_with_join(filled: Server, one: Branches, other: Branches) -> None:
     two = selected(filled, b"two")
     one.start()
     assert two.start(join=True) is OK
@@ -474,9 +460,7 @@ def test_suspended_branch_continues_after_dtx_start_with_resume(filled: Server, 
     assert ready(filled, "b") == [b"meanwhile", b"before", b"after"]
 
 
-def test_session_works_on_another_branch_while_first_branch_is_suspended(
-    filled: Server, one: Branches
-) -> None:
+def test_session_works_on_another_branch_while_first_is_suspended(filled: Server, one: Branches) -> None:
     one.start(X)
     one.end(X, suspend=True)
     one.start(Y)
@@ -535,8 +519,7 @@ def test_detached_session_keeps_its_branch_until_attached_again(filled: Server) 
     client.call(c.SessionAttach(name=b"one"), c.SessionAttached)
     client.inbox.clear()
     client.send(c.SessionExpected(commands=SequenceSet.of(1)))  # Start had a result.
-    back = Session(client, b"one", 0)
-    back.point(session.next_id)
+    back = Session(client, b"one", 0).point(session.next_id)
     again = Branches(back)
     assert again.end() is OK
     assert again.commit(one_phase=True) is OK
@@ -559,12 +542,8 @@ def test_ended_branch_can_be_committed_after_its_session_ends(
 @rule("0-10/dtx.commit/xid-unknown-xid", "0-10/dtx.forget/xid-unknown-xid")
 @rule("0-10/dtx.get-timeout/xid-unknown-xid", "0-10/dtx.prepare/xid-unknown-xid")
 @rule("0-10/dtx.rollback/xid-unknown-xid", "0-10/dtx.set-timeout/xid-unknown-xid")
-@pytest.mark.parametrize(
-    "command", [x.DtxPrepare, x.DtxCommit, x.DtxRollback, x.DtxForget, x.DtxGetTimeout, x.DtxSetTimeout]
-)
-def test_dtx_command_for_unknown_branch_fails_with_not_found(
-    session: Session, command: Callable[..., Command]
-) -> None:
+@rows("command", x.DtxPrepare, x.DtxCommit, x.DtxRollback, x.DtxForget, x.DtxGetTimeout, x.DtxSetTimeout)
+def test_dtx_command_for_unknown_branch_fails(session: Session, command: Callable[..., Command]) -> None:
     exception = session.fails(command(xid=X), 404)
     assert exception.description == "no branch 0:global:branch in vhost '/'"
 
@@ -574,7 +553,7 @@ def test_dtx_command_for_unknown_branch_fails_with_not_found(
 
 @rule("0-10/dtx.rollback/effect#consumed")
 def test_message_accepted_in_rolled_back_branch_is_redelivered_to_another_session(
-    filled: Server, one: Branches, other: Branches
+    one: Branches, other: Branches
 ) -> None:
     one.start()
     one.session.subscribe("a", "d", credit=1, accept_mode=0, acquire_mode=0)
@@ -647,7 +626,7 @@ def test_dtx_recover_result_has_specified_encoding(one: Branches) -> None:
 
 
 def test_dtx_recover_result_without_branches_is_encoded_as_empty_array(session: Session) -> None:
-    session.call(x.DtxRecover())
+    session.perform(x.DtxRecover())
     assert bytes.fromhex("0603 0100 00000005 ab 00000000") in session.client.bytes_in
 
 
@@ -677,9 +656,7 @@ def test_only_default_personality_refuses_dtx_timeout_above_one_hour(lenient: Se
 
 
 @rule("0-10/dtx/xa-rbtimeout")
-def test_branch_times_out_after_one_minute_unless_longer_timeout_is_set(
-    filled: Server, one: Branches
-) -> None:
+def test_branch_times_out_after_one_minute_unless_set_longer(filled: Server, one: Branches) -> None:
     one.work(X)
     one.work(Y)
     one.set_timeout(120, Y)
@@ -758,8 +735,7 @@ def test_prepared_branch_keeps_only_persistent_messages_after_restart(filled: Se
 
 def test_publishes_outside_branches_belong_to_local_transaction(lenient: Server) -> None:
     fill(lenient)
-    session = lenient.session()
-    session.call(x.TxSelect())
+    session = lenient.session().perform(x.TxSelect())
     one = select(session)
     one.publish(b"local")
     one.start()
@@ -768,13 +744,11 @@ def test_publishes_outside_branches_belong_to_local_transaction(lenient: Server)
     one.publish(b"local as well")
     assert one.commit(one_phase=True) is OK
     assert ready(lenient, "b") == [b"distributed"]
-    session.call(x.TxCommit())
+    session.perform(x.TxCommit())
     assert ready(lenient, "b") == [b"distributed", b"local", b"local as well"]
 
 
-def test_rollback_of_branch_restores_only_messages_accepted_in_that_branch(
-    filled: Server, one: Branches
-) -> None:
+def test_rollback_of_branch_restores_only_messages_accepted_in_it(filled: Server, one: Branches) -> None:
     one.session.subscribe("a", "d", accept_mode=AcceptMode.EXPLICIT, acquire_mode=0)
     first, second = (each.id for each in one.session.transfers())
     for xid, id_ in ((X, first), (Y, second)):
@@ -794,8 +768,7 @@ def test_rollback_of_branch_restores_only_messages_accepted_in_that_branch(
 def branches_of(server: Server, name: str, *tags: str) -> Branches:
     """What this user does with branches, in a session of its own."""
     server.state.access.add(User(name, "secret", tags, {"/": Permission()}))
-    session = server.session(name.encode(), user=name, password="secret")
-    session.call(x.DtxSelect())
+    session = server.session(name.encode(), user=name, password="secret").perform(x.DtxSelect())
     return Branches(session)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Server, Session
+from compat_tests.tools.matrix import rows
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
@@ -29,8 +30,7 @@ def test_execution_sync_is_completed_together_with_all_earlier_commands(session:
 
 @rule("0-10/execution.result/carries", "0-10/execution.result/with-completion")
 def test_execution_result_names_its_command_and_precedes_completion(session: Session) -> None:
-    session.call(x.ExecutionSync())
-    session.send(x.ExchangeQuery(name="amq.direct"), sync=True)
+    session.perform(x.ExecutionSync()).send(x.ExchangeQuery(name="amq.direct"), sync=True)
     result = session.expect(x.ExecutionResult)
     assert result.command_id == 1
     assert isinstance(result.value, structs.ExchangeQueryResult) and result.value.type == "direct"
@@ -47,7 +47,7 @@ def test_execution_result_names_its_command_and_precedes_completion(session: Ses
 def test_execution_exception_ends_session_but_not_connection(server: Server) -> None:
     client = server.open()
     session, other = client.session(b"s", 0), client.session(b"other", 1)
-    session.call(x.ExecutionSync())
+    session.perform(x.ExecutionSync())
     octets = [
         client.command_bytes(each)
         for each in (x.QueuePurge(queue="nowhere"), x.QueueDeclare(queue="late"), x.ExecutionSync())
@@ -61,8 +61,7 @@ def test_execution_exception_ends_session_but_not_connection(server: Server) -> 
     client.expect_nothing()
     assert "late" not in server.vhost.queues
     other.declare("still here")
-    client.send(c.SessionDetached(name=b"s", code=0))
-    client.expect_nothing()
+    client.send(c.SessionDetached(name=b"s", code=0)).expect_nothing()
     client.session(b"s", 0).declare("anew")
 
 
@@ -73,8 +72,7 @@ def test_failed_session_answers_only_detach(server: Server) -> None:
     session.send(x.QueuePurge(queue="nowhere"))
     client.inbox.clear()
     session.send(x.QueueDeclare(queue="late"))
-    session.control(c.SessionFlush(completed=True))
-    session.control(c.SessionRequestTimeout(timeout=7))
+    session.control(c.SessionFlush(completed=True)).control(c.SessionRequestTimeout(timeout=7))
     client.expect_nothing()
     assert client.call(c.SessionDetach(name=b"s"), c.SessionDetached).code == 0
     assert not server.state.sessions, "a session that has failed is not kept"
@@ -89,11 +87,8 @@ def test_earlier_commands_are_completed_before_execution_exception(session: Sess
 
 
 def test_unaccepted_message_is_requeued_when_session_fails(server: Server) -> None:
-    session = server.session()
-    session.declare("q")
-    session.publish(b"held")
-    session.subscribe("q")
-    session.transfer()
+    session = server.session().declare("q")
+    session.publish(b"held").subscribe("q").transfer()
     session.send(x.QueuePurge(queue="nowhere"))
     (queued,) = server.vhost.queues["q"].ready
     assert queued.redelivered
@@ -108,23 +103,20 @@ def test_field_index_of_execution_exception_counts_from_zero(session: Session) -
 
 @rule("0-10/execution.exception/index-zero-based#absent")
 def test_execution_exception_without_faulty_field_has_no_field_index(session: Session) -> None:
-    session.call(x.TxSelect())
+    session.perform(x.TxSelect())
     session.declare("q", arguments={"x-max-length": 0, "x-overflow": "reject-publish"})
-    session.publish()
-    exception = session.fails(x.TxCommit(), 506)
+    exception = session.publish().fails(x.TxCommit(), 506)
     assert (exception.class_code, exception.command_code, exception.field_index) == (5, 2, None)
 
 
 def _empty_name_code(session: Session) -> int:
-    choices = session.client.server.state.personality.extension(Amqp010Choices)
+    choices = session.server.state.personality.extension(Amqp010Choices)
     return {"illegal-argument": 531, "invalid-argument": 542}[choices.missing_queue_name]
 
 
 def test_execution_exception_of_client_ends_session(server: Server) -> None:
-    session = server.session()
-    session.declare("q")
-    session.subscribe("q")
-    session.send(x.ExecutionException(error_code=541, description="cannot"))
+    session = server.session().declare("q")
+    session.subscribe("q").send(x.ExecutionException(error_code=541, description="cannot"))
     assert not server.vhost.queues["q"].subscriptions
     session.client.expect_nothing()
     assert session.detach().code == 0
@@ -144,52 +136,45 @@ def _locked(server: Server) -> tuple[Session, Any]:
 
 
 def _in_use(server: Server) -> tuple[Session, Any]:
-    session = server.session()
-    session.declare("q")
-    session.publish(b"there")
-    session.call(x.ExecutionSync())
+    session = server.session().declare("q")
+    session.publish(b"there").perform(x.ExecutionSync())
     return session, x.QueueDelete(queue="q", if_empty=True)
 
 
 def _full(server: Server) -> tuple[Session, Any]:
     server.vhost.limits = VirtualHostLimits(max_queues=1)
-    session = server.session()
-    session.declare("one")
+    session = server.session().declare("one")
     return session, x.QueueDeclare(queue="two")
 
 
 def _illegal_state(server: Server) -> tuple[Session, Any]:
-    session = server.session()
-    session.call(x.DtxSelect())
+    session = server.session().perform(x.DtxSelect())
     xid = structs.Xid(format=1, global_id=b"g", branch_id=b"b")
-    session.call(x.DtxStart(xid=xid))
-    session.publish(b"associated")
+    session.perform(x.DtxStart(xid=xid)).publish(b"associated")
     return session, x.DtxPrepare(xid=xid)
 
 
-@pytest.mark.parametrize(
-    ("code", "prepare"),
-    [
-        pytest.param(403, _unauthorized, marks=rule("0-10/execution/unauthorized-access")),
-        pytest.param(
-            404,
-            lambda server: (server.session(), x.QueuePurge(queue="nowhere")),
-            marks=rule("0-10/execution/not-found"),
-        ),
-        pytest.param(405, _locked, marks=rule("0-10/execution/resource-locked")),
-        pytest.param(406, _in_use, marks=rule("0-10/execution/precondition-failed")),
-        pytest.param(409, _illegal_state, marks=rule("0-10/execution/illegal-state")),
-        pytest.param(
-            530,
-            lambda server: (server.session(), x.ExchangeDelete(exchange="amq.topic")),
-            marks=rule("0-10/execution/not-allowed"),
-        ),
-        pytest.param(
-            542,
-            lambda server: (server.session(), x.ExchangeDelete(exchange="")),
-            marks=rule("0-10/execution/invalid-argument"),
-        ),
-    ],
+@rows(
+    "code, prepare",
+    pytest.param(403, _unauthorized, marks=rule("0-10/execution/unauthorized-access")),
+    pytest.param(
+        404,
+        lambda server: (server.session(), x.QueuePurge(queue="nowhere")),
+        marks=rule("0-10/execution/not-found"),
+    ),
+    pytest.param(405, _locked, marks=rule("0-10/execution/resource-locked")),
+    pytest.param(406, _in_use, marks=rule("0-10/execution/precondition-failed")),
+    pytest.param(409, _illegal_state, marks=rule("0-10/execution/illegal-state")),
+    pytest.param(
+        530,
+        lambda server: (server.session(), x.ExchangeDelete(exchange="amq.topic")),
+        marks=rule("0-10/execution/not-allowed"),
+    ),
+    pytest.param(
+        542,
+        lambda server: (server.session(), x.ExchangeDelete(exchange="")),
+        marks=rule("0-10/execution/invalid-argument"),
+    ),
     ids=lambda value: str(value) if isinstance(value, int) else "",
 )
 def test_failed_command_ends_session_with_error_code_of_its_cause(
@@ -204,26 +189,20 @@ def test_queue_above_limit_of_virtual_host_fails_with_code_506(server: Server) -
     session, command = _full(server)
     session.fails(command, 506)
     assert list(server.vhost.queues) == ["one"]
-    server.session(b"other").call(x.QueueDeclare(queue="one"))  # One that is there counts once.
+    server.session(b"other").perform(x.QueueDeclare(queue="one"))  # One that is there counts once.
 
 
 @rule("0-10/execution/resource-deleted")
 def test_subscriber_of_deleted_queue_receives_exception_with_code_408(server: Server) -> None:
-    session = server.session()
-    session.declare("q")
-    session.subscribe("q")
-    server.session(b"other").call(x.QueueDelete(queue="q"))
+    session = server.session().declare("q").subscribe("q")
+    server.session(b"other").perform(x.QueueDelete(queue="q"))
     assert session.expect(x.ExecutionException).error_code == 408
 
 
 @rule("0-10/execution/command-invalid")
 @pytest.mark.parametrize(
     "octets",
-    [
-        b"\x08\x01",
-        x.QueueDeclare(queue="q").encode() + b"\x00",
-        x.QueueDeclare(queue="q").encode()[:-1],
-    ],
+    [b"\x08\x01", x.QueueDeclare(queue="q").encode() + b"\x00", x.QueueDeclare(queue="q").encode()[:-1]],
     ids=["no header", "bytes left over", "bytes missing"],
 )
 def test_segment_that_cannot_be_decoded_fails_with_code_503(server: Server, octets: bytes) -> None:
@@ -236,8 +215,7 @@ def test_segment_that_cannot_be_decoded_fails_with_code_503(server: Server, octe
 
 @rule("0-10/encoding/domain-check#outside", "0-10/execution/illegal-argument")
 def test_value_outside_its_domain_fails_with_code_531(session: Session) -> None:
-    session.declare("q")
-    session.call(x.MessageSubscribe(queue="q", destination="d"))
+    session.declare("q").perform(x.MessageSubscribe(queue="q", destination="d"))
     # message.flow: destination "d", unit 7, value 1
     body = b"\x04\x0a\x01\x00" + b"\x07\x00" + b"\x01d" + b"\x07" + b"\x00\x00\x00\x01"
     session.client.send_frame(body, kind=1, track=1)

@@ -17,8 +17,7 @@ FIRST, FURTHER, LAST, WHOLE = (True, False), (False, False), (False, True), (Tru
 
 @pytest.fixture
 def session(session: Session) -> Session:
-    session.declare("q")
-    return session
+    return session.declare("q")
 
 
 def fragment(
@@ -53,8 +52,7 @@ def test_fragments_are_delivered_as_single_message(session: Session) -> None:
 
 @rule("0-10/message.fragment-properties/first-carries-properties")
 def test_properties_of_message_come_only_from_first_fragment(session: Session) -> None:
-    session.declare("other")
-    session.subscribe()
+    session.declare("other").subscribe()
     fragment(session, b"1", FIRST, TO_Q, structs.MessageProperties(content_type="text/first"))
     lie = structs.DeliveryProperties(routing_key="other", priority=9)
     fragment(session, b"2", FURTHER, lie, structs.MessageProperties(content_type="text/second"))
@@ -66,8 +64,7 @@ def test_properties_of_message_come_only_from_first_fragment(session: Session) -
 
 @rule("0-10/message.fragment-properties/same-client")
 def test_all_fragments_of_message_go_to_same_subscriber(session: Session) -> None:
-    session.subscribe(destination="a")
-    session.subscribe(destination="b")
+    session.subscribe(destination="a").subscribe(destination="b")
     for _ in range(2):
         fragment(session, b"one ", FIRST, TO_Q)
         fragment(session, b"two", LAST)
@@ -88,8 +85,7 @@ def test_no_message_is_delivered_before_its_last_fragment(session: Session, acqu
 
 @rule("0-10/message.fragment-properties/first-last-default")
 def test_transfer_without_fragment_properties_is_whole_message(session: Session) -> None:
-    session.subscribe()
-    session.publish(b"whole")
+    session.subscribe().publish(b"whole")
     fragment(session, b"whole as well", WHOLE, TO_Q)
     first, second = session.transfers()
     assert (first.body, second.body) == (b"whole", b"whole as well")
@@ -115,15 +111,13 @@ def test_fragment_with_wrong_fragment_size_fails_with_illegal_argument(session: 
 def test_whole_messages_and_commands_are_accepted_between_fragments(session: Session) -> None:
     session.subscribe()
     fragment(session, b"one ", FIRST, TO_Q)
-    session.publish(b"whole")
-    assert session.query().message_count == 0
+    assert session.publish(b"whole").query().message_count == 0
     fragment(session, b"two", LAST)
     assert session.bodies() == [b"whole", b"one two"]
 
 
 def test_fragmented_messages_to_two_exchanges_may_be_interleaved(session: Session) -> None:
-    session.bind("q", "amq.fanout")
-    session.subscribe()
+    session.bind("q", "amq.fanout").subscribe()
     fragment(session, b"default ", FIRST, TO_Q)
     fragment(session, b"fanout ", FIRST, TO_Q, exchange="amq.fanout")
     fragment(session, b"exchange", LAST)
@@ -132,7 +126,7 @@ def test_fragmented_messages_to_two_exchanges_may_be_interleaved(session: Sessio
 
 
 def test_fragmented_messages_of_two_sessions_may_be_interleaved(session: Session) -> None:
-    other = session.client.server.session(b"other")
+    other = session.server.session(b"other")
     session.subscribe()
     for each, name in ((session, b"this "), (other, b"that ")):
         fragment(each, name, FIRST, TO_Q)
@@ -167,23 +161,20 @@ def test_unfinished_fragments_of_session_count_together_against_largest_message_
 
 
 def test_spec_personality_accepts_all_fragments_together_after_last_fragment(spec: Server) -> None:
-    session = spec.session()
-    session.declare("q")
+    session = spec.session().declare("q")
     ids = [fragment(session, b"one ", FIRST, TO_Q, accept_mode=0)]
-    session.publish()
-    session.expect_nothing()
+    session.publish().expect_nothing()
     ids.append(fragment(session, b"two", LAST, accept_mode=0))
     assert list(session.news(x.MessageAccept).transfers or ()) == ids
 
 
 def test_fragmented_message_belongs_to_transaction_of_its_last_fragment(session: Session) -> None:
-    session.call(x.TxSelect())
+    session.perform(x.TxSelect())
     fragment(session, b"one ", FIRST, TO_Q)
-    session.call(x.TxRollback())
+    session.perform(x.TxRollback())
     fragment(session, b"two", LAST)
     assert session.query().message_count == 0
-    session.call(x.TxCommit())
-    assert session.query().message_count == 1
+    assert session.perform(x.TxCommit()).query().message_count == 1
 
 
 def test_spec_personality_rejects_all_fragments_of_unroutable_message_together(spec: Server) -> None:

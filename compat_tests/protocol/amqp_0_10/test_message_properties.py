@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Server, Session, Transfer
-from compat_tests.tools.matrix import marked
+from compat_tests.tools.matrix import marked_rows
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
@@ -24,13 +24,11 @@ NOW = 1_700_000_000
 
 @pytest.fixture
 def session(session: Session) -> Session:
-    session.declare("q")
-    return session
+    return session.declare("q")
 
 
 def carried(session: Session, message: structs.MessageProperties | None = None, **delivery: Any) -> Transfer:
-    session.publish(message=message, **delivery)
-    session.subscribe()
+    session.publish(message=message, **delivery).subscribe()
     return session.transfer()
 
 
@@ -44,17 +42,15 @@ CONTENT_TYPE = rule(
 )
 
 
-@pytest.mark.parametrize(
+@marked_rows(
     "fields",
-    marked(
-        (rule("0-10/message.message-properties/content-length"), {"content_length": 4}),
-        (rule("0-10/message.message-properties/correlation-id"), {"correlation_id": OCTETS_256}),
-        (rule("0-10/message.message-properties/app-id"), {"app_id": OCTETS_256[::-1] * 2}),
-        (CONTENT_TYPE, {"content_type": "a/b; c=\xe9", "content_encoding": "gzip"}),
-        *(
-            (rule("0-10/message.message-properties/reply-to"), {"reply_to": structs.ReplyTo(*address)})
-            for address in (("amq.direct", "k"), ("", "k"), (None, "k"), ("amq.fanout", None))
-        ),
+    (rule("0-10/message.message-properties/content-length"), {"content_length": 4}),
+    (rule("0-10/message.message-properties/correlation-id"), {"correlation_id": OCTETS_256}),
+    (rule("0-10/message.message-properties/app-id"), {"app_id": OCTETS_256[::-1] * 2}),
+    (CONTENT_TYPE, {"content_type": "a/b; c=\xe9", "content_encoding": "gzip"}),
+    *(
+        (rule("0-10/message.message-properties/reply-to"), {"reply_to": structs.ReplyTo(*address)})
+        for address in (("amq.direct", "k"), ("", "k"), (None, "k"), ("amq.fanout", None))
     ),
     ids=str,
 )
@@ -68,7 +64,7 @@ def test_wrong_content_length_is_refused_by_spec_and_delivered_by_default_person
     session: Session,
 ) -> None:
     message = structs.MessageProperties(content_length=5)
-    if session.client.server.state.personality.name == "spec":
+    if session.server.is_spec:
         session.fails(x.MessageTransfer(accept_mode=1), 531, header=[message], body=b"body")
     else:
         assert carried(session, message).message.content_length == 5
@@ -76,21 +72,17 @@ def test_wrong_content_length_is_refused_by_spec_and_delivered_by_default_person
 
 def test_default_personality_adds_only_exchange_to_delivery_properties(lenient: Server) -> None:
     """Clients count bytes of credit: a key of one byte and a body of eight cost 19."""
-    session = lenient.session()
-    session.declare("q")
-    session.publish(b"12345678")
-    session.subscribe()
-    transfer = session.transfer()
+    session = lenient.session().declare("q")
+    transfer = session.publish(b"12345678").subscribe().transfer()
     assert transfer.structs == (structs.DeliveryProperties(exchange="", routing_key="q"),)
     assert transfer.cost == 19
 
 
 @rule("0-10/message.message-properties/message-id-unique")
 def test_spec_personality_accepts_two_messages_with_equal_message_id(spec: Server) -> None:
-    session = spec.session()
-    session.declare("q")
+    session = spec.session().declare("q")
     message = structs.MessageProperties(message_id=UUID(int=7))
-    ids = [session.publish(accept_mode=0, message=message) for _ in range(2)]
+    ids = [session.transfer_id(accept_mode=0, message=message) for _ in range(2)]
     accepts = [session.news(x.MessageAccept) for _ in ids]
     assert [list(each.transfers or ()) for each in accepts] == [[each] for each in ids]
     assert session.query().message_count == 2
@@ -103,19 +95,15 @@ def test_message_id_is_unchanged_in_copies_and_redeliveries(session: Session) ->
     for queue in ("q", "copy"):
         session.bind(queue, "amq.fanout")
     session.publish(exchange="amq.fanout", message=structs.MessageProperties(message_id=id_))
-    session.subscribe("q", "d")
-    session.subscribe("copy", "c")
-    first, second = session.transfers()
-    session.release(first.id, set_redelivered=True)
-    again = session.transfer()
+    first, second = session.subscribe("q", "d").subscribe("copy", "c").transfers()
+    again = session.release(first.id, set_redelivered=True).transfer()
     assert again.redelivered
     assert [each.message.message_id for each in (first, second, again)] == [id_] * 3
 
 
 @rule("0-10/message.message-properties/user-id-authentication")
 def test_message_with_user_id_of_another_user_is_refused(session: Session) -> None:
-    session.publish(message=structs.MessageProperties(user_id=b"guest"))
-    assert session.query().message_count == 1
+    assert session.publish(message=structs.MessageProperties(user_id=b"guest")).query().message_count == 1
     exception = session.fails(
         x.MessageTransfer(accept_mode=1), 403, header=[structs.MessageProperties(user_id=b"other")], body=b""
     )
@@ -162,8 +150,7 @@ def test_application_headers_are_delivered_unchanged_and_used_for_routing(sessio
     session.publish(
         b"lost", exchange="amq.match", message=structs.MessageProperties(application_headers={"a": 1})
     )
-    session.subscribe()
-    (transfer,) = session.transfers()
+    (transfer,) = session.subscribe().transfers()
     assert transfer.message.application_headers == EVERY_TYPE
     assert transfer.message.encode() == message.encode()
 
@@ -227,8 +214,7 @@ def test_header_of_each_type_is_delivered_unchanged_and_decoded(session: Session
     headers = struct.pack(">II", 4 + len(entries), 2) + entries
     fields = b"\x04\x03" + b"\x00\x01" + headers  # Message properties that have application headers only.
     properties = struct.pack(">I", len(fields)) + fields
-    session.declare("q")
-    session.bind("q", "amq.match", "b", arguments={"x-match": "all", "right": 1})
+    session.declare("q").bind("q", "amq.match", "b", arguments={"x-match": "all", "right": 1})
     transfer = x.MessageTransfer(destination="amq.match", accept_mode=1)
     session.send(transfer, header=properties, body=b"")
     session.subscribe()
@@ -246,58 +232,40 @@ def test_delivery_mode_and_priority_are_delivered_unchanged(session: Session) ->
 
 @rule("0-10/message.delivery-properties/timestamp")
 def test_spec_personality_sets_timestamp_to_time_of_arrival(spec: Server) -> None:
-    session = spec.session()
-    session.declare("q")
-    session.publish()
-    session.publish(timestamp=5)
-    spec.advance(10)
-    session.subscribe()
+    session = spec.session().declare("q").publish()
+    session.publish(timestamp=5).after(10).subscribe()
     assert [each.delivery.timestamp for each in session.transfers()] == [NOW, NOW]
 
 
 @pytest.mark.deviates("0-10/message.delivery-properties/timestamp")
 @pytest.mark.deviates("0-10/message.delivery-properties/expiration")
 def test_default_personality_delivers_timestamp_and_expiration_unchanged(lenient: Server) -> None:
-    session = lenient.session()
-    session.declare("q")
+    session = lenient.session().declare("q")
     delivery = carried(session, timestamp=5, expiration=6, ttl=10_000).delivery
     assert (delivery.timestamp, delivery.expiration) == (5, 6)
 
 
 @rule("0-10/message.delivery-properties/expiration")
 def test_spec_personality_sets_expiration_to_arrival_time_plus_ttl(spec: Server) -> None:
-    session = spec.session()
-    session.declare("q")
-    session.publish(ttl=10_000)
-    session.publish()
-    spec.advance(4)
-    session.subscribe()
-    first, second = session.transfers()
+    session = spec.session().declare("q")
+    first, second = session.publish(ttl=10_000).publish().after(4).subscribe().transfers()
     assert (first.delivery.timestamp, first.delivery.expiration) == (NOW, NOW + 10)
     assert second.delivery.expiration is None
 
 
 @rule("0-10/message.delivery-properties/ttl#discarded")
 def test_expired_message_is_discarded(server: Server) -> None:
-    session = server.session()
-    session.declare("q")
-    session.publish(b"short", ttl=50)
-    session.publish(b"long", ttl=5000)
-    server.advance(0.2)
-    session.subscribe()
-    assert session.bodies() == [b"long"]
+    session = server.session().declare("q")
+    session.publish(b"short", ttl=50).publish(b"long", ttl=5000)
+    assert session.after(0.2).subscribe().bodies() == [b"long"]
 
 
 @rule("0-10/message.delivery-properties/ttl#dead-lettered")
 def test_expired_message_is_dead_lettered_with_original_expiration_and_without_ttl(server: Server) -> None:
-    session = server.session()
-    session.declare("dead")
+    session = server.session().declare("dead")
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
     server.client().declare("old", arguments=arguments)
-    session.publish(key="old", ttl=50)
-    server.advance(0.2)
-    session.subscribe("dead")
-    (transfer,) = session.transfers()
+    (transfer,) = session.publish(key="old", ttl=50).after(0.2).subscribe("dead").transfers()
     assert transfer.delivery.ttl is None
     assert transfer.message.application_headers["x-death"][0]["original-expiration"] == "50"
     stamped = server.state.personality.extension(Amqp010Choices).stamps_arrival
@@ -305,44 +273,31 @@ def test_expired_message_is_dead_lettered_with_original_expiration_and_without_t
 
 
 def test_delivered_ttl_is_remaining_time(server: Server) -> None:
-    session = server.session()
-    session.declare("q")
-    session.publish(ttl=1000, priority=4, delivery_mode=1)
-    server.advance(0.25)
-    session.subscribe()
-    (transfer,) = session.transfers()
+    session = server.session().declare("q").publish(ttl=1000, priority=4, delivery_mode=1)
+    (transfer,) = session.after(0.25).subscribe().transfers()
     assert transfer.delivery.ttl == 750
     assert (transfer.delivery.priority, transfer.delivery.delivery_mode) == (4, 1)
-    server.advance(0.25)
-    session.release(transfer.id, set_redelivered=True)
-    (again,) = session.transfers()
+    (again,) = session.after(0.25).release(transfer.id, set_redelivered=True).transfers()
     assert again.redelivered
     assert again.delivery.ttl == 500
 
 
 @pytest.mark.parametrize("ttl", [0, (1 << 64) - 1])
 def test_smallest_and_largest_ttl_are_delivered_unchanged(session: Session, ttl: int) -> None:
-    session.subscribe()
-    session.publish(ttl=ttl)
-    assert session.transfer().delivery.ttl == ttl
+    assert session.subscribe().publish(ttl=ttl).transfer().delivery.ttl == ttl
 
 
 @rule("0-10/message.delivery-properties/redelivered-sticky")
 def test_message_published_as_redelivered_is_delivered_as_redelivered(session: Session) -> None:
-    session.publish(redelivered=True)
-    session.publish()
-    session.subscribe()
+    session.publish(redelivered=True).publish().subscribe()
     assert [each.redelivered for each in session.transfers()] == [True, False]
 
 
 @rule("0-10/message.delivery-properties/redelivered-implementation")
 def test_unaccepted_message_is_delivered_again_as_redelivered(server: Server) -> None:
-    session = server.session()
-    session.declare("q")
-    session.publish()
-    session.subscribe()
+    session = server.session().declare("q")
+    session.publish().subscribe()
     assert [each.redelivered for each in session.transfers()] == [False]
     session.detach()
-    again = session.client.session(b"again")
-    again.subscribe()
+    again = session.client.session(b"again").subscribe()
     assert [each.redelivered for each in again.transfers()] == [True]

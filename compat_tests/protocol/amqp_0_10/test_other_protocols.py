@@ -16,8 +16,7 @@ from fakeamqp.timestamps import Timestamp
 
 @pytest.fixture
 def session(session: Session) -> Session:
-    session.declare("q")
-    return session
+    return session.declare("q")
 
 
 @pytest.fixture
@@ -56,8 +55,7 @@ def test_properties_of_0_9_1_message_reach_0_10_subscriber(older: Client, sessio
         user_id="guest",
         app_id="tests",
     )
-    session.subscribe()
-    (transfer,) = session.transfers()
+    (transfer,) = session.subscribe().transfers()
     assert transfer.body == b"body"
     delivery, message = transfer.delivery, transfer.message
     assert (delivery.exchange, delivery.routing_key, transfer.redelivered) == ("", "q", False)
@@ -86,34 +84,24 @@ def test_properties_of_0_10_message_reach_0_9_1_client(older: Client, session: S
             application_headers=HEADERS,
         ),
     )
-    content = older.get("q", no_ack=True)
-    assert content is not None
+    content = older.fetch("q", no_ack=True)
     got = content.properties
-    assert content.body == b"body"
-    assert (content.method.exchange, content.method.routing_key) == ("", "q")
+    assert (content.body, content.method.exchange, content.method.routing_key) == (b"body", "", "q")
     assert (got.delivery_mode, got.priority, got.expiration) == (2, 5, "60000")
     assert (got.message_id, got.correlation_id, got.reply_to) == (UUID_TEXT, "correlation", "amq.direct/k")
     assert (got.content_type, got.content_encoding) == ("text/plain", "gzip")
-    assert (got.user_id, got.app_id) == ("guest", "tests")
-    assert got.headers == HEADERS
+    assert (got.user_id, got.app_id, got.headers) == ("guest", "tests", HEADERS)
 
 
 @pytest.mark.parametrize("body", [b"", None])
-def test_empty_or_absent_body_reaches_0_9_1_client_as_empty_body(
-    older: Client, session: Session, body: bytes | None
-) -> None:
+def test_absent_body_reaches_0_9_1_client_empty(older: Client, session: Session, body: bytes | None) -> None:
     session.publish(body)
-    content = older.get("q", no_ack=True)
-    assert content is not None
-    assert content.body == b""
+    assert older.fetch("q", no_ack=True).body == b""
 
 
-def test_empty_body_of_0_9_1_message_reaches_0_10_subscriber_as_empty_body(
-    older: Client, session: Session
-) -> None:
+def test_empty_body_of_0_9_1_message_reaches_0_10_subscriber_empty(older: Client, session: Session) -> None:
     older.publish(b"", routing_key="q")
-    session.subscribe()
-    assert session.bodies() == [b""]
+    assert session.subscribe().bodies() == [b""]
 
 
 def test_consumers_of_0_9_1_and_0_10_receive_same_headers(older: Client, session: Session) -> None:
@@ -128,8 +116,7 @@ def test_consumers_of_0_9_1_and_0_10_receive_same_headers(older: Client, session
         ),
     ]
     older.consume("other", no_ack=True)
-    session.subscribe("q", "d", accept_mode=1)
-    session.subscribe("other", "browser", acquire_mode=1)
+    session.subscribe("q", "d", accept_mode=1).subscribe("other", "browser", acquire_mode=1)
     for send in sent:
         send()
         content = older.delivery()
@@ -141,22 +128,17 @@ def test_consumers_of_0_9_1_and_0_10_receive_same_headers(older: Client, session
 
 def test_cc_and_bcc_headers_of_0_10_message_are_not_used_for_routing(lenient: Server) -> None:
     """RabbitMQ reads them; to clients of 0-10 they are ordinary headers."""
-    session = lenient.session()
-    session.declare("q")
-    session.declare("copy")
+    session = lenient.session().declare("q").declare("copy")
     headers = {"CC": ["copy"], "BCC": "a text"}
     session.publish(message=structs.MessageProperties(application_headers=headers))
     assert session.query("copy").message_count == 0
-    session.subscribe()
-    assert session.transfer().message.application_headers == headers
+    assert session.subscribe().transfer().message.application_headers == headers
 
 
 def test_cc_copy_of_0_9_1_message_reaches_0_10_subscriber_without_bcc_header(lenient: Server) -> None:
-    session = lenient.session()
-    session.declare("copy")
+    session = lenient.session().declare("copy")
     lenient.client().publish(routing_key="nobody", headers={"CC": ["copy"], "BCC": ["hidden"]})
-    session.subscribe("copy")
-    (transfer,) = session.transfers()
+    (transfer,) = session.subscribe("copy").transfers()
     assert transfer.message.application_headers == {"CC": ["copy"]}
     assert transfer.delivery.routing_key == "nobody"
 
@@ -166,12 +148,10 @@ def test_cc_copy_of_0_9_1_message_reaches_0_10_subscriber_without_bcc_header(len
 
 def test_message_requeued_by_0_9_1_client_is_redelivered_to_0_10(older: Client, session: Session) -> None:
     session.publish()
-    content = older.get("q")
-    assert content is not None
+    content = older.fetch("q")
     assert not content.method.redelivered
     older.reject(content.method.delivery_tag, requeue=True)
-    session.subscribe()
-    assert session.transfer().redelivered
+    assert session.subscribe().transfer().redelivered
 
 
 @pytest.mark.parametrize("marked", [True, False])
@@ -179,12 +159,9 @@ def test_message_released_by_0_10_is_redelivered_to_0_9_1_if_marked(
     older: Client, session: Session, marked: bool
 ) -> None:
     older.publish(routing_key="q")
-    session.subscribe(credit=1)
-    (transfer,) = session.transfers()
+    (transfer,) = session.subscribe(credit=1).transfers()
     session.release(transfer.id, set_redelivered=marked)
-    content = older.get("q")
-    assert content is not None
-    assert content.method.redelivered is marked
+    assert older.fetch("q").method.redelivered is marked
 
 
 def deaths(transfer: Any) -> Any:
@@ -195,58 +172,43 @@ def test_dead_letter_of_0_9_1_reaches_0_10_with_x_death(older: Client, session: 
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}
     older.declare("mortal", arguments=arguments)
     older.publish(b"body", routing_key="mortal", headers={"mine": 1}, content_type="a/b")
-    content = older.get("mortal")
-    assert content is not None
+    content = older.fetch("mortal")
     older.reject(content.method.delivery_tag)
-    session.subscribe()
-    (transfer,) = session.transfers()
+    (transfer,) = session.subscribe().transfers()
     assert (transfer.body, transfer.message.content_type) == (b"body", "a/b")
     (death,) = deaths(transfer)
     assert (death["queue"], death["reason"], death["count"]) == ("mortal", "rejected", 1)
     assert death["routing-keys"] == ["mortal"]
-    assert transfer.message.application_headers["mine"] == 1
-    assert transfer.delivery.routing_key == "q"
+    assert (transfer.message.application_headers["mine"], transfer.delivery.routing_key) == (1, "q")
 
 
-def test_message_rejected_by_0_10_is_dead_lettered_by_0_9_1_queue_arguments(
-    older: Client, session: Session
-) -> None:
+def test_message_rejected_by_0_10_is_dead_lettered_as_in_0_9_1(older: Client, session: Session) -> None:
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}
     older.declare("mortal", arguments=arguments)
     session.publish(b"body", key="mortal", message=structs.MessageProperties(application_headers={"mine": 1}))
-    session.subscribe("mortal")
-    (transfer,) = session.transfers()
+    (transfer,) = session.subscribe("mortal").transfers()
     session.reject(transfer.id)
-    content = older.get("q", no_ack=True)
-    assert content is not None
-    headers = content.properties.headers
-    assert headers["mine"] == 1
-    assert headers["x-death"][0]["queue"] == "mortal"
+    headers = older.fetch("q", no_ack=True).properties.headers
+    assert (headers["mine"], headers["x-death"][0]["queue"]) == (1, "mortal")
     assert headers["x-death"][0]["reason"] == "rejected"
 
 
 def test_expiration_of_0_9_1_message_reaches_0_10_as_remaining_ttl(lenient: Server) -> None:
-    session = lenient.session()
-    session.declare("q")
+    session = lenient.session().declare("q")
     older = lenient.client()
     for expiration in ("1000", "5000"):
         older.publish(expiration.encode(), routing_key="q", expiration=expiration)
-    lenient.advance(2)
-    session.subscribe()
-    (transfer,) = session.transfers()
+    (transfer,) = session.after(2).subscribe().transfers()
     assert (transfer.body, transfer.delivery.ttl) == (b"5000", 3000)
 
 
 def test_message_expired_by_0_10_ttl_is_not_delivered_to_0_9_1(server: Server) -> None:
-    session = server.session()
-    session.declare("q")
+    session = server.session().declare("q")
     for ttl in (1000, 5000):
         session.publish(str(ttl).encode(), ttl=ttl)
     server.advance(2)
     older = server.client()
-    content = older.get("q", no_ack=True)
-    assert content is not None
-    assert content.body == b"5000"
+    assert older.fetch("q", no_ack=True).body == b"5000"
     assert older.get("q") is None
 
 
@@ -255,29 +217,21 @@ def test_message_expired_by_0_10_ttl_is_not_delivered_to_0_9_1(server: Server) -
 
 @pytest.mark.parametrize("accept_mode", [0, 1])
 def test_publish_of_0_9_1_is_confirmed_when_delivered_to_0_10(lenient: Server, accept_mode: int) -> None:
-    session = lenient.session()
-    session.declare("q")
-    session.subscribe(accept_mode=accept_mode)
+    session = lenient.session().declare("q").subscribe(accept_mode=accept_mode)
     older = lenient.client()
-    older.call(m.ConfirmSelect(), m.ConfirmSelectOk)
-    older.publish(routing_key="q")
-    assert older.expect(m.BasicAck).delivery_tag == 1
+    assert older.perform(m.ConfirmSelect()).publish(routing_key="q").expect(m.BasicAck).delivery_tag == 1
     assert len(session.transfers()) == 1
 
 
 def test_mandatory_0_9_1_message_delivered_to_0_10_is_not_returned(older: Client, session: Session) -> None:
     session.subscribe()
-    older.publish(routing_key="q", mandatory=True)
-    older.expect_nothing()
+    older.publish(routing_key="q", mandatory=True).expect_nothing()
     assert len(session.transfers()) == 1
 
 
 def test_0_10_client_replies_to_direct_reply_to_address(lenient: Server) -> None:
-    session = lenient.session()
-    session.declare("q")
-    session.subscribe()
-    older = lenient.client()
-    older.consume("amq.rabbitmq.reply-to", no_ack=True)
+    session = lenient.session().declare("q").subscribe()
+    older = lenient.client().consume("amq.rabbitmq.reply-to", no_ack=True)
     older.publish(b"question", routing_key="q", reply_to="amq.rabbitmq.reply-to", correlation_id="1")
     (question,) = session.transfers()
     address = question.message.reply_to
@@ -290,16 +244,12 @@ def test_0_10_client_replies_to_direct_reply_to_address(lenient: Server) -> None
 
 def test_0_9_1_client_replies_to_exclusive_queue_of_0_10(older: Client, session: Session) -> None:
     older.declare("questions")
-    session.declare("answers", exclusive=True, auto_delete=True)
-    session.subscribe("answers")
+    session.declare("answers", exclusive=True, auto_delete=True).subscribe("answers")
     asked = structs.MessageProperties(reply_to=structs.ReplyTo("", "answers"), correlation_id=b"1")
     session.publish(b"question", key="questions", message=asked)
-    content = older.get("questions", no_ack=True)
-    assert content is not None
+    content = older.fetch("questions", no_ack=True)
     older.publish(
-        b"answer",
-        routing_key=content.properties.reply_to,
-        correlation_id=content.properties.correlation_id,
+        b"answer", routing_key=content.properties.reply_to, correlation_id=content.properties.correlation_id
     )
     (answer,) = session.transfers()
     assert (answer.body, answer.message.correlation_id) == (b"answer", b"1")
@@ -326,9 +276,7 @@ def test_exclusive_0_9_1_consumer_locks_out_0_10_subscription(server: Server) ->
 
 def test_message_of_lost_0_9_1_connection_is_redelivered_to_0_10(older: Client, session: Session) -> None:
     session.publish()
-    older.consume("q")
-    assert older.bodies() == [b"body"]
-    session.subscribe()
-    session.expect_nothing()
+    assert older.consume("q").bodies() == [b"body"]
+    session.subscribe().expect_nothing()
     older.drop()
     assert session.transfer().redelivered

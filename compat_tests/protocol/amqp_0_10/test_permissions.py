@@ -39,8 +39,7 @@ def server(server: Server) -> Server:
     """With queues and direct exchanges of every name."""
     guest = server.session()
     for name in NAMES:
-        guest.declare(name)
-        guest.declare_exchange(name)
+        guest.declare(name).declare_exchange(name)
     return server
 
 
@@ -69,7 +68,7 @@ def test_queue_and_exchange_commands_require_their_permission(
 def test_bind_and_unbind_require_write_on_queue_and_read_on_exchange(server: Server, make: Any) -> None:
     if make is x.ExchangeUnbind:
         server.session(b"guest's").bind("w", "r", "k")
-    login(server).call(make(queue="w", exchange="r", binding_key="k"))
+    login(server).perform(make(queue="w", exchange="r", binding_key="k"))
     assert "write access to queue 'r'" in denied(server, make(queue="r", exchange="r", binding_key="k"))
     assert "read access to exchange 'w'" in denied(server, make(queue="w", exchange="w", binding_key="k"))
     assert "write access to queue 'x'" in denied(server, make(queue="x", exchange="x", binding_key="k"))
@@ -80,27 +79,25 @@ def test_bind_to_topic_exchange_requires_read_permission_for_key(server: Server)
     ann = server.state.access.users["ann"]
     ann.topic_permissions["/", "amq.topic"] = TopicPermission(read="^a")
     server.state.access.changed()
-    session.call(x.ExchangeBind(queue="w", exchange="amq.topic", binding_key="a.b"))
+    session.perform(x.ExchangeBind(queue="w", exchange="amq.topic", binding_key="a.b"))
     session.fails(x.ExchangeBind(queue="w", exchange="amq.topic", binding_key="b.a"), 403)
 
 
 @pytest.mark.parametrize("kind", ["queue", "exchange"])
-def test_alternate_exchange_requires_write_on_exchange_and_read_on_declared_entity(
-    server: Server, kind: str
-) -> None:
+def test_alternate_exchange_needs_write_on_it_and_read_on_declared_entity(server: Server, kind: str) -> None:
     def declare(name: str, alternate: str) -> Command:
         if kind == "queue":
             return x.QueueDeclare(queue=name, alternate_exchange=alternate)
         return x.ExchangeDeclare(exchange=name, type="direct", alternate_exchange=alternate)
 
-    login(server).call(declare("cr2", "w"))
+    login(server).perform(declare("cr2", "w"))
     assert "write access to exchange 'r'" in denied(server, declare("cr3", "r"))
     assert f"read access to {kind} 'c2'" in denied(server, declare("c2", "w"))
     assert not {"cr3", "c2"} & {*server.vhost.queues, *server.vhost.exchanges}
 
 
 def test_dead_letter_exchange_requires_write_on_exchange_and_read_on_queue(server: Server) -> None:
-    login(server).call(x.QueueDeclare(queue="cr2", arguments={"x-dead-letter-exchange": "w"}))
+    login(server).perform(x.QueueDeclare(queue="cr2", arguments={"x-dead-letter-exchange": "w"}))
     denied(server, x.QueueDeclare(queue="cr3", arguments={"x-dead-letter-exchange": "r"}))
     denied(server, x.QueueDeclare(queue="c2", arguments={"x-dead-letter-exchange": "w"}))
 
@@ -134,21 +131,18 @@ ASKING: list[Any] = [
 
 @pytest.mark.parametrize("make", ASKING, ids=lambda make: make("").NAME)
 @pytest.mark.parametrize("needed", [False, True])
-def test_query_and_passive_declaration_require_any_permission_if_personality_says_so(
-    make: Any, needed: bool
-) -> None:
+def test_query_and_passive_declaration_need_any_permission_by_personality(make: Any, needed: bool) -> None:
     server = Server(replace(personality("rabbitmq-4.2"), passive_declare_needs_permission=needed))
     guest = server.session()
     for name in NAMES:
-        guest.declare(name)
-        guest.declare_exchange(name)
+        guest.declare(name).declare_exchange(name)
     session = login(server)
     for name in ("c", "w", "r"):
-        session.call(make(name))
+        session.perform(make(name))
     if needed:
         session.fails(make("none"), 403)
     else:
-        session.call(make("none"))
+        session.perform(make("none"))
 
 
 def test_permission_is_checked_before_existence(server: Server) -> None:
@@ -162,8 +156,7 @@ def test_permission_is_checked_before_existence(server: Server) -> None:
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.2", "spec"])
 def test_queue_above_limit_of_virtual_host_fails_with_506(name: str) -> None:
     server = Server(name)
-    session = server.session()
-    session.declare("a")
+    session = server.session().declare("a")
     server.vhost.limits = VirtualHostLimits(max_queues=1)
     session.declare("a")
     with pytest.raises(SessionFailed, match=r"queue limit in vhost '/' \(1\) is reached") as caught:
@@ -194,14 +187,10 @@ def test_tap_receives_events_of_queues_exchanges_and_bindings(lenient: Server) -
     session = lenient.session()
     connection = session.end.connection_name
     tap = lenient.state.tap = Notes()
-    session.declare("q")
-    session.declare_exchange("e")
-    session.bind("q", "e", "k")
-    session.publish(key="q")
-    session.call(x.QueuePurge(queue="q"))
-    session.call(x.ExchangeUnbind(queue="q", exchange="e", binding_key="k"))
-    session.call(x.ExchangeDelete(exchange="e"))
-    session.call(x.QueueDelete(queue="q"))
+    session.declare("q").declare_exchange("e").bind("q", "e", "k")
+    session.publish(key="q").perform(x.QueuePurge(queue="q"))
+    session.perform(x.ExchangeUnbind(queue="q", exchange="e", binding_key="k"))
+    session.perform(x.ExchangeDelete(exchange="e")).perform(x.QueueDelete(queue="q"))
     assert tap.of("queue declared").items() >= {"queue": "q", "connection": connection}.items()
     assert tap.of("exchange declared").items() >= {"exchange": "e", "type": "direct"}.items()
     binding = {"queue": "q", "exchange": "e", "routing_key": "k"}

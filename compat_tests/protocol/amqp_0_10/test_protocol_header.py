@@ -15,8 +15,7 @@ rule = pytest.mark.rule
 @rule("0-10/protocol-header/server-echo")
 def test_protocol_header_is_echoed_before_connection_start(server: Server) -> None:
     client = server.dial()
-    client.send_bytes(b"AMQP\x01\x01\x00\x0a")
-    octets = client.take_bytes()
+    octets = client.send_bytes(b"AMQP\x01\x01\x00\x0a").take_bytes()
     assert octets[:8] == PROTOCOL_HEADER == b"AMQP\x01\x01\x00\x0a"
     # A frame with one control follows: all flags, type 0, and class 1, code 1 behind the twelve bytes.
     assert octets[8:10] == b"\x0f\x00" and octets[20:22] == b"\x01\x01"
@@ -26,10 +25,8 @@ def test_protocol_header_is_echoed_before_connection_start(server: Server) -> No
 def test_broker_sends_no_octets_before_protocol_header_is_complete(server: Server) -> None:
     client = server.dial()
     for octet in PROTOCOL_HEADER[:-1]:
-        client.send_bytes(bytes([octet]))
-        client.expect_nothing()
-    client.send_bytes(PROTOCOL_HEADER[-1:])
-    client.expect(c.ConnectionStart)
+        client.send_bytes(bytes([octet])).expect_nothing()
+    client.send_bytes(PROTOCOL_HEADER[-1:]).expect(c.ConnectionStart)
 
 
 @pytest.mark.deviates("0-10/protocol-header/mismatch#answered")
@@ -39,16 +36,12 @@ def test_broker_sends_no_octets_before_protocol_header_is_complete(server: Serve
     "header",
     [b"AMQP\x01\x01\x00\x0b", b"AMQP\x01\x02\x00\x0a", b"AMQP\x02\x01\x00\x0a", b"AMQQ\x01\x01\x00\x0a"],
 )
-def test_unknown_protocol_header_is_answered_with_protocol_header_and_connection_ends(
-    server: Server, header: bytes
-) -> None:
+def test_unknown_protocol_header_is_answered_with_header_and_end(server: Server, header: bytes) -> None:
     client = server.dial()
-    client.send_bytes(header)
-    octets = client.take_bytes()
+    octets = client.send_bytes(header).take_bytes()
     assert len(octets) == 8 and octets.startswith(b"AMQP")
     assert client.closed
     # RabbitMQ since 4.0 answers with the header of AMQP 1.0, which is not spoken here (measured).
-    supported = server.state.personality.name == "spec"
+    supported = server.is_spec
     again = server.dial()
-    again.send_bytes(octets)
-    assert again.closed is not supported
+    assert again.send_bytes(octets).closed is not supported

@@ -45,8 +45,7 @@ def test_interrupted_message_is_resumed_at_returned_offset(server: Server) -> No
     assert resume(session) == 4
     fragment(session, b"two ", FURTHER)
     fragment(session, b"three", LAST)
-    session.subscribe()
-    (transfer,) = session.transfers()
+    (transfer,) = session.subscribe().transfers()
     assert transfer.body == b"one two three"
     assert (transfer.delivery.priority, transfer.message.content_type) == (5, "a/b")
     assert (transfer.delivery.resume_id, transfer.delivery.resume_ttl) == (None, None)
@@ -61,22 +60,18 @@ def test_resumed_message_may_be_interrupted_and_resumed_again(server: Server) ->
     session = server.session(b"third")
     assert resume(session) == 8
     fragment(session, b"", LAST)
-    session.subscribe()
-    assert session.bodies() == [b"one two "]
+    assert session.subscribe().bodies() == [b"one two "]
 
 
 @pytest.mark.parametrize("size", [1, 4000, 9000])
-def test_transfer_interrupted_in_its_body_is_resumed_after_last_whole_frame(
-    server: Server, size: int
-) -> None:
+def test_transfer_interrupted_in_body_is_resumed_after_last_whole_frame(server: Server, size: int) -> None:
     """What has come of the frames of its body is kept as if it were a fragment."""
     client = server.open(max_frame_size=4096)
     client.session(b"sends")
     body = bytes(range(256)) * 50
     octets = client.command_bytes(x.MessageTransfer(accept_mode=1), header=[properties()], body=body)
     whole = client.command_bytes(x.MessageTransfer(accept_mode=1), header=[properties()], body=b"")
-    client.send_bytes(octets[: len(whole) + size])
-    client.drop()
+    client.send_bytes(octets[: len(whole) + size]).drop()
     session = server.session(b"goes on")
     offset = resume(session) or 0
     assert offset == size // (4096 - 12) * (4096 - 12)
@@ -84,8 +79,7 @@ def test_transfer_interrupted_in_its_body_is_resumed_after_last_whole_frame(
         fragment(session, body[offset:], LAST)
     else:
         session.publish(body)
-    session.subscribe()
-    assert session.bodies() == [body]
+    assert session.subscribe().bodies() == [body]
 
 
 def test_interrupted_fragment_counts_up_to_its_last_whole_frame(server: Server) -> None:
@@ -94,8 +88,7 @@ def test_interrupted_fragment_counts_up_to_its_last_whole_frame(server: Server) 
     fragment(session, b"one ", FIRST, properties())
     further = structs.FragmentProperties(*FURTHER)
     octets = client.command_bytes(x.MessageTransfer(accept_mode=1), header=[further], body=b"x" * 5000)
-    client.send_bytes(octets[:-10])
-    client.drop()
+    client.send_bytes(octets[:-10]).drop()
     assert resume(server.session(b"goes on")) == 4 + 4084
 
 
@@ -103,8 +96,7 @@ def test_transfer_interrupted_before_its_body_is_resumed_at_offset_zero(server: 
     client = server.open()
     client.session(b"sends")
     octets = client.command_bytes(x.MessageTransfer(accept_mode=1), header=[properties()], body=b"body")
-    client.send_bytes(octets[: -4 - 12])
-    client.drop()
+    client.send_bytes(octets[: -4 - 12]).drop()
     assert resume(server.session(b"goes on")) == 0
 
 
@@ -113,8 +105,7 @@ def test_message_resume_of_unknown_id_returns_offset_zero(server: Server) -> Non
     session = server.session()
     assert resume(session, "never heard of") == 0
     assert resume(session, "") == 0
-    session.publish(b"from the beginning")
-    assert session.query().message_count == 1
+    assert session.publish(b"from the beginning").query().message_count == 1
 
 
 @rule("0-10/message.delivery-properties/resume-ttl#ignored")
@@ -218,8 +209,7 @@ def test_interrupted_transfer_and_unfinished_fragments_of_session_are_both_kept(
     session = client.session(b"sends")
     fragment(session, b"one ", FIRST, properties(id_="fragments"))
     octets = client.command_bytes(x.MessageTransfer(accept_mode=1), header=[properties()], body=b"x" * 5000)
-    client.send_bytes(octets[:-10])
-    client.drop()
+    client.send_bytes(octets[:-10]).drop()
     session = server.session(b"goes on")
     assert resume(session, "fragments") == 4
     assert resume(session, destination="amq.fanout") == 4084

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Client, Server, Session
+from compat_tests.tools.matrix import rows
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
@@ -30,18 +31,15 @@ def test_session_attached_echoes_session_name(client: Client) -> None:
 
 @rule("0-10/session.attach/idempotence")
 def test_repeated_session_attach_on_same_channel_keeps_session(client: Client) -> None:
-    session = client.session(b"s")
-    session.declare("q", exclusive=True, auto_delete=True)
+    session = client.session(b"s").declare("q", exclusive=True, auto_delete=True)
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
-    session.call(x.QueuePurge(queue="q"))  # The queue is this session's alone.
+    session.perform(x.QueuePurge(queue="q"))  # The queue is this session's alone.
     assert session.query("q").queue == "q"
 
 
 @rule("0-10/session.attach/reply#failure", "0-10/session.attach/one-transport-per-session")
 @rule("0-10/session/detach-code-session-busy")
-def test_attach_of_session_attached_elsewhere_is_refused_with_session_busy(
-    server: Server, client: Client
-) -> None:
+def test_attach_of_session_attached_elsewhere_fails_with_session_busy(server: Server, client: Client) -> None:
     session = client.session(b"s")
     for other, channel in ((client, 1), (server.open(), 0)):
         detached = other.call(c.SessionAttach(name=b"s"), c.SessionDetached, channel)
@@ -61,15 +59,12 @@ def test_attach_on_channel_of_another_session_is_refused_with_transport_busy(cli
 @rule("0-10/session/name#identifies", "0-10/session.attach/force#detaches")
 @rule("0-10/session.attach/force#attaches", "0-10/session.detached/spontaneous")
 def test_forced_attach_moves_session_from_its_other_transport(server: Server, client: Client) -> None:
-    session = client.session(b"s")
-    session.declare("q", exclusive=True, auto_delete=True)
-    other = server.open()
-    other.send(c.SessionAttach(name=b"s", force=True))
+    session = client.session(b"s").declare("q", exclusive=True, auto_delete=True)
+    other = server.open().send(c.SessionAttach(name=b"s", force=True))
     assert client.expect(c.SessionDetached).name == b"s"
     other.expect(c.SessionAttached)
-    taken = Session(other, b"s", 0)
-    taken.point(session.next_id)
-    taken.call(x.QueuePurge(queue="q"))  # The queue is this session's alone.
+    taken = Session(other, b"s", 0).point(session.next_id)
+    taken.perform(x.QueuePurge(queue="q"))  # The queue is this session's alone.
     assert taken.query("q").queue == "q", "the state came along"
 
 
@@ -89,7 +84,7 @@ def test_channel_zero_carries_session_like_other_channels(client: Client) -> Non
     assert zero.query("b").queue == "b"
 
 
-def test_session_completed_is_sent_before_detached_on_forced_attach(server: Server, client: Client) -> None:
+def test_session_completed_is_sent_before_detached_on_forced_attach(client: Client) -> None:
     client.session(b"s", 1)
     declared = client.command_bytes(x.QueueDeclare(queue="q"), 1)
     by_force = control_frame(2, c.SessionAttach(name=b"s", force=True).encode())
@@ -109,9 +104,7 @@ def test_session_completed_is_sent_before_detached_on_forced_attach(server: Serv
     [c.SessionFlush(completed=True), c.SessionCommandPoint(command_id=0), c.SessionRequestTimeout(timeout=1)],
     ids=lambda control: control.NAME,
 )
-def test_session_control_without_session_is_answered_with_not_attached(
-    client: Client, control: Control
-) -> None:
+def test_control_without_session_is_answered_with_not_attached(client: Client, control: Control) -> None:
     assert client.call(control, c.SessionDetached, 3).code == DetachCode.NOT_ATTACHED
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached, 3)
     client.send_command(x.ExecutionSync(), 3)
@@ -174,14 +167,11 @@ def test_each_requested_session_timeout_is_granted(client: Client) -> None:
 
 @rule("0-10/session.request-timeout/maximum-granted-timeout#bounded", "0-10/session.request-timeout/unset")
 @rule("0-10/session.request-timeout/maximum-granted-timeout#reported", "0-10/session.timeout/granted#value")
-@pytest.mark.parametrize(
-    ("seconds", "kept", "gone"), [(30, 29.5, 30.5), (10, 9.5, 10.5), (None, 10_000_000, None)]
-)
+@rows("seconds, kept, gone", (30, 29.5, 30.5), (10, 9.5, 10.5), (None, 10_000_000, None))
 def test_session_is_kept_for_its_granted_timeout(
     server: Server, client: Client, seconds: int | None, kept: float, gone: float | None
 ) -> None:
-    session = client.session(b"s", timeout=60)
-    session.declare("q", exclusive=True, auto_delete=True)
+    session = client.session(b"s", timeout=60).declare("q", exclusive=True, auto_delete=True)
     client.send(c.SessionRequestTimeout(timeout=seconds))
     assert session.expect(c.SessionTimeout).timeout == seconds
     client.drop()
@@ -220,8 +210,7 @@ def test_granted_session_timeout_is_limited_by_broker(asked: int | None) -> None
 @rule("0-10/session.request-timeout/meaning")
 def test_only_detached_session_ends_after_its_timeout(server: Server, client: Client) -> None:
     session = client.session(b"s", timeout=60)
-    session.declare("q", exclusive=True, auto_delete=True)
-    session.detach()
+    session.declare("q", exclusive=True, auto_delete=True).detach()
     server.advance(59)
     assert "q" in server.vhost.queues
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
@@ -234,17 +223,12 @@ def test_only_detached_session_ends_after_its_timeout(server: Server, client: Cl
 
 
 @rule("0-10/message.subscribe/lifetime#session")
-def test_message_published_while_session_is_detached_is_delivered_after_attach(
-    server: Server, client: Client
-) -> None:
-    session = client.session(b"s", timeout=60)
-    session.declare("q")
-    session.subscribe("q")
-    session.completed(*range(session.end.outgoing.next_id))
+def test_message_published_to_detached_session_is_delivered_later(server: Server, client: Client) -> None:
+    session = client.session(b"s", timeout=60).declare("q")
+    session.subscribe("q").completed(*range(session.end.outgoing.next_id))
     client.drop()
     server.session(b"p").publish(b"while away")
-    other = server.open()
-    other.send(c.SessionAttach(name=b"s"))
+    other = server.open().send(c.SessionAttach(name=b"s"))
     assert b"while away" in [each.body for each in other.inbox]
 
 
@@ -258,12 +242,9 @@ def test_restart_ends_all_sessions(server: Server, client: Client) -> None:
 
 
 @rule("0-10/session.command-point/newly-attached-transports#new", "0-10/session/detach-code-unknown-ids")
-def test_command_before_command_point_detaches_session_with_unknown_ids(
-    server: Server, client: Client
-) -> None:
+def test_command_before_command_point_detaches_with_unknown_ids(server: Server, client: Client) -> None:
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
-    client.send_command(x.QueueDeclare(queue="q"))
-    detached = client.expect(c.SessionDetached)
+    detached = client.send_command(x.QueueDeclare(queue="q")).expect(c.SessionDetached)
     assert (detached.name, detached.code) == (b"s", DetachCode.UNKNOWN_IDS)
     assert "q" not in server.vhost.queues
 
@@ -283,7 +264,7 @@ def test_commands_are_numbered_from_command_point(client: Client) -> None:
 def test_command_ids_wrap_around(client: Client) -> None:
     session = client.session(at=0xFFFFFFFE)
     for _ in range(4):
-        session.call(x.ExecutionSync())
+        session.perform(x.ExecutionSync())
     client.inbox.clear()
     client.send(c.SessionFlush(completed=True, expected=True))
     assert list(client.expect(c.SessionExpected).commands or ()) == [2]
@@ -293,8 +274,7 @@ def test_command_ids_wrap_around(client: Client) -> None:
 @rule("0-10/session.command-point/zero-offset")
 def test_rest_of_command_after_offset_zero_closes_connection_with_framing_error(client: Client) -> None:
     client.session()
-    client.send_frame(b"rest", flags=0x05, kind=1, track=1)
-    client.expect_close(501)
+    client.send_frame(b"rest", flags=0x05, kind=1, track=1).expect_close(501)
 
 
 @rule("0-10/session.command-point/nonzero-offset")
@@ -303,16 +283,14 @@ def test_start_of_command_after_nonzero_offset_closes_connection_with_framing_er
     whole = x.QueueDeclare(queue="q").encode()
     client.send_frame(whole[:3], flags=0x0E, kind=1, track=1)
     session.point(0, 3)
-    client.send_frame(whole, kind=1, track=1)
-    client.expect_close(501)
+    client.send_frame(whole, kind=1, track=1).expect_close(501)
 
 
 @rule("0-10/session.command-point/numbering#offset", "0-10/session.command-point/nonzero-offset")
 def test_command_cut_by_lost_transport_is_continued_at_command_offset(server: Server, client: Client) -> None:
     client.session(b"s", timeout=None)
     whole = x.QueueDeclare(queue="q").encode()
-    client.send_frame(whole[:5], flags=0x0E, kind=1, track=1)
-    client.drop()
+    client.send_frame(whole[:5], flags=0x0E, kind=1, track=1).drop()
     other = server.open()
     other.call(c.SessionAttach(name=b"s"), c.SessionAttached)
     # Two bytes come again, as if the client did not know that they had arrived.
@@ -321,9 +299,7 @@ def test_command_cut_by_lost_transport_is_continued_at_command_offset(server: Se
     assert "q" in server.vhost.queues
 
 
-def test_command_point_inside_unknown_command_detaches_session_with_unknown_ids(
-    server: Server, client: Client
-) -> None:
+def test_command_point_inside_unknown_command_detaches_session_with_unknown_ids(client: Client) -> None:
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
     client.send(c.SessionCommandPoint(command_id=0, command_offset=3))
     assert client.expect(c.SessionDetached).code == DetachCode.UNKNOWN_IDS
@@ -358,8 +334,7 @@ def test_new_session_answers_flush_with_empty_expected_set(client: Client) -> No
 @rule("0-10/session.expected/include-next-command", "0-10/session.expected/minimal-fragments")
 @rule("0-10/session.expected/no-overlaps")
 def test_next_command_is_expected_even_if_partly_received(client: Client) -> None:
-    session = client.session()
-    session.call(x.ExecutionSync())
+    client.session().perform(x.ExecutionSync())
     client.send_frame(x.QueueDeclare(queue="q").encode()[:4], flags=0x0E, kind=1, track=1)
     expected = client.call(c.SessionFlush(expected=True), c.SessionExpected)
     assert list(expected.commands or ()) == [1] and not expected.fragments
@@ -370,8 +345,7 @@ def test_next_command_is_expected_even_if_partly_received(client: Client) -> Non
 @rule("0-10/session.confirmed/no-overlaps", "0-10/session.confirmed/minimal-fragments")
 @rule("0-10/session.completed/commands-completed-implies-confirmed")
 def test_session_flush_is_answered_with_each_requested_set(client: Client) -> None:
-    session = client.session()
-    session.call(x.ExecutionSync())
+    client.session().perform(x.ExecutionSync())
     client.send(c.SessionFlush(expected=True, confirmed=True, completed=True))
     assert list(client.expect(c.SessionExpected).commands or ()) == [1]
     confirmed = client.expect(c.SessionConfirmed)
@@ -389,8 +363,7 @@ def test_session_flush_without_new_completed_commands_is_answered_with_empty_set
         assert list(client.call(ask, reply).commands or ()) == []
         client.expect_nothing()
     client.send(c.SessionCommandPoint(command_id=0, command_offset=0))
-    client.send_command(x.ExecutionSync())
-    completed = client.expect(c.SessionCompleted)
+    completed = client.send_command(x.ExecutionSync()).expect(c.SessionCompleted)
     assert list(completed.commands or ()) == [0]
     client.send(c.SessionKnownCompleted(commands=completed.commands))
     again = client.call(c.SessionFlush(completed=True), c.SessionCompleted)
@@ -405,11 +378,11 @@ def test_session_flush_without_new_completed_commands_is_answered_with_empty_set
 def test_commands_known_completed_are_not_reported_again(client: Client) -> None:
     session = client.session()
     for _ in range(3):
-        session.call(x.ExecutionSync())
+        session.perform(x.ExecutionSync())
     completed = client.call(c.SessionFlush(completed=True), c.SessionCompleted)
     assert list(completed.commands or ()) == [0, 1, 2]
     client.send(c.SessionKnownCompleted(commands=completed.commands))
-    session.call(x.ExecutionSync())
+    session.perform(x.ExecutionSync())
     client.send(c.SessionFlush(completed=True, confirmed=True))
     assert list(client.expect(c.SessionConfirmed).commands or ()) == [3]
     assert list(client.expect(c.SessionCompleted).commands or ()) == [3]
@@ -434,18 +407,15 @@ def test_commands_sent_together_are_completed_by_single_control(client: Client) 
 @rule("0-10/session.completed/timely-reply", "0-10/session.completed/known-completed-reply#asked")
 @rule("0-10/session.known-completed/stateless")
 def test_completion_with_timely_reply_is_answered_with_known_completed(client: Client) -> None:
-    session = client.session()
-    session.call(x.QueueQuery(queue="q"))
-    session.completed(0, timely_reply=True)
+    client.session().perform(x.QueueQuery(queue="q")).completed(0, timely_reply=True)
     assert list(client.expect(c.SessionKnownCompleted).commands or ()) == [0]
 
 
 @rule("0-10/session.completed/delayed-reply", "0-10/session.completed/known-completed-reply#unasked")
 @pytest.mark.deviates("0-10/session.completed/known-completed-reply#unasked")
 def test_only_spec_personality_answers_completion_with_known_completed_unasked(session: Session) -> None:
-    session.call(x.QueueQuery(queue="q"))
-    session.completed(0)
-    if session.client.server.state.personality.name == "spec":
+    session.perform(x.QueueQuery(queue="q")).completed(0)
+    if session.server.is_spec:
         assert list(session.client.expect(c.SessionKnownCompleted).commands or ()) == [0]
     session.client.expect_nothing()
 
@@ -458,11 +428,10 @@ def test_only_spec_personality_answers_completion_with_known_completed_unasked(s
 @rule("0-10/session.gap/completed-or-confirmed-commands#completed")
 @rule("0-10/session.gap/completed-or-confirmed-commands#confirmed")
 def test_commands_of_session_gap_are_reported_completed_and_confirmed(client: Client) -> None:
-    session = client.session()
-    session.call(x.QueueDeclare(queue="before"))
+    session = client.session().perform(x.QueueDeclare(queue="before"))
     client.send(c.SessionGap(commands=_ids(0, 1, 2)))
     session.next_id = 3
-    session.call(x.QueueDeclare(queue="behind"))
+    session.perform(x.QueueDeclare(queue="behind"))
     client.inbox.clear()
     client.send(c.SessionFlush(completed=True, confirmed=True))
     assert list(client.expect(c.SessionConfirmed).commands or ()) == [0, 1, 2, 3]
@@ -477,15 +446,15 @@ def test_partly_received_command_is_aborted_by_session_gap(server: Server, clien
     client.send_frame(x.QueueDeclare(queue="half").encode()[:4], flags=0x0E, kind=1, track=1)
     client.send(c.SessionGap(commands=_ids(0)))
     session.next_id = 1
-    session.call(x.QueueDeclare(queue="whole"))
+    session.perform(x.QueueDeclare(queue="whole"))
     assert "half" not in server.vhost.queues and "whole" in server.vhost.queues
 
 
 @rule("0-10/session.gap/continue")
-def test_session_gap_may_be_announced_before_earlier_command(server: Server, client: Client) -> None:
+def test_session_gap_may_be_announced_before_earlier_command(client: Client) -> None:
     session = client.session()
     client.send(c.SessionGap(commands=_ids(1, 2)))
-    session.call(x.QueueDeclare(queue="zero"))
+    session.perform(x.QueueDeclare(queue="zero"))
     client.inbox.clear()
     expected = client.call(c.SessionFlush(expected=True), c.SessionExpected)
     assert list(expected.commands or ()) == [3]
@@ -500,9 +469,7 @@ def _ids(*ids: int) -> SequenceSet:
 
 @rule("0-10/session.confirmed/durability")
 def test_confirmed_publish_survives_crash(server: Server, client: Client) -> None:
-    session = client.session()
-    session.declare("q", durable=True)
-    session.publish(b"kept", delivery_mode=2)
+    session = client.session().declare("q", durable=True).publish(b"kept", delivery_mode=2)
     octets = client.command_bytes(
         x.MessageTransfer(destination=""),
         header=[structs.DeliveryProperties(routing_key="q", delivery_mode=2)],
@@ -512,14 +479,11 @@ def test_confirmed_publish_survives_crash(server: Server, client: Client) -> Non
     for _ in range(3):  # The command, its header, and the first part of its body.
         end += int.from_bytes(octets[end + 2 : end + 4], "big")
     assert 60_000 < end < len(octets)
-    client.send_bytes(octets[:end])
-    client.inbox.clear()
+    client.send_bytes(octets[:end]).inbox.clear()
     confirmed = client.call(c.SessionFlush(confirmed=True), c.SessionConfirmed)
     assert {0, 1, 2} & set(confirmed.commands or ()) == {0, 1}, "the last one has not come to its end"
-    server.restart(crash=True)
-    session = server.session(b"other")
-    session.subscribe("q")
-    assert session.bodies() == [b"kept"]
+    session = server.restart(crash=True).session(b"other")
+    assert session.subscribe("q").bodies() == [b"kept"]
 
 
 # --- exceptions --------------------------------------------------------------------------------------
@@ -528,18 +492,13 @@ def test_confirmed_publish_survives_crash(server: Server, client: Client) -> Non
 @rule("0-10/execution.exception/correlates#code", "0-10/execution.exception/correlates#command")
 def test_exception_is_sent_before_client_sends_session_expected(server: Server) -> None:
     """The client is to say which commands it has; the exception does not wait for that."""
-    session = server.open().session(b"s", timeout=100)
-    session.declare("q")
-    session.publish()
-    session.subscribe()
-    session.client.drop()
-    client = server.open()
-    client.send(c.SessionAttach(name=b"s"))
+    session = server.open().session(b"s", timeout=100).declare("q")
+    session.publish().subscribe().client.drop()
+    client = server.open().send(c.SessionAttach(name=b"s"))
     client.send(c.SessionCommandPoint(command_id=session.next_id, command_offset=0))
     client.send_command(x.MessageCancel(destination="none"))
     (exception,) = [each.what for each in client.inbox if isinstance(each.what, x.ExecutionException)]
-    assert exception.error_code == ErrorCode.NOT_FOUND
-    assert exception.command_id == session.next_id
+    assert (exception.error_code, exception.command_id) == (ErrorCode.NOT_FOUND, session.next_id)
 
 
 @rule("0-10/session.attach/force#attaches", "0-10/execution/ends-session#session")
@@ -548,15 +507,12 @@ def test_forced_attach_of_failed_session_creates_new_session(server: Server) -> 
     session = server.open().session(b"s", timeout=100)
     session.send(x.MessageCancel(destination="none"))
     again = server.open().session(b"s", force=True)
-    again.declare("q")
-    assert again.query().queue == "q"
+    assert again.declare("q").query().queue == "q"
 
 
 def test_transfers_without_accept_in_unlimited_window_are_not_kept(server: Server) -> None:
     """Apache's low-level client has window mode without limits and completes no transfer."""
-    session = server.session()
-    session.declare()
-    session.subscribe(window=True, accept_mode=1)
+    session = server.session().declare().subscribe(window=True, accept_mode=1)
     for _ in range(10):
         session.publish(accept_mode=1)
     assert len(session.transfers()) == 10
@@ -565,13 +521,10 @@ def test_transfers_without_accept_in_unlimited_window_are_not_kept(server: Serve
 
 
 def test_transfers_in_limited_window_are_kept_until_completed(server: Server) -> None:
-    session = server.session()
-    session.declare()
-    session.subscribe(window=True, credit=3)
+    session = server.session().declare().subscribe(window=True, credit=3)
     for _ in range(5):
         session.publish()
     ids = [each.id for each in session.transfers()]
     assert session.end.outgoing.held == 3
-    session.completed(*ids)
-    assert session.end.outgoing.held == 2
+    assert session.completed(*ids).end.outgoing.held == 2
     assert len(session.transfers()) == 2

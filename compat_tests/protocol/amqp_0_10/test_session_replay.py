@@ -52,8 +52,7 @@ _STREAM_OF_TRANSFERS = sum(map(len, _transfers(Server("rabbitmq-4.2").dial(), 0)
 def _cut_off(cut: int) -> tuple[Server, list[bytes], int]:
     """Lose the transport of a publisher behind so many octets: all its transfers, and the id of the first."""
     server = Server("rabbitmq-4.2")
-    publisher = server.open().session(b"p", timeout=_FOR_EVER)
-    publisher.declare("q")
+    publisher = server.open().session(b"p", timeout=_FOR_EVER).declare("q")
     transfers = _transfers(publisher.client, publisher.next_id)
     publisher.client.send_bytes(b"".join(transfers)[:cut])
     publisher.client.drop()
@@ -109,10 +108,8 @@ class _Consumer:
 
 def _subscribed(server: Server) -> Session:
     session = server.open(max_frame_size=4096).session(b"c", timeout=_FOR_EVER)
-    session.declare("q")
-    session.call(x.MessageSubscribe(queue="q", destination="d", accept_mode=0))
-    session.completed(*range(session.end.outgoing.next_id))
-    session.client.inbox.clear()
+    session.declare("q").perform(x.MessageSubscribe(queue="q", destination="d", accept_mode=0))
+    session.completed(*range(session.end.outgoing.next_id)).client.inbox.clear()
     return session
 
 
@@ -145,8 +142,7 @@ def test_subscriber_cut_off_at_any_octet_receives_each_message_once(cut: int) ->
     consumer.receive(octets[:cut])
     session.client.drop()
 
-    client = server.open(max_frame_size=4096)
-    client.send(c.SessionAttach(name=b"c"))
+    client = server.open(max_frame_size=4096).send(c.SessionAttach(name=b"c"))
     asked = [each.what for each in client.inbox]
     client.inbox.clear()
     assert isinstance(asked[0], c.SessionAttached)
@@ -164,15 +160,13 @@ def test_replayed_transfers_can_be_accepted() -> None:
     assert _published(server) == [], "what was sent stays acquired"
 
     client = server.open()
-    client.send(c.SessionAttach(name=b"c"))
-    client.inbox.clear()
+    client.send(c.SessionAttach(name=b"c")).inbox.clear()
     client.send(c.SessionExpected(commands=SequenceSet.of(0)))
     again = Session(client, b"c", 0)
     transfers = [each for each in client.inbox if isinstance(each.what, x.MessageTransfer)]
     assert [each.body for each in transfers] == _BODIES
     client.inbox.clear()
-    again.point(next(iter(_due(client))))
-    again.accept(*[each.id for each in transfers if each.id is not None])
+    again.point(next(iter(_due(client)))).accept(*[each.id for each in transfers if each.id is not None])
     assert server.vhost.queues["q"].unacked == {}
 
 
@@ -203,12 +197,10 @@ def test_broker_sends_rest_of_command_partly_received_by_client(offset: int) -> 
     session.client.drop()
 
     client = server.open(max_frame_size=4096)
-    client.send(c.SessionAttach(name=b"c"))
-    client.inbox.clear()
+    client.send(c.SessionAttach(name=b"c")).inbox.clear()
     second = len(_payload(_whole(client, b"one")))
     fragment = structs.CommandFragment(command_id=1, byte_ranges=ByteRanges.of((offset, 2**64 - 1)))
-    client.send(c.SessionExpected(commands=SequenceSet.of(2), fragments=[fragment]))
-    octets = client.take_bytes()
+    octets = client.send(c.SessionExpected(commands=SequenceSet.of(2), fragments=[fragment])).take_bytes()
     point = c.decode(octets[HEADER_SIZE : FRAME_HEADER.unpack_from(octets)[2]])
     assert isinstance(point, c.SessionCommandPoint)
     assert (point.command_id, point.command_offset) == (1, offset)
@@ -228,8 +220,7 @@ def test_unconfirmed_transfers_are_replayed_after_delay_without_session_expected
     session.client.drop()
 
     client = server.open()
-    client.send(c.SessionAttach(name=b"c"))
-    client.inbox.clear()
+    client.send(c.SessionAttach(name=b"c")).inbox.clear()
     client.expect_nothing()
     server.advance(1)
     bodies = [each.body for each in client.inbox if isinstance(each.what, x.MessageTransfer)]
@@ -241,11 +232,9 @@ def test_unconfirmed_transfers_are_replayed_after_delay_without_session_expected
 def test_transfers_confirmed_by_client_are_not_replayed() -> None:
     server, session = _prepared()
     _deliver_all(server, session)
-    session.control(c.SessionConfirmed(commands=SequenceSet.of(0, 2)))
-    session.client.drop()
+    session.control(c.SessionConfirmed(commands=SequenceSet.of(0, 2))).client.drop()
 
-    client = server.open()
-    client.send(c.SessionAttach(name=b"c"))
+    client = server.open().send(c.SessionAttach(name=b"c"))
     client.send(c.SessionExpected(commands=SequenceSet.of(0)))
     bodies = [each.body for each in client.inbox if isinstance(each.what, x.MessageTransfer)]
     assert bodies == [_BODIES[1], _BODIES[3]]

@@ -16,27 +16,25 @@ BODIES = [b"1", b"2", b"3", b"4", b"5"]
 
 @pytest.fixture
 def session(session: Session) -> Session:
-    session.declare("q")
-    return session
+    return session.declare("q")
 
 
-def fill(session: Session, *bodies: bytes) -> None:
+def fill(session: Session, *bodies: bytes) -> Session:
     for body in bodies or BODIES:
         session.publish(body)
+    return session
 
 
 def taken(session: Session, *bodies: bytes, **arguments: int) -> list[Transfer]:
     """Publish, and receive all of it."""
-    fill(session, *bodies)
-    session.subscribe(**arguments)
+    fill(session, *bodies).subscribe(**arguments)
     return session.transfers()
 
 
 def left(session: Session, queue: str = "q") -> list[bytes | None]:
     """What another session gets of the queue."""
-    other = session.client.server.session(b"looks")
-    other.subscribe(queue, accept_mode=1)
-    bodies = other.bodies()
+    other = session.server.session(b"looks")
+    bodies = other.subscribe(queue, accept_mode=1).bodies()
     other.detach()
     return bodies
 
@@ -47,11 +45,8 @@ def left(session: Session, queue: str = "q") -> list[bytes | None]:
 @rule("0-10/message/accept-mode-explicit")
 @pytest.mark.parametrize("mode", [0, None])
 def test_unaccepted_message_is_requeued_when_session_ends(session: Session, mode: int | None) -> None:
-    fill(session, b"1", b"2")
-    session.subscribe(accept_mode=mode)
-    first, _ = session.transfers()
-    session.accept(first.id)
-    session.detach()
+    first, _ = fill(session, b"1", b"2").subscribe(accept_mode=mode).transfers()
+    session.accept(first.id).detach()
     assert left(session) == [b"2"]
 
 
@@ -63,11 +58,9 @@ def test_messages_without_explicit_accept_mode_are_not_requeued_when_session_end
 
 
 def test_default_personality_allows_accept_of_transfer_without_explicit_accept_mode(lenient: Server) -> None:
-    session = lenient.session()
-    session.declare("q")
+    session = lenient.session().declare("q")
     (transfer,) = taken(session, b"1", accept_mode=1)
-    session.accept(transfer.id)
-    session.accept(transfer.id + 5)
+    session.accept(transfer.id).accept(transfer.id + 5)
 
 
 # --- accept ------------------------------------------------------------------------------------------
@@ -80,17 +73,14 @@ def test_message_accept_of_two_ranges_settles_only_those_transfers(session: Sess
     accepted.add_range(one, two)
     accepted.add(four)
     assert len(accepted.ranges) == 2
-    session.call(x.MessageAccept(transfers=accepted))
-    session.detach()
+    session.perform(x.MessageAccept(transfers=accepted)).detach()
     assert left(session) == [b"3", b"5"]
 
 
 def test_message_accept_of_largest_range_settles_all_transfers(lenient: Server) -> None:
-    session = lenient.session()
-    session.declare("q")
+    session = lenient.session().declare("q")
     taken(session)
-    session.call(x.MessageAccept(transfers=SequenceSet.between(0, 0xFFFFFFFF)))
-    session.detach()
+    session.perform(x.MessageAccept(transfers=SequenceSet.between(0, 0xFFFFFFFF))).detach()
     assert left(session) == []
 
 
@@ -99,11 +89,9 @@ def test_message_accept_of_largest_range_settles_all_transfers(lenient: Server) 
 def test_spec_personality_refuses_settling_of_accepted_transfer_with_illegal_state(
     spec: Server, command: type[x.Command]
 ) -> None:
-    session = spec.session()
-    session.declare("q")
+    session = spec.session().declare("q")
     (transfer,) = taken(session, b"1")
-    session.accept(transfer.id)
-    session.fails(command(transfers=SequenceSet.of(transfer.id)), 409)
+    session.accept(transfer.id).fails(command(transfers=SequenceSet.of(transfer.id)), 409)
     assert left(session) == []
 
 
@@ -112,14 +100,10 @@ def test_spec_personality_refuses_settling_of_accepted_transfer_with_illegal_sta
 def test_default_personality_ignores_settling_of_accepted_transfer(
     lenient: Server, command: type[x.Command]
 ) -> None:
-    session = lenient.session()
-    session.declare("q", alternate_exchange="amq.fanout")
-    session.declare("rejected")
-    session.bind("rejected", "amq.fanout")
+    session = lenient.session().declare("q", alternate_exchange="amq.fanout")
+    session.declare("rejected").bind("rejected", "amq.fanout")
     (transfer,) = taken(session, b"1")
-    session.accept(transfer.id)
-    session.call(command(transfers=SequenceSet.of(transfer.id)))
-    session.detach()
+    session.accept(transfer.id).perform(command(transfers=SequenceSet.of(transfer.id))).detach()
     assert (left(session), left(session, "rejected")) == ([], [])
 
 
@@ -130,23 +114,21 @@ def test_settling_of_rejected_or_released_transfer_has_no_effect_on_message(
     server: Server, first: type[x.Command], then: type[x.Command]
 ) -> None:
     """An error by the text; brokers in the field do nothing."""
-    session = server.session()
-    session.declare("q")
+    session = server.session().declare("q")
     (transfer,) = taken(session, b"1")
-    session.call(x.MessageStop(destination="d"))
+    session.perform(x.MessageStop(destination="d"))
     which = SequenceSet.of(transfer.id)
-    session.call(first(transfers=which))
+    session.perform(first(transfers=which))
     if server.state.personality.extension(Amqp010Choices).unknown_transfers_are_errors:
         session.fails(then(transfers=which), 409)
     else:
-        session.call(then(transfers=which))
+        session.perform(then(transfers=which))
     assert left(session) == ([b"1"] if first is x.MessageRelease else [])
 
 
 @rule("0-10/message.accept/acquisition")
 def test_accept_of_browsed_message_does_not_remove_message(server: Server) -> None:
-    session = server.session()
-    session.declare("q")
+    session = server.session().declare("q")
     (transfer,) = taken(session, b"1", acquire_mode=1)
     if server.state.personality.extension(Amqp010Choices).unknown_transfers_are_errors:
         session.fails(x.MessageAccept(transfers=SequenceSet.of(transfer.id)), 409)
@@ -161,33 +143,26 @@ def test_accept_of_browsed_message_does_not_remove_message(server: Server) -> No
 @rule("0-10/message.reject/alternate-exchange#alternate", "0-10/message/reject-code-unspecified")
 @pytest.mark.parametrize("code", [0, 1, 2])
 def test_rejected_message_goes_to_alternate_exchange_of_its_queue(session: Session, code: int) -> None:
-    session.declare("rejected")
-    session.bind("rejected", "amq.fanout")
+    session.declare("rejected").bind("rejected", "amq.fanout")
     session.declare("main", alternate_exchange="amq.fanout")
-    session.publish(key="main", priority=4)
-    session.subscribe("main")
-    (transfer,) = session.transfers()
-    session.call(x.MessageReject(transfers=SequenceSet.of(transfer.id), code=code, text="no thanks"))
+    (transfer,) = session.publish(key="main", priority=4).subscribe("main").transfers()
+    session.perform(x.MessageReject(transfers=SequenceSet.of(transfer.id), code=code, text="no thanks"))
     assert session.query("main").message_count == 0
-    session.subscribe("rejected", "r")
-    (again,) = session.transfers()
-    assert again.body == transfer.body
-    assert again.delivery == transfer.delivery
+    (again,) = session.subscribe("rejected", "r").transfers()
+    assert (again.body, again.delivery) == (transfer.body, transfer.delivery)
 
 
 @rule("0-10/message.reject/alternate-exchange#discarded")
 def test_rejected_message_is_discarded_without_alternate_exchange(session: Session) -> None:
     (transfer,) = taken(session, b"1")
-    session.reject(transfer.id)
-    session.detach()
+    session.reject(transfer.id).detach()
     assert left(session) == []
 
 
 @rule("0-10/message.reject/acquisition")
 def test_reject_of_browsed_message_does_not_remove_message(session: Session) -> None:
     (transfer,) = taken(session, b"1", acquire_mode=1)
-    session.reject(transfer.id)
-    session.detach()
+    session.reject(transfer.id).detach()
     assert left(session) == [b"1"]
 
 
@@ -196,61 +171,42 @@ def test_reject_of_browsed_message_does_not_remove_message(session: Session) -> 
 
 @rule("0-10/message.release/ordering")
 def test_released_messages_keep_their_order_in_queue(session: Session) -> None:
-    fill(session)
-    session.subscribe(credit=3)
-    transfers = session.transfers()
-    session.release(*(each.id for each in reversed(transfers)))
-    session.flow(5)
-    assert session.bodies() == BODIES
+    transfers = fill(session).subscribe(credit=3).transfers()
+    assert session.release(*(each.id for each in reversed(transfers))).flow(5).bodies() == BODIES
 
 
 @rule("0-10/message.release/available")
 def test_released_message_is_available_to_another_subscription(session: Session) -> None:
-    fill(session, b"1")
-    session.subscribe(credit=1)
-    (transfer,) = session.transfers()
-    session.subscribe(destination="other")
-    session.expect_nothing()
-    session.release(transfer.id)
-    (again,) = session.transfers()
+    (transfer,) = fill(session, b"1").subscribe(credit=1).transfers()
+    session.subscribe(destination="other").expect_nothing()
+    (again,) = session.release(transfer.id).transfers()
     assert (again.command.destination, again.body) == ("other", b"1")
 
 
 @rule("0-10/message.release/set-redelivered#set", "0-10/message.release/set-redelivered#unchanged")
 @rule("0-10/message.transfer/redelivered-on-requeue")
 def test_release_can_set_redelivered_mark_but_not_remove_mark(session: Session) -> None:
-    fill(session, b"marked", b"not marked")
-    session.subscribe(credit=2)
-    marked, not_marked = session.transfers()
+    marked, not_marked = fill(session, b"marked", b"not marked").subscribe(credit=2).transfers()
     session.release(marked.id, set_redelivered=True)
-    session.release(not_marked.id)
-    session.flow(2)
-    marked, not_marked = session.transfers()
+    marked, not_marked = session.release(not_marked.id).flow(2).transfers()
     assert (marked.redelivered, not_marked.redelivered) == (True, False)
-    session.release(marked.id)
-    session.flow(1)
-    assert session.transfer().redelivered
+    assert session.release(marked.id).flow(1).transfer().redelivered
 
 
 @rule("0-10/message.release/not-acquired")
 def test_release_of_browsed_message_does_not_set_redelivered(session: Session) -> None:
     (seen,) = taken(session, b"1", acquire_mode=1)
-    session.release(seen.id, set_redelivered=True)
-    session.subscribe(destination="taker")
-    (transfer,) = session.transfers()
+    (transfer,) = session.release(seen.id, set_redelivered=True).subscribe(destination="taker").transfers()
     assert not transfer.redelivered
     assert not session.call(x.MessageAcquire(transfers=SequenceSet.of(seen.id))).transfers
 
 
 def test_released_message_is_delivered_again_without_delivery_limit(lenient: Server) -> None:
-    session = lenient.session()
-    session.declare("q")
-    fill(session, b"1")
-    session.subscribe(credit=1)
+    session = lenient.session().declare("q")
+    fill(session, b"1").subscribe(credit=1)
     for _ in range(50):
         (transfer,) = session.transfers()
-        session.release(transfer.id)
-        session.flow(1)
+        session.release(transfer.id).flow(1)
     assert session.bodies() == [b"1"]
 
 
@@ -260,48 +216,32 @@ def test_released_message_is_delivered_again_without_delivery_limit(lenient: Ser
 @pytest.mark.parametrize("alternate", [None, "amq.fanout"])
 def test_settling_transfers_of_deleted_queue_has_no_effect(session: Session, alternate: str | None) -> None:
     """They have gone to its alternate exchange, or are no more."""
-    session.bind("q", "amq.fanout")
-    session.declare("gone", alternate_exchange=alternate)
+    session.bind("q", "amq.fanout").declare("gone", alternate_exchange=alternate)
     for number in range(3):
         session.publish(f"{number}".encode(), key="gone")
-    session.subscribe("gone", "g")
-    first, second, third = session.transfers()
-    session.call(x.MessageCancel(destination="g"))
-    session.call(x.QueueDelete(queue="gone"))
-    session.accept(first.id)
-    session.release(second.id)
-    session.reject(third.id)
-    assert session.query().message_count == (3 if alternate else 0)
+    first, second, third = session.subscribe("gone", "g").transfers()
+    session.perform(x.MessageCancel(destination="g"))
+    session.perform(x.QueueDelete(queue="gone")).accept(first.id).release(second.id)
+    assert session.reject(third.id).query().message_count == (3 if alternate else 0)
 
 
 # --- transactions ------------------------------------------------------------------------------------
 
 
 def test_accept_takes_effect_at_commit(session: Session) -> None:
-    session.call(x.TxSelect())
-    fill(session, b"1", b"2")
-    session.call(x.TxCommit())
-    session.subscribe()
-    first, second = session.transfers()
-    session.accept(first.id)
-    session.call(x.TxCommit())
-    session.accept(second.id)
-    session.detach()
+    session.perform(x.TxSelect())
+    fill(session, b"1", b"2").perform(x.TxCommit())
+    first, second = session.subscribe().transfers()
+    session.accept(first.id).perform(x.TxCommit()).accept(second.id).detach()
     assert left(session) == [b"2"]
 
 
 def test_accepted_message_may_be_released_before_rollback(lenient: Server) -> None:
     """qpid.messaging releases all it has had, then rolls back."""
-    session = lenient.session()
-    session.declare("q")
-    session.call(x.TxSelect())
-    fill(session, b"1", b"2")
-    session.call(x.TxCommit())
-    session.subscribe(credit=2)
-    first, second = session.transfers()
-    session.accept(first.id)
-    session.release(first.id, second.id, set_redelivered=True)
-    session.call(x.TxRollback())
+    session = lenient.session().declare("q").perform(x.TxSelect())
+    fill(session, b"1", b"2").perform(x.TxCommit())
+    first, second = session.subscribe(credit=2).transfers()
+    session.accept(first.id).release(first.id, second.id, set_redelivered=True).perform(x.TxRollback())
     session.flow(2)
     assert [(each.body, each.redelivered) for each in session.transfers()] == [(b"1", True), (b"2", True)]
 
@@ -324,19 +264,14 @@ def test_release_in_branch_does_not_undo_accept_of_another_session(lenient: Serv
     one.release(transfers[0].id)
     for session in (one, other):
         session.call(x.DtxEnd(xid=xid))
-    one.call(x.DtxCommit(xid=xid, one_phase=True))
-    one.detach()
+    one.perform(x.DtxCommit(xid=xid, one_phase=True)).detach()
     other.detach()
     assert (left(one, "q0"), left(one, "q1")) == ([b"body"], [])
 
 
 def test_spec_personality_refuses_release_after_accept_in_transaction(spec: Server) -> None:
-    session = spec.session()
-    session.declare("q")
-    fill(session, b"1")
-    session.call(x.TxSelect())
-    session.subscribe()
-    (transfer,) = session.transfers()
-    session.accept(transfer.id)
-    session.fails(x.MessageRelease(transfers=SequenceSet.of(transfer.id)), 409)
+    session = spec.session().declare("q")
+    fill(session, b"1").perform(x.TxSelect())
+    (transfer,) = session.subscribe().transfers()
+    session.accept(transfer.id).fails(x.MessageRelease(transfers=SequenceSet.of(transfer.id)), 409)
     assert left(session) == [b"1"]

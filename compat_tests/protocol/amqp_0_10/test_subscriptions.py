@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Client, Server, Session
-from compat_tests.tools.matrix import marked
+from compat_tests.tools.matrix import marked_rows
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
@@ -16,8 +16,7 @@ rule = pytest.mark.rule
 
 @pytest.fixture
 def session(session: Session) -> Session:
-    session.declare("q")
-    return session
+    return session.declare("q")
 
 
 @pytest.fixture
@@ -53,24 +52,20 @@ def test_message_subscribe_without_queue_name_fails(name: str | None, personalit
 
 @rule("0-10/message.subscribe/destination-unique-subscriber-destination")
 def test_message_subscribe_with_destination_in_use_fails_with_not_allowed(session: Session) -> None:
-    session.subscribe()
-    session.fails(x.MessageSubscribe(queue="q", destination="d"), 530)
+    session.subscribe().fails(x.MessageSubscribe(queue="q", destination="d"), 530)
 
 
 @rule("0-10/message.subscribe/destination-scope")
 def test_two_sessions_may_use_same_destination(session: Session, other: Session) -> None:
     for each in (session, other):
-        each.subscribe(credit=1)
-        each.publish()
+        each.subscribe(credit=1).publish()
     assert [len(each.transfers()) for each in (session, other)] == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    marked(
-        (rule("0-10/message.subscribe/exclusive-in-use"), False, True),
-        (rule("0-10/message.subscribe/exclusive-blocks"), True, False),
-    ),
+@marked_rows(
+    "first, second",
+    (rule("0-10/message.subscribe/exclusive-in-use"), False, True),
+    (rule("0-10/message.subscribe/exclusive-blocks"), True, False),
 )
 @pytest.mark.parametrize("same", [True, False])
 def test_subscription_beside_another_fails_with_resource_locked_if_one_is_exclusive(
@@ -81,12 +76,9 @@ def test_subscription_beside_another_fails_with_resource_locked_if_one_is_exclus
     asking.fails(x.MessageSubscribe(queue="q", destination="too", exclusive=second), 405)
 
 
-def test_queue_and_destination_are_available_after_cancel_of_exclusive_subscription(
-    session: Session, other: Session
-) -> None:
+def test_queue_and_destination_are_free_after_exclusive_cancel(session: Session, other: Session) -> None:
     for each in (session, session, other):
-        each.subscribe(exclusive=True)
-        each.call(x.MessageCancel(destination="d"))
+        each.subscribe(exclusive=True).perform(x.MessageCancel(destination="d"))
 
 
 def test_message_subscribe_to_exclusive_queue_of_another_session_fails_with_resource_locked(
@@ -108,36 +100,27 @@ def test_fifty_subscriptions_share_queue(session: Session) -> None:
 
 @rule("0-10/message.subscribe/arguments")
 def test_unknown_subscription_arguments_are_ignored(session: Session) -> None:
-    session.subscribe(arguments={"nobody-knows": 1})
-    session.publish()
-    assert session.bodies() == [b"body"]
+    assert session.subscribe(arguments={"nobody-knows": 1}).publish().bodies() == [b"body"]
 
 
 def test_subscription_with_higher_x_priority_receives_message_first(session: Session) -> None:
     session.subscribe(destination="low", arguments={"x-priority": -1})
     session.subscribe(destination="high", arguments={"x-priority": 5})
-    session.publish()
-    assert session.transfer().command.destination == "high"
+    assert session.publish().transfer().command.destination == "high"
 
 
 @rule("0-10/message.subscribe/resume-fields")
 @pytest.mark.parametrize("redelivered", [True, False])
-def test_transfers_carry_resume_id_and_resume_ttl_of_subscription(
-    session: Session, redelivered: bool
-) -> None:
-    session.publish(priority=4, redelivered=redelivered)
-    session.subscribe(resume_id="how", resume_ttl=5000)
-    session.subscribe(destination="without", acquire_mode=1)
-    (transfer,) = session.transfers()
+def test_transfers_carry_resume_id_and_ttl_of_subscription(session: Session, redelivered: bool) -> None:
+    session.publish(priority=4, redelivered=redelivered).subscribe(resume_id="how", resume_ttl=5000)
+    (transfer,) = session.subscribe(destination="without", acquire_mode=1).transfers()
     assert (transfer.delivery.resume_id, transfer.delivery.resume_ttl) == ("how", 5000)
     assert (transfer.delivery.priority, transfer.redelivered) == (4, redelivered)
 
 
 @pytest.mark.parametrize("octets", ["exact", "short"])
 def test_resume_id_of_transfer_counts_as_byte_credit(session: Session, octets: str) -> None:
-    session.publish()
-    session.subscribe(destination="measure", credit=1, resume_id="how")
-    (measured,) = session.transfers()
+    (measured,) = session.publish().subscribe(destination="measure", credit=1, resume_id="how").transfers()
     session.release(measured.id)
     credit = measured.cost - (octets == "short")
     session.subscribe(destination="d", octets=credit, resume_id="how")
@@ -161,23 +144,16 @@ def test_detached_session_keeps_its_subscription_until_timeout(server: Server, o
     client.session(b"kept", timeout=60).subscribe()
     client.drop()
     assert other.query().subscriber_count == 1
-    other.publish()
-    assert other.query().message_count == 1  # Nothing is sent where there is no transport.
-    server.advance(61)
-    assert other.query().subscriber_count == 0
+    assert other.publish().query().message_count == 1  # Nothing is sent where there is no transport.
+    assert other.after(61).query().subscriber_count == 0
 
 
-def test_session_attached_to_new_transport_continues_to_receive_messages(
-    server: Server, other: Session
-) -> None:
-    other.declare("q")
-    client = server.open()
+def test_session_attached_to_new_transport_continues_to_receive_messages(other: Session) -> None:
+    client = other.declare("q").server.open()
     session = client.session(b"moves", timeout=60)
-    session.subscribe()
-    client_commands = session.next_id
+    client_commands = session.subscribe().next_id
     client.drop()
-    other.publish()
-    new = server.open(max_frame_size=4096).session(b"moves", channel=7, at=client_commands)
+    new = other.publish().server.open(max_frame_size=4096).session(b"moves", channel=7, at=client_commands)
     assert new.bodies() == [b"body"]
     other.publish(b"x" * 10_000)
     assert new.bodies() == [b"x" * 10_000]
@@ -189,68 +165,51 @@ def test_session_attached_to_new_transport_continues_to_receive_messages(
 @rule("0-10/execution.exception/correlates#unknown", "0-10/message.subscribe/queue-deletion#credit")
 def test_deletion_of_queue_ends_session_of_subscriber_with_408(session: Session, other: Session) -> None:
     session.subscribe()
-    other.call(x.QueueDelete(queue="q"))
+    other.perform(x.QueueDelete(queue="q"))
     exception = ended(session, 408)
     assert "'q'" in (exception.description or "")
 
 
 @rule("0-10/message.subscribe/queue-deletion#no-credit")
-def test_spec_personality_ends_session_of_subscriber_without_credit_when_queue_is_deleted(
-    spec: Server,
-) -> None:
+def test_spec_ends_session_of_subscriber_without_credit_when_queue_is_deleted(spec: Server) -> None:
     session, other = spec.session(b"one"), spec.session(b"other")
-    session.declare("q")
-    session.subscribe(credit=None, octets=None)
-    other.call(x.QueueDelete(queue="q"))
+    session.declare("q").subscribe(credit=None, octets=None)
+    other.perform(x.QueueDelete(queue="q"))
     ended(session, 408)
 
 
 @pytest.mark.deviates("0-10/message.subscribe/queue-deletion#no-credit")
-def test_default_personality_reports_deleted_queue_when_subscriber_without_credit_grants_credit(
-    lenient: Server,
-) -> None:
+def test_default_personality_reports_deleted_queue_when_subscriber_grants_credit(lenient: Server) -> None:
     session, other = lenient.session(b"one"), lenient.session(b"other")
-    session.declare("q")
-    session.subscribe(credit=None)
-    other.call(x.QueueDelete(queue="q"))
+    session.declare("q").subscribe(credit=None)
+    other.perform(x.QueueDelete(queue="q"))
     session.expect_nothing()
-    session.call(x.MessageFlush(destination="d"))
-    session.flow(5, unit=1)
-    session.fails(x.MessageFlow(destination="d", value=1), 408)
+    session.perform(x.MessageFlush(destination="d"))
+    session.flow(5, unit=1).fails(x.MessageFlow(destination="d", value=1), 408)
 
 
 def test_default_personality_allows_cancel_of_subscription_to_deleted_queue(lenient: Server) -> None:
     session, other = lenient.session(b"one"), lenient.session(b"other")
-    session.declare("q")
-    session.subscribe(credit=None)
-    other.call(x.QueueDelete(queue="q"))
-    session.call(x.MessageCancel(destination="d"))
-    session.declare("q")
-    session.subscribe()
+    session.declare("q").subscribe(credit=None)
+    other.perform(x.QueueDelete(queue="q"))
+    session.perform(x.MessageCancel(destination="d")).declare("q").subscribe()
 
 
 def test_deletion_of_own_subscribed_queue_is_completed_before_session_ends(session: Session) -> None:
-    session.subscribe()
-    session.client.inbox.clear()
+    session.subscribe().client.inbox.clear()
     id_ = session.send(x.QueueDelete(queue="q"), sync=True)
     assert id_ in (session.expect(c.SessionCompleted).commands or ())
     ended(session, 408)
 
 
-def test_unaccepted_message_of_deleted_queue_goes_to_its_alternate_exchange(
-    server: Server, other: Session
-) -> None:
-    session = server.session()
-    other.declare("rest")
-    other.bind("rest", "amq.fanout")
+def test_unaccepted_message_of_deleted_queue_goes_to_its_alternate_exchange(other: Session) -> None:
+    session = other.server.session()
+    other.declare("rest").bind("rest", "amq.fanout")
     session.declare("main", alternate_exchange="amq.fanout")
     for body in (b"1", b"2"):
         session.publish(body, key="main")
-    session.subscribe("main", credit=1)
-    assert session.bodies() == [b"1"]
-    other.call(x.QueueDelete(queue="main"))
-    other.subscribe("rest")
-    assert other.bodies() == [b"1", b"2"]
+    assert session.subscribe("main", credit=1).bodies() == [b"1"]
+    assert other.perform(x.QueueDelete(queue="main")).subscribe("rest").bodies() == [b"1", b"2"]
 
 
 # --- cancel ------------------------------------------------------------------------------------------
@@ -266,7 +225,7 @@ def test_no_message_is_delivered_after_message_cancel(session: Session, other: S
     session.subscribe(accept_mode=1)
     other.publish(b"before")
     assert session.bodies() == [b"before"]
-    session.call(x.MessageCancel(destination="d"))
+    session.perform(x.MessageCancel(destination="d"))
     other.publish()
     session.expect_nothing()
     assert other.query().message_count == 1
@@ -280,33 +239,25 @@ def test_no_message_is_delivered_after_message_cancel(session: Session, other: S
 def test_transfers_received_before_cancel_can_still_be_settled(session: Session, other: Session) -> None:
     for number in range(4):
         session.publish(f"{number}".encode())
-    session.subscribe(destination="browser", acquire_mode=1, credit=4)
-    seen = session.transfers()[3].id
+    seen = session.subscribe(destination="browser", acquire_mode=1, credit=4).transfers()[3].id
     session.subscribe(credit=3)
     accepted, released, rejected = (each.id for each in session.transfers())
     for destination in ("browser", "d"):
-        session.call(x.MessageCancel(destination=destination))
-    session.accept(accepted)
-    session.release(released)
-    session.reject(rejected)
-    assert session.call(x.MessageAcquire(transfers=SequenceSet.of(seen))).transfers
+        session.perform(x.MessageCancel(destination=destination))
+    session.accept(accepted).release(released)
+    assert session.reject(rejected).call(x.MessageAcquire(transfers=SequenceSet.of(seen))).transfers
     assert session.query().message_count == 1
     session.detach()
-    assert not session.client.server.vhost.queues["q"].unacked
+    assert not session.server.vhost.queues["q"].unacked
     other.subscribe()
     assert [(each.body, each.redelivered) for each in other.transfers()] == [(b"1", False), (b"3", True)]
 
 
 def test_completion_of_transfer_before_cancel_gives_new_subscription_no_credit(session: Session) -> None:
-    session.publish()
-    session.subscribe(window=True, credit=1)
-    (transfer,) = session.transfers()
-    session.call(x.MessageCancel(destination="d"))
-    session.subscribe(window=True, credit=1)
-    session.completed(transfer.id)
-    session.publish()
-    session.publish()
-    assert len(session.transfers()) == 1
+    (transfer,) = session.publish().subscribe(window=True, credit=1).transfers()
+    session.perform(x.MessageCancel(destination="d"))
+    session.subscribe(window=True, credit=1).completed(transfer.id)
+    assert len(session.publish().publish().transfers()) == 1
 
 
 # --- other types of queues ---------------------------------------------------------------------------
@@ -319,12 +270,9 @@ def test_quorum_and_stream_queues_deliver_to_subscriptions(lenient: Server, kind
     arguments: dict[str, Any] = {"x-stream-offset": "first"} if kind == "stream" else {}
     for number in range(3):
         session.publish(f"{number}".encode(), key="typed")
-    session.subscribe("typed", credit=2, window=True, arguments=arguments)
-    first, second = session.transfers()
+    first, second = session.subscribe("typed", credit=2, window=True, arguments=arguments).transfers()
     assert (first.body, second.body) == (b"0", b"1")
-    session.accept(first.id)
-    session.completed(first.id)
-    assert session.bodies() == [b"2"]
+    assert session.accept(first.id).completed(first.id).bodies() == [b"2"]
 
 
 def test_sessions_of_same_connection_receive_messages_in_turn(client: Client) -> None:

@@ -9,8 +9,7 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 def test_transfer_to_system_exchange_reaches_service(server: Server) -> None:
     got = add_service(server, "s")
-    session = server.session()
-    session.publish(b"body", exchange="amq.system", key="s")
+    session = server.session().publish(b"body", exchange="amq.system", key="s")
     assert session.call(x.ExchangeQuery(name="amq.system")).type == "system"
     server.advance(0)
     assert bodies(got) == [b"body"]
@@ -18,8 +17,7 @@ def test_transfer_to_system_exchange_reaches_service(server: Server) -> None:
 
 def test_transfer_refused_by_service_ends_session_with_540(server: Server) -> None:
     got = add_service(server, "s", "file")
-    session = server.session()
-    session.publish(b"body", exchange="amq.system", key="s")
+    session = server.session().publish(b"body", exchange="amq.system", key="s")
     exception = session.expect(x.ExecutionException)
     assert exception.error_code == 540
     assert exception.description and "takes no contents of class basic" in exception.description

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Client, Server, Session
+from compat_tests.tools.matrix import rows
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler
@@ -29,21 +30,19 @@ WHOLE = octets(Server().open())
 
 @pytest.fixture
 def session(session: Session) -> Session:
-    session.declare("q")
-    return session
+    return session.declare("q")
 
 
 def lost(server: Server, sent: bytes = b"") -> int:
     """Lose the transport of a session that has declared a queue and sent this; the id of what it sent."""
     session = server.open().session(timeout=60)
-    session.declare("q")
-    session.client.send_bytes(sent)
+    session.declare("q").client.send_bytes(sent)
     session.client.drop()
     return session.next_id
 
 
 def depth(session: Session) -> int:
-    return len(session.client.server.vhost.queues["q"].ready)
+    return len(session.server.vhost.queues["q"].ready)
 
 
 def test_transfer_received_in_two_parts_cut_at_any_octet_is_queued(session: Session) -> None:
@@ -56,32 +55,23 @@ def test_transfer_received_in_two_parts_cut_at_any_octet_is_queued(session: Sess
     session.client.send_bytes(whole * 3 + whole[:-1])
     assert depth(session) == len(whole) + 2
     session.client.send_bytes(whole[-1:])
-    bodies = {queued.message.body for queued in session.client.server.vhost.queues["q"].ready}
+    bodies = {queued.message.body for queued in session.server.vhost.queues["q"].ready}
     assert bodies == {b"body"}
 
 
-@pytest.mark.parametrize(
-    "rest", [len(b"body") + 12, len(WHOLE) - 12 - len(COMMAND.encode())], ids=["body", "header"]
-)
-def test_rest_of_transfer_on_another_channel_closes_connection_with_framing_error(
-    session: Session, rest: int
-) -> None:
+@rows("rest", len(b"body") + 12, len(WHOLE) - 12 - len(COMMAND.encode()), ids=["body", "header"])
+def test_rest_of_transfer_on_another_channel_is_a_framing_error(session: Session, rest: int) -> None:
     client = session.client
     client.session(b"other", channel=1)
-    client.send_bytes(octets(client)[:-rest] + octets(client, channel=1)[-rest:])
-    client.expect_close(501)
+    client.send_bytes(octets(client)[:-rest] + octets(client, channel=1)[-rest:]).expect_close(501)
 
 
-@pytest.mark.parametrize(
-    ("begun", "flags"), [(COMMAND.encode(), FIRST), (b"", FIRST & ~1)], ids=["command", "empty"]
-)
+@rows("begun, flags", (COMMAND.encode(), FIRST), (b"", FIRST & ~1), ids=["command", "empty"])
 def test_transfer_within_unfinished_command_closes_connection_with_framing_error(
     session: Session, begun: bytes, flags: int
 ) -> None:
     client = session.client
-    client.send_frame(begun, flags=flags, kind=1, track=1)
-    client.send_bytes(octets(client))
-    client.expect_close(501)
+    client.send_frame(begun, flags=flags, kind=1, track=1).send_bytes(octets(client)).expect_close(501)
     assert depth(session) == 0
 
 
@@ -94,21 +84,17 @@ def test_transfer_before_command_point_detaches_session_with_unknown_ids(server:
     client = server.open()
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
     client.inbox.clear()
-    client.send_bytes(octets(client))
-    assert client.expect(c.SessionDetached).code == DetachCode.UNKNOWN_IDS
+    assert client.send_bytes(octets(client)).expect(c.SessionDetached).code == DetachCode.UNKNOWN_IDS
     assert not server.vhost.queues["q"].ready
 
 
-def test_start_of_transfer_after_nonzero_command_offset_closes_connection_with_framing_error(
-    server: Server,
-) -> None:
+def test_start_of_transfer_after_nonzero_command_offset_is_a_framing_error(server: Server) -> None:
     size = len(COMMAND.encode())
     id_ = lost(server, WHOLE[: 12 + size])
     client = server.open()
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
     client.send(c.SessionCommandPoint(command_id=id_, command_offset=size))
-    client.send_bytes(octets(client))
-    client.expect_close(501)
+    client.send_bytes(octets(client)).expect_close(501)
 
 
 @pytest.mark.parametrize("offset", [0, len(COMMAND.encode())], ids=["whole", "rest"])
@@ -126,8 +112,7 @@ def test_replayed_transfers_are_not_carried_out_again(server: Server, offset: in
 def test_rest_of_earlier_transfer_does_not_complete_unfinished_transfer(session: Session) -> None:
     client, id_ = session.client, session.next_id
     whole = octets(client)
-    client.send_bytes(whole)
-    client.send_frame(COMMAND.encode(), flags=FIRST, kind=1, track=1)
+    client.send_bytes(whole).send_frame(COMMAND.encode(), flags=FIRST, kind=1, track=1)
     client.send_frame(b"header", flags=0x02, kind=2, track=1)
     # The rest of the earlier one begins in its header where this one ends in its own: with a body.
     session.point(id_, offset=len(COMMAND.encode()) + len(b"header"))
@@ -160,8 +145,7 @@ class Keeper(Recorder):
 def watched() -> tuple[Session, Keeper]:
     server = Server()
     server.state.tap = keeper = Keeper(server.clock.now)
-    session = server.session()
-    session.declare("q")
+    session = server.session().declare("q")
     return session, keeper
 
 

@@ -19,11 +19,8 @@ EXPLICIT, NONE = 0, 1
 
 def topology(session: Session) -> Session:
     """An exchange with nothing bound to it, whose alternate exchange leads to a queue."""
-    session.declare("unrouted")
-    session.declare_exchange("alternate", "fanout")
-    session.bind("unrouted", "alternate")
-    session.declare_exchange("e", alternate_exchange="alternate")
-    return session
+    session.declare("unrouted").declare_exchange("alternate", "fanout")
+    return session.bind("unrouted", "alternate").declare_exchange("e", alternate_exchange="alternate")
 
 
 @pytest.fixture
@@ -52,7 +49,7 @@ def test_unroutable_message_is_dropped_rejected_or_sent_to_alternate_exchange_by
     by_the_text: Session, mode: int, discard: bool
 ) -> None:
     session = by_the_text
-    id_ = session.publish(exchange="e", accept_mode=mode, discard_unroutable=discard)
+    id_ = session.transfer_id(exchange="e", accept_mode=mode, discard_unroutable=discard)
     if mode == EXPLICIT and not discard:
         reject = session.news(x.MessageReject)
         assert (list(reject.transfers or ()), reject.code) == ([id_], RejectCode.UNROUTABLE)
@@ -72,15 +69,12 @@ def test_unroutable_message_is_dropped_rejected_or_sent_to_alternate_exchange_by
 def test_default_personality_sends_unroutable_message_to_alternate_exchange_in_any_accept_mode(
     in_the_field: Session, mode: int | None, discard: bool
 ) -> None:
-    in_the_field.publish(exchange="e", accept_mode=mode, discard_unroutable=discard)
-    in_the_field.expect_nothing()
+    in_the_field.publish(exchange="e", accept_mode=mode, discard_unroutable=discard).expect_nothing()
     assert depth(in_the_field) == 1
 
 
 @pytest.mark.deviates("0-10/message.reject/by-server")
-def test_default_personality_drops_unroutable_message_silently_without_alternate_exchange(
-    lenient: Server,
-) -> None:
+def test_default_personality_drops_unroutable_message_silently(lenient: Server) -> None:
     session = lenient.session()
     session.call(x.MessageTransfer(destination="amq.direct"), body=b"lost")
     session.expect_nothing()
@@ -89,33 +83,26 @@ def test_default_personality_drops_unroutable_message_silently_without_alternate
 @rule("0-10/message/reject-code-unroutable", "0-10/message.reject/by-server", "0-10/message.reject/code-text")
 def test_spec_personality_rejects_unroutable_message_with_code_1(spec: Server) -> None:
     session = spec.session()
-    id_ = session.publish(key="nobody", accept_mode=EXPLICIT)
+    id_ = session.transfer_id(key="nobody", accept_mode=EXPLICIT)
     reject = session.news(x.MessageReject)
     assert list(reject.transfers or ()) == [id_]
-    assert reject.code == 1
-    assert reject.text == "unroutable"
+    assert (reject.code, reject.text) == (1, "unroutable")
     session.expect_nothing()
 
 
 @rule("0-10/message/grammar#recipients", "0-10/message.transfer/accepts-explicit")
 @pytest.mark.parametrize("mode", [EXPLICIT, None])
-def test_spec_personality_accepts_queued_messages_of_explicit_accept_mode(
-    spec: Server, mode: int | None
-) -> None:
-    session = spec.session()
-    session.declare("q")
-    ids = [session.publish(accept_mode=mode) for _ in range(3)]
+def test_spec_accepts_queued_messages_of_explicit_accept_mode(spec: Server, mode: int | None) -> None:
+    session = spec.session().declare("q")
+    ids = [session.transfer_id(accept_mode=mode) for _ in range(3)]
     assert [list(session.news(x.MessageAccept).transfers or ()) for _ in ids] == [[id_] for id_ in ids]
-    session.publish(accept_mode=NONE)
-    session.expect_nothing()
+    session.publish(accept_mode=NONE).expect_nothing()
 
 
 @pytest.mark.deviates("0-10/message.transfer/accepts-explicit")
 def test_default_personality_sends_no_message_accept_to_publisher(lenient: Server) -> None:
-    session = lenient.session()
-    session.declare("q")
-    session.publish(accept_mode=EXPLICIT)
-    session.expect_nothing()
+    session = lenient.session().declare("q")
+    session.publish(accept_mode=EXPLICIT).expect_nothing()
 
 
 def test_spec_personality_rejects_message_for_full_queue_with_code_unspecified(spec: Server) -> None:
@@ -145,13 +132,10 @@ def test_publish_without_accept_to_full_queue_ends_session_with_506(name: str) -
 
 @rule("0-10/message/reject-code-immediate")
 def test_spec_personality_rejects_immediate_message_without_subscriber_that_has_credit(spec: Server) -> None:
-    session = spec.session()
-    session.declare("q")
-    session.publish(accept_mode=EXPLICIT, immediate=True)
-    assert session.news(x.MessageReject).code == 2
+    session = spec.session().declare("q")
+    assert session.publish(accept_mode=EXPLICIT, immediate=True).news(x.MessageReject).code == 2
     session.subscribe(credit=1)
-    session.publish(b"taken", accept_mode=NONE, immediate=True)
-    assert session.bodies() == [b"taken"]
+    assert session.publish(b"taken", accept_mode=NONE, immediate=True).bodies() == [b"taken"]
     session.publish(b"too many", accept_mode=EXPLICIT, immediate=True)
     assert session.news(x.MessageReject).code == RejectCode.IMMEDIATE
     assert session.query().message_count == 0
@@ -161,15 +145,12 @@ def test_spec_personality_rejects_immediate_message_without_subscriber_that_has_
 def test_spec_personality_delivers_immediate_message_only_if_all_queues_have_subscriber(spec: Server) -> None:
     session = spec.session()
     for queue in ("able", "unable"):
-        session.declare(queue)
-        session.bind(queue, "amq.fanout")
+        session.declare(queue).bind(queue, "amq.fanout")
     session.subscribe("able")
-    session.publish(exchange="amq.fanout", accept_mode=NONE, immediate=True)
-    session.expect_nothing()
+    session.publish(exchange="amq.fanout", accept_mode=NONE, immediate=True).expect_nothing()
     assert depth(session, "unable") == 0
     session.subscribe("unable", "u")
-    session.publish(exchange="amq.fanout", accept_mode=NONE, immediate=True)
-    assert len(session.bodies()) == 2
+    assert len(session.publish(exchange="amq.fanout", accept_mode=NONE, immediate=True).bodies()) == 2
 
 
 @pytest.mark.parametrize("discard", [True, False])
@@ -177,8 +158,7 @@ def test_immediate_message_without_subscriber_goes_to_alternate_exchange_unless_
     by_the_text: Session, discard: bool
 ) -> None:
     session = by_the_text
-    session.declare("q")
-    session.bind("q", "e", "k")
+    session.declare("q").bind("q", "e", "k")
     session.publish(exchange="e", key="k", accept_mode=NONE, immediate=True, discard_unroutable=discard)
     assert depth(session, "q") == 0
     assert depth(session) == (0 if discard else 1)
@@ -186,10 +166,8 @@ def test_immediate_message_without_subscriber_goes_to_alternate_exchange_unless_
 
 @pytest.mark.deviates("0-10/message.delivery-properties/immediate#any")
 def test_default_personality_ignores_immediate_flag(lenient: Server) -> None:
-    session = lenient.session()
-    session.declare("q")
-    session.publish(immediate=True)
-    assert session.query().message_count == 1
+    session = lenient.session().declare("q")
+    assert session.publish(immediate=True).query().message_count == 1
 
 
 def test_honoured_immediate_message_without_subscriber_goes_silently_to_alternate_exchange() -> None:
@@ -200,11 +178,8 @@ def test_honoured_immediate_message_without_subscriber_goes_silently_to_alternat
             extensions={Amqp010Choices: replace(known.extension(Amqp010Choices), honours_immediate=True)},
         )
     )
-    session = topology(server.session())
-    session.declare("q")
-    session.bind("q", "e", "k")
-    session.publish(exchange="e", key="k", accept_mode=EXPLICIT, immediate=True)
-    session.expect_nothing()
+    session = topology(server.session()).declare("q").bind("q", "e", "k")
+    session.publish(exchange="e", key="k", accept_mode=EXPLICIT, immediate=True).expect_nothing()
     assert (depth(session, "q"), depth(session)) == (0, 1)
 
 
@@ -214,32 +189,22 @@ def test_honoured_immediate_message_without_subscriber_goes_silently_to_alternat
 @rule("0-10/message.transfer/transactional-publish")
 def test_message_published_in_transaction_is_queued_at_commit(server: Server) -> None:
     session = server.session()
-    session.declare("q")
-    session.call(x.TxSelect())
-    session.publish(accept_mode=NONE)
-    assert session.query().message_count == 0
-    session.call(x.TxCommit())
-    assert session.query().message_count == 1
+    assert session.declare("q").perform(x.TxSelect()).publish(accept_mode=NONE).query().message_count == 0
+    assert session.perform(x.TxCommit()).query().message_count == 1
 
 
 def test_spec_personality_accepts_and_rejects_publishes_of_transaction_at_commit(spec: Server) -> None:
     session = spec.session()
-    session.declare("q")
-    session.call(x.TxSelect())
-    taken = session.publish(accept_mode=EXPLICIT)
-    lost = session.publish(key="nobody", accept_mode=EXPLICIT)
+    taken = session.declare("q").perform(x.TxSelect()).transfer_id(accept_mode=EXPLICIT)
+    lost = session.transfer_id(key="nobody", accept_mode=EXPLICIT)
     session.expect_nothing()
-    session.call(x.TxCommit())
+    session.perform(x.TxCommit())
     assert list(session.news(x.MessageAccept).transfers or ()) == [taken]
     assert list(session.news(x.MessageReject).transfers or ()) == [lost]
-    session.publish(accept_mode=EXPLICIT)
-    session.call(x.TxRollback())
-    session.expect_nothing()
+    session.publish(accept_mode=EXPLICIT).perform(x.TxRollback()).expect_nothing()
 
 
 def test_commit_of_publish_to_full_queue_fails_with_506(lenient: Server) -> None:
     session = lenient.session()
     lenient.client().declare("q", arguments={"x-max-length": 0, "x-overflow": "reject-publish"})
-    session.call(x.TxSelect())
-    session.publish()
-    session.fails(x.TxCommit(), 506)
+    session.perform(x.TxSelect()).publish().fails(x.TxCommit(), 506)

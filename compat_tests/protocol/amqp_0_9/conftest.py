@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.scripted.requesting import Requester
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.protocols.amqp_0_9.choices import letter_of
 
@@ -52,3 +53,9 @@ def client(server: Server) -> Client:
 def connect(server: Server) -> Callable[..., Client]:
     """Makes open connections to `server`."""
     return server.client
+
+
+@pytest.fixture
+def requester(client: Client) -> Requester:
+    """Requests on channel 1 of an open connection, with a queue "q"."""
+    return Requester(client.declare("q"))

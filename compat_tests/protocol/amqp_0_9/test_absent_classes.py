@@ -33,8 +33,7 @@ def test_method_of_a_class_not_implemented_closes_the_connection_with_540(
     server: Server, absent: str, method: Method, ids: tuple[int, int]
 ) -> None:
     client = without(server, absent).client()
-    client.declare("q")
-    close = client.ends(method, 540)
+    close = client.declare("q").ends(method, 540)
     assert (close.class_id, close.method_id) == ids
 
 
@@ -42,8 +41,7 @@ def test_method_of_a_class_not_implemented_closes_the_connection_with_540(
 def test_channel_resume_not_implemented_closes_the_connection_with_540(server: Server) -> None:
     server = without(server, "channel.resume")
     client = server.client(channels=0)
-    client.send(m09.ChannelOpen())
-    channel_id = client.expect(m09.ChannelOpenOk).channel_id
+    channel_id = client.send(m09.ChannelOpen()).expect(m09.ChannelOpenOk).channel_id
     client.drop()
     client = server.client(channels=0)
     close = client.ends(m09.ChannelResume(channel_id=channel_id), 540)

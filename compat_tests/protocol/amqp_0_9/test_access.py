@@ -10,6 +10,7 @@ import pytest
 from compat_tests.scripted.amqp_0_9 import Client, Server
 from compat_tests.scripted.contents_0_9 import Channel
 from compat_tests.scripted.requesting import Requester
+from compat_tests.tools.matrix import rows
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.access import Realms
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
@@ -52,8 +53,7 @@ def strict(spec: Server) -> Client:
         client.call(
             m.ExchangeDeclare(ticket=number, exchange=exchange, type="direct"), shared.ExchangeDeclareOk, 2
         )
-    client.close_channel(2)
-    return client
+    return client.close_channel(2)
 
 
 # --- where nobody looks ------------------------------------------------------------------------------------
@@ -102,9 +102,7 @@ def test_unknown_and_forbidden_realms_are_answered_alike(spec: Server) -> None:
 
 @rule("0-9/access.request/no-rights")
 @pytest.mark.parametrize(("right", "action"), [("active", 0), ("write", 1), ("read", 2)])
-def test_asking_for_more_than_the_user_may_do_ends_the_connection(
-    spec: Server, right: str, action: int
-) -> None:
+def test_asking_for_more_than_user_may_do_ends_connection(spec: Server, right: str, action: int) -> None:
     patterns = [".*", ".*", ".*"]
     patterns[action] = ""
     spec.state.access.add(User("limited", "secret", permissions={"/": Permission(*patterns)}))
@@ -166,9 +164,7 @@ def test_a_ticket_of_another_channel_ends_the_connection(spec: Server) -> None:
 def test_a_ticket_ends_with_its_channel(spec: Server) -> None:
     client = spec.client()
     number = ticket(client)
-    client.close_channel()
-    client.open_channel()
-    client.ends(m.QueueDeclare(ticket=number, queue="q"), 530)
+    client.close_channel().open_channel().ends(m.QueueDeclare(ticket=number, queue="q"), 530)
 
 
 @rule("0-9/access/expire-on-change#rules", "0-9/access/always-check")
@@ -218,19 +214,14 @@ def test_publish_needs_a_write_ticket_and_consume_a_read_ticket(strict: Client) 
 
 
 @rule("0-9/exchange.declare/ticket-realm", "0-9/queue.declare/ticket-realm")
-@pytest.mark.parametrize(
+@rows(
     "again",
-    [
-        lambda number: m.QueueDeclare(ticket=number, queue="admin-q"),
-        lambda number: m.ExchangeDeclare(ticket=number, exchange="admin-x", type="direct"),
-    ],
+    lambda number: m.QueueDeclare(ticket=number, queue="admin-q"),
+    lambda number: m.ExchangeDeclare(ticket=number, exchange="admin-x", type="direct"),
     ids=["queue", "exchange"],
 )
-def test_declared_queue_or_exchange_is_refused_to_a_ticket_of_another_realm(
-    strict: Client, again: Any
-) -> None:
-    strict.send(again(ticket(strict, realm="/admin")))
-    strict.take_frame()
+def test_declared_queue_or_exchange_is_refused_to_ticket_of_another_realm(strict: Client, again: Any) -> None:
+    strict.send(again(ticket(strict, realm="/admin"))).take_frame()
     close = strict.fails(again(ticket(strict)), 403)
     assert "'/admin'" in close.reply_text and "'/data'" in close.reply_text
 
@@ -304,13 +295,11 @@ def test_a_method_needs_its_right_to_the_realm(strict: Client, right: str, name:
     assert closes == []
 
 
-@pytest.mark.parametrize(
+@rows(
     "method",
-    [
-        m.ExchangeDeclare(exchange="theirs", type="direct"),
-        m.QueueBind(queue="theirs", exchange="amq.direct", routing_key="k"),
-        m.QueueUnbind(queue="theirs", exchange="amq.direct", routing_key="k"),
-    ],
+    m.ExchangeDeclare(exchange="theirs", type="direct"),
+    m.QueueBind(queue="theirs", exchange="amq.direct", routing_key="k"),
+    m.QueueUnbind(queue="theirs", exchange="amq.direct", routing_key="k"),
     ids=lambda method: method.NAME,
 )
 def test_entities_of_others_need_permission(lenient: Server, method: Any) -> None:

@@ -25,31 +25,21 @@ def test_every_channel_has_an_id_of_its_own(server: Server) -> None:
 @rule("0-9/channel.flow/finish-frame")
 @pytest.mark.letter
 def test_started_delivery_is_finished_before_flow_off_takes_effect(server: Server) -> None:
-    client = server.client(frame_max=4096)
-    client.declare("q")
-    client.consume("q")
-    client.publish(b"x" * 20_000, routing_key="q", frame_size=4088)
-    client.send(m.ChannelFlow(active=False))
-    client.publish(b"later", routing_key="q")
-    assert client.delivery().body == b"x" * 20_000
+    client = server.client(frame_max=4096).declare("q").consume("q")
+    client.publish(b"x" * 20_000, routing_key="q", frame_size=4088).send(m.ChannelFlow(active=False))
+    assert client.publish(b"later", routing_key="q").delivery().body == b"x" * 20_000
     assert client.expect(m.ChannelFlowOk).active is False
     client.expect_nothing()
-    client.call(m.ChannelFlow(active=True), m.ChannelFlowOk)
-    assert client.delivery().body == b"later"
+    assert client.perform(m.ChannelFlow(active=True)).delivery().body == b"later"
 
 
 @rule("0-9/channel.flow/stops-deliveries#stops", "0-9/channel.flow/stops-deliveries#resumes")
 @pytest.mark.letter
 def test_messages_recovered_while_flow_is_off_are_redelivered_when_flow_is_on(server: Server) -> None:
-    client = server.client()
-    client.declare("q")
-    client.consume("q")
-    client.fill("q", b"1", b"2")
-    assert client.bodies() == [b"1", b"2"]
-    client.call(m.ChannelFlow(active=False), m.ChannelFlowOk)
-    client.recover(requeue=False)
-    client.expect_nothing()
-    client.call(m.ChannelFlow(active=True), m.ChannelFlowOk)
+    client = server.client().declare("q").consume("q")
+    assert client.fill("q", b"1", b"2").bodies() == [b"1", b"2"]
+    client.perform(m.ChannelFlow(active=False)).recover(requeue=False).expect_nothing()
+    client.perform(m.ChannelFlow(active=True))
     again = [client.delivery(), client.delivery()]
     assert [(each.body, each.method.redelivered) for each in again] == [(b"1", True), (b"2", True)]
 
@@ -57,15 +47,9 @@ def test_messages_recovered_while_flow_is_off_are_redelivered_when_flow_is_on(se
 @rule("0-9/channel.flow/finish-frame")
 @pytest.mark.letter
 def test_one_channel_pauses_and_others_do_not(server: Server) -> None:
-    client = server.client(channels=2)
-    client.declare("q")
-    client.declare("other")
-    client.consume("q")
-    client.consume("other", channel=2)
-    client.call(m.ChannelFlow(active=False), m.ChannelFlowOk)
-    client.fill("q", b"held")
-    client.fill("other", b"goes on")
-    assert client.delivery(2).body == b"goes on"
+    client = server.client(channels=2).declare("q").declare("other")
+    client.consume("q").consume("other", channel=2).perform(m.ChannelFlow(active=False))
+    assert client.fill("q", b"held").fill("other", b"goes on").delivery(2).body == b"goes on"
     client.expect_nothing()
 
 
@@ -89,19 +73,15 @@ def test_requests_that_wait_for_no_reply_are_answered_in_their_order(server: Ser
 def test_declare_sent_behind_a_failing_declare_is_discarded(server: Server) -> None:
     client = server.client()
     requests = [m.QueueDeclare(queue="missing", passive=True), m.QueueDeclare(queue="after")]
-    client.send_bytes(b"".join(client.method_frame(each) for each in requests))
-    client.expect_channel_close(404)
+    client.send_bytes(b"".join(client.method_frame(each) for each in requests)).expect_channel_close(404)
     client.expect_nothing()
     assert "after" not in server.vhost.queues
 
 
 @rule("0-9/server-model/distinct-replies")
 def test_delivery_and_declare_ok_both_arrive_after_a_declare(client: Client) -> None:
-    client.declare("q")
-    client.consume("q")
-    client.publish(b"first", routing_key="q")
-    client.send(m.QueueDeclare(queue="other"))
-    assert client.delivery().body == b"first"
+    client.declare("q").consume("q").publish(b"first", routing_key="q")
+    assert client.send(m.QueueDeclare(queue="other")).delivery().body == b"first"
     assert client.expect(m.QueueDeclareOk).queue == "other"
 
 

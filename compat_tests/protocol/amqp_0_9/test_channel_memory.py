@@ -13,12 +13,9 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 def test_requeued_message_does_not_keep_the_rejecting_channel_object_alive(server: Server) -> None:
     ignore_older_objects()
-    client = server.client()
-    client.declare("q")
-    client.publish(routing_key="q")
-    client.call(m.BasicConsume(queue="q"), shared.BasicConsumeOk)
-    client.reject(client.delivery().method.delivery_tag, requeue=True)
-    client.drop()
+    client = server.client().declare("q")
+    client.publish(routing_key="q").call(m.BasicConsume(queue="q"), shared.BasicConsumeOk)
+    client.reject(client.delivery().method.delivery_tag, requeue=True).drop()
     del client
     server.vhost.extensions[InterruptedChannels].restarted()
     assert not alive(BaseChannel)
@@ -27,9 +24,7 @@ def test_requeued_message_does_not_keep_the_rejecting_channel_object_alive(serve
 
 def test_record_of_an_interrupted_channel_does_not_keep_the_channel_object_alive(server: Server) -> None:
     ignore_older_objects()
-    client = server.client()
-    client.declare("q")
-    client.publish(routing_key="q")
+    client = server.client().declare("q").publish(routing_key="q")
     Requester(client).consume("q")
     client.drop()
     server.vhost.queues["q"].purge()

@@ -25,22 +25,20 @@ def server(lenient: Server) -> Server:
 
 def open_channel(client: Client, channel: int = 1) -> bytes:
     """Open a channel and return its channel-id."""
-    client.send(m.ChannelOpen(), channel)
-    frame = client.take_frame()
+    frame = client.send(m.ChannelOpen(), channel).take_frame()
     assert isinstance(frame.method, shared.ChannelOpenOk)
     return m.ChannelOpenOk.decode(frame.payload, client.grammar).channel_id
 
 
-def resume(client: Client, channel_id: bytes, channel: int = 1) -> None:
+def resume(client: Client, channel_id: bytes, channel: int = 1) -> Client:
     client.call(m.ChannelResume(channel_id), m.ChannelOk, channel)
+    return client
 
 
 def resumed(server: Server, client: Client, channel_id: bytes) -> Client:
     """Lose the connection, and resume its channel on another one."""
     client.drop()
-    client = server.client(channels=0)
-    resume(client, channel_id)
-    return client
+    return resume(server.client(channels=0), channel_id)
 
 
 @pytest.fixture
@@ -67,11 +65,9 @@ def refused(client: Client, channel_id: bytes, channel: int = 1) -> None:
 def test_a_channel_is_resumed_on_another_connection(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client, 3)
-    client.declare("q", channel=3)
-    client.drop()
+    client.declare("q", channel=3).drop()
 
-    client = server.client(channels=0)
-    resume(client, channel_id, 7)
+    client = resume(server.client(channels=0), channel_id, 7)
     client.call(m.QueuePurge(queue=""), shared.QueuePurgeOk, 7)  # The current queue is still "q".
     client.close_channel(7)
 
@@ -85,50 +81,37 @@ def test_resumed_channel_keeps_its_consumers_and_their_unacked_messages(server: 
         ("free", "f", {"no_ack": True}),
         ("mine", "m", {"exclusive": True}),
     ):
-        client.declare(queue)
-        client.consume(queue, tag, **options)
-    client.publish(b"unsettled", routing_key="acked")
-    client.delivery()
+        client.declare(queue).consume(queue, tag, **options)
+    client.publish(b"unsettled", routing_key="acked").delivery()
     client.drop()
 
-    client = server.client(channels=0)
-    client.open_channel(2)
-    client.publish(b"meanwhile", routing_key="free", channel=2)
+    client = server.client(channels=0).open_channel(2).publish(b"meanwhile", routing_key="free", channel=2)
     resume(client, channel_id)
     deliveries = [client.delivery() for _ in range(2)]
     assert [(each.method.consumer_tag, each.body, each.method.redelivered) for each in deliveries] == [
         ("a", b"unsettled", True),
         ("f", b"meanwhile", False),
     ]
-    client.ack(1)
-    assert client.count("acked") == client.count("free") == 0
+    assert client.ack(1).count("acked") == client.count("free") == 0
     client.fails(m.BasicConsume(queue="mine"), 403, channel=2)
     client.call(m.BasicCancel(consumer_tag="m"), shared.BasicCancelOk)
 
 
 @pytest.mark.letter
-def test_resumed_channel_keeps_its_prefetch_and_its_flow(
-    server: Server, client: Client, channel_id: bytes
-) -> None:
-    client.qos(1)
-    client.consume("q", "c")
-    client.call(m.ChannelFlow(active=False), shared.ChannelFlowOk)
+def test_resumed_channel_keeps_prefetch_and_flow(server: Server, client: Client, channel_id: bytes) -> None:
+    client.qos(1).consume("q", "c").call(m.ChannelFlow(active=False), shared.ChannelFlowOk)
     client = resumed(server, client, channel_id)
-    client.fill("q", b"1", b"2")
-    client.expect_nothing()
+    client.fill("q", b"1", b"2").expect_nothing()
     client.call(m.ChannelFlow(active=True), shared.ChannelFlowOk)
     assert client.bodies() == [b"1"]
-    client.ack(1)
-    assert client.bodies() == [b"2"]
+    assert client.ack(1).bodies() == [b"2"]
 
 
 def test_resumed_channel_is_still_transactional(server: Server, client: Client, channel_id: bytes) -> None:
     client.call(m.TxSelect(), shared.TxSelectOk)
-    client.fill("q", b"committed")
-    client.call(m.TxCommit(), shared.TxCommitOk)
+    client.fill("q", b"committed").call(m.TxCommit(), shared.TxCommitOk)
     client = resumed(server, client, channel_id)
-    client.fill("q", b"kept")
-    assert client.count("q") == 1
+    assert client.fill("q", b"kept").count("q") == 1
     client.call(m.TxCommit(), shared.TxCommitOk)
     assert client.empty("q") == [b"committed", b"kept"]
 
@@ -137,8 +120,7 @@ def test_resumed_channel_is_still_transactional(server: Server, client: Client, 
 def test_channel_with_uncommitted_work_cannot_be_resumed(
     server: Server, client: Client, channel_id: bytes, work: str
 ) -> None:
-    client.fill("q", b"m")
-    client.get("q")
+    client.fill("q", b"m").get("q")
     client.call(m.TxSelect(), shared.TxSelectOk)
     if work == "publish":
         client.fill("q", b"undone")
@@ -148,28 +130,24 @@ def test_channel_with_uncommitted_work_cannot_be_resumed(
 
     client = server.client(channels=0)
     refused(client, channel_id)
-    client.open_channel()
-    assert client.empty("q") == [b"m"]
+    assert client.open_channel().empty("q") == [b"m"]
 
 
 def test_dtx_start_on_a_resumed_channel_is_refused_after_earlier_work(
     server: Server, client: Client, channel_id: bytes
 ) -> None:
-    client.call(m.DtxSelect(), m.DtxSelectOk)
-    client.fill("q", b"m")
+    client.perform(m.DtxSelect()).fill("q", b"m")
     client = resumed(server, client, channel_id)
     client.fails(m.DtxStart("branch"), 406)
 
 
 def test_resumed_channel_keeps_its_out_of_band_transport(server: Server) -> None:
     transport = server.state.extensions[Registrations].transports["memory"] = MemoryTransport()
-    client = server.client(channels=0)
-    client.send(m.ChannelOpen(out_of_band="memory"))
+    client = server.client(channels=0).send(m.ChannelOpen(out_of_band="memory"))
     channel_id = m.ChannelOpenOk.decode(client.take_frame().payload, client.grammar).channel_id
     client = resumed(server, client, channel_id)
     transport.send(m.QueueDeclare(queue="q").encode())
-    client.send_frame(4, 1, b"")
-    client.expect(shared.QueueDeclareOk)
+    client.send_frame(4, 1, b"").expect(shared.QueueDeclareOk)
 
 
 @pytest.mark.letter
@@ -182,9 +160,7 @@ def test_consumers_of_a_resumed_channel_keep_no_local_and_priority(
 
     client, other = server.client(channels=0), server.client()
     other.consume("q")
-    resume(client, channel_id)
-    client.fill("q", b"its own")
-    client.expect_nothing()
+    resume(client, channel_id).fill("q", b"its own").expect_nothing()
     assert other.bodies() == [b"its own"]
     other.fill("q", b"another's", b"one more")
     assert client.bodies() == [b"another's", b"one more"]
@@ -194,40 +170,31 @@ def test_consumers_of_a_resumed_channel_keep_no_local_and_priority(
 def test_resume_with_a_consumer_tag_in_use_closes_the_connection_with_530(
     server: Server, client: Client, channel_id: bytes
 ) -> None:
-    client.consume("q", "tag")
-    client.drop()
+    client.consume("q", "tag").drop()
 
     client = server.client()
-    client.consume("q", "tag")
-    client.ends(m.ChannelResume(channel_id), 530, channel=2)
+    client.consume("q", "tag").ends(m.ChannelResume(channel_id), 530, channel=2)
     client = server.client(channels=0)
-    resume(client, channel_id)
-    client.fill("q", b"m")
-    assert client.bodies() == [b"m"]
+    assert resume(client, channel_id).fill("q", b"m").bodies() == [b"m"]
 
 
 def test_channel_with_a_started_branch_cannot_be_resumed(server: Server) -> None:
     client = server.client(channels=0)
     selected, started = open_channel(client), open_channel(client, 2)
     for channel in (1, 2):
-        client.call(m.DtxSelect(), m.DtxSelectOk, channel)
-    client.call(m.DtxStart("branch"), m.DtxStartOk, 2)
-    client.drop()
+        client.perform(m.DtxSelect(), channel=channel)
+    client.perform(m.DtxStart("branch"), channel=2).drop()
 
     client = server.client(channels=0)
     refused(client, started, 2)
-    resume(client, selected)
-    client.call(m.DtxStart("another"), m.DtxStartOk)
+    resume(client, selected).perform(m.DtxStart("another"))
 
 
-def test_resumed_channel_keeps_consumers_of_every_class(
-    server: Server, client: Client, channel_id: bytes
-) -> None:
+def test_resumed_channel_keeps_all_consumers(server: Server, client: Client, channel_id: bytes) -> None:
     Channel(client, "file").consume(tag="acked")
     Channel(client, "file").consume(tag="free", no_ack=True)
-    client.call(m.StreamConsume(queue="q", consumer_tag="stream"), m.StreamConsumeOk)
-    requester = Requester(client)
-    requester.consume("q", "messages")
+    client.perform(m.StreamConsume(queue="q", consumer_tag="stream"))
+    requester = Requester(client).consume("q", "messages")
     client = resumed(server, client, channel_id)
     requester.client = client
     for body in (b"first", b"second"):
@@ -240,8 +207,7 @@ def test_resumed_channel_keeps_consumers_of_every_class(
     client.drop()
     assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"first"]
 
-    client = server.client(channels=0)
-    resume(client, channel_id)
+    client = resume(server.client(channels=0), channel_id)
     assert Channel(client, "file").take().method.redelivered
     client.send_content(m.StreamPublish(routing_key="q"), None, b"third")
     assert client.expect_content(m.StreamDeliver).method.consumer_tag == "stream"
@@ -252,15 +218,13 @@ def test_resumed_channel_keeps_consumers_of_every_class(
 
 
 def test_windows_of_every_class_are_as_they_were(server: Server, client: Client, channel_id: bytes) -> None:
-    client.call(m.FileQos(prefetch_count=1), m.FileQosOk)
-    client.call(m.StreamQos(prefetch_count=5, consume_rate=10), m.StreamQosOk)
+    client.perform(m.FileQos(prefetch_count=1)).perform(m.StreamQos(prefetch_count=5, consume_rate=10))
     Channel(client, "file").consume(tag="file")
-    client.call(m.StreamConsume(queue="q", consumer_tag="stream"), m.StreamConsumeOk)
+    client.perform(m.StreamConsume(queue="q", consumer_tag="stream"))
     requester = Requester(client)
     requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
     requester.consume("q", "messages")
-    client = resumed(server, client, channel_id)
-    client.open_channel(2)
+    client = resumed(server, client, channel_id).open_channel(2)
     for body in (b"1", b"2"):
         Channel(client, "file", 2).publish(body)
     assert Channel(client, "file").take().body == b"1"
@@ -268,10 +232,8 @@ def test_windows_of_every_class_are_as_they_were(server: Server, client: Client,
     for body in (b"x" * 20, b"y"):
         client.send_content(m.StreamPublish(routing_key="q"), None, body, channel=2)
     assert client.expect_content(m.StreamDeliver).body == b"x" * 20
-    server.advance(1.9)
-    client.expect_nothing()
-    server.advance(0.2)
-    assert client.expect_content(m.StreamDeliver).body == b"y"
+    client.after(1.9).expect_nothing()
+    assert client.after(0.2).expect_content(m.StreamDeliver).body == b"y"
     requester.client = client
     for body in (b"3", b"4"):
         client.publish(body, routing_key="q", channel=2)
@@ -279,30 +241,19 @@ def test_windows_of_every_class_are_as_they_were(server: Server, client: Client,
     client.expect_nothing()
 
 
-def test_a_consumer_without_its_queue_does_not_come_back(
-    server: Server, client: Client, channel_id: bytes
-) -> None:
-    client.declare("gone", exclusive=True)
-    client.consume("gone", "g")
-    client.consume("q", "c")
+def test_consumer_without_queue_is_not_resumed(server: Server, client: Client, channel_id: bytes) -> None:
+    client.declare("gone", exclusive=True).consume("gone", "g").consume("q", "c")
     client = resumed(server, client, channel_id)
-    client.fill("q", b"m")
-    assert client.bodies() == [b"m"]
-    client.declare("gone")
-    client.consume("gone", "g")
+    assert client.fill("q", b"m").bodies() == [b"m"]
+    client.declare("gone").consume("gone", "g")
 
 
-def test_consumer_without_read_permission_is_not_resumed(
-    server: Server, client: Client, channel_id: bytes
-) -> None:
-    client.consume("q", "c")
-    client.drop()
+def test_consumer_without_rights_is_not_resumed(server: Server, client: Client, channel_id: bytes) -> None:
+    client.consume("q", "c").drop()
     server.state.access.add(User("guest", "guest", permissions={"/": Permission(read="")}))
 
     client = server.client(channels=0)
-    resume(client, channel_id)
-    client.fill("q", b"m")
-    client.expect_nothing()
+    resume(client, channel_id).fill("q", b"m").expect_nothing()
 
 
 def test_resumed_spec_channel_keeps_its_consumer_and_loses_its_ticket() -> None:
@@ -325,8 +276,7 @@ def test_resumed_channel_can_be_resumed_again_by_the_same_id(server: Server) -> 
     channel_id = open_channel(client)
     for _ in range(2):
         client.drop()
-        client = server.client(channels=0)
-        resume(client, channel_id)
+        client = resume(server.client(channels=0), channel_id)
 
 
 @rule("0-9/channel.resume/unknown-id")
@@ -352,16 +302,13 @@ def test_resume_of_an_open_closed_or_already_resumed_channel_is_refused(server: 
 def test_channel_ended_by_close_or_error_cannot_be_resumed(server: Server) -> None:
     client = server.client(channels=0)
     by_client = open_channel(client)
-    client.call(shared.ConnectionClose(reply_code=200), shared.ConnectionCloseOk, 0)
-    client.drop()
+    client.perform(shared.ConnectionClose(reply_code=200), channel=0).drop()
     client = server.client(channels=0)
     by_error = open_channel(client)
-    client.send_frame(7, 1, b"")
-    client.expect_connection_close(501)
+    client.send_frame(7, 1, b"").expect_connection_close(501)
     client = server.client(channels=0)
     failed = open_channel(client)
-    client.send(m.QueueDeclare(queue="nobody", passive=True))
-    client.expect(shared.ChannelClose)
+    client.send(m.QueueDeclare(queue="nobody", passive=True)).expect(shared.ChannelClose)
     client.drop()
     client = server.client(channels=0)
     for channel_id in (by_client, by_error, failed):
@@ -384,8 +331,7 @@ def test_channel_cannot_be_resumed_by_another_user_or_virtual_host(server: Serve
 def test_a_connection_without_heartbeats_is_interrupted(server: Server) -> None:
     client = server.client(channels=0, heartbeat=10)
     channel_id = open_channel(client)
-    server.advance(60)
-    assert client.closed
+    assert client.after(60).closed
     resume(server.client(channels=0), channel_id)
 
 
@@ -405,21 +351,17 @@ def test_broker_keeps_the_last_100_interrupted_channels_until_restart(server: Se
     client = server.client(channels=0)
     refused(client, ids[0])
     resume(client, ids[1])
-    server.restart()
-    client = server.client(channels=0)
+    client = server.restart().client(channels=0)
     refused(client, ids[1])
     refused(client, ids[-1])
 
 
 def test_channels_of_0_8_are_not_kept(server: Server) -> None:
     client = server.connect()
-    client.send_bytes(version_0_8.PROTOCOL_HEADERS[0])
-    client.take_frame()
-    client.login()
-    client.take_frame()
+    client.send_bytes(version_0_8.PROTOCOL_HEADERS[0]).take_frame()
+    client.login().take_frame()
     client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072, heartbeat=0), 0)
-    client.send(m.ConnectionOpen(virtual_host="/"), 0)
-    client.send(m.ChannelOpen())
+    client.send(m.ConnectionOpen(virtual_host="/"), 0).send(m.ChannelOpen())
     assert len(server.state.connections) == 1
     client.drop()
     assert len(server.vhost.extensions[InterruptedChannels]) == 0

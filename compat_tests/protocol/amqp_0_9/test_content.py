@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compat_tests.scripted.amqp_0_9 import Child, Client, Server
-from compat_tests.tools.matrix import marked
+from compat_tests.tools.matrix import marked_rows
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, StreamProperties, methods as m
 
 rule = pytest.mark.rule
@@ -27,16 +27,14 @@ BROKEN_OFF = (
 ONE_CHANNEL = rule("0-9/content/interleave-channels#one-channel", "0-9/frame/strict-sequence#sequence")
 
 
-@pytest.mark.parametrize(
+@marked_rows(
     "frames",
-    marked(
-        (BROKEN_OFF, [PUBLISH, DECLARE]),
-        (BROKEN_OFF, [*BEGUN, DECLARE]),
-        (rule("0-9/reply-code/no-unexpected-frame"), [(2, header())]),
-        (rule("0-9/reply-code/no-unexpected-frame"), [(3, header())]),
-        (rule("0-9/content/class-id-matches"), [PUBLISH, (2, header(70))]),
-        (ONE_CHANNEL, [*BEGUN, PUBLISH]),
-    ),
+    (BROKEN_OFF, [PUBLISH, DECLARE]),
+    (BROKEN_OFF, [*BEGUN, DECLARE]),
+    (rule("0-9/reply-code/no-unexpected-frame"), [(2, header())]),
+    (rule("0-9/reply-code/no-unexpected-frame"), [(3, header())]),
+    (rule("0-9/content/class-id-matches"), [PUBLISH, (2, header(70))]),
+    (ONE_CHANNEL, [*BEGUN, PUBLISH]),
     ids=[
         "method before header",
         "method in body",
@@ -47,9 +45,7 @@ ONE_CHANNEL = rule("0-9/content/interleave-channels#one-channel", "0-9/frame/str
     ],
 )
 @pytest.mark.letter
-def test_frames_of_a_content_out_of_order_close_the_connection_with_501(
-    client: Client, frames: list[Any]
-) -> None:
+def test_frames_of_content_out_of_order_close_connection_with_501(client: Client, frames: list[Any]) -> None:
     for frame in frames:
         if isinstance(frame, tuple):
             client.send_frame(frame[0], 1, frame[1])
@@ -62,19 +58,15 @@ def test_frames_of_a_content_out_of_order_close_the_connection_with_501(
 @pytest.mark.parametrize("kind", [2, 3], ids=["header", "body"])
 @pytest.mark.letter
 def test_no_content_travels_on_channel_0(client: Client, kind: int) -> None:
-    client.send_frame(kind, 0, struct.pack(">HHQH", 60, 0, 0, 0))
-    client.expect_connection_close(504)
+    client.send_frame(kind, 0, struct.pack(">HHQH", 60, 0, 0, 0)).expect_connection_close(504)
 
 
 @rule("0-9/content/flags-continuation")
 @pytest.mark.parametrize("more", [1, 2])
 def test_property_flags_may_continue_in_further_words(spec: Server, more: int) -> None:
-    client = spec.client()
-    client.declare("q")
+    client = spec.client().declare("q")
     words = struct.pack(">H", 0x0800 | 1) + b"\x00\x01" * (more - 1) + b"\x00\x00"
-    client.publish_bytes(words + b"\x07", b"body", routing_key="q")
-    got = client.get("q")
-    assert got is not None
+    got = client.publish_bytes(words + b"\x07", b"body", routing_key="q").fetch("q")
     assert (got.properties, got.body) == (BasicProperties(priority=7), b"body")
 
 
@@ -87,8 +79,7 @@ CHILDREN = (
 @rule("0-9/content/weight", "0-9/content/child-contents")
 @pytest.mark.letter
 def test_children_travel_with_their_content_to_any_depth(server: Server) -> None:
-    client = server.client(frame_max=4096)
-    client.declare("q")
+    client = server.client(frame_max=4096).declare("q")
     client.send_content(
         m.BasicPublish(routing_key="q"),
         BasicProperties(type="parent"),
@@ -96,78 +87,58 @@ def test_children_travel_with_their_content_to_any_depth(server: Server) -> None
         children=CHILDREN,
         frame_size=4088,
     )
-    client.send(m.BasicGet(queue="q", no_ack=True))
-    got = client.expect_content(m.BasicGetOk)
-    assert (got.properties.type, got.body) == ("parent", b"own body")
-    assert got.children == CHILDREN
+    got = client.send(m.BasicGet(queue="q", no_ack=True)).expect_content(m.BasicGetOk)
+    assert (got.properties.type, got.body, got.children) == ("parent", b"own body", CHILDREN)
 
 
 @rule("0-9/content/child-contents")
 @pytest.mark.letter
 def test_children_travel_to_consumers_too(server: Server) -> None:
-    client = server.client()
-    client.declare("q")
+    client = server.client().declare("q")
     client.send_content(m.BasicPublish(routing_key="q"), body=b"own", children=CHILDREN)
-    client.consume("q", "t")
-    got = client.expect_content(m.BasicDeliver)
+    got = client.consume("q", "t").expect_content(m.BasicDeliver)
     assert (got.body, got.children) == (b"own", CHILDREN)
     first = got.method
     assert (first.consumer_tag, first.delivery_tag, first.exchange, first.routing_key) == ("t", 1, "", "q")
     assert not first.redelivered
-    client.close_channel()
-    client.open_channel()
-    client.consume("q", "u")
-    again = client.expect_content(m.BasicDeliver)
+    again = client.close_channel().open_channel().consume("q", "u").expect_content(m.BasicDeliver)
     assert again.children == CHILDREN
     assert (again.method.consumer_tag, again.method.redelivered) == ("u", True)
 
 
 @rule("0-9/content/weight", "0-9/content/child-contents")
 def test_a_content_is_whole_when_all_its_children_are(client: Client) -> None:
-    client.open_channel(2)
-    client.declare("q")
-    client.send(m.BasicPublish(routing_key="q"))
-    client.send_frame(2, 1, struct.pack(">HHQH", 60, 1, 0, 0))
-    assert client.count("q", 2) == 0
+    client.open_channel(2).declare("q").send(m.BasicPublish(routing_key="q"))
+    assert client.send_frame(2, 1, struct.pack(">HHQH", 60, 1, 0, 0)).count("q", 2) == 0
     client.send_frame(2, 1, struct.pack(">HHQH", 60, 0, 2, 0))
-    client.send_frame(3, 1, b"ab")
-    assert client.count("q", 2) == 1
+    assert client.send_frame(3, 1, b"ab").count("q", 2) == 1
 
 
 @rule("0-9/content/weight")
 def test_a_method_in_the_place_of_a_child_is_a_frame_error(client: Client) -> None:
     client.send(m.BasicPublish(routing_key="q"))
-    client.send_frame(2, 1, struct.pack(">HHQH", 60, 1, 0, 0))
-    client.ends(m.QueueDeclare(queue="q"), 501)
+    client.send_frame(2, 1, struct.pack(">HHQH", 60, 1, 0, 0)).ends(m.QueueDeclare(queue="q"), 501)
 
 
 @rule("0-9/content/max-weight")
 def test_content_with_65535_children_is_published_after_the_last_child(client: Client) -> None:
-    client.open_channel(2)
-    client.declare("q")
-    client.send(m.BasicPublish(routing_key="q"))
+    client.open_channel(2).declare("q").send(m.BasicPublish(routing_key="q"))
     client.send_frame(2, 1, struct.pack(">HHQH", 60, 65535, 0, 0))
     for _ in range(65534):
         client.send_frame(2, 1, struct.pack(">HHQH", 60, 0, 0, 0))
     assert client.count("q", 2) == 0
-    client.send_frame(2, 1, struct.pack(">HHQH", 60, 0, 0, 0))
-    assert client.count("q", 2) == 1
+    assert client.send_frame(2, 1, struct.pack(">HHQH", 60, 0, 0, 0)).count("q", 2) == 1
 
 
 @rule("0-9/content/mixed-classes", "0-9/queue/any-content#mix", "0-9/queue/any-content#independent")
-def test_a_queue_holds_contents_of_several_classes_and_gives_each_to_its_own_consumers(
-    client: Client,
-) -> None:
+def test_queue_holds_contents_of_several_classes_and_gives_each_to_its_own_consumers(client: Client) -> None:
     client.declare("q")
     client.send_content(m.StreamPublish(routing_key="q"), StreamProperties(content_type="s"), b"stream 1")
     client.publish(b"basic", routing_key="q")
     client.send_content(m.StreamPublish(routing_key="q"), StreamProperties(), b"stream 2")
     assert client.empty("q") == [b"basic"]
-    client.send(m.StreamConsume(queue="q", consumer_tag="s"))
-    client.expect(m.StreamConsumeOk)
+    client.send(m.StreamConsume(queue="q", consumer_tag="s")).expect(m.StreamConsumeOk)
     assert client.expect_content(m.StreamDeliver).body == b"stream 1"
     assert client.expect_content(m.StreamDeliver).body == b"stream 2"
-    client.publish(b"more basic", routing_key="q")
-    client.expect_nothing()
-    client.consume("q", "b")
-    assert client.delivery().body == b"more basic"
+    client.publish(b"more basic", routing_key="q").expect_nothing()
+    assert client.consume("q", "b").delivery().body == b"more basic"

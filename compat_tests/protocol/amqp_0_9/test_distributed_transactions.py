@@ -24,21 +24,17 @@ BRANCH = Xid(0, b"branch", b"")
 
 def started(server: Server, name: str = "branch") -> Client:
     """A client whose work belongs to a branch; there is a queue "q"."""
-    client = server.client()
-    client.declare("q")
-    begin(client, name)
+    return begin(server.client().declare("q"), name)
+
+
+def begin(client: Client, name: str = "branch", channel: int = 1) -> Client:
+    client.perform(m.DtxSelect(), channel=channel).perform(m.DtxStart(dtx_identifier=name), channel=channel)
     return client
-
-
-def begin(client: Client, name: str = "branch", channel: int = 1) -> None:
-    client.call(m.DtxSelect(), m.DtxSelectOk, channel)
-    client.call(m.DtxStart(dtx_identifier=name), m.DtxStartOk, channel)
 
 
 @rule("0-9/dtx/grammar", "0-9/dtx.select-ok/confirm", "0-9/dtx.start/starts")
 def test_publishes_wait_for_the_branch_to_be_committed(server: Server) -> None:
-    client = started(server)
-    client.publish(b"1", routing_key="q")
+    client = started(server).publish(b"1", routing_key="q")
     Channel(client, "file").publish(b"2")
     assert client.count("q") == 0
     branches = server.vhost.branches
@@ -57,19 +53,14 @@ def test_an_identifier_is_any_bytes(server: Server) -> None:
 
 @rule("0-9/dtx.start/starts")
 def test_branch_rollback_drops_publishes_and_requeues_acked_messages(server: Server) -> None:
-    setup = server.client()
-    setup.declare("q")
-    setup.fill("q", b"basic")
+    setup = server.client().declare("q").fill("q", b"basic")
     Channel(setup, "file").publish(b"file")
-    client = started(server)
-    client.consume("q", "b")
+    client = started(server).consume("q", "b")
     client.ack(client.delivery().method.delivery_tag)
     files = Channel(client, "file")
-    files.consume()
-    files.ack(files.take().tag)
-    client.publish(b"new", routing_key="q")
-    client.call(shared.BasicCancel(consumer_tag="b"), shared.BasicCancelOk)
-    client.call(m.FileCancel(consumer_tag="t"), m.FileCancelOk)
+    files.consume().ack(files.take().tag)
+    client.publish(b"new", routing_key="q").perform(shared.BasicCancel(consumer_tag="b"))
+    client.perform(m.FileCancel(consumer_tag="t"))
     assert server.vhost.branches.rollback(BRANCH) is XaOutcome.OK
     assert setup.count("q") == 2
     client.close_channel()
@@ -78,11 +69,8 @@ def test_branch_rollback_drops_publishes_and_requeues_acked_messages(server: Ser
 
 @rule("0-9/dtx.start/starts")
 def test_acks_are_done_with_the_commit(server: Server) -> None:
-    setup = server.client()
-    setup.declare("q")
-    setup.fill("q", b"1", b"2")
-    client = started(server)
-    client.consume("q", "b")
+    setup = server.client().declare("q").fill("q", b"1", b"2")
+    client = started(server).consume("q", "b")
     first, _ = client.delivery(), client.delivery()
     client.ack(first.method.delivery_tag)
     server.vhost.branches.commit(BRANCH, one_phase=True)
@@ -94,8 +82,7 @@ def test_acks_are_done_with_the_commit(server: Server) -> None:
 @rule("0-9/dtx/model")
 @pytest.mark.parametrize("decide", ["commit", "rollback"])
 def test_a_coordinator_of_0_10_decides(server: Server, decide: str) -> None:
-    client = started(server)
-    client.publish(b"1", routing_key="q")
+    client = started(server).publish(b"1", routing_key="q")
     session = speaking(server, "0-10").session()
     xid = structs.Xid(format=0, global_id=b"branch", branch_id=b"")
     prepared = session.call(commands.DtxPrepare(xid=xid))
@@ -110,16 +97,13 @@ def test_a_coordinator_of_0_10_decides(server: Server, decide: str) -> None:
 def test_after_the_decision_the_channels_work_counts_by_itself(server: Server) -> None:
     client = started(server)
     server.vhost.branches.rollback(BRANCH)
-    client.publish(b"1", routing_key="q")
-    assert client.count("q") == 1
+    assert client.publish(b"1", routing_key="q").count("q") == 1
     client.fails(m.DtxStart(dtx_identifier="another"), 406)
 
 
 @rule("0-9/dtx/model")
 def test_a_channel_that_the_client_closes_has_done_its_work(server: Server) -> None:
-    client = started(server)
-    client.publish(b"1", routing_key="q")
-    client.close_channel()
+    started(server).publish(b"1", routing_key="q").close_channel()
     (view,) = server.vhost.branches.views()
     assert (view.working, view.publishes, view.outcome) == (0, 1, None)
     assert server.vhost.branches.prepare(BRANCH) is XaOutcome.OK
@@ -136,14 +120,13 @@ def _fail(client: Client) -> None:
 
 
 def _close_connection(client: Client) -> None:
-    client.call(shared.ConnectionClose(reply_code=200), shared.ConnectionCloseOk, 0)
+    client.perform(shared.ConnectionClose(reply_code=200), channel=0)
 
 
 @rule("0-9/dtx/model")
 @pytest.mark.parametrize("end", [_lose, _fail, _close_connection])
 def test_a_channel_that_ends_otherwise_has_failed(server: Server, end: Callable[[Client], None]) -> None:
-    client = started(server)
-    client.publish(b"1", routing_key="q")
+    client = started(server).publish(b"1", routing_key="q")
     end(client)
     branches = server.vhost.branches
     assert branches.prepare(BRANCH) is XaOutcome.ROLLED_BACK
@@ -152,37 +135,28 @@ def test_a_channel_that_ends_otherwise_has_failed(server: Server, end: Callable[
 
 
 def test_persistent_publishes_of_a_prepared_branch_survive_a_crash(server: Server) -> None:
-    client = server.client()
-    client.declare("q", durable=True)
-    begin(client)
+    client = begin(server.client().declare("q", durable=True))
     client.publish(b"1", routing_key="q", delivery_mode=2)
     Channel(client, "file").publish(b"2")
     client.publish(b"3", routing_key="q", delivery_mode=1)
     assert server.vhost.branches.prepare(BRANCH) is XaOutcome.OK
-    server.restart(crash=True)
-    other = server.client()
+    other = server.restart(crash=True).client()
     assert other.count("q") == 0
     server.vhost.branches.commit(BRANCH)
     assert other.count("q") == 2
 
 
 def test_a_branch_that_takes_too_long_is_rolled_back(server: Server) -> None:
-    client = started(server)
-    client.publish(b"1", routing_key="q")
-    server.advance(server.state.personality.branches.default_timeout + 1)
-    client.publish(b"2", routing_key="q")
+    client = started(server).publish(b"1", routing_key="q")
+    client.after(server.state.personality.branches.default_timeout + 1).publish(b"2", routing_key="q")
     assert server.vhost.branches.prepare(BRANCH) is XaOutcome.TIMED_OUT
     server.vhost.branches.rollback(BRANCH)
     assert client.count("q") == 0
 
 
 def test_several_channels_have_branches_of_their_own(server: Server) -> None:
-    client = server.client(channels=2)
-    client.declare("q")
-    begin(client, "one")
-    begin(client, "two", channel=2)
-    client.publish(b"1", routing_key="q")
-    client.publish(b"2", routing_key="q", channel=2)
+    client = begin(begin(server.client(channels=2).declare("q"), "one"), "two", channel=2)
+    client.publish(b"1", routing_key="q").publish(b"2", routing_key="q", channel=2)
     server.vhost.branches.commit(Xid(0, b"two", b""), one_phase=True)
     assert client.empty("q") == [b"2"]
 
@@ -190,8 +164,7 @@ def test_several_channels_have_branches_of_their_own(server: Server) -> None:
 def test_unroutable_file_committed_after_channel_close_is_not_returned(server: Server) -> None:
     client = started(server)
     Channel(client, "file").stage_file(b"1")
-    client.send(m.FilePublish(routing_key="nobody", identifier="f", mandatory=True))
-    client.close_channel()
+    client.send(m.FilePublish(routing_key="nobody", identifier="f", mandatory=True)).close_channel()
     server.vhost.branches.commit(BRANCH, one_phase=True)
     client.expect_nothing()
 
@@ -213,15 +186,13 @@ def test_dtx_start_without_select_is_refused_with_406(client: Client) -> None:
 @rule("0-9/dtx.select/sets-mode#mode")
 def test_dtx_select_may_be_repeated(client: Client) -> None:
     for _ in range(2):
-        client.call(m.DtxSelect(), m.DtxSelectOk)
-    client.call(m.DtxStart(dtx_identifier="branch"), m.DtxStartOk)
-    client.call(m.DtxSelect(), m.DtxSelectOk)
+        client.perform(m.DtxSelect())
+    client.perform(m.DtxStart(dtx_identifier="branch")).perform(m.DtxSelect())
 
 
 @rule("0-9/dtx.start/identifier-not-null")
 def test_dtx_start_with_an_empty_identifier_closes_the_connection_with_502(client: Client) -> None:
-    client.call(m.DtxSelect(), m.DtxSelectOk)
-    client.ends(m.DtxStart(), 502)
+    client.perform(m.DtxSelect()).ends(m.DtxStart(), 502)
 
 
 WORK: dict[str, Callable[[Client], None]] = {
@@ -239,8 +210,7 @@ WORK: dict[str, Callable[[Client], None]] = {
 @rule("0-9/dtx.start/first-on-channel")
 @pytest.mark.parametrize("work", WORK)
 def test_dtx_start_after_work_on_the_channel_is_refused_with_406(client: Client, work: str) -> None:
-    client.declare("q")
-    client.call(m.DtxSelect(), m.DtxSelectOk)
+    client.declare("q").perform(m.DtxSelect())
     WORK[work](client)
     client.take_bytes()
     client.fails(m.DtxStart(dtx_identifier="branch"), 406)
@@ -250,8 +220,7 @@ def test_dtx_start_after_work_on_the_channel_is_refused_with_406(client: Client,
 def test_dtx_start_with_an_identifier_in_use_is_refused_with_406(server: Server) -> None:
     client = started(server)
     other = server.client()
-    other.call(m.DtxSelect(), m.DtxSelectOk)
-    other.fails(m.DtxStart(dtx_identifier="branch"), 406)
+    other.perform(m.DtxSelect()).fails(m.DtxStart(dtx_identifier="branch"), 406)
     # That was none of the other's business.
     client.publish(b"1", routing_key="q")
     server.vhost.branches.commit(BRANCH, one_phase=True)
@@ -280,9 +249,7 @@ def test_branch_of_a_lost_connection_is_known_until_rollback(server: Server) -> 
 
 
 def test_a_branch_is_closed_to_other_users_of_0_10(server: Server) -> None:
-    client = started(server)
-    client.publish(b"1", routing_key="q")
-    client.close_channel()
+    started(server).publish(b"1", routing_key="q").close_channel()
     server.state.access.add(User("bob", "secret", (), {"/": Permission()}))
     xid = structs.Xid(0, b"branch", b"")
     for command in (commands.DtxCommit(xid=xid, one_phase=True), commands.DtxRollback(xid=xid)):

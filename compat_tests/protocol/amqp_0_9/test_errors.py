@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.scripted.amqp_0_9 import Client, Server
+from compat_tests.tools.matrix import rows
 from fakeamqp.protocols.amqp_0_9.codec import constants, methods as m
 
 rule = pytest.mark.rule
@@ -16,34 +17,26 @@ CONNECTION_ERROR = m.ExchangeDeclare(exchange="x", type="no-such-type")
 @rule("0-9/errors/close-handshake")
 @pytest.mark.letter
 def test_a_connection_is_not_ended_before_its_close_was_answered(client: Client) -> None:
-    client.send(CONNECTION_ERROR)
-    client.expect(m.ConnectionClose, 0)
+    client.send(CONNECTION_ERROR).expect(m.ConnectionClose, 0)
     client.expect_nothing()
     assert not client.closed, "the reply code must not be lost"
-    client.send(m.ConnectionCloseOk(), 0)
-    assert client.closed
+    assert client.send(m.ConnectionCloseOk(), 0).closed
 
 
 @rule("0-9/errors/close-ok-answer")
 def test_close_with_blank_fields_is_answered_with_close_ok(client: Client) -> None:
     """Clients in the field leave all its fields blank."""
-    client.call(m.ChannelClose(), m.ChannelCloseOk)
-    client.call(m.ConnectionClose(), m.ConnectionCloseOk, 0)
+    client.perform(m.ChannelClose()).perform(m.ConnectionClose(), channel=0)
 
 
 @rule("0-9/errors/fail-fast#channel", "0-9/errors/fail-fast#connection")
 @pytest.mark.letter
 def test_methods_behind_a_channel_or_connection_error_are_discarded(client: Client) -> None:
-    client.send(CHANNEL_ERROR)
-    client.send(m.QueueDeclare(queue="never"))
-    client.publish(routing_key="never")
-    client.expect_channel_close(404)
+    client.send(CHANNEL_ERROR).send(m.QueueDeclare(queue="never"))
+    client.publish(routing_key="never").expect_channel_close(404)
     client.expect_nothing()
-    client.open_channel()
-    client.fails(m.QueueDeclare(queue="never", passive=True), 404)
-    client.open_channel()
-    client.send(CONNECTION_ERROR)
-    client.ends(m.QueueDeclare(queue="never"), 503)
+    client.open_channel().fails(m.QueueDeclare(queue="never", passive=True), 404)
+    client.open_channel().send(CONNECTION_ERROR).ends(m.QueueDeclare(queue="never"), 503)
 
 
 @rule("0-9/connection.close/stability")
@@ -52,11 +45,8 @@ def test_methods_behind_a_channel_or_connection_error_are_discarded(client: Clie
 def test_closing_connection_discards_all_methods_except_close_and_close_ok(
     client: Client, close: m.ConnectionClose
 ) -> None:
-    client.send(CONNECTION_ERROR)
-    client.expect(m.ConnectionClose, 0)
-    client.send(m.QueueDeclare(queue="q"))
-    client.send(m.ChannelOpen(), 5)
-    client.expect_nothing()
+    client.send(CONNECTION_ERROR).expect(m.ConnectionClose, 0)
+    client.send(m.QueueDeclare(queue="q")).send(m.ChannelOpen(), 5).expect_nothing()
     client.send(close, 0)  # One that has crossed the other is answered: or both would wait for ever.
     if isinstance(close, m.ConnectionClose):
         client.expect(m.ConnectionCloseOk, 0)
@@ -69,16 +59,11 @@ def test_closing_connection_discards_all_methods_except_close_and_close_ok(
 def test_closing_channel_discards_all_methods_except_close_and_close_ok(
     client: Client, close: m.ChannelClose | None
 ) -> None:
-    client.send(CHANNEL_ERROR)
-    client.expect(m.ChannelClose)
-    client.send(m.QueueDeclare(queue="q"))
-    client.publish(routing_key="q")
-    client.expect_nothing()
+    client.send(CHANNEL_ERROR).expect(m.ChannelClose)
+    client.send(m.QueueDeclare(queue="q")).publish(routing_key="q").expect_nothing()
     if close is not None:
         client.call(close, m.ChannelCloseOk)
-    client.send(m.ChannelCloseOk())
-    client.open_channel()
-    client.fails(m.QueueDeclare(queue="q", passive=True), 404)
+    client.send(m.ChannelCloseOk()).open_channel().fails(m.QueueDeclare(queue="q", passive=True), 404)
 
 
 def test_there_is_no_code_for_unexpected_frames() -> None:
@@ -86,14 +71,12 @@ def test_there_is_no_code_for_unexpected_frames() -> None:
 
 
 @rule("0-9/errors/code-first-digit")
-@pytest.mark.parametrize(
-    ("method", "code", "channel"),
-    [
-        (CHANNEL_ERROR, 404, 1),
-        (m.BasicConsume(queue="missing"), 404, 1),
-        (m.ChannelOpen(), 504, 0),
-        (CONNECTION_ERROR, 503, 0),
-    ],
+@rows(
+    "method, code, channel",
+    (CHANNEL_ERROR, 404, 1),
+    (m.BasicConsume(queue="missing"), 404, 1),
+    (m.ChannelOpen(), 504, 0),
+    (CONNECTION_ERROR, 503, 0),
     ids=["declare", "consume", "open", "type"],
 )
 def test_channel_error_has_a_4xx_code_and_connection_error_a_5xx_code(
@@ -101,14 +84,11 @@ def test_channel_error_has_a_4xx_code_and_connection_error_a_5xx_code(
 ) -> None:
     """4 ends a channel, and the same may succeed when somebody else has done something; 5 needs a person."""
     client = spec.client(channels=2)
-    client.send(method)
-    close = client.expect(m.ChannelClose if channel else m.ConnectionClose, channel)
+    close = client.send(method).expect(m.ChannelClose if channel else m.ConnectionClose, channel)
     assert close.reply_code == code
     if channel:
-        client.send(m.ChannelCloseOk())
-        client.open_channel()
-        client.declare("missing")
-        client.send(method)
+        client.send(m.ChannelCloseOk()).open_channel()
+        client.declare("missing").send(method)
         assert not isinstance(client.take_frame().method, m.ChannelClose)
 
 

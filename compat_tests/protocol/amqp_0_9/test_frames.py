@@ -15,16 +15,12 @@ rule = pytest.mark.rule
 @rule("0-9/frame/channel-global#connection", "0-9/frame/channel-global#others")
 @pytest.mark.letter
 def test_connection_methods_come_on_channel_0_and_others_on_their_own_channel(server: Server) -> None:
-    client = server.connect()
-    client.send_bytes(PROTOCOL_HEADER)
-    client.login()
+    client = server.connect().send_bytes(PROTOCOL_HEADER).login()
     client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=4096), 0)
     client.send(m.ConnectionOpen(virtual_host="/"), 0)
     assert {frame.channel for frame in cut(client.take_bytes())} == {0}
-    client.open_channel(7)
-    client.declare("q", channel=7)
-    client.publish(routing_key="q", channel=7)
-    client.send(m.BasicGet(queue="q"), 7)
+    client.open_channel(7).declare("q", channel=7)
+    client.publish(routing_key="q", channel=7).send(m.BasicGet(queue="q"), 7)
     frames = cut(client.take_bytes())
     assert [(frame.type, frame.channel) for frame in frames] == [(1, 7), (2, 7), (3, 7)]
 
@@ -38,20 +34,16 @@ def test_the_context_of_a_method_is_looked_at_before_its_arguments(client: Clien
 @rule("0-9/frame/method-processing#arguments")
 def test_queue_declare_with_an_invalid_argument_creates_no_queue(client: Client) -> None:
     client.fails(m.QueueDeclare(queue="q", arguments={"x-expires": -1}), 406)
-    client.open_channel()
-    client.fails(m.QueueDeclare(queue="q", passive=True), 404)
+    client.open_channel().fails(m.QueueDeclare(queue="q", passive=True), 404)
 
 
 @rule("0-9/frame/undeliverable-size", "0-9/frame/oversized-send#header")
 @pytest.mark.letter
 def test_content_header_over_frame_max_closes_connection_of_consumer_with_501(server: Server) -> None:
     publisher, reader = server.client(), server.client(frame_max=4096)
-    publisher.declare("q")
-    publisher.publish(routing_key="q", headers={"long": "x" * 8000})
-    reader.consume("q")
-    reader.expect_nothing()
-    server.advance(0)
-    close = reader.expect_connection_close(501)
+    publisher.declare("q").publish(routing_key="q", headers={"long": "x" * 8000})
+    reader.consume("q").expect_nothing()
+    close = reader.after(0).expect_connection_close(501)
     assert "content header of 80" in close.reply_text and "4096" in close.reply_text
     assert publisher.count("q") == 1, "it is still there for others"
 

@@ -35,17 +35,17 @@ def client(server: Server, transport: MemoryTransport) -> Client:
     """Its channel 1 is in-band, and its channel 2 has a transport."""
     client = server.client()
     client.call(m.ChannelOpen(out_of_band="memory"), shared.ChannelOpenOk, 2)
-    client.declare("q")
-    return client
+    return client.declare("q")
 
 
-def aside(client: Client, transport: MemoryTransport, frame_type: int, payload: bytes) -> None:
+def aside(client: Client, transport: MemoryTransport, frame_type: int, payload: bytes) -> Client:
     transport.send(payload)
-    client.send_frame(frame_type, 2, b"")
+    return client.send_frame(frame_type, 2, b"")
 
 
-def call_aside(client: Client, transport: MemoryTransport, method: Method) -> None:
+def call_aside(client: Client, transport: MemoryTransport, method: Method) -> Client:
     aside(client, transport, METHOD, method.encode())
+    return client
 
 
 def header(size: int, **properties: object) -> bytes:
@@ -59,16 +59,13 @@ def header(size: int, **properties: object) -> bytes:
 def test_without_a_transport_there_are_no_such_frames(
     client: Client, frame_type: int, channel: int, payload: bytes
 ) -> None:
-    client.send_frame(frame_type, channel, payload)
-    client.expect_connection_close(501)
+    client.send_frame(frame_type, channel, payload).expect_connection_close(501)
 
 
 @rule("0-9/oob/configured-by-open")
 @pytest.mark.parametrize("name", ["unknown", "Memory"])
 @pytest.mark.letter
-def test_channel_open_with_an_unknown_transport_closes_the_connection_with_540(
-    client: Client, name: str
-) -> None:
+def test_channel_open_with_unknown_transport_closes_connection_with_540(client: Client, name: str) -> None:
     close = client.ends(m.ChannelOpen(out_of_band=name), 540, channel=3)
     assert (close.class_id, close.method_id) == (20, 10)
 
@@ -76,8 +73,7 @@ def test_channel_open_with_an_unknown_transport_closes_the_connection_with_540(
 @rule("0-9/channel.open/out-of-band")
 def test_an_empty_field_asks_for_no_transport(client: Client) -> None:
     client.call(m.ChannelOpen(out_of_band=""), shared.ChannelOpenOk, 3)
-    client.send_frame(METHOD, 3, b"")
-    client.expect_connection_close(501)
+    client.send_frame(METHOD, 3, b"").expect_connection_close(501)
 
 
 @rule("0-9/frame/type-oob-method", "0-9/oob/format")
@@ -92,18 +88,13 @@ def test_a_content_out_of_band_is_published(client: Client, transport: MemoryTra
     call_aside(client, transport, m.BasicPublish(routing_key="q"))
     aside(client, transport, HEADER, header(6, message_id="1"))
     aside(client, transport, BODY, b"one")
-    aside(client, transport, BODY, b"two")
-    got = client.get("q")
-    assert got is not None
+    got = aside(client, transport, BODY, b"two").fetch("q")
     assert (got.body, got.properties.message_id) == (b"onetwo", "1")
 
 
 def test_frames_of_a_content_may_come_either_way(client: Client, transport: MemoryTransport) -> None:
-    client.send(m.BasicPublish(routing_key="q"), 2)
-    client.send_frame(2, 2, header(6))
-    aside(client, transport, BODY, b"one")
-    client.send_frame(3, 2, b"two")
-    got = client.get("q")
+    client.send(m.BasicPublish(routing_key="q"), 2).send_frame(2, 2, header(6))
+    got = aside(client, transport, BODY, b"one").send_frame(3, 2, b"two").get("q")
     assert got is not None and got.body == b"onetwo"
 
 
@@ -111,17 +102,13 @@ def test_a_payload_may_be_larger_than_frames_are(client: Client, transport: Memo
     body = b"x" * 1_000_000
     call_aside(client, transport, m.BasicPublish(routing_key="q"))
     aside(client, transport, HEADER, header(len(body)))
-    aside(client, transport, BODY, body)
-    got = client.get("q")
+    got = aside(client, transport, BODY, body).get("q")
     assert got is not None and got.body == body
 
 
-def test_method_frame_with_inline_payload_closes_the_connection_with_501(
-    client: Client, transport: MemoryTransport
-) -> None:
+def test_method_frame_with_inline_payload_ends_connection(client: Client, transport: MemoryTransport) -> None:
     transport.send(m.QueueDeclare(queue="new").encode())
-    client.send_frame(METHOD, 2, b"x")
-    client.expect_connection_close(501)
+    client.send_frame(METHOD, 2, b"x").expect_connection_close(501)
 
 
 def test_a_payload_has_to_be_there_before_its_frame(client: Client) -> None:
@@ -142,23 +129,18 @@ def test_deliveries_go_out_of_band(client: Client, transport: MemoryTransport) -
     assert CONTENT_HEADER.unpack_from(transport.receive()) == (60, 0, 200_000)
     assert transport.receive() + transport.receive() == b"x" * 200_000
     client.expect_nothing()
-    client.send(m.BasicAck(delivery_tag=1), 2)
-    assert client.count("q") == 0
+    assert client.send(m.BasicAck(delivery_tag=1), 2).count("q") == 0
 
 
 def test_other_channels_are_not_affected(client: Client, transport: MemoryTransport) -> None:
-    client.publish(b"m", routing_key="q")
-    got = client.get("q")
+    got = client.publish(b"m", routing_key="q").get("q")
     assert got is not None and got.body == b"m"
     with pytest.raises(LookupError):
         transport.receive()
 
 
-def test_messages_from_get_and_returned_messages_are_sent_out_of_band(
-    client: Client, transport: MemoryTransport
-) -> None:
-    client.fill("q", b"m")
-    client.send(m.BasicGet(queue="q"), 2)
+def test_messages_of_get_and_return_are_sent_out_of_band(client: Client, transport: MemoryTransport) -> None:
+    client.fill("q", b"m").send(m.BasicGet(queue="q"), 2)
     assert [client.take_frame().type for _ in range(3)] == [METHOD, HEADER, BODY]
     assert isinstance(m.BasicGetOk.decode(transport.receive(), client.grammar), m.BasicGetOk)
     transport.receive()
@@ -180,19 +162,16 @@ def test_the_content_of_a_response_goes_out_of_band_and_the_response_does_not(
     assert transport.receive() == b"m"
 
 
-def test_a_blocked_publisher_is_held_back_out_of_band_too(
-    server: Server, client: Client, transport: MemoryTransport
-) -> None:
-    server.state.block("low on memory")
+def test_a_blocked_publisher_is_held_back_out_of_band_too(client: Client, transport: MemoryTransport) -> None:
+    client.server.state.block("low on memory")
     call_aside(client, transport, m.BasicPublish(routing_key="q"))
     transport.send(header(1))
     transport.send(b"m")
     two_frames = bytes((HEADER, 0, 2, 0, 0, 0, 0, 0xCE, BODY, 0, 2, 0, 0, 0, 0, 0xCE))
-    client.send_bytes(two_frames)
-    assert not client.connection.reading
-    assert len(server.vhost.queues["q"].ready) == 0
-    server.state.unblock()
-    assert len(server.vhost.queues["q"].ready) == 1
+    assert not client.send_bytes(two_frames).connection.reading
+    assert len(client.server.vhost.queues["q"].ready) == 0
+    client.server.state.unblock()
+    assert len(client.server.vhost.queues["q"].ready) == 1
 
 
 @rule("0-9/channel.close/stability")
@@ -200,8 +179,7 @@ def test_frames_of_a_closing_channel_are_discarded_with_their_payloads(
     client: Client, transport: MemoryTransport
 ) -> None:
     call_aside(client, transport, m.QueueDeclare(queue="nobody", passive=True))
-    call_aside(client, transport, m.QueueDeclare(queue="discarded"))
-    client.expect_channel_close(404, 2)
+    call_aside(client, transport, m.QueueDeclare(queue="discarded")).expect_channel_close(404, 2)
     client.call(m.ChannelOpen(out_of_band="memory"), shared.ChannelOpenOk, 2)
     call_aside(client, transport, m.QueueDeclare(queue="new"))
     assert client.expect(shared.QueueDeclareOk, 2).queue == "new"
@@ -220,8 +198,7 @@ def test_a_transport_that_fails_ends_the_connection(server: Server, client: Clie
     server.state.extensions[Registrations].transports["broken"] = Broken()
     client.call(m.ChannelOpen(out_of_band="broken"), shared.ChannelOpenOk, 3)
     client.call(m.BasicConsume(queue="q"), shared.BasicConsumeOk, 3)
-    other = server.client()
-    other.fill("q", b"1", b"2")
+    other = server.client().fill("q", b"1", b"2")
     client.expect_nothing()
     server.advance(0)
     assert "the transport has failed" in client.expect_connection_close(541).reply_text

@@ -14,6 +14,7 @@ from compat_tests.scripted.amqp_0_9 import Child, Client, Server
 from compat_tests.scripted.contents import speaking
 from compat_tests.scripted.contents_0_9 import Channel
 from compat_tests.scripted.requesting import Requester
+from compat_tests.tools.matrix import rows
 from fakeamqp.model.personality import personality as personality_named
 from fakeamqp.protocols.amqp_0_9.choices import letter_of
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
@@ -39,9 +40,7 @@ def client(server: Server) -> Client:
 # --- what 0-9-1 has ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
-)
+@rows("name", "rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3")
 def test_connection_start_has_the_same_bytes_as_in_0_9_1(name: str) -> None:
     started = []
     for client in (Server(name).connect(), amqp_0_9_1.Server(name).connect()):
@@ -53,31 +52,24 @@ def test_connection_start_has_the_same_bytes_as_in_0_9_1(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["0", "unknown"])
 def test_channel_open_ignores_an_unknown_out_of_band_transport(client: Client, name: str) -> None:
-    client.call(m.ChannelOpen(out_of_band=name), m.ChannelOpenOk, 3)
-    client.publish(b"in band", routing_key="q", channel=3)
-    client.expect_nothing()
+    client.perform(m.ChannelOpen(out_of_band=name), channel=3)
+    client.publish(b"in band", routing_key="q", channel=3).expect_nothing()
 
 
 def test_publishes_are_confirmed(client: Client) -> None:
-    client.declare("q")
-    client.call(shared.ConfirmSelect(), shared.ConfirmSelectOk)
-    client.fill("q", b"1", b"2")
+    client.declare("q").perform(shared.ConfirmSelect()).fill("q", b"1", b"2")
     assert [client.expect(shared.BasicAck).delivery_tag for _ in range(2)] == [1, 2]
 
 
 def test_confirms_and_transfers_share_a_channel(client: Client) -> None:
-    client.declare("q")
-    client.call(shared.ConfirmSelect(), shared.ConfirmSelectOk)
-    requester = Requester(client)
-    requester.publish("q", b"a transfer")
-    client.publish(b"a publish", routing_key="q")
-    assert client.expect(shared.BasicAck).delivery_tag == 1
+    client.declare("q").perform(shared.ConfirmSelect())
+    Requester(client).publish("q", b"a transfer")
+    assert client.publish(b"a publish", routing_key="q").expect(shared.BasicAck).delivery_tag == 1
     assert client.empty("q") == [b"a transfer", b"a publish"]
 
 
 def test_deliveries_are_refused_with_nack(client: Client) -> None:
-    client.declare("q")
-    client.fill("q", b"1", b"2")
+    client.declare("q").fill("q", b"1", b"2")
     for _ in range(2):
         client.get("q")
     client.send(shared.BasicNack(delivery_tag=2, multiple=True, requeue=True))
@@ -85,28 +77,22 @@ def test_deliveries_are_refused_with_nack(client: Client) -> None:
 
 
 def test_exchanges_are_bound_to_exchanges(client: Client) -> None:
-    client.call(m.ExchangeDeclare(exchange="e", type="fanout"), m.ExchangeDeclareOk)
-    client.declare("q")
-    client.bind("q", "e")
+    client.declare_exchange("e", "fanout").declare("q").bind("q", "e")
     bind = {"destination": "e", "source": "amq.direct", "routing_key": "k"}
-    client.call(shared.ExchangeBind(**bind), shared.ExchangeBindOk)
-    client.publish(b"x", exchange="amq.direct", routing_key="k")
-    client.call(shared.ExchangeUnbind(**bind), shared.ExchangeUnbindOk)
-    client.publish(b"y", exchange="amq.direct", routing_key="k")
-    assert client.empty("q") == [b"x"]
+    client.perform(shared.ExchangeBind(**bind))
+    client.publish(b"x", exchange="amq.direct", routing_key="k").perform(shared.ExchangeUnbind(**bind))
+    assert client.publish(b"y", exchange="amq.direct", routing_key="k").empty("q") == [b"x"]
 
 
 def test_a_client_learns_that_its_queue_is_deleted(client: Client, server: Server) -> None:
-    client.declare("q")
-    client.consume("q", "tag")
+    client.declare("q").consume("q", "tag")
     server.client().send(m.QueueDelete(queue="q"))
     assert client.expect(m.BasicCancel).consumer_tag == "tag"
 
 
-def test_blocked_client_gets_connection_blocked_with_the_reason(client: Client, server: Server) -> None:
+def test_blocked_client_gets_connection_blocked_with_the_reason(client: Client) -> None:
     client.connection.set_blocked("low on memory")  # type: ignore[union-attr]
-    client.publish(b"x")
-    assert client.expect(shared.ConnectionBlocked, 0).reason == "low on memory"
+    assert client.publish(b"x").expect(shared.ConnectionBlocked, 0).reason == "low on memory"
     client.connection.set_blocked(None)  # type: ignore[union-attr]
     client.expect(shared.ConnectionUnblocked, 0)
 
@@ -118,51 +104,41 @@ def test_direct_reply_to_delivers_the_answer(client: Client) -> None:
     client.publish(b"ask", routing_key="q", reply_to="amq.rabbitmq.reply-to")
     address = client.get("q").properties.reply_to
     assert address.startswith("amq.rabbitmq.reply-to.")
-    client.publish(b"answer", routing_key=address)
-    assert client.delivery().body == b"answer"
+    assert client.publish(b"answer", routing_key=address).delivery().body == b"answer"
 
 
 def test_update_secret_is_answered_with_update_secret_ok(client: Client) -> None:
-    client.call(shared.ConnectionUpdateSecret(new_secret=b"s"), shared.ConnectionUpdateSecretOk, 0)
+    client.perform(shared.ConnectionUpdateSecret(new_secret=b"s"), channel=0)
 
 
 def test_recover_of_0_9_1_is_answered_and_that_of_0_9_is_not(client: Client) -> None:
-    client.declare("q")
-    client.fill("q", b"x")
-    client.get("q")
-    client.call(shared.BasicRecover(requeue=True), shared.BasicRecoverOk)
-    client.get("q")
-    client.send(m.BasicRecover(requeue=True))
-    client.expect_nothing()
+    client.declare("q").fill("q", b"x").get("q")
+    client.perform(shared.BasicRecover(requeue=True)).get("q")
+    client.send(m.BasicRecover(requeue=True)).expect_nothing()
     assert client.empty("q") == [b"x"]
 
 
-@pytest.mark.parametrize(
-    ("method", "code", "text"),
-    [
-        (m.QueueDeclare(queue="no", passive=True), 404, "NOT_FOUND - no queue 'no' in vhost '/'"),
-        pytest.param(
-            m.BasicConsume(),
-            404,
-            "NOT_FOUND - no previously declared queue",
-            marks=pytest.mark.deviates("0-9/basic.consume/queue-01"),
-        ),
-        pytest.param(
-            m.ExchangeDeclare(exchange="amq.direct", type="fanout"),
-            406,
-            "PRECONDITION_FAILED - inequivalent",
-            marks=pytest.mark.deviates("0-9/exchange.declare/type-typed#refused"),
-        ),
-        (m.QueueBind(queue="q", exchange=""), 403, "ACCESS_REFUSED - operation not permitted on the default"),
-    ],
+@rows(
+    "method, code, text",
+    (m.QueueDeclare(queue="no", passive=True), 404, "NOT_FOUND - no queue 'no' in vhost '/'"),
+    pytest.param(
+        m.BasicConsume(),
+        404,
+        "NOT_FOUND - no previously declared queue",
+        marks=pytest.mark.deviates("0-9/basic.consume/queue-01"),
+    ),
+    pytest.param(
+        m.ExchangeDeclare(exchange="amq.direct", type="fanout"),
+        406,
+        "PRECONDITION_FAILED - inequivalent",
+        marks=pytest.mark.deviates("0-9/exchange.declare/type-typed#refused"),
+    ),
+    (m.QueueBind(queue="q", exchange=""), 403, "ACCESS_REFUSED - operation not permitted on the default"),
 )
-def test_channel_errors_have_codes_and_texts_of_rabbitmq(
-    server: Server, method: Any, code: int, text: str
-) -> None:
+def test_channel_errors_have_texts_of_rabbitmq(server: Server, method: Any, code: int, text: str) -> None:
     server.client().declare("q")
     client = server.client()
-    client.send(method)
-    close = client.expect(m.ChannelClose)
+    close = client.send(method).expect(m.ChannelClose)
     assert close.reply_code == code
     assert close.reply_text.startswith(text)
 
@@ -173,15 +149,12 @@ def test_channel_errors_have_codes_and_texts_of_rabbitmq(
 def test_consumers_of_class_basic_get_messages_of_class_basic_only(client: Client) -> None:
     client.declare("q")
     Channel(client, "file").publish(b"a file")
-    client.fill("q", b"a message")
-    client.consume("q", "tag")
-    assert client.bodies() == [b"a message"]
+    assert client.fill("q", b"a message").consume("q", "tag").bodies() == [b"a message"]
 
 
 def test_cancel_is_for_consumers_of_class_basic(client: Client) -> None:
-    client.declare("q")
-    client.call(m.FileConsume(queue="q", consumer_tag="f"), m.FileConsumeOk)
-    client.call(m.BasicCancel(consumer_tag="f"), m.BasicCancelOk)
+    client.declare("q").perform(m.FileConsume(queue="q", consumer_tag="f"))
+    client.perform(m.BasicCancel(consumer_tag="f"))
     assert list(client.connection.channels[1].consumers) == ["f"]  # type: ignore[union-attr]
 
 
@@ -207,60 +180,44 @@ def test_message_with_child_contents_is_returned_whole_by_get(client: Client) ->
 
 
 def test_a_confirmed_content_has_no_children(client: Client) -> None:
-    client.call(shared.ConfirmSelect(), shared.ConfirmSelectOk)
+    client.perform(shared.ConfirmSelect())
     child = Child(60, b"\0\0", b"inner")
     client.send_content(m.BasicPublish(), BasicProperties(), b"outer", children=[child])
     client.expect_connection_close(505)
 
 
-@pytest.mark.parametrize(
-    ("first", "then", "text"),
-    [
-        (m.DtxSelect(), shared.ConfirmSelect(), "cannot switch from dtx to confirm mode"),
-        (m.DtxSelect(), m.TxSelect(), "cannot switch from dtx to tx mode"),
-        (shared.ConfirmSelect(), m.DtxSelect(), "the channel is in confirm mode"),
-    ],
+@rows(
+    "first, then, text",
+    (m.DtxSelect(), shared.ConfirmSelect(), "cannot switch from dtx to confirm mode"),
+    (m.DtxSelect(), m.TxSelect(), "cannot switch from dtx to tx mode"),
+    (shared.ConfirmSelect(), m.DtxSelect(), "the channel is in confirm mode"),
 )
-def test_channel_refuses_a_second_transaction_or_confirm_mode(
-    client: Client, first: Any, then: Any, text: str
-) -> None:
-    client.send(first)
-    client.take_bytes()
-    client.send(then)
-    assert client.expect(m.ChannelClose).reply_text == f"PRECONDITION_FAILED - {text}"
+def test_channel_refuses_second_transaction_mode(client: Client, first: Any, then: Any, text: str) -> None:
+    client.send(first).take_bytes()
+    assert client.send(then).expect(m.ChannelClose).reply_text == f"PRECONDITION_FAILED - {text}"
 
 
 def test_dtx_start_after_a_publish_is_refused_with_406(client: Client) -> None:
-    client.publish(b"x")
-    client.call(m.DtxSelect(), m.DtxSelectOk)
-    client.send(m.DtxStart(dtx_identifier="x"))
-    assert client.expect(m.ChannelClose).reply_code == 406
+    client.publish(b"x").perform(m.DtxSelect())
+    assert client.send(m.DtxStart(dtx_identifier="x")).expect(m.ChannelClose).reply_code == 406
 
 
 def test_a_transfer_of_a_rolled_back_transaction_comes_again_after_the_answer(client: Client) -> None:
-    client.declare("q")
-    client.fill("q", b"x")
+    client.declare("q").fill("q", b"x")
     requester = Requester(client)
-    client.call(m.TxSelect(), m.TxSelectOk)
-    requester.consume("q")
-    requester.answer(requester.transfer().number)
-    client.send(m.TxRollback())
-    client.expect(m.TxRollbackOk)
+    client.perform(m.TxSelect())
+    requester.consume("q").answer(requester.transfer().number)
+    client.send(m.TxRollback()).expect(m.TxRollbackOk)
     assert requester.bodies() == [b"x"]
 
 
 def test_a_resumed_consumer_keeps_its_prefetch(server: Server) -> None:
     client = server.client(channels=0)
-    client.send(m.ChannelOpen())
-    channel_id = client.expect(m.ChannelOpenOk).channel_id
-    client.declare("q")
-    client.qos(1)
-    client.consume("q", "tag")
-    client.drop()
+    channel_id = client.send(m.ChannelOpen()).expect(m.ChannelOpenOk).channel_id
+    client.declare("q").qos(1).consume("q", "tag").drop()
     client = server.client(channels=0)
     client.call(m.ChannelResume(channel_id), m.ChannelOk)
-    client.fill("q", b"1", b"2")
-    assert client.bodies() == [b"1"]
+    assert client.fill("q", b"1", b"2").bodies() == [b"1"]
 
 
 # --- the letter ----------------------------------------------------------------------------------------
@@ -289,9 +246,7 @@ def _properties(server: Server) -> Any:
 
 
 def test_messages_go_back_and_forth_between_both_headers(server: Server) -> None:
-    client = server.client()
-    client.declare("q")
-    client.publish(b"x", routing_key="q", headers={"n": 1}, type="t")
+    server.client().declare("q").publish(b"x", routing_key="q", headers={"n": 1}, type="t")
     got = speaking(server, "0-9-1").client().get("q")
     assert got is not None
     assert (got.body, got.properties.headers, got.properties.type) == (b"x", {"n": 1}, "t")
@@ -300,12 +255,9 @@ def test_messages_go_back_and_forth_between_both_headers(server: Server) -> None
 @pytest.mark.parametrize("how", ["got", "delivered"])
 def test_content_header_larger_than_the_clients_frame_max_is_sent(server: Server, how: str) -> None:
     publisher, reader = server.client(), server.client(frame_max=8192)
-    publisher.declare("q")
-    publisher.publish(routing_key="q", headers={"long": "x" * 20_000})
+    publisher.declare("q").publish(routing_key="q", headers={"long": "x" * 20_000})
     if how == "got":
-        reader.send(m.BasicGet(queue="q"))
-        content = reader.expect_content(m.BasicGetOk)
+        content = reader.send(m.BasicGet(queue="q")).expect_content(m.BasicGetOk)
     else:
-        reader.consume("q")
-        content = reader.expect_content(m.BasicDeliver)
+        content = reader.consume("q").expect_content(m.BasicDeliver)
     assert len(content.properties.headers["long"]) == 20_000

@@ -15,12 +15,9 @@ rule = pytest.mark.rule
 def tuned(server: Server) -> Client:
     """A client that has yet to open a virtual host."""
     client = server.connect()
-    client.send_bytes(client.protocol_header)
-    client.expect(shared.ConnectionStart, 0)
-    client.login()
-    client.expect(shared.ConnectionTune, 0)
-    client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072, heartbeat=0), 0)
-    return client
+    client.send_bytes(client.protocol_header).expect(shared.ConnectionStart, 0)
+    client.login().expect(shared.ConnectionTune, 0)
+    return client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072, heartbeat=0), 0)
 
 
 def opened(client: Client, **fields: object) -> m.ConnectionOpenOk:
@@ -52,8 +49,7 @@ def test_connection_open_is_answered_with_redirect_host_and_known_hosts(server: 
 def test_redirected_client_may_close_or_drop_its_connection(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere")
     client, _ = redirected(server)
-    client.call(shared.ConnectionClose(reply_code=200), shared.ConnectionCloseOk, 0)
-    client.expect_end_after_close()
+    client.perform(shared.ConnectionClose(reply_code=200), channel=0).expect_end_after_close()
     client, _ = redirected(server)
     client.drop()
     assert client.closed
@@ -62,16 +58,14 @@ def test_redirected_client_may_close_or_drop_its_connection(server: Server) -> N
 def test_redirected_client_is_disconnected_after_60_seconds(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere")
     client, _ = redirected(server)
-    server.advance(60)
-    client.expect_silent_end()
+    client.after(60).expect_silent_end()
 
 
 def test_method_from_a_redirected_client_closes_the_connection(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere")
     for method, number in ((m.ChannelOpen(), 1), (m.ConnectionOpen(virtual_host="/"), 0)):
         client, _ = redirected(server)
-        client.send(method, number)
-        client.expect(shared.ConnectionClose, 0)
+        client.send(method, number).expect(shared.ConnectionClose, 0)
 
 
 @rule("0-9/connection.open/insist-behaviour#opens", "0-9/connection.open-ok/known-hosts")
@@ -85,8 +79,7 @@ def test_client_with_insist_is_served_and_gets_the_known_hosts(server: Server) -
 @rule("0-9/connection.open/insist-behaviour#closes")
 def test_client_with_insist_is_refused_for_an_unknown_virtual_host(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere")
-    client = tuned(server)
-    client.send(m.ConnectionOpen(virtual_host="/unknown", insist=True), 0)
+    client = tuned(server).send(m.ConnectionOpen(virtual_host="/unknown", insist=True), 0)
     client.expect(shared.ConnectionClose, 0)
 
 
@@ -107,20 +100,16 @@ def test_on_redirect_is_called_for_each_redirected_client_only(server: Server) -
 def test_no_more_known_hosts_are_named_than_fit(server: Server) -> None:
     server.state.redirect = Redirect("a" * 255, ("b" * 200, "c" * 100, "d" * 54))
     _, redirect = redirected(server)
-    assert redirect.host == "a" * 255
-    assert redirect.known_hosts == "b" * 200 + "," + "d" * 54
+    assert (redirect.host, redirect.known_hosts) == ("a" * 255, "b" * 200 + "," + "d" * 54)
 
 
 def test_a_client_of_0_8_is_redirected_by_the_number_that_it_knows(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere")
     client = server.connect()
-    client.send_bytes(version_0_8.PROTOCOL_HEADERS[0])
-    client.take_frame()
-    client.login()
-    client.take_frame()
+    client.send_bytes(version_0_8.PROTOCOL_HEADERS[0]).take_frame()
+    client.login().take_frame()
     client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072, heartbeat=0), 0)
-    client.send(m.ConnectionOpen(virtual_host="/"), 0)
-    octets = client.take_bytes()
+    octets = client.send(m.ConnectionOpen(virtual_host="/"), 0).take_bytes()
     assert octets[7:11] == b"\0\x0a\0\x32"
     assert b"elsewhere" in octets
 
@@ -129,16 +118,15 @@ def test_a_client_of_0_8_is_redirected_by_the_number_that_it_knows(server: Serve
 
 
 @rule("0-9/domain.path/syntax#slash", "0-9/domain.path/syntax#characters", "0-9/domain.path/syntax#length")
-@pytest.mark.deviates(
-    "0-9/domain.path/syntax#slash", "0-9/domain.path/syntax#characters", "0-9/domain.path/syntax#length"
-)
+@pytest.mark.deviates("0-9/domain.path/syntax#slash", "0-9/domain.path/syntax#characters")
+@pytest.mark.deviates("0-9/domain.path/syntax#length")
 @pytest.mark.parametrize("path", ["no-slash", "/with space", "/a//b", "/.", "/" + "a" * 127])
 def test_the_name_of_a_virtual_host_is_a_path(server: Server, path: str) -> None:
     server.state.add_virtual_host(path)
     permissions = server.state.access.users["guest"].permissions
     permissions[path] = permissions["/"]
     client = tuned(server)
-    if server.state.personality.name == "spec":
+    if server.is_spec:
         client.ends(m.ConnectionOpen(virtual_host=path), 502, channel=0)
     else:
         opened(client, virtual_host=path)

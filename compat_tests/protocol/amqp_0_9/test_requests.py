@@ -9,6 +9,7 @@ import pytest
 
 from compat_tests.scripted.amqp_0_9 import Child, Client, Server, content
 from compat_tests.scripted.requesting import Requester
+from compat_tests.tools.matrix import rows
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
@@ -39,8 +40,7 @@ def batching(server: Server) -> Server:
 @rule("0-9/request/layout", "0-9/response/layout")
 def test_frames_have_their_numbers_before_the_method(client: Client) -> None:
     numbers = (1).to_bytes(8, "big") + (0).to_bytes(8, "big")
-    client.send_bytes(frame(FRAME_REQUEST, 1, numbers + bytes(4) + QOS.encode()))
-    got = client.take_frame()
+    got = client.send_bytes(frame(FRAME_REQUEST, 1, numbers + bytes(4) + QOS.encode())).take_frame()
     assert got.type == FRAME_RESPONSE
     expected = (1).to_bytes(8, "big") + (1).to_bytes(8, "big") + (0).to_bytes(4, "big")
     assert got.payload == expected + m.MessageOk().encode()
@@ -56,8 +56,7 @@ def test_the_broker_writes_the_form_of_request_that_its_peer_writes(client: Clie
 
 @pytest.mark.parametrize("frame_type", [FRAME_REQUEST, FRAME_RESPONSE])
 def test_a_frame_too_short_for_its_numbers_ends_the_connection(client: Client, frame_type: int) -> None:
-    client.send_frame(frame_type, 1, bytes(15))
-    client.expect_connection_close(501)
+    client.send_frame(frame_type, 1, bytes(15)).expect_connection_close(501)
 
 
 @pytest.mark.parametrize("frame_type", [FRAME_REQUEST, FRAME_RESPONSE])
@@ -151,8 +150,7 @@ def test_request_with_an_unknown_method_closes_the_connection_with_540(spec: Ser
 @rule("0-9/request/no-method-semantics-change")
 def test_the_content_of_a_reply_comes_behind_the_response(requester: Requester) -> None:
     client = requester.client
-    client.declare("q")
-    client.fill("q", b"body", message_id="m")
+    client.declare("q").fill("q", b"body", message_id="m")
     requester.ask(m.BasicGet(queue="q", no_ack=True))
     assert requester.response(m.BasicGetOk).first == 1
     assert [client.take_frame().type for _ in range(2)] == [2, 3]
@@ -164,8 +162,7 @@ def test_content_may_follow_a_request(requester: Requester) -> None:
     client = requester.client
     client.declare("q")
     publish = m.BasicPublish(routing_key="q")
-    client.send_bytes(requester.request_bytes(publish) + CONTENT)
-    client.inbox.clear()
+    client.send_bytes(requester.request_bytes(publish) + CONTENT).inbox.clear()
     assert client.empty("q") == [b"body"]
 
 
@@ -173,8 +170,7 @@ def test_content_may_follow_a_request(requester: Requester) -> None:
 def test_a_method_without_an_answer_is_answered_by_ok_when_all_of_it_has_come(spec: Server) -> None:
     requester = Requester(spec.client(), channel=1)
     client = requester.client
-    client.send_bytes(requester.request_bytes(m.BasicPublish(exchange="amq.fanout")))
-    client.expect_nothing()
+    client.send_bytes(requester.request_bytes(m.BasicPublish(exchange="amq.fanout"))).expect_nothing()
     client.send_bytes(CONTENT)
     assert requester.response(m.MessageOk).first == 1
     requester.call(m.BasicRecover(requeue=True), m.MessageOk)
@@ -207,17 +203,15 @@ def test_a_request_can_open_the_channel(server: Server) -> None:
 def test_a_channel_opened_afterwards_has_no_request_of_another(server: Server) -> None:
     client = server.client(channels=0)
     Requester(client).call(m.ChannelOpen(), m.ChannelOpenOk)
-    client.call(m.ChannelOpen(), m.ChannelOpenOk, channel=2)
+    client.perform(m.ChannelOpen(), channel=2)
     assert Requester(client, 2).call(QOS, m.MessageOk)
 
 
-@pytest.mark.parametrize(
-    ("send", "code"),
-    [
-        (lambda requester: requester.ask(QOS), 504),
-        (lambda requester: requester.repeat(m.ChannelOpen(), 2), 503),
-        (lambda requester: requester.answer(1), 504),
-    ],
+@rows(
+    "send, code",
+    (lambda requester: requester.ask(QOS), 504),
+    (lambda requester: requester.repeat(m.ChannelOpen(), 2), 503),
+    (lambda requester: requester.answer(1), 504),
     ids=["request", "channel.open with number 2", "response"],
 )
 def test_frame_other_than_first_request_on_closed_channel_closes_the_connection(
@@ -233,8 +227,7 @@ def test_requests_and_responses_for_a_closing_channel_are_discarded(requester: R
     requester.answer(7)
     assert client.expect(m.ChannelClose).reply_code == 404
     client.expect_nothing()
-    client.send(m.ChannelCloseOk())
-    client.open_channel()
+    client.send(m.ChannelCloseOk()).open_channel()
 
 
 # --- responses of the broker ---------------------------------------------------------------------------
@@ -284,8 +277,7 @@ def test_failed_request_is_not_in_the_response_range(server: Server) -> None:
 def test_response_other_than_ok_is_not_held_back_for_batching(server: Server) -> None:
     requester = Requester(batching(server).client())
     client = requester.client
-    client.declare("q")
-    client.fill("q", b"a")
+    client.declare("q").fill("q", b"a")
     requester.ask(m.BasicConsume(queue="q", consumer_tag="t", no_ack=True))
     requester.response(m.BasicConsumeOk)
     assert client.bodies() == [b"a"]
@@ -295,8 +287,7 @@ def test_response_other_than_ok_is_not_held_back_for_batching(server: Server) ->
 def test_transfer_is_sent_after_the_response_to_its_consume_request(server: Server) -> None:
     requester = Requester(batching(server).client())
     client = requester.client
-    client.declare("q")
-    client.fill("q", b"a")
+    client.declare("q").fill("q", b"a")
     requester.ask(QOS, m.MessageConsume(queue="q", destination="d"), QOS)
     assert requester.response(m.MessageOk)[:3] == (1, 1, 1)
     assert requester.transfer().method.body.octets == b"a"
@@ -374,9 +365,7 @@ def test_a_mark_beyond_the_last_response_ends_the_connection(requester: Requeste
 
 
 @pytest.mark.parametrize("method", [QOS, m.BasicRecover(requeue=True)], ids=["answered", "unanswered"])
-def test_broker_remembers_at_most_1000_requests_with_and_without_a_response(
-    lenient: Server, method: Any
-) -> None:
+def test_broker_remembers_at_most_1000_requests_answered_or_not(lenient: Server, method: Any) -> None:
     requester = Requester(lenient.client())
     for _ in range(1001):
         requester.ask(method)
@@ -397,8 +386,7 @@ def test_broker_remembers_at_most_1000_requests_with_and_without_a_response(
 def test_a_ping_is_answered_and_a_pong_follows(requester: Requester) -> None:
     assert requester.call(m.ChannelPing(), m.ChannelOk).encode() == (20 << 16 | 80).to_bytes(4, "big")
     asked = requester.request(m.ChannelPong)
-    requester.answer(asked.number, m.ChannelOk())
-    requester.client.expect_nothing()
+    requester.answer(asked.number, m.ChannelOk()).client.expect_nothing()
 
 
 @rule("0-9/channel.pong/ok-reply")
@@ -411,8 +399,7 @@ def test_a_pong_is_answered(requester: Requester) -> None:
 def test_pings_and_pongs_may_go_in_method_frames(client: Client) -> None:
     client.call(m.ChannelPing(), m.ChannelOk)
     client.expect(m.ChannelPong)
-    client.send(m.ChannelOk())
-    client.call(m.ChannelPong(), m.ChannelOk)
+    client.send(m.ChannelOk()).call(m.ChannelPong(), m.ChannelOk)
     client.expect_nothing()
 
 
@@ -425,72 +412,54 @@ def test_an_ok_that_answers_no_pong_ends_the_connection(client: Client, pings: i
     client.ends(m.ChannelOk(), 503)
 
 
-def pings(requester: Requester, count: int) -> None:
+def pings(requester: Requester, count: int) -> Requester:
     """Have the broker send so many requests."""
     for _ in range(count):
         requester.call(m.ChannelPing(), m.ChannelOk)
         requester.request(m.ChannelPong)
+    return requester
 
 
 @rule("0-9/request/per-channel-sequences#direction", "0-9/request/response-mark")
 def test_broker_requests_have_consecutive_numbers_and_the_last_response_as_mark(requester: Requester) -> None:
     requester.call(m.ChannelPing(), m.ChannelOk)
     assert requester.request()[:2] == (1, 0)
-    requester.answer(1, m.ChannelOk())
-    requester.call(m.ChannelPing(), m.ChannelOk)
+    requester.answer(1, m.ChannelOk()).call(m.ChannelPing(), m.ChannelOk)
     assert requester.request()[:2] == (2, 1)
 
 
 @rule("0-9/response/range")
 def test_a_response_may_answer_several_requests_of_the_broker(requester: Requester) -> None:
-    pings(requester, 3)
-    requester.answer(1, m.ChannelOk(), offset=2)
-    requester.answer(1, m.ChannelOk())
-    requester.client.expect_connection_close(503)
+    pings(requester, 3).answer(1, m.ChannelOk(), offset=2)
+    requester.answer(1, m.ChannelOk()).client.expect_connection_close(503)
 
 
 @rule("0-9/response/range")
 def test_response_range_may_include_an_already_answered_request(requester: Requester) -> None:
-    pings(requester, 3)
-    requester.answer(2, m.ChannelOk())
-    requester.answer(1, m.ChannelOk(), offset=2)
-    requester.call(QOS, m.MessageOk)
+    pings(requester, 3).answer(2, m.ChannelOk()).answer(1, m.ChannelOk(), offset=2).call(QOS, m.MessageOk)
 
 
 @rule("0-9/response/response-id-increments")
 @pytest.mark.parametrize("number", [0, 2])
-def test_response_with_an_unexpected_number_closes_the_connection_with_503(
-    requester: Requester, number: int
-) -> None:
-    pings(requester, 1)
-    requester.answer(1, m.ChannelOk(), number=number)
-    requester.client.expect_connection_close(503)
+def test_response_with_unexpected_number_ends_connection(requester: Requester, number: int) -> None:
+    pings(requester, 1).answer(1, m.ChannelOk(), number=number).client.expect_connection_close(503)
 
 
 def test_response_with_a_repeated_number_is_ignored(requester: Requester) -> None:
-    pings(requester, 2)
-    requester.answer(1, m.ChannelOk())
-    requester.answer(2, m.ChannelOk(), number=1)
-    requester.answer(2, m.ChannelOk())
-    requester.call(QOS, m.MessageOk)
+    pings(requester, 2).answer(1, m.ChannelOk()).answer(2, m.ChannelOk(), number=1)
+    requester.answer(2, m.ChannelOk()).call(QOS, m.MessageOk)
 
 
 @pytest.mark.parametrize(("first", "offset"), [(0, 0), (0, 1), (2, 0), (1, 1), (1, (1 << 32) - 1)])
-def test_a_response_to_no_request_ends_the_connection(
-    server: Server, requester: Requester, first: int, offset: int
-) -> None:
-    other = Requester(server.client())
-    pings(requester, 1)
-    requester.answer(first, m.ChannelOk(), offset=offset)
-    requester.client.expect_connection_close(503)
+def test_a_response_to_no_request_ends_the_connection(requester: Requester, first: int, offset: int) -> None:
+    other = Requester(requester.server.client())
+    pings(requester, 1).answer(first, m.ChannelOk(), offset=offset).client.expect_connection_close(503)
     other.call(QOS, m.MessageOk)
 
 
 @pytest.mark.parametrize("reply", [m.MessageOk(), m.QueueDeclareOk(), QOS])
 def test_a_response_by_another_method_ends_the_connection(requester: Requester, reply: Any) -> None:
-    pings(requester, 1)
-    requester.answer(1, reply)
-    requester.client.expect_connection_close(503)
+    pings(requester, 1).answer(1, reply).client.expect_connection_close(503)
 
 
 # --- after a reconnect ---------------------------------------------------------------------------------
@@ -544,29 +513,23 @@ def test_request_answered_before_connection_loss_is_not_executed_again_after_res
 
 
 @rule("0-9/request/failover-reissue")
-def test_lost_request_is_executed_when_sent_after_resume(
-    trusting: Server, losing: Client, channel_id: bytes
-) -> None:
+def test_lost_request_is_executed_when_sent_after_resume(losing: Client, channel_id: bytes) -> None:
     losing.declare("q", durable=True)
-    requester = resumed(trusting, Requester(losing, 2), channel_id)
-    requester.publish("q", b"late")
-    assert requester.client.count("q") == 1
+    requester = resumed(losing.server, Requester(losing, 2), channel_id)
+    assert requester.publish("q", b"late").client.count("q") == 1
 
 
 @rule("0-9/request/failover-reissue")
 def test_resumed_channel_repeats_unanswered_broker_requests_under_their_numbers(
     trusting: Server, losing: Client, channel_id: bytes
 ) -> None:
-    lost = Requester(losing, 2)
-    pings(lost, 3)
-    lost.answer(1, m.ChannelOk())
+    lost = pings(Requester(losing, 2), 3).answer(1, m.ChannelOk())
     requester = resumed(trusting, lost, channel_id)
     assert [requester.request(m.ChannelPong)[:2] for _ in range(2)] == [(2, 1), (3, 1)]
     requester.answer(
         2, m.MessageOk()
     )  # What the lost connection has not brought: an answer to what was asked.
-    requester.answer(3, m.ChannelOk())
-    requester.call(m.ChannelPing(), m.ChannelOk)
+    requester.answer(3, m.ChannelOk()).call(m.ChannelPing(), m.ChannelOk)
     assert requester.request(m.ChannelPong)[:2] == (4, 3)
 
 
@@ -600,8 +563,7 @@ def test_resumed_channel_sends_pongs_for_lost_request_numbers_before_redelivery(
     trusting: Server, losing: Client, channel_id: bytes
 ) -> None:
     losing.declare("q", durable=True)
-    lost = Requester(losing, 2)
-    lost.consume("q", "d")
+    lost = Requester(losing, 2).consume("q", "d")
     losing.fill("q", b"1")
     assert lost.transfer().number == 1
     requester = resumed(trusting, lost, channel_id)
@@ -630,9 +592,7 @@ def test_a_request_cannot_resume_a_channel(trusting: Server, losing: Client, cha
 
 
 @rule("0-9/request/no-method-semantics-change")
-def test_close_names_the_method_of_the_request_that_failed_or_has_a_wrong_id(
-    requester: Requester,
-) -> None:
+def test_close_names_the_method_of_the_request_that_failed_or_has_a_wrong_id(requester: Requester) -> None:
     client = requester.client
     client.declare("q")
     requester.call(QOS, m.MessageOk)

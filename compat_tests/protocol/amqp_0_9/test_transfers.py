@@ -9,7 +9,7 @@ import pytest
 
 from compat_tests.scripted.amqp_0_9 import Client, Server
 from compat_tests.scripted.requesting import Requester
-from compat_tests.tools.matrix import marked
+from compat_tests.tools.matrix import marked_rows, rows
 from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.history import OutcomeHistories
 from fakeamqp.protocols.amqp_0_9.codec import METHODS, methods as m
@@ -35,13 +35,6 @@ FULL: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def requester(client: Client) -> Requester:
-    """Requests on channel 1, with a queue "q"."""
-    client.declare("q")
-    return Requester(client)
-
-
 def transfer(routing_key: str = "q", body: bytes = b"body", **fields: Any) -> m.MessageTransfer:
     return m.MessageTransfer(routing_key=routing_key, body=Body(body), **fields)
 
@@ -51,8 +44,7 @@ def transfer(routing_key: str = "q", body: bytes = b"body", **fields: Any) -> m.
 
 @rule("0-9/message/request-frames", "0-9/message/symmetric", "0-9/message.transfer/routing")
 def test_message_published_by_transfer_is_delivered_by_transfer(requester: Requester) -> None:
-    requester.consume("q", "d")
-    requester.ask(transfer())
+    requester.consume("q", "d").ask(transfer())
     got = requester.transfer().method
     assert (got.destination, got.exchange, got.routing_key) == ("d", "", "q")
     assert (got.body.octets, got.redelivered) == (b"body", False)
@@ -85,9 +77,7 @@ def test_methods_of_the_class_do_not_come_in_method_frames(client: Client, metho
     assert (close.class_id, close.method_id) == (120, method.METHOD_ID)
 
 
-@pytest.mark.parametrize(
-    "reply", [m.MessageOk(), m.MessageEmpty(), m.MessageReject(), m.MessageOffset(), m.ChannelOk()]
-)
+@rows("reply", m.MessageOk(), m.MessageEmpty(), m.MessageReject(), m.MessageOffset(), m.ChannelOk())
 def test_replies_do_not_come_in_requests(requester: Requester, reply: Any) -> None:
     requester.ask(reply)
     requester.client.expect_connection_close(503)
@@ -141,8 +131,7 @@ def test_ok_and_empty_have_no_fields(requester: Requester) -> None:
 
 @rule("0-9/message.transfer/fields", "0-9/message.transfer/headers-kept")
 def test_transfer_keeps_all_fields_set_by_its_publisher(requester: Requester) -> None:
-    requester.publish("q", b"body", **FULL)
-    asked = requester.get("q")
+    asked = requester.publish("q", b"body", **FULL).get("q")
     assert asked is not None
     got = asked.method
     assert {name: getattr(got, name) for name in FULL} == FULL
@@ -151,8 +140,7 @@ def test_transfer_keeps_all_fields_set_by_its_publisher(requester: Requester) ->
 
 @rule("0-9/message.transfer/headers-kept")
 def test_headers_keep_their_types(lenient: Server) -> None:
-    client = lenient.client()
-    client.declare("q")
+    client = lenient.client().declare("q")
     tagged = b"\x01b" + b"b\x05" + b"\x01l" + b"l" + bytes(7) + b"\x09"
     table = len(tagged).to_bytes(4, "big") + tagged
     octets = m.MessageTransfer(routing_key="q").encode()[:-9] + table + bytes(5)
@@ -162,16 +150,14 @@ def test_headers_keep_their_types(lenient: Server) -> None:
 
 
 def test_message_with_empty_body_and_no_headers_is_delivered(requester: Requester) -> None:
-    requester.publish("q", b"")
-    asked = requester.get("q")
+    asked = requester.publish("q", b"").get("q")
     assert asked is not None
     assert (asked.method.body, asked.method.application_headers) == (Body(), {})
 
 
 @rule("0-9/message.transfer/timestamp")
 def test_the_broker_says_when_a_message_came(server: Server, requester: Requester) -> None:
-    requester.publish("q", b"", timestamp=17)
-    asked = requester.get("q")
+    asked = requester.publish("q", b"", timestamp=17).get("q")
     assert asked is not None
     assert asked.method.timestamp == int(server.clock.time())
 
@@ -179,8 +165,7 @@ def test_the_broker_says_when_a_message_came(server: Server, requester: Requeste
 @rule("0-9/message.transfer/expiration")
 def test_the_broker_says_when_a_message_expires(server: Server, requester: Requester) -> None:
     requester.publish("q", b"", ttl=10_000, expiration=17)
-    requester.publish("q", b"", ttl=1, expiration=17)
-    requester.publish("q", b"", expiration=17)
+    requester.publish("q", b"", ttl=1, expiration=17).publish("q", b"", expiration=17)
     now = int(server.clock.time())
     for ttl, expiration in ((10_000, now + 10), (1, now + 1), (0, 0)):
         asked = requester.get("q")
@@ -189,24 +174,19 @@ def test_the_broker_says_when_a_message_expires(server: Server, requester: Reque
 
 
 @rule("0-9/message.transfer/ttl#discarded")
-def test_expired_transfer_is_discarded_after_its_ttl(server: Server, requester: Requester) -> None:
-    requester.publish("q", b"short", ttl=50)
-    requester.publish("q", b"longer", ttl=500)
-    server.advance(0.05)
-    asked = requester.get("q")
+def test_expired_transfer_is_discarded_after_its_ttl(requester: Requester) -> None:
+    asked = requester.publish("q", b"short", ttl=50).publish("q", b"longer", ttl=500).after(0.05).get("q")
     assert asked is not None and asked.method.body.octets == b"longer"
     assert requester.get("q") is None
 
 
 @rule("0-9/message.transfer/ttl#dead-lettered")
-def test_expired_transfer_is_dead_lettered_with_reason_expired(server: Server, requester: Requester) -> None:
+def test_expired_transfer_is_dead_lettered_with_reason_expired(requester: Requester) -> None:
     client = requester.client
     client.declare("dead")
     table = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
     client.declare("dying", arguments=table)
-    requester.publish("dying", b"m", ttl=50, transaction_id="t")
-    server.advance(0.05)
-    asked = requester.get("dead")
+    asked = requester.publish("dying", b"m", ttl=50, transaction_id="t").after(0.05).get("dead")
     assert asked is not None
     got = asked.method
     assert (got.body.octets, got.routing_key, got.ttl, got.transaction_id) == (b"m", "dead", 0, "t")
@@ -218,26 +198,22 @@ def test_expired_transfer_is_dead_lettered_with_reason_expired(server: Server, r
 
 @rule("0-9/message.transfer/destination-01", "0-9/domain.destination/blank")
 def test_a_blank_destination_is_the_default_exchange(requester: Requester) -> None:
-    requester.publish("q", b"m")
-    assert requester.client.empty("q") == [b"m"]
+    assert requester.publish("q", b"m").client.empty("q") == [b"m"]
 
 
 @rule("0-9/message.transfer/routing")
 def test_the_destination_is_an_exchange(requester: Requester) -> None:
     requester.client.bind("q", "amq.topic", "a.*")
-    requester.publish("a.b", b"m", destination="amq.topic")
-    asked = requester.get("q")
+    asked = requester.publish("a.b", b"m", destination="amq.topic").get("q")
     assert asked is not None
     assert (asked.method.exchange, asked.method.routing_key) == ("amq.topic", "a.b")
 
 
-@pytest.mark.parametrize(
-    ("fields", "code"),
-    marked(
-        (rule("0-9/message.transfer/destination-missing"), {"destination": "missing"}, 404),
-        (rule("0-9/message.transfer/destination-02"), {"destination": "inner"}, 403),
-        ((), {"destination": "amq.direct"}, 403),
-    ),
+@marked_rows(
+    "fields, code",
+    (rule("0-9/message.transfer/destination-missing"), {"destination": "missing"}, 404),
+    (rule("0-9/message.transfer/destination-02"), {"destination": "inner"}, 403),
+    ((), {"destination": "amq.direct"}, 403),
 )
 def test_transfer_to_a_missing_or_forbidden_destination_closes_the_channel(
     server: Server, fields: dict[str, str], code: int
@@ -265,13 +241,11 @@ def test_transfer_to_a_topic_exchange_is_refused_without_topic_permission(lenien
 
 
 @rule("0-9/message.transfer/ticket-01", "0-9/message.consume/ticket-01", "0-9/message.get/ticket-01")
-@pytest.mark.parametrize(
-    ("rights", "method"),
-    [
-        ("read", transfer()),
-        ("write", m.MessageConsume(queue="q", destination="d")),
-        ("write", m.MessageGet(queue="q")),
-    ],
+@rows(
+    "rights, method",
+    ("read", transfer()),
+    ("write", m.MessageConsume(queue="q", destination="d")),
+    ("write", m.MessageGet(queue="q")),
     ids=["transfer", "consume", "get"],
 )
 def test_a_ticket_must_give_the_right_that_a_method_needs(spec: Server, rights: str, method: Any) -> None:
@@ -290,8 +264,7 @@ def test_a_ticket_must_give_the_right_that_a_method_needs(spec: Server, rights: 
 def test_confirmed_persistent_transfer_survives_a_crash(server: Server) -> None:
     requester = Requester(server.client())
     requester.client.declare("q", durable=True)
-    requester.publish("q", b"kept", delivery_mode=2)
-    requester.publish("q", b"lost", delivery_mode=1)
+    requester.publish("q", b"kept", delivery_mode=2).publish("q", b"lost", delivery_mode=1)
     server.restart(crash=True)
     assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"kept"]
 
@@ -307,8 +280,7 @@ def test_an_immediate_message_without_a_ready_consumer_is_rejected(requester: Re
     reject = requester.call(transfer(immediate=True), m.MessageReject)
     assert (reject.code, reject.text) == (1, "NO_CONSUMERS")
     assert requester.get("q") is None
-    requester.consume("q", "d")
-    requester.ask(transfer(immediate=True))
+    requester.consume("q", "d").ask(transfer(immediate=True))
     assert requester.transfer().method.body.octets == b"body"
     requester.response(m.MessageOk)
 
@@ -316,8 +288,7 @@ def test_an_immediate_message_without_a_ready_consumer_is_rejected(requester: Re
 def test_a_message_that_a_full_queue_refuses_is_rejected(requester: Requester) -> None:
     table = {"x-max-length": 1, "x-overflow": "reject-publish"}
     requester.client.declare("full", arguments=table)
-    requester.publish("full", b"first")
-    reject = requester.call(transfer("full"), m.MessageReject)
+    reject = requester.publish("full", b"first").call(transfer("full"), m.MessageReject)
     assert reject.code == 0 and "full" in reject.text
 
 
@@ -332,17 +303,14 @@ def test_a_message_that_an_exchange_keeps_for_later_is_not_rejected(lenient: Ser
     client.bind("q", "later")
     requester.publish("", b"m", destination="later", application_headers={"x-delay": 1000})
     assert requester.get("q") is None
-    lenient.advance(1)
-    asked = requester.get("q")
+    asked = requester.after(1).get("q")
     assert asked is not None and asked.method.body.octets == b"m"
 
 
-def test_rejected_transfer_is_recorded_in_the_history_of_returned_messages(
-    server: Server, requester: Requester
-) -> None:
-    server.state.outcome_histories = OutcomeHistories(10)
+def test_rejected_transfer_is_recorded_in_the_history_of_returned_messages(requester: Requester) -> None:
+    requester.server.state.outcome_histories = OutcomeHistories(10)
     requester.call(transfer("nowhere", b"m"), m.MessageReject)
-    (returned,) = server.state.outcome_histories.returned
+    (returned,) = requester.server.state.outcome_histories.returned
     assert (returned.message.body, returned.code, returned.text) == (b"m", 0, "NO_ROUTE")
 
 
@@ -367,8 +335,7 @@ def test_a_message_too_large_is_refused(lenient: Server) -> None:
     server = Server(replace(lenient.state.personality, largest_message=4))
     requester = Requester(server.client())
     requester.client.declare("q")
-    requester.publish("q", b"1234")
-    requester.ask(transfer(body=b"12345"))
+    requester.publish("q", b"1234").ask(transfer(body=b"12345"))
     requester.client.expect_channel_close(406)
 
 
@@ -390,26 +357,23 @@ def test_messages_of_higher_priority_go_first(requester: Requester) -> None:
 def test_messages_of_one_priority_keep_their_order(requester: Requester) -> None:
     for number in range(6):
         requester.publish("q", b"%d" % number, delivery_mode=1 + number % 2, priority=5)
-    requester.consume("q", "d", no_ack=True)
-    assert requester.bodies() == [b"%d" % number for number in range(6)]
+    assert requester.consume("q", "d", no_ack=True).bodies() == [b"%d" % number for number in range(6)]
 
 
 @rule("0-9/message/02", "0-9/message/05")
 @pytest.mark.letter
 def test_full_queue_drops_the_transfer_of_lowest_priority(requester: Requester) -> None:
     requester.client.declare("full", arguments={"x-max-length": 2})
-    requester.publish("full", b"urgent", priority=9)
-    requester.publish("full", b"not", priority=0)
+    requester.publish("full", b"urgent", priority=9).publish("full", b"not", priority=0)
     requester.publish("full", b"a little", priority=4)
-    requester.consume("full", "d", no_ack=True)
-    assert requester.bodies() == [b"urgent", b"a little"]
+    assert requester.consume("full", "d", no_ack=True).bodies() == [b"urgent", b"a little"]
 
 
 def test_a_transfer_to_many_queues_is_answered_once_all_have_it(requester: Requester) -> None:
     client = requester.client
     for each in range(100):
-        client.call(m.QueueDeclare(queue=f"many.{each}"), m.QueueDeclareOk)
-        client.call(m.QueueBind(queue=f"many.{each}", exchange="amq.fanout"), m.QueueBindOk)
+        client.perform(m.QueueDeclare(queue=f"many.{each}"))
+        client.perform(m.QueueBind(queue=f"many.{each}", exchange="amq.fanout"))
     operations = client.server.state.operations
     operations.pauses = lambda: True
     requester.ask(transfer("", destination="amq.fanout"))

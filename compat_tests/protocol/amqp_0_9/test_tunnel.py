@@ -23,8 +23,8 @@ def register(
     return requests
 
 
-def send(client: Client, body: bytes = b"data", channel: int = 1, **properties: object) -> None:
-    client.send_content(m.TunnelRequest({"kind": "test"}), TunnelProperties(**properties), body)  # type: ignore[arg-type]
+def send(client: Client, body: bytes = b"data", channel: int = 1, **properties: object) -> Client:
+    return client.send_content(m.TunnelRequest({"kind": "test"}), TunnelProperties(**properties), body)  # type: ignore[arg-type]
 
 
 @rule("0-9/tunnel/purpose", "0-9/tunnel/properties", "0-9/tunnel.request/content")
@@ -61,8 +61,7 @@ def test_a_request_goes_to_its_handler_and_is_not_answered(server: Server) -> No
 
 def test_a_request_without_properties_is_for_the_proxy_without_a_name(server: Server) -> None:
     named, unnamed = register(server, "?*"), register(server, "")
-    client = server.client()
-    send(client)
+    send(server.client())
     assert named == []
     [request] = unnamed
     assert (request.headers, request.proxy_name, request.data_name) == ({}, "", "")
@@ -71,8 +70,7 @@ def test_a_request_without_properties_is_for_the_proxy_without_a_name(server: Se
 
 def test_broadcast_tunnel_request_is_passed_to_all_handlers(server: Server) -> None:
     lists = [register(server, name) for name in ("a", "b")]
-    client = server.client()
-    send(client, proxy_name="a", broadcast=1)
+    send(server.client(), proxy_name="a", broadcast=1)
     assert [len(each) for each in lists] == [1, 1]
 
 
@@ -86,8 +84,7 @@ def test_without_any_handler_requests_are_not_implemented(client: Client) -> Non
 def test_tunnel_request_for_an_unknown_proxy_closes_the_connection_with_540(server: Server) -> None:
     requests = register(server, "a")
     client = server.client()
-    send(client, proxy_name="b")
-    close = client.expect_connection_close(540)
+    close = send(client, proxy_name="b").expect_connection_close(540)
     assert "'b'" in close.reply_text
     assert (close.class_id, close.method_id) == (110, 10)
     assert requests == []
@@ -99,14 +96,12 @@ def test_a_handler_that_fails_is_an_internal_error(server: Server) -> None:
         raise InternalError("the handler has failed")
 
     register(server, "a", fail)
-    client = server.client()
-    send(client, proxy_name="a")
+    client = send(server.client(), proxy_name="a")
     assert "the handler has failed" in client.expect_connection_close(541).reply_text
 
 
 def test_a_request_that_breaks_off_never_reaches_its_handler(server: Server) -> None:
     requests = register(server, "*")
     client = server.client()
-    client.send(m.TunnelRequest())
-    client.ends(m.ChannelClose(reply_code=200), 501)
+    client.send(m.TunnelRequest()).ends(m.ChannelClose(reply_code=200), 501)
     assert requests == []

@@ -6,6 +6,7 @@ import pytest
 
 from compat_tests.scripted.amqp_0_9 import Client, Server
 from compat_tests.scripted.octets import arguments, cut, field, long_string, short_string, table
+from compat_tests.tools.matrix import rows
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 rule = pytest.mark.rule
@@ -16,8 +17,7 @@ HEADERS_ONLY = b"\x20\x00"
 
 def header_that_arrives(client: Client, value: bytes) -> bytes:
     """What becomes of a header on its way, in bytes with the tag."""
-    client.declare("q")
-    client.publish_bytes(HEADERS_ONLY + table(field("h", value)), b"body", routing_key="q")
+    client.declare("q").publish_bytes(HEADERS_ONLY + table(field("h", value)), b"body", routing_key="q")
     client.send(m.BasicGet(queue="q", no_ack=True))
     header = cut(client.take_bytes())[1].payload
     before = HEADERS_ONLY + (len(value) + 2).to_bytes(4, "big") + b"\x01h"
@@ -47,38 +47,30 @@ def test_header_field_of_each_type_is_delivered_in_the_same_octets(client: Clien
 
 @rule("0-9/types/table-types")
 def test_header_field_of_an_unknown_type_closes_the_connection_with_502(spec: Server) -> None:
-    client = spec.client()
-    client.declare("q")
+    client = spec.client().declare("q")
     client.publish_bytes(HEADERS_ONLY + table(field("h", b"?\x01")), routing_key="q")
     client.expect_connection_close(502)
 
 
 @rule("0-9/types/value-int")
-@pytest.mark.parametrize(
-    "minus_one", [b"I\xff\xff\xff\xff", b"l" + b"\xff" * 8, b"s\xff\xff"], ids=["I", "l", "s"]
-)
+@rows("minus_one", b"I\xff\xff\xff\xff", b"l" + b"\xff" * 8, b"s\xff\xff", ids=["I", "l", "s"])
 @pytest.mark.letter
 def test_integers_have_a_sign_in_tables_only(client: Client, minus_one: bytes) -> None:
     """In a table ffffffff is -1; as a prefetch size it is 4 gigabytes, which lets everything pass."""
-    client.call(m.QueueDeclare(queue="minus"), m.QueueDeclareOk)
+    client.perform(m.QueueDeclare(queue="minus"))
     matching = {"x-match": "all", "n": -1}
     client.bind("minus", "amq.match", arguments=matching)
     client.publish_bytes(HEADERS_ONLY + table(field("n", minus_one)), exchange="amq.match")
-    client.qos(0, size=2**32 - 1)
-    client.consume("minus")
-    assert client.expect(m.BasicDeliver).exchange == "amq.match"
+    assert client.qos(0, size=2**32 - 1).consume("minus").expect(m.BasicDeliver).exchange == "amq.match"
 
 
 @rule("0-9/types/table-duplicates")
 def test_of_fields_with_one_name_the_first_counts(spec: Server) -> None:
-    client = spec.client()
-    client.declare("q")
+    client = spec.client().declare("q")
     twice = field("x-match", b"S" + long_string(b"all")) + field("a", b"I\0\0\0\1") + field("a", b"I\0\0\0\2")
     bind = arguments(
         50, 20, b"\0\0", short_string("q"), short_string("amq.match"), b"\0", b"\0", table(twice)
     )
-    client.send_frame(1, 1, bind)
-    client.expect(m.QueueBindOk)
+    client.send_frame(1, 1, bind).expect(m.QueueBindOk)
     client.publish(b"second", exchange="amq.match", headers={"a": 2})
-    client.publish(b"first", exchange="amq.match", headers={"a": 1})
-    assert client.empty("q") == [b"first"]
+    assert client.publish(b"first", exchange="amq.match", headers={"a": 1}).empty("q") == [b"first"]

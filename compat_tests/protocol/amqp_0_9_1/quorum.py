@@ -15,15 +15,13 @@ def arguments(**asked: Any) -> dict[str, Any]:
     return {"x-queue-type": "quorum", **{f"x-{name.replace('_', '-')}": asked[name] for name in asked}}
 
 
-def declare(client: Client, name: str = "q", **asked: Any) -> None:
-    client.declare(name, durable=True, arguments=arguments(**asked))
+def declare(client: Client, name: str = "q", **asked: Any) -> Client:
+    return client.declare(name, durable=True, arguments=arguments(**asked))
 
 
 def client_of(name: str, **asked: Any) -> Client:
     """A client of a new broker, which has the quorum queue q."""
-    client = Server(name).client()
-    declare(client, **asked)
-    return client
+    return declare(Server(name).client(), **asked)
 
 
 def counts(content: Content) -> tuple[bool, int | None, int | None]:

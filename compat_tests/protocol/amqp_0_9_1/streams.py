@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from compat_tests.scripted.amqp_0_9_1 import Client, Content, Server
-from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 __all__ = [
     "ALL",
@@ -30,7 +29,7 @@ QUEUE = "queue 's' in vhost '/'"
 """How texts name the stream."""
 
 
-def declare(client: Client, **arguments: Any) -> m.QueueDeclareOk:
+def declare(client: Client, **arguments: Any) -> Client:
     """Declare the stream `s`; `max_age="1h"` is `x-max-age`."""
     table = {"x-queue-type": "stream"}
     table.update({f"x-{name.replace('_', '-')}": value for name, value in arguments.items()})
@@ -39,7 +38,7 @@ def declare(client: Client, **arguments: Any) -> m.QueueDeclareOk:
 
 def consume(
     client: Client, offset: Any = "first", tag: str = "", *, channel: int = 1, **arguments: Any
-) -> str:
+) -> Client:
     """Start a consumer of `s`; `filter="x"` is `x-stream-filter`."""
     table = {f"x-stream-{name.replace('_', '-')}": value for name, value in arguments.items()}
     if offset is not None:
@@ -49,10 +48,8 @@ def consume(
 
 def read(server: Server, offset: Any = "first", **arguments: Any) -> list[bytes]:
     """What a client of its own gets that begins there."""
-    client = server.client()
-    client.qos(1000)
-    consume(client, offset, **arguments)
-    bodies = client.bodies()
+    client = server.client().qos(1000)
+    bodies = consume(client, offset, **arguments).bodies()
     client.drop()
     return bodies
 

@@ -32,8 +32,7 @@ def test_taking_messages_needs_read_permission(server: Server, method: type[m.Me
     client = limited(server, read="^ok")
     for queue in ("ok", "no"):
         client.declare(queue)
-    client.send(method(queue="ok"))
-    assert client.take_frame().channel == 1
+    assert client.send(method(queue="ok")).take_frame().channel == 1
     client.send(method(queue="no"))
     refused(client, "read", "queue 'no'")
     client.send(method(queue="no and missing"))
@@ -43,8 +42,7 @@ def test_taking_messages_needs_read_permission(server: Server, method: type[m.Me
 @pytest.mark.needs("settings")
 def test_publishing_needs_write_permission(server: Server) -> None:
     client = limited(server, write="^amq.direct$")
-    client.publish(exchange="amq.direct")
-    client.expect_nothing()
+    client.publish(exchange="amq.direct").expect_nothing()
     client.publish(exchange="amq.fanout")
     refused(client, "write", "exchange 'amq.fanout'")
     client.publish(exchange="", routing_key="q")
@@ -53,16 +51,14 @@ def test_publishing_needs_write_permission(server: Server) -> None:
 
 @pytest.mark.needs("settings")
 def test_empty_write_pattern_refuses_every_publish(server: Server) -> None:
-    client = limited(server, write="")
-    client.publish(exchange="amq.direct")
+    client = limited(server, write="").publish(exchange="amq.direct")
     refused(client, "write", "exchange 'amq.direct'")
 
 
 @pytest.mark.needs("settings")
 def test_publish_after_write_permission_was_revoked_is_refused(server: Server) -> None:
     client = limited(server)
-    client.publish(exchange="amq.direct", routing_key="k")
-    client.expect_nothing()
+    client.publish(exchange="amq.direct", routing_key="k").expect_nothing()
     user = server.state.access.users["limited"]
     user.permissions["/"] = Permission(write="")
     server.state.access.changed()
@@ -72,25 +68,18 @@ def test_publish_after_write_permission_was_revoked_is_refused(server: Server) -
 
 @pytest.mark.needs("settings")
 def test_transacted_publish_without_write_permission_is_refused_before_commit(server: Server) -> None:
-    client = limited(server, write="")
-    client.call(m.TxSelect(), m.TxSelectOk)
-    client.publish(exchange="amq.direct")
+    client = limited(server, write="").perform(m.TxSelect()).publish(exchange="amq.direct")
     refused(client, "write", "exchange 'amq.direct'")
 
 
 @pytest.mark.needs("settings")
-def test_rejected_message_is_dead_lettered_although_consumer_has_no_write_permission(
-    rabbitmq: Server,
-) -> None:
-    owner = rabbitmq.client()
-    owner.declare("dead")
+def test_rejected_message_is_dead_lettered_without_write_permission_of_consumer(rabbitmq: Server) -> None:
+    owner = rabbitmq.client().declare("dead")
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-    owner.declare("q", arguments=arguments)
-    owner.fill("q", b"m")
+    owner.declare("q", arguments=arguments).fill("q", b"m")
     client = limited(rabbitmq, write="")
     client.get("q")
-    client.reject(1)
-    client.expect_nothing()
+    client.reject(1).expect_nothing()
     assert owner.count("dead") == 1
 
 
@@ -106,26 +95,22 @@ def limited_topics(server: Server, write: str) -> Client:
 @pytest.mark.needs("settings")
 def test_a_topic_permission_limits_routing_keys(server: Server) -> None:
     client = limited_topics(server, "^ok")
-    client.publish(exchange="amq.topic", routing_key="ok.1")
-    client.expect_nothing()
+    client.publish(exchange="amq.topic", routing_key="ok.1").expect_nothing()
     client.publish(exchange="amq.topic", routing_key="no")
     refused(client, "write", "topic 'no' in exchange 'amq.topic'")
 
 
 @pytest.mark.needs("settings")
 def test_topic_permission_does_not_limit_publishes_to_other_exchanges(server: Server) -> None:
-    client = limited_topics(server, "^ok")
-    client.call(m.ExchangeDeclare(exchange="other", type="topic"), m.ExchangeDeclareOk)
+    client = limited_topics(server, "^ok").declare_exchange("other", "topic")
     client.publish(exchange="other", routing_key="no")
-    client.publish(exchange="amq.direct", routing_key="no")
-    client.expect_nothing()
+    client.publish(exchange="amq.direct", routing_key="no").expect_nothing()
 
 
 @pytest.mark.needs("settings")
 def test_a_topic_permission_may_name_the_user_and_the_virtual_host(server: Server) -> None:
     client = limited_topics(server, "^{username}-{vhost}$")
-    client.publish(exchange="amq.topic", routing_key="limited-/")
-    client.expect_nothing()
+    client.publish(exchange="amq.topic", routing_key="limited-/").expect_nothing()
     client.publish(exchange="amq.topic", routing_key="other-/")
     refused(client, "write", "topic 'other-/' in exchange 'amq.topic'")
 
@@ -134,8 +119,7 @@ def test_a_topic_permission_may_name_the_user_and_the_virtual_host(server: Serve
 
 
 def test_update_secret_is_answered_with_update_secret_ok(server: Server) -> None:
-    client = server.client()
-    client.send(m.ConnectionUpdateSecret(new_secret=b"new", reason="rotation"), 0)
+    client = server.client().send(m.ConnectionUpdateSecret(new_secret=b"new", reason="rotation"), 0)
     client.expect(m.ConnectionUpdateSecretOk, 0)
     client.declare("q")
 

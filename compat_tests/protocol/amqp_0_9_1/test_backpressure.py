@@ -47,10 +47,8 @@ class SlowTransport:
 
 def flooded(server: Server, messages: int, **arguments: bool) -> tuple[Client, SlowTransport]:
     """A consumer that reads nothing, on a queue with many messages."""
-    client = server.client()
-    client.declare("q")
-    client.consume("q", "t", **arguments)
-    client.expect_nothing()
+    client = server.client().declare("q")
+    client.consume("q", "t", **arguments).expect_nothing()
     transport = SlowTransport(client)
     client.fill("q", *[BODY] * messages)
     return client, transport
@@ -76,9 +74,7 @@ def test_deliveries_resume_when_half_of_the_unread_bytes_are_read(server: Server
 
 
 def test_client_that_reads_all_output_receives_all_messages_in_order(server: Server) -> None:
-    client = server.client()
-    client.declare("q")
-    client.consume("q")
+    client = server.client().declare("q").consume("q")
     numbers = [b"%04d" % number + BODY for number in range(400)]
     client.fill("q", *numbers)
     assert len(server.vhost.queues["q"].ready) > 0
@@ -90,8 +86,7 @@ def test_messages_held_back_from_slow_consumer_go_to_quick_consumer(server: Serv
     assert transport.waiting >= MIB
     held = len(server.vhost.queues["q"].ready)
     quick = server.client()
-    quick.consume("q")
-    assert len(quick.bodies()) == held
+    assert len(quick.consume("q").bodies()) == held
     slow.fill("q", b"more")
     assert quick.bodies() == [b"more"]
 
@@ -111,9 +106,7 @@ def test_full_transport_still_receives_answers_to_requests(server: Server) -> No
 
 
 def test_broker_stops_reading_requests_at_8_mebibytes_of_unread_output(server: Server) -> None:
-    client = server.client()
-    client.declare("q")
-    client.fill("q", *[BODY] * 900)
+    client = server.client().declare("q").fill("q", *[BODY] * 900)
     transport = SlowTransport(client)
     get = b"\x01\x00\x01\x00\x00\x00\x09\x00\x3c\x00\x46\x00\x00\x01q\x01\xce"
     requests = 0
@@ -128,9 +121,7 @@ def test_broker_stops_reading_requests_at_8_mebibytes_of_unread_output(server: S
 
 def stuffed(server: Server, heartbeat: int) -> tuple[Client, SlowTransport]:
     """A client that read nothing until the broker stopped reading from it."""
-    client = server.client(heartbeat=heartbeat)
-    client.declare("q")
-    client.fill("q", *[BODY] * 900)
+    client = server.client(heartbeat=heartbeat).declare("q").fill("q", *[BODY] * 900)
     transport = SlowTransport(client)
     while client.connection.reading:
         client.send(m.BasicGet(queue="q", no_ack=True))
@@ -143,10 +134,8 @@ def test_client_that_stops_reading_is_closed_for_missed_heartbeats(
 ) -> None:
     # Measured with 1 s: 3.10.8 and 4.3.6 reset the connection 3.3 s after it took its last byte.
     client, _ = stuffed(server, heartbeat=1)
-    server.advance(0.9)
-    assert not client.connection.aborted
-    server.advance(3.1)
-    assert client.connection.aborted
+    assert not client.after(0.9).connection.aborted
+    assert client.after(3.1).connection.aborted
     assert "missed heartbeats from client, timeout: 1s" in caplog.text
 
 
@@ -162,8 +151,7 @@ def test_slow_reading_client_misses_no_heartbeats(server: Server) -> None:
 
 def test_spec_personality_keeps_client_that_reads_no_output_without_heartbeats(spec: Server) -> None:
     client, _ = stuffed(spec, heartbeat=0)
-    spec.advance(1_000_000)
-    assert not client.connection.aborted
+    assert not client.after(1_000_000).connection.aborted
 
 
 @pytest.mark.parametrize("heartbeat", [0, 600])
@@ -171,17 +159,13 @@ def test_rabbitmq_resets_connection_that_takes_no_output_for_30_seconds(
     rabbitmq: Server, heartbeat: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Measured on 3.10.8, 4.0.5 and 4.3.6: 30.0 to 30.5 s, although the client sends heartbeats.
-    client = rabbitmq.client(heartbeat=heartbeat)
-    client.declare("q")
-    client.consume("q", no_ack=True)
-    client.expect_nothing()
+    client = rabbitmq.client(heartbeat=heartbeat).declare("q")
+    client.consume("q", no_ack=True).expect_nothing()
     client.fill("q", *[LARGE] * 2)
     for _ in range(29):
-        rabbitmq.advance(1)
-        client.send_bytes(b"\x08\0\0\0\0\0\0\xce")
+        client.after(1).send_bytes(b"\x08\0\0\0\0\0\0\xce")
     assert client.connection.reading and not client.connection.aborted
-    rabbitmq.advance(1)
-    assert client.connection.aborted
+    assert client.after(1).connection.aborted
     assert "the client took no output for 30 s" in caplog.text
     assert rabbitmq.state.peer_timers.next_due() is None
 
@@ -192,10 +176,8 @@ def test_rabbitmq_output_timeout_does_not_count_busy_time_of_the_broker(rabbitmq
     transport.read(1)
     rabbitmq.advance(2)  # It looks every three seconds: now it has seen that a byte was taken.
     rabbitmq.state.operations.busy_seconds += 23
-    rabbitmq.advance(29 + 22)
-    assert not client.connection.aborted
-    rabbitmq.advance(1)
-    assert client.connection.aborted
+    assert not client.after(29 + 22).connection.aborted
+    assert client.after(1).connection.aborted
 
 
 def test_rabbitmq_keeps_connection_that_takes_one_byte_every_29_seconds(rabbitmq: Server) -> None:
@@ -210,8 +192,7 @@ def test_rabbitmq_output_timeout_ends_when_deliveries_resume(rabbitmq: Server) -
     client, transport = flooded(rabbitmq, 150)
     rabbitmq.advance(29)
     transport.read(transport.waiting - 100_000)
-    rabbitmq.advance(1_000_000)
-    assert not client.connection.aborted
+    assert not client.after(1_000_000).connection.aborted
 
 
 # --- one read of input with much output --------------------------------------------------------------------
@@ -231,14 +212,10 @@ def read_all(client: Client) -> list[Method]:
 
 
 @pytest.mark.parametrize("tapped", [False, True])
-def test_requests_of_one_write_are_handled_until_output_limit_is_reached(
-    server: Server, tapped: bool
-) -> None:
+def test_requests_of_one_write_are_handled_up_to_output_limit(server: Server, tapped: bool) -> None:
     if tapped:
         server.state.tap = QuietTap()
-    client = server.client()
-    client.declare("q")
-    client.fill("q", *[LARGE] * 20)
+    client = server.client().declare("q").fill("q", *[LARGE] * 20)
     transport = SlowTransport(client)
     client.send_bytes(requests(client, 20))
     assert 8 * MIB <= transport.waiting <= 9 * MIB + 1000
@@ -246,9 +223,7 @@ def test_requests_of_one_write_are_handled_until_output_limit_is_reached(
 
 
 def test_remaining_requests_of_one_write_are_handled_when_output_is_read(server: Server) -> None:
-    client = server.client()
-    client.declare("q")
-    client.fill("q", *[LARGE] * 20)
+    client = server.client().declare("q").fill("q", *[LARGE] * 20)
     client.send_bytes(requests(client, 20) + client.method_frame(m.QueueDeclare(queue="q", passive=True)))
     methods = read_all(client)
     assert [each.NAME for each in methods] == ["basic.get-ok"] * 20 + ["queue.declare-ok"]
@@ -256,35 +231,26 @@ def test_remaining_requests_of_one_write_are_handled_when_output_is_read(server:
 
 
 def test_incomplete_frame_behind_waiting_requests_is_completed_by_later_bytes(server: Server) -> None:
-    client = server.client()
-    client.declare("q")
-    client.fill("q", *[LARGE] * 10)
-    last = client.method_frame(m.QueueDeclare(queue="q", passive=True))
-    client.send_bytes(requests(client, 10) + last[:5])
-    client.send_bytes(last[5:9])
+    client = server.client().declare("q")
+    last = client.fill("q", *[LARGE] * 10).method_frame(m.QueueDeclare(queue="q", passive=True))
+    client.send_bytes(requests(client, 10) + last[:5]).send_bytes(last[5:9])
     assert len(read_all(client)) == 10
     client.send_bytes(last[9:])
     assert read_all(client)[-1].NAME == "queue.declare-ok"
 
 
 def test_requests_that_waited_for_output_do_not_count_as_heartbeat(server: Server) -> None:
-    client = server.client(heartbeat=1)
-    client.declare("q")
-    client.fill("q", *[LARGE] * 12)
-    client.send_bytes(requests(client, 12))
+    client = server.client(heartbeat=1).declare("q")
+    client.fill("q", *[LARGE] * 12).send_bytes(requests(client, 12))
     transport = SlowTransport(client)
     while not client.connection.reading:
         transport.read(min(transport.waiting, MIB))
-    server.advance(4)
-    assert client.connection.aborted
+    assert client.after(4).connection.aborted
 
 
 def test_waiting_requests_are_dropped_when_client_disconnects(server: Server) -> None:
-    client = server.client()
-    client.declare("q")
-    client.fill("q", *[LARGE] * 20)
-    client.send_bytes(requests(client, 20))
-    client.connection.receive_eof()
+    client = server.client().declare("q").fill("q", *[LARGE] * 20)
+    client.send_bytes(requests(client, 20)).connection.receive_eof()
     client.connection.sent(sum(map(len, client.connection.pending())))
     assert client.connection.pending() == []
     assert server.client().call(m.QueueDeclare(queue="q", passive=True), m.QueueDeclareOk).message_count == 12
@@ -310,8 +276,7 @@ def test_large_body_is_shared_between_deliveries_without_a_copy(protocol: str, w
         client.bind(f"q{number}", "amq.fanout", "")
         if way == "deliver":
             client.consume(f"q{number}", no_ack=True)
-    publisher = server.client()
-    publisher.publish(body, exchange="amq.fanout")
+    server.client().publish(body, exchange="amq.fanout")
     for number, client in enumerate(clients):
         if way == "get":
             client.send(m.BasicGet(queue=f"q{number}", no_ack=True))

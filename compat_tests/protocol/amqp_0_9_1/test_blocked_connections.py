@@ -17,36 +17,27 @@ def capable(server: Server) -> Client:
 
 @pytest.fixture
 def client(rabbitmq: Server) -> Client:
-    client = capable(rabbitmq)
-    client.declare("q")
-    return client
+    return capable(rabbitmq).declare("q")
 
 
 @pytest.mark.needs("settings")
-def test_connection_blocked_is_sent_at_the_first_publish_of_a_client(
-    rabbitmq: Server, client: Client
-) -> None:
-    rabbitmq.state.block("low on memory")
+def test_connection_blocked_is_sent_at_the_first_publish_of_a_client(client: Client) -> None:
+    client.server.state.block("low on memory")
     client.expect_nothing()
     assert client.count("q") == 0
-    client.fill("q", b"m")
-    assert client.expect(m.ConnectionBlocked, 0).reason == "low on memory"
+    assert client.fill("q", b"m").expect(m.ConnectionBlocked, 0).reason == "low on memory"
     client.expect_nothing()
 
 
 @pytest.mark.needs("inspection", "settings")
-def test_broker_reads_no_methods_of_a_blocked_connection_until_unblocked(
-    rabbitmq: Server, client: Client
-) -> None:
-    rabbitmq.state.block("low on memory")
+def test_broker_reads_no_methods_of_a_blocked_connection_until_unblocked(client: Client) -> None:
+    client.server.state.block("low on memory")
     assert client.connection.reading
-    client.fill("q", b"m")
-    client.expect(m.ConnectionBlocked, 0)
+    client.fill("q", b"m").expect(m.ConnectionBlocked, 0)
     assert not client.connection.reading
-    client.send(m.QueueDeclare(queue="q", passive=True))
-    client.expect_nothing()
+    client.send(m.QueueDeclare(queue="q", passive=True)).expect_nothing()
 
-    rabbitmq.state.unblock()
+    client.server.state.unblock()
     assert client.connection.reading
     client.expect(m.ConnectionUnblocked, 0)
     assert client.expect(m.QueueDeclareOk).message_count == 1
@@ -55,10 +46,9 @@ def test_broker_reads_no_methods_of_a_blocked_connection_until_unblocked(
 
 @pytest.mark.needs("settings")
 def test_blocked_publish_is_queued_and_confirmed_after_unblock(rabbitmq: Server, client: Client) -> None:
-    client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    client.perform(m.ConfirmSelect())
     rabbitmq.state.block("low on memory")
-    client.fill("q", b"m")
-    client.expect(m.ConnectionBlocked, 0)
+    client.fill("q", b"m").expect(m.ConnectionBlocked, 0)
     other = rabbitmq.client()
     assert other.count("q") == 0
     client.expect_nothing()
@@ -70,34 +60,26 @@ def test_blocked_publish_is_queued_and_confirmed_after_unblock(rabbitmq: Server,
 
 
 @pytest.mark.needs("settings")
-def test_methods_of_one_write_wait_until_the_connection_is_unblocked(
-    rabbitmq: Server, client: Client
-) -> None:
-    rabbitmq.state.block("low on memory")
+def test_methods_of_one_write_wait_until_the_connection_is_unblocked(client: Client) -> None:
+    client.server.state.block("low on memory")
     content = b"".join(content_frames(1, 60, BasicProperties().encode(), b"m", 4000))
     publish = method_frame(1, m.BasicPublish(routing_key="q").encode()) + content
     octets = publish * 3 + method_frame(1, m.QueueDeclare(queue="q", passive=True).encode())
-    client.send_bytes(octets[:-5])
-    client.expect(m.ConnectionBlocked, 0)
-    client.send_bytes(octets[-5:])
-    client.expect_nothing()
+    client.send_bytes(octets[:-5]).expect(m.ConnectionBlocked, 0)
+    client.send_bytes(octets[-5:]).expect_nothing()
 
-    rabbitmq.state.unblock()
+    client.server.state.unblock()
     client.expect(m.ConnectionUnblocked, 0)
     assert client.expect(m.QueueDeclareOk).message_count == 3
 
 
 @pytest.mark.needs("inspection", "settings")
-def test_client_without_capability_is_blocked_without_connection_blocked(
-    rabbitmq: Server, client: Client
-) -> None:
-    plain = rabbitmq.client()
-    rabbitmq.state.block("low on memory")
-    plain.fill("q", b"m")
-    plain.send(m.QueueDeclare(queue="q", passive=True))
-    plain.expect_nothing()
+def test_client_without_capability_is_blocked_without_connection_blocked(client: Client) -> None:
+    plain = client.server.client()
+    client.server.state.block("low on memory")
+    plain.fill("q", b"m").send(m.QueueDeclare(queue="q", passive=True)).expect_nothing()
     assert not plain.connection.reading
-    rabbitmq.state.unblock()
+    client.server.state.unblock()
     assert plain.expect(m.QueueDeclareOk).message_count == 1
 
 
@@ -115,10 +97,8 @@ def test_connection_that_does_not_publish_is_not_blocked(rabbitmq: Server, clien
 @pytest.mark.needs("inspection", "settings")
 def test_connection_opened_during_an_alarm_is_blocked_at_its_first_publish(rabbitmq: Server) -> None:
     rabbitmq.state.block("low on disk")
-    late = capable(rabbitmq)
-    late.declare("q")
-    late.fill("q", b"m")
-    assert late.expect(m.ConnectionBlocked, 0).reason == "low on disk"
+    late = capable(rabbitmq).declare("q")
+    assert late.fill("q", b"m").expect(m.ConnectionBlocked, 0).reason == "low on disk"
     assert not late.connection.reading
 
 
@@ -127,8 +107,7 @@ def test_connection_blocked_is_sent_once_per_alarm(rabbitmq: Server, client: Cli
     for _ in range(2):
         rabbitmq.state.block("low on memory")
         rabbitmq.state.block("low on memory")
-        client.fill("q", b"1", b"2")
-        client.expect(m.ConnectionBlocked, 0)
+        client.fill("q", b"1", b"2").expect(m.ConnectionBlocked, 0)
         client.expect_nothing()
         rabbitmq.state.unblock()
         client.expect(m.ConnectionUnblocked, 0)
@@ -140,8 +119,7 @@ def test_connection_blocked_is_sent_once_per_alarm(rabbitmq: Server, client: Cli
 def test_blocked_connection_still_receives_deliveries(rabbitmq: Server, client: Client) -> None:
     client.consume("q")
     rabbitmq.state.block("low on memory")
-    client.fill("q", b"held back")
-    client.expect(m.ConnectionBlocked, 0)
+    client.fill("q", b"held back").expect(m.ConnectionBlocked, 0)
     rabbitmq.vhost.publish(Message("", "q", BasicProperties(), b"from elsewhere"))
     assert client.bodies() == [b"from elsewhere"]
 
@@ -151,43 +129,32 @@ def test_set_blocked_blocks_a_single_connection(rabbitmq: Server, client: Client
     free = rabbitmq.client()
     endpoint = next(iter(rabbitmq.state.connections))
     endpoint.set_blocked("by the test")
-    client.fill("q", b"1")
-    assert client.expect(m.ConnectionBlocked, 0).reason == "by the test"
-    free.fill("q", b"2")
-    assert free.count("q") == 1
+    assert client.fill("q", b"1").expect(m.ConnectionBlocked, 0).reason == "by the test"
+    assert free.fill("q", b"2").count("q") == 1
     endpoint.set_blocked(None)
     client.expect(m.ConnectionUnblocked, 0)
     assert free.count("q") == 2
 
 
 @pytest.mark.needs("inspection", "settings")
-def test_blocked_connection_closed_by_operator_completes_the_close_handshake(
-    rabbitmq: Server, client: Client
-) -> None:
-    rabbitmq.state.block("low on memory")
-    client.fill("q", b"m")
-    client.expect(m.ConnectionBlocked, 0)
-    next(iter(rabbitmq.state.connections)).close_by_operator(320, "CONNECTION_FORCED - goodbye")
+def test_blocked_connection_closed_by_operator_completes_the_close_handshake(client: Client) -> None:
+    client.server.state.block("low on memory")
+    client.fill("q", b"m").expect(m.ConnectionBlocked, 0)
+    next(iter(client.server.state.connections)).close_by_operator(320, "CONNECTION_FORCED - goodbye")
     assert client.connection.reading
     client.expect_connection_close(320)
 
 
 @pytest.mark.needs("virtual time", "settings")
 def test_blocked_connection_is_not_closed_for_missed_heartbeats(rabbitmq: Server) -> None:
-    client = rabbitmq.client(heartbeat=10)
-    client.declare("q")
+    client = rabbitmq.client(heartbeat=10).declare("q")
     rabbitmq.state.block("low on memory")
-    client.fill("q", b"m")
-    rabbitmq.advance(100)
-    assert not client.closed
+    assert not client.fill("q", b"m").after(100).closed
 
 
 @pytest.mark.needs("settings")
-def test_unread_publishes_of_blocked_client_are_dropped_when_it_disconnects(
-    rabbitmq: Server, client: Client
-) -> None:
-    rabbitmq.state.block("low on memory")
-    client.fill("q", b"1", b"2")
-    client.drop()
-    rabbitmq.state.unblock()
-    assert rabbitmq.client().count("q") == 0
+def test_unread_publishes_of_blocked_client_are_dropped_when_it_disconnects(client: Client) -> None:
+    client.server.state.block("low on memory")
+    client.fill("q", b"1", b"2").drop()
+    client.server.state.unblock()
+    assert client.server.client().count("q") == 0

@@ -39,13 +39,11 @@ class TestConsumers:
         self, protocol: str
     ) -> None:
         """RabbitMQ has the same bound as a setting: its code and text (consumer_max_per_channel: 4.3.6)."""
-        client = server_of(protocol, consumers_per_channel=3).client(channels=2)
-        client.declare("q")
+        client = server_of(protocol, consumers_per_channel=3).client(channels=2).declare("q")
         for number in range(3):
             client.consume("q", f"c{number}")
-        client.call(m.BasicCancel(consumer_tag="c0"), m.BasicCancelOk)
-        client.consume("q", "c3")
-        client.consume("q", "of another channel", channel=2)
+        client.perform(m.BasicCancel(consumer_tag="c0"))
+        client.consume("q", "c3").consume("q", "of another channel", channel=2)
         closed = client.ends(m.BasicConsume(queue="q", consumer_tag="c4"), 530)
         assert "reached maximum (3) of consumers per channel" in closed.reply_text
 
@@ -56,8 +54,7 @@ class TestBindings:
     def test_binding_beyond_the_bound_of_its_virtual_host_is_refused(self, protocol: str) -> None:
         """RabbitMQ closes the channel for limits of virtual hosts; in the documents the code is 506."""
         server = server_of(protocol, bindings_per_virtual_host=3)
-        client = server.client(channels=2)
-        client.declare("q")
+        client = server.client(channels=2).declare("q")
         for key in ("1", "2", "3", "1"):  # The last one is there already.
             client.bind("q", "amq.direct", key)
         client.send(m.QueueBind(queue="q", exchange="amq.topic", routing_key="4"))
@@ -70,16 +67,13 @@ class TestBindings:
         server = server_of("0-9-1", bindings_per_virtual_host=3)
         client = server.client()
         for _ in range(3):
-            client.declare("q")
-            client.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)
-            client.bind("q", "x")
-            client.bind("q", "amq.direct", "k")
-            client.bind("q", "amq.direct", "l")
+            client.declare("q").declare_exchange("x", "fanout")
+            client.bind("q", "x").bind("q", "amq.direct", "k").bind("q", "amq.direct", "l")
             unbind = m.QueueUnbind(queue="q", exchange="amq.direct", routing_key="k")
             client.call(unbind, m.QueueUnbindOk)
-            client.call(m.ExchangeDelete(exchange="x"), m.ExchangeDeleteOk)
+            client.perform(m.ExchangeDelete(exchange="x"))
             assert server.vhost.bindings.count == 1
-            client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+            client.perform(m.QueueDelete(queue="q"))
             assert server.vhost.bindings.count == 0 == len(server.vhost.bindings.all())
 
 
@@ -107,8 +101,7 @@ class TestPendingHandshakes:
         server = server_of("0-9-1", pending_handshakes=2)
         for _ in range(5):
             client = server.connect()
-            client.send_bytes(octets)
-            client.connection.receive_eof()
+            client.send_bytes(octets).connection.receive_eof()
         assert len(server.state.extensions[PendingHandshakes]) == 0
 
     @pytest.mark.needs("own broker")
@@ -128,8 +121,7 @@ class TestIdleFrames:
         self, protocol: str
     ) -> None:
         client = server_of(protocol, idle_frames=100).client()
-        client.send_bytes(HEARTBEAT_FRAME * 100)
-        client.expect_nothing()
+        client.send_bytes(HEARTBEAT_FRAME * 100).expect_nothing()
         client.send_bytes(HEARTBEAT_FRAME)
         assert "more than 100 heartbeats" in client.expect_connection_close(506).reply_text
 
@@ -138,8 +130,7 @@ class TestIdleFrames:
     def test_consecutive_empty_body_frames_beyond_the_bound_close_the_connection_with_506(
         self, protocol: str
     ) -> None:
-        client = server_of(protocol, idle_frames=100).client()
-        client.send(m.BasicPublish(routing_key="q"))
+        client = server_of(protocol, idle_frames=100).client().send(m.BasicPublish(routing_key="q"))
         header, *_ = content_frames(1, 60, bytes(2), b"body", 100_000)
         client.send_bytes(header)
         for _ in range(101):
@@ -148,11 +139,9 @@ class TestIdleFrames:
 
     @pytest.mark.needs("settings")
     def test_publish_between_heartbeats_resets_the_idle_frame_count(self) -> None:
-        client = server_of("0-9-1", idle_frames=100).client()
-        client.declare("q")
+        client = server_of("0-9-1", idle_frames=100).client().declare("q")
         for _ in range(5):
-            client.send_bytes(HEARTBEAT_FRAME * 90)
-            client.fill("q", b"1")
+            client.send_bytes(HEARTBEAT_FRAME * 90).fill("q", b"1")
         assert client.count("q") == 5
 
     @pytest.mark.needs("virtual time", "settings")
@@ -170,12 +159,10 @@ class TestNesting:
     @pytest.mark.parametrize("depth", [MAX_DEPTH, 1500, 15_000])
     def test_field_tables_of_0_9_1_have_no_nesting_limit(self, name: str, depth: int) -> None:
         client = Server(name).client()
-        client.send_frame(1, 1, declaration(depth))
-        client.expect(m.QueueDeclareOk)
+        client.send_frame(1, 1, declaration(depth)).expect(m.QueueDeclareOk)
         octets = (1 << 13).to_bytes(2, "big") + declaration(depth)[9:]
         client.publish_bytes(octets, b"body", routing_key="q")
-        client.send(m.BasicGet(queue="q"))
-        client.expect(m.BasicGetOk)
+        client.send(m.BasicGet(queue="q")).expect(m.BasicGetOk)
         assert client.take_frame().payload[12:] == octets
 
 
@@ -191,8 +178,7 @@ class TestHistoryAndTrace:
     @pytest.mark.needs("inspection", "settings")
     def test_message_headers_count_in_history_octets(self) -> None:
         server = Server(bounds=Bounds(history_octets=1_000_000), history=1000)
-        client = server.client()
-        client.declare("q")
+        client = server.client().declare("q")
         for _ in range(30):
             client.fill("q", b"", headers={"long": "x" * 90_000})
         assert server.state.published is not None
@@ -203,8 +189,7 @@ class TestHistoryAndTrace:
         server = Server(bounds=Bounds())
         recorder = Recorder(server.clock.now, 10_000, most_octets=1_000_000)
         server.state.tap = recorder
-        client = server.client()
-        client.declare("q")
+        client = server.client().declare("q")
         for number in range(60):
             client.fill("q", b"", headers={"long": f"{number:02}" * 45_000})
         recorder._sized_at = -10_000  # Have it look anew.

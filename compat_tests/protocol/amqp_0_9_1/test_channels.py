@@ -9,26 +9,20 @@ from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
-@pytest.mark.rule("0-9/channels/multiple#many")
-@pytest.mark.rule("0-9-1/channels/multiple#many")
+@pytest.mark.rule("0-9/channels/multiple#many", "0-9-1/channels/multiple#many")
 def test_hundred_channels_of_one_connection_publish_and_get_independently(server: Server) -> None:
     client = server.client(channels=100)
     for number in range(1, 101):
         client.declare(f"q{number}", channel=number)
         client.publish(str(number).encode(), routing_key=f"q{number}", channel=number)
     for number in range(1, 101):
-        got = client.get(f"q{number}", channel=number)
-        assert got is not None
-        assert got.body == str(number).encode()
+        assert client.fetch(f"q{number}", channel=number).body == str(number).encode()
 
 
-@pytest.mark.rule("0-9/channels/multiple#one")
-@pytest.mark.rule("0-9-1/channels/multiple#one")
+@pytest.mark.rule("0-9/channels/multiple#one", "0-9-1/channels/multiple#one")
 def test_connection_with_channel_max_1_publishes_on_its_channel(server: Server) -> None:
-    client = server.client(channel_max=1)
-    client.declare("q")
-    client.publish(routing_key="q")
-    assert client.count("q") == 1
+    client = server.client(channel_max=1).declare("q")
+    assert client.publish(routing_key="q").count("q") == 1
 
 
 def _backlog(client: Client, queue: str, channel: int = 1) -> None:
@@ -70,9 +64,7 @@ def test_a_request_is_answered_before_the_backlog_of_another_channel(server: Ser
 
 @pytest.mark.rule("0-9-1/channels/independent")
 def test_channel_exception_does_not_affect_other_channels(server: Server) -> None:
-    client = server.client(channels=2)
-    client.declare("other", channel=2)
-    client.consume("other", "t", channel=2)
+    client = server.client(channels=2).declare("other", channel=2).consume("other", "t", channel=2)
     client.fails(m.QueueDeclare(queue="missing", passive=True), 404, channel=1)
     client.publish(b"still here", routing_key="other", channel=2)
     assert client.delivery(channel=2).body == b"still here"
@@ -81,10 +73,8 @@ def test_channel_exception_does_not_affect_other_channels(server: Server) -> Non
 
 @pytest.mark.rule("0-9-1/channels/one-vhost")
 def test_all_channels_of_a_connection_use_the_same_virtual_host(server: Server) -> None:
-    client = server.client(channels=2)
-    client.declare("shared", channel=1)
-    client.publish(routing_key="shared", channel=1)
-    assert client.count("shared", channel=2) == 1
+    client = server.client(channels=2).declare("shared", channel=1)
+    assert client.publish(routing_key="shared", channel=1).count("shared", channel=2) == 1
 
 
 @pytest.mark.needs("settings")
@@ -92,13 +82,9 @@ def test_all_channels_of_a_connection_use_the_same_virtual_host(server: Server) 
 def test_open_of_virtual_host_without_permission_is_refused_with_530(server: Server) -> None:
     server.state.add_virtual_host("/theirs")
     server.state.access.add(User("ann", "secret", (), {"/theirs": Permission()}))
-    client = server.client(user="ann", password="secret", virtual_host="/theirs")
-    client.declare("q")
-    refused = server.connect()
-    refused.send_bytes(refused.protocol_header)
-    refused.expect(m.ConnectionStart, 0)
-    refused.login("ann", "secret")
-    refused.expect(m.ConnectionTune, 0)
+    server.client(user="ann", password="secret", virtual_host="/theirs").declare("q")
+    refused = server.started()
+    refused.login("ann", "secret").expect(m.ConnectionTune, 0)
     refused.send(m.ConnectionTuneOk(channel_max=10, frame_max=131072), 0)
     refused.ends(m.ConnectionOpen(virtual_host="/"), 530, channel=0)
 
@@ -139,7 +125,7 @@ def test_queues_of_equal_name_in_two_virtual_hosts_are_separate(two_hosts: tuple
 @pytest.mark.needs("settings")
 def test_exchange_is_not_found_in_another_virtual_host(two_hosts: tuple[Client, Client]) -> None:
     here, there = two_hosts
-    here.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)
+    here.declare_exchange("x", "fanout")
     assert (
         there.fails(m.ExchangeDeclare(exchange="x", passive=True), 404).reply_text
         == "NOT_FOUND - no exchange 'x' in vhost 'other'"
@@ -157,9 +143,7 @@ def test_predeclared_exchanges_route_within_their_virtual_host(two_hosts: tuple[
 
 
 @pytest.mark.needs("settings")
-def test_exclusive_queue_does_not_lock_its_name_in_another_virtual_host(
-    two_hosts: tuple[Client, Client],
-) -> None:
+def test_exclusive_queue_locks_its_name_only_in_its_virtual_host(two_hosts: tuple[Client, Client]) -> None:
     here, there = two_hosts
     here.declare("q", exclusive=True)
-    assert there.declare("q", exclusive=True).queue == "q"
+    assert there.declare_ok("q", exclusive=True).queue == "q"

@@ -18,27 +18,21 @@ def expect_cancel(client: Client, tag: str, channel: int = 1) -> None:
 
 def test_capable_client_receives_basic_cancel_when_its_queue_is_deleted(server: Server) -> None:
     client, other = capable(server), server.client()
-    client.declare("q")
-    client.consume("q", "t")
-    other.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    client.declare("q").consume("q", "t")
+    other.perform(m.QueueDelete(queue="q"))
     expect_cancel(client, "t")
     client.expect_nothing()
 
 
 def test_basic_cancel_follows_delete_ok_on_the_channel_that_deletes_the_queue(server: Server) -> None:
-    client = capable(server)
-    client.declare("q")
-    client.consume("q", "t")
-    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    client = capable(server).declare("q")
+    client.consume("q", "t").perform(m.QueueDelete(queue="q"))
     expect_cancel(client, "t")
 
 
 def test_basic_cancel_of_another_channel_precedes_delete_ok(rabbitmq: Server) -> None:
-    client = capable(rabbitmq)
-    client.declare("q", durable=True, arguments={"x-queue-type": "quorum"})
-    client.consume("q", "t", channel=1)
-    client.consume("q", "u", channel=2)
-    client.send(m.QueueDelete(queue="q"))
+    client = capable(rabbitmq).declare("q", durable=True, arguments={"x-queue-type": "quorum"})
+    client.consume("q", "t", channel=1).consume("q", "u", channel=2).send(m.QueueDelete(queue="q"))
     expect_cancel(client, "u", channel=2)
     client.expect(m.QueueDeleteOk)
     expect_cancel(client, "t", channel=1)
@@ -46,10 +40,8 @@ def test_basic_cancel_of_another_channel_precedes_delete_ok(rabbitmq: Server) ->
 
 def test_each_consumer_of_deleted_queue_receives_basic_cancel(server: Server) -> None:
     client, other = capable(server), server.client()
-    client.declare("q")
-    client.consume("q", "1")
-    client.consume("q", "2")
-    other.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    client.declare("q").consume("q", "1").consume("q", "2")
+    other.perform(m.QueueDelete(queue="q"))
     expect_cancel(client, "1")
     expect_cancel(client, "2")
 
@@ -59,50 +51,35 @@ def test_client_without_consumer_cancel_notify_receives_no_basic_cancel(server: 
     for client in clients:
         client.declare("q")
         client.consume("q", "t")
-    server.client().call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    server.client().perform(m.QueueDelete(queue="q"))
     for client in clients:
         client.expect_nothing()
         client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
 
 
 def test_client_that_cancels_its_consumer_receives_only_cancel_ok(server: Server) -> None:
-    client = capable(server)
-    client.declare("q")
-    client.consume("q", "t")
-    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
-    client.expect_nothing()
+    client = capable(server).declare("q")
+    client.consume("q", "t").perform(m.BasicCancel(consumer_tag="t")).expect_nothing()
 
 
 def test_consumer_tag_can_be_reused_after_basic_cancel_of_the_broker(server: Server) -> None:
-    client = capable(server)
-    client.declare("q")
-    client.consume("q", "t")
-    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    client = capable(server).declare("q")
+    client.consume("q", "t").perform(m.QueueDelete(queue="q"))
     expect_cancel(client, "t")
-    client.declare("q")
-    assert client.consume("q", "t") == "t"
+    assert client.declare("q").consume_ok("q", "t").consumer_tag == "t"
 
 
 def test_delivery_from_before_basic_cancel_can_be_acknowledged_once(server: Server) -> None:
-    client = capable(server)
-    client.declare("q")
-    client.consume("q", "t")
-    client.fill("q", b"m")
-    assert client.bodies() == [b"m"]
-    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    client = capable(server).declare("q").consume("q", "t")
+    assert client.fill("q", b"m").bodies() == [b"m"]
+    client.perform(m.QueueDelete(queue="q"))
     expect_cancel(client, "t")
-    client.ack(1)
-    client.expect_nothing()
-    client.ack(1)
-    client.expect_channel_close(406)
+    client.ack(1).expect_nothing()
+    client.ack(1).expect_channel_close(406)
 
 
 def test_rabbitmq_refuses_cancel_ok_as_answer_to_basic_cancel(rabbitmq_4_2: Server) -> None:
-    client = capable(rabbitmq_4_2)
-    client.declare("q")
-    client.consume("q", "t")
-    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    client = capable(rabbitmq_4_2).declare("q")
+    client.consume("q", "t").perform(m.QueueDelete(queue="q"))
     expect_cancel(client, "t")
-    close = client.ends(m.BasicCancelOk(consumer_tag="t"), 503)
-    assert close.reply_text == "COMMAND_INVALID - unimplemented method"
-    assert (close.class_id, close.method_id) == (60, 31)
+    client.ends(m.BasicCancelOk(consumer_tag="t"), 503, text="COMMAND_INVALID - unimplemented method")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.tools.matrix import rows
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
@@ -14,72 +15,62 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 @pytest.mark.rule("0-9-1/basic.consume/01")
 def test_queue_delivers_to_fifty_consumers(client: Client) -> None:
     client.declare("q")
-    tags = {client.consume("q", f"c{number}") for number in range(50)}
-    assert client.declare("q", passive=True).consumer_count == len(tags) == 50
+    tags = {client.consume_ok("q", f"c{number}").consumer_tag for number in range(50)}
+    assert client.declare_ok("q", passive=True).consumer_count == len(tags) == 50
     client.fill("q", *[b"m"] * 50)
     assert {client.delivery().method.consumer_tag for _ in range(50)} == tags
 
 
 @pytest.mark.rule("0-9-1/basic.consume/consumer-tag-01")
 def test_consume_with_consumer_tag_in_use_closes_the_connection_with_530(client: Client) -> None:
-    client.declare("q")
-    client.consume("q", "t")
-    close = client.ends(m.BasicConsume(queue="q", consumer_tag="t"), 530)
-    assert close.reply_text == "NOT_ALLOWED - attempt to reuse consumer tag 't'"
-    assert (close.class_id, close.method_id) == (60, 20)
+    client.declare("q").consume("q", "t")
+    client.ends(
+        m.BasicConsume(queue="q", consumer_tag="t"),
+        530,
+        text="NOT_ALLOWED - attempt to reuse consumer tag 't'",
+    )
 
 
 def test_consume_checks_consumer_tag_before_existence_of_queue(client: Client) -> None:
-    client.declare("q")
-    client.consume("q", "t")
-    client.ends(m.BasicConsume(queue="missing", consumer_tag="t"), 530)
+    client.declare("q").consume("q", "t").ends(m.BasicConsume(queue="missing", consumer_tag="t"), 530)
 
 
 def test_consumer_tag_is_free_again_after_cancel(client: Client) -> None:
-    client.declare("q")
-    client.consume("q", "t")
-    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
-    assert client.consume("q", "t") == "t"
+    client.declare("q").consume("q", "t").perform(m.BasicCancel(consumer_tag="t"))
+    assert client.consume_ok("q", "t").consumer_tag == "t"
 
 
 @pytest.mark.rule("0-9-1/basic.consume/consumer-tag-02")
 @pytest.mark.protocols("0-9-1")
 def test_a_consumer_is_known_on_its_own_channel_only(client: Client) -> None:
-    client.open_channel(2)
-    client.declare("q")
-    client.consume("q", "t", channel=1)
-    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk, channel=2)
-    assert client.declare("q", passive=True).consumer_count == 1
-    client.fill("q", b"still here")
-    delivery = client.delivery(channel=1)
+    client.open_channel(2).declare("q")
+    client.consume("q", "t", channel=1).perform(m.BasicCancel(consumer_tag="t"), channel=2)
+    assert client.declare_ok("q", passive=True).consumer_count == 1
+    delivery = client.fill("q", b"still here").delivery(channel=1)
     assert delivery.method.consumer_tag == "t"
-    client.ack(delivery.method.delivery_tag, channel=2)
-    client.expect_channel_close(406, channel=2)
-    client.close_channel(1)
-    client.open_channel(1)
+    client.ack(delivery.method.delivery_tag, channel=2).expect_channel_close(406, channel=2)
+    client.close_channel(1).open_channel(1)
     assert client.empty("q") == [b"still here"], "what it holds is not for the other channel to settle"
     client.consume("q", "t", channel=1)
-    client.open_channel(2)
-    assert client.consume("q", "t", channel=2) == "t"
+    assert client.open_channel(2).consume_ok("q", "t", channel=2).consumer_tag == "t"
 
 
 @pytest.mark.rule("0-9-1/basic.consume/exclusive-01")
 def test_exclusive_consume_on_queue_with_consumer_is_refused(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
-    one.declare("q")
-    one.consume("q")
-    close = other.fails(m.BasicConsume(queue="q", exclusive=True), 403)
-    assert close.reply_text == "ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use"
-    assert (close.class_id, close.method_id) == (60, 20)
-    assert one.declare("q", passive=True).consumer_count == 1
+    one.declare("q").consume("q")
+    other.fails(
+        m.BasicConsume(queue="q", exclusive=True),
+        403,
+        text="ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use",
+    )
+    assert one.declare_ok("q", passive=True).consumer_count == 1
 
 
 @pytest.mark.rule("0-9-1/basic.consume/exclusive-blocks-others")
 def test_second_consumer_beside_exclusive_consumer_is_refused(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
-    one.declare("q")
-    one.consume("q", exclusive=True)
-    one.open_channel(2)
+    one.declare("q").consume("q", exclusive=True).open_channel(2)
     for client, channel in ((one, 2), (other, 1)):
         client.fails(m.BasicConsume(queue="q"), 403, channel=channel)
 
@@ -87,88 +78,70 @@ def test_second_consumer_beside_exclusive_consumer_is_refused(connect: Callable[
 @pytest.mark.rule("0-9-1/basic.consume/exclusive-released")
 def test_queue_accepts_other_consumers_after_exclusive_consumer_ends(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
-    one.declare("q")
-    one.consume("q", "t", exclusive=True)
-    one.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
-    other.consume("q", exclusive=True)
-    other.drop()
-    one.consume("q")
-    one.fill("q", b"m")
-    assert one.bodies() == [b"m"]
+    one.declare("q").consume("q", "t", exclusive=True).perform(m.BasicCancel(consumer_tag="t"))
+    other.consume("q", exclusive=True).drop()
+    assert one.consume("q").fill("q", b"m").bodies() == [b"m"]
 
 
 @pytest.mark.rule("0-9-1/basic.consume/empty-tag-generated")
 def test_empty_consumer_tag_is_replaced_by_a_unique_generated_tag(client: Client) -> None:
     client.declare("q")
-    tags = {client.consume("q") for _ in range(10)}
+    tags = {client.consume_ok("q").consumer_tag for _ in range(10)}
     assert len(tags) == 10
     assert all(len(tag) == 31 and tag.startswith("amq.ctag-") for tag in tags)
 
 
 @pytest.mark.rule("0-9-1/basic.consume/queue-must-exist")
 def test_consuming_from_a_missing_queue_closes_the_channel(client: Client) -> None:
-    close = client.fails(m.BasicConsume(queue="missing"), 404)
-    assert close.reply_text == "NOT_FOUND - no queue 'missing' in vhost '/'"
-    assert (close.class_id, close.method_id) == (60, 20)
+    client.fails(m.BasicConsume(queue="missing"), 404, text="NOT_FOUND - no queue 'missing' in vhost '/'")
 
 
 @pytest.mark.needs("settings")
 def test_consume_checks_read_permission_before_existence_of_queue(server: Server) -> None:
     server.state.access.add(User("writer", "secret", (), {"/": Permission(read="")}))
     client = server.client(user="writer", password="secret")
-    close = client.fails(m.BasicConsume(queue="missing"), 403)
-    assert close.reply_text == (
-        "ACCESS_REFUSED - read access to queue 'missing' in vhost '/' refused for user 'writer'"
+    client.fails(
+        m.BasicConsume(queue="missing"),
+        403,
+        text="ACCESS_REFUSED - read access to queue 'missing' in vhost '/' refused for user 'writer'",
     )
 
 
-@pytest.mark.rule("0-9/server-model/consumers-per-channel")
-@pytest.mark.rule("0-9-1/basic.consume/lifetime#channel")
+@pytest.mark.rule("0-9/server-model/consumers-per-channel", "0-9-1/basic.consume/lifetime#channel")
 def test_a_consumer_ends_with_its_channel(client: Client) -> None:
-    client.open_channel(2)
-    client.declare("q")
-    client.consume("q", channel=2)
-    client.fill("q", b"1")
-    assert client.delivery(2).body == b"1"
-    client.close_channel(2)
-    assert client.declare("q", passive=True).consumer_count == 0
-    client.fill("q", b"2")
-    client.expect_nothing()
+    client.open_channel(2).declare("q").consume("q", channel=2)
+    assert client.fill("q", b"1").delivery(2).body == b"1"
+    assert client.close_channel(2).declare_ok("q", passive=True).consumer_count == 0
+    client.fill("q", b"2").expect_nothing()
 
 
 @pytest.mark.rule("0-9-1/basic.consume/no-wait-silent")
 def test_consume_with_no_wait_is_answered_by_deliveries_only(client: Client) -> None:
-    client.declare("q")
-    client.fill("q", b"m")
-    client.send(m.BasicConsume(queue="q", consumer_tag="t", no_wait=True))
-    delivery = client.delivery()
+    client.declare("q").fill("q", b"m")
+    delivery = client.send(m.BasicConsume(queue="q", consumer_tag="t", no_wait=True)).delivery()
     assert (delivery.method.consumer_tag, delivery.body) == ("t", b"m")
     client.expect_nothing()
 
 
 @pytest.mark.rule("0-9-1/basic.consume/arguments")
 def test_consume_with_unknown_x_argument_is_accepted(client: Client) -> None:
-    client.declare("q")
-    client.send(m.BasicConsume(queue="q", consumer_tag="t", arguments={"unknown": 1}))
+    client.declare("q").send(m.BasicConsume(queue="q", consumer_tag="t", arguments={"unknown": 1}))
     assert client.expect(m.BasicConsumeOk).consumer_tag == "t"
 
 
-@pytest.mark.parametrize(
-    ("value", "kind"), [("5", "longstr"), (1.5, "double"), (None, "void"), (True, "bool")]
-)
+@rows("value, kind", ("5", "longstr"), (1.5, "double"), (None, "void"), (True, "bool"))
 def test_consume_with_non_integer_x_priority_is_refused(rabbitmq: Server, value: object, kind: str) -> None:
-    client = rabbitmq.client()
-    client.declare("q")
-    close = client.fails(m.BasicConsume(queue="q", arguments={"x-priority": value}), 406)
-    assert close.reply_text == (
-        "PRECONDITION_FAILED - invalid arg 'x-priority' for queue 'q' in vhost '/': "
-        f'"expected integer, got {kind}"'
+    client = rabbitmq.client().declare("q")
+    client.fails(
+        m.BasicConsume(queue="q", arguments={"x-priority": value}),
+        406,
+        text="PRECONDITION_FAILED - invalid arg 'x-priority' for queue 'q' in vhost '/': "
+        f'"expected integer, got {kind}"',
     )
 
 
 def test_consume_with_x_stream_offset_on_classic_queue_is_refused(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    client.declare("q")
+    client = rabbitmq.client().declare("q")
     assert client.fails(
         m.BasicConsume(queue="q", arguments={"x-stream-offset": "first"}), 406
     ).reply_text == (
@@ -179,31 +152,22 @@ def test_consume_with_x_stream_offset_on_classic_queue_is_refused(rabbitmq: Serv
 
 @pytest.mark.rule("0-9-1/basic.consume/existing-messages")
 def test_new_consumer_receives_messages_already_in_the_queue(client: Client) -> None:
-    client.declare("q")
-    client.fill("q", b"1", b"2", b"3")
-    client.consume("q")
-    assert client.bodies() == [b"1", b"2", b"3"]
+    assert client.declare("q").fill("q", b"1", b"2", b"3").consume("q").bodies() == [b"1", b"2", b"3"]
 
 
 @pytest.mark.rule("0-9-1/basic.consume/consume-ok-first")
 def test_consume_ok_comes_before_the_first_delivery(client: Client) -> None:
-    client.declare("q")
-    client.fill("q", b"m")
-    client.send(m.BasicConsume(queue="q"))
+    client.declare("q").fill("q", b"m").send(m.BasicConsume(queue="q"))
     methods = [frame.method for frame in client.inbox if frame.method is not None]
     assert [type(method) for method in methods] == [m.BasicConsumeOk, m.BasicDeliver]
 
 
 @pytest.mark.rule("0-9-1/basic.consume-ok/tag#client", "0-9-1/basic.consume-ok/tag#server")
 def test_consume_ok_and_deliveries_carry_the_same_tag(client: Client) -> None:
-    client.declare("q")
-    assert client.consume("q", "t") == "t"
-    client.fill("q", b"m")
-    assert client.delivery().method.consumer_tag == "t"
-    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
-    made = client.consume("q", "")
-    client.fill("q", b"m")
-    assert client.delivery().method.consumer_tag == made != ""
+    assert client.declare("q").consume_ok("q", "t").consumer_tag == "t"
+    assert client.fill("q", b"m").delivery().method.consumer_tag == "t"
+    made = client.perform(m.BasicCancel(consumer_tag="t")).consume_ok("q", "").consumer_tag
+    assert client.fill("q", b"m").delivery().method.consumer_tag == made != ""
 
 
 # --- turns -------------------------------------------------------------------------------------------
@@ -224,21 +188,15 @@ def test_messages_are_delivered_to_consumers_in_round_robin_order(client: Client
 
 def test_round_robin_includes_consumers_of_other_connections(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
-    one.declare("q")
-    one.consume("q")
+    one.declare("q").consume("q")
     other.consume("q")
-    one.fill("q", b"1", b"2", b"3", b"4")
-    assert one.bodies() == [b"1", b"3"]
+    assert one.fill("q", b"1", b"2", b"3", b"4").bodies() == [b"1", b"3"]
     assert other.bodies() == [b"2", b"4"]
 
 
 def test_consumer_with_full_prefetch_window_is_skipped_in_round_robin(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    client.declare("q")
-    client.qos(1)
-    client.consume("q", "1")
-    client.consume("q", "2")
-    client.fill("q", b"0", b"1", b"2", b"3")
+    client = rabbitmq.client().declare("q").qos(1)
+    client.consume("q", "1").consume("q", "2").fill("q", b"0", b"1", b"2", b"3")
     assert takers(client, 2) == ["1", "2"]
     client.expect_nothing()
     client.ack(2)
@@ -254,48 +212,32 @@ def test_consumer_with_full_prefetch_window_is_skipped_in_round_robin(rabbitmq: 
 @pytest.mark.rule("0-9-1/basic.cancel/01")
 def test_cancel_after_queue_was_deleted_is_answered_with_cancel_ok(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
-    one.declare("q")
-    one.consume("q", "t")
-    other.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    one.declare("q").consume("q", "t")
+    other.perform(m.QueueDelete(queue="q"))
     assert one.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk).consumer_tag == "t"
     one.expect_nothing()
 
 
-@pytest.mark.rule("0-9-1/basic.consume/lifetime#cancel")
-@pytest.mark.rule("0-9-1/basic.cancel/stops")
+@pytest.mark.rule("0-9-1/basic.consume/lifetime#cancel", "0-9-1/basic.cancel/stops")
 def test_no_message_is_delivered_after_cancel_ok(client: Client) -> None:
-    client.declare("q")
-    client.consume("q", "t")
-    client.fill("q", b"0")
-    assert client.delivery().body == b"0"
-    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
-    client.fill("q", b"1", b"2")
-    client.expect_nothing()
+    assert client.declare("q").consume("q", "t").fill("q", b"0").delivery().body == b"0"
+    client.perform(m.BasicCancel(consumer_tag="t")).fill("q", b"1", b"2").expect_nothing()
     assert client.count("q") == 2
 
 
 @pytest.mark.rule("0-9-1/basic.cancel/outstanding-remain")
 def test_message_delivered_before_cancel_can_still_be_acknowledged(client: Client) -> None:
-    client.declare("q")
-    client.consume("q", "t")
-    client.fill("q", b"1", b"2")
-    assert client.bodies() == [b"1", b"2"]
-    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
-    assert client.count("q") == 0
-    client.ack(1)
-    client.expect_nothing()
-    client.close_channel()
-    client.open_channel()
-    assert client.empty("q") == [b"2"]
+    assert client.declare("q").consume("q", "t").fill("q", b"1", b"2").bodies() == [b"1", b"2"]
+    assert client.perform(m.BasicCancel(consumer_tag="t")).count("q") == 0
+    client.ack(1).expect_nothing()
+    assert client.close_channel().open_channel().empty("q") == [b"2"]
 
 
 @pytest.mark.rule("0-9-1/basic.cancel/inflight")
 def test_deliveries_sent_before_cancel_arrive_before_cancel_ok(client: Client) -> None:
-    client.declare("q")
-    client.fill("q", *[b"m"] * 100)
+    client.declare("q").fill("q", *[b"m"] * 100)
     client.send(m.BasicConsume(queue="q", consumer_tag="t", no_wait=True))
-    client.send(m.BasicCancel(consumer_tag="t"))
-    client.fill("q", b"later")
+    client.send(m.BasicCancel(consumer_tag="t")).fill("q", b"later")
     for _ in range(100):
         assert client.delivery().body == b"m"
     client.expect(m.BasicCancelOk)
@@ -305,35 +247,25 @@ def test_deliveries_sent_before_cancel_arrive_before_cancel_ok(client: Client) -
 @pytest.mark.rule("0-9-1/basic.cancel/unknown-tag")
 def test_cancel_of_unknown_consumer_tag_is_answered_with_cancel_ok(client: Client) -> None:
     assert client.call(m.BasicCancel(consumer_tag="nope"), m.BasicCancelOk).consumer_tag == "nope"
-    client.send(m.BasicCancel(consumer_tag="nope", no_wait=True))
-    client.expect_nothing()
+    client.send(m.BasicCancel(consumer_tag="nope", no_wait=True)).expect_nothing()
 
 
 @pytest.mark.rule("0-9-1/basic.cancel/no-wait-silent")
 def test_cancel_with_no_wait_is_not_answered(client: Client) -> None:
-    client.declare("q")
-    client.consume("q", "t")
-    client.fill("q", b"1")
-    assert client.bodies() == [b"1"]
+    assert client.declare("q").consume("q", "t").fill("q", b"1").bodies() == [b"1"]
     client.send(m.BasicCancel(consumer_tag="t", no_wait=True))
-    client.fill("q", b"2")
-    assert client.declare("q", passive=True).consumer_count == 0
+    assert client.fill("q", b"2").declare_ok("q", passive=True).consumer_count == 0
     client.expect_nothing()
 
 
 @pytest.mark.rule("0-9-1/basic.cancel-ok/tag")
 def test_cancel_ok_names_the_consumer(client: Client) -> None:
-    client.declare("q")
-    client.consume("q", "t")
-    client.send(m.BasicCancel(consumer_tag="t"))
+    client.declare("q").consume("q", "t").send(m.BasicCancel(consumer_tag="t"))
     assert client.take_frame().payload == b"\x00\x3c\x00\x1f\x01t"
 
 
 def test_auto_delete_queue_is_deleted_with_its_last_consumer(client: Client) -> None:
-    client.declare("q", auto_delete=True)
-    client.consume("q", "1")
-    client.consume("q", "2")
-    client.call(m.BasicCancel(consumer_tag="1"), m.BasicCancelOk)
-    client.declare("q", passive=True)
-    client.call(m.BasicCancel(consumer_tag="2"), m.BasicCancelOk)
+    client.declare("q", auto_delete=True).consume("q", "1")
+    client.consume("q", "2").perform(m.BasicCancel(consumer_tag="1"))
+    client.declare("q", passive=True).perform(m.BasicCancel(consumer_tag="2"))
     client.fails(m.QueueDeclare(queue="q", passive=True), 404)

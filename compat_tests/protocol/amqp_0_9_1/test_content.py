@@ -16,18 +16,17 @@ NON_BODY = "expected content body, got non content body frame instead"
 NON_METHOD = "expected method frame, got non method frame instead"
 
 
-def is_spec(server: Server) -> bool:
-    return server.state.personality.name == "spec"
+def send_header(
+    client: Client, size: int, *, class_id: int = 60, weight: int = 0, channel: int = 1
+) -> Client:
+    return client.send_frame(2, channel, struct.pack(">HHQ", class_id, weight, size) + b"\0\0")
 
 
-def send_header(client: Client, size: int, *, class_id: int = 60, weight: int = 0, channel: int = 1) -> None:
-    client.send_frame(2, channel, struct.pack(">HHQ", class_id, weight, size) + b"\0\0")
-
-
-def announce(client: Client, size: int, channel: int = 1, queue: str = "q") -> None:
+def announce(client: Client, size: int, channel: int = 1, queue: str = "q") -> Client:
     """The method and the header of a content; its body is due."""
     client.send(m.BasicPublish(routing_key=queue), channel)
     send_header(client, size, channel=channel)
+    return client
 
 
 def expect_error(client: Client, code: int, text: str, ids: tuple[int, int]) -> None:
@@ -37,8 +36,7 @@ def expect_error(client: Client, code: int, text: str, ids: tuple[int, int]) -> 
 
 
 def test_header_frame_without_property_flags_closes_the_connection_with_501(spec: Server) -> None:
-    client = spec.client()
-    client.send(m.BasicPublish(routing_key="q"))
+    client = spec.client().send(m.BasicPublish(routing_key="q"))
     client.send_frame(2, 1, struct.pack(">HHQ", 60, 0, 0))
     expect_error(client, 501, "the payload ends inside the property flags", (60, 40))
 
@@ -54,24 +52,18 @@ def fetch_bytes(client: Client) -> list[bytes]:
 
 @rule("0-9-1/content/follows-method")
 def test_content_is_sent_as_method_header_and_body_frames_both_ways(server: Server) -> None:
-    client = server.client(frame_max=8192)
-    client.declare("q")
-    client.consume("q", no_ack=True)
-    announce(client, 10_000)
-    client.expect_nothing()
-    client.send_frame(3, 1, bytes(5_000))
-    client.expect_nothing()
+    client = server.client(frame_max=8192).declare("q").consume("q", no_ack=True)
+    announce(client, 10_000).expect_nothing()
+    client.send_frame(3, 1, bytes(5_000)).expect_nothing()
     client.send_frame(3, 1, bytes(5_000))
     deliver, *content = cut(client.take_bytes())
     assert deliver.payload[:4] == bytes.fromhex("003c003c")
     assert [each.type for each in content] == [2, 3, 3]
 
 
-@rule("0-9/content/header-layout")
-@rule("0-9-1/content/header-layout")
+@rule("0-9/content/header-layout", "0-9-1/content/header-layout")
 def test_header_frame_contains_class_weight_size_flags_and_values(client: Client) -> None:
-    client.declare("q")
-    client.publish(b"hello", routing_key="q", content_type="a/b", priority=7, message_id="id")
+    client.declare("q").publish(b"hello", routing_key="q", content_type="a/b", priority=7, message_id="id")
     header = fetch_bytes(client)[1]
     assert header == bytes.fromhex("003c 0000 0000000000000005 8880") + b"\x03a/b" + b"\x07" + b"\x02id"
 
@@ -80,17 +72,14 @@ def test_header_frame_contains_class_weight_size_flags_and_values(client: Client
 @rule("0-9-1/content/class-id-matches")
 @pytest.mark.parametrize("class_id", [10, 50, 999])
 def test_header_frame_of_another_class_closes_the_connection(server: Server, class_id: int) -> None:
-    client = server.client()
-    client.send(m.BasicPublish(routing_key="q"))
-    send_header(client, 0, class_id=class_id)
+    client = send_header(server.client().send(m.BasicPublish(routing_key="q")), 0, class_id=class_id)
     text = f"expected content header for class 60, got one for class {class_id} instead"
-    expect_error(client, 501 if is_spec(server) else 505, text, (60, 40))
+    expect_error(client, 501 if server.is_spec else 505, text, (60, 40))
 
 
 @rule("0-9-1/content/incomplete#header")
 def test_method_in_place_of_header_frame_closes_the_connection_with_505(client: Client) -> None:
-    client.send(m.BasicPublish(routing_key="q"))
-    client.send(m.QueueDeclare(queue="q"))
+    client.send(m.BasicPublish(routing_key="q")).send(m.QueueDeclare(queue="q"))
     expect_error(client, 505, NON_CONTENT, (60, 40))
 
 
@@ -104,8 +93,7 @@ def test_second_publish_in_place_of_header_frame_closes_the_connection_with_505(
 
 @rule("0-9-1/content/incomplete#header")
 def test_body_frame_in_place_of_header_frame_closes_the_connection_with_505(client: Client) -> None:
-    client.send(m.BasicPublish(routing_key="q"))
-    client.send_frame(3, 1, b"body")
+    client.send(m.BasicPublish(routing_key="q")).send_frame(3, 1, b"body")
     expect_error(client, 505, NON_CONTENT, (60, 40))
 
 
@@ -127,19 +115,14 @@ def test_malformed_properties_close_the_connection(client: Client) -> None:
 @rule("0-9-1/content/incomplete#malformed")
 def test_truncated_header_frame_closes_the_connection_with_501(client: Client) -> None:
     client.send(m.BasicPublish(routing_key="q"))
-    client.send_frame(2, 1, bytes.fromhex("003c 0000 00"))
-    client.expect_connection_close(501)
+    client.send_frame(2, 1, bytes.fromhex("003c 0000 00")).expect_connection_close(501)
 
 
 @rule("0-9-1/content/missing-body")
 @pytest.mark.parametrize("method", [m.ChannelFlow(active=True), m.ChannelClose(), m.BasicPublish()])
-def test_method_within_incomplete_body_closes_the_connection_with_505(
-    client: Client, method: m.Method
-) -> None:
+def test_method_within_incomplete_body_closes_connection_with_505(client: Client, method: m.Method) -> None:
     client.declare("q")
-    announce(client, 10)
-    client.send_frame(3, 1, b"12345")
-    client.send(method)
+    announce(client, 10).send_frame(3, 1, b"12345").send(method)
     expect_error(client, 505, NON_BODY, (60, 40))
 
 
@@ -154,7 +137,7 @@ def test_body_larger_than_announced_closes_the_connection(server: Server, bodies
     for body in bodies:
         client.send_frame(3, 1, body)
     text = "content body frame exceeds remaining content size"
-    expect_error(client, 505 if is_spec(server) else 501, text, (60, 40))
+    expect_error(client, 505 if server.is_spec else 501, text, (60, 40))
     assert other.count("q") == 0
 
 
@@ -167,27 +150,23 @@ def test_content_frame_without_method_closes_the_connection_with_505(client: Cli
 
 @rule("0-9-1/content/unsolicited-header#body")
 def test_body_frame_after_empty_content_closes_the_connection_with_505(client: Client) -> None:
-    client.publish(b"", routing_key="q")
-    client.send_frame(3, 1, b"")
+    client.publish(b"", routing_key="q").send_frame(3, 1, b"")
     expect_error(client, 505, NON_METHOD, (0, 0))
 
 
 @rule("0-9-1/content/weight-zero")
 def test_content_header_with_nonzero_weight_closes_the_connection_with_505(client: Client) -> None:
-    client.declare("q")
-    client.publish(routing_key="q")
+    client.declare("q").publish(routing_key="q")
     assert fetch_bytes(client)[1][2:4] == b"\0\0"
     client.send(m.BasicPublish(routing_key="q"))
-    send_header(client, 0, weight=1)
-    close = client.expect_connection_close(505)
+    close = send_header(client, 0, weight=1).expect_connection_close(505)
     assert (close.class_id, close.method_id) == (60, 40)
 
 
 @rule("0-9-1/content/zero-body")
 def test_message_with_empty_body_has_no_body_frames(client: Client) -> None:
     client.declare("q")
-    announce(client, 0)
-    client.declare("next-method-parses")
+    announce(client, 0).declare("next-method-parses")
     payloads = fetch_bytes(client)
     assert len(payloads) == 2
     assert payloads[1][4:12] == bytes(8)
@@ -197,22 +176,18 @@ def test_message_with_empty_body_has_no_body_frames(client: Client) -> None:
 @rule("0-9-1/content/channel-zero#header", "0-9-1/content/channel-zero#body")
 @pytest.mark.parametrize("frame_type", [2, 3])
 def test_content_frame_on_channel_0_closes_the_connection(server: Server, frame_type: int) -> None:
-    client = server.client()
-    client.send_frame(frame_type, 0, bytes.fromhex("003c 0000 0000000000000000 0000"))
-    close = client.expect_connection_close(504 if is_spec(server) else 505)
+    client = server.client().send_frame(frame_type, 0, bytes.fromhex("003c 0000 0000000000000000 0000"))
+    close = client.expect_connection_close(504 if server.is_spec else 505)
     assert (close.class_id, close.method_id) == (0, 0)
 
 
 @rule("0-9-1/content/interleave-channels#other-channels")
 def test_interleaved_contents_of_two_channels_arrive_separately(connect: Callable[..., Client]) -> None:
-    client = connect(channels=2)
-    client.declare("q")
-    client.declare("r")
+    client = connect(channels=2).declare("q").declare("r")
     announce(client, 4)
     announce(client, 4, channel=2, queue="r")
     for part in (b"12", b"34"):
-        client.send_frame(3, 2, part[::-1])
-        client.send_frame(3, 1, part)
+        client.send_frame(3, 2, part[::-1]).send_frame(3, 1, part)
     first, second = client.get("q"), client.get("r")
     assert first is not None
     assert second is not None
@@ -221,19 +196,12 @@ def test_interleaved_contents_of_two_channels_arrive_separately(connect: Callabl
 
 @rule("0-9-1/content/interleave-channels#other-channels")
 def test_method_of_another_channel_within_a_content_is_accepted(connect: Callable[..., Client]) -> None:
-    client = connect(channels=2)
-    client.declare("q")
-    announce(client, 2)
-    client.send_frame(3, 1, b"1")
-    client.declare("r", channel=2)
-    client.send_frame(3, 1, b"2")
-    message = client.get("q")
-    assert message is not None
-    assert message.body == b"12"
+    client = announce(connect(channels=2).declare("q"), 2)
+    client.send_frame(3, 1, b"1").declare("r", channel=2)
+    assert client.send_frame(3, 1, b"2").fetch("q").body == b"12"
 
 
-@rule("0-9-1/frame/strict-sequence#sequence")
-@rule("0-9-1/content/interleave-channels#one-channel")
+@rule("0-9-1/frame/strict-sequence#sequence", "0-9-1/content/interleave-channels#one-channel")
 @pytest.mark.protocols("0-9-1")
 def test_second_content_within_incomplete_content_of_one_channel_is_refused(client: Client) -> None:
     announce(client, 4)
@@ -247,9 +215,7 @@ def test_method_after_partial_body_closes_the_connection_and_drops_the_message(s
     """The documents say both that it can and that it must not; RabbitMQ says not: see docs/decisions.md."""
     client, other = server.client(), server.client()
     other.declare("q")
-    announce(client, 10)
-    client.send_frame(3, 1, b"1234")
-    client.send(m.BasicQos(prefetch_count=1))
+    announce(client, 10).send_frame(3, 1, b"1234").send(m.BasicQos(prefetch_count=1))
     expect_error(client, 505, NON_BODY, (60, 40))
     assert other.count("q") == 0
 
@@ -267,32 +233,24 @@ def test_property_flags_count_from_the_highest_bit(client: Client, name: str, fl
     octets = flags.to_bytes(2, "big") + short_string("value")
     client.publish_bytes(octets, routing_key="q")
     assert fetch_bytes(client)[1][12:] == octets
-    client.publish_bytes(octets, routing_key="q")
-    message = client.get("q")
-    assert message is not None
+    message = client.publish_bytes(octets, routing_key="q").fetch("q")
     assert getattr(message.properties, name) == "value"
 
 
 @pytest.mark.deviates("0-9-1/content/flags-continuation")
 @rule("0-9-1/content/flags-continuation")
 def test_second_word_of_property_flags_is_accepted_by_spec_personality(client: Client) -> None:
-    client.declare("q")
-    client.publish_bytes(b"\x80\x01\x00\x00" + short_string("a/b"), routing_key="q")
+    client.declare("q").publish_bytes(b"\x80\x01\x00\x00" + short_string("a/b"), routing_key="q")
     if not client.explained_to:
         client.expect_connection_close(541)
         return
-    message = client.get("q")
-    assert message is not None
-    assert message.properties.content_type == "a/b"
+    assert client.fetch("q").properties.content_type == "a/b"
 
 
 @rule("0-9-1/content/values-in-order#flagged", "0-9-1/content/values-in-order#order")
 def test_only_properties_with_flags_are_read_in_layout_order(client: Client) -> None:
-    client.declare("q")
-    client.publish_bytes(b"\x08\x80" + b"\x09" + short_string("id"), b"body", routing_key="q")
-    message = client.get("q")
-    assert message is not None
-    properties = message.properties
+    client.declare("q").publish_bytes(b"\x08\x80" + b"\x09" + short_string("id"), b"body", routing_key="q")
+    properties = client.fetch("q").properties
     present = {
         name: value for name, _ in properties.LAYOUT if (value := getattr(properties, name)) is not None
     }
@@ -322,37 +280,26 @@ ALL_PROPERTIES = b"\xff\xfc" + b"".join(
 )
 
 
-@rule("0-9/basic/properties-order")
-@rule("0-9-1/content/header-not-removed")
+@rule("0-9/basic/properties-order", "0-9-1/content/header-not-removed")
 def test_properties_are_delivered_octet_by_octet_as_published(client: Client) -> None:
-    client.declare("q")
-    client.publish_bytes(ALL_PROPERTIES, b"body", routing_key="q")
+    client.declare("q").publish_bytes(ALL_PROPERTIES, b"body", routing_key="q")
     assert fetch_bytes(client)[1][12:] == ALL_PROPERTIES
 
 
 @pytest.mark.deviates("0-9-1/content/header-not-removed")
 def test_rabbitmq_removes_the_bcc_header_and_keeps_cc(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    client.declare("q")
+    client = rabbitmq.client().declare("q")
     client.publish(routing_key="q", headers={"BCC": ["elsewhere"], "CC": ["nowhere"]})
-    message = client.get("q")
-    assert message is not None
-    assert message.properties.headers == {"CC": ["nowhere"]}
+    assert client.fetch("q").properties.headers == {"CC": ["nowhere"]}
 
 
 @rule("0-9-1/content/header-may-add")
 def test_dead_lettering_keeps_published_headers_and_adds_its_own(client: Client) -> None:
-    client.call(m.ExchangeDeclare(exchange="e", type="fanout"), m.ExchangeDeclareOk)
-    client.declare("dead")
-    client.bind("dead", "e")
-    client.declare("q", arguments={"x-dead-letter-exchange": "e"})
+    client.declare_exchange("e", "fanout")
+    client.declare("dead").bind("dead", "e").declare("q", arguments={"x-dead-letter-exchange": "e"})
     client.publish(b"body", routing_key="q", headers={"mine": 1}, message_id="id")
-    published = client.get("q")
-    assert published is not None
-    assert published.properties.headers == {"mine": 1}
-    client.send(m.BasicReject(delivery_tag=1, requeue=False))
-    died = client.get("dead")
-    assert died is not None
+    assert client.fetch("q").properties.headers == {"mine": 1}
+    died = client.send(m.BasicReject(delivery_tag=1, requeue=False)).fetch("dead")
     assert died.properties.message_id == "id"
     assert died.properties.headers is not None
     assert died.properties.headers.items() > {"mine": 1}.items()
@@ -387,9 +334,7 @@ def test_empty_body_frames_within_a_body_are_accepted(client: Client) -> None:
 @rule("0-9-1/content/body-split-on-send")
 def test_body_is_delivered_in_frames_of_frame_max_of_the_receiver(server: Server) -> None:
     body = random.Random(1).randbytes(100_000)
-    publisher = server.client()
-    publisher.declare("q")
-    publisher.publish(body, routing_key="q")
+    server.client().declare("q").publish(body, routing_key="q")
     frame_max = server.state.personality.smallest_frame_max
     receiver = server.client(frame_max=frame_max)
     bodies = fetch_bytes(receiver)[2:]
@@ -400,11 +345,7 @@ def test_body_is_delivered_in_frames_of_frame_max_of_the_receiver(server: Server
 @rule("0-9-1/content/body-unmodified")
 @pytest.mark.parametrize("body", [b"\0", b"\xce" * 100, random.Random(2).randbytes(300_000)], ids=len)
 def test_body_is_delivered_unchanged(client: Client, body: bytes) -> None:
-    client.declare("q")
-    client.publish(body, routing_key="q")
-    message = client.get("q")
-    assert message is not None
-    assert message.body == body
+    assert client.declare("q").publish(body, routing_key="q").fetch("q").body == body
 
 
 @rule("0-9-1/content/chunks-any-size")
@@ -413,9 +354,7 @@ def test_body_in_frames_of_any_size_is_accepted(client: Client, size: int) -> No
     body = random.Random(3).randbytes(200_000 if size > 7 else 500)
     client.declare("q")
     publish_in_chunks(client, body, size)
-    message = client.get("q")
-    assert message is not None
-    assert message.body == body
+    assert client.fetch("q").body == body
 
 
 # --- contents that come as a whole -------------------------------------------------------------------------
@@ -516,11 +455,8 @@ def test_content_read_in_one_piece_is_handled_like_single_frames(
 @rule("0-9-1/content/follows-method")
 @pytest.mark.protocols("0-9-1")
 def test_publish_read_in_one_piece_is_not_queued_while_blocked(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    client.declare("q")
-    client.publish(routing_key="q")
+    client = rabbitmq.client().declare("q").publish(routing_key="q")
     [connection] = rabbitmq.state.connections
     connection.set_blocked("low on memory")  # type: ignore[attr-defined]
-    client.publish(routing_key="q")
-    assert not client.connection.reading
+    assert not client.publish(routing_key="q").connection.reading
     assert len(rabbitmq.vhost.queues["q"].ready) == 1

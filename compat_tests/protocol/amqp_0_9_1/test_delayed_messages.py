@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from compat_tests.protocol.amqp_0_9_1.test_exchange import refused
 from compat_tests.scripted.amqp_0_9_1 import Client, QuietTap, Server
+from compat_tests.tools.matrix import rows
 from fakeamqp.inspect.messages import published_views
 from fakeamqp.inspect.topology import exchange_view
 from fakeamqp.model.exchanges.hashing import jump, phash2
@@ -18,25 +19,24 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 pytestmark = pytest.mark.needs("plugin for delayed messages")
 
 
-def declare(client: Client, exchange: str = "x", inner: Any = "direct", **flags: Any) -> None:
+def declare(client: Client, exchange: str = "x", inner: Any = "direct", **flags: Any) -> Client:
     arguments = {"x-delayed-type": inner, **flags.pop("arguments", {})}
     method = m.ExchangeDeclare(exchange=exchange, type="x-delayed-message", arguments=arguments, **flags)
     client.call(method, m.ExchangeDeclareOk)
+    return client
 
 
-def later(client: Client, body: bytes, delay: Any, exchange: str = "x", key: str = "k", **more: Any) -> None:
+def later(
+    client: Client, body: bytes, delay: Any, exchange: str = "x", key: str = "k", **more: Any
+) -> Client:
     headers = {**more.pop("headers", {}), "x-delay": delay}
-    client.publish(body, exchange=exchange, routing_key=key, headers=headers, **more)
+    return client.publish(body, exchange=exchange, routing_key=key, headers=headers, **more)
 
 
 @pytest.fixture
 def client(rabbitmq: Server) -> Client:
     """x, delayed and direct, passes k to q."""
-    client = rabbitmq.client()
-    declare(client)
-    client.declare("q")
-    client.bind("q", "x", "k")
-    return client
+    return declare(rabbitmq.client()).declare("q").bind("q", "x", "k")
 
 
 def waiting(server: Server, exchange: str = "x") -> int:
@@ -46,19 +46,15 @@ def waiting(server: Server, exchange: str = "x") -> int:
 # --- when ------------------------------------------------------------------------------------------
 
 
-def test_delayed_message_is_delivered_when_its_delay_ends(rabbitmq: Server, client: Client) -> None:
+def test_delayed_message_is_delivered_when_its_delay_ends(client: Client) -> None:
     client.consume("q", no_ack=True)
-    later(client, b"m", 5000)
-    rabbitmq.advance(4.999)
-    client.expect_nothing()
-    rabbitmq.advance(0.001)
-    got = client.delivery()
+    later(client, b"m", 5000).after(4.999).expect_nothing()
+    got = client.after(0.001).delivery()
     assert (got.body, got.method.exchange, got.method.routing_key) == (b"m", "x", "k")
-    rabbitmq.advance(60)
-    client.expect_nothing()
+    client.after(60).expect_nothing()
 
 
-def test_delivered_message_has_negative_x_delay_header(rabbitmq: Server, client: Client) -> None:
+def test_delivered_message_has_negative_x_delay_header(client: Client) -> None:
     client.publish(
         b"m",
         exchange="x",
@@ -67,48 +63,37 @@ def test_delivered_message_has_negative_x_delay_header(rabbitmq: Server, client:
         message_id="i",
         delivery_mode=2,
     )
-    rabbitmq.advance(1.5)
-    got = client.get("q")
-    assert got is not None
+    got = client.after(1.5).fetch("q")
     assert got.properties.headers == {"a": 1, "x-delay": -1500}
     assert list(got.properties.headers) == ["a", "x-delay"], "in the order of their names"
     assert got.properties.header_tag("x-delay") == "l"
     assert (got.properties.message_id, got.properties.delivery_mode) == ("i", 2)
 
 
-def test_delayed_messages_are_queued_in_order_of_due_time(rabbitmq: Server, client: Client) -> None:
+def test_delayed_messages_are_queued_in_order_of_due_time(client: Client) -> None:
     for body, delay in ((b"3", 3000), (b"1", 1000), (b"2", 2000), (b"1b", 1000)):
         later(client, body, delay)
-    later(client, b"0", 0)
-    rabbitmq.advance(10)
-    assert client.empty("q") == [b"0", b"1", b"1b", b"2", b"3"]
+    assert later(client, b"0", 0).after(10).empty("q") == [b"0", b"1", b"1b", b"2", b"3"]
 
 
-def test_delayed_messages_are_queued_at_their_exact_due_times(rabbitmq: Server, client: Client) -> None:
-    client.call(m.QueueDeclare(queue="short", arguments={"x-message-ttl": 1000}), m.QueueDeclareOk)
-    client.bind("short", "x", "k")
+def test_delayed_messages_are_queued_at_their_exact_due_times(client: Client) -> None:
+    client.perform(m.QueueDeclare(queue="short", arguments={"x-message-ttl": 1000})).bind("short", "x", "k")
     later(client, b"1", 1000)
-    later(client, b"2", 1500)
-    rabbitmq.advance(2.2)
-    assert client.empty("short") == [b"2"]
+    assert later(client, b"2", 1500).after(2.2).empty("short") == [b"2"]
     assert client.empty("q") == [b"1", b"2"]
 
 
 def test_messages_due_together_are_ordered_by_exchange_name_and_publish_order(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    client.declare("q")
+    client = rabbitmq.client().declare("q")
     for exchange in ("b", "a", "é", "B"):
-        declare(client, exchange, "fanout")
-        client.bind("q", exchange)
+        declare(client, exchange, "fanout").bind("q", exchange)
     later(client, b"b1", 3000, "b")
     later(client, b"e", 3000, "é")
     rabbitmq.advance(1)
     later(client, b"a1", 2000, "a")
     later(client, b"B", 2000, "B")
     later(client, b"b2", 2000, "b")
-    later(client, b"a2", 2000, "a")
-    rabbitmq.advance(2)
-    assert client.empty("q") == [b"B", b"a1", b"a2", b"b1", b"b2", b"e"]
+    assert later(client, b"a2", 2000, "a").after(2).empty("q") == [b"B", b"a1", b"a2", b"b1", b"b2", b"e"]
 
 
 # In tenths of a second, which floating point numbers do not hold.
@@ -121,11 +106,9 @@ def test_delayed_messages_are_ordered_by_due_time_then_exchange_then_publish_ord
     steps: list[tuple[str, int, int]],
 ) -> None:
     server = Server()
-    client = server.client()
-    client.declare("q")
+    client = server.client().declare("q")
     for exchange in "abc":
-        declare(client, exchange, "fanout")
-        client.bind("q", exchange)
+        declare(client, exchange, "fanout").bind("q", exchange)
     now = 0
     wanted = []
     for number, (exchange, delay, pause) in enumerate(steps):
@@ -133,37 +116,27 @@ def test_delayed_messages_are_ordered_by_due_time_then_exchange_then_publish_ord
         wanted.append((now + delay, exchange, number))
         now += pause
         server.advance(pause / 10)
-    server.advance(10)
-    assert client.empty("q") == [b"%d" % number for *_, number in sorted(wanted)]
+    assert client.after(10).empty("q") == [b"%d" % number for *_, number in sorted(wanted)]
 
 
 # --- what delays -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        (1, 0.001),
-        (300, 0.3),
-        (2**32 - 1, 4294967.295),
-        ("1500", 1.5),
-        ("+1500", 1.5),
-        (b"1500", 1.5),
-        (1500.7, 1.5),
-    ],
+@rows(
+    "value, seconds",
+    (1, 0.001),
+    (300, 0.3),
+    (2**32 - 1, 4294967.295),
+    ("1500", 1.5),
+    ("+1500", 1.5),
+    (b"1500", 1.5),
+    (1500.7, 1.5),
     ids=repr,
 )
-def test_positive_x_delay_values_delay_by_milliseconds(
-    rabbitmq: Server, client: Client, value: Any, seconds: float
-) -> None:
-    later(client, b"m", value)
-    assert client.count("q") == 0
-    rabbitmq.advance(seconds - 0.0005)
-    assert client.count("q") == 0
-    rabbitmq.advance(0.0005)
-    got = client.get("q")
-    assert got is not None
-    assert got.properties.headers == {"x-delay": -round(seconds * 1000)}
+def test_positive_x_delay_values_delay_by_milliseconds(client: Client, value: Any, seconds: float) -> None:
+    assert later(client, b"m", value).count("q") == 0
+    assert client.after(seconds - 0.0005).count("q") == 0
+    assert client.after(0.0005).fetch("q").properties.headers == {"x-delay": -round(seconds * 1000)}
 
 
 @pytest.mark.parametrize(
@@ -175,9 +148,7 @@ def test_zero_negative_too_large_and_non_numeric_x_delay_values_do_not_delay(
     rabbitmq: Server, client: Client, value: Any
 ) -> None:
     later(client, b"m", value)
-    got = client.get("q")
-    assert got is not None
-    assert got.properties.headers == {"x-delay": value}, "the header is as it was"
+    assert client.fetch("q").properties.headers == {"x-delay": value}, "the header is as it was"
     assert waiting(rabbitmq) == 0
 
 
@@ -200,158 +171,118 @@ TAGS: list[tuple[bytes, bool]] = [
 
 
 @pytest.mark.parametrize(("value", "delays"), TAGS)
-def test_x_delay_of_type_int8_does_not_delay(
-    rabbitmq: Server, client: Client, value: bytes, delays: bool
-) -> None:
+def test_x_delay_of_type_int8_does_not_delay(client: Client, value: bytes, delays: bool) -> None:
     field = b"\x07x-delay" + value
     properties = b"\x20\0" + len(field).to_bytes(4, "big") + field
-    client.publish_bytes(properties, exchange="x", routing_key="k")
-    assert client.count("q") == (not delays)
-    rabbitmq.advance(0.1)
-    assert client.count("q") == 1
+    assert client.publish_bytes(properties, exchange="x", routing_key="k").count("q") == (not delays)
+    assert client.after(0.1).count("q") == 1
 
 
 @pytest.mark.rule("0-9-1/reply-code/internal-error")
 @pytest.mark.parametrize("value", ["soon", "", "1.5", " 1", "1 ", "0x10", b"\xff", None], ids=repr)
-def test_invalid_x_delay_value_closes_the_connection_with_541(
-    rabbitmq: Server, client: Client, value: Any
-) -> None:
+def test_invalid_x_delay_value_closes_the_connection_with_541(client: Client, value: Any) -> None:
     later(client, b"m", value)
     assert "x-delay" in client.expect_connection_close(541).reply_text
-    assert waiting(rabbitmq) == 0
+    assert waiting(client.server) == 0
 
 
 def test_x_delay_header_does_not_delay_on_other_exchange_types(client: Client) -> None:
     client.bind("q", "amq.direct", "k")
-    later(client, b"m", 5000, "amq.direct")
-    assert client.empty("q") == [b"m"]
+    assert later(client, b"m", 5000, "amq.direct").empty("q") == [b"m"]
 
 
 # --- what the publisher is told --------------------------------------------------------------------
 
 
-def test_a_delayed_message_is_confirmed_at_once(rabbitmq: Server, client: Client) -> None:
-    client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
-    later(client, b"m", 5000)
-    assert client.expect(m.BasicAck).delivery_tag == 1
-    rabbitmq.advance(5)
-    client.expect_nothing()
+def test_a_delayed_message_is_confirmed_at_once(client: Client) -> None:
+    client.perform(m.ConfirmSelect())
+    assert later(client, b"m", 5000).expect(m.BasicAck).delivery_tag == 1
+    client.after(5).expect_nothing()
     assert client.count("q") == 1
 
 
-def test_delayed_mandatory_message_is_returned_at_once_and_delivered_later(
-    rabbitmq: Server, client: Client
-) -> None:
-    client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
-    later(client, b"m", 5000, mandatory=True)
-    back = client.expect_content(m.BasicReturn)
+def test_delayed_mandatory_message_is_returned_at_once_and_delivered_later(client: Client) -> None:
+    client.perform(m.ConfirmSelect())
+    back = later(client, b"m", 5000, mandatory=True).expect_content(m.BasicReturn)
     assert (back.method.reply_code, back.body, back.properties.headers) == (312, b"m", {"x-delay": 5000})
     client.expect(m.BasicAck)
-    rabbitmq.advance(5)
-    assert client.empty("q") == [b"m"]
+    assert client.after(5).empty("q") == [b"m"]
 
 
 def test_delayed_message_unroutable_when_due_is_dropped_silently(rabbitmq: Server, client: Client) -> None:
-    later(client, b"m", 5000, key="elsewhere")
-    rabbitmq.advance(5)
-    client.expect_nothing()
+    later(client, b"m", 5000, key="elsewhere").after(5).expect_nothing()
     assert waiting(rabbitmq) == 0
 
 
 def test_delayed_message_goes_to_alternate_exchange_at_once_and_to_queues_when_due(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    declare(client, arguments={"alternate-exchange": "amq.fanout"})
+    client = declare(rabbitmq.client(), arguments={"alternate-exchange": "amq.fanout"})
     for queue in ("q", "spare"):
         client.declare(queue)
-    client.bind("q", "x", "k")
-    client.bind("spare", "amq.fanout")
-    later(client, b"1", 1000, mandatory=True)
-    client.expect_nothing()
+    client.bind("q", "x", "k").bind("spare", "amq.fanout")
+    later(client, b"1", 1000, mandatory=True).expect_nothing()
     assert client.empty("spare") == [b"1"]
-    later(client, b"2", 1000, key="elsewhere")
-    client.empty("spare")
+    later(client, b"2", 1000, key="elsewhere").empty("spare")
     rabbitmq.advance(1)
     assert (client.empty("q"), client.empty("spare")) == ([b"1"], [b"2"])
 
 
 def test_delay_of_transacted_message_starts_at_publish(rabbitmq: Server, client: Client) -> None:
-    client.call(m.TxSelect(), m.TxSelectOk)
+    client.perform(m.TxSelect())
     later(client, b"1", 5000)
     rabbitmq.advance(3)
-    later(client, b"2", 5000)
-    client.call(m.TxCommit(), m.TxCommitOk)
-    rabbitmq.advance(2)
-    assert client.empty("q") == [b"1"]
-    rabbitmq.advance(3)
-    assert client.empty("q") == [b"2"]
+    later(client, b"2", 5000).perform(m.TxCommit())
+    assert client.after(2).empty("q") == [b"1"]
+    assert client.after(3).empty("q") == [b"2"]
 
 
-def test_rollback_does_not_remove_a_delayed_message(rabbitmq: Server, client: Client) -> None:
-    client.call(m.TxSelect(), m.TxSelectOk)
-    later(client, b"m", 5000, mandatory=True)
-    client.expect_nothing()
-    client.call(m.TxRollback(), m.TxRollbackOk)
-    rabbitmq.advance(5)
-    assert client.empty("q") == [b"m"]
+def test_rollback_does_not_remove_a_delayed_message(client: Client) -> None:
+    client.perform(m.TxSelect())
+    later(client, b"m", 5000, mandatory=True).expect_nothing()
+    assert client.perform(m.TxRollback()).after(5).empty("q") == [b"m"]
 
 
 def test_delayed_mandatory_message_of_a_transaction_is_returned_at_commit(client: Client) -> None:
-    client.call(m.TxSelect(), m.TxSelectOk)
-    later(client, b"m", 5000, mandatory=True)
-    client.expect_nothing()
-    client.send(m.TxCommit())
-    assert client.expect_content(m.BasicReturn).method.reply_code == 312
+    client.perform(m.TxSelect())
+    later(client, b"m", 5000, mandatory=True).expect_nothing()
+    assert client.send(m.TxCommit()).expect_content(m.BasicReturn).method.reply_code == 312
     client.expect(m.TxCommitOk)
 
 
 # --- routing ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("inner", "binding", "arguments", "fits", "misses"),
-    [
-        ("direct", "k", {}, {"key": "k"}, {"key": "l"}),
-        ("fanout", "", {}, {"key": "any"}, None),
-        ("topic", "a.*", {}, {"key": "a.b"}, {"key": "b.b"}),
-        ("headers", "", {"h": 1}, {"headers": {"h": 1}}, {"headers": {"h": 2}}),
-        ("x-consistent-hash", "1", {}, {"key": "any"}, None),
-        ("x-modulus-hash", "", {}, {"key": "any"}, None),
-        ("x-random", "", {}, {"key": "any"}, None),
-        ("x-local-random", "", {}, {"key": "any"}, None),
-    ],
+@rows(
+    "inner, binding, arguments, fits, misses",
+    ("direct", "k", {}, {"key": "k"}, {"key": "l"}),
+    ("fanout", "", {}, {"key": "any"}, None),
+    ("topic", "a.*", {}, {"key": "a.b"}, {"key": "b.b"}),
+    ("headers", "", {"h": 1}, {"headers": {"h": 1}}, {"headers": {"h": 2}}),
+    ("x-consistent-hash", "1", {}, {"key": "any"}, None),
+    ("x-modulus-hash", "", {}, {"key": "any"}, None),
+    ("x-random", "", {}, {"key": "any"}, None),
+    ("x-local-random", "", {}, {"key": "any"}, None),
 )
 def test_delayed_exchange_routes_as_its_x_delayed_type(
     rabbitmq: Server, inner: str, binding: str, arguments: Any, fits: Any, misses: Any
 ) -> None:
-    client = rabbitmq.client()
-    declare(client, inner=inner)
-    client.declare("q")
-    client.bind("q", "x", binding, arguments=arguments)
+    client = declare(rabbitmq.client(), inner=inner)
+    client.declare("q").bind("q", "x", binding, arguments=arguments)
     later(client, b"fits", 1000, **fits)
     if misses is not None:
         later(client, b"misses", 1000, **misses)
         later(client, b"misses", 0, **misses)
-    later(client, b"now", 0, **fits)
-    assert client.empty("q") == [b"now"]
-    rabbitmq.advance(1)
-    assert client.empty("q") == [b"fits"]
-    client.call(
-        m.QueueUnbind(queue="q", exchange="x", routing_key=binding, arguments=arguments), m.QueueUnbindOk
-    )
-    later(client, b"unbound", 0, **fits)
-    assert client.count("q") == 0
+    assert later(client, b"now", 0, **fits).empty("q") == [b"now"]
+    assert client.after(1).empty("q") == [b"fits"]
+    client.perform(m.QueueUnbind(queue="q", exchange="x", routing_key=binding, arguments=arguments))
+    assert later(client, b"unbound", 0, **fits).count("q") == 0
 
 
-def test_delayed_consistent_hash_exchange_routes_like_a_plain_consistent_hash_exchange(
-    rabbitmq: Server,
-) -> None:
-    client = rabbitmq.client()
-    client.call(m.ExchangeDeclare(exchange="plain", type="x-consistent-hash"), m.ExchangeDeclareOk)
+def test_delayed_consistent_hash_exchange_routes_like_a_plain_one_of_its_type(rabbitmq: Server) -> None:
+    client = rabbitmq.client().declare_exchange("plain", "x-consistent-hash")
     declare(client, inner="x-consistent-hash")
     for number in range(4):
         for exchange in ("plain", "x"):
-            client.declare(f"{exchange}{number}")
-            client.bind(f"{exchange}{number}", exchange, "1")
+            client.declare(f"{exchange}{number}").bind(f"{exchange}{number}", exchange, "1")
     for number in range(50):
         client.publish(b"%d" % number, exchange="plain", routing_key=f"key-{number}")
         later(client, b"%d" % number, 1000, key=f"key-{number}")
@@ -361,11 +292,9 @@ def test_delayed_consistent_hash_exchange_routes_like_a_plain_consistent_hash_ex
 
 
 def test_exchange_arguments_apply_to_the_x_delayed_type(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    declare(client, inner="x-consistent-hash", arguments={"hash-header": "customer"})
+    client = declare(rabbitmq.client(), inner="x-consistent-hash", arguments={"hash-header": "customer"})
     for number in range(4):
-        client.declare(f"q{number}")
-        client.bind(f"q{number}", "x", "1")
+        client.declare(f"q{number}").bind(f"q{number}", "x", "1")
     for number in range(20):
         later(client, b"%d" % number, 0, key=f"key-{number}", headers={"customer": "one"})
     assert sorted(client.count(f"q{number}") for number in range(4)) == [0, 0, 0, 20]
@@ -373,64 +302,44 @@ def test_exchange_arguments_apply_to_the_x_delayed_type(rabbitmq: Server) -> Non
 
 def test_delayed_message_is_routed_by_the_bindings_at_due_time(rabbitmq: Server, client: Client) -> None:
     client.declare("new")
-    later(client, b"m", 1000)
-    client.call(m.QueueUnbind(queue="q", exchange="x", routing_key="k"), m.QueueUnbindOk)
+    later(client, b"m", 1000).perform(m.QueueUnbind(queue="q", exchange="x", routing_key="k"))
     client.bind("new", "x", "k")
     rabbitmq.advance(1)
     assert (client.count("q"), client.count("new")) == (0, 1)
 
 
 def test_cc_and_bcc_copies_are_delayed_with_the_message(rabbitmq: Server, client: Client) -> None:
-    client.declare("other")
-    client.bind("other", "x", "b")
+    client.declare("other").bind("other", "x", "b")
     later(client, b"m", 1000, key="elsewhere", headers={"CC": ["k"], "BCC": ["b"]})
     assert client.count("other") == 0
     rabbitmq.advance(1)
     for queue in ("q", "other"):
-        got = client.get(queue)
-        assert got is not None
-        assert got.properties.headers == {"CC": ["k"], "x-delay": -1000}
+        assert client.fetch(queue).properties.headers == {"CC": ["k"], "x-delay": -1000}
 
 
-def test_delayed_message_is_not_delayed_again_by_another_delayed_exchange(
-    rabbitmq: Server, client: Client
-) -> None:
+def test_delayed_message_is_not_delayed_again_by_another_delayed_exchange(client: Client) -> None:
     declare(client, "second", "fanout")
-    client.call(m.ExchangeBind(source="x", destination="second", routing_key="k"), m.ExchangeBindOk)
-    client.declare("end")
-    client.bind("end", "second")
-    later(client, b"m", 1000)
-    rabbitmq.advance(1)
-    got = client.get("end")
-    assert got is not None
+    client.perform(m.ExchangeBind(source="x", destination="second", routing_key="k"))
+    client.declare("end").bind("end", "second")
+    got = later(client, b"m", 1000).after(1).fetch("end")
     client.publish(b"again", exchange="x", routing_key="k", headers=got.properties.headers)
     assert client.empty("q") == [b"m", b"again"]
 
 
-def test_delayed_exchange_bound_to_another_exchange_delays_only_its_own_branch(
-    rabbitmq: Server, client: Client
-) -> None:
-    client.declare("prompt")
-    client.bind("prompt", "amq.direct", "k")
-    client.call(m.ExchangeBind(source="amq.direct", destination="x", routing_key="k"), m.ExchangeBindOk)
-    later(client, b"m", 1000, "amq.direct", mandatory=True)
-    client.expect_nothing()
+def test_delayed_exchange_bound_to_another_exchange_delays_only_its_own_branch(client: Client) -> None:
+    client.declare("prompt").bind("prompt", "amq.direct", "k")
+    client.perform(m.ExchangeBind(source="amq.direct", destination="x", routing_key="k"))
+    later(client, b"m", 1000, "amq.direct", mandatory=True).expect_nothing()
     assert (client.empty("prompt"), client.count("q")) == ([b"m"], 0)
-    rabbitmq.advance(1)
-    got = client.get("q")
-    assert got is not None
-    assert (got.method.exchange, client.count("prompt")) == ("amq.direct", 0)
+    client.server.advance(1)
+    assert (client.fetch("q").method.exchange, client.count("prompt")) == ("amq.direct", 0)
 
 
-def test_dead_letter_with_x_delay_is_delayed_by_delayed_exchange(rabbitmq: Server, client: Client) -> None:
+def test_dead_letter_with_x_delay_is_delayed_by_delayed_exchange(client: Client) -> None:
     client.declare("work", arguments={"x-dead-letter-exchange": "x", "x-dead-letter-routing-key": "k"})
-    client.publish(b"m", routing_key="work", headers={"x-delay": 1000})
-    got = client.get("work")
-    assert got is not None
-    client.reject(got.method.delivery_tag)
-    assert client.count("q") == 0
-    rabbitmq.advance(1)
-    assert client.empty("q") == [b"m"]
+    got = client.publish(b"m", routing_key="work", headers={"x-delay": 1000}).fetch("work")
+    assert client.reject(got.method.delivery_tag).count("q") == 0
+    assert client.after(1).empty("q") == [b"m"]
 
 
 def test_dead_letter_with_invalid_x_delay_is_dropped(rabbitmq: Server, client: Client) -> None:
@@ -440,62 +349,46 @@ def test_dead_letter_with_invalid_x_delay_is_dropped(rabbitmq: Server, client: C
     assert (client.count("work"), client.count("q")) == (0, 0)
 
 
-def test_expiration_of_delayed_message_counts_from_queueing(rabbitmq: Server, client: Client) -> None:
-    later(client, b"m", 5000, expiration="2000")
-    rabbitmq.advance(6.9)
-    assert client.count("q") == 1
-    rabbitmq.advance(0.2)
-    assert client.count("q") == 0
+def test_expiration_of_delayed_message_counts_from_queueing(client: Client) -> None:
+    assert later(client, b"m", 5000, expiration="2000").after(6.9).count("q") == 1
+    assert client.after(0.2).count("q") == 0
 
 
-def test_delayed_message_for_full_reject_publish_queue_is_dropped_silently(
-    rabbitmq: Server, client: Client
-) -> None:
+def test_delayed_message_for_full_reject_publish_queue_is_dropped_silently(client: Client) -> None:
     client.declare("full", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
-    client.bind("full", "x", "k")
-    client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    client.bind("full", "x", "k").perform(m.ConfirmSelect())
     later(client, b"1", 1000)
     later(client, b"2", 1000)
     assert [client.expect(m.BasicAck).delivery_tag for _ in range(2)] == [1, 2]
-    rabbitmq.advance(1)
-    client.expect_nothing()
+    client.after(1).expect_nothing()
     assert (client.empty("full"), client.empty("q")) == ([b"1"], [b"1", b"2"])
 
 
-def test_purge_of_queue_does_not_remove_delayed_messages(rabbitmq: Server, client: Client) -> None:
-    later(client, b"m", 1000)
-    client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
-    rabbitmq.advance(1)
-    assert client.count("q") == 1
+def test_purge_of_queue_does_not_remove_delayed_messages(client: Client) -> None:
+    later(client, b"m", 1000).perform(m.QueuePurge(queue="q"))
+    assert client.after(1).count("q") == 1
 
 
 # --- what is refused -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({}, "Invalid argument, 'x-delayed-type' must be an existing exchange type"),
-        ({"x-delayed-type": 1}, "Invalid argument, 'x-delayed-type' must be an existing exchange type"),
-        (
-            {"x-delayed-type": "x-delayed-message"},
-            "Invalid argument, 'x-delayed-message' can't be used for 'x-delayed-type'",
-        ),
-        ({"x-delayed-type": "bogus"}, "unknown exchange type 'bogus'"),
-        ({"x-delayed-type": ""}, "invalid exchange type ''"),
-        (
-            {"x-delayed-type": "x-consistent-hash", "hash-property": "user_id"},
-            "Unsupported property: user_id",
-        ),
-        (
-            {"x-delayed-type": "bogus", "alternate-exchange": 1},
-            "invalid type 'signedint' for arg 'alternate-exchange' in exchange 'x' in vhost '/'",
-        ),
-    ],
+@rows(
+    "arguments, text",
+    ({}, "Invalid argument, 'x-delayed-type' must be an existing exchange type"),
+    ({"x-delayed-type": 1}, "Invalid argument, 'x-delayed-type' must be an existing exchange type"),
+    (
+        {"x-delayed-type": "x-delayed-message"},
+        "Invalid argument, 'x-delayed-message' can't be used for 'x-delayed-type'",
+    ),
+    ({"x-delayed-type": "bogus"}, "unknown exchange type 'bogus'"),
+    ({"x-delayed-type": ""}, "invalid exchange type ''"),
+    ({"x-delayed-type": "x-consistent-hash", "hash-property": "user_id"}, "Unsupported property: user_id"),
+    (
+        {"x-delayed-type": "bogus", "alternate-exchange": 1},
+        "invalid type 'signedint' for arg 'alternate-exchange' in exchange 'x' in vhost '/'",
+    ),
 )
-def test_delayed_exchange_with_invalid_arguments_is_refused(
-    rabbitmq: Server, arguments: dict[str, Any], text: str
-) -> None:
+def test_invalid_delayed_exchange_is_refused(rabbitmq: Server, arguments: dict[str, Any], text: str) -> None:
     client = rabbitmq.client()
     method = m.ExchangeDeclare(exchange="x", type="x-delayed-message", arguments=arguments)
     refused(client, method, 406, f"PRECONDITION_FAILED - {text}")
@@ -512,36 +405,30 @@ def test_x_delayed_type_unknown_to_the_personality_is_refused() -> None:
 def test_redeclaration_with_another_x_delayed_type_keeps_the_first_type(client: Client) -> None:
     for inner in ("fanout", 5):
         declare(client, inner=inner)
-    client.publish(exchange="x", routing_key="elsewhere")
-    assert client.count("q") == 0, "it is direct still"
+    assert client.publish(exchange="x", routing_key="elsewhere").count("q") == 0, "it is direct still"
 
 
-@pytest.mark.parametrize(
-    ("inner", "key", "arguments", "text"),
-    [
-        ("x-consistent-hash", "abc", {}, 'The binding key must be an integer: <<"abc">>'),
-        ("x-local-random", "abc", {}, "Non empty binding 'abc' key not permitted"),
-        (
-            "headers",
-            "",
-            {"x-match": "some"},
-            'Invalid x-match field value <<"some">>; expected all, any, all-with-x, or any-with-x',
-        ),
-    ],
+@rows(
+    "inner, key, arguments, text",
+    ("x-consistent-hash", "abc", {}, 'The binding key must be an integer: <<"abc">>'),
+    ("x-local-random", "abc", {}, "Non empty binding 'abc' key not permitted"),
+    (
+        "headers",
+        "",
+        {"x-match": "some"},
+        'Invalid x-match field value <<"some">>; expected all, any, all-with-x, or any-with-x',
+    ),
 )
 def test_binding_invalid_for_the_x_delayed_type_is_refused(
     rabbitmq: Server, inner: str, key: str, arguments: Any, text: str
 ) -> None:
-    client = rabbitmq.client()
-    declare(client, inner=inner)
-    client.declare("q")
+    client = declare(rabbitmq.client(), inner=inner).declare("q")
     bind = m.QueueBind(queue="q", exchange="x", routing_key=key, arguments=arguments)
     refused(client, bind, 406, f"PRECONDITION_FAILED - {text}")
 
 
 def test_exchange_destination_invalid_for_the_x_delayed_type_is_refused(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    declare(client, inner="x-local-random")
+    client = declare(rabbitmq.client(), inner="x-local-random")
     bind = m.ExchangeBind(source="x", destination="amq.fanout")
     refused(client, bind, 406, "PRECONDITION_FAILED - Destination not found")
 
@@ -549,63 +436,41 @@ def test_exchange_destination_invalid_for_the_x_delayed_type_is_refused(rabbitmq
 # --- the exchange goes, the broker restarts --------------------------------------------------------
 
 
-def delete(client: Client, exchange: str = "x") -> None:
-    client.call(m.ExchangeDelete(exchange=exchange), m.ExchangeDeleteOk)
+def delete(client: Client, exchange: str = "x") -> Client:
+    return client.perform(m.ExchangeDelete(exchange=exchange))
 
 
-def test_delayed_message_of_deleted_exchange_is_dropped_when_due(rabbitmq: Server, client: Client) -> None:
+def test_delayed_message_of_deleted_exchange_is_dropped_when_due(client: Client) -> None:
     later(client, b"m", 1000)
-    delete(client)
-    rabbitmq.advance(1)
-    assert client.count("q") == 0
-    declare(client)
-    client.bind("q", "x", "k")
-    rabbitmq.advance(60)
-    assert client.count("q") == 0
+    assert delete(client).after(1).count("q") == 0
+    assert declare(client).bind("q", "x", "k").after(60).count("q") == 0
 
 
-def test_redeclared_exchange_routes_old_delayed_messages_by_their_own_keys(
-    rabbitmq: Server, client: Client
-) -> None:
+def test_redeclared_exchange_routes_old_delayed_messages_by_their_own_keys(client: Client) -> None:
     later(client, b"old", 1000)
     delete(client)
-    declare(client, inner="fanout")
-    client.bind("q", "x", "other")
-    assert waiting(rabbitmq) == 1
+    declare(client, inner="fanout").bind("q", "x", "other")
+    assert waiting(client.server) == 1
     later(client, b"new", 1000, key="any")
-    rabbitmq.advance(1)
-    assert client.empty("q") == [b"new"], "the old one goes by its key still"
+    assert client.after(1).empty("q") == [b"new"], "the old one goes by its key still"
 
 
-def test_redeclared_exchange_of_another_type_routes_delayed_messages_by_its_bindings(
-    rabbitmq: Server, client: Client
-) -> None:
+def test_redeclared_exchange_of_another_type_routes_delayed_messages_by_its_bindings(client: Client) -> None:
     later(client, b"m", 1000)
-    delete(client)
-    client.call(m.ExchangeDeclare(exchange="x", type="topic"), m.ExchangeDeclareOk)
-    client.bind("q", "x", "k")
-    rabbitmq.advance(1)
-    assert client.empty("q") == [b"m"]
+    delete(client).declare_exchange("x", "topic")
+    assert client.bind("q", "x", "k").after(1).empty("q") == [b"m"]
 
 
 def test_delayed_message_of_deleted_exchange_goes_to_its_alternate_exchange(rabbitmq: Server) -> None:
     client = rabbitmq.client()
-    declare(client, arguments={"alternate-exchange": "amq.fanout"})
-    client.declare("spare")
-    later(client, b"m", 1000)
-    client.bind("spare", "amq.fanout")
-    delete(client)
-    rabbitmq.advance(1)
-    assert client.empty("spare") == [b"m"]
+    declare(client, arguments={"alternate-exchange": "amq.fanout"}).declare("spare")
+    later(client, b"m", 1000).bind("spare", "amq.fanout")
+    assert delete(client).after(1).empty("spare") == [b"m"]
 
 
 @pytest.fixture
 def durable(rabbitmq: Server) -> Client:
-    client = rabbitmq.client()
-    declare(client, durable=True)
-    client.declare("q", durable=True)
-    client.bind("q", "x", "k")
-    return client
+    return declare(rabbitmq.client(), durable=True).declare("q", durable=True).bind("q", "x", "k")
 
 
 def test_restart_keeps_delayed_messages_of_durable_exchange(rabbitmq: Server, durable: Client) -> None:
@@ -615,19 +480,15 @@ def test_restart_keeps_delayed_messages_of_durable_exchange(rabbitmq: Server, du
     rabbitmq.restart()
     assert waiting(rabbitmq) == 2
     again = rabbitmq.client()
-    rabbitmq.advance(0.9)
-    assert again.count("q") == 0
-    rabbitmq.advance(0.1)
-    assert again.empty("q") == [b"transient", b"persistent"]
+    assert again.after(0.9).count("q") == 0
+    assert again.after(0.1).empty("q") == [b"transient", b"persistent"]
 
 
 def test_restart_rebuilds_the_hash_ring_of_a_delayed_exchange() -> None:
     server = Server("rabbitmq-3.13")
-    client = server.client()
-    declare(client, inner="x-consistent-hash", durable=True)
+    client = declare(server.client(), inner="x-consistent-hash", durable=True)
     for queue, weight in (("q", "2"), ("r", "10")):
-        client.declare(queue, durable=True)
-        client.bind(queue, "x", weight)
+        client.declare(queue, durable=True).bind(queue, "x", weight)
     keys = [f"key-{number}" for number in range(30)]
     before = [took(client, key) for key in keys]
     server.restart()
@@ -648,10 +509,7 @@ def took(client: Client, key: str) -> str:
 
 def test_restart_drops_delayed_messages_of_transient_exchange() -> None:
     rabbitmq = Server("rabbitmq-4.0")
-    client = rabbitmq.client()
-    declare(client)
-    client.declare("kept", durable=True)
-    client.bind("kept", "x", "k")
+    client = declare(rabbitmq.client()).declare("kept", durable=True).bind("kept", "x", "k")
     later(client, b"m", 1000)
     rabbitmq.restart()
     rabbitmq.advance(1)
@@ -660,8 +518,7 @@ def test_restart_drops_delayed_messages_of_transient_exchange() -> None:
 
 def test_crash_drops_unconfirmed_delayed_messages(rabbitmq: Server, durable: Client) -> None:
     later(durable, b"lost", 1000)
-    later(durable, b"lost", 3000)
-    durable.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    later(durable, b"lost", 3000).perform(m.ConfirmSelect())
     later(durable, b"kept", 3000)
     rabbitmq.restart(crash=True)
     assert waiting(rabbitmq) == rabbitmq.vhost.delays.count("x") == 1
@@ -671,8 +528,7 @@ def test_crash_drops_unconfirmed_delayed_messages(rabbitmq: Server, durable: Cli
 
 
 def test_cleared_broker_has_no_timers_for_delayed_messages(rabbitmq: Server, client: Client) -> None:
-    later(client, b"m", 1000)
-    client.drop()
+    later(client, b"m", 1000).drop()
     rabbitmq.state.clear()
     assert list(rabbitmq.state.timers.pending()) == []
 
@@ -714,12 +570,10 @@ def watched() -> Server:
 
 
 def test_published_record_of_delayed_message_shows_delay_and_exchange(watched: Server) -> None:
-    client = watched.client()
-    declare(client)
+    client = declare(watched.client())
     for queue in ("q", "now"):
-        client.declare(queue)
-        client.bind(queue, "amq.direct", "k")
-    client.call(m.ExchangeBind(source="amq.direct", destination="x", routing_key="k"), m.ExchangeBindOk)
+        client.declare(queue).bind(queue, "amq.direct", "k")
+    client.perform(m.ExchangeBind(source="amq.direct", destination="x", routing_key="k"))
     later(client, b"m", 1500)
     later(client, b"m", 1500, "amq.direct")
     later(client, b"m", 0)
@@ -735,10 +589,8 @@ def test_published_record_of_delayed_message_shows_delay_and_exchange(watched: S
 
 def test_published_record_of_transacted_delayed_message_shows_the_delay(watched: Server) -> None:
     client = watched.client()
-    declare(client)
-    client.call(m.TxSelect(), m.TxSelectOk)
-    later(client, b"m", 1500)
-    client.call(m.TxCommit(), m.TxCommitOk)
+    declare(client).perform(m.TxSelect())
+    later(client, b"m", 1500).perform(m.TxCommit())
     [record] = published_views(watched.state)
     assert (record.delayed_for, record.unroutable) == (1.5, False)
 
@@ -754,14 +606,12 @@ class Tap(QuietTap):
 
 
 @pytest.mark.parametrize(("key", "outcome"), [("k", "routed to q"), ("elsewhere", "unroutable")])
-def test_tap_records_publish_and_end_of_delay(
-    rabbitmq: Server, client: Client, key: str, outcome: str
-) -> None:
-    tap = rabbitmq.state.tap = Tap()
+def test_tap_records_publish_and_end_of_delay(client: Client, key: str, outcome: str) -> None:
+    tap = client.server.state.tap = Tap()
     later(client, b"m", 1500, key=key)
     [(event, facts)] = tap.events
     assert (event, str(facts["outcome"])) == ("published", "delayed for 1.5 s by exchange 'x'")
-    rabbitmq.advance(1.5)
+    client.server.advance(1.5)
     event, facts = tap.events[1]
     assert (event, facts["exchange"], str(facts["outcome"])) == ("delay over", "x", outcome)
     assert facts["message"].body == b"m"
@@ -769,10 +619,8 @@ def test_tap_records_publish_and_end_of_delay(
 
 def test_restart_without_disk_records_delayed_message_as_dropped() -> None:
     server = Server(history=10)
-    client = server.client()
-    declare(client)
-    later(client, b"m", 1500)
-    client.drop()
+    client = declare(server.client())
+    later(client, b"m", 1500).drop()
     server.state.restart(crash=False)
     assert server.state.outcome_histories is not None
     assert list(server.state.outcome_histories.dropped) == []
@@ -785,9 +633,7 @@ def test_restart_without_disk_records_delayed_message_as_dropped() -> None:
 
 @pytest.mark.needs("inspection")
 def test_no_delayed_message_is_counted_after_all_were_dropped(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    declare(client)
-    later(client, b"1", 1000)
+    client = later(declare(rabbitmq.client()), b"1", 1000)
     delays = rabbitmq.vhost.delays
     assert delays.count("x") == 1
     delays.clear("the broker was reset")

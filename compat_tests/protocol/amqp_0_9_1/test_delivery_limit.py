@@ -12,6 +12,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9_1.quorum import ALL, RABBITMQ, client_of, counts, declare
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.tools.matrix import rows
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 FOR_EVER = -1
@@ -28,18 +29,16 @@ def reject(client: Client) -> None:
 
 
 def recover(client: Client) -> None:
-    client.call(m.BasicRecover(requeue=True), m.BasicRecoverOk)
+    client.perform(m.BasicRecover(requeue=True))
 
 
-def close(client: Client) -> None:
-    client.close_channel()
-    client.open_channel()
+def close(client: Client) -> Client:
+    return client.close_channel().open_channel()
 
 
 def held(name: str, **asked: Any) -> Client:
     """A client that has got three messages, a, b and c; d is still in the queue."""
-    client = client_of(name, **asked)
-    client.fill("q", b"a", b"b", b"c", b"d")
+    client = client_of(name, **asked).fill("q", b"a", b"b", b"c", b"d")
     for _ in range(3):
         client.get("q")
     return client
@@ -47,8 +46,7 @@ def held(name: str, **asked: Any) -> Client:
 
 def got(client: Client) -> tuple[bool, int | None, int | None]:
     """Get and hold the next message: whether it is redelivered, and its counts."""
-    content = client.get("q")
-    assert content is not None
+    content = client.fetch("q")
     return counts(content)
 
 
@@ -58,16 +56,14 @@ def got(client: Client) -> tuple[bool, int | None, int | None]:
 @pytest.mark.parametrize("name", ALL)
 def test_never_requeued_message_has_no_delivery_count(name: str) -> None:
     client = client_of(name)
-    client.fill("q", b"1")
-    content = client.get("q")
+    content = client.fill("q", b"1").get("q")
     assert content is not None and content.properties.headers is None and not content.method.redelivered
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "spec"])
 @pytest.mark.parametrize("back", [nack, recover, close])
 def test_delivery_count_includes_every_requeue_up_to_4_2(name: str, back: Callable[[Client], None]) -> None:
-    client = client_of(name, delivery_limit=5)
-    client.fill("q", b"1")
+    client = client_of(name, delivery_limit=5).fill("q", b"1")
     for count in (1, 2):
         got(client)
         back(client)
@@ -76,19 +72,16 @@ def test_delivery_count_includes_every_requeue_up_to_4_2(name: str, back: Callab
 
 
 @pytest.mark.needs("personality rabbitmq-4.3")
-@pytest.mark.parametrize(
-    ("back", "first", "second"),
-    [
-        (nack, (True, None, 1), (True, None, 2)),
-        (recover, (True, None, 1), (True, None, 2)),
-        (close, (True, 1, 1), (True, 2, 2)),
-    ],
+@rows(
+    "back, first, second",
+    (nack, (True, None, 1), (True, None, 2)),
+    (recover, (True, None, 1), (True, None, 2)),
+    (close, (True, 1, 1), (True, 2, 2)),
 )
 def test_failures_and_requeues_are_counted_separately_since_4_3(
     back: Callable[[Client], None], first: tuple[bool, int, int], second: tuple[bool, int, int]
 ) -> None:
-    client = client_of("rabbitmq-4.3", delivery_limit=5)
-    client.fill("q", b"1")
+    client = client_of("rabbitmq-4.3", delivery_limit=5).fill("q", b"1")
     got(client)
     back(client)
     assert got(client) == first
@@ -98,8 +91,7 @@ def test_failures_and_requeues_are_counted_separately_since_4_3(
 
 @pytest.mark.needs("personality rabbitmq-4.3")
 def test_reject_increments_delivery_count_and_nack_does_not_since_4_3() -> None:
-    client = client_of("rabbitmq-4.3")
-    client.fill("q", b"1")
+    client = client_of("rabbitmq-4.3").fill("q", b"1")
     got(client)
     client.reject(1, requeue=True)
     assert got(client) == (True, 1, 1)
@@ -111,10 +103,8 @@ def test_reject_increments_delivery_count_and_nack_does_not_since_4_3() -> None:
 
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_delivery_to_consumer_has_delivery_count_after_requeue(name: str) -> None:
-    client = client_of(name)
-    client.fill("q", b"1")
-    client.consume("q")
-    client.delivery()
+    client = client_of(name).fill("q", b"1")
+    client.consume("q").delivery()
     client.reject(1, requeue=True)
     expected = (True, 1, 1) if name == "rabbitmq-4.3" else (True, 1, None)
     assert counts(client.delivery()) == expected
@@ -123,10 +113,8 @@ def test_delivery_to_consumer_has_delivery_count_after_requeue(name: str) -> Non
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.2", "rabbitmq-4.3"])
 def test_x_delivery_count_is_a_64_bit_integer(name: str) -> None:
     client = client_of(name)
-    client.fill("q", b"1")
-    client.get("q")
-    client.reject(1, requeue=True)
-    client.send(m.BasicGet(queue="q", no_ack=True))
+    client.fill("q", b"1").get("q")
+    client.reject(1, requeue=True).send(m.BasicGet(queue="q", no_ack=True))
     assert b"x-delivery-countl\0\0\0\0\0\0\0\x01" in client.inbox[1].payload
 
 
@@ -136,22 +124,18 @@ def test_x_delivery_count_of_publisher_is_replaced_after_requeue(name: str) -> N
     client.publish(b"1", routing_key="q", headers={"x-delivery-count": 7, "other": "kept"})
     content = client.get("q")
     assert content is not None and counts(content)[:2] == (False, 7)
-    client.reject(1, requeue=True)
-    content = client.get("q")
+    content = client.reject(1, requeue=True).get("q")
     assert content is not None and counts(content)[:2] == (True, 1)
     assert (content.properties.headers or {})["other"] == "kept"
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_messages_of_cancelled_consumer_stay_unacknowledged(name: str) -> None:
-    client = client_of(name)
-    client.fill("q", b"1")
-    client.consume("q", "t")
-    client.delivery()
+    client = client_of(name).fill("q", b"1")
+    client.consume("q", "t").delivery()
     client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
     assert client.count("q") == 0
-    client.nack(1)
-    assert client.count("q") == 1
+    assert client.nack(1).count("q") == 1
 
 
 # --- delivery limit -----------------------------------------------------------------------------------------
@@ -185,8 +169,7 @@ def by_closing(client: Client, _tag: int) -> None:
 def test_message_is_delivered_one_time_more_than_delivery_limit(
     name: str, limit: int, back: Callable[[Client, int], None]
 ) -> None:
-    client = client_of(name, delivery_limit=limit)
-    client.fill("q", b"1")
+    client = client_of(name, delivery_limit=limit).fill("q", b"1")
     assert deliveries_until_gone(client, back) == limit + 1
 
 
@@ -195,15 +178,13 @@ def test_message_is_delivered_one_time_more_than_delivery_limit(
     [("rabbitmq-3.13", 50), ("rabbitmq-4.0", 21), ("rabbitmq-4.2", 21), ("rabbitmq-4.3", 21), ("spec", 21)],
 )
 def test_default_delivery_limit_is_20_since_4_0(name: str, deliveries: int) -> None:
-    client = client_of(name)
-    client.fill("q", b"1")
+    client = client_of(name).fill("q", b"1")
     assert deliveries_until_gone(client, by_reject) == deliveries
 
 
 @pytest.mark.parametrize(("name", "deliveries"), [("rabbitmq-4.2", 2), ("rabbitmq-4.3", 50)])
 def test_nack_does_not_count_against_delivery_limit_since_4_3(name: str, deliveries: int) -> None:
-    client = client_of(name, delivery_limit=1)
-    client.fill("q", b"1")
+    client = client_of(name, delivery_limit=1).fill("q", b"1")
     assert deliveries_until_gone(client, by_nack) == deliveries
 
 
@@ -212,8 +193,7 @@ def test_nack_does_not_count_against_delivery_limit_since_4_3(name: str, deliver
     [("rabbitmq-3.13", 1), ("rabbitmq-4.0", 50), ("rabbitmq-4.2", 50), ("rabbitmq-4.3", 50)],
 )
 def test_negative_delivery_limit_means_unlimited_since_4_0(name: str, deliveries: int) -> None:
-    client = client_of(name, delivery_limit=-1)
-    client.fill("q", b"1")
+    client = client_of(name, delivery_limit=-1).fill("q", b"1")
     assert deliveries_until_gone(client, by_reject) == deliveries
 
 
@@ -221,11 +201,8 @@ def test_negative_delivery_limit_means_unlimited_since_4_0(name: str, deliveries
     ("name", "deliveries"),
     [("rabbitmq-3.13", 50), ("rabbitmq-4.0", 50), ("rabbitmq-4.2", 21), ("rabbitmq-4.3", 21)],
 )
-def test_delivery_limit_of_wrong_type_is_unlimited_up_to_4_0_and_20_since_4_2(
-    name: str, deliveries: int
-) -> None:
-    client = client_of(name, delivery_limit="abc")
-    client.fill("q", b"1")
+def test_delivery_limit_of_wrong_type_is_none_up_to_4_0_and_20_since_4_2(name: str, deliveries: int) -> None:
+    client = client_of(name, delivery_limit="abc").fill("q", b"1")
     assert deliveries_until_gone(client, by_reject) == deliveries
 
 
@@ -234,9 +211,7 @@ def test_delivery_limit_of_wrong_type_is_unlimited_up_to_4_0_and_20_since_4_2(
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("back", [nack, reject, recover, close])
-def test_requeued_messages_are_first_in_queue_with_delivery_limit(
-    name: str, back: Callable[[Client], None]
-) -> None:
+def test_requeued_messages_are_first_with_delivery_limit(name: str, back: Callable[[Client], None]) -> None:
     client = held(name, delivery_limit=5)
     back(client)
     assert client.empty("q") == [b"a", b"b", b"c", b"d"]
@@ -250,9 +225,7 @@ def test_requeued_messages_are_in_the_order_of_their_requeueing(name: str) -> No
     assert client.empty("q") == [b"b", b"a", b"c", b"d"]
 
 
-@pytest.mark.parametrize(
-    "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
-)
+@rows("name", "rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3")
 @pytest.mark.parametrize("back", [nack, recover])
 def test_messages_requeued_by_nack_or_recover_are_last_without_delivery_limit_up_to_4_2(
     name: str, back: Callable[[Client], None]
@@ -264,14 +237,12 @@ def test_messages_requeued_by_nack_or_recover_are_last_without_delivery_limit_up
     assert client.empty("q") == last
 
 
-@pytest.mark.parametrize(
-    ("name", "order"),
-    [
-        ("rabbitmq-3.13", b"dabc"),
-        ("rabbitmq-4.0", b"dabc"),
-        ("rabbitmq-4.2", b"dabc"),
-        ("rabbitmq-4.3", b"abcd"),
-    ],
+@rows(
+    "name, order",
+    ("rabbitmq-3.13", b"dabc"),
+    ("rabbitmq-4.0", b"dabc"),
+    ("rabbitmq-4.2", b"dabc"),
+    ("rabbitmq-4.3", b"abcd"),
 )
 def test_rejected_messages_are_last_without_delivery_limit_up_to_4_2(name: str, order: bytes) -> None:
     limit = {} if name == "rabbitmq-3.13" else {"delivery_limit": FOR_EVER}
@@ -284,8 +255,7 @@ def test_rejected_messages_are_last_without_delivery_limit_up_to_4_2(name: str, 
 def test_messages_requeued_by_channel_close_are_first_without_delivery_limit(name: str) -> None:
     limit = {} if name == "rabbitmq-3.13" else {"delivery_limit": FOR_EVER}
     client = held(name, **limit)
-    close(client)
-    assert client.empty("q") == [b"a", b"b", b"c", b"d"]
+    assert close(client).empty("q") == [b"a", b"b", b"c", b"d"]
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0"])
@@ -298,18 +268,14 @@ def test_nacked_messages_are_first_if_delivery_limit_has_wrong_type(name: str) -
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_message_requeued_at_the_end_loses_its_priority(name: str) -> None:
     client = client_of(name, delivery_limit=FOR_EVER)
-    client.publish(b"urgent", routing_key="q", priority=9)
-    client.get("q")
-    client.publish(b"normal", routing_key="q")
-    client.nack(1)
-    assert client.empty("q") == [b"normal", b"urgent"]
+    client.publish(b"urgent", routing_key="q", priority=9).get("q")
+    assert client.publish(b"normal", routing_key="q").nack(1).empty("q") == [b"normal", b"urgent"]
 
 
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_message_requeued_at_the_end_counts_as_the_newest(name: str) -> None:
     client = client_of(name, delivery_limit=FOR_EVER)
-    client.publish(b"normal", routing_key="q")
-    client.get("q")
+    client.publish(b"normal", routing_key="q").get("q")
     for body in (b"1", b"2", b"3"):
         client.publish(body, routing_key="q", priority=9)
     client.nack(1)
@@ -317,32 +283,22 @@ def test_message_requeued_at_the_end_counts_as_the_newest(name: str) -> None:
     assert client.empty("q") == [b"1", b"2", b"3", b"normal"]
 
 
-@pytest.mark.parametrize(
-    "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
-)
+@rows("name", "rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3")
 def test_messages_of_one_multiple_nack_are_requeued_in_order_of_consumer_tags(name: str) -> None:
     client = client_of(name, delivery_limit=9)
-    client.qos(2)
-    client.consume("q", "z")
-    client.consume("q", "y")
-    client.fill("q", b"a", b"b", b"c", b"d")
-    assert client.bodies() == [b"a", b"b", b"c", b"d"]
+    client.qos(2).consume("q", "z").consume("q", "y")
+    assert client.fill("q", b"a", b"b", b"c", b"d").bodies() == [b"a", b"b", b"c", b"d"]
     for tag in "zy":
         client.call(m.BasicCancel(consumer_tag=tag), m.BasicCancelOk)
-    client.nack(4, multiple=True)
-    assert client.empty("q") == [b"b", b"d", b"a", b"c"]
+    assert client.nack(4, multiple=True).empty("q") == [b"b", b"d", b"a", b"c"]
 
 
 @pytest.mark.parametrize(("name", "order"), [("rabbitmq-3.13", b"ebdac"), ("rabbitmq-4.2", b"acbde")])
 def test_messages_of_closed_channel_are_requeued_by_consumer(name: str, order: bytes) -> None:
     client = client_of(name)
-    client.fill("q", b"e")
-    client.get("q")
-    client.qos(2)
-    client.consume("q", "z")
-    client.consume("q", "y")
-    client.fill("q", b"a", b"b", b"c", b"d")
-    assert client.bodies() == [b"a", b"b", b"c", b"d"]
+    client.fill("q", b"e").get("q")
+    client.qos(2).consume("q", "z").consume("q", "y")
+    assert client.fill("q", b"a", b"b", b"c", b"d").bodies() == [b"a", b"b", b"c", b"d"]
     close(client)
     assert b"".join(client.empty("q")) == order
 
@@ -351,8 +307,7 @@ def test_messages_of_closed_channel_are_requeued_by_consumer(name: str, order: b
 def test_messages_of_lost_connections_are_requeued_one_connection_after_another(name: str) -> None:
     server = Server(name)
     one, other = server.client(), server.client()
-    declare(one)
-    one.fill("q", b"a", b"b", b"c", b"d", b"e")
+    declare(one).fill("q", b"a", b"b", b"c", b"d", b"e")
     for client in (one, one, other, other):
         client.get("q")
     other.drop()
@@ -368,9 +323,7 @@ RETRY = {"delayed_retry_type": "all", "delayed_retry_min": 1000}
 
 def delayed(server: Server, **asked: Any) -> Client:
     client = server.client()
-    declare(client, **{**RETRY, **asked})
-    client.fill("q", b"1")
-    client.get("q")
+    declare(client, **{**RETRY, **asked}).fill("q", b"1").get("q")
     return client
 
 
@@ -378,27 +331,19 @@ def delayed(server: Server, **asked: Any) -> Client:
 def test_rejected_message_with_delayed_retry_is_ready_after_delayed_retry_min() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server)
-    client.reject(1, requeue=True)
-    assert client.count("q") == 0
-    server.advance(0.999)
-    assert client.get("q") is None
-    server.advance(0.001)
-    assert client.empty("q") == [b"1"]
+    assert client.reject(1, requeue=True).count("q") == 0
+    assert client.after(0.999).get("q") is None
+    assert client.after(0.001).empty("q") == [b"1"]
 
 
 @pytest.mark.needs("virtual time")
 def test_each_retry_waits_for_its_own_time() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server)
-    client.fill("q", b"2")
-    client.get("q")
-    client.reject(1, requeue=True)
-    server.advance(0.5)
-    client.reject(2, requeue=True)
-    server.advance(0.5)
-    assert client.count("q") == 1
-    server.advance(0.5)
-    assert client.empty("q") == [b"1", b"2"]
+    client.fill("q", b"2").get("q")
+    client.reject(1, requeue=True).after(0.5).reject(2, requeue=True)
+    assert client.after(0.5).count("q") == 1
+    assert client.after(0.5).empty("q") == [b"1", b"2"]
 
 
 @pytest.mark.needs("virtual time", "inspection")
@@ -415,22 +360,20 @@ def test_bytes_of_delayed_retry_are_not_ready_bytes_during_the_delay() -> None:
 
 
 @pytest.mark.needs("personality rabbitmq-4.3")
-@pytest.mark.parametrize(
-    ("kind", "back", "waits"),
-    [
-        ("all", by_reject, True),
-        ("all", by_nack, True),
-        ("all", by_closing, True),
-        ("failed", by_reject, True),
-        ("failed", by_nack, False),
-        ("failed", by_closing, True),
-        ("returned", by_reject, False),
-        ("returned", by_nack, True),
-        ("returned", by_closing, False),
-        ("disabled", by_reject, False),
-        ("nonsense", by_reject, False),
-        (5, by_nack, False),
-    ],
+@rows(
+    "kind, back, waits",
+    ("all", by_reject, True),
+    ("all", by_nack, True),
+    ("all", by_closing, True),
+    ("failed", by_reject, True),
+    ("failed", by_nack, False),
+    ("failed", by_closing, True),
+    ("returned", by_reject, False),
+    ("returned", by_nack, True),
+    ("returned", by_closing, False),
+    ("disabled", by_reject, False),
+    ("nonsense", by_reject, False),
+    (5, by_nack, False),
 )
 def test_delayed_retry_type_decides_if_rejected_nacked_or_lost_message_is_delayed(
     kind: Any, back: Callable[[Client, int], None], waits: bool
@@ -444,8 +387,7 @@ def test_delayed_retry_type_decides_if_rejected_nacked_or_lost_message_is_delaye
 @pytest.mark.parametrize("least", [0, -5, "1000", None])
 def test_message_is_requeued_at_once_without_valid_delayed_retry_min(least: Any) -> None:
     client = delayed(Server("rabbitmq-4.3"), delayed_retry_min=least)
-    client.reject(1, requeue=True)
-    assert client.count("q") == 1
+    assert client.reject(1, requeue=True).count("q") == 1
 
 
 def waits_for(server: Server, client: Client, back: Callable[[Client, int], None]) -> list[int]:
@@ -459,21 +401,17 @@ def waits_for(server: Server, client: Client, back: Callable[[Client, int], None
             server.advance(1)
             seconds += 1
         found.append(seconds)
-        content = client.get("q")
-        assert content is not None
-        tag = content.method.delivery_tag
+        tag = client.fetch("q").method.delivery_tag
     return found
 
 
 @pytest.mark.needs("virtual time")
-@pytest.mark.parametrize(
-    ("back", "most", "waits"),
-    [
-        (by_reject, 3000, [1, 2, 3, 3]),
-        (by_reject, None, [1, 1, 1, 1]),
-        (by_reject, 500, [1, 1, 1, 1]),
-        (by_nack, 3000, [1, 1, 1, 1]),
-    ],
+@rows(
+    "back, most, waits",
+    (by_reject, 3000, [1, 2, 3, 3]),
+    (by_reject, None, [1, 1, 1, 1]),
+    (by_reject, 500, [1, 1, 1, 1]),
+    (by_nack, 3000, [1, 1, 1, 1]),
 )
 def test_delay_of_retry_grows_with_each_failure_up_to_delayed_retry_max(
     back: Callable[[Client, int], None], most: int | None, waits: list[int]
@@ -487,39 +425,29 @@ def test_delay_of_retry_grows_with_each_failure_up_to_delayed_retry_max(
 def test_message_above_delivery_limit_is_not_retried() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server, delivery_limit=0)
-    client.reject(1, requeue=True)
-    server.advance(10)
-    assert client.count("q") == 0
+    assert client.reject(1, requeue=True).after(10).count("q") == 0
 
 
 @pytest.mark.needs("personality rabbitmq-4.3")
 def test_nacked_message_is_delayed_without_delivery_limit() -> None:
     client = delayed(Server("rabbitmq-4.3"), delivery_limit=FOR_EVER)
-    client.nack(1)
-    assert client.count("q") == 0
+    assert client.nack(1).count("q") == 0
 
 
 @pytest.mark.needs("virtual time")
 def test_delayed_retries_are_ordered_with_requeued_messages_before_new_ones() -> None:
     server = Server("rabbitmq-4.3")
     client = delayed(server, delayed_retry_type="failed")
-    client.fill("q", b"2", b"3", b"4")
+    client.fill("q", b"2", b"3", b"4").get("q")
     client.get("q")
-    client.get("q")
-    client.reject(1, requeue=True)
-    client.nack(3)
-    server.advance(1)
-    client.nack(2)
-    assert client.empty("q") == [b"3", b"1", b"2", b"4"]
+    assert client.reject(1, requeue=True).nack(3).after(1).nack(2).empty("q") == [b"3", b"1", b"2", b"4"]
 
 
 @pytest.mark.needs("virtual time")
 def test_delayed_retry_is_delivered_to_waiting_consumer_after_its_delay() -> None:
     server = Server("rabbitmq-4.3")
-    client = delayed(server)
-    client.consume("q")
-    client.reject(1, requeue=True)
-    client.expect_nothing()
+    client = delayed(server).consume("q")
+    client.reject(1, requeue=True).expect_nothing()
     server.advance(1)
     assert counts(client.delivery()) == (True, 1, 1)
 
@@ -527,28 +455,21 @@ def test_delayed_retry_is_delivered_to_waiting_consumer_after_its_delay() -> Non
 @pytest.mark.needs("virtual time")
 def test_delayed_retries_count_against_x_max_length_and_are_purged() -> None:
     server = Server("rabbitmq-4.3")
-    client = delayed(server, max_length=1)
-    client.reject(1, requeue=True)
-    client.fill("q", b"2")
-    assert client.count("q") == 0
+    client = delayed(server, max_length=1).reject(1, requeue=True)
+    assert client.fill("q", b"2").count("q") == 0
     assert client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk).message_count == 1
-    server.advance(10)
-    client.fill("q", b"3")
-    assert client.empty("q") == [b"3"]
+    assert client.after(10).fill("q", b"3").empty("q") == [b"3"]
 
 
 @pytest.mark.needs("personality rabbitmq-4.2")
 def test_delayed_retry_has_no_effect_before_4_3() -> None:
     client = delayed(Server("rabbitmq-4.2"))
-    client.reject(1, requeue=True)
-    assert client.count("q") == 1
+    assert client.reject(1, requeue=True).count("q") == 1
 
 
 @pytest.mark.needs("virtual time")
 def test_delayed_retry_is_cancelled_when_queue_is_deleted() -> None:
     server = Server("rabbitmq-4.3")
-    client = delayed(server)
-    client.reject(1, requeue=True)
-    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    delayed(server).reject(1, requeue=True).perform(m.QueueDelete(queue="q"))
     server.advance(10)
     assert not list(server.state.timers.pending())

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.tools.matrix import rows
 from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
@@ -44,8 +45,7 @@ def denying() -> Server:
 def refused(server: Server, text: str, **declaration: Any) -> None:
     """Declare a queue; the connection ends with this text, and the queue is not there."""
     client = server.client()
-    close = client.ends(m.QueueDeclare(queue="q", **declaration), 541)
-    assert close.reply_text == text
+    close = client.ends(m.QueueDeclare(queue="q", **declaration), 541, text=text)
     assert len(close.reply_text.encode()) == 255
     assert (close.class_id, close.method_id) == (50, 10)
     assert "q" not in server.vhost.queues
@@ -56,9 +56,7 @@ def refused(server: Server, text: str, **declaration: Any) -> None:
 
 @pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize("auto_delete", [False, True])
-def test_denied_transient_queue_declaration_closes_the_connection_in_4_3(
-    denying: Server, auto_delete: bool
-) -> None:
+def test_denied_transient_queue_closes_the_connection_in_4_3(denying: Server, auto_delete: bool) -> None:
     refused(denying, DENIED_BY_CONFIGURATION, auto_delete=auto_delete)  # Measured on 4.3.6.
 
 
@@ -70,18 +68,13 @@ def test_denied_transient_queue_declaration_with_generated_name_is_refused(denyi
 
 @pytest.mark.needs("settings")
 def test_denial_of_transient_queues_allows_durable_and_exclusive_queues(denying: Server) -> None:
-    client = denying.client()
-    client.declare("durable", durable=True)
+    client = denying.client().declare("durable", durable=True)
     client.declare("fleeting", durable=True, auto_delete=True)
-    client.declare("mine", exclusive=True)
-    client.declare("mine-too", exclusive=True, durable=True)
-    client.declare(exclusive=True, auto_delete=True)
-    client.declare("mine", passive=True)
+    client.declare("mine", exclusive=True).declare("mine-too", exclusive=True, durable=True)
+    client.declare(exclusive=True, auto_delete=True).declare("mine", passive=True)
 
 
-@pytest.mark.parametrize(
-    "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3", "spec"]
-)
+@rows("name", "rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3", "spec")
 def test_transient_queues_are_allowed_by_default(name: str) -> None:
     Server(name).client().declare("q")
 
@@ -95,40 +88,33 @@ def test_transient_queues_can_be_denied_before_4_3(name: str) -> None:
 @pytest.mark.needs("settings")
 def test_transient_queues_can_be_permitted_explicitly() -> None:
     client = Server("rabbitmq-4.3", permit=["transient_nonexcl_queues"]).client()
-    client.declare("q")
-    client.declare("q")
+    client.declare("q").declare("q")
 
 
 @pytest.mark.needs("inspection", "settings")
 def test_denied_transient_queue_can_be_redeclared_when_it_exists(denying: Server) -> None:
-    client = denying.client()
-    client.declare("q", durable=True)
-    client.send(m.QueueDeclare(queue="q"))
+    client = denying.client().declare("q", durable=True).send(m.QueueDeclare(queue="q"))
     assert "inequivalent arg 'durable'" in client.expect_channel_close(406).reply_text
     denying.vhost.queues.declare("old")
-    client.open_channel()
-    client.declare("old")
+    client.open_channel().declare("old")
 
 
 @pytest.mark.needs("settings")
-@pytest.mark.parametrize(
-    ("declaration", "code"),
-    [
-        ({"queue": "amq.q"}, 403),
-        ({"queue": "q", "arguments": {"x-max-length": "many"}}, 406),
-        ({"queue": "q", "arguments": {"x-queue-type": "quorumm"}}, 406),
-        ({"queue": "q", "arguments": {"x-dead-letter-exchange": 5}}, 406),
-        ({"queue": "q", "arguments": {"x-queue-type": "quorum"}}, 541),
-        ({"queue": "q", "arguments": LOCATOR}, 541),
-    ],
+@rows(
+    "declaration, code",
+    ({"queue": "amq.q"}, 403),
+    ({"queue": "q", "arguments": {"x-max-length": "many"}}, 406),
+    ({"queue": "q", "arguments": {"x-queue-type": "quorumm"}}, 406),
+    ({"queue": "q", "arguments": {"x-dead-letter-exchange": 5}}, 406),
+    ({"queue": "q", "arguments": {"x-queue-type": "quorum"}}, 541),
+    ({"queue": "q", "arguments": LOCATOR}, 541),
     ids=repr,
 )
 def test_deprecation_is_checked_after_name_and_arguments_and_before_queue_type_support(
     denying: Server, declaration: dict[str, Any], code: int
 ) -> None:
     # Measured on 4.3.6.
-    client = denying.client()
-    client.send(m.QueueDeclare(**declaration))
+    client = denying.client().send(m.QueueDeclare(**declaration))
     if code == 541:
         assert client.expect_connection_close(541).reply_text == DENIED_BY_CONFIGURATION
     else:
@@ -179,23 +165,17 @@ LOUD = replace(PERSONALITIES["rabbitmq-4.3"], refuses_denied_global_qos=True)
 
 
 @pytest.mark.needs("own broker")
-@pytest.mark.parametrize(
-    ("server", "reason"),
-    [
-        (Server(LOUD), "By default, this feature is not permitted anymore."),
-        (
-            Server(
-                replace(PERSONALITIES["rabbitmq-4.2"], refuses_denied_global_qos=True), deny=["global_qos"]
-            ),
-            "Its use is not permitted per the configuration",
-        ),
-    ],
+@rows(
+    "server, reason",
+    (Server(LOUD), "By default, this feature is not permitted anymore."),
+    (
+        Server(replace(PERSONALITIES["rabbitmq-4.2"], refuses_denied_global_qos=True), deny=["global_qos"]),
+        "Its use is not permitted per the configuration",
+    ),
     ids=["4.3", "4.2 denied"],
 )
 @pytest.mark.parametrize("count", [0, 1])
-def test_denied_global_prefetch_closes_the_connection_when_configured(
-    server: Server, reason: str, count: int
-) -> None:
+def test_denied_global_prefetch_ends_configured_connection(server: Server, reason: str, count: int) -> None:
     client = server.client()
     close = client.ends(m.BasicQos(prefetch_count=count, global_=True), 541)
     assert close.reply_text.startswith(f"INTERNAL_ERROR - Feature `global_qos` is deprecated.\n{reason}")
@@ -204,51 +184,37 @@ def test_denied_global_prefetch_closes_the_connection_when_configured(
 
 def two_consumers(server: Server) -> Client:
     """A client with a global prefetch of one, two consumers on one queue, and four messages in it."""
-    client = server.client()
-    client.declare("q", durable=True)
-    client.qos(1, global_=True)
-    client.consume("q", "a")
-    client.consume("q", "b")
-    client.fill("q", b"1", b"2", b"3", b"4")
-    return client
+    client = server.client().declare("q", durable=True).qos(1, global_=True)
+    return client.consume("q", "a").consume("q", "b").fill("q", b"1", b"2", b"3", b"4")
 
 
 @pytest.mark.needs("own broker")
-@pytest.mark.parametrize(
-    ("server", "bodies"),
-    [
-        (Server("rabbitmq-4.2"), [b"1"]),
-        (Server("rabbitmq-4.3", permit=["global_qos"]), [b"1"]),
-        pytest.param(
-            Server("rabbitmq-4.3"),
-            [b"1", b"2"],
-            marks=pytest.mark.deviates(
-                "0-9-1/basic.qos/global-connection#connection", "0-9-1/basic.qos/prefetch-both#connection"
-            ),
+@rows(
+    "server, bodies",
+    (Server("rabbitmq-4.2"), [b"1"]),
+    (Server("rabbitmq-4.3", permit=["global_qos"]), [b"1"]),
+    pytest.param(
+        Server("rabbitmq-4.3"),
+        [b"1", b"2"],
+        marks=pytest.mark.deviates(
+            "0-9-1/basic.qos/global-connection#connection", "0-9-1/basic.qos/prefetch-both#connection"
         ),
-        (Server("rabbitmq-4.2", deny=["global_qos"]), [b"1", b"2"]),
-    ],
+    ),
+    (Server("rabbitmq-4.2", deny=["global_qos"]), [b"1", b"2"]),
     ids=["4.2", "4.3 permitted", "4.3", "4.2 denied"],
 )
 @pytest.mark.protocols("0-9-1")
-def test_silently_denied_global_prefetch_applies_to_each_consumer(
-    server: Server, bodies: list[bytes]
-) -> None:
+def test_silently_denied_global_prefetch_is_per_consumer(server: Server, bodies: list[bytes]) -> None:
     assert two_consumers(server).bodies() == bodies
 
 
 @pytest.mark.needs("personality rabbitmq-4.3")
 def test_silently_denied_global_prefetch_does_not_limit_existing_consumers() -> None:
     client = Server("rabbitmq-4.3").client()
-    client.declare("q", durable=True)
-    client.consume("q")
-    client.qos(1, global_=True)
-    client.fill("q", b"1", b"2")
-    assert client.bodies() == [b"1", b"2"]
-    client.qos(0, global_=True)
-    client.consume("q")  # No limit again.
-    client.fill("q", b"3", b"4", b"5", b"6")
-    assert len(client.bodies()) == 4
+    client.declare("q", durable=True).consume("q").qos(1, global_=True)
+    assert client.fill("q", b"1", b"2").bodies() == [b"1", b"2"]
+    client.qos(0, global_=True).consume("q")  # No limit again.
+    assert len(client.fill("q", b"3", b"4", b"5", b"6").bodies()) == 4
 
 
 @pytest.mark.needs("personality rabbitmq-4.3")
@@ -256,9 +222,6 @@ def test_silently_denied_global_prefetch_does_not_limit_existing_consumers() -> 
 def test_silently_denied_global_prefetch_limits_quorum_and_stream_consumers(kind: str) -> None:
     # Measured on 4.3.6.
     client = Server("rabbitmq-4.3").client()
-    client.declare("q", durable=True, arguments={"x-queue-type": kind})
-    client.qos(1, global_=True)
-    client.consume("q")
-    client.fill("q", b"1", b"2")
-    assert client.delivery().body == b"1"
+    client.declare("q", durable=True, arguments={"x-queue-type": kind}).qos(1, global_=True)
+    assert client.consume("q").fill("q", b"1", b"2").delivery().body == b"1"
     client.expect_nothing()

@@ -8,6 +8,7 @@ import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from compat_tests.scripted.octets import cut
+from compat_tests.tools.matrix import rows
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
 
@@ -16,36 +17,29 @@ RABBITMQ = ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "ra
 # --- the flag redelivered of dead letters -----------------------------------------------------------
 
 
-def dying(client: Client, target: dict[str, Any] | None = None, **arguments: Any) -> None:
+def dying(client: Client, target: dict[str, Any] | None = None, **arguments: Any) -> Client:
     """Declare a queue whose dead letters go to the queue "dead"."""
     client.declare("dead", durable=True, arguments=target or {})
     to_dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-    client.declare("q", durable=True, arguments=to_dead | arguments)
+    return client.declare("q", durable=True, arguments=to_dead | arguments)
 
 
 def dead_flag(client: Client) -> bool:
-    content = client.get("dead")
-    assert content is not None
+    content = client.fetch("dead")
     return bool(content.method.redelivered)
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
-@pytest.mark.parametrize(
-    ("settle", "counted"),
-    [
-        (m.BasicReject(delivery_tag=1, requeue=False), True),
-        (m.BasicNack(delivery_tag=1, requeue=False), False),
-    ],
+@rows(
+    "settle, counted",
+    (m.BasicReject(delivery_tag=1, requeue=False), True),
+    (m.BasicNack(delivery_tag=1, requeue=False), False),
     ids=["reject", "nack"],
 )
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_rejected_dead_letter_has_redelivered_set_in_4_3(
-    name: str, settle: Any, counted: bool, kind: str
-) -> None:
+def test_rejected_dead_letter_is_redelivered_in_4_3(name: str, settle: Any, counted: bool, kind: str) -> None:
     client = Server(name).client()
-    dying(client, **{"x-queue-type": kind})
-    client.fill("q", b"m")
-    client.get("q")
+    dying(client, **{"x-queue-type": kind}).fill("q", b"m").get("q")
     client.send(settle)
     assert dead_flag(client) is (counted and name == "rabbitmq-4.3")
 
@@ -58,8 +52,7 @@ def test_dead_letter_expired_after_requeue_has_redelivered_set_in_4_3(
 ) -> None:
     server = Server(name)
     client, other = server.client(), server.client()
-    dying(client, **{"x-message-ttl": 1000})
-    client.fill("q", b"m")
+    dying(client, **{"x-message-ttl": 1000}).fill("q", b"m")
     other.get("q")
     if requeue == "lost":
         other.close_channel()
@@ -74,40 +67,24 @@ def test_dead_letter_expired_after_requeue_has_redelivered_set_in_4_3(
 @pytest.mark.needs("personality rabbitmq-4.3")
 def test_dead_letter_delivered_to_waiting_consumer_has_no_redelivered_flag() -> None:
     client = Server("rabbitmq-4.3").client()
-    dying(client)
-    client.consume("dead", no_ack=True)
-    client.fill("q", b"m")
-    client.get("q")
-    client.reject(1, requeue=False)
-    assert client.delivery().method.redelivered is False
+    dying(client).consume("dead", no_ack=True).fill("q", b"m").get("q")
+    assert client.reject(1, requeue=False).delivery().method.redelivered is False
 
 
 @pytest.mark.needs("virtual time")
 def test_second_dead_lettering_keeps_the_redelivered_flag() -> None:
     server = Server("rabbitmq-4.3")
-    client = server.client()
-    client.declare("last", durable=True)
+    client = server.client().declare("last", durable=True)
     to_last = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "last", "x-message-ttl": 10}
-    dying(client, to_last)
-    client.fill("q", b"m")
-    client.get("q")
-    client.reject(1, requeue=False)
-    server.advance(1)
-    content = client.get("last")
-    assert content is not None
-    assert content.method.redelivered
+    dying(client, to_last).fill("q", b"m").get("q")
+    assert client.reject(1, requeue=False).after(1).fetch("last").method.redelivered
 
 
 @pytest.mark.needs("personality rabbitmq-4.3")
 def test_dead_letter_in_quorum_queue_has_acquired_and_delivery_counts() -> None:
     client = Server("rabbitmq-4.3").client()
-    dying(client, {"x-queue-type": "quorum"})
-    client.fill("q", b"m")
-    client.get("q")
-    client.reject(1, requeue=False)
-    content = client.get("dead")
-    assert content is not None
-    headers = content.properties.headers
+    dying(client, {"x-queue-type": "quorum"}).fill("q", b"m").get("q")
+    headers = client.reject(1, requeue=False).fetch("dead").properties.headers
     assert headers is not None
     assert (headers["x-acquired-count"], headers["x-delivery-count"]) == (1, 1)
     assert list(headers) == sorted(headers)
@@ -128,8 +105,7 @@ def publishes(client: Client, *keys: str) -> bytes:
 @pytest.mark.parametrize("name", [*RABBITMQ, "spec"])
 def test_rabbitmq_confirms_unroutable_messages_one_by_one(name: str) -> None:
     client = Server(name).client()
-    client.declare("q", durable=True)
-    client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    client.declare("q", durable=True).perform(m.ConfirmSelect())
     client.send_bytes(publishes(client, "q", "q", "nowhere", "nowhere", "q"))
     acks = []
     for frame in cut(client.take_bytes()):
@@ -149,37 +125,31 @@ SURROGATE = b"\xed\xa0\x80".decode("utf-8", "surrogateescape")
 OVERLONG = b"\xc0\x80".decode("utf-8", "surrogateescape")
 
 
-@pytest.mark.parametrize(
+@rows(
     "method",
-    [
-        m.QueueDeclare(queue=NOT_UTF8),
-        m.QueueDeclare(queue=OVERLONG),
-        m.QueueBind(queue="q", exchange="amq.direct", routing_key=NOT_UTF8),
-        m.ExchangeDeclare(exchange="x", type=NOT_UTF8),
-        m.BasicConsume(queue="q", consumer_tag=NOT_UTF8),
-        m.BasicGet(queue=NOT_UTF8),
-    ],
+    m.QueueDeclare(queue=NOT_UTF8),
+    m.QueueDeclare(queue=OVERLONG),
+    m.QueueBind(queue="q", exchange="amq.direct", routing_key=NOT_UTF8),
+    m.ExchangeDeclare(exchange="x", type=NOT_UTF8),
+    m.BasicConsume(queue="q", consumer_tag=NOT_UTF8),
+    m.BasicGet(queue=NOT_UTF8),
     ids=repr,
 )
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_rabbitmq_refuses_invalid_utf8_in_names_with_501(name: str, method: Any) -> None:
     client = Server(name).client()
-    client.declare("q", durable=True)
-    close = client.ends(method, 501)
+    close = client.declare("q", durable=True).ends(method, 501)
     assert close.reply_text == "FRAME_ERROR - Malformed UTF-8 in shortstr"
     assert (close.class_id, close.method_id) == (0, 0)
 
 
 def test_spec_personality_accepts_invalid_utf8_in_routing_key(spec: Server) -> None:
-    client = spec.client()
-    client.declare("q")
-    client.bind("q", "amq.direct", NOT_UTF8)
+    spec.client().declare("q").bind("q", "amq.direct", NOT_UTF8)
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_utf8_encoded_surrogates_in_queue_name_are_refused_since_4_3(name: str) -> None:
-    client = Server(name).client()
-    client.send(m.QueueDeclare(queue=SURROGATE))
+    client = Server(name).client().send(m.QueueDeclare(queue=SURROGATE))
     if name == "rabbitmq-4.3":
         client.expect_connection_close(501)
     else:
@@ -189,11 +159,9 @@ def test_utf8_encoded_surrogates_in_queue_name_are_refused_since_4_3(name: str) 
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_publish_accepts_invalid_utf8_in_routing_key_and_correlation_id(name: str) -> None:
     client = Server(name).client()
-    client.declare("q", durable=True)
-    client.bind("q", "amq.fanout")
+    client.declare("q", durable=True).bind("q", "amq.fanout")
     client.publish(b"m", exchange="amq.fanout", routing_key=NOT_UTF8, correlation_id=NOT_UTF8)
-    content = client.get("q")
-    assert content is not None
+    content = client.fetch("q")
     assert (content.method.routing_key, content.properties.correlation_id) == (NOT_UTF8, NOT_UTF8)
 
 
@@ -201,42 +169,36 @@ def test_publish_accepts_invalid_utf8_in_routing_key_and_correlation_id(name: st
 
 
 @pytest.mark.needs("personality rabbitmq-4.2")
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (1000.0, "1.0e3"),
-        (0.1, "0.1"),
-        (1.5, "1.5"),
-        (1e22, "1.0e22"),
-        (1e-7, "1.0e-7"),
-        (123456.789, "123456.789"),
-        (-2.0, "-2.0"),
-        (1e5, "1.0e5"),
-        (1e6, "1.0e6"),
-        (12345678901234567890.0, "1.2345678901234567e19"),
-    ],
+@rows(
+    "value, text",
+    (1000.0, "1.0e3"),
+    (0.1, "0.1"),
+    (1.5, "1.5"),
+    (1e22, "1.0e22"),
+    (1e-7, "1.0e-7"),
+    (123456.789, "123456.789"),
+    (-2.0, "-2.0"),
+    (1e5, "1.0e5"),
+    (1e6, "1.0e6"),
+    (12345678901234567890.0, "1.2345678901234567e19"),
 )
 def test_floats_in_error_texts_are_formatted_like_erlang(value: float, text: str) -> None:
-    client = Server("rabbitmq-4.2").client()
-    client.declare("q", durable=True, arguments={"x-message-ttl": 7})
+    client = Server("rabbitmq-4.2").client().declare("q", durable=True, arguments={"x-message-ttl": 7})
     client.send(m.QueueDeclare(queue="q", durable=True, arguments={"x-message-ttl": value}))
     assert f"received '{text}' but current is '7'" in client.expect_channel_close(406).reply_text
 
 
 @pytest.mark.needs("personality rabbitmq-4.2")
-@pytest.mark.parametrize(
-    ("expiration", "problem"),
-    [
-        ("9" * 20, "{value_too_large,\n" + " " * 44 + "9" * 20 + "}"),
-        ("5 and some words behind it", "{leftover_string,\n" + " " * 50 + '" and some words behind it"}'),
-        ("315360000001", "{value_too_large,315360000001}"),
-        ("5x", '{leftover_string,"x"}'),
-        ("", "no_integer"),
-    ],
+@rows(
+    "expiration, problem",
+    ("9" * 20, "{value_too_large,\n" + " " * 44 + "9" * 20 + "}"),
+    ("5 and some words behind it", "{leftover_string,\n" + " " * 50 + '" and some words behind it"}'),
+    ("315360000001", "{value_too_large,315360000001}"),
+    ("5x", '{leftover_string,"x"}'),
+    ("", "no_integer"),
 )
 def test_invalid_expiration_texts_have_line_breaks_like_erlang(expiration: str, problem: str) -> None:
-    client = Server("rabbitmq-4.2").client()
-    client.publish(b"m", routing_key="q", expiration=expiration)
+    client = Server("rabbitmq-4.2").client().publish(b"m", routing_key="q", expiration=expiration)
     text = f"PRECONDITION_FAILED - invalid expiration '{expiration}': {problem}"
     assert client.expect_channel_close(406).reply_text == text
 
@@ -264,8 +226,7 @@ def test_amq_rabbitmq_log_exists_only_in_default_virtual_host_of_4_3(name: str) 
     assert ("amq.rabbitmq.log" in server.vhost.exchanges) is (name == "rabbitmq-4.3")
     assert "amq.rabbitmq.log" not in other.exchanges
     if name == "rabbitmq-4.3":
-        client = server.client()
-        client.publish(b"m", exchange="amq.rabbitmq.log")
+        client = server.client().publish(b"m", exchange="amq.rabbitmq.log")
         text = client.expect_channel_close(403).reply_text
         assert text == (
             "ACCESS_REFUSED - cannot publish to internal exchange 'amq.rabbitmq.log' in vhost '/'"
@@ -292,12 +253,9 @@ def binding(index: int, queue: str, exchange: str, arguments: bytes) -> bytes:
 
 def bindings_left(name: str, bound: bytes, unbound: bytes) -> int:
     server = Server(name)
-    client = server.client()
-    client.declare("q", durable=True)
-    client.send_frame(1, 1, binding(20, "q", "amq.headers", bound))
-    client.expect(m.QueueBindOk)
-    client.send_frame(1, 1, binding(50, "q", "amq.headers", unbound))
-    client.expect(m.QueueUnbindOk)
+    client = server.client().declare("q", durable=True)
+    client.send_frame(1, 1, binding(20, "q", "amq.headers", bound)).expect(m.QueueBindOk)
+    client.send_frame(1, 1, binding(50, "q", "amq.headers", unbound)).expect(m.QueueUnbindOk)
     return len(server.vhost.exchanges["amq.headers"].bindings)
 
 
@@ -338,16 +296,13 @@ def test_binding_created_without_wire_types_is_unbound_by_its_values() -> None:
     client = server.client()
     queue = client.declare("q", durable=True) and server.vhost.queues["q"]
     server.vhost.bindings.bind("amq.headers", queue, "", {"a": 1})
-    client.send_frame(1, 1, binding(50, "q", "amq.headers", table(ONE[b"l"])))
-    client.expect(m.QueueUnbindOk)
+    client.send_frame(1, 1, binding(50, "q", "amq.headers", table(ONE[b"l"]))).expect(m.QueueUnbindOk)
     assert not server.vhost.exchanges["amq.headers"].bindings
 
 
 def routed(name: str, wanted: bytes, sent: bytes) -> bool:
-    client = Server(name).client()
-    client.declare("q", durable=True)
-    client.send_frame(1, 1, binding(20, "q", "amq.headers", wanted))
-    client.expect(m.QueueBindOk)
+    client = Server(name).client().declare("q", durable=True)
+    client.send_frame(1, 1, binding(20, "q", "amq.headers", wanted)).expect(m.QueueBindOk)
     client.publish_bytes(b"\x20\0" + sent, b"m", exchange="amq.headers")
     return client.get("q") is not None
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.tools.matrix import rows
 from fakeamqp.model.messages.message import Message, plain_properties
 from fakeamqp.model.routing import ReplyAddress
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -21,8 +22,7 @@ def ask(client: Client, tag: str = "rt") -> str:
     if tag:
         client.consume(PSEUDO_QUEUE, tag, no_ack=True)
     client.publish(b"?", routing_key="questions", reply_to=PSEUDO_QUEUE, correlation_id="1")
-    question = client.get("questions", no_ack=True)
-    assert question is not None
+    question = client.fetch("questions", no_ack=True)
     assert question.properties.correlation_id == "1"
     assert question.properties.reply_to is not None
     return question.properties.reply_to
@@ -70,36 +70,28 @@ def test_replies_use_the_delivery_tags_of_the_channel(asker: Client, answerer: C
 
 
 def test_other_reply_to_value_is_delivered_unchanged(asker: Client) -> None:
-    asker.declare("q")
-    asker.publish(routing_key="q", reply_to="my own queue")
-    got = asker.get("q")
-    assert got is not None
-    assert got.properties.reply_to == "my own queue"
+    asker.declare("q").publish(routing_key="q", reply_to="my own queue")
+    assert asker.fetch("q").properties.reply_to == "my own queue"
 
 
 @pytest.mark.needs("personality rabbitmq-4.3")
-def test_mandatory_reply_to_live_address_is_confirmed_and_not_returned(
-    asker: Client, answerer: Client
-) -> None:
+def test_mandatory_reply_to_live_address_is_confirmed(asker: Client, answerer: Client) -> None:
     address = ask(asker)
-    answerer.call(m.ConfirmSelect(), m.ConfirmSelectOk)
-    answerer.publish(b"!", routing_key=address, mandatory=True)
-    assert answerer.expect(m.BasicAck).delivery_tag == 1
+    answerer.perform(m.ConfirmSelect())
+    assert answerer.publish(b"!", routing_key=address, mandatory=True).expect(m.BasicAck).delivery_tag == 1
     answerer.expect_nothing()
     assert asker.delivery().body == b"!"
 
 
 @pytest.mark.parametrize("end", ["cancel", "channel", "connection"])
-@pytest.mark.parametrize(
-    "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
-)
+@rows("name", "rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3")
 def test_mandatory_reply_to_ended_address_is_returned_until_4_1(name: str, end: str) -> None:
     # Measured on 4.0.5 and 4.3.6; 4.2.9 by its tagged source.
     server = Server(name)
     asker, answerer = server.client(), server.client()
     address = ask(asker)
     if end == "cancel":
-        asker.call(m.BasicCancel(consumer_tag="rt"), m.BasicCancelOk)
+        asker.perform(m.BasicCancel(consumer_tag="rt"))
     elif end == "channel":
         asker.close_channel()
     else:
@@ -114,10 +106,9 @@ def test_mandatory_reply_to_ended_address_is_returned_until_4_1(name: str, end: 
 
 def test_transacted_reply_to_address_ended_before_commit_is_dropped(asker: Client, answerer: Client) -> None:
     address = ask(asker)
-    answerer.call(m.TxSelect(), m.TxSelectOk)
-    answerer.publish(b"!", routing_key=address)
-    asker.call(m.BasicCancel(consumer_tag="rt"), m.BasicCancelOk)
-    answerer.call(m.TxCommit(), m.TxCommitOk)
+    answerer.perform(m.TxSelect()).publish(b"!", routing_key=address)
+    asker.perform(m.BasicCancel(consumer_tag="rt"))
+    answerer.perform(m.TxCommit())
     asker.expect_nothing()
 
 
@@ -137,9 +128,11 @@ def test_reply_address_is_unroutable_through_other_exchanges(asker: Client, answ
 
 
 def test_reply_consumer_with_acknowledgement_is_refused(asker: Client) -> None:
-    close = asker.fails(m.BasicConsume(queue=PSEUDO_QUEUE), 406)
-    assert close.reply_text == "PRECONDITION_FAILED - reply consumer cannot acknowledge"
-    assert (close.class_id, close.method_id) == (60, 20)
+    asker.fails(
+        m.BasicConsume(queue=PSEUDO_QUEUE),
+        406,
+        text="PRECONDITION_FAILED - reply consumer cannot acknowledge",
+    )
 
 
 def test_second_reply_consumer_on_a_channel_is_refused(asker: Client) -> None:
@@ -151,7 +144,7 @@ def test_second_reply_consumer_on_a_channel_is_refused(asker: Client) -> None:
 
 def test_new_reply_consumer_after_cancel_has_a_new_address(asker: Client, answerer: Client) -> None:
     old = ask(asker, "1")
-    asker.call(m.BasicCancel(consumer_tag="1"), m.BasicCancelOk)
+    asker.perform(m.BasicCancel(consumer_tag="1"))
     new = ask(asker, "2")
     assert old != new
     answerer.fill(new, b"!")
@@ -159,26 +152,24 @@ def test_new_reply_consumer_after_cancel_has_a_new_address(asker: Client, answer
 
 
 def test_reply_consumer_with_empty_tag_receives_generated_tag(asker: Client) -> None:
-    assert asker.consume(PSEUDO_QUEUE, "", no_ack=True).startswith("amq.ctag-")
+    assert asker.consume_ok(PSEUDO_QUEUE, "", no_ack=True).consumer_tag.startswith("amq.ctag-")
 
 
 def test_exclusive_reply_consumer_is_accepted(asker: Client) -> None:
-    assert asker.consume(PSEUDO_QUEUE, "t", no_ack=True, exclusive=True) == "t"
+    assert asker.consume_ok(PSEUDO_QUEUE, "t", no_ack=True, exclusive=True).consumer_tag == "t"
 
 
 def test_reply_consumer_with_tag_in_use_closes_the_connection_with_530(asker: Client) -> None:
-    asker.declare("q")
-    asker.consume("q", "t")
+    asker.declare("q").consume("q", "t")
     asker.ends(m.BasicConsume(queue=PSEUDO_QUEUE, consumer_tag="t", no_ack=True), 530)
 
 
 def test_request_without_reply_consumer_on_its_channel_is_refused(asker: Client) -> None:
-    asker.open_channel(2)
-    asker.consume(PSEUDO_QUEUE, no_ack=True, channel=2)
+    asker.open_channel(2).consume(PSEUDO_QUEUE, no_ack=True, channel=2)
     asker.publish(routing_key="q", reply_to=PSEUDO_QUEUE)
-    close = asker.expect_channel_close(406)
-    assert close.reply_text == "PRECONDITION_FAILED - fast reply consumer does not exist"
-    assert (close.class_id, close.method_id) == (60, 40)
+    asker.expect_channel_close(
+        406, text="PRECONDITION_FAILED - fast reply consumer does not exist", at=(60, 40)
+    )
 
 
 # --- the name as that of a queue ---------------------------------------------------------------------
@@ -186,7 +177,7 @@ def test_request_without_reply_consumer_on_its_channel_is_refused(asker: Client)
 
 @pytest.mark.parametrize("passive", [False, True])
 def test_declare_of_the_pseudo_queue_succeeds_without_reply_consumer(asker: Client, passive: bool) -> None:
-    ok = asker.declare(PSEUDO_QUEUE, passive=passive)
+    ok = asker.declare_ok(PSEUDO_QUEUE, passive=passive)
     assert (ok.queue, ok.message_count, ok.consumer_count) == (PSEUDO_QUEUE, 0, 1)
 
 
@@ -195,9 +186,9 @@ def test_declare_of_reply_address_succeeds_only_while_its_consumer_exists(
     asker: Client, answerer: Client, passive: bool
 ) -> None:
     address = ask(asker)
-    ok = answerer.declare(address, passive=passive)
+    ok = answerer.declare_ok(address, passive=passive)
     assert (ok.queue, ok.message_count, ok.consumer_count) == (address, 0, 1)
-    asker.call(m.BasicCancel(consumer_tag="rt"), m.BasicCancelOk)
+    asker.perform(m.BasicCancel(consumer_tag="rt"))
     assert answerer.fails(m.QueueDeclare(queue=address, passive=passive), 404).reply_text == (
         f"NOT_FOUND - no queue '{address}' in vhost '/'"
     )
@@ -211,14 +202,11 @@ def test_purge_and_get_on_the_pseudo_queue_fail_with_404(asker: Client, method: 
 
 
 def test_declare_of_the_pseudo_queue_makes_it_the_last_declared_queue(asker: Client) -> None:
-    asker.declare(PSEUDO_QUEUE)
-    asker.send(m.BasicGet(queue=""))
+    asker.declare(PSEUDO_QUEUE).send(m.BasicGet(queue=""))
     assert f"no queue '{PSEUDO_QUEUE}'" in asker.expect_channel_close(404).reply_text
 
 
-def test_delete_of_pseudo_queue_or_reply_address_does_not_stop_replies(
-    asker: Client, answerer: Client
-) -> None:
+def test_delete_of_pseudo_queue_or_address_does_not_stop_replies(asker: Client, answerer: Client) -> None:
     address = ask(asker)
     for name in (PSEUDO_QUEUE, address):
         assert answerer.call(m.QueueDelete(queue=name), m.QueueDeleteOk).message_count == 0
@@ -228,9 +216,7 @@ def test_delete_of_pseudo_queue_or_reply_address_does_not_stop_replies(
 
 @pytest.mark.needs("personality rabbitmq-4.3")
 @pytest.mark.parametrize("method", [m.QueueBind, m.QueueUnbind], ids=lambda each: each.NAME)
-def test_bind_and_unbind_of_a_reply_address_are_refused(
-    asker: Client, answerer: Client, method: type[m.Method]
-) -> None:
+def test_binding_of_reply_address_is_refused(asker: Client, answerer: Client, method: type[m.Method]) -> None:
     close = answerer.fails(method(queue=ask(asker), exchange="amq.direct"), 403)
     assert close.reply_text == (
         "ACCESS_REFUSED - cannot bind or unbind to a volatile (direct reply-to) queue"
@@ -241,12 +227,8 @@ def test_bind_and_unbind_of_a_reply_address_are_refused(
 def test_spec_personality_does_not_implement_direct_reply_to(spec: Server) -> None:
     client = spec.client()
     client.fails(m.BasicConsume(queue=PSEUDO_QUEUE, no_ack=True), 404)
-    client.open_channel()
-    client.declare("q")
-    client.publish(routing_key="q", reply_to=PSEUDO_QUEUE)
-    got = client.get("q")
-    assert got is not None
-    assert got.properties.reply_to == PSEUDO_QUEUE
+    client.open_channel().declare("q").publish(routing_key="q", reply_to=PSEUDO_QUEUE)
+    assert client.fetch("q").properties.reply_to == PSEUDO_QUEUE
 
 
 @pytest.mark.needs("own broker")

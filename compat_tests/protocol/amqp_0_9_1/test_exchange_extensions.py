@@ -12,24 +12,23 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9_1.test_exchange import exists, refused
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.tools.matrix import rows
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
-def declare(client: Client, exchange: str, kind: str = "fanout", **flags: Any) -> None:
-    client.call(m.ExchangeDeclare(exchange=exchange, type=kind, **flags), m.ExchangeDeclareOk)
+def declare(client: Client, exchange: str, kind: str = "fanout", **flags: Any) -> Client:
+    return client.perform(m.ExchangeDeclare(exchange=exchange, type=kind, **flags))
 
 
-def bind(client: Client, source: str, destination: str, routing_key: str = "", **arguments: Any) -> None:
-    client.call(
-        m.ExchangeBind(source=source, destination=destination, routing_key=routing_key, **arguments),
-        m.ExchangeBindOk,
+def bind(client: Client, source: str, destination: str, routing_key: str = "", **arguments: Any) -> Client:
+    client.perform(
+        m.ExchangeBind(source=source, destination=destination, routing_key=routing_key, **arguments)
     )
+    return client
 
 
-def unbind(client: Client, source: str, destination: str, routing_key: str = "") -> None:
-    client.call(
-        m.ExchangeUnbind(source=source, destination=destination, routing_key=routing_key), m.ExchangeUnbindOk
-    )
+def unbind(client: Client, source: str, destination: str, routing_key: str = "") -> Client:
+    return client.perform(m.ExchangeUnbind(source=source, destination=destination, routing_key=routing_key))
 
 
 def returned(client: Client, exchange: str, routing_key: str = "", **properties: Any) -> bool:
@@ -46,26 +45,18 @@ def returned(client: Client, exchange: str, routing_key: str = "", **properties:
 
 def test_message_is_routed_through_exchange_binding_with_original_exchange_and_key(client: Client) -> None:
     declare(client, "first")
-    declare(client, "second", "direct")
-    client.declare("q")
-    bind(client, "first", "second")
-    client.bind("q", "second", "k")
-    client.publish(b"m", exchange="first", routing_key="k")
-    got = client.get("q")
-    assert got is not None
+    declare(client, "second", "direct").declare("q")
+    bind(client, "first", "second").bind("q", "second", "k")
+    got = client.publish(b"m", exchange="first", routing_key="k").fetch("q")
     assert (got.method.exchange, got.method.routing_key) == ("first", "k"), "it keeps where it was published"
-    client.publish(exchange="first", routing_key="other")
-    assert client.count("q") == 0
+    assert client.publish(exchange="first", routing_key="other").count("q") == 0
 
 
 def test_exchange_binding_routes_only_messages_matching_its_key(client: Client) -> None:
-    declare(client, "second")
-    client.declare("q")
+    declare(client, "second").declare("q")
     bind(client, "amq.topic", "second", "a.*")
-    client.bind("q", "second")
-    client.publish(exchange="amq.topic", routing_key="a.b")
-    client.publish(exchange="amq.topic", routing_key="b.b")
-    assert client.count("q") == 1
+    client.bind("q", "second").publish(exchange="amq.topic", routing_key="a.b")
+    assert client.publish(exchange="amq.topic", routing_key="b.b").count("q") == 1
 
 
 def test_message_in_a_cycle_of_exchanges_is_queued_once(client: Client) -> None:
@@ -76,24 +67,17 @@ def test_message_in_a_cycle_of_exchanges_is_queued_once(client: Client) -> None:
     client.declare("q")
     for name in ("1", "2", "3"):
         client.bind("q", name)
-    client.publish(exchange="2")
-    assert client.count("q") == 1
+    assert client.publish(exchange="2").count("q") == 1
 
 
 def test_exchange_bound_to_itself_queues_message_once(client: Client) -> None:
     declare(client, "x")
-    bind(client, "x", "x")
-    client.declare("q")
-    client.bind("q", "x")
-    client.publish(exchange="x")
-    assert client.count("q") == 1
+    assert bind(client, "x", "x").declare("q").bind("q", "x").publish(exchange="x").count("q") == 1
 
 
 def test_exchange_unbind_of_the_last_binding_stops_routing(client: Client) -> None:
     declare(client, "1")
-    declare(client, "2")
-    client.declare("q")
-    client.bind("q", "2")
+    declare(client, "2").declare("q").bind("q", "2")
     bind(client, "1", "2", "a")
     bind(client, "1", "2", "b")
     unbind(client, "1", "2", "a")
@@ -103,19 +87,13 @@ def test_exchange_unbind_of_the_last_binding_stops_routing(client: Client) -> No
 
 
 def test_predeclared_exchange_can_be_an_exchange_binding_destination(client: Client) -> None:
-    declare(client, "x")
-    client.declare("q")
-    client.bind("q", "amq.direct", "k")
-    bind(client, "x", "amq.direct")
-    client.publish(exchange="x", routing_key="k")
-    assert client.count("q") == 1
+    declare(client, "x").declare("q").bind("q", "amq.direct", "k")
+    assert bind(client, "x", "amq.direct").publish(exchange="x", routing_key="k").count("q") == 1
 
 
 def test_exchange_bind_and_unbind_with_no_wait_are_not_answered(client: Client) -> None:
     declare(client, "1")
-    declare(client, "2")
-    client.declare("q")
-    client.bind("q", "2")
+    declare(client, "2").declare("q").bind("q", "2")
     client.send(m.ExchangeBind(source="1", destination="2", no_wait=True))
     assert not returned(client, "1")
     client.send(m.ExchangeUnbind(source="1", destination="2", no_wait=True))
@@ -135,21 +113,13 @@ def test_exchange_bind_with_missing_exchange_is_refused(
     refused(client, method, 404, f"NOT_FOUND - no exchange '{named}' in vhost '/'")
 
 
-@pytest.mark.parametrize(
-    ("source", "destination"), [("nos", "amq.fanout"), ("nos", "nod"), ("amq.fanout", "amq.direct")]
-)
-def test_rabbitmq_accepts_exchange_unbind_of_missing_binding(
-    rabbitmq: Server, source: str, destination: str
-) -> None:
+@rows("source, destination", ("nos", "amq.fanout"), ("nos", "nod"), ("amq.fanout", "amq.direct"))
+def test_rabbitmq_accepts_unbind_of_missing_binding(rabbitmq: Server, source: str, destination: str) -> None:
     unbind(rabbitmq.client(), source, destination)
 
 
-@pytest.mark.parametrize(
-    ("source", "destination"), [("nos", "amq.fanout"), ("amq.fanout", "nod"), ("amq.fanout", "amq.direct")]
-)
-def test_spec_personality_refuses_exchange_unbind_of_missing_binding(
-    spec: Server, source: str, destination: str
-) -> None:
+@rows("source, destination", ("nos", "amq.fanout"), ("amq.fanout", "nod"), ("amq.fanout", "amq.direct"))
+def test_spec_refuses_exchange_unbind_of_missing_binding(spec: Server, source: str, destination: str) -> None:
     client = spec.client()
     client.fails(m.ExchangeUnbind(source=source, destination=destination), 404)
 
@@ -160,29 +130,22 @@ def test_if_unused_refuses_delete_of_source_exchange_but_not_of_destination_exch
     bind(client, "s", "d")
     method = m.ExchangeDelete(exchange="s", if_unused=True)
     refused(client, method, 406, "PRECONDITION_FAILED - exchange 's' in vhost '/' in use")
-    client.call(m.ExchangeDelete(exchange="d", if_unused=True), m.ExchangeDeleteOk)
-    client.call(m.ExchangeDelete(exchange="s", if_unused=True), m.ExchangeDeleteOk)
+    client.perform(m.ExchangeDelete(exchange="d", if_unused=True))
+    client.perform(m.ExchangeDelete(exchange="s", if_unused=True))
 
 
 @pytest.mark.needs("restart")
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "spec"])
 def test_bindings_between_durable_exchanges_survive_a_restart(name: str) -> None:
     server = Server(name)
-    client = server.client()
-    declare(client, "1", durable=True)
-    declare(client, "2", durable=True)
-    declare(client, "transient")
-    client.declare("q", durable=True)
+    client = declare(declare(server.client(), "1", durable=True), "2", durable=True)
+    declare(client, "transient").declare("q", durable=True)
     bind(client, "1", "2")
-    bind(client, "1", "transient")
-    client.bind("q", "2")
-    client.drop()
+    bind(client, "1", "transient").bind("q", "2").drop()
     server.state.restart()
     again = server.client()
-    again.publish(exchange="1")
-    assert again.count("q") == 1
-    again.call(m.ExchangeDelete(exchange="2"), m.ExchangeDeleteOk)
-    again.call(m.ExchangeDelete(exchange="1", if_unused=True), m.ExchangeDeleteOk)
+    assert again.publish(exchange="1").count("q") == 1
+    again.perform(m.ExchangeDelete(exchange="2")).perform(m.ExchangeDelete(exchange="1", if_unused=True))
 
 
 # --- auto-delete -----------------------------------------------------------------------------------
@@ -194,29 +157,21 @@ def rabbit(rabbitmq: Server) -> Client:
 
 
 def test_auto_delete_exchange_is_deleted_with_its_last_binding(rabbit: Client) -> None:
-    declare(rabbit, "x", auto_delete=True)
-    rabbit.declare("q")
-    rabbit.bind("q", "x", "1")
-    rabbit.bind("q", "x", "2")
-    rabbit.call(m.QueueUnbind(queue="q", exchange="x", routing_key="1"), m.QueueUnbindOk)
+    declare(rabbit, "x", auto_delete=True).declare("q").bind("q", "x", "1")
+    rabbit.bind("q", "x", "2").perform(m.QueueUnbind(queue="q", exchange="x", routing_key="1"))
     assert exists(rabbit, "x")
-    rabbit.call(m.QueueUnbind(queue="q", exchange="x", routing_key="2"), m.QueueUnbindOk)
+    rabbit.perform(m.QueueUnbind(queue="q", exchange="x", routing_key="2"))
     assert not exists(rabbit, "x")
 
 
 def test_auto_delete_exchange_without_any_binding_is_kept(rabbit: Client) -> None:
-    declare(rabbit, "x", auto_delete=True)
-    rabbit.declare("q")
-    rabbit.call(m.QueueUnbind(queue="q", exchange="x"), m.QueueUnbindOk)
-    rabbit.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    declare(rabbit, "x", auto_delete=True).declare("q").perform(m.QueueUnbind(queue="q", exchange="x"))
+    rabbit.perform(m.QueueDelete(queue="q"))
     assert exists(rabbit, "x")
 
 
 def test_auto_delete_exchange_is_deleted_with_its_last_bound_queue(rabbit: Client) -> None:
-    declare(rabbit, "x", auto_delete=True)
-    rabbit.declare("q")
-    rabbit.bind("q", "x")
-    rabbit.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    declare(rabbit, "x", auto_delete=True).declare("q").bind("q", "x").perform(m.QueueDelete(queue="q"))
     assert not exists(rabbit, "x")
 
 
@@ -229,15 +184,14 @@ def test_auto_delete_exchange_is_deleted_with_its_last_destination_exchange(rabb
             unbind(rabbit, "s", "d")
             assert exists(rabbit, "d"), "being a destination does not count"
         else:
-            rabbit.call(m.ExchangeDelete(exchange="d"), m.ExchangeDeleteOk)
+            rabbit.perform(m.ExchangeDelete(exchange="d"))
         assert not exists(rabbit, "s")
 
 
 def test_delete_of_source_exchange_keeps_auto_delete_destination(rabbit: Client) -> None:
     declare(rabbit, "s")
     declare(rabbit, "d", auto_delete=True)
-    bind(rabbit, "s", "d")
-    rabbit.call(m.ExchangeDelete(exchange="s"), m.ExchangeDeleteOk)
+    bind(rabbit, "s", "d").perform(m.ExchangeDelete(exchange="s"))
     assert exists(rabbit, "d")
 
 
@@ -245,10 +199,7 @@ def test_auto_delete_propagates_along_exchange_bindings(rabbit: Client) -> None:
     for name in ("1", "2", "3"):
         declare(rabbit, name, auto_delete=True)
     bind(rabbit, "1", "2")
-    bind(rabbit, "2", "3")
-    rabbit.declare("q")
-    rabbit.bind("q", "3")
-    rabbit.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    bind(rabbit, "2", "3").declare("q").bind("q", "3").perform(m.QueueDelete(queue="q"))
     assert [exists(rabbit, name) for name in ("1", "2", "3")] == [False, False, False]
 
 
@@ -264,8 +215,7 @@ def test_auto_delete_in_a_cycle_deletes_all_exchanges(rabbit: Client) -> None:
 def test_end_of_exclusive_queue_deletes_its_auto_delete_exchange(rabbitmq: Server) -> None:
     owner, other = rabbitmq.client(), rabbitmq.client()
     declare(other, "x", auto_delete=True)
-    owner.declare("q", exclusive=True)
-    owner.bind("q", "x")
+    owner.declare("q", exclusive=True).bind("q", "x")
     assert exists(other, "x")
     owner.drop()
     assert not exists(other, "x")
@@ -276,23 +226,18 @@ def test_end_of_exclusive_queue_deletes_its_auto_delete_exchange(rabbitmq: Serve
 
 def test_internal_exchange_accepts_messages_only_from_other_exchanges(rabbit: Client) -> None:
     declare(rabbit, "inner", internal=True)
-    declare(rabbit, "outer")
-    rabbit.declare("q")
-    rabbit.bind("q", "inner")
-    bind(rabbit, "outer", "inner")
-    rabbit.publish(exchange="outer")
-    assert rabbit.count("q") == 1
+    declare(rabbit, "outer").declare("q").bind("q", "inner")
+    assert bind(rabbit, "outer", "inner").publish(exchange="outer").count("q") == 1
     rabbit.publish(exchange="inner")
-    close = rabbit.expect_channel_close(403)
-    assert close.reply_text == "ACCESS_REFUSED - cannot publish to internal exchange 'inner' in vhost '/'"
-    assert (close.class_id, close.method_id) == (60, 40)
+    rabbit.expect_channel_close(
+        403, text="ACCESS_REFUSED - cannot publish to internal exchange 'inner' in vhost '/'", at=(60, 40)
+    )
 
 
 def test_internal_exchange_can_be_an_alternate_exchange(rabbit: Client) -> None:
     declare(rabbit, "inner", internal=True)
     declare(rabbit, "outer", "direct", arguments={"alternate-exchange": "inner"})
-    rabbit.declare("q")
-    rabbit.bind("q", "inner")
+    rabbit.declare("q").bind("q", "inner")
     assert not returned(rabbit, "outer", "k")
     assert rabbit.count("q") == 1
 
@@ -303,15 +248,10 @@ def test_internal_exchange_can_be_an_alternate_exchange(rabbit: Client) -> None:
 def test_alternate_exchange_receives_unroutable_messages(client: Client) -> None:
     declare(client, "spare")
     declare(client, "x", "direct", arguments={"alternate-exchange": "spare"})
-    client.declare("known")
-    client.declare("unknown")
-    client.bind("known", "x", "k")
-    client.bind("unknown", "spare")
-    client.publish(exchange="x", routing_key="k")
+    client.declare("known").declare("unknown").bind("known", "x", "k")
+    client.bind("unknown", "spare").publish(exchange="x", routing_key="k")
     assert (client.count("known"), client.count("unknown")) == (1, 0)
-    client.publish(b"lost", exchange="x", routing_key="elsewhere")
-    got = client.get("unknown")
-    assert got is not None
+    got = client.publish(b"lost", exchange="x", routing_key="elsewhere").fetch("unknown")
     assert (got.method.exchange, got.method.routing_key) == ("x", "elsewhere")
 
 
@@ -320,10 +260,9 @@ def test_message_routed_by_alternate_exchange_is_not_returned(client: Client) ->
     assert returned(client, "x", "k"), "the alternate exchange does not exist yet"
     declare(client, "spare")
     assert returned(client, "x", "k"), "nothing is bound to it"
-    client.declare("q")
-    client.bind("q", "spare")
+    client.declare("q").bind("q", "spare")
     assert not returned(client, "x", "k")
-    client.call(m.ExchangeDelete(exchange="spare"), m.ExchangeDeleteOk)
+    client.perform(m.ExchangeDelete(exchange="spare"))
     assert returned(client, "x", "k")
 
 
@@ -336,9 +275,7 @@ def test_mutual_alternate_exchanges_return_an_unroutable_message(client: Client)
 def test_alternate_exchange_of_an_alternate_exchange_receives_unroutable_messages(client: Client) -> None:
     declare(client, "1", "direct", arguments={"alternate-exchange": "2"})
     declare(client, "2", "topic", arguments={"alternate-exchange": "3"})
-    declare(client, "3")
-    client.declare("q")
-    client.bind("q", "3")
+    declare(client, "3").declare("q").bind("q", "3")
     assert not returned(client, "1", "k")
 
 
@@ -346,19 +283,13 @@ def test_alternate_exchange_of_a_bound_exchange_receives_its_unroutable_messages
     declare(client, "1")
     declare(client, "2", "direct", arguments={"alternate-exchange": "spare"})
     declare(client, "spare")
-    bind(client, "1", "2")
-    client.declare("q")
-    client.bind("q", "spare")
+    bind(client, "1", "2").declare("q").bind("q", "spare")
     assert not returned(client, "1", "nobody")
     assert client.count("q") == 1
 
 
-@pytest.mark.parametrize(
-    ("value", "kind"), [(5, "signedint"), (None, "void"), (True, "bool"), (["x"], "array")]
-)
-def test_alternate_exchange_argument_of_non_string_type_is_refused(
-    client: Client, value: object, kind: str
-) -> None:
+@rows("value, kind", (5, "signedint"), (None, "void"), (True, "bool"), (["x"], "array"))
+def test_alternate_exchange_of_non_string_type_is_refused(client: Client, value: object, kind: str) -> None:
     method = m.ExchangeDeclare(exchange="x", type="direct", arguments={"alternate-exchange": value})
     about = "for arg 'alternate-exchange' in exchange 'x' in vhost '/'"
     refused(client, method, 406, f"PRECONDITION_FAILED - invalid type '{kind}' {about}")

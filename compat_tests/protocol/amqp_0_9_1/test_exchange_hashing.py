@@ -16,6 +16,7 @@ from hypothesis import given, settings, strategies as st
 
 from compat_tests.protocol.amqp_0_9_1.test_exchange import refused
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.tools.matrix import rows
 from fakeamqp.model.erlang import Atom
 from fakeamqp.model.exchanges.hashing import jump, phash2
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -196,28 +197,26 @@ def test_hash_header_argument_selects_the_queue_by_header_value(rabbitmq: Server
 
 
 @pytest.mark.needs("personality rabbitmq-4.2")
-@pytest.mark.parametrize(
-    ("value", "term"),
-    [
-        ("hello", b"hello"),
-        (b"hello", b"hello"),
-        ("é", "é".encode()),
-        (5, 5),
-        (-5, -5),
-        (2**40, 2**40),
-        (True, Atom("true")),
-        (False, Atom("false")),
-        (1.5, 1.5),
-        (None, Atom("undefined")),
-        (Timestamp(1_700_000_000), 1_700_000_000_000),
-        (datetime.fromtimestamp(1_700_000_000, timezone.utc), 1_700_000_000_000),
-        (Decimal("3.14"), (2, 314)),
-        (["a", 5], (Atom("longstr"), b"a")),
-        ([5], (Atom("signedint"), 5)),
-        ([2**40], (Atom("long"), 2**40)),
-        ([["a"]], (Atom("array"), [(Atom("longstr"), b"a")])),
-        ({"k": "v", "l": 1}, (b"k", Atom("longstr"), b"v")),
-    ],
+@rows(
+    "value, term",
+    ("hello", b"hello"),
+    (b"hello", b"hello"),
+    ("é", "é".encode()),
+    (5, 5),
+    (-5, -5),
+    (2**40, 2**40),
+    (True, Atom("true")),
+    (False, Atom("false")),
+    (1.5, 1.5),
+    (None, Atom("undefined")),
+    (Timestamp(1_700_000_000), 1_700_000_000_000),
+    (datetime.fromtimestamp(1_700_000_000, timezone.utc), 1_700_000_000_000),
+    (Decimal("3.14"), (2, 314)),
+    (["a", 5], (Atom("longstr"), b"a")),
+    ([5], (Atom("signedint"), 5)),
+    ([2**40], (Atom("long"), 2**40)),
+    ([["a"]], (Atom("array"), [(Atom("longstr"), b"a")])),
+    ({"k": "v", "l": 1}, (b"k", Atom("longstr"), b"v")),
     ids=repr,
 )
 def test_header_value_is_hashed_as_the_erlang_term_of_its_type(value: Any, term: Any) -> None:
@@ -257,16 +256,14 @@ def test_hash_property_timestamp_is_hashed_as_text(rabbitmq: Server) -> None:
 
 
 @pytest.mark.needs("inspection")
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({"hash-property": "user_id"}, "Unsupported property: user_id"),
-        ({"hash-property": ""}, "Unsupported property: "),
-        (
-            {"hash-header": "h", "hash-property": "user_id"},
-            "hash-header and hash-property are mutually exclusive",
-        ),
-    ],
+@rows(
+    "arguments, text",
+    ({"hash-property": "user_id"}, "Unsupported property: user_id"),
+    ({"hash-property": ""}, "Unsupported property: "),
+    (
+        {"hash-header": "h", "hash-property": "user_id"},
+        "hash-header and hash-property are mutually exclusive",
+    ),
 )
 def test_consistent_hash_exchange_with_invalid_hash_arguments_is_refused(
     rabbitmq: Server, arguments: dict[str, Any], text: str
@@ -279,9 +276,7 @@ def test_consistent_hash_exchange_with_invalid_hash_arguments_is_refused(
 
 @pytest.mark.parametrize("name", ["hash-header", "hash-property"])
 @pytest.mark.parametrize("value", [1, True, None, ["h"], b"h"], ids=repr)
-def test_hash_argument_of_non_string_type_closes_the_connection_with_541(
-    rabbitmq: Server, name: str, value: Any
-) -> None:
+def test_non_string_hash_argument_ends_connection_with_541(rabbitmq: Server, name: str, value: Any) -> None:
     client = rabbitmq.client()
     client.send(m.ExchangeDeclare(exchange="x", type="x-consistent-hash", arguments={name: value}))
     close = client.expect_connection_close(541)  # Without an explanation (measured).
@@ -298,20 +293,18 @@ def test_redeclaration_with_other_hash_arguments_keeps_the_first_arguments(rabbi
 
 
 @pytest.mark.needs("inspection")
-@pytest.mark.parametrize(
-    ("key", "text"),
-    [
-        ("abc", 'The binding key must be an integer: <<"abc">>'),
-        ("", "The binding key must be an integer: <<>>"),
-        (" 1", 'The binding key must be an integer: <<" 1">>'),
-        ("1.0", 'The binding key must be an integer: <<"1.0">>'),
-        ("1_000", 'The binding key must be an integer: <<"1_000">>'),
-        ("é", 'The binding key must be an integer: <<"é"/utf8>>'),
-        ("٣", 'The binding key must be an integer: <<"٣"/utf8>>'),
-        ("0", "The binding key must be greater than 0"),
-        ("-2", "The binding key must be greater than 0"),
-        ("10001", "The binding key must not exceed 10000"),
-    ],
+@rows(
+    "key, text",
+    ("abc", 'The binding key must be an integer: <<"abc">>'),
+    ("", "The binding key must be an integer: <<>>"),
+    (" 1", 'The binding key must be an integer: <<" 1">>'),
+    ("1.0", 'The binding key must be an integer: <<"1.0">>'),
+    ("1_000", 'The binding key must be an integer: <<"1_000">>'),
+    ("é", 'The binding key must be an integer: <<"é"/utf8>>'),
+    ("٣", 'The binding key must be an integer: <<"٣"/utf8>>'),
+    ("0", "The binding key must be greater than 0"),
+    ("-2", "The binding key must be greater than 0"),
+    ("10001", "The binding key must not exceed 10000"),
 )
 def test_binding_key_invalid_as_weight_is_refused(rabbitmq: Server, key: str, text: str) -> None:
     client = Ring(rabbitmq).client
@@ -387,9 +380,7 @@ HASHES = {"a": 53691870, "k1": 21317394, "hello": 106084785, "order.42": 2862838
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
-def test_modulus_hash_selects_the_queue_by_hash_modulo_number_of_bindings(
-    rabbitmq: Server, count: int
-) -> None:
+def test_modulus_hash_selects_queue_by_hash_modulo_number_of_bindings(rabbitmq: Server, count: int) -> None:
     ring = Ring(rabbitmq, *(f"b{number}" for number in range(count)), kind="x-modulus-hash")
     assert ring.spread() == {key: f"q{hashed % count}" for key, hashed in HASHES.items()}
 
@@ -408,14 +399,12 @@ def test_modulus_hash_counts_each_binding_of_a_queue(rabbitmq: Server) -> None:
     assert ring.spread() == {key: ("q0", "q0", "q1")[hashed % 3] for key, hashed in HASHES.items()}
 
 
-@pytest.mark.parametrize(
-    ("name", "order"),
-    [
-        ("3.13", "fanout q2 q1 q0"),
-        ("4.0", "fanout q2 q1 q0"),
-        ("4.2", "q2 fanout q0 q1"),
-        ("4.3", "fanout q0 q1 q2"),
-    ],
+@rows(
+    "name, order",
+    ("3.13", "fanout q2 q1 q0"),
+    ("4.0", "fanout q2 q1 q0"),
+    ("4.2", "q2 fanout q0 q1"),
+    ("4.3", "fanout q0 q1 q2"),
 )
 def test_modulus_hash_order_of_bindings_depends_on_the_rabbitmq_version(name: str, order: str) -> None:
     client = (ring := Ring(Server(f"rabbitmq-{name}"), kind="x-modulus-hash")).client

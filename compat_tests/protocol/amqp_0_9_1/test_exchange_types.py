@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.tools.matrix import rows
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
 
@@ -18,8 +19,7 @@ class Bench:
 
     def __init__(self, client: Client, kind: str) -> None:
         self.client = client
-        client.call(m.ExchangeDeclare(exchange="x", type=kind), m.ExchangeDeclareOk)
-        client.declare("q")
+        client.declare_exchange("x", kind).declare("q")
 
     def bind(self, routing_key: str = "", arguments: dict[str, Any] | None = None, queue: str = "q") -> None:
         self.client.declare(queue)
@@ -137,9 +137,7 @@ def table(*cases: tuple[str, str, dict[str, bool]]) -> list[Any]:
         ("empty-words", "a.", {"a.": True, "a": False, "a.b": False}),
     ),
 )
-def test_topic_exchange_matches_keys_by_pattern_with_wildcards(
-    topic: Bench, pattern: str, keys: dict[str, bool]
-) -> None:
+def test_topic_exchange_matches_keys_by_wildcards(topic: Bench, pattern: str, keys: dict[str, bool]) -> None:
     topic.bind(pattern)
     assert {key: topic.arrives(key) for key in keys} == keys
 
@@ -197,17 +195,15 @@ def test_void_binding_argument_requires_only_presence_of_the_header(headers: Ben
 
 
 @pytest.mark.rule("0-9-1/exchange-type.headers/value-equality")
-@pytest.mark.parametrize(
-    ("wanted", "fitting", "others"),
-    [
-        (1, [1], [2, "1", 1.0, True, None]),
-        (2**40, [2**40], [2**40 + 1]),
-        (1.5, [1.5], [1, 1.25, "1.5"]),
-        (True, [True], [False, 1, "true"]),
-        ("s", ["s"], ["S", "", "s "]),
-        ({"k": 1}, [{"k": 1}], [{"k": 2}, {}, {"k": 1, "l": 1}]),
-        ([1, "x"], [[1, "x"]], [["x", 1], [1], []]),
-    ],
+@rows(
+    "wanted, fitting, others",
+    (1, [1], [2, "1", 1.0, True, None]),
+    (2**40, [2**40], [2**40 + 1]),
+    (1.5, [1.5], [1, 1.25, "1.5"]),
+    (True, [True], [False, 1, "true"]),
+    ("s", ["s"], ["S", "", "s "]),
+    ({"k": 1}, [{"k": 1}], [{"k": 2}, {}, {"k": 1, "l": 1}]),
+    ([1, "x"], [[1, "x"]], [["x", 1], [1], []]),
     ids=repr,
 )
 def test_binding_argument_with_value_requires_an_equal_header_value(
@@ -220,9 +216,7 @@ def test_binding_argument_with_value_requires_an_equal_header_value(
 
 
 @pytest.mark.rule("0-9-1/exchange-type.headers/value-equality")
-@pytest.mark.parametrize(
-    "octets", [b"b\x01", b"B\x01", b"i\0\0\0\x01", b"I\0\0\0\x01", b"l" + bytes(7) + b"\x01"]
-)
+@rows("octets", b"b\x01", b"B\x01", b"i\0\0\0\x01", b"I\0\0\0\x01", b"l" + bytes(7) + b"\x01")
 def test_headers_exchange_ignores_integer_width_of_header_values(headers: Bench, octets: bytes) -> None:
     headers.bind(arguments={"x-match": "all", "a": 1})
     field = b"\x01a" + octets
@@ -291,17 +285,15 @@ def test_headers_binding_without_x_match_requires_all_headers(headers: Bench) ->
 
 
 @pytest.mark.rule("0-9-1/exchange-type.headers/invalid-match#refused")
-@pytest.mark.parametrize(
-    ("match", "text"),
-    [
-        ("some", 'value <<"some">>; expected all, any, all-with-x, or any-with-x'),
-        ("ALL", 'value <<"ALL">>; expected all, any, all-with-x, or any-with-x'),
-        ("", "value <<>>; expected all, any, all-with-x, or any-with-x"),
-        (5, "type signedint (value 5); expected longstr"),
-        (1, "type signedint (value 1); expected longstr"),
-        (True, "type bool (value true); expected longstr"),
-        (None, "type void (value undefined); expected longstr"),
-    ],
+@rows(
+    "match, text",
+    ("some", 'value <<"some">>; expected all, any, all-with-x, or any-with-x'),
+    ("ALL", 'value <<"ALL">>; expected all, any, all-with-x, or any-with-x'),
+    ("", "value <<>>; expected all, any, all-with-x, or any-with-x"),
+    (5, "type signedint (value 5); expected longstr"),
+    (1, "type signedint (value 1); expected longstr"),
+    (True, "type bool (value true); expected longstr"),
+    (None, "type void (value undefined); expected longstr"),
 )
 def test_invalid_x_match_value_is_refused(headers: Bench, match: Any, text: str) -> None:
     client = headers.client
@@ -320,9 +312,8 @@ def test_x_match_is_ignored_by_direct_fanout_and_topic_exchanges(client: Client,
 
 
 @pytest.mark.rule("0-9-1/exchange-type.headers/invalid-match#legal")
-@pytest.mark.rule(
-    "0-9-1/exchange-type.headers/empty-arguments#all", "0-9-1/exchange-type.headers/empty-arguments#any"
-)
+@pytest.mark.rule("0-9-1/exchange-type.headers/empty-arguments#all")
+@pytest.mark.rule("0-9-1/exchange-type.headers/empty-arguments#any")
 def test_empty_arguments_match_with_x_match_all_and_not_with_any(headers: Bench) -> None:
     headers.bind(arguments={"x-match": "any"})
     assert not headers.arrives()
@@ -392,12 +383,9 @@ PLUGIN_TYPES = {
 }
 
 
-@pytest.mark.rule("0-9-1/exchange/extensions")
-@pytest.mark.rule("0-9-1/exchange-type.custom/x-prefix")
+@pytest.mark.rule("0-9-1/exchange/extensions", "0-9-1/exchange-type.custom/x-prefix")
 @pytest.mark.protocols("0-9-1")
-@pytest.mark.parametrize(
-    "personality", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
-)
+@rows("personality", "rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3")
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, marks=needs_plugin if kind == "x-delayed-message" else ()) for kind in PLUGIN_TYPES],
@@ -409,7 +397,7 @@ def test_rabbitmq_implements_the_exchange_types_of_its_plugins(personality: str,
         assert client.fails(declare, 406).reply_text.endswith("unknown exchange type 'x-local-random'")
         return
     client.call(declare, m.ExchangeDeclareOk)
-    client.call(m.ExchangeDeclare(exchange="x", passive=True), m.ExchangeDeclareOk)
+    client.perform(m.ExchangeDeclare(exchange="x", passive=True))
     close = client.fails(m.ExchangeDeclare(exchange="x", type="direct"), 406)
     assert close.reply_text.endswith(f"received 'direct' but current is ''{kind}''")
 
@@ -446,5 +434,5 @@ def test_rabbitmq_headers_exchange_compares_integer_width_within_tables_and_arra
     client.send_frame(
         2, 1, bytes((0, 60, 0, 0)) + bytes(8) + b"\x20\0" + len(field).to_bytes(4, "big") + field
     )
-    fits = sent == "int32" or server.state.personality.name == "spec"
+    fits = sent == "int32" or server.is_spec
     assert client.count("q") == int(fits)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.scripted.amqp_0_9_1 import Server
 from compat_tests.scripted.amqp_0_10 import Server as Server010
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -31,9 +31,8 @@ def log_in(
     server: Server, password: str, host: str = ATTACKER, *, user: str = "ann", mechanism: str = "PLAIN"
 ) -> bool:
     """Try to log in; answers whether that succeeded."""
-    client: Client = server.connect(host=host)
-    client.send_bytes(client.protocol_header)
-    client.expect(m.ConnectionStart, 0)
+    client = server.connect(host=host)
+    client.begin()
     response = f"\0{user}\0{password}".encode()
     client.send(m.ConnectionStartOk(mechanism=mechanism, response=response, locale="en_US"), 0)
     if not client.closed:
@@ -51,9 +50,7 @@ def fail(server: Server, times: int, host: str = ATTACKER) -> None:
 
 @pytest.mark.needs("settings", "addresses of peers", "personality of choices")
 @rule("0-9-1/security/log-and-block")
-def test_address_is_blocked_by_its_third_failed_login_in_a_row(
-    blocking: Server, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_address_is_blocked_by_third_failed_login(blocking: Server, caplog: pytest.LogCaptureFixture) -> None:
     fail(blocking, 2)
     assert log_in(blocking, "guest")
     fail(blocking, 2)  # The success has set the count to zero.

@@ -17,9 +17,7 @@ def watched(server: Server) -> tuple[Client, Client]:
     """A client, and another one that consumes what the firehose copies."""
     server.state.virtual_host("/").set_firehose(True)
     client, watcher = server.client(), server.client()
-    watcher.declare("trace")
-    watcher.bind("trace", TRACE, "#")
-    watcher.consume("trace", no_ack=True)
+    watcher.declare("trace").bind("trace", TRACE, "#").consume("trace", no_ack=True)
     return client, watcher
 
 
@@ -36,8 +34,7 @@ def copies(watcher: Client) -> list[tuple[str, dict[str, Any], bytes]]:
 @pytest.mark.needs("inspection")
 def test_copies_of_publish_and_delivery_name_connection_user_queues_and_properties(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
-    client.declare("q")
-    client.consume("q", no_ack=True)
+    client.declare("q").consume("q", no_ack=True)
     client.fill("q", b"body", content_type="text/plain", headers={"a": 1}, delivery_mode=2)
     assert client.bodies() == [b"body"]
     name = next(iter(rabbitmq.state.connections)).name
@@ -57,11 +54,8 @@ def test_copies_of_publish_and_delivery_name_connection_user_queues_and_properti
 @pytest.mark.needs("inspection")
 def test_get_is_copied_with_its_redelivered_flag(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
-    client.declare("q")
-    client.fill("q", b"m")
-    client.get("q")
-    client.send(m.BasicReject(delivery_tag=1, requeue=True))
-    client.get("q")
+    client.declare("q").fill("q", b"m").get("q")
+    client.send(m.BasicReject(delivery_tag=1, requeue=True)).get("q")
     assert [(key, headers.get("redelivered")) for key, headers, _ in copies(watcher)] == [
         ("publish.", None),
         ("deliver.q", 0),
@@ -74,9 +68,7 @@ def test_firehose_copy_with_routing_key_over_255_bytes_is_left_out(rabbitmq: Ser
     # RabbitMQ (measured on 4.0.5 and 4.3.6) ends the connection that is sent one with 541.
     client, watcher = watched(rabbitmq)
     for name in ("q" * 248, "q" * 247):
-        client.declare(name)
-        client.fill(name, b"m")
-        assert client.get(name) is not None
+        assert client.declare(name).fill(name, b"m").get(name) is not None
     assert [key for key, _, _ in copies(watcher)] == ["publish.", "publish.", "deliver." + "q" * 247]
 
 
@@ -87,8 +79,7 @@ def test_queues_of_a_copied_message_are_in_descending_order(rabbitmq: Server, ki
     for rewrites_headers, order in ((True, "dcba"), (False, "abcd")):
         client, watcher = watched(rabbitmq.varied(rewrites_headers=rewrites_headers))
         for name in "cabd":
-            client.declare(name)
-            client.bind(name, f"amq.{kind}", "k")
+            client.declare(name).bind(name, f"amq.{kind}", "k")
         client.publish(exchange=f"amq.{kind}", routing_key="k")
         assert [headers["routed_queues"] for _, headers, _ in copies(watcher)] == [list(order)]
 
@@ -106,10 +97,8 @@ def test_x_death_count_is_still_64_bit_in_firehose_copy_of_delivery(rabbitmq: Se
     client, watcher = watched(rabbitmq)
     client.declare("dead")
     client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
-    client.fill("q", b"m")
-    client.get("q")
-    client.send(m.BasicReject(delivery_tag=1))
-    client.get("dead")
+    client.fill("q", b"m").get("q")
+    client.send(m.BasicReject(delivery_tag=1)).get("dead")
     delivered = [frame for frame in watcher.inbox if b"deliver.dead" in frame.payload]
     assert len(delivered) == 1
     header = watcher.inbox[watcher.inbox.index(delivered[0]) + 1].payload
@@ -119,21 +108,17 @@ def test_x_death_count_is_still_64_bit_in_firehose_copy_of_delivery(rabbitmq: Se
 @pytest.mark.needs("inspection")
 def test_published_copy_of_a_transaction_does_not_wait_for_the_commit(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
-    client.declare("q")
-    client.call(m.TxSelect(), m.TxSelectOk)
-    client.fill("q", b"m")
+    client.declare("q").perform(m.TxSelect()).fill("q", b"m")
     assert [key for key, _, _ in copies(watcher)] == ["publish."]
-    client.call(m.TxRollback(), m.TxRollbackOk)
+    client.perform(m.TxRollback())
     assert copies(watcher) == []
 
 
 @pytest.mark.needs("inspection")
 def test_delivery_of_a_firehose_copy_is_not_copied_again(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
-    client.declare("q")
-    client.bind("q", TRACE, "deliver.#")
-    client.fill("q", b"m")
-    client.consume("q", no_ack=True)
+    client.declare("q").bind("q", TRACE, "deliver.#")
+    client.fill("q", b"m").consume("q", no_ack=True)
     assert client.bodies() == [
         b"m",
         b"m",

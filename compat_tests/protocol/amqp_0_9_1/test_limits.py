@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
+from compat_tests.tools.matrix import rows
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.limits import LimitsError, UserLimits, VirtualHostLimits
 from fakeamqp.model.policies import ParameterError
@@ -29,12 +30,7 @@ def limit_guest(server: Server, **limits: int) -> None:
 
 def refused(server: Server, code: int) -> str:
     """What a client is told that wants to open a connection in vain."""
-    client = server.connect()
-    client.send_bytes(client.protocol_header)
-    client.expect(m.ConnectionStart, 0)
-    client.login()
-    client.expect(m.ConnectionTune, 0)
-    client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072), 0)
+    client = server.tuned(channel_max=2047, frame_max=131072)
     close = client.ends(m.ConnectionOpen(virtual_host="/"), code, channel=0)
     assert (close.class_id, close.method_id) == (10, 40)
     return close.reply_text.partition(" - ")[2]
@@ -48,8 +44,7 @@ def refused(server: Server, code: int) -> str:
 def test_a_connection_counts_until_its_client_ends_the_transport(whose: str) -> None:
     server = Server("rabbitmq-4.3")
     (limit_host if whose == "virtual host" else limit_guest)(server, max_connections=1)
-    client = server.client()
-    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
+    client = server.client().perform(m.ConnectionClose(reply_code=200), channel=0)
     assert "connection limit (1) is reached" in refused(server, 530)
     client.drop()
     server.client()
@@ -69,8 +64,7 @@ def test_a_connection_that_the_broker_closes_counts_until_close_ok() -> None:
 
 
 @pytest.mark.needs("inspection")
-@rule("0-9-1/connection.open/vhost-limits")
-@rule("0-9-1/reply-code/resource-error")
+@rule("0-9-1/connection.open/vhost-limits", "0-9-1/reply-code/resource-error")
 @pytest.mark.parametrize(("personality", "code"), LIMITED)
 @pytest.mark.parametrize("limit", [0, 2])
 def test_connection_above_max_connections_of_virtual_host_is_refused(
@@ -109,9 +103,7 @@ def test_connections_to_other_virtual_host_do_not_count_against_the_limit() -> N
 @pytest.mark.needs("settings")
 @rule("0-9-1/reply-code/resource-error")
 @pytest.mark.parametrize(("personality", "code"), LIMITED)
-def test_connection_above_max_connections_of_user_is_refused(
-    personality: str, protocol: str, code: int
-) -> None:
+def test_connection_above_limit_of_user_is_refused(personality: str, protocol: str, code: int) -> None:
     server = Server(personality, protocol=protocol)
     server.state.access.add(User("else", "else", (), {"/": Permission()}))
     limit_guest(server, max_connections=1)
@@ -142,24 +134,21 @@ def test_negative_limits_mean_unlimited() -> None:
     limit_host(server, max_connections=-1, max_queues=-1)
     limit_guest(server, max_connections=-1, max_channels=-1)
     for _ in range(3):
-        client = server.client(channels=3)
-        client.declare()
+        server.client(channels=3).declare()
 
 
 # --- channels --------------------------------------------------------------------------------------
 
 
 @pytest.mark.needs("settings")
-@pytest.mark.parametrize(
-    ("personality", "code", "text"),
-    [
-        ("rabbitmq-3.10", 530, "'guest' has reached the maximum allowed user limit of (2)"),
-        ("rabbitmq-3.13", 530, "'fakeamqp@localhost' has reached the maximum allowed user limit of (2)"),
-        ("rabbitmq-4.0", 530, "'fakeamqp@localhost' has reached the maximum allowed user limit of (2)"),
-        ("rabbitmq-4.2", 530, "'guest' has reached the maximum allowed user limit of 2"),
-        ("rabbitmq-4.3", 530, "'guest' has reached the maximum allowed user limit of 2"),
-        ("spec", 506, "'guest' has reached the maximum allowed user limit of 2"),
-    ],
+@rows(
+    "personality, code, text",
+    ("rabbitmq-3.10", 530, "'guest' has reached the maximum allowed user limit of (2)"),
+    ("rabbitmq-3.13", 530, "'fakeamqp@localhost' has reached the maximum allowed user limit of (2)"),
+    ("rabbitmq-4.0", 530, "'fakeamqp@localhost' has reached the maximum allowed user limit of (2)"),
+    ("rabbitmq-4.2", 530, "'guest' has reached the maximum allowed user limit of 2"),
+    ("rabbitmq-4.3", 530, "'guest' has reached the maximum allowed user limit of 2"),
+    ("spec", 506, "'guest' has reached the maximum allowed user limit of 2"),
 )
 def test_channel_above_max_channels_of_user_closes_the_connection(
     personality: str, protocol: str, code: int, text: str
@@ -171,9 +160,7 @@ def test_channel_above_max_channels_of_user_closes_the_connection(
     close = two.ends(m.ChannelOpen(), code, channel=2)
     assert close.reply_text.partition(" - ")[2] == f"number of channels opened for user {text}"
     two.drop()
-    one.open_channel(2)
-    one.close_channel(2)
-    one.open_channel(3)
+    one.open_channel(2).close_channel(2).open_channel(3)
 
 
 @pytest.mark.needs("settings")
@@ -200,15 +187,11 @@ def one_too_many(client: Client, name: str = "b", **declare: Any) -> tuple[int, 
     ("personality", "code", "word"),
     [*((name, 406, "PRECONDITION_FAILED") for name in RABBITS), ("spec", 506, "RESOURCE_ERROR")],
 )
-def test_queue_above_max_queues_of_virtual_host_is_refused(
-    personality: str, protocol: str, code: int, word: str
-) -> None:
+def test_queue_above_max_queues_is_refused(personality: str, protocol: str, code: int, word: str) -> None:
     server = Server(personality, protocol=protocol)
-    client = server.client()
-    client.declare("a", exclusive=True)  # Exclusive ones count.
+    client = server.client().declare("a", exclusive=True)  # Exclusive ones count.
     limit_host(server, max_queues=1)
-    client.declare("a", exclusive=True)
-    client.declare("a", passive=True)
+    client.declare("a", exclusive=True).declare("a", passive=True)
     text = f"{word} - cannot declare queue 'b': queue limit in vhost '/' (1) is reached"
     assert one_too_many(client, durable=True) == (code, text)
     assert "b" not in server.vhost.queues
@@ -228,9 +211,7 @@ def test_queue_can_be_declared_at_queue_limit_after_another_is_deleted() -> None
     server = Server()
     client = server.client()
     limit_host(server, max_queues=1)
-    client.declare("a")
-    client.call(m.QueueDelete(queue="a"), m.QueueDeleteOk)
-    client.declare("b")
+    client.declare("a").perform(m.QueueDelete(queue="a")).declare("b")
 
 
 @pytest.mark.needs("inspection")
@@ -244,14 +225,12 @@ def test_invalid_queue_argument_is_reported_before_queue_limit() -> None:
 
 
 @pytest.mark.needs("own broker")
-@pytest.mark.parametrize(
-    ("value", "reason", "hint"),
-    [
-        ({"max-connections": "a"}, 'max-connections should be a number, actually was <<"a">>', "limits of"),
-        ({"max-queues": 1.5}, "max-queues should be a number, actually was 1.5", "limits of"),
-        ({"max-quues": 1}, 'Unrecognised terms [{<<"max-quues">>,1}] in limits', "did you mean 'max-queues'"),
-        ("none", 'limits not a list <<"none">>', "limits of"),
-    ],
+@rows(
+    "value, reason, hint",
+    ({"max-connections": "a"}, 'max-connections should be a number, actually was <<"a">>', "limits of"),
+    ({"max-queues": 1.5}, "max-queues should be a number, actually was 1.5", "limits of"),
+    ({"max-quues": 1}, 'Unrecognised terms [{<<"max-quues">>,1}] in limits', "did you mean 'max-queues'"),
+    ("none", 'limits not a list <<"none">>', "limits of"),
 )
 def test_bad_limits_of_virtual_hosts_are_refused(value: Any, reason: str, hint: str) -> None:
     with pytest.raises(LimitsError, match=hint) as refusal:
@@ -290,38 +269,29 @@ def arguments(personality: str, default: str | None, **declare: Any) -> dict[str
 
 
 @pytest.mark.needs("inspection")
-@pytest.mark.parametrize(
-    ("personality", "expected"),
-    [
-        ("rabbitmq-3.13", {}),
-        ("rabbitmq-4.0", {"x-queue-type": "classic"}),
-        ("rabbitmq-4.2", {"x-queue-type": "classic"}),
-        ("rabbitmq-4.3", {"x-queue-type": "classic"}),
-        ("spec", {}),
-    ],
+@rows(
+    "personality, expected",
+    ("rabbitmq-3.13", {}),
+    ("rabbitmq-4.0", {"x-queue-type": "classic"}),
+    ("rabbitmq-4.2", {"x-queue-type": "classic"}),
+    ("rabbitmq-4.3", {"x-queue-type": "classic"}),
+    ("spec", {}),
 )
-def test_queue_has_x_queue_type_in_its_arguments_since_4_0(
-    personality: str, expected: dict[str, str]
-) -> None:
+def test_queue_has_x_queue_type_argument_since_4_0(personality: str, expected: dict[str, str]) -> None:
     assert arguments(personality, None, durable=True) == expected
 
 
 @pytest.mark.needs("inspection")
 @pytest.mark.parametrize("personality", RABBITS)
-def test_exclusive_and_auto_delete_queues_are_classic_although_default_type_is_quorum(
-    personality: str,
-) -> None:
+def test_exclusive_and_auto_delete_queues_are_classic_with_default_type_quorum(personality: str) -> None:
     for flags in ({"exclusive": True}, {"durable": True, "auto_delete": True}):
         assert arguments(personality, "quorum", **flags) == {"x-queue-type": "classic"}
 
 
 @pytest.mark.parametrize("personality", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"])
-def test_queue_types_undefined_and_classic_are_not_equivalent_in_redeclare_since_4_0(
-    personality: str,
-) -> None:
+def test_queue_types_undefined_and_classic_differ_in_redeclare_since_4_0(personality: str) -> None:
     for first, second in (("undefined", "classic"), ("classic", "undefined")):
-        client = Server(personality).client()
-        client.declare("q", arguments={"x-queue-type": first})
+        client = Server(personality).client().declare("q", arguments={"x-queue-type": first})
         client.declare("q", arguments={"x-queue-type": first})
         close = client.fails(m.QueueDeclare(queue="q", arguments={"x-queue-type": second}), 406)
         assert f"'x-queue-type' for queue 'q' in vhost '/': received '{second}' but current is '{first}'" in (

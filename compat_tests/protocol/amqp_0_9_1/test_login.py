@@ -11,6 +11,7 @@ import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from compat_tests.scripted.octets import arguments, cut, field, long_string, short_string, table
+from compat_tests.tools.matrix import rows
 from fakeamqp.connection import PeerAddress
 from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed
@@ -68,19 +69,15 @@ def test_start_names_version_0_9_and_no_revision(server: Server) -> None:
 @rule("0-9-1/connection.start/protocol-name")
 def test_unknown_protocol_name_is_answered_with_a_protocol_header(server: Server) -> None:
     client = server.connect()
-    client.send_bytes(b"AMQX\x00\x00\x09\x01")
-    client.expect_silent_end()
+    client.send_bytes(b"AMQX\x00\x00\x09\x01").expect_silent_end()
     assert client.header == server.state.personality.header_for_others
 
 
 @rule("0-9-1/connection.start/server-support")
 @pytest.mark.parametrize("version", [b"\x00\x02\x00\x00", b"\x02\x00\x00\x00", b"\x00\x00\x09\x02"])
-def test_spec_personality_answers_unknown_version_with_a_lower_version_header(
-    spec: Server, version: bytes
-) -> None:
+def test_spec_answers_unknown_version_with_a_lower_version_header(spec: Server, version: bytes) -> None:
     client = spec.connect()
-    client.send_bytes(b"AMQP" + version)
-    client.expect_silent_end()
+    client.send_bytes(b"AMQP" + version).expect_silent_end()
     assert client.header[:4] == b"AMQP"
     assert client.header[4:] < version
 
@@ -97,7 +94,7 @@ def test_server_properties_name_product_version_and_platform(server: Server) -> 
     for name in ("product", "version", "platform", "copyright", "information"):
         assert isinstance(properties[name], str)
         assert properties[name]
-    assert (properties["product"] == "RabbitMQ") is (server.state.personality.name != "spec")
+    assert (properties["product"] == "RabbitMQ") is (not server.is_spec)
 
 
 @rule("0-9-1/connection.start/server-properties-required-fields#host")
@@ -146,9 +143,7 @@ def test_reply_text_of_channel_close_is_english(client: Client) -> None:
 @rule("0-9-1/connection.start-ok/mechanism-validity")
 @pytest.mark.parametrize("mechanism", ["XYZ", "", "plain", "EXTERNAL", "CRAM-MD5"])
 @pytest.mark.parametrize("properties", [{}, CAPABLE], ids=["plain-client", "capable-client"])
-def test_mechanism_not_offered_ends_the_socket_silently(
-    server: Server, mechanism: str, properties: dict[str, Any]
-) -> None:
+def test_unoffered_mechanism_ends_socket(server: Server, mechanism: str, properties: dict[str, Any]) -> None:
     client, _ = begin(server)
     client.send(start_ok(mechanism, client_properties=properties), 0)
     expect_refusal(client)
@@ -158,8 +153,7 @@ def test_mechanism_not_offered_ends_the_socket_silently(
 @rule("0-9-1/connection.start-ok/mechanism-one-offered")
 def test_start_ok_with_two_mechanisms_is_refused(server: Server) -> None:
     client, _ = begin(server)
-    client.send(start_ok("PLAIN"), 0)
-    client.expect(m.ConnectionTune, 0)
+    client.send(start_ok("PLAIN"), 0).expect(m.ConnectionTune, 0)
     client, _ = begin(server)
     client.send(start_ok("PLAIN AMQPLAIN"), 0)
     expect_refusal(client)
@@ -171,8 +165,7 @@ def test_login_succeeds_with_every_offered_mechanism(server: Server) -> None:
     responses = {b"PLAIN": b"\0guest\0guest", b"AMQPLAIN": login, b"ANONYMOUS": b""}
     for mechanism in begin(server)[1].mechanisms.split(b" "):
         client, _ = begin(server)
-        client.send(start_ok(mechanism.decode(), responses[mechanism]), 0)
-        client.expect(m.ConnectionTune, 0)
+        client.send(start_ok(mechanism.decode(), responses[mechanism]), 0).expect(m.ConnectionTune, 0)
 
 
 GUEST = long_string(b"guest")
@@ -180,21 +173,15 @@ GUEST = long_string(b"guest")
 
 @pytest.mark.parametrize("login", [b"S" + GUEST, b"x" + GUEST])
 @pytest.mark.parametrize("password", [b"S" + GUEST, b"x" + GUEST])
-def test_amqplain_accepts_byte_arrays_as_login_and_password(
-    server: Server, login: bytes, password: bytes
-) -> None:
+def test_amqplain_accepts_byte_arrays_as_credentials(server: Server, login: bytes, password: bytes) -> None:
     # RabbitMQ: measured on 4.0.5 and 4.3.6.
     client, _ = begin(server)
     client.send(start_ok("AMQPLAIN", field("LOGIN", login) + field("PASSWORD", password)), 0)
     client.expect(m.ConnectionTune, 0)
 
 
-@pytest.mark.parametrize(
-    "password", [b"I\0\0\0\x05", b"t\x01", b"V", b"F" + table(), b"x" + long_string(b"x")]
-)
-def test_amqplain_password_of_non_string_type_is_refused_like_wrong_password(
-    rabbitmq: Server, password: bytes
-) -> None:
+@rows("password", b"I\0\0\0\x05", b"t\x01", b"V", b"F" + table(), b"x" + long_string(b"x"))
+def test_amqplain_password_of_non_string_type_is_refused_as_wrong(rabbitmq: Server, password: bytes) -> None:
     # RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6.
     client, _ = begin(rabbitmq)
     response = field("LOGIN", b"S" + GUEST) + field("PASSWORD", password)
@@ -202,15 +189,10 @@ def test_amqplain_password_of_non_string_type_is_refused_like_wrong_password(
 
 
 @pytest.mark.needs("inspection", "settings")
-@pytest.mark.parametrize(
-    ("mechanism", "response"),
-    [
-        ("PLAIN", b"\0blank\0"),
-        (
-            "AMQPLAIN",
-            field("LOGIN", b"S" + long_string(b"blank")) + field("PASSWORD", b"S" + long_string(b"")),
-        ),
-    ],
+@rows(
+    "mechanism, response",
+    ("PLAIN", b"\0blank\0"),
+    ("AMQPLAIN", field("LOGIN", b"S" + long_string(b"blank")) + field("PASSWORD", b"S" + long_string(b""))),
 )
 def test_login_with_blank_password_is_refused(server: Server, mechanism: str, response: bytes) -> None:
     # RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6.
@@ -240,8 +222,7 @@ def test_plain_response_is_compared_octet_by_octet(server: Server, password: str
     server.state.access.add(User("name with: signs", password))
     response = b"\0name with: signs\0" + password.encode()
     client, _ = begin(server)
-    client.send(start_ok("PLAIN", response), 0)
-    client.expect(m.ConnectionTune, 0)
+    client.send(start_ok("PLAIN", response), 0).expect(m.ConnectionTune, 0)
     for other in (response[:-1], response + b" ", response[1:], response.upper(), b"\0" + response):
         if other != response:
             client, _ = begin(server)
@@ -254,8 +235,7 @@ def test_plain_response_is_compared_octet_by_octet(server: Server, password: str
 def test_plain_response_with_non_ascii_user_name_is_accepted(server: Server) -> None:
     server.state.access.add(User("ü\N{SNOWMAN}", "pass word"))
     client, _ = begin(server)
-    client.send(start_ok("PLAIN", "\0ü\N{SNOWMAN}\0pass word".encode()), 0)
-    client.expect(m.ConnectionTune, 0)
+    client.send(start_ok("PLAIN", "\0ü\N{SNOWMAN}\0pass word".encode()), 0).expect(m.ConnectionTune, 0)
     client, _ = begin(server)
     client.send(start_ok("PLAIN", b"\0guest\0wrong"), 0)
     expect_refusal(client)
@@ -264,18 +244,16 @@ def test_plain_response_with_non_ascii_user_name_is_accepted(server: Server) -> 
 @pytest.mark.needs("inspection")
 @rule("0-9-1/connection.start-ok/response-opaque")
 @pytest.mark.parametrize("properties", [{}, CAPABLE], ids=["plain-client", "capable-client"])
-@pytest.mark.parametrize(
-    ("mechanism", "response"),
-    [
-        ("PLAIN", b""),
-        ("PLAIN", b"guest\0guest"),
-        ("PLAIN", b"\0guest\0guest\0"),
-        ("PLAIN", b"other\0guest\0guest"),
-        ("AMQPLAIN", b""),
-        ("AMQPLAIN", b"\xff\xff"),
-        ("AMQPLAIN", field("LOGIN", b"S" + long_string(b"guest"))),
-        ("AMQPLAIN", field("LOGIN", b"I\0\0\0\x01") + field("PASSWORD", b"S" + long_string(b"guest"))),
-    ],
+@rows(
+    "mechanism, response",
+    ("PLAIN", b""),
+    ("PLAIN", b"guest\0guest"),
+    ("PLAIN", b"\0guest\0guest\0"),
+    ("PLAIN", b"other\0guest\0guest"),
+    ("AMQPLAIN", b""),
+    ("AMQPLAIN", b"\xff\xff"),
+    ("AMQPLAIN", field("LOGIN", b"S" + long_string(b"guest"))),
+    ("AMQPLAIN", field("LOGIN", b"I\0\0\0\x01") + field("PASSWORD", b"S" + long_string(b"guest"))),
 )
 def test_malformed_plain_or_amqplain_response_ends_the_socket_silently(
     server: Server, mechanism: str, response: bytes, properties: dict[str, Any]
@@ -296,25 +274,21 @@ def test_spec_personality_refuses_locale_not_offered(spec: Server, locale: str) 
     client.send(start_ok(locale=locale), 0)
     expect_refusal(client)
     client, _ = begin(spec)
-    client.send(start_ok(locale="en_US"), 0)
-    client.expect(m.ConnectionTune, 0)
+    client.send(start_ok(locale="en_US"), 0).expect(m.ConnectionTune, 0)
 
 
 @pytest.mark.deviates("0-9-1/connection.start-ok/locale-one-offered")
 @OTHER_LOCALES
 def test_rabbitmq_accepts_any_locale(rabbitmq: Server, locale: str) -> None:
     client, _ = begin(rabbitmq)
-    client.send(start_ok(locale=locale), 0)
-    client.expect(m.ConnectionTune, 0)
+    client.send(start_ok(locale=locale), 0).expect(m.ConnectionTune, 0)
 
 
 @pytest.mark.needs("inspection")
 @rule("0-9-1/connection.start-ok/authentication-failure")
 @pytest.mark.parametrize("response", [b"\0guest\0wrong", b"\0nobody\0guest", b"\0guest\0"])
 @pytest.mark.parametrize("properties", [{}, {"capabilities": {"authentication_failure_close": False}}])
-def test_wrong_credentials_end_the_socket_silently(
-    server: Server, response: bytes, properties: dict[str, Any]
-) -> None:
+def test_wrong_credentials_end_socket(server: Server, response: bytes, properties: dict[str, Any]) -> None:
     client, _ = begin(server)
     client.send(start_ok(response=response, client_properties=properties), 0)
     expect_refusal(client)
@@ -323,9 +297,7 @@ def test_wrong_credentials_end_the_socket_silently(
 @pytest.mark.needs("inspection")
 @pytest.mark.deviates("0-9-1/connection.start-ok/authentication-failure")
 @pytest.mark.parametrize("response", [b"\0guest\0wrong", b"\0nobody\0guest", b"\0guest\0"])
-def test_rabbitmq_answers_wrong_credentials_of_capable_client_with_403(
-    rabbitmq: Server, response: bytes
-) -> None:
+def test_rabbitmq_answers_capable_client_with_403(rabbitmq: Server, response: bytes) -> None:
     rabbitmq.state.authentication_failure_delay = 3
     client, _ = begin(rabbitmq)
     close = client.ends(start_ok(response=response, client_properties=CAPABLE), 403, channel=0)
@@ -352,8 +324,7 @@ def test_start_ok_of_4096_octets_is_accepted(server: Server) -> None:
 
     exact = payload(4096 - 8 - len(payload(0)))
     client, _ = begin(server)
-    client.send_frame(1, 0, exact)
-    client.expect(m.ConnectionTune, 0)
+    client.send_frame(1, 0, exact).expect(m.ConnectionTune, 0)
 
 
 # --- failed handshakes -------------------------------------------------------------------------------------
@@ -376,11 +347,9 @@ def test_socket_of_failed_handshake_ends_after_authentication_failure_delay(
     server.state.authentication_failure_delay = 3
     client, _ = begin(server)
     fail(client)
-    server.advance(2.9)
-    client.expect_nothing()
+    client.after(2.9).expect_nothing()
     assert not client.closed
-    server.advance(0.1)
-    client.expect_silent_end()
+    client.after(0.1).expect_silent_end()
 
 
 @pytest.mark.needs("virtual time", "inspection")
@@ -392,35 +361,28 @@ def test_bytes_received_during_authentication_failure_delay_are_ignored(
     server.state.authentication_failure_delay = 3
     client, _ = begin(server)
     fail(client)
-    client.send(start_ok(), 0)
-    client.send_bytes(b"\xff" * 100)
-    client.expect_nothing()
+    client.send(start_ok(), 0).send_bytes(b"\xff" * 100).expect_nothing()
     assert not client.closed
-    server.advance(3)
-    client.expect_silent_end()
+    client.after(3).expect_silent_end()
 
 
 @pytest.mark.needs("virtual time", "inspection")
 @rule("0-9-1/security/negotiation-pause#pause", "0-9-1/security/negotiation-pause#close")
-@pytest.mark.parametrize(
-    "behind", [b"\xff" * 100, b"\x01\0\0\0\0\0\x04\0\x0a\0\x1f\xce"], ids=["garbage", "method"]
-)
+@rows("behind", b"\xff" * 100, b"\x01\0\0\0\0\0\x04\0\x0a\0\x1f\xce", ids=["garbage", "method"])
 def test_bytes_in_one_write_behind_wrong_password_are_ignored(server: Server, behind: bytes) -> None:
     server.state.authentication_failure_delay = 3
     client, _ = begin(server)
     client.send_bytes(method_frame(0, start_ok(response=b"\0guest\0wrong").encode()) + behind)
     client.expect_nothing()
     assert not client.closed
-    server.advance(3)
-    client.expect_silent_end()
+    client.after(3).expect_silent_end()
 
 
 @pytest.mark.deviates("0-9-1/security/negotiation-pause#pause")
 @rule("0-9-1/security/negotiation-pause#close")
 def test_failed_login_ends_the_socket_at_once_by_default(server: Server) -> None:
     client, _ = begin(server)
-    client.send(start_ok(response=b"\0guest\0wrong"), 0)
-    client.expect_silent_end()
+    client.send(start_ok(response=b"\0guest\0wrong"), 0).expect_silent_end()
 
 
 @pytest.mark.needs("inspection")
@@ -438,20 +400,16 @@ def test_failed_handshake_is_logged_as_a_warning(
 @pytest.mark.needs("virtual time")
 def test_incomplete_handshake_is_aborted_after_10_seconds(server: Server) -> None:
     client, _ = begin(server)
-    server.advance(9.9)
-    assert not client.closed
-    server.advance(0.2)
-    assert client.connection.aborted
+    assert not client.after(9.9).closed
+    assert client.after(0.2).connection.aborted
 
 
 @pytest.mark.needs("virtual time", "settings")
 def test_handshake_timeout_does_not_count_busy_time_of_the_broker(server: Server) -> None:
     client, _ = begin(server)
     server.state.operations.busy_seconds += 23
-    server.advance(32.9)
-    assert not client.closed
-    server.advance(0.2)
-    assert client.connection.aborted
+    assert not client.after(32.9).closed
+    assert client.after(0.2).connection.aborted
 
 
 # --- secure, secure-ok -------------------------------------------------------------------------------------
@@ -514,10 +472,8 @@ def answer(challenge: bytes, password: bytes) -> bytes:
 @rule("0-9-1/connection.secure-ok/response")
 def test_correct_cram_md5_response_is_answered_with_tune(asking: Server) -> None:
     client, _ = begin(asking)
-    client.send(start_ok("CRAM-MD5", b""), 0)
-    challenge = client.expect(m.ConnectionSecure, 0).challenge
-    client.send(m.ConnectionSecureOk(response=answer(challenge, b"guest")), 0)
-    client.expect(m.ConnectionTune, 0)
+    challenge = client.send(start_ok("CRAM-MD5", b""), 0).expect(m.ConnectionSecure, 0).challenge
+    client.send(m.ConnectionSecureOk(response=answer(challenge, b"guest")), 0).expect(m.ConnectionTune, 0)
 
 
 @pytest.mark.needs("inspection", "personality of choices")
@@ -525,8 +481,7 @@ def test_correct_cram_md5_response_is_answered_with_tune(asking: Server) -> None
 @pytest.mark.parametrize("password", [b"wrong", None])
 def test_wrong_cram_md5_response_ends_the_socket_silently(asking: Server, password: bytes | None) -> None:
     client, _ = begin(asking)
-    client.send(start_ok("CRAM-MD5", b""), 0)
-    challenge = client.expect(m.ConnectionSecure, 0).challenge
+    challenge = client.send(start_ok("CRAM-MD5", b""), 0).expect(m.ConnectionSecure, 0).challenge
     response = b"" if password is None else answer(challenge, password)
     client.send(m.ConnectionSecureOk(response=response), 0)
     expect_refusal(client)
@@ -544,8 +499,7 @@ def test_secure_ok_without_challenge_ends_the_socket_silently(server: Server) ->
 @rule("0-9-1/connection.secure-ok/unexpected")
 def test_secure_ok_after_tune_ends_the_socket_silently(server: Server) -> None:
     client, _ = begin(server)
-    client.send(start_ok(), 0)
-    client.expect(m.ConnectionTune, 0)
+    client.send(start_ok(), 0).expect(m.ConnectionTune, 0)
     client.send(m.ConnectionSecureOk(response=b"\0guest\0guest"), 0)
     expect_refusal(client)
 
@@ -559,34 +513,24 @@ def test_external_login_succeeds_with_verified_client_certificate(server: Server
     client = server.connect(certificate_subject="worker", tls=True)
     client.send_bytes(client.protocol_header)
     assert client.expect(m.ConnectionStart, 0).mechanisms.startswith(b"EXTERNAL ")
-    client.send(start_ok("EXTERNAL", b""), 0)
-    client.expect(m.ConnectionTune, 0)
+    client.send(start_ok("EXTERNAL", b""), 0).expect(m.ConnectionTune, 0)
     [connection] = server.state.connections
     assert connection.user_name == "worker"
 
 
 @pytest.mark.needs("inspection", "addresses of peers")
 def test_external_login_with_certificate_of_unknown_user_is_refused(server: Server) -> None:
-    client = server.connect(certificate_subject="stranger", tls=True)
-    client.send_bytes(client.protocol_header)
-    client.expect(m.ConnectionStart, 0)
-    client.send(start_ok("EXTERNAL", b""), 0)
+    client = server.started(certificate_subject="stranger", tls=True).send(start_ok("EXTERNAL", b""), 0)
     expect_refusal(client)
 
 
 @pytest.mark.needs("inspection", "addresses of peers")
 def test_guest_login_from_remote_host_is_refused(server: Server) -> None:
-    client = server.connect(host="192.0.2.7")
-    client.send_bytes(client.protocol_header)
-    client.expect(m.ConnectionStart, 0)
-    client.send(start_ok(), 0)
+    client = server.started(host="192.0.2.7").send(start_ok(), 0)
     expect_refusal(client)
 
 
 @pytest.mark.needs("addresses of peers", "personality of choices")
 def test_guest_login_from_remote_host_succeeds_when_not_in_loopback_users(server: Server) -> None:
-    client = server.varied(loopback_users=("ann",)).connect(host="192.0.2.7")
-    client.send_bytes(client.protocol_header)
-    client.expect(m.ConnectionStart, 0)
-    client.send(start_ok(), 0)
-    client.expect(m.ConnectionTune, 0)
+    client = server.varied(loopback_users=("ann",)).started(host="192.0.2.7")
+    client.send(start_ok(), 0).expect(m.ConnectionTune, 0)

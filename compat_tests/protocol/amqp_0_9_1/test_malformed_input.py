@@ -12,6 +12,7 @@ import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from compat_tests.scripted.octets import arguments, field, queue_declare, table
+from compat_tests.tools.matrix import rows
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER, frame
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
@@ -42,8 +43,7 @@ TEXTS = [
 
 @pytest.mark.parametrize(("octets", "text"), TEXTS)
 def test_rabbitmq_prints_the_bytes_as_an_erlang_term(rabbitmq: Server, octets: bytes, text: str) -> None:
-    client = rabbitmq.client()
-    client.send_bytes(octets)
+    client = rabbitmq.client().send_bytes(octets)
     assert client.expect_connection_close(501).reply_text == f"FRAME_ERROR - {text}"
 
 
@@ -66,13 +66,11 @@ def test_rabbitmq_prints_wrong_frame_end_and_too_large_frame_as_erlang_term(
     rabbitmq: Server, octets: bytes, text: str
 ) -> None:
     client = rabbitmq.client()
-    client.send_bytes(octets)
-    assert client.expect_end_of_frames().reply_text == f"FRAME_ERROR - {text}"
+    assert client.send_bytes(octets).expect_end_of_frames().reply_text == f"FRAME_ERROR - {text}"
 
 
 def test_reply_text_with_long_bytes_is_cut_to_255_characters(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    client.send_frame(1, 1, queue_declare("q") + b"\xff" * 255)
+    client = rabbitmq.client().send_frame(1, 1, queue_declare("q") + b"\xff" * 255)
     text = client.expect_connection_close(501).reply_text
     assert len(text) == 255 and text.endswith(",255,25...")
 
@@ -85,35 +83,21 @@ UNEXPECTED = [
 
 @pytest.mark.parametrize(("octets", "text"), UNEXPECTED)
 def test_unexpected_frame_is_printed_in_reply_text_of_505(rabbitmq: Server, octets: bytes, text: str) -> None:
-    client = rabbitmq.client()
-    client.send_bytes(octets)
+    client = rabbitmq.client().send_bytes(octets)
     assert client.expect_connection_close(505).reply_text == f"UNEXPECTED_FRAME - {text}"
 
 
 def test_a_method_before_open_is_an_unexpected_frame(rabbitmq: Server) -> None:
-    client = rabbitmq.connect()
-    client.send_bytes(client.protocol_header)
-    client.expect(m.ConnectionStart, 0)
-    client.login()
-    client.expect(m.ConnectionTune, 0)
-    client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
-    close = client.ends(m.ChannelOpen(), 505, channel=1)
-    assert close.reply_text == "UNEXPECTED_FRAME - type 1, all octets = <<0,20,0,10,0>>"
+    client = rabbitmq.tuned(channel_max=10, frame_max=8192, heartbeat=0)
+    text = "UNEXPECTED_FRAME - type 1, all octets = <<0,20,0,10,0>>"
+    client.send(m.ChannelOpen()).expect_connection_close(505, text=text)
 
 
-@pytest.mark.parametrize(
-    ("octets", "text"), [UNEXPECTED[0], (frame(9, 1, b"x"), 'type 9, all octets = <<"x">>')]
-)
+@rows("octets, text", UNEXPECTED[0], (frame(9, 1, b"x"), 'type 9, all octets = <<"x">>'))
 def test_heartbeat_or_unknown_frame_on_channel_1_before_open_is_unexpected_frame(
     rabbitmq: Server, octets: bytes, text: str
 ) -> None:
-    client = rabbitmq.connect()
-    client.send_bytes(client.protocol_header)
-    client.expect(m.ConnectionStart, 0)
-    client.login()
-    client.expect(m.ConnectionTune, 0)
-    client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
-    client.send_bytes(octets)
+    client = rabbitmq.tuned(channel_max=10, frame_max=8192, heartbeat=0).send_bytes(octets)
     assert client.expect_connection_close(505).reply_text == f"UNEXPECTED_FRAME - {text}"
 
 
@@ -131,12 +115,9 @@ CRASHES = [
 
 @pytest.mark.needs("inspection")
 @pytest.mark.parametrize("octets", CRASHES)
-def test_input_that_crashes_connection_of_rabbitmq_ends_transport_without_close(
-    rabbitmq: Server, octets: bytes
-) -> None:
+def test_input_that_crashes_rabbitmqs_connection_ends_transport(rabbitmq: Server, octets: bytes) -> None:
     client = rabbitmq.client()
-    client.send_bytes(octets)
-    client.expect_silent_end()
+    client.send_bytes(octets).expect_silent_end()
     assert client.connection not in rabbitmq.state.connections
 
 
@@ -144,37 +125,26 @@ def test_input_that_crashes_connection_of_rabbitmq_ends_transport_without_close(
 
 
 def test_properties_are_read_once_the_content_is_complete(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    client.send(PUBLISH)
-    client.send_frame(2, 1, header(b"\x80\0\x20ab", size=3))
-    client.send_frame(3, 1, b"ab")
-    client.expect_nothing()
-    client.send_frame(3, 1, b"c")
-    assert client.expect_connection_close(541).reply_text == "INTERNAL_ERROR"
+    client = rabbitmq.client().send(PUBLISH).send_frame(2, 1, header(b"\x80\0\x20ab", size=3))
+    client.send_frame(3, 1, b"ab").expect_nothing()
+    assert client.send_frame(3, 1, b"c").expect_connection_close(541).reply_text == "INTERNAL_ERROR"
 
 
 def test_the_exchange_is_looked_up_before_properties_are_read(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    client.send(m.BasicPublish(exchange="missing"))
-    client.send_frame(2, 1, header(b"\x80\0\x20ab"))
-    client.expect_channel_close(404)
+    client = rabbitmq.client().send(m.BasicPublish(exchange="missing"))
+    client.send_frame(2, 1, header(b"\x80\0\x20ab")).expect_channel_close(404)
 
 
 @pytest.mark.parametrize("flags", [b"\0\1", b"\0\2", b"\0\3"])
 def test_spare_property_flags_are_cleared_in_delivered_header(rabbitmq: Server, flags: bytes) -> None:
-    client = rabbitmq.client()
-    client.declare("q")
-    client.publish_bytes(flags, routing_key="q")
-    client.send(m.BasicGet(queue="q", no_ack=True))
-    client.expect(m.BasicGetOk)
+    client = rabbitmq.client().declare("q").publish_bytes(flags, routing_key="q")
+    client.send(m.BasicGet(queue="q", no_ack=True)).expect(m.BasicGetOk)
     assert client.take_frame().payload[12:] == b"\0\0"
 
 
 def test_a_message_with_spare_flags_and_a_property_is_read(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    client.declare("q")
-    client.publish_bytes(b"\x80\3\1a", routing_key="q")
-    message = client.get("q")
+    client = rabbitmq.client().declare("q")
+    message = client.publish_bytes(b"\x80\3\1a", routing_key="q").get("q")
     assert message is not None and message.properties.content_type == "a"
 
 
@@ -184,19 +154,14 @@ def test_a_message_with_spare_flags_and_a_property_is_read(rabbitmq: Server) -> 
 def closing(server: Server) -> Client:
     """A client that was sent channel.close, and has not answered."""
     client = server.client()
-    client.send(m.QueueDeclare(queue="missing", passive=True))
-    client.expect(m.ChannelClose)
+    client.send(m.QueueDeclare(queue="missing", passive=True)).expect(m.ChannelClose)
     return client
 
 
 def test_publish_with_content_on_closing_channel_is_ignored(rabbitmq: Server) -> None:
-    client = closing(rabbitmq)
-    client.send(PUBLISH)
-    client.send_frame(2, 1, header(size=1))
-    client.send_frame(3, 1, b"x")
-    client.expect_nothing()
-    client.send(m.ChannelCloseOk())
-    client.open_channel()
+    client = closing(rabbitmq).send(PUBLISH).send_frame(2, 1, header(size=1))
+    client.send_frame(3, 1, b"x").expect_nothing()
+    client.send(m.ChannelCloseOk()).open_channel()
 
 
 MISPLACED = [
@@ -233,13 +198,9 @@ def test_misplaced_frame_on_closing_or_unopened_channel_closes_connection_with_5
 
 def test_publish_on_unopened_channel_closes_connection_after_its_content(rabbitmq: Server) -> None:
     client = rabbitmq.client(channels=0)
-    client.send(PUBLISH, 5)
-    client.expect_nothing()
-    client.send_frame(2, 5, header(size=1))
-    client.send_frame(3, 5, b"x")
-    close = client.expect_connection_close(504)
-    assert close.reply_text == "CHANNEL_ERROR - expected 'channel.open'"
-    assert (close.class_id, close.method_id) == (60, 40)
+    client.send(PUBLISH, 5).expect_nothing()
+    client.send_frame(2, 5, header(size=1)).send_frame(3, 5, b"x")
+    client.expect_connection_close(504, text="CHANNEL_ERROR - expected 'channel.open'", at=(60, 40))
 
 
 NAMELESS = [
@@ -264,15 +225,10 @@ def test_method_without_queue_name_on_closing_or_unopened_channel_fails_with_404
     client.call(m.ChannelOpen(), m.ChannelOpenOk)
 
 
-def test_method_without_queue_name_on_closing_channel_with_current_queue_is_not_answered(
-    rabbitmq: Server,
-) -> None:
-    client = rabbitmq.client()
-    client.declare("q")
-    client.send(m.BasicGet(queue="nope"))
-    client.expect(m.ChannelClose)
-    client.send(m.BasicGet())
-    client.expect_nothing()
+def test_method_without_queue_name_on_closing_channel_is_not_answered(rabbitmq: Server) -> None:
+    client = rabbitmq.client().declare("q")
+    client.send(m.BasicGet(queue="nope")).expect(m.ChannelClose)
+    client.send(m.BasicGet()).expect_nothing()
 
 
 UNUSED = [
@@ -289,23 +245,18 @@ UNUSED = [
 def test_rabbitmq_decodes_unimplemented_methods_before_it_refuses_them(
     rabbitmq: Server, payload: bytes, code: int, text: str
 ) -> None:
-    client = rabbitmq.client()
-    client.send_frame(1, 1, payload)
-    close = client.expect_connection_close(code)
-    assert close.reply_text == text
-    assert (close.class_id, close.method_id) == (60, int.from_bytes(payload[2:4], "big"))
+    client = rabbitmq.client().send_frame(1, 1, payload)
+    client.expect_connection_close(code, text=text, at=(60, int.from_bytes(payload[2:4], "big")))
 
 
 def test_unknown_method_203_of_class_60_ends_transport(rabbitmq: Server) -> None:
     client = rabbitmq.client()
-    client.send_frame(1, 1, arguments(60, 203))
-    client.expect_silent_end()
+    client.send_frame(1, 1, arguments(60, 203)).expect_silent_end()
 
 
 def test_publish_without_content_on_unopened_channel_counts_against_channel_max(rabbitmq: Server) -> None:
     client = rabbitmq.client(channels=1, channel_max=2)
-    client.send(PUBLISH, 2)
-    text = client.ends(m.ChannelOpen(), 530, channel=3).reply_text
+    text = client.send(PUBLISH, 2).ends(m.ChannelOpen(), 530, channel=3).reply_text
     assert text == "NOT_ALLOWED - number of channels opened (2) has reached the negotiated channel_max (2)"
 
 
@@ -359,8 +310,7 @@ def test_credentials_of_malformed_start_ok_are_not_logged(
 
 @pytest.mark.needs("personality of choices")
 def test_rabbitmq_personality_with_explains_malformed_input_closes_with_540(rabbitmq: Server) -> None:
-    client = rabbitmq.varied(explains_malformed_input=True).client()
-    client.send_frame(1, 1, arguments(99, 1))
+    client = rabbitmq.varied(explains_malformed_input=True).client().send_frame(1, 1, arguments(99, 1))
     assert (
         client.expect_connection_close(540).reply_text == "NOT_IMPLEMENTED - there is no method 1 in class 99"
     )

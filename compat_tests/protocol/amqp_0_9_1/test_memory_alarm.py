@@ -24,14 +24,12 @@ def server() -> Server:
 
 
 def publisher(server: Server, queue: str = "q") -> Client:
-    client = server.client(client_properties={"capabilities": {"connection.blocked": True}})
-    client.declare(queue)
-    return client
+    return server.client(client_properties={"capabilities": {"connection.blocked": True}}).declare(queue)
 
 
-def fill_up(client: Client, queue: str = "q") -> None:
+def fill_up(client: Client, queue: str = "q") -> Client:
     """Publish until the alarm is raised; the client is not told before its next publish."""
-    client.fill(queue, *[BODY] * 5)
+    return client.fill(queue, *[BODY] * 5)
 
 
 def ready(server: Server, queue: str = "q") -> int:
@@ -45,11 +43,9 @@ def messages(server: Server) -> int:
 class TestTheAlarm:
     def test_publishers_are_blocked_until_messages_are_consumed(self, server: Server) -> None:
         client = publisher(server)
-        fill_up(client)
-        client.expect_nothing()
+        fill_up(client).expect_nothing()
         assert server.state.memory.alarm
-        client.fill("q", b"waits")
-        assert client.expect(m.ConnectionBlocked, 0).reason == "low on memory"
+        assert client.fill("q", b"waits").expect(m.ConnectionBlocked, 0).reason == "low on memory"
         assert not client.connection.reading
         assert ready(server) == 5
 
@@ -61,9 +57,7 @@ class TestTheAlarm:
     def test_consuming_connection_is_not_blocked_by_memory_alarm(self, server: Server) -> None:
         client, consumer = publisher(server), publisher(server, "other")
         consumer.consume("other")
-        fill_up(client)
-        client.fill("q", b"waits")
-        client.expect(m.ConnectionBlocked, 0)
+        fill_up(client).fill("q", b"waits").expect(m.ConnectionBlocked, 0)
         assert consumer.connection.reading
         assert consumer.count("q") == 5
         consumer.expect_nothing()
@@ -72,28 +66,23 @@ class TestTheAlarm:
         fill_up(publisher(server))
         late = publisher(server)
         late.expect_nothing()
-        late.fill("q", b"waits")
-        late.expect(m.ConnectionBlocked, 0)
+        late.fill("q", b"waits").expect(m.ConnectionBlocked, 0)
         assert ready(server) == 5
 
     def test_memory_alarm_ends_when_the_queue_is_purged(self, server: Server) -> None:
-        client = publisher(server)
-        fill_up(client)
-        other = server.client()
-        other.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
+        fill_up(publisher(server))
+        server.client().perform(m.QueuePurge(queue="q"))
         assert not server.state.memory.alarm
 
     def test_memory_alarm_ends_when_messages_expire(self, server: Server) -> None:
-        client = publisher(server)
-        client.publish(bytes(LIMIT), routing_key="q", expiration="1000")
+        publisher(server).publish(bytes(LIMIT), routing_key="q", expiration="1000")
         assert server.state.memory.alarm
         server.advance(1)
         server.state.memory.settle()  # The runtime does so at the end of each turn.
         assert not server.state.memory.alarm
 
     def test_memory_alarm_does_not_end_just_below_the_limit(self, server: Server) -> None:
-        client = publisher(server)
-        client.fill("q", b"small", bytes(LIMIT - 1000))
+        client = publisher(server).fill("q", b"small", bytes(LIMIT - 1000))
         assert server.state.memory.alarm
         assert client.get("q", no_ack=True) is not None
         assert messages(server) < LIMIT
@@ -107,7 +96,7 @@ class TestTheAlarm:
         for client in clients:
             client.fill("q", bytes(60_000))
             client.expect(m.ConnectionBlocked, 0)
-        server.client().call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
+        server.client().perform(m.QueuePurge(queue="q"))
         assert server.state.memory.alarm
         assert ready(server) == 2  # Of the two that made it, the second exceeded the limit.
         assert [client.connection.reading for client in clients] == [True, True, False]
@@ -115,19 +104,15 @@ class TestTheAlarm:
     def test_no_memory_alarm_is_raised_without_memory_limit(self) -> None:
         server = Server(memory_limit=None)
         client = publisher(server)
-        fill_up(client)
-        client.fill("q", b"goes on")
-        client.expect_nothing()
+        fill_up(client).fill("q", b"goes on").expect_nothing()
         assert ready(server) == 6
 
     def test_connection_stays_blocked_by_disk_alarm_after_memory_alarm_ends(self, server: Server) -> None:
         """RabbitMQ names both (alarm/both-told-at-the-publish), and says nothing when one of them ends."""
-        client = publisher(server)
-        fill_up(client)
+        client = fill_up(publisher(server))
         server.state.block("low on disk", "a fault")
-        client.fill("q", b"waits")
-        assert client.expect(m.ConnectionBlocked, 0).reason == "low on disk & memory"
-        server.client().call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
+        assert client.fill("q", b"waits").expect(m.ConnectionBlocked, 0).reason == "low on disk & memory"
+        server.client().perform(m.QueuePurge(queue="q"))
         assert server.state.blocked_reason == "low on disk"
         client.expect_nothing()
         assert not client.connection.reading
@@ -135,8 +120,7 @@ class TestTheAlarm:
         client.expect(m.ConnectionUnblocked, 0)
 
     def test_restart_ends_memory_alarm_and_counts_no_messages(self, server: Server) -> None:
-        client = publisher(server)
-        fill_up(client)
+        fill_up(publisher(server))
         server.restart()
         assert server.state.blocked_reason is None
         assert messages(server) == 0
@@ -158,8 +142,7 @@ class TestWhatCounts:
     def test_a_body_that_queues_share_counts_once(self, server: Server) -> None:
         client = publisher(server, "q1")
         for name in ("q1", "q2", "q3"):
-            client.declare(name)
-            client.bind(name, "amq.fanout")
+            client.declare(name).bind(name, "amq.fanout")
         client.publish(BODY, exchange="amq.fanout")
         whole = MESSAGE + len(BODY) + HEADERS * 2 + 2 * ENTRY
         assert messages(server) == whole
@@ -172,11 +155,9 @@ class TestWhatCounts:
     def test_memory_of_fanout_message_is_freed_when_it_has_left_all_queues(self, server: Server) -> None:
         client = publisher(server, "q1")
         for name in ("q1", "q2"):
-            client.declare(name)
-            client.bind(name, "amq.fanout")
+            client.declare(name).bind(name, "amq.fanout")
         one, two = (MESSAGE + len(body) + HEADERS * 2 + ENTRY for body in (b"one", b"three"))
-        client.publish(b"one", exchange="amq.fanout")
-        client.publish(b"three", exchange="amq.fanout")
+        client.publish(b"one", exchange="amq.fanout").publish(b"three", exchange="amq.fanout")
         assert messages(server) == one + two
         for name in ("q1", "q2"):
             client.get(name, no_ack=True)
@@ -185,32 +166,24 @@ class TestWhatCounts:
     def test_dead_letter_shares_memory_of_body_with_rejected_message(self, server: Server) -> None:
         client = publisher(server, "dead")
         arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-        client.declare("q", arguments=arguments)
-        client.fill("q", BODY)
-        message = client.get("q")
-        assert message is not None
+        message = client.declare("q", arguments=arguments).fill("q", BODY).fetch("q")
         client.reject(message.method.delivery_tag)
         assert ready(server, "dead") == 1
         assert len(BODY) < messages(server) < len(BODY) + 2 * MESSAGE + ENTRY
 
     def test_delivery_counts_until_acknowledged(self, server: Server) -> None:
-        client = publisher(server)
-        client.consume("q")
-        client.fill("q", BODY)
-        delivery = client.delivery()
+        client = publisher(server).consume("q")
+        delivery = client.fill("q", BODY).delivery()
         assert messages(server) > len(BODY)
         client.ack(delivery.method.delivery_tag)
         assert messages(server) == 0
 
     def test_message_delivered_to_no_ack_consumer_does_not_count(self, server: Server) -> None:
-        client = publisher(server)
-        client.consume("q", no_ack=True)
-        fill_up(client)
+        fill_up(publisher(server).consume("q", no_ack=True))
         assert messages(server) == 0
 
     def test_an_uncommitted_publish_counts(self, server: Server) -> None:
-        client = publisher(server)
-        client.call(m.TxSelect(), m.TxSelectOk)
+        client = publisher(server).perform(m.TxSelect())
         fill_up(client)
         assert server.state.memory.alarm
         client.connection.receive_eof()
@@ -222,36 +195,30 @@ class TestWhatCounts:
         self, server: Server, kind: str
     ) -> None:
         client = server.client()
-        client.declare("q", durable=True, arguments={"x-queue-type": kind})
-        client.fill("q", BODY)
+        client.declare("q", durable=True, arguments={"x-queue-type": kind}).fill("q", BODY)
         assert len(BODY) < messages(server) < len(BODY) + 2 * MESSAGE
-        client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+        client.perform(m.QueueDelete(queue="q"))
         assert messages(server) == 0
 
     @pytest.mark.parametrize("protocol", [each for each in SHARING if each in protocol_names()])
     def test_unfinished_content_counts_and_raises_memory_alarm(self, protocol: str) -> None:
         name = "rabbitmq-4.3" if protocol == "0-9-1" else "spec"
         server = Server(name, protocol=protocol, memory_limit=LIMIT)
-        client = server.client()
-        client.declare("q")
-        client.send(m.BasicPublish(routing_key="q"))
+        client = server.client().declare("q").send(m.BasicPublish(routing_key="q"))
         header, *_ = content_frames(1, 60, bytes(2), bytes(3 * LIMIT), 100_000)
-        client.send_bytes(header)
-        client.send_bytes(frame(3, 1, bytes(50_000)))
+        client.send_bytes(header).send_bytes(frame(3, 1, bytes(50_000)))
         assert server.state.memory.unfinished.octets == 50_000
         assert not server.state.memory.alarm
         client.send_bytes(frame(3, 1, bytes(60_000)))
         assert server.state.memory.alarm
-        client.send_bytes(frame(3, 1, bytes(60_000)))
-        assert not client.connection.reading
+        assert not client.send_bytes(frame(3, 1, bytes(60_000))).connection.reading
         client.connection.receive_eof()
         server.state.memory.settle()
         assert server.state.memory.unfinished.octets == 0
         assert not server.state.memory.alarm
 
     def test_bytes_that_client_does_not_read_count_until_connection_ends(self, server: Server) -> None:
-        client = publisher(server)
-        client.fill("q", BODY)
+        publisher(server).fill("q", BODY)
         reader = server.client()
         for _ in range(3):
             reader.connection.receive(reader.method_frame(m.BasicGet(queue="q")))
@@ -280,11 +247,9 @@ class TestWhatCounts:
 class TestHistories:
     def test_history_of_published_messages_is_shortened_before_memory_alarm_is_raised(self) -> None:
         server = Server(memory_limit=LIMIT, history=1000)
-        client = publisher(server)
-        client.consume("q", no_ack=True)
+        client = publisher(server).consume("q", no_ack=True)
         for _ in range(5):
-            client.fill("q", BODY)
-            assert client.bodies() == [BODY]
+            assert client.fill("q", BODY).bodies() == [BODY]
         client.fill("q", b"goes on")
         assert not server.state.memory.alarm
         assert server.state.published is not None

@@ -6,6 +6,7 @@ import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from compat_tests.scripted.octets import short_string
+from compat_tests.tools.matrix import rows
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 # Written by hand, as the documents order them: name, value, bytes.
@@ -35,8 +36,7 @@ def test_each_property_has_its_own_flag_counted_from_the_highest_bit(client: Cli
     name, value, octets = PROPERTIES[position]
     client.declare("q")
     client.publish_bytes(struct.pack(">H", 0x8000 >> position) + octets, b"body", routing_key="q")
-    client.send(m.BasicGet(queue="q"))
-    client.expect(m.BasicGetOk)
+    client.send(m.BasicGet(queue="q")).expect(m.BasicGetOk)
     assert client.take_frame().payload[12:] == struct.pack(">H", 0x8000 >> position) + octets
     client.take_frame()
 
@@ -50,9 +50,7 @@ def test_each_property_has_its_own_flag_counted_from_the_highest_bit(client: Cli
 def test_message_with_all_properties_is_delivered_with_unchanged_properties(client: Client) -> None:
     client.declare("q")
     octets = b"\xff\xfc" + b"".join(octets for _, _, octets in PROPERTIES)
-    client.publish_bytes(octets, b"body", routing_key="q")
-    client.consume("q")
-    delivery = client.delivery()
+    delivery = client.publish_bytes(octets, b"body", routing_key="q").consume("q").delivery()
     for name, value, _ in PROPERTIES:
         assert getattr(delivery.properties, name) == value
     assert delivery.properties.encode() == octets
@@ -72,18 +70,14 @@ def test_application_properties_do_not_affect_delivery(client: Client) -> None:
     for _ in range(2):  # A second message with the same id is no duplicate.
         client.publish(b"body", routing_key="q", **values)
     for _ in range(2):
-        got = client.get("q")
-        assert got is not None
+        got = client.fetch("q")
         assert {name: getattr(got.properties, name) for name in values} == values
     assert client.get("q") is None
 
 
 @pytest.mark.rule("0-9-1/basic/property-reserved")
 def test_message_with_cluster_id_is_delivered_unchanged(client: Client) -> None:
-    client.declare("q")
-    client.publish(b"body", routing_key="q", cluster_id="old cluster")
-    got = client.get("q")
-    assert got is not None
+    got = client.declare("q").publish(b"body", routing_key="q", cluster_id="old cluster").fetch("q")
     assert (got.body, got.properties.cluster_id) == (b"body", "old cluster")
 
 
@@ -92,49 +86,40 @@ def test_message_with_cluster_id_is_delivered_unchanged(client: Client) -> None:
 
 @pytest.mark.rule("0-9-1/basic/property-expiration")
 def test_spec_personality_does_not_interpret_expiration(spec: Server) -> None:
-    client = spec.client()
-    client.declare("q")
+    client = spec.client().declare("q")
     for expiration in ("x", "1"):
         client.publish(b"body", routing_key="q", expiration=expiration)
     spec.advance(60)
     for expiration in ("x", "1"):
-        got = client.get("q")
-        assert got is not None
-        assert got.properties.expiration == expiration
+        assert client.fetch("q").properties.expiration == expiration
 
 
 @pytest.mark.deviates("0-9-1/basic/property-expiration")
-@pytest.mark.parametrize(
-    ("expiration", "problem"),
-    [
-        ("abc", "no_integer"),
-        ("", "no_integer"),
-        (" 5", "no_integer"),
-        ("\u0665", "no_integer"),
-        ("-1", "{value_negative,-1}"),
-        ("1.5", '{leftover_string,".5"}'),
-        ("5 ", '{leftover_string," "}'),
-        ("0x10", '{leftover_string,"x10"}'),
-        ("1e3", '{leftover_string,"e3"}'),
-        ("315360000001", "{value_too_large,315360000001}"),
-    ],
+@rows(
+    "expiration, problem",
+    ("abc", "no_integer"),
+    ("", "no_integer"),
+    (" 5", "no_integer"),
+    ("\u0665", "no_integer"),
+    ("-1", "{value_negative,-1}"),
+    ("1.5", '{leftover_string,".5"}'),
+    ("5 ", '{leftover_string," "}'),
+    ("0x10", '{leftover_string,"x10"}'),
+    ("1e3", '{leftover_string,"e3"}'),
+    ("315360000001", "{value_too_large,315360000001}"),
 )
-def test_rabbitmq_refuses_publish_with_invalid_expiration(
-    rabbitmq: Server, expiration: str, problem: str
-) -> None:
-    client = rabbitmq.client()
-    client.publish(routing_key="q", expiration=expiration)
-    close = client.expect_channel_close(406)
-    assert close.reply_text == f"PRECONDITION_FAILED - invalid expiration '{expiration}': {problem}"
-    assert (close.class_id, close.method_id) == (60, 40)
+def test_rabbitmq_refuses_invalid_expiration(rabbitmq: Server, expiration: str, problem: str) -> None:
+    client = rabbitmq.client().publish(routing_key="q", expiration=expiration)
+    client.expect_channel_close(
+        406, text=f"PRECONDITION_FAILED - invalid expiration '{expiration}': {problem}", at=(60, 40)
+    )
 
 
 @pytest.mark.deviates("0-9-1/basic/property-expiration")
 @pytest.mark.parametrize("expiration", ["0", "+5", "4294967296", "315360000000"])
 def test_rabbitmq_accepts_expiration_of_up_to_ten_years(rabbitmq: Server, expiration: str) -> None:
     client = rabbitmq.client()
-    client.publish(routing_key="q", expiration=expiration)
-    client.expect_nothing()
+    client.publish(routing_key="q", expiration=expiration).expect_nothing()
     client.declare("q")
 
 
@@ -143,24 +128,19 @@ def test_rabbitmq_accepts_expiration_of_up_to_ten_years(rabbitmq: Server, expira
 
 @pytest.mark.rule("0-9-1/basic/property-user-id")
 def test_spec_personality_accepts_user_id_of_another_user(spec: Server) -> None:
-    client = spec.client()
-    client.declare("q")
-    client.publish(b"body", routing_key="q", user_id="somebody else")
-    got = client.get("q")
-    assert got is not None
-    assert got.properties.user_id == "somebody else"
+    client = spec.client().declare("q").publish(b"body", routing_key="q", user_id="somebody else")
+    assert client.fetch("q").properties.user_id == "somebody else"
 
 
 @pytest.mark.deviates("0-9-1/basic/property-user-id")
 @pytest.mark.parametrize("user_id", ["somebody", ""])
 def test_rabbitmq_refuses_publish_with_user_id_of_another_user(rabbitmq: Server, user_id: str) -> None:
-    client = rabbitmq.client()
-    client.publish(routing_key="q", user_id=user_id)
-    close = client.expect_channel_close(406)
-    assert close.reply_text == (
-        f"PRECONDITION_FAILED - user_id property set to '{user_id}' but authenticated user was 'guest'"
+    client = rabbitmq.client().publish(routing_key="q", user_id=user_id)
+    client.expect_channel_close(
+        406,
+        text=f"PRECONDITION_FAILED - user_id property set to '{user_id}' but authenticated user was 'guest'",
+        at=(60, 40),
     )
-    assert (close.class_id, close.method_id) == (60, 40)
 
 
 # --- what RabbitMQ does not mind ---------------------------------------------------------------------
@@ -168,12 +148,8 @@ def test_rabbitmq_refuses_publish_with_user_id_of_another_user(rabbitmq: Server,
 
 @pytest.mark.needs("restart", "inspection")
 def test_message_with_unknown_delivery_mode_is_transient(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    client.declare("q", durable=True)
-    client.publish(b"odd", routing_key="q", delivery_mode=7)
-    got = client.get("q")
-    assert got is not None
-    assert got.properties.delivery_mode == 7
+    client = rabbitmq.client().declare("q", durable=True)
+    assert client.publish(b"odd", routing_key="q", delivery_mode=7).fetch("q").properties.delivery_mode == 7
     rabbitmq.restart()
     assert rabbitmq.client().count("q") == 0
 
@@ -201,10 +177,8 @@ def headers_only(*fields: bytes) -> bytes:
 
 def delivered_bytes(client: Client, octets: bytes) -> bytes:
     """The property bytes with which a message comes that was published with these."""
-    client.declare("q")
-    client.publish_bytes(octets, b"body", routing_key="q")
-    client.send(m.BasicGet(queue="q"))
-    client.expect(m.BasicGetOk)
+    client.declare("q").publish_bytes(octets, b"body", routing_key="q")
+    client.send(m.BasicGet(queue="q")).expect(m.BasicGetOk)
     return client.take_frame().payload[12:]
 
 

@@ -26,8 +26,7 @@ def client(server: Server) -> Client:
     """ann, beside queues and direct exchanges of every name."""
     guest = server.client()
     for name in NAMES:
-        guest.declare(name)
-        guest.call(m.ExchangeDeclare(exchange=name, type="direct"), m.ExchangeDeclareOk)
+        guest.declare(name).declare_exchange(name)
     return login(server)
 
 
@@ -49,9 +48,7 @@ QUEUE_METHODS: list[tuple[m.Method, type[m.Method], str]] = [
 @pytest.mark.parametrize(
     ("method", "reply", "action"), QUEUE_METHODS, ids=[each[0].NAME for each in QUEUE_METHODS]
 )
-def test_queue_methods_need_their_permission(
-    client: Client, method: Any, reply: type[m.Method], action: str
-) -> None:
+def test_queue_methods_need_rights(client: Client, method: Any, reply: type[m.Method], action: str) -> None:
     for name in NAMES:
         named = type(method)(queue=name)
         if action[0] in name.replace("none", ""):
@@ -97,25 +94,22 @@ def test_binding_exchanges_needs_write_on_destination_and_read_on_source(client:
 @pytest.mark.needs("settings")
 def test_publishing_needs_write_on_the_exchange(client: Client) -> None:
     client.publish(exchange="w", routing_key="k")
-    client.publish(exchange="cwr", routing_key="k")
-    client.publish(exchange="r", routing_key="k")
-    close = client.expect_channel_close(403)
-    assert close.reply_text == (
-        "ACCESS_REFUSED - write access to exchange 'r' in vhost '/' refused for user 'ann'"
+    client.publish(exchange="cwr", routing_key="k").publish(exchange="r", routing_key="k")
+    client.expect_channel_close(
+        403,
+        text="ACCESS_REFUSED - write access to exchange 'r' in vhost '/' refused for user 'ann'",
+        at=(60, 40),
     )
-    assert (close.class_id, close.method_id) == (60, 40)
 
 
 @pytest.mark.needs("settings")
 def test_the_default_exchange_is_called_amq_default(server: Server) -> None:
-    client = login(server, write="^ok$")
-    client.publish(routing_key="q")
+    client = login(server, write="^ok$").publish(routing_key="q")
     assert client.expect_channel_close(403).reply_text == (
         "ACCESS_REFUSED - write access to exchange 'amq.default' in vhost '/' refused for user 'ann'"
     )
     allowed = login(server, write="^amq.default$")
-    allowed.publish(routing_key="q", mandatory=True)
-    allowed.expect_content(m.BasicReturn)
+    allowed.publish(routing_key="q", mandatory=True).expect_content(m.BasicReturn)
 
 
 @pytest.mark.needs("settings")
@@ -151,13 +145,11 @@ def test_names_made_by_the_server_need_the_same_permissions(server: Server) -> N
             f"ACCESS_REFUSED - {text}"
         )
         assert not server.vhost.queues
-    assert login(server, configure=r"^amq\.gen-").declare("").queue.startswith("amq.gen-")
+    assert login(server, configure=r"^amq\.gen-").declare_ok("").queue.startswith("amq.gen-")
 
 
 @pytest.mark.needs("settings")
-def test_reserved_names_and_unknown_types_are_refused_before_permissions_are_checked(
-    rabbitmq: Server,
-) -> None:
+def test_reserved_names_and_unknown_types_are_refused_before_permissions(rabbitmq: Server) -> None:
     # RabbitMQ: measured.
     client = login(rabbitmq, configure="^$")
     for method, code, text in (
@@ -182,8 +174,7 @@ def test_reserved_names_and_unknown_types_are_refused_before_permissions_are_che
 
 @pytest.mark.needs("settings")
 def test_dead_lettering_needs_read_on_the_queue_and_write_on_the_exchange(server: Server) -> None:
-    client = login(server)
-    client.declare("cr", arguments={"x-dead-letter-exchange": "w"})
+    client = login(server).declare("cr", arguments={"x-dead-letter-exchange": "w"})
     arguments = {"x-dead-letter-exchange": "r"}
     denied(client, m.QueueDeclare(queue="crr", arguments=arguments), "write", "exchange", "r")
     denied(client, m.QueueDeclare(queue="c", arguments=arguments), "read", "queue", "c")
@@ -193,7 +184,7 @@ def test_dead_lettering_needs_read_on_the_queue_and_write_on_the_exchange(server
 def test_alternate_exchange_needs_read_on_declared_exchange_and_write_on_alternate(server: Server) -> None:
     client = login(server)
     make = {"type": "direct", "arguments": {"alternate-exchange": "w"}}
-    client.call(m.ExchangeDeclare(exchange="cr", **make), m.ExchangeDeclareOk)
+    client.perform(m.ExchangeDeclare(exchange="cr", **make))
     denied(client, m.ExchangeDeclare(exchange="c", **make), "read", "exchange", "c")
     make["arguments"] = {"alternate-exchange": "r"}
     denied(client, m.ExchangeDeclare(exchange="crr", **make), "write", "exchange", "r")
@@ -204,24 +195,21 @@ def test_a_passive_declare_needs_any_permission_with_rabbitmq(rabbitmq: Server) 
     guest = rabbitmq.client()
     client = login(rabbitmq)
     for name in ("c", "w", "r", "x"):
-        guest.declare(name)
-        guest.call(m.ExchangeDeclare(exchange=name, type="direct"), m.ExchangeDeclareOk)
+        guest.declare(name).declare_exchange(name)
     for name in ("c", "w", "r"):
-        client.declare(name, passive=True)
-        client.call(m.ExchangeDeclare(exchange=name, passive=True), m.ExchangeDeclareOk)
+        client.declare(name, passive=True).perform(m.ExchangeDeclare(exchange=name, passive=True))
     denied(client, m.QueueDeclare(queue="x", passive=True), "configure", "queue", "x")
     denied(client, m.ExchangeDeclare(exchange="x", passive=True), "configure", "exchange", "x")
 
 
 def test_spec_personality_needs_no_permission_for_passive_declare(spec: Server) -> None:
     spec.client().declare("x")
-    assert login(spec).declare("x", passive=True).queue == "x"
+    assert login(spec).declare_ok("x", passive=True).queue == "x"
 
 
 @pytest.mark.needs("settings")
 def test_permissions_are_looked_up_anew_when_they_change(server: Server) -> None:
-    client = login(server)
-    client.declare("c")
+    client = login(server).declare("c")
     server.state.access.users["ann"].permissions["/"] = Permission(configure="^$")
     server.state.access.changed()
     denied(client, m.QueueDeclare(queue="c"), "configure", "queue", "c")
@@ -230,12 +218,10 @@ def test_permissions_are_looked_up_anew_when_they_change(server: Server) -> None
 @pytest.mark.needs("settings")
 def test_a_publisher_loses_its_permission_at_once(server: Server) -> None:
     client = login(server, write=".*")
-    client.publish(exchange="amq.fanout")
-    client.expect_nothing()
+    client.publish(exchange="amq.fanout").expect_nothing()
     server.state.access.users["ann"].permissions["/"] = Permission(write="^$")
     server.state.access.changed()
-    client.publish(exchange="amq.fanout")
-    client.expect_channel_close(403)
+    client.publish(exchange="amq.fanout").expect_channel_close(403)
 
 
 # --- topics ----------------------------------------------------------------------------------------
@@ -256,8 +242,7 @@ def topic_denied(client: Client, method: m.Method, key: str) -> None:
 
 @pytest.mark.needs("settings")
 def test_publishing_to_a_topic_exchange_needs_permission_for_the_key(topics: Client) -> None:
-    topics.publish(exchange="amq.topic", routing_key="mine.a")
-    topics.expect_nothing()
+    topics.publish(exchange="amq.topic", routing_key="mine.a").expect_nothing()
     topics.publish(exchange="amq.topic", routing_key="theirs.a")
     assert topics.expect_channel_close(403).reply_text == (
         "ACCESS_REFUSED - write access to topic 'theirs.a' in exchange 'amq.topic' in vhost '/' "
@@ -267,8 +252,7 @@ def test_publishing_to_a_topic_exchange_needs_permission_for_the_key(topics: Cli
 
 @pytest.mark.needs("settings")
 def test_binding_to_a_topic_exchange_needs_permission_for_the_key(topics: Client) -> None:
-    topics.declare("q")
-    topics.bind("q", "amq.topic", "ann.#")
+    topics.declare("q").bind("q", "amq.topic", "ann.#")
     topic_denied(topics, m.QueueBind(queue="q", exchange="amq.topic", routing_key="#"), "#")
     topic_denied(topics, m.QueueUnbind(queue="q", exchange="amq.topic", routing_key="#"), "#")
     topic_denied(topics, m.ExchangeBind(source="amq.topic", destination="amq.fanout", routing_key="b"), "b")
@@ -276,10 +260,7 @@ def test_binding_to_a_topic_exchange_needs_permission_for_the_key(topics: Client
 
 @pytest.mark.needs("settings")
 def test_topic_permissions_hold_for_their_exchange_only(topics: Client) -> None:
-    topics.declare("q")
-    topics.call(m.ExchangeDeclare(exchange="other", type="topic"), m.ExchangeDeclareOk)
-    topics.bind("q", "other", "#")
-    topics.bind("q", "amq.direct", "theirs")
+    topics.declare("q").declare_exchange("other", "topic")
+    topics.bind("q", "other", "#").bind("q", "amq.direct", "theirs")
     topics.publish(exchange="other", routing_key="theirs.a")
-    topics.publish(exchange="amq.direct", routing_key="theirs")
-    assert topics.count("q") == 2
+    assert topics.publish(exchange="amq.direct", routing_key="theirs").count("q") == 2

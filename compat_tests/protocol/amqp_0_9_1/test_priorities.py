@@ -28,9 +28,9 @@ def takers(client: Client) -> list[str]:
     return tags
 
 
-def consume(client: Client, tag: str, priority: int | None = None, **arguments: bool) -> None:
+def consume(client: Client, tag: str, priority: int | None = None, **arguments: bool) -> Client:
     table = {} if priority is None else {"x-priority": priority}
-    client.consume("q", tag, arguments=table, **arguments)
+    return client.consume("q", tag, arguments=table, **arguments)
 
 
 # --- consumers ---------------------------------------------------------------------------------------
@@ -40,14 +40,12 @@ def test_consumer_of_highest_priority_gets_all_messages_without_prefetch_limit(c
     client.declare("q")
     consume(client, "low")
     consume(client, "high", 5)
-    consume(client, "mid", 1)
-    client.fill("q", *[b"m"] * 3)
+    consume(client, "mid", 1).fill("q", *[b"m"] * 3)
     assert takers(client) == ["high", "high", "high"]
 
 
 def test_messages_go_to_consumers_of_lower_priority_when_prefetch_is_exhausted(client: Client) -> None:
-    client.declare("q")
-    client.qos(1)
+    client.declare("q").qos(1)
     for tag, priority in (("none", None), ("high", 5), ("low", -5)):
         consume(client, tag, priority)
     client.fill("q", *[b"m"] * 4)
@@ -60,8 +58,7 @@ def test_consumers_of_equal_priority_take_turns(client: Client) -> None:
     client.declare("q")
     for tag in ("a", "b"):
         consume(client, tag, 3)
-    consume(client, "idle", 2)
-    client.fill("q", *[b"m"] * 4)
+    consume(client, "idle", 2).fill("q", *[b"m"] * 4)
     assert takers(client) == ["a", "b", "a", "b"]
 
 
@@ -78,31 +75,26 @@ def test_consumer_priorities_are_compared_across_connections(connect: Callable[[
 # --- single active consumer --------------------------------------------------------------------------
 
 
-def declare_single(client: Client) -> None:
-    client.declare("q", arguments={"x-single-active-consumer": True})
+def declare_single(client: Client) -> Client:
+    return client.declare("q", arguments={"x-single-active-consumer": True})
 
 
-def test_next_consumer_becomes_active_when_single_active_consumer_is_cancelled(
-    connect: Callable[[], Client],
-) -> None:
+def test_next_consumer_becomes_active_when_active_one_is_cancelled(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     declare_single(one)
     consume(one, "1", no_ack=True)
     consume(other, "2", no_ack=True)
     one.fill("q", b"a", b"b")
     assert takers(one) == ["1", "1"]
-    one.call(m.BasicCancel(consumer_tag="1"), m.BasicCancelOk)
-    one.fill("q", b"c")
+    one.perform(m.BasicCancel(consumer_tag="1")).fill("q", b"c")
     assert takers(other) == ["2"]
 
 
 def test_next_single_active_consumer_gets_ready_and_requeued_messages(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
-    declare_single(one)
-    one.qos(1)
+    declare_single(one).qos(1)
     consume(one, "1")
-    consume(other, "2")
-    other.fill("q", b"a", b"b")
+    consume(other, "2").fill("q", b"a", b"b")
     assert takers(one) == ["1"]
     other.expect_nothing()
     one.drop()
@@ -110,11 +102,9 @@ def test_next_single_active_consumer_gets_ready_and_requeued_messages(connect: C
 
 
 def test_single_active_consumer_with_exhausted_prefetch_stays_active(client: Client) -> None:
-    declare_single(client)
-    client.qos(1)
+    declare_single(client).qos(1)
     consume(client, "1")
-    consume(client, "2")
-    client.fill("q", b"a", b"b")
+    consume(client, "2").fill("q", b"a", b"b")
     assert takers(client) == ["1"]
     client.ack(1)
     assert takers(client) == ["1"]
@@ -124,19 +114,19 @@ def test_consumer_of_highest_priority_is_the_next_single_active_consumer(client:
     declare_single(client)
     consume(client, "1")
     consume(client, "2")
-    consume(client, "3", 5)
-    client.fill("q", b"a")
+    consume(client, "3", 5).fill("q", b"a")
     assert takers(client) == ["1"]
-    client.call(m.BasicCancel(consumer_tag="1"), m.BasicCancelOk)
-    client.fill("q", b"b")
+    client.perform(m.BasicCancel(consumer_tag="1")).fill("q", b"b")
     assert takers(client) == ["3"]
 
 
 def test_exclusive_consumer_on_single_active_consumer_queue_is_refused(client: Client) -> None:
     declare_single(client)
-    close = client.fails(m.BasicConsume(queue="q", exclusive=True), 403)
-    assert close.reply_text == "ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use"
-    assert (close.class_id, close.method_id) == (60, 20)
+    client.fails(
+        m.BasicConsume(queue="q", exclusive=True),
+        403,
+        text="ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use",
+    )
 
 
 # --- messages ----------------------------------------------------------------------------------------
@@ -159,37 +149,27 @@ def test_message_priorities_have_no_effect_without_x_max_priority(client: Client
 
 
 def test_consumer_gets_the_ready_message_of_highest_priority(client: Client) -> None:
-    client.declare("q", arguments={"x-max-priority": 9})
-    client.qos(1)
-    client.consume("q")
+    client.declare("q", arguments={"x-max-priority": 9}).qos(1).consume("q")
     for priority in (1, 2, 9):
         client.publish(b"%d" % priority, routing_key="q", priority=priority)
     assert client.bodies() == [b"1"]
-    client.ack(1)
-    assert client.bodies() == [b"9"]
-    client.ack(2)
-    assert client.bodies() == [b"2"]
+    assert client.ack(1).bodies() == [b"9"]
+    assert client.ack(2).bodies() == [b"2"]
 
 
-def test_messages_rejected_together_are_dead_lettered_in_the_order_of_their_priorities(
-    client: Client,
-) -> None:
+def test_messages_rejected_together_are_dead_lettered_in_order_of_their_priorities(client: Client) -> None:
     client.declare("dead")
     to_dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-    client.declare("q", arguments={"x-max-priority": 5, **to_dead})
-    client.consume("q")
+    client.declare("q", arguments={"x-max-priority": 5, **to_dead}).consume("q")
     for body in (b"a1", b"b3", b"c1", b"d5", b"e9"):
         client.publish(body, routing_key="q", priority=int(body[1:]))
     client.bodies()
-    client.nack(0, multiple=True, requeue=False)
-    assert client.empty("dead") == [b"d5", b"e9", b"b3", b"a1", b"c1"]
+    assert client.nack(0, multiple=True, requeue=False).empty("dead") == [b"d5", b"e9", b"b3", b"a1", b"c1"]
 
 
 @pytest.mark.needs("virtual time")
-def test_message_of_lower_priority_expires_only_at_the_head(rabbitmq: Server, client: Client) -> None:
+def test_message_of_lower_priority_expires_only_at_the_head(client: Client) -> None:
     client.declare("q", arguments={"x-max-priority": 9})
     client.publish(b"lesser", routing_key="q", priority=1, expiration="1000")
-    client.publish(b"urgent", routing_key="q", priority=9)
-    rabbitmq.advance(5)
-    assert client.count("q") == 2
+    assert client.publish(b"urgent", routing_key="q", priority=9).after(5).count("q") == 2
     assert client.empty("q") == [b"urgent"]

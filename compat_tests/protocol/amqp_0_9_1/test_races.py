@@ -61,12 +61,11 @@ def count(client: Client, name: str = "q", channel: int = 1) -> int:
 
 
 def confirming(client: Client, channel: int = 1) -> Client:
-    client.call(m.ConfirmSelect(), m.ConfirmSelectOk, channel)
-    return client
+    return client.perform(m.ConfirmSelect(), channel=channel)
 
 
-def consume(client: Client, queue: str = "q", channel: int = 1, tag: str = "t") -> None:
-    client.call(m.BasicConsume(queue=queue, consumer_tag=tag, no_ack=True), m.BasicConsumeOk, channel)
+def consume(client: Client, queue: str = "q", channel: int = 1, tag: str = "t") -> Client:
+    return client.perform(m.BasicConsume(queue=queue, consumer_tag=tag, no_ack=True), channel=channel)
 
 
 def acks(client: Client) -> list[tuple[int, bool]]:
@@ -88,8 +87,7 @@ def test_late_confirm_comes_after_the_reply_to_its_request(racing: Racing) -> No
     declare(client)
     consume(responder)
     declare(client, "replies")
-    consume(client, "replies")
-    client.publish(b"request", routing_key="q")
+    consume(client, "replies").publish(b"request", routing_key="q")
     assert responder.expect_content(m.BasicDeliver).body == b"request"
     client.expect_nothing()
     responder.publish(b"reply", routing_key="replies")
@@ -103,9 +101,7 @@ def test_confirms_of_one_queue_keep_their_order(racing: Racing) -> None:
     server = racing({confirm(1): 0.01})
     client = confirming(server.client())
     declare(client)
-    client.publish(routing_key="q")
-    client.publish(routing_key="q")
-    client.expect_nothing()
+    client.publish(routing_key="q").publish(routing_key="q").expect_nothing()
     server.advance(0.01)
     assert acks(client) == [(1, False), (2, False)]
 
@@ -123,9 +119,7 @@ def test_confirms_of_other_queues_are_sent_before_late_confirm_and_without_multi
 
 
 @pytest.mark.needs("inspection", "settings")
-def test_call_that_brings_a_late_message_forward_confirms_it_together_with_later_ones(
-    racing: Racing,
-) -> None:
+def test_call_that_brings_a_late_message_forward_confirms_it_together_with_later_ones(racing: Racing) -> None:
     server = racing({enqueue(1): 0.01})
     client = confirming(server.client())
     declare(client, "q")
@@ -141,8 +135,7 @@ def test_unroutable_message_is_returned_and_confirmed_while_another_confirm_is_l
     client = confirming(server.client())
     declare(client)
     client.publish(routing_key="q")
-    client.publish(routing_key="nowhere", mandatory=True)
-    client.expect_content(m.BasicReturn)
+    client.publish(routing_key="nowhere", mandatory=True).expect_content(m.BasicReturn)
     assert acks(client) == [(2, False)]
     server.advance(0.01)
     assert acks(client) == [(1, False)]
@@ -154,7 +147,7 @@ def test_confirm_follows_the_arrival_in_all_queues(racing: Racing) -> None:
     client = confirming(server.client())
     for name in ("a", "b", "c"):
         declare(client, name)
-        client.call(m.QueueBind(queue=name, exchange="amq.fanout"), m.QueueBindOk)
+        client.perform(m.QueueBind(queue=name, exchange="amq.fanout"))
     client.publish(exchange="amq.fanout")
     assert [count(client, name) for name in "abc"] == [0, 0, 1]
     server.advance(0.01)
@@ -169,8 +162,7 @@ def test_late_confirms_are_not_sent_after_channel_close(racing: Racing) -> None:
     server = racing({confirm(1): 0.01})
     client = confirming(server.client())
     declare(client)
-    client.publish(routing_key="q")
-    client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    client.publish(routing_key="q").perform(m.ChannelClose(reply_code=200))
     server.advance(1)
     client.expect_nothing()
 
@@ -191,9 +183,7 @@ def test_passive_declare_reports_the_count_before_a_late_message(racing: Racing)
 
 @pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize("call", ["get", "purge", "delete", "consume", "cancel"])
-def test_call_of_the_publishing_channel_to_a_classic_queue_follows_its_late_message(
-    racing: Racing, call: str
-) -> None:
+def test_call_of_publishing_channel_to_classic_queue_follows_late_message(racing: Racing, call: str) -> None:
     server = racing({enqueue(1): 0.01})
     client = server.client()
     declare(client)
@@ -298,8 +288,7 @@ def test_queue_that_refuses_messages_gets_them_at_once(racing: Racing) -> None:
     server = racing({enqueue(nth): 0.01 for nth in (1, 2)})
     client = confirming(server.client())
     declare(client, arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
-    client.publish(routing_key="q")
-    client.publish(routing_key="q")
+    client.publish(routing_key="q").publish(routing_key="q")
     ack, nack = (frame.method for frame in client.inbox)
     assert isinstance(ack, m.BasicAck)
     assert isinstance(nack, m.BasicNack)
@@ -310,8 +299,7 @@ def test_late_message_of_a_deleted_queue_is_dropped_and_confirmed(racing: Racing
     server = racing({enqueue(1): 0.01})
     client = confirming(server.client(channels=2))
     declare(client)
-    client.publish(routing_key="q")
-    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk, 2)
+    client.publish(routing_key="q").perform(m.QueueDelete(queue="q"), channel=2)
     server.advance(0.01)
     assert acks(client) == [(1, False)]
     assert server.state.outcome_histories is not None
@@ -336,13 +324,12 @@ def test_transaction_is_not_late_and_arrives_after_earlier_publishes(racing: Rac
 
 def consuming_two_queues(server: Server, kind: str = "classic") -> Client:
     """A client that has the first message of each of the queues a and b, and a prefetch of 1."""
-    client = server.client()
-    client.call(m.BasicQos(prefetch_count=1), m.BasicQosOk)
+    client = server.client().perform(m.BasicQos(prefetch_count=1))
     for name in ("a", "b"):
         declare(client, name, durable=True, arguments={"x-queue-type": kind})
         for nth in (1, 2):
             client.publish(f"{name}{nth}".encode(), routing_key=name)
-        client.call(m.BasicConsume(queue=name, consumer_tag=name), m.BasicConsumeOk)
+        client.perform(m.BasicConsume(queue=name, consumer_tag=name))
         assert client.expect_content(m.BasicDeliver).body == f"{name}1".encode()
     return client
 
@@ -351,8 +338,7 @@ def consuming_two_queues(server: Server, kind: str = "classic") -> Client:
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 def test_late_ack_lets_another_queue_deliver_first(racing_rabbitmq: Racing, kind: str) -> None:
     server = racing_rabbitmq({("settle", "channel 1 of c1 to queue a", 1): 0.01})
-    client = consuming_two_queues(server, kind)
-    client.send(m.BasicAck(delivery_tag=2, multiple=True))
+    client = consuming_two_queues(server, kind).send(m.BasicAck(delivery_tag=2, multiple=True))
     assert client.expect_content(m.BasicDeliver).body == b"b2"
     client.expect_nothing()
     server.advance(0.01)
@@ -363,20 +349,15 @@ def test_late_ack_lets_another_queue_deliver_first(racing_rabbitmq: Racing, kind
 def test_ack_of_a_transaction_is_not_late(racing_rabbitmq: Racing) -> None:
     server = racing_rabbitmq({("settle", "channel 1 of c1 to queue a", 1): 0.01})
     client = consuming_two_queues(server)
-    client.call(m.TxSelect(), m.TxSelectOk)
-    client.send(m.BasicAck(delivery_tag=1))
-    client.send(m.TxCommit())
-    client.expect(m.TxCommitOk)
+    client.perform(m.TxSelect()).send(m.BasicAck(delivery_tag=1)).send(m.TxCommit()).expect(m.TxCommitOk)
     assert client.expect_content(m.BasicDeliver).body == b"a2"
 
 
 @pytest.mark.needs("inspection", "settings")
 def test_late_ack_precedes_a_cancel_of_its_channel(racing_rabbitmq: Racing) -> None:
     server = racing_rabbitmq({("settle", "channel 1 of c1 to queue a", 1): 0.01})
-    client = consuming_two_queues(server)
-    client.send(m.BasicAck(delivery_tag=1))
-    client.send(m.BasicCancel(consumer_tag="a"))
-    assert client.expect_content(m.BasicDeliver).body == b"a2"
+    client = consuming_two_queues(server).send(m.BasicAck(delivery_tag=1))
+    assert client.send(m.BasicCancel(consumer_tag="a")).expect_content(m.BasicDeliver).body == b"a2"
     client.expect(m.BasicCancelOk)
 
 
@@ -386,8 +367,7 @@ def test_acknowledged_message_does_not_return_if_its_channel_closes_before_the_a
 ) -> None:
     server = racing_rabbitmq({("settle", "channel 1 of c1 to queue a", 1): 0.01})
     client = consuming_two_queues(server)
-    client.send(m.BasicAck(delivery_tag=1))
-    client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    client.send(m.BasicAck(delivery_tag=1)).perform(m.ChannelClose(reply_code=200))
     server.advance(0.01)
     assert [each.message.body for each in server.vhost.queues["a"].ready] == [b"a2"]
     assert not server.vhost.queues["a"].unacked
@@ -404,9 +384,7 @@ def holding(server: Server, kind: str = "classic", channels: int = 2) -> Client:
     """A client whose channel 1 holds the only message of queue q."""
     client = server.client(channels=channels)
     declare(client, durable=True, arguments={"x-queue-type": kind})
-    client.publish(b"m", routing_key="q")
-    client.send(m.BasicGet(queue="q"))
-    client.expect_content(m.BasicGetOk)
+    client.publish(b"m", routing_key="q").send(m.BasicGet(queue="q")).expect_content(m.BasicGetOk)
     return client
 
 
@@ -422,8 +400,7 @@ RETURNS = (
 @pytest.mark.parametrize("method", RETURNS, ids=lambda each: each.NAME)
 def test_late_requeue_is_counted_later(racing_rabbitmq: Racing, kind: str, method: Any) -> None:
     server = racing_rabbitmq({settled_late("requeue"): 0.01})
-    client = holding(server, kind)
-    client.send(method)
+    client = holding(server, kind).send(method)
     assert count(client) == 0
     server.advance(0.01)
     assert count(client) == 1
@@ -436,8 +413,7 @@ def test_late_requeue_precedes_a_get_of_its_channel_and_not_of_another(
     racing_rabbitmq: Racing, kind: str, channel: int, found: bool
 ) -> None:
     server = racing_rabbitmq({settled_late("requeue"): 0.01})
-    client = holding(server, kind)
-    client.send(m.BasicReject(delivery_tag=1, requeue=True))
+    client = holding(server, kind).send(m.BasicReject(delivery_tag=1, requeue=True))
     client.send(m.BasicGet(queue="q"), channel)
     if found:
         assert client.expect_content(m.BasicGetOk, channel).method.redelivered
@@ -450,16 +426,13 @@ def test_late_requeue_precedes_a_get_of_its_channel_and_not_of_another(
 def test_late_requeue_takes_effect_although_its_channel_closes(racing_rabbitmq: Racing, kind: str) -> None:
     server = racing_rabbitmq({settled_late("requeue"): 0.01})
     client = holding(server, kind)
-    client.send(m.BasicReject(delivery_tag=1, requeue=True))
-    client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    client.send(m.BasicReject(delivery_tag=1, requeue=True)).perform(m.ChannelClose(reply_code=200))
     server.advance(0.01)
     assert count(client, channel=2) == 1
 
 
 @pytest.mark.needs("virtual time", "inspection", "settings")
-def test_rejected_message_is_dead_lettered_late_and_those_of_a_queue_keep_their_order(
-    racing_rabbitmq: Racing,
-) -> None:
+def test_rejected_messages_are_dead_lettered_late_and_in_queue_order(racing_rabbitmq: Racing) -> None:
     server = racing_rabbitmq({("dead-letter", "queue q", 1): 0.01})
     client = server.client()
     declare(client, "dead")
@@ -549,9 +522,7 @@ def test_nack_does_not_wait_for_the_late_ack_of_its_queue(racing: Racing) -> Non
     server = racing({confirm(1): 0.01})
     client = confirming(server.client())
     declare(client, arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
-    client.publish(routing_key="q")
-    client.publish(routing_key="q")
-    assert client.expect(m.BasicNack).delivery_tag == 2
+    assert client.publish(routing_key="q").publish(routing_key="q").expect(m.BasicNack).delivery_tag == 2
     server.advance(0.01)
     assert client.expect(m.BasicAck).delivery_tag == 1
 
@@ -581,8 +552,7 @@ def test_settle_carries_out_all_late_outcomes_in_their_order(racing: Racing) -> 
     server = racing({enqueue(1): 0.02, enqueue(1, channel=2): 0.01, confirm(1): 0.01})
     client = confirming(server.client(channels=2))
     declare(client)
-    client.publish(b"1", routing_key="q")
-    client.publish(b"2", routing_key="q", channel=2)
+    client.publish(b"1", routing_key="q").publish(b"2", routing_key="q", channel=2)
     races = server.state.races
     assert races is not None
     assert races.pending
@@ -612,8 +582,7 @@ def test_text_of_a_late_outcome_names_kind_channel_and_delay(racing: Racing) -> 
     server = racing({enqueue(2): 0.01, confirm(1): 0.001})
     client = confirming(server.client())
     declare(client)
-    client.publish(routing_key="q")
-    client.publish(routing_key="q")
+    client.publish(routing_key="q").publish(routing_key="q")
     races = server.state.races
     assert races is not None
     assert list(map(str, races.occurred)) == [
@@ -649,9 +618,7 @@ def test_draws_of_a_seed_do_not_depend_on_earlier_draws() -> None:
 
 @pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.parametrize("protocol", [each for each in ("0-9-1", "0-9") if each in protocol_names()])
-def test_races_of_40_seeds_lose_no_message_confirm_each_once_and_keep_order_per_channel(
-    protocol: str,
-) -> None:
+def test_races_of_40_seeds_lose_no_message_confirm_each_once_and_keep_order(protocol: str) -> None:
     for seed in range(40):
         server = Server("rabbitmq-4.3", protocol=protocol)
         server.state.races = races = Races(server.state.peer_timers, seeded(seed))
@@ -661,7 +628,7 @@ def test_races_of_40_seeds_lose_no_message_confirm_each_once_and_keep_order_per_
         for name in ("a", "b"):
             declare(client, name, durable=True)
             client.bind(name, "amq.fanout")
-            consumer.call(m.BasicConsume(queue=name, consumer_tag=name), m.BasicConsumeOk)
+            consumer.perform(m.BasicConsume(queue=name, consumer_tag=name))
         draw = Random(seed)
         published: dict[tuple[int, str], list[bytes]] = {}
         counts = {1: 0, 2: 0}

@@ -20,11 +20,9 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 def bench(server: Server, kind: str, queues: int) -> Client:
-    client = server.client()
-    client.call(m.ExchangeDeclare(exchange="x", type=kind), m.ExchangeDeclareOk)
+    client = server.client().declare_exchange("x", kind)
     for number in range(queues):
-        client.declare(f"q{number}")
-        client.bind(f"q{number}", "x")
+        client.declare(f"q{number}").bind(f"q{number}", "x")
     return client
 
 
@@ -59,7 +57,7 @@ def test_same_seed_routes_messages_to_same_queues(kind: str) -> None:
 @pytest.mark.needs("personality rabbitmq-4.2")
 def test_generated_queue_names_do_not_depend_on_random_routing(rabbitmq: Server, kind: str) -> None:
     chosen(bench(rabbitmq, kind, 3), 10, 3)
-    assert rabbitmq.client().declare().queue == Server("rabbitmq-4.2").client().declare().queue
+    assert rabbitmq.client().declare_ok().queue == Server("rabbitmq-4.2").client().declare_ok().queue
 
 
 @pytest.mark.needs("inspection")
@@ -78,15 +76,13 @@ def test_only_bound_queue_gets_all_messages(rabbitmq: Server, kind: str) -> None
 
 
 def test_mandatory_message_to_random_exchange_without_queues_is_returned(rabbitmq: Server, kind: str) -> None:
-    client = bench(rabbitmq, kind, 0)
-    client.publish(exchange="x", mandatory=True)
+    client = bench(rabbitmq, kind, 0).publish(exchange="x", mandatory=True)
     assert client.expect_content(m.BasicReturn).method.reply_code == 312
 
 
 def test_unbound_or_deleted_queue_gets_no_message_of_random_exchange(rabbitmq: Server, kind: str) -> None:
-    client = bench(rabbitmq, kind, 3)
-    client.call(m.QueueUnbind(queue="q0", exchange="x"), m.QueueUnbindOk)
-    client.call(m.QueueDelete(queue="q1"), m.QueueDeleteOk)
+    client = bench(rabbitmq, kind, 3).perform(m.QueueUnbind(queue="q0", exchange="x"))
+    client.perform(m.QueueDelete(queue="q1"))
     for _ in range(30):
         client.publish(exchange="x")
     assert [client.count("q0"), client.count("q2")] == [0, 30]
@@ -105,7 +101,7 @@ def test_binding_keys_do_not_select_and_each_binding_raises_the_share_of_its_que
         client.declare(queue)
         for key in keys:
             client.bind(queue, "x", key)
-    client.call(m.QueueUnbind(queue="q2", exchange="x", routing_key="e"), m.QueueUnbindOk)
+    client.perform(m.QueueUnbind(queue="q2", exchange="x", routing_key="e"))
     for _ in range(400):
         client.publish(exchange="x", routing_key="z")
     counts = client.count("q0"), client.count("q1")
@@ -114,12 +110,9 @@ def test_binding_keys_do_not_select_and_each_binding_raises_the_share_of_its_que
 
 
 def test_x_random_exchange_routes_to_bound_exchange(rabbitmq: Server) -> None:
-    client = bench(rabbitmq, "x-random", 0)
-    client.declare("q")
-    client.bind("q", "amq.fanout")
-    client.call(m.ExchangeBind(source="x", destination="amq.fanout"), m.ExchangeBindOk)
-    client.publish(exchange="x", routing_key="k")
-    assert client.count("q") == 1
+    client = bench(rabbitmq, "x-random", 0).declare("q")
+    client.bind("q", "amq.fanout").perform(m.ExchangeBind(source="x", destination="amq.fanout"))
+    assert client.publish(exchange="x", routing_key="k").count("q") == 1
 
 
 # --- local random ----------------------------------------------------------------------------------
@@ -149,11 +142,9 @@ def test_missing_queue_is_reported_before_invalid_key_of_x_local_random(rabbitmq
 
 @pytest.mark.needs("personality since rabbitmq-4.0")
 @pytest.mark.parametrize("kind", ["quorum", "stream"])
-def test_x_local_random_exchange_refuses_binding_of_quorum_queue_and_stream(
-    rabbitmq: Server, kind: str
-) -> None:
+def test_x_local_random_exchange_refuses_quorum_queue_and_stream(rabbitmq: Server, kind: str) -> None:
     client = bench(rabbitmq, "x-local-random", 0)
     client.declare("q", durable=True, arguments={"x-queue-type": kind})
     text = f"PRECONDITION_FAILED - Queue type rabbit_{kind}_queue not valid for this exchange type"
     refused(client, m.QueueBind(queue="q", exchange="x"), 406, text)
-    client.call(m.QueueBind(queue="q", exchange="amq.direct"), m.QueueBindOk)
+    client.perform(m.QueueBind(queue="q", exchange="amq.direct"))

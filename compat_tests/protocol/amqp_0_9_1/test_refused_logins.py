@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.scripted.amqp_0_9_1 import Client, QuietTap, Server
+from compat_tests.scripted.amqp_0_9_1 import QuietTap, Server
 from compat_tests.scripted.amqp_0_10 import Server as Server010
 from fakeamqp import Broker
 from fakeamqp.model.access import Permission, User
@@ -65,9 +65,7 @@ def test_log_and_trace_name_reason_of_refused_login(
 ) -> None:
     server = Server(name)
     tap = prepared(server)
-    client: Client = server.connect()
-    client.send_bytes(client.protocol_header)
-    client.expect(m.ConnectionStart, 0)
+    client = server.started()
     client.login(user, password, {"capabilities": {"authentication_failure_close": capable}})
     if "virtual host" in why:
         client.expect(m.ConnectionTune, 0)

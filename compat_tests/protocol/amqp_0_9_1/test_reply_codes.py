@@ -9,52 +9,41 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 rule = pytest.mark.rule
 
 
-def is_spec(server: Server) -> bool:
-    return server.state.personality.name == "spec"
-
-
 @pytest.mark.needs("inspection")
 @rule("0-9-1/reply-code/reply-success")
 def test_close_with_200_is_answered_with_close_ok(client: Client) -> None:
-    client.call(m.ChannelClose(reply_code=200, reply_text="Goodbye"), m.ChannelCloseOk)
-    client.call(m.ConnectionClose(reply_code=200, reply_text="Goodbye"), m.ConnectionCloseOk, 0)
+    client.perform(m.ChannelClose(reply_code=200, reply_text="Goodbye"))
+    client.perform(m.ConnectionClose(reply_code=200, reply_text="Goodbye"), channel=0)
     client.expect_end_after_close()
 
 
 @rule("0-9-1/reply-code/content-too-large")
 def test_spec_personality_closes_channel_with_311_at_too_large_message(spec: Server) -> None:
     client = spec.varied(largest_message=1000).client()
-    client.declare("q")
-    client.publish(bytes(1000), routing_key="q")
-    client.publish(bytes(1001), routing_key="q")
-    close = client.expect_channel_close(311)
+    client.declare("q").publish(bytes(1000), routing_key="q")
+    close = client.publish(bytes(1001), routing_key="q").expect_channel_close(311)
     assert (close.class_id, close.method_id) == (60, 40)
-    client.open_channel()
-    assert client.count("q") == 1
+    assert client.open_channel().count("q") == 1
 
 
 @pytest.mark.needs("personality since rabbitmq-4.0")
 @pytest.mark.deviates("0-9-1/reply-code/content-too-large")
 def test_rabbitmq_closes_channel_with_406_at_message_larger_than_16_mib(rabbitmq: Server) -> None:
     client = rabbitmq.client()
-    client.publish(bytes(16 * 1024 * 1024), routing_key="q", frame_size=131064)
-    client.expect_nothing()
+    client.publish(bytes(16 * 1024 * 1024), routing_key="q", frame_size=131064).expect_nothing()
     client.publish(bytes(16 * 1024 * 1024 + 1), routing_key="q", frame_size=131064)
-    close = client.expect_channel_close(406)
-    assert close.reply_text == (
-        "PRECONDITION_FAILED - message size 16777217 is larger than configured max size 16777216"
+    client.expect_channel_close(
+        406,
+        text="PRECONDITION_FAILED - message size 16777217 is larger than configured max size 16777216",
+        at=(60, 40),
     )
-    assert (close.class_id, close.method_id) == (60, 40)
 
 
 @rule("0-9-1/reply-code/no-consumers")
 def test_immediate_message_without_consumer_is_returned_with_313(spec: Server) -> None:
-    client = spec.client()
-    client.declare("q")
-    client.publish(b"now", routing_key="q", immediate=True)
-    returned = client.expect_content(m.BasicReturn)
-    assert returned.method.reply_code == 313
-    assert returned.body == b"now"
+    client = spec.client().declare("q")
+    returned = client.publish(b"now", routing_key="q", immediate=True).expect_content(m.BasicReturn)
+    assert (returned.method.reply_code, returned.body) == (313, b"now")
 
 
 @rule("0-9-1/reply-code/no-route")
@@ -72,36 +61,30 @@ def test_connection_closed_by_operator_gets_320(server: Server) -> None:
     client = server.client()
     [connection] = server.state.connections
     connection.close_by_operator(320, "CONNECTION_FORCED - broker forced connection closure")
-    close = client.expect_connection_close(320)
-    assert close.reply_text == "CONNECTION_FORCED - broker forced connection closure"
+    client.expect_connection_close(320, text="CONNECTION_FORCED - broker forced connection closure")
     assert not server.state.connections
 
 
 @pytest.mark.deviates("0-9-1/reply-code/invalid-path")
 @rule("0-9-1/reply-code/invalid-path")
 def test_unknown_virtual_host_closes_connection_with_402_by_spec_and_530_by_rabbitmq(server: Server) -> None:
-    client = server.connect()
-    client.send_bytes(client.protocol_header)
-    client.expect(m.ConnectionStart, 0)
-    client.login()
-    client.expect(m.ConnectionTune, 0)
-    client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
-    client.ends(m.ConnectionOpen(virtual_host="/nope"), 402 if is_spec(server) else 530, channel=0)
+    client = server.tuned(channel_max=10, frame_max=8192, heartbeat=0)
+    client.ends(m.ConnectionOpen(virtual_host="/nope"), 402 if server.is_spec else 530, channel=0)
 
 
 @rule("0-9-1/reply-code/access-refused")
 @pytest.mark.protocols("0-9-1")
 def test_exchange_with_reserved_name_closes_channel_with_403(client: Client) -> None:
-    close = client.fails(m.ExchangeDeclare(exchange="amq.x", type="direct"), 403)
-    assert close.reply_text == "ACCESS_REFUSED - exchange name 'amq.x' contains reserved prefix 'amq.*'"
-    assert (close.class_id, close.method_id) == (40, 10)
+    client.fails(
+        m.ExchangeDeclare(exchange="amq.x", type="direct"),
+        403,
+        text="ACCESS_REFUSED - exchange name 'amq.x' contains reserved prefix 'amq.*'",
+    )
 
 
 @rule("0-9-1/reply-code/not-found")
 def test_consume_from_missing_queue_closes_channel_with_404(client: Client) -> None:
-    close = client.fails(m.BasicConsume(queue="missing"), 404)
-    assert close.reply_text == "NOT_FOUND - no queue 'missing' in vhost '/'"
-    assert (close.class_id, close.method_id) == (60, 20)
+    client.fails(m.BasicConsume(queue="missing"), 404, text="NOT_FOUND - no queue 'missing' in vhost '/'")
 
 
 @rule("0-9-1/reply-code/resource-locked")
@@ -117,16 +100,13 @@ def test_consume_from_exclusive_queue_of_other_connection_closes_channel_with_40
 
 @rule("0-9-1/reply-code/precondition-failed")
 def test_ack_of_unknown_delivery_tag_closes_channel_with_406(client: Client) -> None:
-    close = client.fails(m.BasicAck(delivery_tag=9), 406)
-    assert close.reply_text == "PRECONDITION_FAILED - unknown delivery tag 9"
-    assert (close.class_id, close.method_id) == (60, 80)
+    client.fails(m.BasicAck(delivery_tag=9), 406, text="PRECONDITION_FAILED - unknown delivery tag 9")
 
 
 @pytest.mark.needs("virtual time")
 @rule("0-9-1/reply-code/frame-error")
 def test_frame_larger_than_frame_max_closes_connection_with_501(client: Client) -> None:
-    client.send_frame(3, 1, bytes(131072 + 1))
-    client.expect_end_of_frames()
+    client.send_frame(3, 1, bytes(131072 + 1)).expect_end_of_frames()
 
 
 @pytest.mark.deviates("0-9-1/reply-code/syntax-error")
@@ -141,20 +121,16 @@ def test_unknown_field_type_closes_connection_with_502_or_without_explanation(cl
 
 @pytest.mark.deviates("0-9-1/reply-code/command-invalid")
 @rule("0-9-1/reply-code/command-invalid")
-def test_second_connection_open_closes_connection_with_503_by_spec_and_504_by_rabbitmq(
-    server: Server,
-) -> None:
+def test_second_connection_open_fails_with_503_by_spec_and_504_by_rabbitmq(server: Server) -> None:
     client = server.client()
-    close = client.ends(m.ConnectionOpen(virtual_host="/"), 503 if is_spec(server) else 504, channel=0)
+    close = client.ends(m.ConnectionOpen(virtual_host="/"), 503 if server.is_spec else 504, channel=0)
     assert close.reply_text.endswith(" - unexpected method in connection state running")
     assert (close.class_id, close.method_id) == (10, 40)
 
 
 @rule("0-9-1/reply-code/command-invalid")
 @pytest.mark.parametrize("method", [m.ConnectionClose(), m.ConnectionTuneOk(), m.BasicDeliver()])
-def test_method_of_connection_or_server_on_channel_closes_connection_with_503(
-    client: Client, method: m.Method
-) -> None:
+def test_connection_method_on_channel_closes_connection_with_503(client: Client, method: m.Method) -> None:
     client.send(method)
     if method.HAS_CONTENT and not client.explained_to:
         client.expect_nothing()  # RabbitMQ waits for the content (measured).
@@ -165,25 +141,25 @@ def test_method_of_connection_or_server_on_channel_closes_connection_with_503(
 
 @rule("0-9-1/reply-code/channel-error")
 def test_method_on_unopened_channel_closes_connection_with_504(client: Client) -> None:
-    close = client.ends(m.QueueDeclare(queue="q"), 504, channel=5)
-    assert close.reply_text == "CHANNEL_ERROR - expected 'channel.open'"
-    assert (close.class_id, close.method_id) == (50, 10)
+    client.ends(m.QueueDeclare(queue="q"), 504, channel=5, text="CHANNEL_ERROR - expected 'channel.open'")
 
 
 @rule("0-9-1/reply-code/unexpected-frame")
 def test_body_frame_without_method_closes_connection_with_505(client: Client) -> None:
     client.send_frame(3, 1, b"body")
-    close = client.expect_connection_close(505)
-    assert close.reply_text == ("UNEXPECTED_FRAME - expected method frame, got non method frame instead")
+    client.expect_connection_close(
+        505, text="UNEXPECTED_FRAME - expected method frame, got non method frame instead"
+    )
 
 
 @rule("0-9-1/reply-code/not-allowed")
 def test_consumer_tag_used_twice_closes_connection_with_530(client: Client) -> None:
-    client.declare("q")
-    client.consume("q", "tag")
-    close = client.ends(m.BasicConsume(queue="q", consumer_tag="tag"), 530)
-    assert close.reply_text == "NOT_ALLOWED - attempt to reuse consumer tag 'tag'"
-    assert (close.class_id, close.method_id) == (60, 20)
+    client.declare("q").consume("q", "tag")
+    client.ends(
+        m.BasicConsume(queue="q", consumer_tag="tag"),
+        530,
+        text="NOT_ALLOWED - attempt to reuse consumer tag 'tag'",
+    )
 
 
 @pytest.mark.deviates("0-9-1/reply-code/not-implemented")

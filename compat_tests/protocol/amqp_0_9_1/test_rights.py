@@ -67,6 +67,13 @@ _ELSE_Y = {"alternate-exchange": "y"}
 _ELSE_DEFAULT = {"alternate-exchange": ""}
 _TO_QUEUES = "write exchange amq.default"
 _REJECTED = {"delivery_tag": 1, "requeue": False}
+_NEW = {"exchange": "new", "type": "direct"}
+_TOPIC = {"exchange": "t", "routing_key": "key"}
+_Y = {"exchange": "y", "routing_key": "k"}
+_X_TO_Y = {"destination": "y", "source": "x"}
+_HOLDING: Any = {"before": (("basic.get", {"queue": "d"}),), "also": "read queue d"}
+_ELSE = "configure exchange new, read exchange new, write exchange"
+_DEAD = "configure queue new, read queue new, write exchange"
 
 # --- the matrix ------------------------------------------------------------------------------------------
 #
@@ -78,16 +85,11 @@ BOTH: list[Row] = [
     Row("queue.declare", "existing", "configure queue q", {"queue": "q"}),
     Row("queue.declare", "passive", "any queue q", {"queue": "q", "passive": True}),
     Row("queue.declare", "named by the server", "configure queue amq.gen-*", {}),
-    Row(
-        "queue.declare",
-        "dead letters",
-        "configure queue new, read queue new, write exchange x",
-        {"queue": "new", "arguments": _TO_X},
-    ),
+    Row("queue.declare", "dead letters", f"{_DEAD} x", {"queue": "new", "arguments": _TO_X}),
     Row(
         "queue.declare",
         "dead letters to the default exchange",
-        "configure queue new, read queue new, write exchange amq.default",
+        f"{_DEAD} amq.default",
         {"queue": "new", "arguments": _TO_DEFAULT},
     ),
     Row(
@@ -97,12 +99,7 @@ BOTH: list[Row] = [
         {"arguments": _TO_DEFAULT},
     ),
     Row("queue.bind", "", "write queue q, read exchange y", {"queue": "q", "exchange": "y"}),
-    Row(
-        "queue.bind",
-        "topic",
-        "write queue q, read exchange t, topic-read t key",
-        {"queue": "q", "exchange": "t", "routing_key": "key"},
-    ),
+    Row("queue.bind", "topic", "write queue q, read exchange t, topic-read t key", {"queue": "q", **_TOPIC}),
     Row(
         "queue.unbind",
         "",
@@ -113,56 +110,31 @@ BOTH: list[Row] = [
         "queue.unbind",
         "topic",
         "write queue q, read exchange t, topic-read t key",
-        {"queue": "q", "exchange": "t", "routing_key": "key"},
-        before=(("queue.bind", {"queue": "q", "exchange": "t", "routing_key": "key"}),),
+        {"queue": "q", **_TOPIC},
+        before=(("queue.bind", {"queue": "q", **_TOPIC}),),
     ),
     Row("queue.purge", "", "read queue q", {"queue": "q"}),
     Row("queue.delete", "", "configure queue q", {"queue": "q"}),
     Row("exchange.declare", "", "configure exchange new", {"exchange": "new", "type": "direct"}),
     Row("exchange.declare", "existing", "configure exchange y", {"exchange": "y", "type": "direct"}),
     Row("exchange.declare", "passive", "any exchange x", {"exchange": "x", "passive": True}),
-    Row(
-        "exchange.declare",
-        "alternate exchange",
-        "configure exchange new, read exchange new, write exchange y",
-        {"exchange": "new", "type": "direct", "arguments": _ELSE_Y},
-    ),
+    Row("exchange.declare", "alternate exchange", f"{_ELSE} y", {**_NEW, "arguments": _ELSE_Y}),
     Row(
         "exchange.declare",
         "the default exchange as alternate exchange",
-        "configure exchange new, read exchange new, write exchange amq.default",
-        {"exchange": "new", "type": "direct", "arguments": _ELSE_DEFAULT},
+        f"{_ELSE} amq.default",
+        {**_NEW, "arguments": _ELSE_DEFAULT},
     ),
     Row("exchange.delete", "", "configure exchange x", {"exchange": "x"}),
-    Row("basic.publish", "", "write exchange y", {"exchange": "y", "routing_key": "k"}, {}),
-    Row("basic.publish", "default exchange", "write exchange amq.default", {"routing_key": "q"}, {}),
+    Row("basic.publish", "", "write exchange y", _Y, {}),
+    Row("basic.publish", "default exchange", _TO_QUEUES, {"routing_key": "q"}, {}),
     Row("basic.publish", "exchange binding", "write exchange x", {"exchange": "x", "routing_key": "k"}, {}),
     Row("basic.publish", "alternate exchange", "write exchange x", {"exchange": "x", "routing_key": "-"}, {}),
-    Row(
-        "basic.publish",
-        "topic",
-        "write exchange t, topic-write t key",
-        {"exchange": "t", "routing_key": "key"},
-        {},
-    ),
-    Row(
-        "basic.publish",
-        "transaction",
-        "write exchange y",
-        {"exchange": "y", "routing_key": "k"},
-        {},
-        before=(("tx.select", {}),),
-    ),
+    Row("basic.publish", "topic", "write exchange t, topic-write t key", _TOPIC, {}),
+    Row("basic.publish", "transaction", "write exchange y", _Y, {}, before=(("tx.select", {}),)),
     Row("basic.consume", "", "read queue q", {"queue": "q"}),
     Row("basic.get", "", "read queue q", {"queue": "q"}),
-    Row(
-        "basic.reject",
-        "dead letters",
-        "",
-        _REJECTED,
-        before=(("basic.get", {"queue": "d"}),),
-        also="read queue d",
-    ),
+    Row("basic.reject", "dead letters", "", _REJECTED, **_HOLDING),
 ]
 """Methods of 0-9-1 and of 0-9."""
 
@@ -172,7 +144,7 @@ ONLY_0_9_1: list[Row] = [
         "exchange.bind",
         "topic",
         "write exchange y, read exchange t, topic-read t key",
-        {"destination": "y", "source": "t", "routing_key": "key"},
+        {**_X_TO_Y, "source": "t", "routing_key": "key"},
     ),
     Row(
         "exchange.unbind",
@@ -185,23 +157,16 @@ ONLY_0_9_1: list[Row] = [
         "basic.publish",
         "asking for replies",
         "write exchange y",
-        {"exchange": "y", "routing_key": "k"},
+        _Y,
         {"reply_to": _REPLIES},
         before=(("basic.consume", {"queue": _REPLIES, "no_ack": True}),),
         only="rabbitmq",
     ),
-    Row(
-        "basic.publish",
-        "a reply",
-        "write exchange amq.default",
-        {"routing_key": f"{_REPLIES}.none"},
-        {},
-        only="rabbitmq",
-    ),
+    Row("basic.publish", "a reply", _TO_QUEUES, {"routing_key": f"{_REPLIES}.none"}, {}, only="rabbitmq"),
     Row(
         "basic.publish",
         "copies by the default exchange",
-        "write exchange amq.default",
+        _TO_QUEUES,
         {"routing_key": "none"},
         {"headers": {"CC": ["q"]}},
         only="rabbitmq",
@@ -210,26 +175,12 @@ ONLY_0_9_1: list[Row] = [
         "basic.publish",
         "copies by a topic exchange",
         "write exchange t, topic-write t key, topic-write t copy",
-        {"exchange": "t", "routing_key": "key"},
+        _TOPIC,
         {"headers": {"BCC": ["copy"]}},
         only="rabbitmq",
     ),
-    Row(
-        "basic.nack",
-        "dead letters",
-        "",
-        _REJECTED,
-        before=(("basic.get", {"queue": "d"}),),
-        also="read queue d",
-    ),
-    Row(
-        "basic.publish",
-        "confirmed",
-        "write exchange y",
-        {"exchange": "y", "routing_key": "k"},
-        {},
-        before=(("confirm.select", {}),),
-    ),
+    Row("basic.nack", "dead letters", "", _REJECTED, **_HOLDING),
+    Row("basic.publish", "confirmed", "write exchange y", _Y, {}, before=(("confirm.select", {}),)),
 ]
 
 _STAGED = (("file.open", {"identifier": "f"}), ("file.stage", {}))
@@ -239,33 +190,20 @@ ONLY_0_9: list[Row] = [
     Row("exchange.bound", "queue", "any queue q", {"exchange": "x", "queue": "q"}, also="read exchange x"),
     Row("file.consume", "", "read queue q", {"queue": "q"}),
     Row("file.publish", "", "write exchange y", {"exchange": "y", "identifier": "f"}, before=_STAGED),
-    Row(
-        "file.publish", "default exchange", "write exchange amq.default", {"identifier": "f"}, before=_STAGED
-    ),
+    Row("file.publish", "default exchange", _TO_QUEUES, {"identifier": "f"}, before=_STAGED),
     Row(
         "file.publish",
         "topic",
         "write exchange t, topic-write t key",
-        {"exchange": "t", "routing_key": "key", "identifier": "f"},
+        {**_TOPIC, "identifier": "f"},
         before=_STAGED,
     ),
     Row("stream.consume", "", "read queue q", {"queue": "q"}),
     Row("stream.publish", "", "write exchange y", {"exchange": "y"}, {}),
-    Row("stream.publish", "default exchange", "write exchange amq.default", {"routing_key": "q"}, {}),
-    Row(
-        "stream.publish",
-        "topic",
-        "write exchange t, topic-write t key",
-        {"exchange": "t", "routing_key": "key"},
-        {},
-    ),
+    Row("stream.publish", "default exchange", _TO_QUEUES, {"routing_key": "q"}, {}),
+    Row("stream.publish", "topic", "write exchange t, topic-write t key", _TOPIC, {}),
     Row("message.transfer", "", "write exchange y", {"destination": "y", "body": Body(b"m")}),
-    Row(
-        "message.transfer",
-        "default exchange",
-        "write exchange amq.default",
-        {"routing_key": "q", "body": Body(b"m")},
-    ),
+    Row("message.transfer", "default exchange", _TO_QUEUES, {"routing_key": "q", "body": Body(b"m")}),
     Row(
         "message.transfer",
         "topic",
@@ -285,26 +223,17 @@ ONLY_0_9: list[Row] = [
 
 _Q = {"queue": "q", "destination": "c", "accept_mode": 0, "acquire_mode": 0}
 _TRANSFER = {"accept_mode": 1, "acquire_mode": 0}
+_TO_X_0_10, _TO_Y_0_10 = {"destination": "x", **_TRANSFER}, {"destination": "y", **_TRANSFER}
 COMMANDS_0_10: list[Row] = [
     Row("queue.declare", "", "configure queue new", {"queue": "new"}),
     Row("queue.declare", "existing", "configure queue q", {"queue": "q"}),
     Row("queue.declare", "passive", "any queue q", {"queue": "q", "passive": True}),
-    Row(
-        "queue.declare",
-        "alternate exchange",
-        "configure queue new, read queue new, write exchange y",
-        {"queue": "new", "alternate_exchange": "y"},
-    ),
-    Row(
-        "queue.declare",
-        "dead letters",
-        "configure queue new, read queue new, write exchange x",
-        {"queue": "new", "arguments": _TO_X},
-    ),
+    Row("queue.declare", "alternate exchange", f"{_DEAD} y", {"queue": "new", "alternate_exchange": "y"}),
+    Row("queue.declare", "dead letters", f"{_DEAD} x", {"queue": "new", "arguments": _TO_X}),
     Row(
         "queue.declare",
         "dead letters to the default exchange",
-        "configure queue new, read queue new, write exchange amq.default",
+        f"{_DEAD} amq.default",
         {"queue": "new", "arguments": _TO_DEFAULT},
     ),
     Row("queue.query", "", "any queue q", {"queue": "q"}),
@@ -313,23 +242,18 @@ COMMANDS_0_10: list[Row] = [
     Row("exchange.declare", "", "configure exchange new", {"exchange": "new", "type": "direct"}),
     Row("exchange.declare", "existing", "configure exchange y", {"exchange": "y", "type": "direct"}),
     Row("exchange.declare", "passive", "any exchange x", {"exchange": "x", "passive": True}),
-    Row(
-        "exchange.declare",
-        "alternate exchange",
-        "configure exchange new, read exchange new, write exchange y",
-        {"exchange": "new", "type": "direct", "alternate_exchange": "y"},
-    ),
+    Row("exchange.declare", "alternate exchange", f"{_ELSE} y", {**_NEW, "alternate_exchange": "y"}),
     Row(
         "exchange.declare",
         "alternate exchange in the arguments",
         "configure exchange new, read exchange new, write exchange x, write exchange y",
-        {"exchange": "new", "type": "direct", "alternate_exchange": "x", "arguments": _ELSE_Y},
+        {**_NEW, "alternate_exchange": "x", "arguments": _ELSE_Y},
     ),
     Row(
         "exchange.declare",
         "the default exchange as alternate exchange",
-        "configure exchange new, read exchange new, write exchange amq.default",
-        {"exchange": "new", "type": "direct", "arguments": _ELSE_DEFAULT},
+        f"{_ELSE} amq.default",
+        {**_NEW, "arguments": _ELSE_DEFAULT},
     ),
     Row("exchange.query", "", "any exchange x", {"name": "x"}),
     Row("exchange.delete", "", "configure exchange x", {"exchange": "x"}),
@@ -353,24 +277,10 @@ COMMANDS_0_10: list[Row] = [
     ),
     Row("exchange.bound", "exchange", "any exchange x", {"exchange": "x"}),
     Row("exchange.bound", "queue", "any queue q", {"exchange": "x", "queue": "q"}, also="read exchange x"),
-    Row("message.transfer", "", "write exchange y", {"destination": "y", **_TRANSFER}, {"routing_key": "k"}),
-    Row(
-        "message.transfer", "default exchange", "write exchange amq.default", _TRANSFER, {"routing_key": "q"}
-    ),
-    Row(
-        "message.transfer",
-        "exchange binding",
-        "write exchange x",
-        {"destination": "x", **_TRANSFER},
-        {"routing_key": "k"},
-    ),
-    Row(
-        "message.transfer",
-        "alternate exchange",
-        "write exchange x",
-        {"destination": "x", **_TRANSFER},
-        {"routing_key": "-"},
-    ),
+    Row("message.transfer", "", "write exchange y", _TO_Y_0_10, {"routing_key": "k"}),
+    Row("message.transfer", "default exchange", _TO_QUEUES, _TRANSFER, {"routing_key": "q"}),
+    Row("message.transfer", "exchange binding", "write exchange x", _TO_X_0_10, {"routing_key": "k"}),
+    Row("message.transfer", "alternate exchange", "write exchange x", _TO_X_0_10, {"routing_key": "-"}),
     Row(
         "message.transfer",
         "topic",
@@ -382,7 +292,7 @@ COMMANDS_0_10: list[Row] = [
         "message.transfer",
         "transaction",
         "write exchange y",
-        {"destination": "y", **_TRANSFER},
+        _TO_Y_0_10,
         {"routing_key": "k"},
         before=(("tx.select", {}),),
     ),
@@ -390,26 +300,18 @@ COMMANDS_0_10: list[Row] = [
     Row("message.subscribe", "browsing", "read queue q", {**_Q, "acquire_mode": 1}),
     Row("file.consume", "", "read queue q", {"queue": "q", "consumer_tag": "c"}),
     Row("file.publish", "", "write exchange y", {"exchange": "y", "identifier": "f"}, before=_STAGED),
-    Row(
-        "file.publish", "default exchange", "write exchange amq.default", {"identifier": "f"}, before=_STAGED
-    ),
+    Row("file.publish", "default exchange", _TO_QUEUES, {"identifier": "f"}, before=_STAGED),
     Row(
         "file.publish",
         "topic",
         "write exchange t, topic-write t key",
-        {"exchange": "t", "routing_key": "key", "identifier": "f"},
+        {**_TOPIC, "identifier": "f"},
         before=_STAGED,
     ),
     Row("stream.consume", "", "read queue q", {"queue": "q", "consumer_tag": "c"}),
-    Row("stream.publish", "", "write exchange y", {"exchange": "y", "routing_key": "k"}, {}),
-    Row("stream.publish", "default exchange", "write exchange amq.default", {"routing_key": "q"}, {}),
-    Row(
-        "stream.publish",
-        "topic",
-        "write exchange t, topic-write t key",
-        {"exchange": "t", "routing_key": "key"},
-        {},
-    ),
+    Row("stream.publish", "", "write exchange y", _Y, {}),
+    Row("stream.publish", "default exchange", _TO_QUEUES, {"routing_key": "q"}, {}),
+    Row("stream.publish", "topic", "write exchange t, topic-write t key", _TOPIC, {}),
 ]
 
 _NO_RIGHT = {

@@ -18,8 +18,7 @@ def client(rabbitmq: Server) -> Client:
 
 
 def headers_seen(client: Client, queue: str) -> dict[str, object] | None:
-    got = client.get(queue)
-    assert got is not None
+    got = client.fetch(queue)
     return got.properties.headers
 
 
@@ -48,25 +47,18 @@ def test_message_with_cc_and_bcc_is_routed_to_all_keys(client: Client) -> None:
 
 @pytest.mark.parametrize("name", ["CC", "BCC"])
 def test_queue_named_twice_in_cc_or_bcc_receives_one_message(client: Client, name: str) -> None:
-    client.publish(routing_key="q", headers={name: ["q", "q"]})
-    assert client.count("q") == 1
+    assert client.publish(routing_key="q", headers={name: ["q", "q"]}).count("q") == 1
 
 
 @pytest.mark.parametrize("name", ["CC", "BCC"])
 def test_mandatory_message_routed_only_by_cc_or_bcc_is_not_returned(client: Client, name: str) -> None:
-    client.publish(routing_key="nowhere", headers={name: ["q"]}, mandatory=True)
-    client.expect_nothing()
-    got = client.get("q")
-    assert got is not None
-    assert got.method.routing_key == "nowhere"
+    client.publish(routing_key="nowhere", headers={name: ["q"]}, mandatory=True).expect_nothing()
+    assert client.fetch("q").method.routing_key == "nowhere"
 
 
 @pytest.mark.parametrize(
     ("headers", "seen"),
-    [
-        ({"CC": ["nowhere"], "h": 1}, {"CC": ["nowhere"], "h": 1}),
-        ({"BCC": ["nowhere"], "h": 1}, {"h": 1}),
-    ],
+    [({"CC": ["nowhere"], "h": 1}, {"CC": ["nowhere"], "h": 1}), ({"BCC": ["nowhere"], "h": 1}, {"h": 1})],
 )
 def test_returned_message_keeps_cc_header_without_bcc_header(
     client: Client, headers: dict[str, object], seen: dict[str, object]
@@ -76,11 +68,9 @@ def test_returned_message_keeps_cc_header_without_bcc_header(
 
 
 def test_bcc_header_of_transacted_message_is_applied_at_commit(client: Client) -> None:
-    client.call(m.TxSelect(), m.TxSelectOk)
-    client.publish(routing_key="q", headers={"BCC": ["r"]})
+    client.perform(m.TxSelect()).publish(routing_key="q", headers={"BCC": ["r"]})
     client.publish(routing_key="no", headers={"BCC": ["nowhere"], "h": 1}, mandatory=True)
-    client.send(m.TxCommit())
-    assert client.expect_content(m.BasicReturn).properties.headers == {"h": 1}
+    assert client.send(m.TxCommit()).expect_content(m.BasicReturn).properties.headers == {"h": 1}
     client.expect(m.TxCommitOk)
     assert headers_seen(client, "q") == headers_seen(client, "r") == {}
 
@@ -91,35 +81,31 @@ def test_cc_or_bcc_header_of_non_array_type_is_refused(
     client: Client, name: str, value: object, kind: str
 ) -> None:
     client.publish(routing_key="q", headers={name: value})
-    close = client.expect_channel_close(406)
-    assert close.reply_text == (
-        f'PRECONDITION_FAILED - invalid message: {{unacceptable_type_in_header,"{name}",{kind}}}'
+    client.expect_channel_close(
+        406,
+        text=f'PRECONDITION_FAILED - invalid message: {{unacceptable_type_in_header,"{name}",{kind}}}',
+        at=(60, 40),
     )
-    assert (close.class_id, close.method_id) == (60, 40)
 
 
 @pytest.mark.parametrize("value", [[], [1], [1, "r"]])
 def test_non_string_elements_of_cc_header_are_ignored(client: Client, value: list[object]) -> None:
-    client.publish(routing_key="q", headers={"CC": value})
-    assert client.count("q") == 1
+    assert client.publish(routing_key="q", headers={"CC": value}).count("q") == 1
     assert client.count("r") == value.count("r")
 
 
 def test_lower_case_cc_header_does_not_route(client: Client) -> None:
-    client.publish(routing_key="q", headers={"cc": ["r"]})
-    assert client.count("r") == 0
+    assert client.publish(routing_key="q", headers={"cc": ["r"]}).count("r") == 0
 
 
 def test_cc_keys_are_routed_by_the_topic_exchange_of_the_publish(client: Client) -> None:
-    client.bind("q", "amq.topic", "a.*")
-    client.bind("r", "amq.topic", "b.*")
+    client.bind("q", "amq.topic", "a.*").bind("r", "amq.topic", "b.*")
     client.publish(exchange="amq.topic", routing_key="a.1", headers={"CC": ["b.1"]})
     assert (client.count("q"), client.count("r")) == (1, 1)
 
 
 def test_publish_without_cc_after_publish_with_cc_is_routed_by_its_own_key_only(client: Client) -> None:
-    client.publish(routing_key="q", headers={"CC": ["r"]})
-    client.publish(routing_key="q")
+    client.publish(routing_key="q", headers={"CC": ["r"]}).publish(routing_key="q")
     assert (client.count("q"), client.count("r")) == (2, 1)
 
 
@@ -129,8 +115,7 @@ def test_cc_and_bcc_keys_without_topic_permission_are_refused(rabbitmq: Server, 
     topics = {("/", "amq.topic"): TopicPermission(write="^a")}
     rabbitmq.state.access.add(User("limited", "secret", (), {"/": Permission()}, topics))
     client = rabbitmq.client(user="limited", password="secret")
-    client.publish(exchange="amq.topic", routing_key="a", headers={name: ["a.b"]})
-    client.expect_nothing()
+    client.publish(exchange="amq.topic", routing_key="a", headers={name: ["a.b"]}).expect_nothing()
     client.publish(exchange="amq.topic", routing_key="a", headers={name: ["b"]})
     assert client.expect_channel_close(403).reply_text == (
         "ACCESS_REFUSED - write access to topic 'b' in exchange 'amq.topic' in vhost '/' "
@@ -139,9 +124,7 @@ def test_cc_and_bcc_keys_without_topic_permission_are_refused(rabbitmq: Server, 
 
 
 def test_spec_personality_does_not_route_by_cc_and_bcc_headers(spec: Server) -> None:
-    client = spec.client()
-    client.declare("q")
-    client.declare("r")
+    client = spec.client().declare("q").declare("r")
     client.publish(routing_key="q", headers={"CC": ["r"], "BCC": "r"})
     assert headers_seen(client, "q") == {"CC": ["r"], "BCC": "r"}
     assert client.count("r") == 0

@@ -330,9 +330,7 @@ def test_slices_do_not_change_the_order_of_events(prepare: Prepare, type_name: s
 
 @pytest.mark.parametrize("type_name", TYPES)
 @pytest.mark.parametrize("prepare", OF_CLIENTS)
-def test_client_gets_no_further_answer_until_its_sliced_operation_ends(
-    prepare: Prepare, type_name: str
-) -> None:
+def test_client_gets_no_answer_until_its_sliced_operation_ends(prepare: Prepare, type_name: str) -> None:
     it, act = prepare(type_name)
     in_slices(it)
     act()
@@ -412,9 +410,7 @@ def test_channel_close_ok_follows_the_requeue(type_name: str) -> None:
 def test_other_client_sees_part_of_a_commit_only_with_commits_gradually(gradually: bool) -> None:
     server = Server(replace(personality("rabbitmq-4.3"), commits_gradually=gradually))
     asker, other = server.client(), server.client()
-    asker.declare(QUEUE)
-    asker.call(m.TxSelect(), m.TxSelectOk)
-    asker.fill(QUEUE, *MANY * [b""])
+    asker.declare(QUEUE).perform(m.TxSelect()).fill(QUEUE, *MANY * [b""])
     server.state.operations.pauses = lambda: True
     asker.send(m.TxCommit())
     assert (other.count(QUEUE) < MANY) is gradually
@@ -603,9 +599,7 @@ def between(it: Scene, act: Act) -> None:
     ("exchange", "type_name"),
     [("amq.topic", "topic"), ("amq.direct", "direct"), ("amq.fanout", "fanout"), ("hash", "x-modulus-hash")],
 )
-def test_message_is_not_routed_to_deleted_queue_with_bindings_not_yet_removed(
-    exchange: str, type_name: str
-) -> None:
+def test_message_is_not_routed_to_deleted_queue_left_in_bindings(exchange: str, type_name: str) -> None:
     it = scene("classic")
     it.other.call(m.ExchangeDeclare(exchange="none", type="fanout"), m.ExchangeDeclareOk)
     it.other.call(m.QueueBind(queue=DEAD, exchange="none"), m.QueueBindOk)

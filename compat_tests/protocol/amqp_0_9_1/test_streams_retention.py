@@ -24,9 +24,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 def stream(server: Server, **limits: Any) -> Client:
     """A client and a stream of small segments."""
-    client = server.client()
-    declare(client, stream_max_segment_size_bytes=SEGMENT, **limits)
-    return client
+    return declare(server.client(), stream_max_segment_size_bytes=SEGMENT, **limits)
 
 
 def kept(server: Server) -> list[int]:
@@ -36,16 +34,14 @@ def kept(server: Server) -> list[int]:
 
 @pytest.mark.needs("virtual time", "inspection")
 def test_stream_without_limits_keeps_all_messages(server: Server) -> None:
-    client = stream(server)
-    client.fill("s", *[BODY] * 30)
+    stream(server).fill("s", *[BODY] * 30)
     server.advance(10 * 365 * 24 * HOUR)
     assert len(kept(server)) == 30
 
 
 @pytest.mark.needs("inspection")
 def test_each_further_segment_skips_one_offset(server: Server) -> None:
-    client = stream(server)
-    client.fill("s", *[BODY] * 7)
+    client = stream(server).fill("s", *[BODY] * 7)
     assert kept(server) == [0, 1, 2, 4, 5, 6, 8]
     client.qos(10)
     consume(client)
@@ -60,16 +56,14 @@ def test_a_message_takes_as_many_bytes_as_on_rabbitmq(server: Server, size: int,
     client = server.client()
     octets -= len("p.q") - len("s")
     for limit, wanted in ((8 + 2 * octets, [0, 1, 3]), (9 + 2 * octets, [0, 1, 2])):
-        declare(client, stream_max_segment_size_bytes=limit)
-        client.fill("s", *[bytes(size)] * 3, delivery_mode=2)
+        declare(client, stream_max_segment_size_bytes=limit).fill("s", *[bytes(size)] * 3, delivery_mode=2)
         assert kept(server) == wanted
-        client.call(m.QueueDelete(queue="s"), m.QueueDeleteOk)
+        client.perform(m.QueueDelete(queue="s"))
 
 
 @pytest.mark.needs("inspection")
 def test_max_length_bytes_drops_whole_segments_except_the_newest(server: Server) -> None:
-    client = stream(server, max_length_bytes=1)
-    client.fill("s", *[BODY] * 3)
+    client = stream(server, max_length_bytes=1).fill("s", *[BODY] * 3)
     assert kept(server) == [0, 1, 2]  # One segment, however large.
     client.fill("s", BODY)
     assert kept(server) == [4]
@@ -79,24 +73,20 @@ def test_max_length_bytes_drops_whole_segments_except_the_newest(server: Server)
 
 @pytest.mark.needs("inspection")
 def test_max_length_bytes_keeps_older_segments_that_fit(server: Server) -> None:
-    client = stream(server, max_length_bytes=2 * SEGMENT)
-    client.fill("s", *[BODY] * 9)
+    client = stream(server, max_length_bytes=2 * SEGMENT).fill("s", *[BODY] * 9)
     assert kept(server) == [4, 5, 6, 8, 9, 10]
     assert client.count("s") == 6
 
 
 def test_consumer_with_offset_of_dropped_message_begins_with_first_kept_message(server: Server) -> None:
-    client = stream(server, max_length_bytes=1)
-    client.fill("s", *[BODY] * 3, b"last")
+    stream(server, max_length_bytes=1).fill("s", *[BODY] * 3, b"last")
     for offset in ("first", 0, 2, "1h"):
         assert read(server, offset) == [b"last"]
 
 
 def test_slow_consumer_continues_with_first_kept_message(server: Server) -> None:
-    client = stream(server, max_length_bytes=1)
-    client.qos(1)
-    consume(client)
-    client.fill("s", *[BODY] * 3, b"new")
+    client = stream(server, max_length_bytes=1).qos(1)
+    consume(client).fill("s", *[BODY] * 3, b"new")
     assert offsets([client.delivery()]) == [0]
     client.ack(1)
     assert offsets([client.delivery()]) == [4]
@@ -105,30 +95,23 @@ def test_slow_consumer_continues_with_first_kept_message(server: Server) -> None
 @pytest.mark.needs("virtual time", "inspection")
 def test_max_age_drops_segments_when_a_new_segment_begins(server: Server) -> None:
     client = stream(server, max_age="10s")
-    client.fill("s", *[BODY] * 2)
-    server.advance(1000)
-    client.fill("s", BODY)
+    client.fill("s", *[BODY] * 2).after(1000).fill("s", BODY)
     assert kept(server) == [0, 1, 2]  # One segment, however old.
-    server.advance(1000)
-    client.fill("s", BODY)
+    client.after(1000).fill("s", BODY)
     assert kept(server) == [4]
 
 
 @pytest.mark.needs("virtual time", "inspection")
 def test_age_of_segment_is_age_of_its_last_message(server: Server) -> None:
     client = stream(server, max_age="10s")
-    client.fill("s", *[BODY] * 2)
-    server.advance(1000)
-    client.fill("s", BODY)
-    server.advance(10)
-    client.fill("s", BODY)
+    client.fill("s", *[BODY] * 2).after(1000).fill("s", BODY)
+    client.after(10).fill("s", BODY)
     assert kept(server) == [0, 1, 2, 4]  # Ten seconds, and not more.
 
 
 @pytest.mark.needs("virtual time", "inspection")
 def test_max_age_is_checked_every_hour(server: Server) -> None:
-    client = stream(server, max_age="10s")
-    client.fill("s", *[BODY] * 4)
+    stream(server, max_age="10s").fill("s", *[BODY] * 4)
     server.advance(HOUR - 1)
     assert kept(server) == [0, 1, 2, 4]
     server.advance(1)
@@ -138,10 +121,8 @@ def test_max_age_is_checked_every_hour(server: Server) -> None:
 
 @pytest.mark.needs("virtual time", "inspection")
 def test_hourly_check_of_max_age_counts_from_beginning_of_last_segment(server: Server) -> None:
-    client = stream(server, max_age="90m")
-    client.fill("s", *[BODY] * 4)
-    server.advance(HOUR)
-    client.fill("s", *[BODY] * 3)  # A third segment begins.
+    client = stream(server, max_age="90m").fill("s", *[BODY] * 4)
+    client.after(HOUR).fill("s", *[BODY] * 3)  # A third segment begins.
     server.advance(HOUR - 1)
     assert kept(server) == [0, 1, 2, 4, 5, 6, 8]
     server.advance(1)
@@ -153,8 +134,7 @@ def test_hourly_check_of_max_age_counts_from_beginning_of_last_segment(server: S
 @pytest.mark.needs("virtual time")
 def test_pending_timer_of_max_age_names_queue_and_purpose() -> None:
     server = Server()
-    client = stream(server, max_age="2h")
-    client.fill("s", *[BODY] * 4)
+    stream(server, max_age="2h").fill("s", *[BODY] * 4)
     words = [timer.words for timer in server.state.timers.pending()]
     assert "q 's' drops messages past their age" in words
 
@@ -163,15 +143,13 @@ def test_pending_timer_of_max_age_names_queue_and_purpose() -> None:
 def test_a_deleted_stream_has_no_timer() -> None:
     server = Server()
     client = stream(server, max_age="2h")
-    client.fill("s", *[BODY] * 4)
-    client.server.vhost.queues.delete("s", None)
+    client.fill("s", *[BODY] * 4).server.vhost.queues.delete("s", None)
     assert not [timer for timer in server.state.timers.pending() if timer.words.startswith("q 's'")]
 
 
 @pytest.mark.needs("virtual time", "inspection")
 def test_changed_retention_options_apply_at_once(server: Server) -> None:
-    client = stream(server)
-    client.fill("s", *[BODY] * 9)
+    stream(server).fill("s", *[BODY] * 9)
     queue = server.vhost.queues["s"]
     queue.apply(replace(queue.options, max_length_bytes=7500))
     assert kept(server) == [4, 5, 6, 8, 9, 10]

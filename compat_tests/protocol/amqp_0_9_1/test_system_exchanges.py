@@ -17,8 +17,7 @@ rule = pytest.mark.rule
 @rule("0-9-1/exchange-type.system/passes-to-service")
 def test_a_message_goes_to_the_service_that_its_routing_key_names(server: Server) -> None:
     billing, mail = add_service(server, "billing"), add_service(server, "mail")
-    client = server.client()
-    client.publish(b"1", exchange="amq.system", routing_key="billing", headers={"n": 1})
+    client = server.client().publish(b"1", exchange="amq.system", routing_key="billing", headers={"n": 1})
     client.publish(b"2", exchange="amq.system", routing_key="mail")
     client.publish(b"3", exchange="amq.system", routing_key="billing")
     client.publish(b"elsewhere", exchange="amq.direct", routing_key="billing")
@@ -30,9 +29,7 @@ def test_a_message_goes_to_the_service_that_its_routing_key_names(server: Server
 @rule("0-9-1/exchange-type.system/passes-to-service")
 def test_spec_personality_lets_clients_declare_system_exchanges(spec: Server) -> None:
     got = add_service(spec, "billing")
-    client = spec.client()
-    client.call(m.ExchangeDeclare(exchange="services", type="system"), m.ExchangeDeclareOk)
-    client.call(m.ExchangeDeclare(exchange="services", type="system"), m.ExchangeDeclareOk)
+    client = spec.client().declare_exchange("services", "system").declare_exchange("services", "system")
     client.publish(b"1", exchange="services", routing_key="billing")
     spec.advance(0)
     assert bodies(got) == [b"1"]
@@ -43,8 +40,7 @@ def test_spec_personality_predeclares_amq_system_in_every_virtual_host(spec: Ser
     spec.state.add_virtual_host("other")
     for virtual_host in spec.state.virtual_hosts.values():
         assert virtual_host.exchanges["amq.system"].type_name == "system"
-    client = spec.client()
-    client.call(m.ExchangeDeclare(exchange="amq.system", type="system", passive=True), m.ExchangeDeclareOk)
+    client = spec.client().perform(m.ExchangeDeclare(exchange="amq.system", type="system", passive=True))
     client.fails(m.ExchangeDelete(exchange="amq.system"), 403)
 
 
@@ -52,11 +48,9 @@ def test_spec_personality_predeclares_amq_system_in_every_virtual_host(spec: Ser
 @rule("0-9-1/exchange-type.system/passes-to-service")
 def test_a_message_for_no_service_is_unroutable(server: Server) -> None:
     got = add_service(server, "billing")
-    client = server.client()
-    client.publish(b"lost", exchange="amq.system", routing_key="biling", mandatory=True)
+    client = server.client().publish(b"lost", exchange="amq.system", routing_key="biling", mandatory=True)
     assert client.expect_content(m.BasicReturn).method.reply_code == 312
-    client.publish(b"routed", exchange="amq.system", routing_key="billing", mandatory=True)
-    client.expect_nothing()
+    client.publish(b"routed", exchange="amq.system", routing_key="billing", mandatory=True).expect_nothing()
     server.advance(0)
     assert bodies(got) == [b"routed"]
 
@@ -77,9 +71,7 @@ def test_message_with_reserved_key_amq_is_given_to_no_service(server: Server) ->
 def test_a_service_is_called_after_all_that_the_client_has_sent_with_the_message(server: Server) -> None:
     seen: list[Any] = []
     add_service(server, "billing", handle=lambda _: seen.append(list(server.vhost.queues)))
-    client = server.client()
-    client.publish(exchange="amq.system", routing_key="billing")
-    client.declare("q")
+    server.client().publish(exchange="amq.system", routing_key="billing").declare("q")
     server.advance(0)
     assert seen == [["q"]]
 
@@ -87,8 +79,7 @@ def test_a_service_is_called_after_all_that_the_client_has_sent_with_the_message
 @pytest.mark.needs("virtual time", "inspection")
 def test_service_removed_before_delivery_is_not_called(server: Server) -> None:
     got = add_service(server, "billing")
-    client = server.client()
-    client.publish(exchange="amq.system", routing_key="billing")
+    server.client().publish(exchange="amq.system", routing_key="billing")
     server.vhost.services.pop("billing").deleted = True
     server.advance(0)
     assert got == []
@@ -98,14 +89,12 @@ def test_service_removed_before_delivery_is_not_called(server: Server) -> None:
 @rule("0-9-1/exchange-type.system/passes-to-service")
 def test_messages_of_a_transaction_arrive_with_its_commit(server: Server) -> None:
     got = add_service(server, "billing")
-    client = server.client()
-    client.call(m.TxSelect(), m.TxSelectOk)
-    client.publish(b"dropped", exchange="amq.system", routing_key="billing")
-    client.call(m.TxRollback(), m.TxRollbackOk)
+    client = server.client().perform(m.TxSelect())
+    client.publish(b"dropped", exchange="amq.system", routing_key="billing").perform(m.TxRollback())
     client.publish(b"committed", exchange="amq.system", routing_key="billing")
     server.advance(0)
     assert got == []
-    client.call(m.TxCommit(), m.TxCommitOk)
+    client.perform(m.TxCommit())
     server.advance(0)
     assert bodies(got) == [b"committed"]
 
@@ -115,8 +104,7 @@ def test_dead_letter_is_passed_to_service(server: Server) -> None:
     got = add_service(server, "billing")
     client = server.client()
     arguments = {"x-dead-letter-exchange": "amq.system", "x-dead-letter-routing-key": "billing"}
-    client.declare("q", arguments={**arguments, "x-message-ttl": 1000})
-    client.publish(b"late", routing_key="q")
+    client.declare("q", arguments={**arguments, "x-message-ttl": 1000}).publish(b"late", routing_key="q")
     server.advance(2)
     assert bodies(got) == [b"late"]
 
@@ -124,8 +112,7 @@ def test_dead_letter_is_passed_to_service(server: Server) -> None:
 @pytest.mark.needs("inspection")
 def test_binding_of_queue_to_system_exchange_is_refused_with_406(server: Server) -> None:
     add_service(server, "billing")
-    client = server.client()
-    client.declare("q")
+    client = server.client().declare("q")
     client.send(m.QueueBind(queue="q", exchange="amq.system", routing_key="billing"))
     assert "takes no bindings" in client.expect_channel_close(406).reply_text
 
@@ -148,8 +135,7 @@ def test_message_reaches_service_through_binding_from_topic_exchange(rabbitmq: S
 @rule("0-9-1/basic.publish/exchange-03")
 def test_message_of_class_basic_to_file_service_closes_channel_with_540(server: Server) -> None:
     got = add_service(server, "archive", "file")
-    client = server.client(channels=2)
-    client.publish(b"refused", exchange="amq.system", routing_key="archive")
+    client = server.client(channels=2).publish(b"refused", exchange="amq.system", routing_key="archive")
     close = client.expect_channel_close(540)
     assert (close.class_id, close.method_id) == (60, 40)
     assert "takes no contents of class basic" in close.reply_text
@@ -163,8 +149,7 @@ def test_message_of_class_basic_to_file_service_closes_channel_with_540(server: 
 def test_message_is_accepted_by_service_of_class_basic_beside_file_service(server: Server) -> None:
     got = add_service(server, "mail", "basic")
     add_service(server, "archive", "file")
-    client = server.client()
-    client.publish(b"taken", exchange="amq.system", routing_key="mail")
+    server.client().publish(b"taken", exchange="amq.system", routing_key="mail")
     server.advance(0)
     assert bodies(got) == [b"taken"]
 
@@ -173,14 +158,10 @@ def test_message_is_accepted_by_service_of_class_basic_beside_file_service(serve
 @rule("0-9-1/basic.publish/exchange-03")
 def test_refused_message_closes_channel_and_transaction_is_rolled_back(server: Server) -> None:
     add_service(server, "archive", "file")
-    client = server.client()
-    client.declare("q")
-    client.call(m.TxSelect(), m.TxSelectOk)
+    client = server.client().declare("q").perform(m.TxSelect())
     client.publish(b"rolled back", routing_key="q")
-    client.publish(b"refused", exchange="amq.system", routing_key="archive")
-    client.expect_channel_close(540)
-    client.open_channel()
-    assert client.count("q") == 0
+    client.publish(b"refused", exchange="amq.system", routing_key="archive").expect_channel_close(540)
+    assert client.open_channel().count("q") == 0
 
 
 @pytest.mark.needs("virtual time", "inspection")

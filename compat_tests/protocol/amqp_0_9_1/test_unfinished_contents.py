@@ -44,8 +44,7 @@ def test_memory_of_tiny_body_frames_is_limited_to_their_bytes(protocol: str, siz
         for start in range(0, COUNT * size, size) if size else range(COUNT):
             client.send_bytes(frame(3, 1, body[start : start + size] if start + size < len(body) else b""))
     rest = body[COUNT * size - size :] if size else body
-    client.send_bytes(frame(3, 1, rest))
-    message = client.get("q")
+    message = client.send_bytes(frame(3, 1, rest)).get("q")
     assert message is not None and message.body == body
 
 
@@ -58,8 +57,7 @@ def test_announced_body_size_allocates_no_memory(spec: Server, size: int) -> Non
     with little_memory():
         client.send_frame(2, 1, b"\0\x3c\0\0" + size.to_bytes(8, "big") + b"\0\0")
         client.send_bytes(frame(3, 1, bytes(20_000)))
-        other.publish(b"meanwhile", routing_key="q")
-        assert other.empty("q") == [b"meanwhile"]
+        assert other.publish(b"meanwhile", routing_key="q").empty("q") == [b"meanwhile"]
     client.drop()
     assert other.count("q") == 0
 
@@ -67,8 +65,7 @@ def test_announced_body_size_allocates_no_memory(spec: Server, size: int) -> Non
 @pytest.mark.rule("0-9-1/types/max-content-size")
 def test_memory_of_unfinished_content_is_freed_with_its_connection(spec: Server) -> None:
     with little_memory():
-        client = spec.client()
-        client.send(m.BasicPublish(routing_key="q"))
+        client = spec.client().send(m.BasicPublish(routing_key="q"))
         client.send_frame(2, 1, b"\0\x3c\0\0" + (2**63).to_bytes(8, "big") + b"\0\0")
         for _ in range(20):
             client.send_bytes(frame(3, 1, bytes(100_000)))

@@ -36,21 +36,15 @@ def content_class() -> str:
 def test_several_contents_are_staged_in_the_order_of_open_and_published_in_any(peer: Peer) -> None:
     peer.declare()
     assert (peer.open(1, "a"), peer.open(2, "b")) == (0, 0)
-    peer.stage(b"1", filename="a")
-    peer.stage(b"22", filename="b")
-    peer.publish_staged(identifier="b")
-    peer.publish_staged(identifier="a")
-    peer.consume()
+    peer.stage(b"1", filename="a").stage(b"22", filename="b")
+    peer.publish_staged(identifier="b").publish_staged(identifier="a").consume()
     files = [(each.body, each.properties.filename) for each in peer.take_all()]
     assert files == [(b"22", "b"), (b"1", "a")]
 
 
 @rule("0-9/file.open/content-size-01#zero", "0-10/file.open/content-size-content-size#zero")
 def test_empty_file_without_properties_is_staged_and_delivered(peer: Peer) -> None:
-    peer.declare()
-    peer.publish(b"")
-    peer.consume()
-    file = peer.take()
+    file = peer.declare().publish(b"").consume().take()
     kind = {"0-9": FileProperties, "0-10": structs.FileProperties}
     assert (file.body, file.properties) == (b"", kind["0-10" if isinstance(peer, Session) else "0-9"]())
 
@@ -69,10 +63,8 @@ def test_stage_of_another_size_than_announced_is_refused_and_a_short_one_can_be_
 
 @rule("0-9/file.open/size-hint")
 @pytest.mark.parametrize("server", ["rabbitmq-4.3"], indirect=True)
-def test_file_open_above_the_largest_message_size_is_refused(
-    protocol: str, server: Server, peer: Peer
-) -> None:
-    largest = server.state.personality.largest_message
+def test_file_open_above_the_largest_message_size_is_refused(protocol: str, peer: Peer) -> None:
+    largest = peer.server.state.personality.largest_message
     with peer.fails({"0-9": 311, "0-10": 506}[protocol]):
         peer.do("Open", identifier="f", content_size=largest + 1)
     assert peer.open(largest) == 0
@@ -100,18 +92,11 @@ def test_file_open_beyond_1000_unpublished_contents_is_refused_with_506(peer: Pe
 @rule("0-9/file.open-ok/staged-size#held", "0-9/file.open/restart", "0-9/file.open-ok/staged-size-01")
 @rule("0-10/file.open/content-size-content-size#accurate", "0-10/file.open/identifier")
 def test_file_open_answers_the_size_already_staged_of_the_same_content(peer: Peer) -> None:
-    peer.declare()
-    peer.stage_file(b"body", filename="old")
-    assert peer.open(4, "another") == 0
-    peer.stage(b"1234")
-    assert peer.open(4) == 4
-    peer.stage(b"", filename="new")
-    peer.publish_staged()
-    peer.consume()
-    file = peer.take()
+    assert peer.declare().stage_file(b"body", filename="old").open(4, "another") == 0
+    assert peer.stage(b"1234").open(4) == 4
+    file = peer.stage(b"", filename="new").publish_staged().consume().take()
     assert (file.body, file.properties.filename) == (b"body", "new")
-    peer.stage_file(b"body")
-    assert peer.open(5) == 0, "another size is another content"
+    assert peer.stage_file(b"body").open(5) == 0, "another size is another content"
 
 
 def _connection_is_lost(peer: Any) -> None:
@@ -198,9 +183,7 @@ def test_staged_octets_of_another_user_identifier_or_size_or_before_a_restart_ar
 
 @rule("0-9/file.open/restart", "0-10/file.publish/staged")
 @pytest.mark.parametrize("again", [False, True])
-def test_fully_staged_file_can_be_published_after_reconnect(
-    peer: Peer, connect: Connect, again: bool
-) -> None:
+def test_staged_file_can_be_published_after_reconnect(peer: Peer, connect: Connect, again: bool) -> None:
     peer.stage_file(b"body", filename="name")
     peer.drop()
     peer = connect()
@@ -217,15 +200,12 @@ def test_fully_staged_file_can_be_published_after_reconnect(
 @rule("0-9/file.open/restart")
 def test_content_staged_on_a_closed_channel_can_be_published_on_another(peer: Peer) -> None:
     other = peer.sibling()
-    peer.declare()
-    peer.stage_file(b"body")
+    peer.declare().stage_file(b"body")
     with other.fails(404):
         other.publish_staged()
     peer.close()
     assert other.open(4) == 4
-    other.stage(b"")
-    other.publish_staged()
-    assert other.count() == 1
+    assert other.stage(b"").publish_staged().count() == 1
 
 
 @pytest.mark.protocols("0-9")
@@ -245,8 +225,7 @@ def test_file_publish_waits_until_its_content_is_staged(peer: Peer) -> None:
     for queue in ("q", "r"):
         peer.declare(queue)
     peer.open(4)
-    peer.publish_staged()
-    peer.publish_staged("r")
+    peer.publish_staged().publish_staged("r")
     assert (peer.count("q"), peer.count("r")) == (0, 0)
     peer.stage(b"body", filename="f")
     assert (peer.count("q"), peer.count("r")) == (1, 1)
@@ -256,20 +235,14 @@ def test_file_publish_waits_until_its_content_is_staged(peer: Peer) -> None:
 
 @rule("0-9/file.publish/asynchronous")
 def test_file_publish_is_dropped_when_its_channel_closes_before_the_content(peer: Peer) -> None:
-    peer.declare()
-    peer.open(4)
-    peer.publish_staged()
-    peer.end()
-    peer.open(4)
-    peer.stage(b"body")
-    assert peer.count() == 0
+    peer.declare().open(4)
+    peer.publish_staged().end().open(4)
+    assert peer.stage(b"body").count() == 0
 
 
 @rule("0-9/file.publish/unknown-identifier", "0-10/file.publish/staged")
 @pytest.mark.parametrize("published", [False, True], ids=["unknown", "published"])
-def test_file_publish_of_an_unknown_or_published_identifier_fails_with_404(
-    peer: Peer, published: bool
-) -> None:
+def test_file_publish_of_unknown_or_published_identifier_fails_with_404(peer: Peer, published: bool) -> None:
     peer.declare()
     if published:
         peer.publish(b"1")
@@ -279,12 +252,9 @@ def test_file_publish_of_an_unknown_or_published_identifier_fails_with_404(
 
 @rule("0-10/file.publish/staged")
 def test_mandatory_file_is_returned_when_its_exchange_is_deleted_before_the_content(peer: Peer) -> None:
-    peer.declare_exchange("e", "fanout")
-    peer.open(4)
+    peer.declare_exchange("e", "fanout").open(4)
     peer.publish_staged(exchange="e", mandatory=True)
-    peer.delete_exchange("e")
-    peer.stage(b"file")
-    returned = peer.expect("Return")
+    returned = peer.delete_exchange("e").stage(b"file").expect("Return")
     assert (returned.reply_code, returned.exchange) == (312, "e")
 
 
@@ -298,12 +268,10 @@ def test_broker_opens_stages_and_delivers_each_file_before_the_next(peer: Peer) 
     peer.declare()
     for body in (b"1", b"22"):
         peer.publish(body, filename="notes.txt")
-    peer.consume()
-    first = peer.expect("Open")
+    first = peer.consume().expect("Open")
     assert first.content_size == 1
     peer.expect_nothing()
-    peer.do("OpenOk", staged_size=0)
-    staged = peer.expect_content("Stage")
+    staged = peer.do("OpenOk", staged_size=0).expect_content("Stage")
     assert (staged.body, staged.properties.filename) == (b"1", "notes.txt")
     assert peer.expect("Deliver").identifier == first.identifier
     second = peer.expect("Open")
@@ -313,30 +281,20 @@ def test_broker_opens_stages_and_delivers_each_file_before_the_next(peer: Peer) 
 
 @rule("0-9/file.open-ok/staged-size-01", "0-10/file.open-ok/staged-size-behavior#server")
 @pytest.mark.parametrize(("held", "rest"), [(2, b"tes"), (5, b"")])
-def test_broker_stages_only_the_octets_that_the_client_does_not_hold(
-    peer: Peer, held: int, rest: bytes
-) -> None:
-    peer.declare()
-    peer.publish(b"notes")
-    peer.consume()
-    assert peer.take(held).body == rest
+def test_broker_stages_only_octets_that_client_does_not_hold(peer: Peer, held: int, rest: bytes) -> None:
+    assert peer.declare().publish(b"notes").consume().take(held).body == rest
 
 
 @rule("0-10/file.open-ok/staged-size-behavior#server")
 def test_open_ok_with_a_staged_size_above_the_content_is_refused(protocol: str, peer: Peer) -> None:
-    peer.declare()
-    peer.publish(b"notes")
-    peer.consume()
-    peer.expect("Open")
+    peer.declare().publish(b"notes").consume().expect("Open")
     with peer.fails({"0-9": 406, "0-10": 531}[protocol]):
         peer.do("OpenOk", staged_size=6)
     assert peer.count() == 1
 
 
 @rule("0-9/file.open/restart", "0-10/file.deliver/staged", "0-10/file.open/identifier")
-def test_file_is_staged_again_under_the_same_identifier_after_connection_loss(
-    peer: Peer, connect: Connect
-) -> None:
+def test_file_is_staged_again_by_its_identifier_after_connection_loss(peer: Peer, connect: Connect) -> None:
     peer.declare()
     peer.publish(b"0123456789")
     peer.consume()
@@ -362,21 +320,16 @@ def test_file_in_staging_at_cancel_is_requeued_and_delivered_files_can_be_acked(
     peer.declare()
     for body in (b"1", b"2", b"3"):
         peer.publish(body)
-    peer.consume()
-    delivered = peer.take()
+    delivered = peer.consume().take()
     opened = peer.expect("Open")
-    peer.cancel()
-    assert peer.count() == 2
-    peer.ack(delivered.tag)
-    peer.do("OpenOk", staged_size=0)
+    assert peer.cancel().count() == 2
+    peer.ack(delivered.tag).do("OpenOk", staged_size=0)
     assert peer.expect_content("Stage").body == b"2", "the client waits for what was opened"
     peer.expect_nothing()
-    peer.consume()
-    file = peer.take(1)
+    file = peer.consume().take(1)
     assert (file.method.identifier, bool(file.method.redelivered)) == (opened.identifier, False)
     assert peer.take().body == b"3"
-    peer.end()
-    assert peer.count() == 2
+    assert peer.end().count() == 2
 
 
 @pytest.mark.protocols("0-9")
@@ -487,24 +440,18 @@ def test_interrupted_stream_publish_does_not_change_staged_size(peer: Any, conne
 def test_identifier_opened_again_waits_for_a_single_file_stage(peer: Peer) -> None:
     peer.declare()
     assert [peer.open(3, identifier) for identifier in ("one", "two", "one")] == [0, 0, 0]
-    peer.stage(b"TWO")
-    peer.stage(b"ONE")
+    peer.stage(b"TWO").stage(b"ONE")
     for identifier in ("one", "two"):
         peer.publish_staged(identifier=identifier)
-    peer.consume()
-    assert peer.bodies() == [b"ONE", b"TWO"]
+    assert peer.consume().bodies() == [b"ONE", b"TWO"]
 
 
 @pytest.mark.protocols("0-10")
 @rule("0-10/file.publish/staged")
 def test_file_publish_before_tx_select_is_not_rolled_back_with_a_later_transaction(peer: Peer) -> None:
-    peer.declare()
-    peer.open(4)
-    peer.publish_staged()
-    peer.select()
-    peer.stage(b"file")
-    peer.rollback()
-    assert peer.count() == 1
+    peer.declare().open(4)
+    peer.publish_staged().select().stage(b"file")
+    assert peer.rollback().count() == 1
 
 
 @pytest.mark.protocols("0-10")

@@ -44,10 +44,9 @@ def properties(content_class: str) -> dict[str, Any]:
 # --- publish and deliver -----------------------------------------------------------------------------
 
 
-@rule("0-9/file/grammar", "0-9/file/properties", "0-10/file/properties")
-@rule("0-9/stream/grammar", "0-9/stream/properties", "0-10/stream/properties")
-@rule("0-9/stream.publish/exchange-01", "0-10/file.publish/exchange-default")
-@rule("0-10/stream.publish/exchange-default")
+@rule("0-9/file/grammar", "0-9/file/properties", "0-10/file/properties", "0-9/stream/grammar")
+@rule("0-9/stream/properties", "0-10/stream/properties", "0-9/stream.publish/exchange-01")
+@rule("0-10/file.publish/exchange-default", "0-10/stream.publish/exchange-default")
 def test_content_is_delivered_with_its_body_and_all_properties(
     peer: Peer, connect: Connect, properties: dict[str, Any]
 ) -> None:
@@ -55,8 +54,7 @@ def test_content_is_delivered_with_its_body_and_all_properties(
     other = connect()
     other.qos(prefetch_count=10)
     other.consume()
-    peer.publish(b"body", **properties)
-    peer.expect_nothing()
+    peer.publish(b"body", **properties).expect_nothing()
     delivered = other.take()
     assert delivered.body == b"body"
     assert {name: getattr(delivered.properties, name) for name in properties} == properties
@@ -71,8 +69,7 @@ def test_content_is_delivered_with_its_body_and_all_properties(
 @rule("0-9/file.deliver/fields", "0-9/stream.deliver/fields", "0-10/stream.deliver/fields")
 @rule("0-10/file.deliver/delivery-tag-non-zero")
 def test_delivery_names_consumer_source_and_a_tag_counted_from_1(peer: Peer) -> None:
-    peer.declare()
-    peer.bind("q", "amq.direct", "k")
+    peer.declare().bind("q", "amq.direct", "k")
     for body in (b"1", b"2"):
         peer.publish(body, "k", exchange="amq.direct")
     peer.consume()
@@ -91,12 +88,9 @@ def test_delivery_names_consumer_source_and_a_tag_counted_from_1(peer: Peer) -> 
 @pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "match"])
 def test_exchanges_of_all_types_route_contents(peer: Peer, kind: str) -> None:
     exchange = f"amq.{kind}"
-    peer.declare()
-    peer.bind("q", exchange, "k", {"x-match": "all", "h": 1} if kind == "match" else None)
+    peer.declare().bind("q", exchange, "k", {"x-match": "all", "h": 1} if kind == "match" else None)
     peer.publish(b"body", "k", exchange=exchange, headers={"h": 1})
-    peer.publish(b"other", "l", exchange=exchange, headers={"h": 2})
-    peer.consume()
-    taken = peer.take_all()
+    taken = peer.publish(b"other", "l", exchange=exchange, headers={"h": 2}).consume().take_all()
     assert [each.body for each in taken] == ([b"body", b"other"] if kind == "fanout" else [b"body"])
     assert taken[0].method.exchange == exchange
 
@@ -136,11 +130,9 @@ def test_publish_to_an_internal_exchange_fails_with_403(server: Server, peer: Pe
 def test_undeliverable_content_with_flag_is_returned_whole_and_without_flag_is_not(
     peer: Peer, properties: dict[str, Any], flag: str, code: int
 ) -> None:
-    peer.declare()
-    peer.bind("q", "amq.topic", "q")
+    peer.declare().bind("q", "amq.topic", "q")
     key = {"mandatory": "nowhere", "immediate": "q"}[flag]
-    peer.publish(b"body", "nowhere", exchange="amq.topic")
-    peer.expect_nothing()
+    peer.publish(b"body", "nowhere", exchange="amq.topic").expect_nothing()
     peer.publish(b"body", key, exchange="amq.topic", **{flag: True}, **properties)
     returned = peer.expect_content("Return")
     method = returned.method
@@ -153,10 +145,7 @@ def test_undeliverable_content_with_flag_is_returned_whole_and_without_flag_is_n
 
 @rule("0-10/file.publish/immediate-implementation", "0-10/stream.publish/immediate-implementation")
 def test_immediate_content_is_delivered_to_a_waiting_consumer(peer: Peer) -> None:
-    peer.declare()
-    peer.consume()
-    peer.publish(b"body", immediate=True)
-    assert peer.bodies() == [b"body"]
+    assert peer.declare().consume().publish(b"body", immediate=True).bodies() == [b"body"]
 
 
 @rule("0-9/file/03", "0-9/stream/02", "0-10/file/priority-levels", "0-10/stream/priority-levels")
@@ -179,8 +168,7 @@ def test_contents_of_higher_priority_are_delivered_first(protocol: str, server: 
 @pytest.mark.protocols("0-9")
 @rule("0-9/file.consume-ok/tag", "0-9/file.consume/tag-scope#empty", "0-9/stream.consume-ok/tag")
 def test_empty_consumer_tag_is_replaced_by_the_broker(peer: Peer) -> None:
-    peer.declare()
-    tag = peer.consume(tag="")
+    tag = peer.declare().ask("Consume", queue="q").consumer_tag
     peer.publish(b"body")
     assert tag and peer.take().method.consumer_tag == tag
 
@@ -188,10 +176,7 @@ def test_empty_consumer_tag_is_replaced_by_the_broker(peer: Peer) -> None:
 @pytest.mark.protocols("0-9")
 @rule("0-9/file.consume/queue-01", "0-9/stream.consume/queue-01")
 def test_consume_with_blank_queue_uses_the_last_declared_queue(peer: Peer, connect: Connect) -> None:
-    peer.declare()
-    peer.consume("")
-    peer.publish(b"body")
-    assert peer.take().body == b"body"
+    assert peer.declare().consume("").publish(b"body").take().body == b"body"
     other = connect()
     with other.fails(530, connection=True):
         other.do("Consume")
@@ -200,8 +185,7 @@ def test_consume_with_blank_queue_uses_the_last_declared_queue(peer: Peer, conne
 @rule("0-10/file.consume/consumer-tag-not-existing-consumer")
 @rule("0-10/stream.consume/consumer-tag-not-existing-consumer")
 def test_consume_with_a_tag_in_use_fails_with_530(peer: Peer) -> None:
-    peer.declare()
-    peer.consume()
+    peer.declare().consume()
     with peer.fails(530, connection=True):
         peer.do("Consume", queue="q", consumer_tag="t")
 
@@ -215,7 +199,7 @@ def test_tag_of_a_consumer_of_any_class_is_in_use_on_its_whole_connection_and_on
 ) -> None:
     peer.declare()
     peer.client.consume("q", "t")
-    assert connect().consume(tag="t") == "t"
+    assert connect().ask("Consume", queue="q", consumer_tag="t").consumer_tag == "t"
     asking = peer if same_channel else peer.sibling()
     with asking.fails(530, connection=True):
         asking.do("Consume", queue="q", consumer_tag="t")
@@ -227,8 +211,7 @@ def test_tag_of_a_consumer_of_any_class_is_in_use_on_its_whole_connection_and_on
 def test_consume_beside_an_exclusive_consumer_or_exclusively_beside_another_fails_with_405(
     peer: Peer, first: bool, second: bool
 ) -> None:
-    peer.declare()
-    peer.consume(exclusive=first)
+    peer.declare().consume(exclusive=first)
     other = peer.sibling()
     with other.fails(405):
         other.do("Consume", queue="q", consumer_tag="u", exclusive=second)
@@ -243,11 +226,9 @@ def test_consume_from_a_missing_queue_fails_with_404(peer: Peer) -> None:
 
 @rule("0-9/file.consume/no-local", "0-10/file.consume/no-local")
 def test_no_local_consumer_gets_no_content_of_its_own_connection(peer: Peer, connect: Connect) -> None:
-    peer.declare()
-    peer.consume(no_local=True)
+    peer.declare().consume(no_local=True)
     other = connect()
-    peer.publish(b"own")
-    peer.sibling().publish(b"of another channel")
+    peer.publish(b"own").sibling().publish(b"of another channel")
     other.publish(b"foreign")
     assert peer.bodies() == [b"foreign"]
     other.consume()
@@ -256,20 +237,15 @@ def test_no_local_consumer_gets_no_content_of_its_own_connection(peer: Peer, con
 
 @rule("0-9/file.consume/nowait", "0-10/file.consume/nowait")
 def test_consume_with_nowait_is_not_answered(peer: Peer) -> None:
-    peer.declare()
-    peer.publish(b"body")
-    peer.do("Consume", queue="q", consumer_tag="t", **{peer.no_wait: True})
-    assert peer.bodies() == [b"body"]
+    peer.declare().publish(b"body")
+    assert peer.do("Consume", queue="q", consumer_tag="t", **{peer.no_wait: True}).bodies() == [b"body"]
 
 
 @pytest.mark.protocols("0-9")
 @rule("0-9/file.consume/nowait")
 def test_cancel_with_nowait_is_not_answered(peer: Peer) -> None:
-    peer.declare()
-    peer.consume()
-    peer.do("Cancel", consumer_tag="t", no_wait=True)
-    peer.publish(b"body")
-    peer.expect_nothing()
+    peer.declare().consume().do("Cancel", consumer_tag="t", no_wait=True)
+    peer.publish(b"body").expect_nothing()
 
 
 @rule("0-9/file.consume/01", "0-9/stream.consume/01")
@@ -291,13 +267,9 @@ def test_twenty_consumers_of_a_queue_take_turns(peer: Peer, connect: Connect) ->
 @rule("0-9/stream.cancel/stops-shortly", "0-9/stream.cancel-ok/tag", "0-10/stream.cancel/shortly")
 @rule("0-10/file.consume-ok/tag", "0-10/stream.consume-ok/tag")
 def test_no_content_is_delivered_after_cancel(peer: Peer) -> None:
-    peer.declare()
-    tag = peer.consume()
-    peer.publish(b"1")
-    assert peer.bodies() == [b"1"]
-    peer.cancel(tag)
-    peer.publish(b"2")
-    peer.expect_nothing()
+    tag = peer.declare().ask("Consume", queue="q", consumer_tag="t").consumer_tag
+    assert peer.publish(b"1").bodies() == [b"1"]
+    peer.cancel(tag).publish(b"2").expect_nothing()
     assert peer.count() == 1
 
 
@@ -387,12 +359,9 @@ def test_properties_are_delivered_in_the_octets_that_were_published(
     assert peer.client.take_frame().payload[12:] == octets
 
 
-def test_client_of_0_9_1_gets_contents_with_their_properties(
-    server: Server, peer: Peer, properties: dict[str, Any]
-) -> None:
-    peer.declare()
-    peer.publish(b"body", **properties)
-    content = speaking(server, "0-9-1").client().get("q", no_ack=True)
+def test_client_of_0_9_1_gets_contents_with_their_properties(peer: Peer, properties: dict[str, Any]) -> None:
+    peer.declare().publish(b"body", **properties)
+    content = speaking(peer.server, "0-9-1").client().get("q", no_ack=True)
     assert content is not None and content.body == b"body"
     names = set(properties) - {"filename", "cluster_id"}
     assert {name: getattr(content.properties, name) for name in names} == {
@@ -405,8 +374,7 @@ def test_contents_reach_clients_of_the_other_protocol_with_their_properties(
     protocol: str, server: Server, peer: Peer, connect: Connect, properties: dict[str, Any]
 ) -> None:
     other = connect(server=speaking(server, {"0-9": "0-10", "0-10": "0-9"}[protocol]))
-    peer.declare()
-    peer.publish(b"body", **properties)
+    peer.declare().publish(b"body", **properties)
     other.consume()
     delivered = other.take()
     assert delivered.body == b"body"
@@ -421,8 +389,7 @@ def test_message_of_0_9_1_reaches_consumers_with_its_properties(
     peer.declare()
     shared = {name: properties[name] for name in properties if name not in ("filename", "cluster_id")}
     speaking(server, "0-9-1").client().publish(b"body", routing_key="q", **shared)
-    peer.consume()
-    delivered = peer.take()
+    delivered = peer.consume().take()
     assert delivered.body == b"body"
     assert {name: getattr(delivered.properties, name) for name in shared} == shared
 
@@ -492,9 +459,7 @@ def test_deletion_of_queue_ends_session_of_consumer_with_408(peer: Any) -> None:
 
 
 @pytest.mark.protocols("0-10")
-def test_publish_without_topic_permission_for_the_key_fails_with_403(
-    server: Server, connect: Connect
-) -> None:
+def test_publish_without_topic_permission_for_key_fails_with_403(server: Server, connect: Connect) -> None:
     allowed = {("/", "amq.topic"): TopicPermission(write="^a")}
     server.state.access.add(User("ann", "pw", (), {"/": Permission()}, allowed))
     peer = connect(user="ann", password="pw")

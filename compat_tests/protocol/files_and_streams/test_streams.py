@@ -14,6 +14,7 @@ from compat_tests.scripted.amqp_0_9_1 import QuietTap
 from compat_tests.scripted.contents import Peer
 from compat_tests.scripted.contents_0_9 import Channel
 from compat_tests.scripted.octets import cut
+from compat_tests.tools.matrix import rows
 
 rule = pytest.mark.rule
 
@@ -27,9 +28,7 @@ def content_class() -> str:
 
 @rule("0-9/stream/03", "0-9/stream/unreliable", "0-9/stream.consume/no-no-ack")
 @rule("0-10/stream/acknowledgement-support")
-def test_delivered_stream_messages_are_not_requeued_after_connection_loss(
-    peer: Peer, connect: Connect
-) -> None:
+def test_delivered_stream_messages_are_not_requeued(peer: Peer, connect: Connect) -> None:
     peer.declare()
     for body in (b"1", b"2"):
         peer.publish(body)
@@ -52,8 +51,7 @@ def test_full_queue_drops_the_stream_messages_of_lowest_priority(peer: Peer) -> 
     for priority in (7, 0, 9, 4, 1):
         peer.publish(b"%d" % priority, priority=priority)
     peer.expect_nothing()
-    peer.consume()
-    assert peer.bodies() == [b"9", b"7"]
+    assert peer.consume().bodies() == [b"9", b"7"]
 
 
 @pytest.mark.protocols("0-10")
@@ -68,9 +66,7 @@ def test_stream_message_that_a_full_queue_refuses_is_returned_with_311(peer: Pee
 
 @rule("0-10/stream/return-codes#311")
 @pytest.mark.parametrize("server", ["rabbitmq-4.3"], indirect=True)
-@pytest.mark.parametrize(
-    ("largest", "size", "fits"), [(4, 3, True), (4, 4, True), (4, 5, False), (0, 1, True), (0, 100_000, True)]
-)
+@rows("largest, size, fits", (4, 3, True), (4, 4, True), (4, 5, False), (0, 1, True), (0, 100_000, True))
 def test_stream_message_above_the_largest_size_is_refused_or_returned_with_311(
     server: Server, connect: Connect, largest: int, size: int, fits: bool
 ) -> None:
@@ -90,16 +86,11 @@ def test_stream_message_above_the_largest_size_is_refused_or_returned_with_311(
 
 @rule("0-9/stream.publish/not-transactional")
 def test_stream_publish_is_transactional_in_0_10_only(protocol: str, peer: Peer) -> None:
-    peer.declare()
-    peer.select()
-    peer.publish(b"undone")
-    peer.rollback()
-    peer.publish(b"done")
+    peer.declare().select().publish(b"undone")
+    peer.rollback().publish(b"done")
     at_once = {"0-9": [b"undone", b"done"], "0-10": []}[protocol]
-    peer.consume()
-    assert peer.bodies() == at_once
-    peer.commit()
-    assert peer.bodies() == ([] if at_once else [b"done"])
+    assert peer.consume().bodies() == at_once
+    assert peer.commit().bodies() == ([] if at_once else [b"done"])
 
 
 @pytest.mark.protocols("0-9")
@@ -114,8 +105,7 @@ def test_stream_consume_from_a_stream_queue_is_refused_with_540(peer: Any) -> No
 def test_returned_stream_message_is_recorded_with_its_channel(server: Server) -> None:
     kept = amqp_0_9.Server(server.state.personality, tickets=True, history=10)
     peer = Channel(kept.client(channels=2), "stream", 2)
-    peer.publish(b"1", "nowhere", mandatory=True)
-    peer.expect_content("Return")
+    peer.publish(b"1", "nowhere", mandatory=True).expect_content("Return")
     histories = kept.state.outcome_histories
     assert histories is not None
     [returned] = histories.returned
@@ -137,9 +127,7 @@ def sent(peer: Any) -> list[bytes]:
 def test_stream_prefetch_of_0_9_counts_deliveries_not_yet_taken_by_the_transport(
     peer: Peer, server: Server, connect: Connect, limit: dict[str, int], for_connection: bool
 ) -> None:
-    peer.declare()
-    peer.qos(**limit, global_=for_connection)
-    peer.consume()
+    peer.declare().qos(**limit, global_=for_connection).consume()
     other = connect()
     published = [b"%010d" % number for number in range(5)]
     for body in published:
@@ -198,67 +186,52 @@ def test_global_stream_prefetch_is_shared_by_all_sessions_of_the_connection(peer
 # --- rates -------------------------------------------------------------------------------------------
 
 
-@rule("0-9/stream.qos/consume-rate", "0-9/stream.qos-ok/confirm")
-@rule("0-10/stream.qos/consume-rate#limit", "0-10/stream.qos/consume-rate-ignore-prefetch")
-@rule("0-10/stream.qos/consume-rate#zero")
-def test_stream_consume_rate_spreads_deliveries_over_time_until_it_is_zero(
-    server: Server, peer: Peer
-) -> None:
-    peer.declare()
-    peer.qos(consume_rate=1000)
-    peer.consume()
+@rule("0-9/stream.qos/consume-rate", "0-9/stream.qos-ok/confirm", "0-10/stream.qos/consume-rate#limit")
+@rule("0-10/stream.qos/consume-rate-ignore-prefetch", "0-10/stream.qos/consume-rate#zero")
+def test_stream_consume_rate_spreads_deliveries_over_time_until_it_is_zero(peer: Peer) -> None:
+    peer.declare().qos(consume_rate=1000).consume()
     for number in range(5):
         peer.publish(b"%d" % number * 1000)
     assert len(peer.bodies()) == 1
     for _ in range(4):
-        server.advance(0.999)
-        peer.expect_nothing()
-        server.advance(0.001)
-        assert len(peer.bodies()) == 1
-    server.advance(10)
-    peer.expect_nothing()
+        peer.after(0.999).expect_nothing()
+        assert len(peer.after(0.001).bodies()) == 1
+    peer.after(10).expect_nothing()
     for body in (b"at once" * 1000, b"later"):
         peer.publish(body)
     assert peer.bodies() == [b"at once" * 1000]
-    peer.qos(consume_rate=0)
-    assert peer.bodies() == [b"later"]
+    assert peer.qos(consume_rate=0).bodies() == [b"later"]
 
 
 @rule("0-9/stream.qos/consume-rate-01", "0-10/stream.qos/consume-rate-drop-by-priority")
 def test_stream_consume_rate_delays_messages_without_loss(server: Server, peer: Peer) -> None:
-    peer.declare()
-    peer.qos(consume_rate=1)
-    peer.consume()
+    peer.declare().qos(consume_rate=1).consume()
     bodies = [b"%d" % priority for priority in (0, 9, 0, 9)]
     for body in bodies:
         peer.publish(body, priority=int(body))
     server.advance(10)
-    by_priority = server.state.personality.name == "spec"
+    by_priority = server.is_spec
     assert peer.bodies() == ([b"0", b"9", b"9", b"0"] if by_priority else bodies)
 
 
 @rule("0-9/stream.qos/global", "0-10/stream.qos/global")
-def test_global_stream_consume_rate_is_for_the_whole_connection(server: Server, peer: Peer) -> None:
+def test_global_stream_consume_rate_is_for_the_whole_connection(peer: Peer) -> None:
     other = peer.sibling()
     for queue in ("q", "r"):
         peer.declare(queue)
     peer.consume("q", "1")
     other.consume("r", "2")
-    peer.qos(consume_rate=10, global_=True)
-    peer.publish(b"0123456789")
-    assert peer.bodies() == [b"0123456789"]
+    assert peer.qos(consume_rate=10, global_=True).publish(b"0123456789").bodies() == [b"0123456789"]
     peer.publish(b"1", "r")
     other.expect_nothing()
-    server.advance(1)
-    assert other.bodies() == [b"1"]
+    assert other.after(1).bodies() == [b"1"]
 
 
 @pytest.mark.parametrize("ended", ["close", "drop"])
 def test_rates_and_windows_end_with_their_channel_or_connection(
     server: Server, peer: Peer, connect: Connect, ended: str
 ) -> None:
-    peer.declare()
-    peer.qos(consume_rate=1)
+    peer.declare().qos(consume_rate=1)
     if ended == "drop":
         peer.qos(prefetch_count=1, consume_rate=1, global_=True)
     peer.consume()
@@ -294,8 +267,7 @@ def test_stream_delivery_tags_are_counted_per_session(peer: Any) -> None:
 
 @pytest.mark.protocols("0-10")
 def test_stream_consumer_waits_while_its_connection_is_full(peer: Peer, connect: Connect) -> None:
-    peer.declare()
-    peer.consume()
+    peer.declare().consume()
     other = connect()
     for _ in range(3):
         other.publish(bytes(1024 * 1024))
@@ -319,9 +291,7 @@ class _Told(QuietTap):
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_tap_is_told_of_stream_deliveries_and_of_a_shared_prefetch(
-    server: Server, peer: Any, shared: bool
-) -> None:
+def test_tap_is_told_of_stream_deliveries_and_prefetch(server: Server, peer: Any, shared: bool) -> None:
     peer.declare()
     tap = server.state.tap = _Told()
     if shared:

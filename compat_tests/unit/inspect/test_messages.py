@@ -29,7 +29,7 @@ PROPERTIES = {
 
 @pytest.fixture
 def orders(client: Client) -> str:
-    return client.declare("orders").queue
+    return client.declare_ok("orders").queue
 
 
 def messages(server: Server, queue: str = "orders"):

@@ -168,7 +168,7 @@ def test_topology_text_covers_all_virtual_hosts_or_a_given_virtual_host(server: 
 
 def test_dead_letter_key_of_a_generated_queue_name_is_shown_as_that_queue(server: Server):
     client = server.client()
-    name = client.declare("", exclusive=True).queue
+    name = client.declare_ok("", exclusive=True).queue
     client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": name})
     assert 'dead letters -> exchange "" by "amq.gen-1"' in text(server)
     assert 'q0 -.->|"dead letters"| q1' in topology(server.state).mermaid()

@@ -129,7 +129,7 @@ def test_a_dropped_command_keeps_its_number_and_is_never_completed(
     server: FaultServer, session: Session
 ) -> None:
     server.faults.on("message.transfer", body=b"two").drop()
-    ids = [session.publish(body) for body in (b"one", b"two", b"three")]
+    ids = [session.transfer_id(body) for body in (b"one", b"two", b"three")]
     assert server.bodies() == [b"one", b"three"]
     done = completed(session)
     assert [each in done for each in ids] == [True, False, True]
@@ -138,7 +138,7 @@ def test_a_dropped_command_keeps_its_number_and_is_never_completed(
 
 def test_delayed_command_delays_later_commands_of_its_session(server: FaultServer, session: Session) -> None:
     server.faults.on("message.transfer", body=b"one").delay(2)
-    ids = [session.publish(b"one"), session.publish(b"two"), session.send(x.QueueQuery(queue="q"))]
+    ids = [session.transfer_id(b"one"), session.transfer_id(b"two"), session.send(x.QueueQuery(queue="q"))]
     session.client.expect_nothing()
     session.client.send(c.ConnectionHeartbeat())
     server.advance(1)
@@ -170,7 +170,7 @@ def test_held_command_does_not_block_other_channels_or_the_connection(
 
 def test_duplicated_command_has_the_number_of_its_original(server: FaultServer, session: Session) -> None:
     server.faults.on("message.transfer", body=b"one").duplicate(2)
-    ids = [session.publish(b"one"), session.publish(b"two")]
+    ids = [session.transfer_id(b"one"), session.transfer_id(b"two")]
     assert server.bodies() == [b"one", b"one", b"one", b"two"]
     done = completed(session)
     assert all(each in done for each in ids)
@@ -221,7 +221,7 @@ def test_spec_broker_answers_a_refused_publish_with_message_reject() -> None:
     session = server.session_with("q", b"s")
     session.client.inbox.clear()
     server.faults.on("message.transfer", body=b"two").nack()
-    ids = [session.publish(body, accept_mode=0) for body in (b"one", b"two")]
+    ids = [session.transfer_id(body, accept_mode=0) for body in (b"one", b"two")]
     said = [
         each.what
         for each in session.client.inbox
