@@ -15,7 +15,7 @@ Actions are applied in the order of the fields. `ACTIONS` and the methods of the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from fakeamqp.errors import near_match, nearest
 from fakeamqp.faults import Faults
@@ -25,8 +25,10 @@ from fakeamqp.faults.network import Network
 from fakeamqp.faults.rule import Rule
 from fakeamqp.management.control.schemas import Arguments, BadRequest, Schema
 
+Words: TypeAlias = "dict[str, Callable[..., Any]]"
 
-def _methods(owner: type, result: Callable[[str], bool]) -> dict[str, Callable[..., Any]]:
+
+def _methods(owner: type, result: Callable[[str], bool]) -> Words:
     """The public methods of a class whose result has an annotation of some kind."""
     return {
         name: method
@@ -35,11 +37,13 @@ def _methods(owner: type, result: Callable[[str], bool]) -> dict[str, Callable[.
     }
 
 
-ON = Arguments.of(Faults.on)
-RULE_WORDS = _methods(Rule, lambda result: result == "Self")
+ON: Arguments = Arguments.of(Faults.on)
+RULE_WORDS: Words = _methods(Rule, lambda result: result == "Self")
 """The triggers and the actions of a rule."""
-NETWORK_WORDS = _methods(Network, lambda result: result == "NetworkFault")
-LASTING_WORDS = _methods(Faults, lambda result: result[:1].isupper() and result not in ("None", "Rule"))
+NETWORK_WORDS: Words = _methods(Network, lambda result: result == "NetworkFault")
+LASTING_WORDS: Words = _methods(
+    Faults, lambda result: result[:1].isupper() and result not in ("None", "Rule")
+)
 """What makes a fault that is neither a rule nor one of the network: alarms, chaos and others."""
 _MAKERS = ("on", "network", *LASTING_WORDS)
 
@@ -109,7 +113,7 @@ def _add_network_fault(network: Network, said: Mapping[str, Any]) -> Handle:
     return made
 
 
-def _call(owner: Any, words: Mapping[str, Callable[..., Any]], name: str, value: Any) -> Any:
+def _call(owner: Any, words: Words, name: str, value: Any) -> Any:
     """Call a word with its arguments; false and null do not call it."""
     arguments = Arguments.of(words[name])
     if not arguments.complete:
