@@ -350,7 +350,10 @@ def test_counts_of_a_queue_are_waited_for(control: ControlClient, broker: Broker
     broker.add_virtual_host("a/b")
     broker.load_definitions({"queues": [{"name": "x/y", "vhost": "a/b", "durable": True}]})
     path = "/queues/a%2Fb/x%2Fy"
-    assert control.get(path)["ready"] == 0
+    shown = control.get(path)
+    assert shown["ready"] == 0
+    # They have no bound, and no JSON.
+    assert not {"messages", "options"} & shown.keys()
     broker.publish(b"", routing_key="x/y", virtual_host="a/b")
     assert control.post(f"{path}/wait_for", ready=1, consumers=0, total=[1, None])["ready"] == 1
     with pytest.raises(
@@ -562,6 +565,16 @@ def test_proxy_refuses_faults_that_need_a_broker(proxy: Proxy):
     for said in ({"on": "basic.publish", "crash": True}, {"redirect": "other:5672"}, {"starve": True}):
         with pytest.raises(Refusal, match=r"^400 FaultError: .* is not possible: "):
             control.call("POST", "/faults", said)
+
+
+def test_stopped_proxy_leaves_no_port_and_no_thread_of_its_control(broker: Broker):
+    threads = set(threading.enumerate())
+    with Proxy(broker.url, control=True) as proxy:
+        control = ControlClient(proxy.control_url)
+        assert control.get("/faults") == []
+    with pytest.raises(ConnectionRefusedError):
+        control.get("/faults")
+    assert set(threading.enumerate()) <= threads
 
 
 def test_proxy_takes_no_login_of_a_broker(proxy: Proxy):

@@ -17,7 +17,7 @@ from compat_tests.tools.matrix import cases
 from fakeamqp import Broker
 from fakeamqp.management.control.app import routes
 from fakeamqp.management.control.document import document, request_schema
-from fakeamqp.management.control.routes import ROUTES, HttpRoute
+from fakeamqp.management.control.routes import LONGEST_WAIT, ROUTES, HttpRoute
 from fakeamqp.management.control.schemas import fits, schema_of
 
 
@@ -90,6 +90,14 @@ def test_help_of_arguments_is_that_of_the_docstrings():
     assert advance["summary"] == "Move time forward."
     seconds = advance["requestBody"]["content"]["application/json"]["schema"]["properties"]["seconds"]
     assert seconds["description"].startswith("0 or more")
+
+
+def test_document_bounds_the_timeouts_of_waits():
+    waits = [each for each in ROUTES if "timeout" in each.arguments.fields]
+    assert len(waits) > 6
+    for each in waits:
+        timeout = request_schema(each)["properties"]["timeout"]
+        assert (timeout["minimum"], timeout["maximum"]) == (0, LONGEST_WAIT)
 
 
 @pytest.mark.parametrize(
