@@ -447,23 +447,23 @@ class Client(Transport):
         return close
 
     def fails(
-        self, method: Method, code: int, channel: int = 1, *, text: str | None = None
+        self, method: Method, code: int, channel: int = 1, *, text: str | None = None, at: Any = None
     ) -> m.ChannelClose:
-        """Send a method that closes the channel with this code; the close is answered.
+        """Send a method that closes the channel, see `expect_channel_close`.
 
         With a text the close also names the method.
         """
-        self.send(method, channel)
-        at = None if text is None else (method.CLASS_ID, method.METHOD_ID)
-        return self.expect_channel_close(code, channel, text=text, at=at)
+        if text is not None:
+            at = at or (method.CLASS_ID, method.METHOD_ID)
+        return self.send(method, channel).expect_channel_close(code, channel, text=text, at=at)
 
     def ends(
-        self, method: Method, code: int, channel: int = 1, *, text: str | None = None
+        self, method: Method, code: int, channel: int = 1, *, text: str | None = None, at: Any = None
     ) -> m.ConnectionClose:
         """Send a method that closes the connection, as `fails` has it for a channel."""
-        self.send(method, channel)
-        at = None if text is None else (method.CLASS_ID, method.METHOD_ID)
-        return self.expect_connection_close(code, text=text, at=at)
+        if text is not None:
+            at = at or (method.CLASS_ID, method.METHOD_ID)
+        return self.send(method, channel).expect_connection_close(code, text=text, at=at)
 
     @property
     def explained_to(self) -> bool:

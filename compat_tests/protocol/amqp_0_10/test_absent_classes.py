@@ -27,8 +27,7 @@ def test_command_of_absent_class_fails_with_not_implemented(
     server: Server, absent: str, command: Command
 ) -> None:
     server = Server(replace(server.state.personality, not_implemented=(absent,)))
-    session = server.session()
-    exception = session.declare("q").fails(command, 540)
+    exception = server.session().declare("q").fails(command, 540)
     assert exception.description is not None and command.NAME in exception.description
     server.session(b"other").query("q")
 

@@ -24,8 +24,6 @@ def headers(**sent: Any) -> structs.MessageProperties:
 
 
 # --- bind --------------------------------------------------------------------------------------------
-
-
 @rule("0-10/exchange.bind/duplicates#ignored", "0-10/exchange.bind/duplicates#arguments")
 def test_duplicate_binding_keeps_first_arguments_and_is_removed_by_single_unbind(session: Session) -> None:
     session.declare("q").bind("q", "amq.match", "k", arguments={"x-match": "all", "first": 1})
@@ -170,8 +168,6 @@ def test_headers_binding_accepts_x_match_and_values_as_octets(session: Session) 
 
 
 # --- unbind ------------------------------------------------------------------------------------------
-
-
 @rule("0-10/exchange.unbind/binding-key-non-existent-binding-key")
 @pytest.mark.deviates("0-10/exchange.unbind/binding-key-non-existent-binding-key")
 @pytest.mark.parametrize("key", ["never", "K", ""])

@@ -40,8 +40,6 @@ def _offering(name: str, **choices: Any) -> Server:
 
 
 # --- start -------------------------------------------------------------------------------------------
-
-
 @rule("0-10/connection.start/server-properties-required-fields")
 def test_connection_start_carries_required_server_properties_as_texts(server: Server) -> None:
     properties = server.dial().begin().server_properties
@@ -169,14 +167,11 @@ def test_cram_md5_login_answers_challenge_of_connection_secure(server: Server) -
 
 
 # --- tune --------------------------------------------------------------------------------------------
-
-
 @rule("0-10/connection.tune/channel-max", "0-10/connection.tune/max-frame-size-minimum#proposed")
 @rule("0-10/connection.tune/heartbeat-max-permitted-range")
 @rule("0-10/connection.tune/heartbeat-max-no-heartbeat-min")
 def test_connection_tune_offers_valid_channel_frame_and_heartbeat_limits(server: Server) -> None:
-    client = server.started()
-    tune = client.login()
+    tune = server.started().login()
     assert tune.channel_max and tune.max_frame_size and tune.max_frame_size >= 4096
     assert tune.heartbeat_min is not None and tune.heartbeat_max is not None
     assert tune.heartbeat_min <= tune.heartbeat_max
@@ -289,8 +284,6 @@ def test_channel_numbers_run_from_zero_to_channel_max_minus_1(server: Server) ->
 
 
 # --- open --------------------------------------------------------------------------------------------
-
-
 @rule("0-10/connection.open-ok/known-hosts", "0-10/connection.open/capabilities")
 def test_open_ok_carries_known_hosts(server: Server) -> None:
     client = server.tuned()
@@ -308,8 +301,7 @@ def test_open_of_unknown_virtual_host_closes_connection_with_invalid_path(server
 @rule("0-10/connection.open/virtual-host-security")
 def test_open_of_virtual_host_without_permission_closes_connection_with_320(server: Server) -> None:
     server.state.access.add(User("stranger", "secret", (), {}))
-    client = server.tuned("stranger", "secret")
-    client.send(c.ConnectionOpen(virtual_host="/")).expect_close(320)
+    server.tuned("stranger", "secret").send(c.ConnectionOpen(virtual_host="/")).expect_close(320)
 
 
 @rule("0-10/exchange/name#scoped", "0-10/connection.open/virtual-host-separation#queues")
@@ -334,8 +326,7 @@ def test_virtual_hosts_have_separate_queues_exchanges_and_messages(server: Serve
 @rule("0-10/connection/host-array")
 def test_open_is_answered_with_redirect_when_broker_has_moved(server: Server) -> None:
     server.state.redirect = Redirect("there.example:5673", ("elsewhere.example",))
-    client = server.tuned()
-    redirect = client.call(c.ConnectionOpen(virtual_host="/"), c.ConnectionRedirect)
+    redirect = server.tuned().call(c.ConnectionOpen(virtual_host="/"), c.ConnectionRedirect)
     assert (redirect.host, redirect.known_hosts) == ("there.example:5673", ["elsewhere.example"])
 
 
@@ -343,13 +334,10 @@ def test_open_is_answered_with_redirect_when_broker_has_moved(server: Server) ->
 def test_open_with_insist_is_not_redirected(server: Server) -> None:
     server.state.redirect = Redirect("there.example:5673")
     server.tuned().call(c.ConnectionOpen(virtual_host="/", insist=True), c.ConnectionOpenOk)
-    client = server.tuned()
-    client.send(c.ConnectionOpen(virtual_host="nowhere", insist=True)).expect_close(402)
+    server.tuned().send(c.ConnectionOpen(virtual_host="nowhere", insist=True)).expect_close(402)
 
 
 # --- order -------------------------------------------------------------------------------------------
-
-
 @rule("0-10/connection/out-of-order")
 @rows(
     "control",
@@ -371,8 +359,6 @@ def test_second_connection_open_closes_connection_with_320(client: Client) -> No
 
 
 # --- heartbeats --------------------------------------------------------------------------------------
-
-
 @rule("0-10/connection.heartbeat/no-reply")
 def test_heartbeat_of_client_is_not_answered(client: Client) -> None:
     client.send(c.ConnectionHeartbeat()).expect_nothing()
@@ -380,8 +366,7 @@ def test_heartbeat_of_client_is_not_answered(client: Client) -> None:
 
 @rule("0-10/connection.heartbeat/idle")
 def test_broker_sends_heartbeat_on_idle_connection(server: Server) -> None:
-    client = server.open(heartbeat=10)
-    client.after(10).expect(c.ConnectionHeartbeat)
+    server.open(heartbeat=10).after(10).expect(c.ConnectionHeartbeat)
 
 
 @rule("0-10/connection.tune/heartbeat-min", "0-10/connection.tune/heartbeat-max-no-heartbeat-min")
@@ -407,8 +392,6 @@ def test_connection_is_aborted_after_client_is_silent_for_two_heartbeat_interval
 
 
 # --- close -------------------------------------------------------------------------------------------
-
-
 @rule("0-10/connection.close/answered", "0-10/connection/grammar#closing", "0-10/connection.close-ok/release")
 @rule("0-10/connection/close-code-normal")
 def test_connection_close_is_answered_and_transport_ends(client: Client) -> None:
@@ -454,8 +437,6 @@ def test_connection_controls_are_accepted_on_any_channel(client: Client) -> None
 
 
 # --- what the broker's log and limits say ---------------------------------------------------------------
-
-
 @rule("0-10/connection.close-ok/reporting")
 @pytest.mark.parametrize("closing", [None, "by the broker", "by the client"])
 def test_socket_end_is_logged_unless_connection_was_closed(
@@ -494,5 +475,4 @@ def test_connection_limit_does_not_apply_to_another_virtual_host(server: Server)
     server.state.add_virtual_host("other")
     server.state.access.users["guest"].permissions["other"] = Permission()
     server.vhost.limits = VirtualHostLimits(max_connections=0)
-    session = server.session(virtual_host="other")
-    assert session.declare("q").query("q").queue == "q"
+    assert server.session(virtual_host="other").declare("q").query("q").queue == "q"

@@ -47,8 +47,6 @@ def cost(session: Session) -> int:
 
 
 # --- the beginning -----------------------------------------------------------------------------------
-
-
 @rule("0-10/message.subscribe/default-flow-mode", "0-10/message.set-flow-mode/default-flow-mode")
 def test_subscription_starts_in_window_mode(session: Session) -> None:
     fill(session)
@@ -98,8 +96,6 @@ def test_flow_for_unknown_destination_fails_with_not_found(session: Session, kin
 
 
 # --- bytes ------------------------------------------------------------------------------------------
-
-
 @rule("0-10/message.set-flow-mode/byte-accounting#content", "0-10/message/credit-unit-values#byte")
 @pytest.mark.parametrize("mode", [CREDIT, WINDOW])
 def test_byte_credit_counts_octets_of_header_and_body(session: Session, mode: int) -> None:
@@ -140,8 +136,6 @@ def test_message_larger_than_byte_credit_waits_for_more_credit(session: Session)
 
 
 # --- modes -------------------------------------------------------------------------------------------
-
-
 @rule("0-10/message.set-flow-mode/credit-mode#message", "0-10/message.set-flow-mode/credit-mode#byte")
 @rule("0-10/message.set-flow-mode/credit-mode#nothing-back")
 @pytest.mark.parametrize("unit", [MESSAGE, BYTE])
@@ -224,8 +218,6 @@ def test_completion_restores_no_credit_after_change_to_credit_mode(lenient: Serv
 
 
 # --- flow --------------------------------------------------------------------------------------------
-
-
 @rule("0-10/message.flow/adds", "0-10/message/credit-unit-values#message")
 def test_message_flow_adds_to_credit(session: Session) -> None:
     subscribe(session)
@@ -278,8 +270,6 @@ def test_each_subscription_has_separate_credit(session: Session) -> None:
 
 
 # --- stop --------------------------------------------------------------------------------------------
-
-
 @rule("0-10/message.stop/zero-credit#message", "0-10/message.stop/zero-credit#byte")
 @rule("0-10/message.stop/zero-credit#new")
 def test_no_message_is_delivered_after_stop_until_both_credits_are_granted_again(session: Session) -> None:
@@ -304,8 +294,6 @@ def test_completion_of_transfers_before_stop_or_flush_restores_no_credit(
 
 
 # --- flush -------------------------------------------------------------------------------------------
-
-
 @rule("0-10/message.flush/exhausts#zero", "0-10/message.flush/exhausts#used-up")
 @pytest.mark.parametrize(("credit", "delivered"), [(10, 3), (2, 2)])
 def test_message_flush_delivers_what_credit_allows_and_sets_the_rest_to_zero(
@@ -356,8 +344,6 @@ def test_message_flush_sends_messages_held_back_by_full_transport(session: Sessi
 
 
 # --- transports --------------------------------------------------------------------------------------
-
-
 def test_full_transport_delays_deliveries_until_octets_are_sent(session: Session) -> None:
     other = session.server.session(b"other")
     connection = session.client.connection

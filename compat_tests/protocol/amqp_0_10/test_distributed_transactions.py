@@ -131,8 +131,6 @@ def other(filled: Server) -> Branches:
 
 
 # --- the class ----------------------------------------------------------------------------------------------
-
-
 @rule("0-10/dtx.select/repeatable")
 def test_dtx_select_may_be_repeated(session: Session) -> None:
     assert session.call(x.DtxSelect()) is None
@@ -228,8 +226,6 @@ def test_xa_result_of_dtx_start_has_specified_encoding(one: Branches) -> None:
 
 
 # --- statuses -----------------------------------------------------------------------------------------------
-
-
 @rule("0-10/dtx/xa-rbrollback", "0-10/dtx.end/fail-failure#marks", "0-10/dtx.end/fail-failure#reports")
 @rule("0-10/dtx.commit/result#rollback-only")
 def test_branch_ended_with_fail_is_rolled_back(filled: Server, one: Branches) -> None:
@@ -336,8 +332,6 @@ def test_dtx_start_and_end_return_rbrollback_or_rbtimeout_of_branch(filled: Serv
 
 
 # --- start --------------------------------------------------------------------------------------------------
-
-
 def _started(one: Branches) -> None:
     one.start()
 
@@ -474,8 +468,6 @@ def test_session_works_on_another_branch_while_first_is_suspended(filled: Server
 
 
 # --- end ----------------------------------------------------------------------------------------------------
-
-
 @rule("0-10/dtx.end/suspend-and-fail#raises", "0-10/dtx.end/suspend-and-fail#code")
 @pytest.mark.deviates("0-10/dtx.end/suspend-and-fail#code")
 @_codes(503, 530)
@@ -537,8 +529,6 @@ def test_ended_branch_can_be_committed_after_its_session_ends(
 
 
 # --- what has to be known and left --------------------------------------------------------------------------
-
-
 @rule("0-10/dtx.commit/xid-unknown-xid", "0-10/dtx.forget/xid-unknown-xid")
 @rule("0-10/dtx.get-timeout/xid-unknown-xid", "0-10/dtx.prepare/xid-unknown-xid")
 @rule("0-10/dtx.rollback/xid-unknown-xid", "0-10/dtx.set-timeout/xid-unknown-xid")
@@ -549,8 +539,6 @@ def test_dtx_command_for_unknown_branch_fails(session: Session, command: Callabl
 
 
 # --- commit, forget, prepare, rollback ----------------------------------------------------------------------
-
-
 @rule("0-10/dtx.rollback/effect#consumed")
 def test_message_accepted_in_rolled_back_branch_is_redelivered_to_another_session(
     one: Branches, other: Branches
@@ -594,8 +582,6 @@ def test_dtx_prepare_of_publish_to_full_queue_returns_rbrollback(filled: Server,
 
 
 # --- recover ------------------------------------------------------------------------------------------------
-
-
 @rule("0-10/dtx.recover/in-doubt#prepared", "0-10/dtx.recover/not-active#started")
 @rule("0-10/dtx.recover/not-active#ended")
 def test_dtx_recover_lists_only_prepared_branches(one: Branches, other: Branches) -> None:
@@ -631,8 +617,6 @@ def test_dtx_recover_result_without_branches_is_encoded_as_empty_array(session: 
 
 
 # --- timeouts -----------------------------------------------------------------------------------------------
-
-
 @rule("0-10/dtx.get-timeout/value#set", "0-10/dtx.get-timeout/value#default", "0-10/dtx.set-timeout/reset")
 def test_dtx_timeout_is_60_seconds_and_can_be_set_and_reset(one: Branches, other: Branches) -> None:
     one.start()
@@ -666,8 +650,6 @@ def test_branch_times_out_after_one_minute_unless_set_longer(filled: Server, one
 
 
 # --- restarts -----------------------------------------------------------------------------------------------
-
-
 @rule("0-10/dtx/coordination-grammar#recovery", "0-10/dtx.prepare/obligation-1#commit")
 @rule("0-10/dtx.prepare/obligation-1#rollback", "0-10/dtx.prepare/obligation-2")
 @pytest.mark.parametrize("crash", [False, True])
@@ -731,8 +713,6 @@ def test_prepared_branch_keeps_only_persistent_messages_after_restart(filled: Se
 
 
 # --- beside local transactions ------------------------------------------------------------------------------
-
-
 def test_publishes_outside_branches_belong_to_local_transaction(lenient: Server) -> None:
     fill(lenient)
     session = lenient.session().perform(x.TxSelect())
@@ -763,8 +743,6 @@ def test_rollback_of_branch_restores_only_messages_accepted_in_it(filled: Server
 
 
 # --- other users -------------------------------------------------------------------------------------
-
-
 def branches_of(server: Server, name: str, *tags: str) -> Branches:
     """What this user does with branches, in a session of its own."""
     server.state.access.add(User(name, "secret", tags, {"/": Permission()}))
@@ -798,8 +776,7 @@ def test_dtx_command_on_branch_of_another_user_is_refused(
     if prepared:
         ann.prepare()
     before = server.vhost.branches.views()
-    bob = branches_of(server, "bob")
-    exception = bob.session.fails(command, 403)
+    exception = branches_of(server, "bob").session.fails(command, 403)
     assert "refused for user 'bob': another user has started it" in (exception.description or "")
     assert branches_of(server, "carol").recover() == []
     assert server.vhost.branches.views() == before

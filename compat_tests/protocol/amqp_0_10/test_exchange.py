@@ -47,8 +47,6 @@ def got(session: Session, queue: str = "q") -> int:
 
 
 # --- types and instances -----------------------------------------------------------------------------
-
-
 @rule("0-10/exchange/required-types#direct", "0-10/exchange/required-types#fanout")
 @rule("0-10/exchange/recommended-types#topic", "0-10/exchange/recommended-types#headers")
 @pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
@@ -89,8 +87,6 @@ def test_exchange_name_may_hold_any_characters(session: Session, name: str) -> N
 
 
 # --- declare -----------------------------------------------------------------------------------------
-
-
 @rule("0-10/exchange.declare/minimum")
 def test_hundred_exchanges_can_be_declared(session: Session) -> None:
     for number in range(100):
@@ -261,8 +257,6 @@ def test_redeclaration_does_not_change_auto_delete_of_exchange(session: Session,
 
 
 # --- arguments ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.deviates("0-10/exchange.declare/arguments-unknown-argument")
 def test_default_personality_accepts_unknown_exchange_arguments(lenient: Server) -> None:
     session = lenient.session().declare_exchange("e", arguments={"x-nope": 1})
@@ -270,8 +264,6 @@ def test_default_personality_accepts_unknown_exchange_arguments(lenient: Server)
 
 
 # --- delete ------------------------------------------------------------------------------------------
-
-
 @rule("0-10/exchange.delete/exchange-used-as-alternate#queue")
 @rule("0-10/exchange.delete/exchange-used-as-alternate#exchange")
 @pytest.mark.parametrize("user", ["queue", "exchange"])
@@ -307,8 +299,6 @@ def test_deletion_of_exchange_removes_its_bindings(session: Session) -> None:
 
 
 # --- query -------------------------------------------------------------------------------------------
-
-
 @rule("0-10/exchange.query/default")
 @pytest.mark.parametrize("name", ["", None])
 def test_exchange_query_without_name_describes_default_exchange(session: Session, name: str | None) -> None:

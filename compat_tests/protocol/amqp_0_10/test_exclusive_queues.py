@@ -73,16 +73,14 @@ def test_only_spec_refuses_passive_declaration_of_exclusive_queue_of_another_ses
 
 def test_other_sessions_may_publish_to_and_query_exclusive_queue(server: Server) -> None:
     server.session().declare("q", exclusive=True)
-    other = server.session(b"other")
-    found = other.publish().query()
+    found = server.session(b"other").publish().query()
     assert (found.exclusive, found.message_count) == (True, 1)
 
 
 @rule("0-10/queue.declare/exclusive-types#exclusive", "0-10/queue.declare/exclusive-types#shared")
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_queue_is_shared_or_exclusive_as_declared(server: Server, exclusive: bool) -> None:
-    session = server.session()
-    assert session.declare("q", exclusive=exclusive).query().exclusive is exclusive
+    assert server.session().declare("q", exclusive=exclusive).query().exclusive is exclusive
     if not exclusive:
         server.session(b"other").declare("q")
 
@@ -118,8 +116,6 @@ def test_exclusive_redeclaration_of_quorum_queue_fails_with_resource_locked(clie
 
 
 # --- the end of the session --------------------------------------------------------------------------
-
-
 def end_by_detach(session: Session) -> None:
     session.detach()
 
@@ -163,8 +159,7 @@ def test_exclusive_queue_without_auto_delete_becomes_available_when_its_session_
 
 @rule("0-10/queue.declare/exclusive-per-session#until")
 def test_detached_session_keeps_its_exclusive_queue_until_timeout(server: Server) -> None:
-    session = server.open().session(timeout=60)
-    session.declare("q", exclusive=True).client.drop()
+    server.open().session(timeout=60).declare("q", exclusive=True).client.drop()
     locked(server.open(), x.QueuePurge(queue="q"))
     server.advance(61)
     server.session(b"other").perform(x.QueuePurge(queue="q"))
@@ -181,8 +176,6 @@ def test_durable_exclusive_queue_survives_restart_unless_auto_delete(server: Ser
 
 
 # --- clients of other versions -----------------------------------------------------------------------
-
-
 def test_exclusive_queues_are_locked_across_protocol_versions(server: Server) -> None:
     session = server.session().declare("newer", exclusive=True)
     older = server.client().perform(m.QueueDeclare(queue="older", exclusive=True))

@@ -17,9 +17,8 @@ from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, SessionFault, 
 
 rule = pytest.mark.rule
 
+
 # --- sync and result ---------------------------------------------------------------------------------
-
-
 @rule("0-10/execution.sync/barrier")
 def test_execution_sync_is_completed_together_with_all_earlier_commands(session: Session) -> None:
     client = session.client
@@ -39,8 +38,6 @@ def test_execution_result_names_its_command_and_precedes_completion(session: Ses
 
 
 # --- exceptions --------------------------------------------------------------------------------------
-
-
 @rule("0-10/execution/ends-session#session", "0-10/execution/ends-session#connection")
 @rule("0-10/execution.exception/no-later-effects", "0-10/execution.exception/correlates#code")
 @rule("0-10/execution.exception/correlates#command", "0-10/execution.exception/correlates#method")
@@ -123,8 +120,6 @@ def test_execution_exception_of_client_ends_session(server: Server) -> None:
 
 
 # --- codes -------------------------------------------------------------------------------------------
-
-
 def _unauthorized(server: Server) -> tuple[Session, Any]:
     server.state.access.add(User("reader", "r", (), {"/": Permission("^$", "^$", ".*")}))
     return server.session(user="reader", password="r"), x.QueueDeclare(queue="q")

@@ -169,8 +169,7 @@ def test_frame_flags_that_contradict_earlier_frames_close_connection_with_framin
 
 @rule("0-10/assembly/interleave-tracks#tracks", "0-10/assembly/no-interleave-track")
 def test_controls_are_accepted_between_frames_of_command(server: Server) -> None:
-    session = server.session()
-    client = session.declare("q").client
+    client = server.session().declare("q").client
     client.send_frame(x.MessageTransfer().encode(), flags=0x0B, kind=1, track=1)
     client.send(c.SessionFlush(completed=True))
     header = structs.encode_header([structs.DeliveryProperties(routing_key="q")])

@@ -223,8 +223,6 @@ def test_header_of_each_type_is_delivered_unchanged_and_decoded(session: Session
 
 
 # --- delivery properties -----------------------------------------------------------------------------
-
-
 def test_delivery_mode_and_priority_are_delivered_unchanged(session: Session) -> None:
     delivery = carried(session, delivery_mode=2, priority=7).delivery
     assert (delivery.delivery_mode, delivery.priority) == (2, 7)

@@ -37,8 +37,6 @@ HEADERS = {
 
 
 # --- properties --------------------------------------------------------------------------------------
-
-
 def test_properties_of_0_9_1_message_reach_0_10_subscriber(older: Client, session: Session) -> None:
     older.publish(
         b"body",
@@ -144,8 +142,6 @@ def test_cc_copy_of_0_9_1_message_reaches_0_10_subscriber_without_bcc_header(len
 
 
 # --- redelivery, dead letters, time ------------------------------------------------------------------
-
-
 def test_message_requeued_by_0_9_1_client_is_redelivered_to_0_10(older: Client, session: Session) -> None:
     session.publish()
     content = older.fetch("q")
@@ -213,8 +209,6 @@ def test_message_expired_by_0_10_ttl_is_not_delivered_to_0_9_1(server: Server) -
 
 
 # --- confirms and answers ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("accept_mode", [0, 1])
 def test_publish_of_0_9_1_is_confirmed_when_delivered_to_0_10(lenient: Server, accept_mode: int) -> None:
     session = lenient.session().declare("q").subscribe(accept_mode=accept_mode)
@@ -256,8 +250,6 @@ def test_0_9_1_client_replies_to_exclusive_queue_of_0_10(older: Client, session:
 
 
 # --- sharing queues ----------------------------------------------------------------------------------
-
-
 def test_consumers_of_0_9_1_and_0_10_receive_messages_in_turn(older: Client, session: Session) -> None:
     older.consume("q", no_ack=True)
     session.subscribe(accept_mode=1)

@@ -151,8 +151,6 @@ def test_permission_is_checked_before_existence(server: Server) -> None:
 
 
 # --- limits ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.2", "spec"])
 def test_queue_above_limit_of_virtual_host_fails_with_506(name: str) -> None:
     server = Server(name)
@@ -166,8 +164,6 @@ def test_queue_above_limit_of_virtual_host_fails_with_506(name: str) -> None:
 
 
 # --- what the tap is told ----------------------------------------------------------------------------
-
-
 class Notes(QuietTap):
     """Keeps what happens to entities."""
 

@@ -14,8 +14,7 @@ rule = pytest.mark.rule
 @rule("0-10/protocol-header/layout", "0-10/protocol-header/class-instance")
 @rule("0-10/protocol-header/server-echo")
 def test_protocol_header_is_echoed_before_connection_start(server: Server) -> None:
-    client = server.dial()
-    octets = client.send_bytes(b"AMQP\x01\x01\x00\x0a").take_bytes()
+    octets = server.dial().send_bytes(b"AMQP\x01\x01\x00\x0a").take_bytes()
     assert octets[:8] == PROTOCOL_HEADER == b"AMQP\x01\x01\x00\x0a"
     # A frame with one control follows: all flags, type 0, and class 1, code 1 behind the twelve bytes.
     assert octets[8:10] == b"\x0f\x00" and octets[20:22] == b"\x01\x01"
@@ -43,5 +42,4 @@ def test_unknown_protocol_header_is_answered_with_header_and_end(server: Server,
     assert client.closed
     # RabbitMQ since 4.0 answers with the header of AMQP 1.0, which is not spoken here (measured).
     supported = server.is_spec
-    again = server.dial()
-    assert again.send_bytes(octets).closed is not supported
+    assert server.dial().send_bytes(octets).closed is not supported

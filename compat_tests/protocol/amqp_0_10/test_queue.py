@@ -23,8 +23,6 @@ def exists(session: Session, name: str = "q") -> bool:
 
 
 # --- names -------------------------------------------------------------------------------------------
-
-
 @rule("0-10/queue/name#longest", "0-10/queue/name#utf-8")
 @pytest.mark.parametrize("name", ["_x", "9", "q", "ö", "ü" * 127 + "u", "q" * 255, "a-b.c d"])
 def test_queue_name_may_hold_utf_8_and_255_octets(session: Session, name: str) -> None:
@@ -136,8 +134,6 @@ def test_passive_declaration_ignores_reserved_name_and_arguments(session: Sessio
 
 
 # --- declare -----------------------------------------------------------------------------------------
-
-
 @rule("0-10/queue/grammar")
 def test_queue_can_be_declared_queried_purged_and_deleted(session: Session) -> None:
     assert session.declare("q").publish().query().message_count == 1
@@ -205,8 +201,6 @@ def test_auto_delete_queue_never_subscribed_is_not_deleted(server: Server) -> No
 
 
 # --- arguments ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.deviates("0-10/queue.declare/arguments-unknown-argument")
 def test_default_personality_accepts_unknown_queue_arguments(lenient: Server) -> None:
     session = lenient.session().declare("q", arguments={"x-nope": 1})
@@ -355,8 +349,6 @@ def test_subscription_receives_messages_after_purge(session: Session) -> None:
 
 
 # --- query -------------------------------------------------------------------------------------------
-
-
 @rule("0-10/queue.query/result#declaration", "0-10/queue.query/result#counts")
 def test_queue_query_returns_declaration_and_counts(session: Session) -> None:
     arguments = {"x-max-length": 10, "x-overflow": "reject-publish"}

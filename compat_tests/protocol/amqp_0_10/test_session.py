@@ -21,8 +21,6 @@ rule = pytest.mark.rule
 
 
 # --- attach ------------------------------------------------------------------------------------------
-
-
 @rule("0-10/session.attach/reply#success", "0-10/session.attached/name")
 def test_session_attached_echoes_session_name(client: Client) -> None:
     for channel, name in enumerate([b"plain", b"", bytes(range(256))]):
@@ -95,8 +93,6 @@ def test_session_completed_is_sent_before_detached_on_forced_attach(client: Clie
 
 
 # --- attachment --------------------------------------------------------------------------------------
-
-
 @rule("0-10/session/attachment#answered", "0-10/session/attachment#discarded")
 @rule("0-10/session/detach-code-not-attached")
 @pytest.mark.parametrize(
@@ -152,8 +148,6 @@ def test_command_is_completed_before_session_detached_and_connection_close_ok(cl
 
 
 # --- timeout -----------------------------------------------------------------------------------------
-
-
 @rule("0-10/session.request-timeout/maximum-granted-timeout#largest")
 @rule("0-10/session.request-timeout/maximum-granted-timeout#reported", "0-10/session.timeout/granted#absent")
 @rule("0-10/session.timeout/granted#one-reply", "0-10/session.request-timeout/either-side")
@@ -209,8 +203,7 @@ def test_granted_session_timeout_is_limited_by_broker(asked: int | None) -> None
 
 @rule("0-10/session.request-timeout/meaning")
 def test_only_detached_session_ends_after_its_timeout(server: Server, client: Client) -> None:
-    session = client.session(b"s", timeout=60)
-    session.declare("q", exclusive=True, auto_delete=True).detach()
+    client.session(b"s", timeout=60).declare("q", exclusive=True, auto_delete=True).detach()
     server.advance(59)
     assert "q" in server.vhost.queues
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
@@ -239,8 +232,6 @@ def test_restart_ends_all_sessions(server: Server, client: Client) -> None:
 
 
 # --- command point -----------------------------------------------------------------------------------
-
-
 @rule("0-10/session.command-point/newly-attached-transports#new", "0-10/session/detach-code-unknown-ids")
 def test_command_before_command_point_detaches_with_unknown_ids(server: Server, client: Client) -> None:
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
@@ -319,8 +310,6 @@ def test_broker_numbers_its_commands_from_zero(client: Client) -> None:
 
 
 # --- flush, expected, confirmed, completed -----------------------------------------------------------
-
-
 @rule("0-10/session.flush/expected", "0-10/session.expected/commands-empty-means-new-session#new")
 @rule("0-10/session.expected/only-on-request")
 def test_new_session_answers_flush_with_empty_expected_set(client: Client) -> None:
@@ -390,8 +379,7 @@ def test_commands_known_completed_are_not_reported_again(client: Client) -> None
 
 @rule("0-10/session/sync-flag")
 def test_command_with_sync_flag_is_completed_at_once(client: Client) -> None:
-    session = client.session()
-    session.send(x.QueueDeclare(queue="q"), sync=True)
+    client.session().send(x.QueueDeclare(queue="q"), sync=True)
     assert list(client.expect(c.SessionCompleted).commands or ()) == [0]
 
 
@@ -421,8 +409,6 @@ def test_only_spec_personality_answers_completion_with_known_completed_unasked(s
 
 
 # --- gap ---------------------------------------------------------------------------------------------
-
-
 @rule("0-10/session.gap/gap-confirmation-and-completion#completed")
 @rule("0-10/session.gap/gap-confirmation-and-completion#confirmed", "0-10/session.gap/continue")
 @rule("0-10/session.gap/completed-or-confirmed-commands#completed")
@@ -465,8 +451,6 @@ def _ids(*ids: int) -> SequenceSet:
 
 
 # --- durability --------------------------------------------------------------------------------------
-
-
 @rule("0-10/session.confirmed/durability")
 def test_confirmed_publish_survives_crash(server: Server, client: Client) -> None:
     session = client.session().declare("q", durable=True).publish(b"kept", delivery_mode=2)
@@ -487,8 +471,6 @@ def test_confirmed_publish_survives_crash(server: Server, client: Client) -> Non
 
 
 # --- exceptions --------------------------------------------------------------------------------------
-
-
 @rule("0-10/execution.exception/correlates#code", "0-10/execution.exception/correlates#command")
 def test_exception_is_sent_before_client_sends_session_expected(server: Server) -> None:
     """The client is to say which commands it has; the exception does not wait for that."""
@@ -504,8 +486,7 @@ def test_exception_is_sent_before_client_sends_session_expected(server: Server) 
 @rule("0-10/session.attach/force#attaches", "0-10/execution/ends-session#session")
 def test_forced_attach_of_failed_session_creates_new_session(server: Server) -> None:
     """Its client never heard of the exception, since it had lost the transport by then."""
-    session = server.open().session(b"s", timeout=100)
-    session.send(x.MessageCancel(destination="none"))
+    server.open().session(b"s", timeout=100).send(x.MessageCancel(destination="none"))
     again = server.open().session(b"s", force=True)
     assert again.declare("q").query().queue == "q"
 

@@ -40,8 +40,6 @@ def left(session: Session, queue: str = "q") -> list[bytes | None]:
 
 
 # --- accept modes ------------------------------------------------------------------------------------
-
-
 @rule("0-10/message/accept-mode-explicit")
 @pytest.mark.parametrize("mode", [0, None])
 def test_unaccepted_message_is_requeued_when_session_ends(session: Session, mode: int | None) -> None:
@@ -64,8 +62,6 @@ def test_default_personality_allows_accept_of_transfer_without_explicit_accept_m
 
 
 # --- accept ------------------------------------------------------------------------------------------
-
-
 @rule("0-10/message.accept/ranges", "0-10/message.accept/removes")
 def test_message_accept_of_two_ranges_settles_only_those_transfers(session: Session) -> None:
     one, two, _, four, _ = (each.id for each in taken(session))
@@ -138,8 +134,6 @@ def test_accept_of_browsed_message_does_not_remove_message(server: Server) -> No
 
 
 # --- reject ------------------------------------------------------------------------------------------
-
-
 @rule("0-10/message.reject/alternate-exchange#alternate", "0-10/message/reject-code-unspecified")
 @pytest.mark.parametrize("code", [0, 1, 2])
 def test_rejected_message_goes_to_alternate_exchange_of_its_queue(session: Session, code: int) -> None:
@@ -167,8 +161,6 @@ def test_reject_of_browsed_message_does_not_remove_message(session: Session) -> 
 
 
 # --- release -----------------------------------------------------------------------------------------
-
-
 @rule("0-10/message.release/ordering")
 def test_released_messages_keep_their_order_in_queue(session: Session) -> None:
     transfers = fill(session).subscribe(credit=3).transfers()
@@ -211,8 +203,6 @@ def test_released_message_is_delivered_again_without_delivery_limit(lenient: Ser
 
 
 # --- queues and subscriptions that have gone -----------------------------------------------------------
-
-
 @pytest.mark.parametrize("alternate", [None, "amq.fanout"])
 def test_settling_transfers_of_deleted_queue_has_no_effect(session: Session, alternate: str | None) -> None:
     """They have gone to its alternate exchange, or are no more."""
@@ -226,8 +216,6 @@ def test_settling_transfers_of_deleted_queue_has_no_effect(session: Session, alt
 
 
 # --- transactions ------------------------------------------------------------------------------------
-
-
 def test_accept_takes_effect_at_commit(session: Session) -> None:
     session.perform(x.TxSelect())
     fill(session, b"1", b"2").perform(x.TxCommit())

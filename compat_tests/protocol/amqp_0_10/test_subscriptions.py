@@ -35,8 +35,6 @@ def ended(session: Session, code: int) -> x.ExecutionException:
 
 
 # --- what is refused ---------------------------------------------------------------------------------
-
-
 @rule("0-10/message.subscribe/queue-not-found")
 def test_message_subscribe_to_missing_queue_fails_with_not_found(session: Session) -> None:
     session.fails(x.MessageSubscribe(queue="missing", destination="d"), 404)
@@ -128,8 +126,6 @@ def test_resume_id_of_transfer_counts_as_byte_credit(session: Session, octets: s
 
 
 # --- how long it lasts -------------------------------------------------------------------------------
-
-
 @rule("0-10/message.subscribe/lifetime#session")
 def test_subscription_ends_with_its_session(session: Session, other: Session) -> None:
     session.subscribe()
@@ -150,8 +146,7 @@ def test_detached_session_keeps_its_subscription_until_timeout(server: Server, o
 
 def test_session_attached_to_new_transport_continues_to_receive_messages(other: Session) -> None:
     client = other.declare("q").server.open()
-    session = client.session(b"moves", timeout=60)
-    client_commands = session.subscribe().next_id
+    client_commands = client.session(b"moves", timeout=60).subscribe().next_id
     client.drop()
     new = other.publish().server.open(max_frame_size=4096).session(b"moves", channel=7, at=client_commands)
     assert new.bodies() == [b"body"]
@@ -160,8 +155,6 @@ def test_session_attached_to_new_transport_continues_to_receive_messages(other: 
 
 
 # --- queues that go ----------------------------------------------------------------------------------
-
-
 @rule("0-10/execution.exception/correlates#unknown", "0-10/message.subscribe/queue-deletion#credit")
 def test_deletion_of_queue_ends_session_of_subscriber_with_408(session: Session, other: Session) -> None:
     session.subscribe()
@@ -213,8 +206,6 @@ def test_unaccepted_message_of_deleted_queue_goes_to_its_alternate_exchange(othe
 
 
 # --- cancel ------------------------------------------------------------------------------------------
-
-
 @rule("0-10/message.cancel/destination-subscription-not-found")
 def test_message_cancel_of_unknown_destination_fails_with_not_found(session: Session) -> None:
     session.fails(x.MessageCancel(destination="nope"), 404)
@@ -261,8 +252,6 @@ def test_completion_of_transfer_before_cancel_gives_new_subscription_no_credit(s
 
 
 # --- other types of queues ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", ["quorum", "stream"])
 def test_quorum_and_stream_queues_deliver_to_subscriptions(lenient: Server, kind: str) -> None:
     lenient.client().declare("typed", durable=True, arguments={"x-queue-type": kind})

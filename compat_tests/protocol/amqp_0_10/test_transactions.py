@@ -42,8 +42,6 @@ def other(server: Server) -> Session:
 
 
 # --- the class ----------------------------------------------------------------------------------------------
-
-
 @rule("0-10/tx.select/required-before", "0-10/tx/optional")
 def test_commit_and_rollback_succeed_after_tx_select(session: Session) -> None:
     for command in (SELECT, COMMIT, ROLLBACK):
@@ -126,8 +124,6 @@ def test_default_personality_allows_subscription_without_explicit_accept_mode_in
 
 
 # --- commit -------------------------------------------------------------------------------------------------
-
-
 @rule("0-10/tx.commit/scope#transfers", "0-10/tx.commit/scope#accepts")
 def test_commit_applies_transfers_and_accepts(server: Server, session: Session, other: Session) -> None:
     session.declare().publish(b"old")
@@ -207,8 +203,6 @@ def test_commit_of_publish_to_full_queue_fails_and_has_no_effect(session: Sessio
 
 
 # --- rollback -----------------------------------------------------------------------------------------------
-
-
 @rule("0-10/tx.rollback/discards#transfers", "0-10/tx.rollback/discards#accepts")
 def test_rollback_discards_transfers_and_accepts(server: Server, session: Session) -> None:
     session.declare().publish(b"old")
@@ -286,8 +280,6 @@ def test_accepted_message_may_be_released_before_end(lenient: Server, end: x.TxC
 
 
 # --- what is no part of it ----------------------------------------------------------------------------------
-
-
 def test_release_and_reject_in_transaction_take_effect_at_once(server: Server, session: Session) -> None:
     session.declare()
     for body in (b"1", b"2"):
@@ -302,8 +294,6 @@ def test_release_and_reject_in_transaction_take_effect_at_once(server: Server, s
 
 
 # --- restarts -----------------------------------------------------------------------------------------------
-
-
 def persistent(session: Session, body: bytes) -> Session:
     return session.publish(body, delivery_mode=DeliveryMode.PERSISTENT)
 

@@ -52,8 +52,6 @@ def test_transfers_are_copied_by_the_firehose() -> None:
 
 
 # --- where it goes -----------------------------------------------------------------------------------
-
-
 @rule("0-10/message.transfer/destination-blank-destination")
 @pytest.mark.parametrize("destination", [None, ""])
 def test_transfer_without_destination_goes_to_default_exchange(
@@ -110,8 +108,6 @@ def test_transfer_is_completed_when_message_is_queued(session: Session) -> None:
 
 
 # --- access ------------------------------------------------------------------------------------------
-
-
 def login(server: Server, **patterns: str) -> Session:
     granted = {"configure": "", "write": ".*", "read": ".*"} | patterns
     server.state.access.add(User("ann", "secret", (), {"/": Permission(**granted)}))
@@ -148,8 +144,6 @@ def test_message_subscribe_without_read_permission_fails_with_403(server: Server
 
 
 # --- what may be missing -----------------------------------------------------------------------------
-
-
 @rule("0-10/assembly/empty-body#header", "0-10/assembly/empty-body#body")
 @pytest.mark.parametrize("header", [None, b""])
 @pytest.mark.parametrize("body", [None, b"", b"body"])
@@ -197,8 +191,6 @@ def test_invalid_header_ends_only_session_of_its_sender(server: Server) -> None:
 
 
 # --- enumerations ------------------------------------------------------------------------------------
-
-
 @rule("0-10/message/priority-values")
 @pytest.mark.deviates("0-10/message/priority-values")
 def test_priority_above_9_is_refused_only_by_spec(server: Server, session: Session) -> None:
@@ -229,8 +221,6 @@ def test_transfer_above_largest_message_size_ends_session_with_506(lenient: Serv
 
 
 # --- to the client -----------------------------------------------------------------------------------
-
-
 @rule("0-10/message.transfer/to-client#destination", "0-10/message.transfer/to-client#modes")
 @rule("0-10/message.transfer/acquire-mode-publish")
 def test_deliveries_carry_acquire_and_accept_mode_of_subscription(session: Session) -> None:
@@ -280,8 +270,7 @@ def test_accepted_or_released_transfer_cannot_be_acquired(session: Session) -> N
 @pytest.mark.parametrize("body", [b"short", bytes(range(256)) * 40])
 @pytest.mark.parametrize("text", ["short", "x" * 5000])
 def test_transfer_larger_than_frame_is_delivered_whole(server: Server, body: bytes, text: str) -> None:
-    client = server.open(max_frame_size=4096)
-    session = client.session().declare("q").subscribe()
+    session = server.open(max_frame_size=4096).session().declare("q").subscribe()
     session.publish(body, message=structs.MessageProperties(application_headers={"text": text}))
     (transfer,) = session.transfers()
     assert (transfer.body, transfer.message.application_headers) == (body, {"text": text})
@@ -317,8 +306,7 @@ def test_transfer_with_accept_mode_2_fails_with_illegal_argument(client: Client)
     session = client.session().declare("q")
     octets = bytearray(x.MessageTransfer(accept_mode=1).encode())
     octets[-1] = 2
-    exception = _raw(session, bytes(octets))
-    assert exception.error_code == 531
+    assert _raw(session, bytes(octets)).error_code == 531
 
 
 def _raw(session: Session, command: bytes) -> x.ExecutionException:
@@ -327,8 +315,6 @@ def _raw(session: Session, command: bytes) -> x.ExecutionException:
 
 
 # --- many queues -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("personality", ["rabbitmq-4.3", "spec"])
 def test_transfer_to_many_queues_is_answered_only_after_last_queue(personality: str, full: bool) -> None:

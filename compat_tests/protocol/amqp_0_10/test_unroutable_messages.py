@@ -38,8 +38,6 @@ def depth(session: Session, queue: str = "unrouted") -> int | None:
 
 
 # --- unroutable --------------------------------------------------------------------------------------
-
-
 @rule("0-10/message.delivery-properties/discard-unroutable#dropped")
 @rule("0-10/message.delivery-properties/discard-unroutable#rejected")
 @rule("0-10/message.delivery-properties/discard-unroutable#alternate")
@@ -101,8 +99,7 @@ def test_spec_accepts_queued_messages_of_explicit_accept_mode(spec: Server, mode
 
 @pytest.mark.deviates("0-10/message.transfer/accepts-explicit")
 def test_default_personality_sends_no_message_accept_to_publisher(lenient: Server) -> None:
-    session = lenient.session().declare("q")
-    session.publish(accept_mode=EXPLICIT).expect_nothing()
+    lenient.session().declare("q").publish(accept_mode=EXPLICIT).expect_nothing()
 
 
 def test_spec_personality_rejects_message_for_full_queue_with_code_unspecified(spec: Server) -> None:
@@ -128,8 +125,6 @@ def test_publish_without_accept_to_full_queue_ends_session_with_506(name: str) -
 
 
 # --- immediate ---------------------------------------------------------------------------------------
-
-
 @rule("0-10/message/reject-code-immediate")
 def test_spec_personality_rejects_immediate_message_without_subscriber_that_has_credit(spec: Server) -> None:
     session = spec.session().declare("q")
@@ -184,8 +179,6 @@ def test_honoured_immediate_message_without_subscriber_goes_silently_to_alternat
 
 
 # --- in transactions ---------------------------------------------------------------------------------
-
-
 @rule("0-10/message.transfer/transactional-publish")
 def test_message_published_in_transaction_is_queued_at_commit(server: Server) -> None:
     session = server.session()

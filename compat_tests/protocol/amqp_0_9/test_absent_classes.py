@@ -32,9 +32,7 @@ OPTIONAL_0_9 = [
 def test_method_of_a_class_not_implemented_closes_the_connection_with_540(
     server: Server, absent: str, method: Method, ids: tuple[int, int]
 ) -> None:
-    client = without(server, absent).client()
-    close = client.declare("q").ends(method, 540)
-    assert (close.class_id, close.method_id) == ids
+    without(server, absent).client().declare("q").ends(method, 540, at=ids)
 
 
 @rule("0-9/channel.resume/optional")
@@ -44,5 +42,4 @@ def test_channel_resume_not_implemented_closes_the_connection_with_540(server: S
     channel_id = client.send(m09.ChannelOpen()).expect(m09.ChannelOpenOk).channel_id
     client.drop()
     client = server.client(channels=0)
-    close = client.ends(m09.ChannelResume(channel_id=channel_id), 540)
-    assert (close.class_id, close.method_id) == (20, 50)
+    client.ends(m09.ChannelResume(channel_id=channel_id), 540, at=(20, 50))

@@ -57,8 +57,6 @@ def strict(spec: Server) -> Client:
 
 
 # --- where nobody looks ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("number", [0, 1, 101])
 def test_lenient_broker_accepts_any_ticket_number(lenient: Server, number: int) -> None:
     client = lenient.client()
@@ -75,8 +73,6 @@ def test_lenient_broker_grants_tickets_for_unknown_and_exclusive_realms(lenient:
 
 
 # --- asking ------------------------------------------------------------------------------------------------
-
-
 @rule("0-9/access/grammar", "0-9/access.request-ok/ticket", "0-9/access.request/grants")
 @rule("0-9/access/ask-first")
 def test_a_request_is_answered_with_a_ticket_that_works(client: Client) -> None:
@@ -91,8 +87,7 @@ def test_unknown_and_forbidden_realms_are_answered_alike(spec: Server) -> None:
     spec.vhost.extensions[Realms].add("/forbidden", ["somebody else"])
     closes = []
     for realm in ("/forbidden", "/unknown"):
-        client = spec.client()
-        close = client.fails(m.AccessRequest(realm=realm, read=True), 403)
+        close = spec.client().fails(m.AccessRequest(realm=realm, read=True), 403)
         closes.append((close.reply_text.replace(realm, ""), close.class_id, close.method_id))
     assert closes[0] == closes[1]
     assert closes[0][1:] == (30, 10)
@@ -145,12 +140,9 @@ def test_exclusive_access_keeps_others_out_until_it_ends(spec: Server) -> None:
 
 
 # --- showing -----------------------------------------------------------------------------------------------
-
-
 @rule("0-9/domain.access-ticket/non-zero")
 def test_ticket_0_is_refused_with_403(spec: Server) -> None:
-    client = spec.client()
-    client.fails(m.QueueDeclare(ticket=0, queue="q"), 403)
+    spec.client().fails(m.QueueDeclare(ticket=0, queue="q"), 403)
 
 
 @rule("0-9/access.request-ok/per-channel", "0-9/domain.access-ticket/per-channel")
@@ -305,5 +297,4 @@ def test_a_method_needs_its_right_to_the_realm(strict: Client, right: str, name:
 def test_entities_of_others_need_permission(lenient: Server, method: Any) -> None:
     lenient.client().declare("theirs")
     lenient.state.access.add(User("ann", "pw", (), {"/": Permission("^mine", "^mine", ".*")}))
-    client = lenient.client(user="ann", password="pw")
-    client.fails(method, 403)
+    lenient.client(user="ann", password="pw").fails(method, 403)

@@ -26,8 +26,6 @@ def test_publish_ack_reject_and_recover_have_no_answer(client: Client) -> None:
 
 
 # --- consume, get ------------------------------------------------------------------------------------
-
-
 @rule("0-9/basic.consume/filter")
 @pytest.mark.parametrize("filter_", [{}, {"anything": 1}])
 def test_consumer_with_unknown_filter_gets_every_message(client: Client, filter_: dict[str, object]) -> None:
@@ -83,8 +81,6 @@ def test_a_reply_address_is_a_property_like_others(client: Client, name: str) ->
 
 
 # --- qos ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.letter
 def test_a_window_in_octets_applies_to_consumers_that_there_are(client: Client) -> None:
     """basic.qos/prefetch-size: one message is always let through where nothing is outstanding."""
@@ -116,8 +112,6 @@ def test_small_message_is_delivered_when_it_pushes_out_one_too_large_for_the_pre
 
 
 # --- ack, reject, recover ----------------------------------------------------------------------------
-
-
 @pytest.mark.letter
 def test_recover_without_requeue_redelivers_to_the_same_consumer_in_order(server: Server) -> None:
     """basic.recover/requeue: zero means the original recipient, in order."""
@@ -150,8 +144,6 @@ def test_publish_with_invalid_user_id_expiration_or_cc_header_closes_the_channel
 
 
 # --- consumer tags -----------------------------------------------------------------------------------
-
-
 @rule("0-9/domain.consumer-tag/scope", "0-9/basic.consume/consumer-tag-01")
 @pytest.mark.parametrize("channel", [1, 2])
 @pytest.mark.letter

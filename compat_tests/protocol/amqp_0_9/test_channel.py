@@ -90,5 +90,4 @@ def test_delivery_and_declare_ok_both_arrive_after_a_declare(client: Client) -> 
 @pytest.mark.letter
 def test_method_of_an_unknown_class_closes_the_connection_with_540(client: Client, class_id: int) -> None:
     client.send_frame(1, 1, class_id.to_bytes(2, "big") + b"\x00\x0a\x00")
-    close = client.expect_connection_close(540)
-    assert (close.class_id, close.method_id) == (class_id, 10)
+    client.expect_connection_close(540, at=(class_id, 10))

@@ -56,8 +56,7 @@ def channel_id(client: Client) -> bytes:
 
 
 def refused(client: Client, channel_id: bytes, channel: int = 1) -> None:
-    close = client.fails(m.ChannelResume(channel_id), 404, channel=channel)
-    assert (close.class_id, close.method_id) == (20, 50)
+    client.fails(m.ChannelResume(channel_id), 404, channel=channel, at=(20, 50))
 
 
 @rule("0-9/channel.resume/resumes", "0-9/channel/grammar#resumed", "0-9/channel.ok/completion")
@@ -368,5 +367,4 @@ def test_channels_of_0_8_are_not_kept(server: Server) -> None:
 
 
 def test_resume_on_an_open_channel_closes_the_connection_with_504(server: Server) -> None:
-    client = server.client()
-    client.ends(m.ChannelResume(b"1"), 504)
+    server.client().ends(m.ChannelResume(b"1"), 504)

@@ -21,8 +21,7 @@ def tuned(server: Server, **tune_ok: int) -> Client:
 @pytest.mark.letter
 def test_server_properties_name_another_product_than_rabbitmq_in_simple_types(server: Server) -> None:
     """Tests of clients go by the name of the product: what is spoken here is not what RabbitMQ speaks."""
-    client = server.connect()
-    start = client.send_bytes(PROTOCOL_HEADER).expect(m.ConnectionStart, 0)
+    start = server.connect().send_bytes(PROTOCOL_HEADER).expect(m.ConnectionStart, 0)
     assert start.server_properties["product"] != "RabbitMQ"
     kinds = {type(value) for value in start.server_properties.values()}
     assert kinds <= {str, bool, dict}
@@ -62,8 +61,6 @@ def test_wrong_password_ends_the_socket_without_connection_close(server: Server)
 
 
 # --- heartbeats --------------------------------------------------------------------------------------
-
-
 @rule("0-9/heartbeat/negotiated")
 def test_heartbeats_are_sent_at_the_negotiated_interval_unless_zero(server: Server) -> None:
     client = server.client(heartbeat=1)

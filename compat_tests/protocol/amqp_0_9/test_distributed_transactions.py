@@ -85,8 +85,7 @@ def test_a_coordinator_of_0_10_decides(server: Server, decide: str) -> None:
     client = started(server).publish(b"1", routing_key="q")
     session = speaking(server, "0-10").session()
     xid = structs.Xid(format=0, global_id=b"branch", branch_id=b"")
-    prepared = session.call(commands.DtxPrepare(xid=xid))
-    assert prepared.status == XaStatus.XA_OK
+    assert session.call(commands.DtxPrepare(xid=xid)).status == XaStatus.XA_OK
     assert client.count("q") == 0
     command = commands.DtxCommit(xid=xid) if decide == "commit" else commands.DtxRollback(xid=xid)
     assert session.call(command).status == XaStatus.XA_OK
@@ -176,8 +175,6 @@ def test_stream_publish_in_a_branch_takes_effect_at_once(server: Server) -> None
 
 
 # --- what is refused -----------------------------------------------------------------------------------
-
-
 @rule("0-9/dtx.select/sets-mode#needed")
 def test_dtx_start_without_select_is_refused_with_406(client: Client) -> None:
     client.fails(m.DtxStart(dtx_identifier="branch"), 406)

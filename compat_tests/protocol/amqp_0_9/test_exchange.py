@@ -85,8 +85,7 @@ def test_change_of_type_unknown_type_and_missing_exchange_are_refused_unlike_in_
 @pytest.mark.deviates("0-9/exchange.declare/exchange-reserved")
 @pytest.mark.letter
 def test_lenient_broker_refuses_reserved_names_with_530(lenient: Server) -> None:
-    client = lenient.client()
-    client.ends(m.ExchangeDeclare(exchange="amq.mine", type="direct"), 530)
+    lenient.client().ends(m.ExchangeDeclare(exchange="amq.mine", type="direct"), 530)
 
 
 @rule("0-9/exchange.declare/name-pattern#exchange")
@@ -163,8 +162,6 @@ def test_exchange_type_x_random_routes_messages(lenient: Server) -> None:
 
 
 # --- exchange.bound: Apache's documented extension ----------------------------------------------------------
-
-
 @rows(
     "asked, code",
     ({}, 0),

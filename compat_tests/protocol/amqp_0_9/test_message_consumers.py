@@ -35,8 +35,6 @@ def fill(requester: Requester, *bodies: bytes, queue: str = "q") -> Requester:
 
 
 # --- acknowledgement -----------------------------------------------------------------------------------
-
-
 @rule("0-9/message.transfer/ack-by-response", "0-9/message/10")
 def test_transfer_answered_with_ok_is_acknowledged(server: Server, requester: Requester) -> None:
     fill(requester, b"1", b"2", b"3").consume("q", "d")
@@ -96,8 +94,6 @@ def test_requeued_transfer_is_not_delivered_on_the_closing_channel(requester: Re
 
 
 # --- consume and cancel --------------------------------------------------------------------------------
-
-
 @rule("0-9/message.consume/01")
 def test_a_queue_has_many_consumers(requester: Requester) -> None:
     for number in range(20):
@@ -206,8 +202,6 @@ def test_flow_stops_transfers_too(requester: Requester) -> None:
 
 
 # --- get -----------------------------------------------------------------------------------------------
-
-
 @rule("0-9/message.get/ok-and-transfer")
 def test_a_get_is_answered_and_a_transfer_follows(requester: Requester) -> None:
     fill(requester, b"1", b"2").call(m.MessageGet(queue="q", destination="somewhere"), m.MessageOk)
@@ -259,8 +253,6 @@ def test_an_exclusive_consumer_shuts_out_a_get(spec: Server) -> None:
 
 
 # --- recover -------------------------------------------------------------------------------------------
-
-
 @rule("0-9/message.recover/01", "0-9/message.recover/requeue#recipient")
 def test_recover_without_requeue_redelivers_to_the_same_consumer(requester: Requester) -> None:
     requester.consume("q", "d")
@@ -308,8 +300,6 @@ def test_message_recover_on_transacted_channel_is_refused_with_406(requester: Re
 
 
 # --- qos -----------------------------------------------------------------------------------------------
-
-
 @marked_rows(
     "window, bodies, sent",
     (rule("0-9/message.qos/prefetch-count-01"), {"prefetch_count": 2}, [b"1", b"2", b"3", b"4"], 2),
@@ -397,8 +387,6 @@ def test_classes_have_windows_of_their_own(requester: Requester) -> None:
 
 
 # --- what else there is --------------------------------------------------------------------------------
-
-
 def test_consumers_of_class_message_and_class_basic_get_messages_in_turn(requester: Requester) -> None:
     client = requester.client
     requester.consume("q", "d")

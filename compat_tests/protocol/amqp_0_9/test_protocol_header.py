@@ -75,8 +75,7 @@ def test_versions_are_the_octets_themselves_not_tens_and_ones(server: Server) ->
 @rule("0-9/protocol-header/client-downgrade", "0-9/connection.start/server-support")
 def test_header_offered_to_a_client_of_another_version_can_be_used(spec: Server) -> None:
     offered = refused(spec, b"AMQP\x01\x01\x09\x00")
-    client = spec.connect()
-    start = client.send_bytes(offered).expect(m.ConnectionStart, 0)
+    start = spec.connect().send_bytes(offered).expect(m.ConnectionStart, 0)
     assert (start.version_major, start.version_minor) <= (9, 0)
 
 

@@ -16,8 +16,6 @@ rule = pytest.mark.rule
 
 
 # --- declare -----------------------------------------------------------------------------------------
-
-
 @rule("0-9/domain.queue-name/characters")
 @pytest.mark.parametrize("name", ["q_1", "A", "x" * 127])
 def test_names_of_queues_have_digits_letters_and_underscores(client: Client, name: str) -> None:
@@ -81,8 +79,6 @@ def test_the_owner_may_declare_its_exclusive_queue_without_the_flag(client: Clie
 
 
 # --- bind, unbind ------------------------------------------------------------------------------------
-
-
 @rule("0-9/queue.bind/failure", "0-9/queue.bind/queue-queue-existence")
 @rule("0-9/queue.bind/exchange-exchange-existence")
 @pytest.mark.deviates("0-9/queue.bind/failure")
@@ -132,8 +128,6 @@ def test_unbind_of_missing_queue_or_exchange_is_refused(client: Client, queue: s
 
 
 # --- blank names -------------------------------------------------------------------------------------
-
-
 @rows(
     "method",
     pytest.param(
@@ -149,13 +143,10 @@ def test_unbind_of_missing_queue_or_exchange_is_refused(client: Client, queue: s
 def test_blank_queue_name_without_declare_on_channel_closes_connection_with_530(
     server: Server, method: m.QueuePurge
 ) -> None:
-    client = server.client(channels=2)
-    client.declare("q", channel=2).ends(method, 530)
+    server.client(channels=2).declare("q", channel=2).ends(method, 530)
 
 
 # --- purge, delete -----------------------------------------------------------------------------------
-
-
 @rule("0-9/queue.purge/01", "0-9/queue.purge/no-undo")
 def test_purged_durable_messages_are_absent_after_restart(server: Server, client: Client) -> None:
     client.declare("q", durable=True).fill("q", b"1", b"2", delivery_mode=2)
@@ -186,8 +177,6 @@ def test_purge_or_delete_of_missing_queue_fails_with_404(client: Client, method:
 
 
 # --- bindings that are not there ---------------------------------------------------------------------
-
-
 @rule("0-9/queue.unbind/01")
 def test_spec_unbind_of_a_missing_binding_closes_the_connection_with_404(spec: Server) -> None:
     client = spec.client()
@@ -195,8 +184,6 @@ def test_spec_unbind_of_a_missing_binding_closes_the_connection_with_404(spec: S
 
 
 # --- limits ------------------------------------------------------------------------------------------
-
-
 @rows(
     "consume, reply",
     pytest.param(m.FileConsume, m.FileConsumeOk, marks=rule("0-9/file.consume/01")),
@@ -213,8 +200,6 @@ def test_a_queue_has_many_consumers_of_any_class(
 
 
 # --- queues of other types, which RabbitMQ has -------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", ["stream", "quorum"])
 @pytest.mark.parametrize("for_connection", [False, pytest.param(True, marks=pytest.mark.letter)])
 def test_basic_prefetch_limits_deliveries_from_stream_and_quorum_queues(
@@ -236,8 +221,6 @@ def test_quorum_queue_accepts_consumers_of_file_and_message_with_prefetch(client
 
 
 # --- rights ------------------------------------------------------------------------------------------
-
-
 @rows(
     "method, needed, kind, name",
     (m.QueueDeclare(queue="new"), "configure", "queue", "new"),

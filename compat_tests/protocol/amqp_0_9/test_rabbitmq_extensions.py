@@ -38,8 +38,6 @@ def client(server: Server) -> Client:
 
 
 # --- what 0-9-1 has ------------------------------------------------------------------------------------
-
-
 @rows("name", "rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3")
 def test_connection_start_has_the_same_bytes_as_in_0_9_1(name: str) -> None:
     started = []
@@ -137,15 +135,12 @@ def test_recover_of_0_9_1_is_answered_and_that_of_0_9_is_not(client: Client) -> 
 )
 def test_channel_errors_have_texts_of_rabbitmq(server: Server, method: Any, code: int, text: str) -> None:
     server.client().declare("q")
-    client = server.client()
-    close = client.send(method).expect(m.ChannelClose)
+    close = server.client().send(method).expect(m.ChannelClose)
     assert close.reply_code == code
     assert close.reply_text.startswith(text)
 
 
 # --- and what only 0-9 has -----------------------------------------------------------------------------
-
-
 def test_consumers_of_class_basic_get_messages_of_class_basic_only(client: Client) -> None:
     client.declare("q")
     Channel(client, "file").publish(b"a file")
@@ -221,8 +216,6 @@ def test_a_resumed_consumer_keeps_its_prefetch(server: Server) -> None:
 
 
 # --- the letter ----------------------------------------------------------------------------------------
-
-
 def test_letter_of_the_spec_personality_is_the_spec_personality() -> None:
     assert letter_of("spec") is personality_named("spec")
 
@@ -234,8 +227,7 @@ def test_letter_of_the_spec_personality_is_the_spec_personality() -> None:
     ids=lambda each: each.NAME,
 )
 def test_rabbitmq_extensions_are_refused_with_540_to_the_letter(personality: Any, method: Any) -> None:
-    client = Server(personality).client()
-    client.ends(method, 540)
+    Server(personality).client().ends(method, 540)
     assert "capabilities" not in _properties(Server(personality))
 
 

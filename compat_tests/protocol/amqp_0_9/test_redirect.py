@@ -115,8 +115,6 @@ def test_a_client_of_0_8_is_redirected_by_the_number_that_it_knows(server: Serve
 
 
 # --- paths ------------------------------------------------------------------------------------------------
-
-
 @rule("0-9/domain.path/syntax#slash", "0-9/domain.path/syntax#characters", "0-9/domain.path/syntax#length")
 @pytest.mark.deviates("0-9/domain.path/syntax#slash", "0-9/domain.path/syntax#characters")
 @pytest.mark.deviates("0-9/domain.path/syntax#length")

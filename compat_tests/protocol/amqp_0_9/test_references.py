@@ -52,8 +52,6 @@ def close(requester: Requester, *expected: type, name: bytes = R) -> list[int]:
 
 
 # --- from the client -----------------------------------------------------------------------------------
-
-
 @rule("0-9/message.transfer/body-reference", "0-9/message.append/appends")
 def test_a_body_may_come_in_pieces(requester: Requester) -> None:
     begin(requester, b"ab", b"", b"cd").ask(transfer(message_id="m"))
@@ -175,8 +173,6 @@ def test_more_than_1000_open_references_close_the_channel_with_506(lenient: Serv
 
 
 # --- checkpoints ---------------------------------------------------------------------------------------
-
-
 @rule("0-9/message.checkpoint/saves", "0-9/message.checkpoint/honour-offset", "0-9/message.resume/offset")
 @rule("0-9/message.offset/value")
 @pytest.mark.parametrize("lost", ["channel", "connection"])

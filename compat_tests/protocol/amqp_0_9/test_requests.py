@@ -35,8 +35,6 @@ def batching(server: Server) -> Server:
 
 
 # --- layout --------------------------------------------------------------------------------------------
-
-
 @rule("0-9/request/layout", "0-9/response/layout")
 def test_frames_have_their_numbers_before_the_method(client: Client) -> None:
     numbers = (1).to_bytes(8, "big") + (0).to_bytes(8, "big")
@@ -69,8 +67,6 @@ def test_request_or_response_frame_on_channel_0_closes_the_connection_with_504(
 
 
 # --- requests of the client ----------------------------------------------------------------------------
-
-
 @rule("0-9/request/every-request-answered", "0-9/request/hold-forever")
 def test_every_request_is_answered(requester: Requester) -> None:
     requester.ask(QOS, m.MessageRecover(requeue=True), m.MessageOpen(reference=b"r"))
@@ -136,8 +132,7 @@ def test_a_request_may_carry_any_method(requester: Requester) -> None:
 @rule("0-9/request/no-method-semantics-change")
 def test_failing_request_closes_the_channel_with_404(requester: Requester) -> None:
     requester.ask(m.QueueDeclare(queue="none", passive=True))
-    close = requester.client.expect_channel_close(404)
-    assert (close.class_id, close.method_id) == (50, 10)
+    requester.client.expect_channel_close(404, at=(50, 10))
 
 
 def test_request_with_an_unknown_method_closes_the_connection_with_540(spec: Server) -> None:
@@ -231,8 +226,6 @@ def test_requests_and_responses_for_a_closing_channel_are_discarded(requester: R
 
 
 # --- responses of the broker ---------------------------------------------------------------------------
-
-
 @rule("0-9/response/response-id-increments")
 def test_each_response_has_the_next_number(requester: Requester) -> None:
     for number in range(1, 6):
@@ -295,8 +288,6 @@ def test_transfer_is_sent_after_the_response_to_its_consume_request(server: Serv
 
 
 # --- repeated requests ---------------------------------------------------------------------------------
-
-
 @rule("0-9/request/duplicate-detection")
 def test_a_request_that_comes_again_is_answered_again_and_not_carried_out(requester: Requester) -> None:
     client = requester.client
@@ -379,8 +370,6 @@ def test_broker_remembers_at_most_1000_requests_answered_or_not(lenient: Server,
 
 
 # --- requests of the broker ----------------------------------------------------------------------------
-
-
 @rule("0-9/channel.ping/ok-reply", "0-9/channel.ping/issues-pong", "0-9/channel.pong/not-a-response")
 @rule("0-9/channel.ok/completion")
 def test_a_ping_is_answered_and_a_pong_follows(requester: Requester) -> None:
@@ -463,8 +452,6 @@ def test_a_response_by_another_method_ends_the_connection(requester: Requester, 
 
 
 # --- after a reconnect ---------------------------------------------------------------------------------
-
-
 def resumed(server: Server, lost: Requester, channel_id: bytes) -> Requester:
     """The same channel on a new connection, after the old one was lost."""
     lost.client.drop()

@@ -26,8 +26,7 @@ def test_services_get_contents_of_all_classes(server: Server) -> None:
     client = server.client().publish(b"basic", exchange="amq.system", routing_key="s")
     Channel(client, "file").publish(b"file", "s", exchange="amq.system")
     client.send_content(STREAM, StreamProperties(), b"stream")
-    requester = Requester(client)
-    requester.call(TRANSFER, m.MessageOk)
+    Requester(client).call(TRANSFER, m.MessageOk)
     server.advance(0)
     assert bodies(got) == [b"basic", b"file", b"stream", b"transfer"]
     assert [each.content_class for each in got] == ["basic", "file", "stream", "basic"]

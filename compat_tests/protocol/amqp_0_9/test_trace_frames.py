@@ -26,8 +26,7 @@ def test_trace_frames_are_for_channel_0(client: Client, channel: int) -> None:
 
 
 def test_error_of_a_trace_frame_names_no_method(client: Client) -> None:
-    close = client.declare("q").send_frame(TRACE, 1, b"anything").expect_connection_close(501)
-    assert (close.class_id, close.method_id) == (0, 0)
+    client.declare("q").send_frame(TRACE, 1, b"anything").expect_connection_close(501, at=(0, 0))
 
 
 @rule("0-9/trace/discard")
@@ -51,13 +50,11 @@ def test_a_handler_that_fails_ends_the_connection(server: Server) -> None:
         raise InternalError("the handler has failed")
 
     server.state.extensions[Registrations].trace_handlers.append(fail)
-    client = server.client()
-    client.send_frame(TRACE, 0, b"").expect_connection_close(541)
+    server.client().send_frame(TRACE, 0, b"").expect_connection_close(541)
 
 
 def test_trace_frame_on_a_closing_connection_is_discarded(server: Server) -> None:
     seen: list[TraceFrame] = []
     server.state.extensions[Registrations].trace_handlers.append(seen.append)
-    client = server.client().send_frame(TRACE, 1, b"")
-    client.send_frame(TRACE, 0, b"").expect_connection_close(501)
+    server.client().send_frame(TRACE, 1, b"").send_frame(TRACE, 0, b"").expect_connection_close(501)
     assert seen == []

@@ -62,8 +62,6 @@ def test_immediate_message_without_a_consumer_is_returned_at_commit(spec: Server
 
 
 # --- a connection that is lost around the commit ---------------------------------------------------------
-
-
 @rule("0-9/tx/one-and-a-half-phase")
 def test_committed_publish_is_kept_when_commit_ok_is_lost(server: Server) -> None:
     def work() -> Client:

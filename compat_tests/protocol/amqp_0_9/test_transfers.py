@@ -40,8 +40,6 @@ def transfer(routing_key: str = "q", body: bytes = b"body", **fields: Any) -> m.
 
 
 # --- the class -----------------------------------------------------------------------------------------
-
-
 @rule("0-9/message/request-frames", "0-9/message/symmetric", "0-9/message.transfer/routing")
 def test_message_published_by_transfer_is_delivered_by_transfer(requester: Requester) -> None:
     requester.consume("q", "d").ask(transfer())
@@ -73,8 +71,7 @@ METHOD_FRAMES = [
 @rule("0-9/message/request-frames")
 @pytest.mark.parametrize("method", METHOD_FRAMES, ids=lambda each: each.NAME)
 def test_methods_of_the_class_do_not_come_in_method_frames(client: Client, method: Any) -> None:
-    close = client.ends(method, 503)
-    assert (close.class_id, close.method_id) == (120, method.METHOD_ID)
+    client.ends(method, 503, at=(120, method.METHOD_ID))
 
 
 @rows("reply", m.MessageOk(), m.MessageEmpty(), m.MessageReject(), m.MessageOffset(), m.ChannelOk())
@@ -127,8 +124,6 @@ def test_ok_and_empty_have_no_fields(requester: Requester) -> None:
 
 
 # --- fields --------------------------------------------------------------------------------------------
-
-
 @rule("0-9/message.transfer/fields", "0-9/message.transfer/headers-kept")
 def test_transfer_keeps_all_fields_set_by_its_publisher(requester: Requester) -> None:
     asked = requester.publish("q", b"body", **FULL).get("q")
@@ -194,8 +189,6 @@ def test_expired_transfer_is_dead_lettered_with_reason_expired(requester: Reques
 
 
 # --- destinations --------------------------------------------------------------------------------------
-
-
 @rule("0-9/message.transfer/destination-01", "0-9/domain.destination/blank")
 def test_a_blank_destination_is_the_default_exchange(requester: Requester) -> None:
     assert requester.publish("q", b"m").client.empty("q") == [b"m"]
@@ -258,8 +251,6 @@ def test_a_ticket_must_give_the_right_that_a_method_needs(spec: Server, rights: 
 
 
 # --- what becomes of a message -------------------------------------------------------------------------
-
-
 @rule("0-9/message.transfer/01", "0-9/message/01")
 def test_confirmed_persistent_transfer_survives_a_crash(server: Server) -> None:
     requester = Requester(server.client())
@@ -340,8 +331,6 @@ def test_a_message_too_large_is_refused(lenient: Server) -> None:
 
 
 # --- priorities ----------------------------------------------------------------------------------------
-
-
 @rule("0-9/message/06", "0-9/message/07")
 @pytest.mark.letter
 def test_messages_of_higher_priority_go_first(requester: Requester) -> None:

@@ -76,8 +76,7 @@ def test_broadcast_tunnel_request_is_passed_to_all_handlers(server: Server) -> N
 
 @rule("0-9/tunnel/optional")
 def test_without_any_handler_requests_are_not_implemented(client: Client) -> None:
-    close = client.ends(m.TunnelRequest(), 540)
-    assert (close.class_id, close.method_id) == (110, 10)
+    client.ends(m.TunnelRequest(), 540, at=(110, 10))
 
 
 @rule("0-9/tunnel/optional")
@@ -102,6 +101,5 @@ def test_a_handler_that_fails_is_an_internal_error(server: Server) -> None:
 
 def test_a_request_that_breaks_off_never_reaches_its_handler(server: Server) -> None:
     requests = register(server, "*")
-    client = server.client()
-    client.send(m.TunnelRequest()).ends(m.ChannelClose(reply_code=200), 501)
+    server.client().send(m.TunnelRequest()).ends(m.ChannelClose(reply_code=200), 501)
     assert requests == []

@@ -61,8 +61,7 @@ def test_client_close_is_answered_with_close_ok_of_0_8(older: Client) -> None:
 
 @rows("method", m.ChannelResume(b"x"), m.ChannelPing(), m.MessageGet(queue="q"), ids=lambda each: each.NAME)
 def test_method_added_in_0_9_closes_a_0_8_connection_with_540(older: Client, method: m.ChannelPing) -> None:
-    client = opened(older)
-    assert client.send(method).expect(old.ConnectionClose, 0).reply_code == 540
+    assert opened(older).send(method).expect(old.ConnectionClose, 0).reply_code == 540
 
 
 def test_request_frame_is_a_frame_error_in_0_8(older: Client) -> None:

@@ -15,15 +15,13 @@ rule = pytest.mark.rule
 
 @rule("0-9-1/tx/optional-class")
 def test_tx_select_on_a_broker_without_transactions_closes_the_connection_with_540(server: Server) -> None:
-    client = server.varied(not_implemented=("tx",)).client()
-    close = client.declare("q").ends(m.TxSelect(), 540)
+    close = server.varied(not_implemented=("tx",)).client().declare("q").ends(m.TxSelect(), 540)
     assert (close.class_id, close.method_id) == (90, 10)
     assert close.reply_text.endswith("this broker is made without tx.select")
 
 
 def test_method_missing_from_the_broker_closes_the_connection_with_540(server: Server) -> None:
-    without_rollback = server.varied(not_implemented=("tx.rollback",))
-    client = without_rollback.client().perform(m.TxSelect())
+    client = server.varied(not_implemented=("tx.rollback",)).client().perform(m.TxSelect())
     client.perform(m.TxCommit()).ends(m.TxRollback(), 540)
 
 

@@ -24,8 +24,6 @@ def refused(client: Client, action: str, entity: str) -> None:
 
 
 # --- permissions -------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("settings")
 @pytest.mark.parametrize("method", [m.BasicGet, m.BasicConsume, m.QueuePurge], ids=lambda each: each.NAME)
 def test_taking_messages_needs_read_permission(server: Server, method: type[m.Method]) -> None:
@@ -84,8 +82,6 @@ def test_rejected_message_is_dead_lettered_without_write_permission_of_consumer(
 
 
 # --- topic permissions -------------------------------------------------------------------------------
-
-
 def limited_topics(server: Server, write: str) -> Client:
     topics = {("/", "amq.topic"): TopicPermission(write=write)}
     server.state.access.add(User("limited", "secret", (), {"/": Permission()}, topics))
@@ -116,8 +112,6 @@ def test_a_topic_permission_may_name_the_user_and_the_virtual_host(server: Serve
 
 
 # --- update-secret -----------------------------------------------------------------------------------
-
-
 def test_update_secret_is_answered_with_update_secret_ok(server: Server) -> None:
     client = server.client().send(m.ConnectionUpdateSecret(new_secret=b"new", reason="rotation"), 0)
     client.expect(m.ConnectionUpdateSecretOk, 0)

@@ -30,8 +30,6 @@ def returned(client: Client) -> list[bytes]:
 
 
 # --- ack ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9/basic.ack/multiple-01")
 @pytest.mark.rule("0-9-1/basic.ack/multiple-exists#outstanding", "0-9-1/basic.ack/multiple-exists#at-once")
 @pytest.mark.parametrize("transacted", [False, True], ids=["plain", "transacted"])
@@ -147,8 +145,6 @@ def test_with_prefetch_1_each_ack_releases_the_next_message(client: Client) -> N
 
 
 # --- reject ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection")
 @pytest.mark.rule("0-9-1/basic.reject/01#processed")
 @pytest.mark.deviates("0-9-1/basic.reject/01#cut-off")
@@ -251,8 +247,6 @@ def test_message_rejected_with_requeue_returns_to_the_head_of_the_queue(client: 
 
 
 # --- nack (RabbitMQ: documented extension) -----------------------------------------------------------
-
-
 @rows("tag, multiple, left", (2, False, [b"1", b"3"]), (2, True, [b"3"]), (0, True, []))
 def test_nack_without_requeue_discards_one_message_or_all_up_to_the_tag(
     client: Client, tag: int, multiple: bool, left: list[bytes]
@@ -341,8 +335,6 @@ def test_messages_requeued_by_multiple_nack_are_redelivered_in_order(rabbitmq: S
 
 
 # --- messages of a deleted queue ---------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("settle", [m.BasicAck, m.BasicReject, m.BasicNack], ids=lambda each: each.NAME)
 def test_delivery_of_deleted_queue_can_be_settled_only_once(client: Client, settle: type[m.Method]) -> None:
     take(filled(client, b"m"), "q", 1)

@@ -196,8 +196,6 @@ def test_rabbitmq_output_timeout_ends_when_deliveries_resume(rabbitmq: Server) -
 
 
 # --- one read of input with much output --------------------------------------------------------------------
-
-
 def requests(client: Client, count: int) -> bytes:
     """Requests for so many messages, encoded."""
     return client.method_frame(m.BasicGet(queue="q", no_ack=True)) * count
@@ -257,8 +255,6 @@ def test_waiting_requests_are_dropped_when_client_disconnects(server: Server) ->
 
 
 # --- large bodies -----------------------------------------------------------------------------------------
-
-
 def taken(client: Client) -> list[bytes | memoryview]:
     """The pieces that wait for a client."""
     return client.connection.pending()
@@ -291,8 +287,6 @@ def test_large_body_is_shared_between_deliveries_without_a_copy(protocol: str, w
 
 
 # --- what the runtime is told ------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def told() -> list[str]:
     return []

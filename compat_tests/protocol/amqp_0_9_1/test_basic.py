@@ -53,8 +53,6 @@ def test_rabbitmq_drops_messages_at_the_head_of_the_queue_beyond_max_length(rabb
 
 
 # --- priorities --------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic/06")
 @pytest.mark.parametrize(("low", "high"), [(0, 9), (4, 5), (0, 5), (4, 9)])
 def test_spec_delivers_messages_of_higher_priority_first(spec: Server, low: int, high: int) -> None:
@@ -116,8 +114,6 @@ def test_message_priority_above_x_max_priority_counts_as_the_maximum(server: Ser
 
 
 # --- acknowledgement ---------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic/09")
 def test_message_delivered_with_no_ack_is_not_requeued_on_disconnect(server: Server) -> None:
     client = server.client().declare("q").fill("q", b"1", b"2", b"3")
@@ -138,8 +134,6 @@ def test_unacknowledged_messages_are_redelivered_after_disconnect(server: Server
 
 
 # --- the methods of the class ------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic/grammar#get", "0-9-1/basic/grammar#ok", "0-9-1/basic/grammar#silent")
 def test_each_basic_method_gets_its_matching_answer_or_no_answer(client: Client) -> None:
     client.declare("q").perform(m.BasicQos(prefetch_count=10)).call(m.BasicGet(queue="q"), m.BasicGetEmpty)
@@ -174,13 +168,10 @@ def test_basic_method_of_broker_sent_by_client_closes_connection(client: Client,
     if isinstance(method, m.BasicCancelOk) and not client.explained_to:
         client.expect_connection_close(541)  # Since RabbitMQ 4.3 (measured).
         return
-    close = client.expect_connection_close(503)
-    assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
+    client.expect_connection_close(503, at=(method.CLASS_ID, method.METHOD_ID))
 
 
 # --- slowing publishers ------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic/03")
 def test_spec_personality_pauses_clients_with_channel_flow_while_blocked(spec: Server) -> None:
     client = spec.client()

@@ -29,13 +29,10 @@ def arrives(client: Client, exchange: str, routing_key: str = "", **properties: 
 @pytest.fixture
 def client(server: Server) -> Client:
     """With a queue "q"."""
-    client = server.client(channels=0).open_channel(2)
-    return client.declare("q", channel=2).open_channel(1)
+    return server.client(channels=0).open_channel(2).declare("q", channel=2).open_channel(1)
 
 
 # --- bind ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/queue.bind/duplicates#accepted", "0-9-1/queue.bind/duplicates#nothing")
 def test_binding_made_twice_routes_once_and_is_removed_by_one_unbind(client: Client) -> None:
     client.bind("q", "amq.direct", "k").bind("q", "amq.direct", "k")
@@ -195,16 +192,13 @@ def test_binding_made_between_publishes_of_one_key_applies_at_once(client: Clien
 
 
 # --- unbind ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/queue.unbind/01")
 @pytest.mark.parametrize("key", ["k", "other"])
 @pytest.mark.protocols("0-9-1")
 def test_spec_personality_refuses_unbinding_of_missing_binding(spec: Server, key: str) -> None:
     # Of the channel: see docs/decisions.md.
     client = spec.client().declare("q").bind("q", "amq.direct", "another")
-    close = client.fails(Unbind(queue="q", exchange="amq.direct", routing_key=key), 404)
-    assert (close.class_id, close.method_id) == (50, 50)
+    client.fails(Unbind(queue="q", exchange="amq.direct", routing_key=key), 404, at=(50, 50))
     client.open_channel()
     assert arrives(client, "amq.direct", "another") == 1
 
@@ -291,8 +285,7 @@ def test_unbind_with_no_wait_bit_closes_connection_with_501(client: Client) -> N
     payload = bytes((0, 50, 0, 50, 0, 0)) + b"\x01q" + b"\x0aamq.direct" + b"\x01k" + bytes(4)
     client.send_frame(1, 1, payload).expect(UnbindOk)
     client.send_frame(1, 1, payload + b"\x01")  # A no-wait bit would stand here.
-    close = client.expect_connection_close(501)
-    assert (close.class_id, close.method_id) == (50, 50)
+    client.expect_connection_close(501, at=(50, 50))
 
 
 @pytest.mark.rule("0-9-1/queue.unbind-ok/confirm#empty", "0-9-1/queue.unbind-ok/confirm#follows")

@@ -53,8 +53,7 @@ class TestBindings:
     @pytest.mark.parametrize("protocol", FRAMED)
     def test_binding_beyond_the_bound_of_its_virtual_host_is_refused(self, protocol: str) -> None:
         """RabbitMQ closes the channel for limits of virtual hosts; in the documents the code is 506."""
-        server = server_of(protocol, bindings_per_virtual_host=3)
-        client = server.client(channels=2).declare("q")
+        client = server_of(protocol, bindings_per_virtual_host=3).client(channels=2).declare("q")
         for key in ("1", "2", "3", "1"):  # The last one is there already.
             client.bind("q", "amq.direct", key)
         client.send(m.QueueBind(queue="q", exchange="amq.topic", routing_key="4"))
@@ -100,8 +99,7 @@ class TestPendingHandshakes:
     def test_disconnected_handshakes_do_not_count_as_pending(self, octets: bytes) -> None:
         server = server_of("0-9-1", pending_handshakes=2)
         for _ in range(5):
-            client = server.connect()
-            client.send_bytes(octets).connection.receive_eof()
+            server.connect().send_bytes(octets).connection.receive_eof()
         assert len(server.state.extensions[PendingHandshakes]) == 0
 
     @pytest.mark.needs("own broker")

@@ -13,8 +13,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 @pytest.mark.rule("0-9/channel/grammar#only-between")
 @pytest.mark.rule("0-9-1/channel/grammar#used", "0-9-1/channel/grammar#only-between")
 def test_method_before_channel_open_or_after_close_closes_the_connection_with_504(server: Server) -> None:
-    before = server.client(channels=0)
-    before.ends(m.QueueDeclare(queue="q"), 504)
+    server.client(channels=0).ends(m.QueueDeclare(queue="q"), 504)
 
     between = server.client()
     between.declare("q").perform(m.ChannelFlow(active=True)).close_channel()
@@ -32,14 +31,12 @@ def test_method_on_unopened_channel_closes_the_connection_with_504(client: Clien
 @pytest.mark.parametrize("frame_type", [2, 3])
 def test_content_frame_on_unopened_channel_closes_the_connection(server: Server, frame_type: int) -> None:
     client = server.client().send_frame(frame_type, 7, b"\0\x3c" + bytes(12))
-    close = client.expect_connection_close(504 if server.is_spec else 505)
-    assert (close.class_id, close.method_id) == (0, 0)
+    client.expect_connection_close(504 if server.is_spec else 505, at=(0, 0))
 
 
 @pytest.mark.rule("0-9-1/channel/not-open")
 def test_close_ok_on_closed_channel_closes_the_connection_with_504(client: Client) -> None:
-    close = client.close_channel().ends(m.ChannelCloseOk(), 504)
-    assert (close.class_id, close.method_id) == (20, 41)
+    client.close_channel().ends(m.ChannelCloseOk(), 504, at=(20, 41))
 
 
 @pytest.mark.rule("0-9-1/channel.open/state")
@@ -52,8 +49,7 @@ def test_second_channel_open_closes_the_connection_with_504(client: Client) -> N
 
 @pytest.mark.rule("0-9-1/channel.open/above-channel-max")
 def test_spec_personality_refuses_channel_numbers_above_channel_max(spec: Server) -> None:
-    client = spec.client(channels=0, channel_max=10)
-    client.open_channel(10).ends(m.ChannelOpen(), 504, channel=11)
+    spec.client(channels=0, channel_max=10).open_channel(10).ends(m.ChannelOpen(), 504, channel=11)
 
 
 @pytest.mark.deviates("0-9-1/channel.open/above-channel-max")
@@ -87,8 +83,6 @@ def test_open_ok_carries_an_empty_long_string(server: Server) -> None:
 
 
 # --- flow ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/channel.flow/initial-state")
 def test_new_channel_delivers_messages_without_channel_flow(client: Client) -> None:
     client.declare("q").publish(routing_key="q").consume("q").delivery()
@@ -228,8 +222,6 @@ def test_flow_ok_repeats_the_active_flag_of_channel_flow(spec: Server) -> None:
 
 
 # --- close -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/channel.close/stability#discards")
 def test_methods_after_a_channel_exception_are_discarded(client: Client) -> None:
     client.send(m.QueueBind(queue="missing", exchange="amq.direct"))
@@ -250,8 +242,7 @@ def test_channel_close_crossing_the_broker_close_is_answered_with_close_ok(clien
 @pytest.mark.rule("0-9-1/channel.close/either-peer#client", "0-9-1/channel.close/either-peer#server")
 def test_client_and_broker_can_each_close_a_channel(client: Client) -> None:
     client.send(m.ChannelClose(reply_code=200, reply_text="done")).expect(m.ChannelCloseOk)
-    close = client.open_channel().fails(m.QueueDeclare(queue="missing", passive=True), 404)
-    assert (close.class_id, close.method_id) == (50, 10)
+    client.open_channel().fails(m.QueueDeclare(queue="missing", passive=True), 404, at=(50, 10))
 
 
 @pytest.mark.rule("0-9-1/channel.close/cancels-consumers#consumers")

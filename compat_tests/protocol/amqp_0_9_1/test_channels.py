@@ -21,8 +21,7 @@ def test_hundred_channels_of_one_connection_publish_and_get_independently(server
 
 @pytest.mark.rule("0-9/channels/multiple#one", "0-9-1/channels/multiple#one")
 def test_connection_with_channel_max_1_publishes_on_its_channel(server: Server) -> None:
-    client = server.client(channel_max=1).declare("q")
-    assert client.publish(routing_key="q").count("q") == 1
+    assert server.client(channel_max=1).declare("q").publish(routing_key="q").count("q") == 1
 
 
 def _backlog(client: Client, queue: str, channel: int = 1) -> None:
@@ -96,14 +95,10 @@ def test_second_connection_open_closes_the_connection(personality: str, protocol
     server.state.add_virtual_host("other")
     server.state.access.users["guest"].permissions["other"] = Permission()
     server.state.access.changed()
-    client = server.client()
-    close = client.ends(m.ConnectionOpen(virtual_host="other"), code, channel=0)
-    assert (close.class_id, close.method_id) == (10, 40)
+    server.client().ends(m.ConnectionOpen(virtual_host="other"), code, channel=0, at=(10, 40))
 
 
 # --- virtual hosts (RabbitMQ: documented isolation) ----------------------------------------------------
-
-
 @pytest.fixture
 def two_hosts(server: Server) -> tuple[Client, Client]:
     """Clients in the virtual hosts "/" and "other"."""

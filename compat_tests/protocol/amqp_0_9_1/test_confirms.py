@@ -34,8 +34,6 @@ def expect_nack(client: Client, tag: int) -> None:
 
 
 # --- select ------------------------------------------------------------------------------------------
-
-
 def test_repeated_confirm_select_does_not_restart_delivery_tags(client: Client) -> None:
     confirming(client).publish()
     expect_ack(client, 1)
@@ -56,9 +54,7 @@ def test_spec_personality_announces_and_sends_publisher_confirms(spec: Server) -
 
 @pytest.mark.needs("personality of choices")
 def test_confirm_select_on_a_broker_without_class_confirm_is_refused_with_540(server: Server) -> None:
-    client = server.varied(not_implemented=("confirm",)).client()
-    close = client.ends(m.ConfirmSelect(), 540)
-    assert (close.class_id, close.method_id) == (85, 10)
+    server.varied(not_implemented=("confirm",)).client().ends(m.ConfirmSelect(), 540, at=(85, 10))
 
 
 def test_confirm_select_with_no_wait_is_not_answered(client: Client) -> None:
@@ -88,8 +84,6 @@ def test_each_channel_counts_its_own_confirm_delivery_tags(client: Client) -> No
 
 
 # --- acks --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("routing_key", ["q", "nowhere"])
 def test_routed_and_unroutable_messages_are_confirmed(client: Client, routing_key: str) -> None:
     client.declare("q", durable=True)
@@ -156,8 +150,6 @@ def test_publish_that_closes_the_channel_is_not_confirmed(client: Client) -> Non
 
 
 # --- nacks -------------------------------------------------------------------------------------------
-
-
 def bounded(client: Client, overflow: str = "reject-publish", **arguments: object) -> Client:
     return client.declare("q", arguments={"x-max-length": 1, "x-overflow": overflow, **arguments})
 

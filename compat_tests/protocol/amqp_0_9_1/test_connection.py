@@ -56,8 +56,6 @@ def test_second_operator_close_ends_the_connection_without_close_ok(rabbitmq: Se
 
 
 # --- the class ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection")
 @rule("0-9/connection/grammar#opening", "0-9/connection/grammar#closing")
 @rule("0-9-1/connection/grammar#opening")
@@ -96,8 +94,7 @@ CLOSE = m.ConnectionClose(reply_code=200)
 def test_method_out_of_order_before_tune_ok_ends_the_socket_silently(
     server: Server, reach: Callable[[Server], Client], method: m.Method
 ) -> None:
-    client = reach(server)
-    client.send(method, 0).expect_silent_end()
+    reach(server).send(method, 0).expect_silent_end()
 
 
 @rule("0-9-1/connection/out-of-order")
@@ -121,8 +118,7 @@ def test_channel_open_before_connection_open_ends_the_connection(
 ) -> None:
     client = reach(server).send(m.ChannelOpen(), 1)
     if reach is tune and not server.is_spec:
-        close = client.expect_connection_close(505)
-        assert (close.class_id, close.method_id) == (0, 0)
+        client.expect_connection_close(505, at=(0, 0))
     else:
         client.expect_silent_end()
 
@@ -143,8 +139,6 @@ def test_all_ten_methods_of_class_connection_are_implemented(server: Server) -> 
 
 
 # --- open, open-ok -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("settings")
 @rule("0-9-1/connection.open/virtual-host-separation#exchanges")
 @rule("0-9-1/connection.open/virtual-host-separation#queues")
@@ -183,9 +177,7 @@ def test_open_of_virtual_host_without_permission_closes_the_connection_with_530(
 @rule("0-9-1/connection.open/unknown-vhost")
 @rows("name", "/missing", *(pytest.param(each, marks=pytest.mark.protocols("0-9-1")) for each in ("", "//")))
 def test_spec_personality_refuses_unknown_virtual_host_with_402(spec: Server, name: str) -> None:
-    client = tune(spec)
-    close = client.ends(m.ConnectionOpen(virtual_host=name), 402, channel=0)
-    assert (close.class_id, close.method_id) == (10, 40)
+    tune(spec).ends(m.ConnectionOpen(virtual_host=name), 402, channel=0, at=(10, 40))
 
 
 @pytest.mark.deviates("0-9-1/connection.open/unknown-vhost")
@@ -205,8 +197,6 @@ def test_open_ok_is_empty_and_channels_may_be_opened(server: Server) -> None:
 
 
 # --- close, close-ok ---------------------------------------------------------------------------------------
-
-
 def provoke(client: Client) -> None:
     """Make the server close the connection."""
     client.send(m.QueueDeclare(queue="q"), 0).expect(m.ConnectionClose, 0)

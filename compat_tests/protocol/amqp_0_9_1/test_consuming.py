@@ -9,9 +9,8 @@ from compat_tests.tools.matrix import rows
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
+
 # --- consume -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic.consume/01")
 def test_queue_delivers_to_fifty_consumers(client: Client) -> None:
     client.declare("q")
@@ -171,8 +170,6 @@ def test_consume_ok_and_deliveries_carry_the_same_tag(client: Client) -> None:
 
 
 # --- turns -------------------------------------------------------------------------------------------
-
-
 def takers(client: Client, count: int) -> list[str]:
     """Whose the next `count` deliveries are."""
     return [client.delivery().method.consumer_tag for _ in range(count)]
@@ -207,8 +204,6 @@ def test_consumer_with_full_prefetch_window_is_skipped_in_round_robin(rabbitmq: 
 
 
 # --- cancel ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic.cancel/01")
 def test_cancel_after_queue_was_deleted_is_answered_with_cancel_ok(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()

@@ -48,8 +48,6 @@ def fetch_bytes(client: Client) -> list[bytes]:
 
 
 # --- the order of frames -----------------------------------------------------------------------------------
-
-
 @rule("0-9-1/content/follows-method")
 def test_content_is_sent_as_method_header_and_body_frames_both_ways(server: Server) -> None:
     client = server.client(frame_max=8192).declare("q").consume("q", no_ack=True)
@@ -159,8 +157,7 @@ def test_content_header_with_nonzero_weight_closes_the_connection_with_505(clien
     client.declare("q").publish(routing_key="q")
     assert fetch_bytes(client)[1][2:4] == b"\0\0"
     client.send(m.BasicPublish(routing_key="q"))
-    close = send_header(client, 0, weight=1).expect_connection_close(505)
-    assert (close.class_id, close.method_id) == (60, 40)
+    send_header(client, 0, weight=1).expect_connection_close(505, at=(60, 40))
 
 
 @rule("0-9-1/content/zero-body")
@@ -177,8 +174,7 @@ def test_message_with_empty_body_has_no_body_frames(client: Client) -> None:
 @pytest.mark.parametrize("frame_type", [2, 3])
 def test_content_frame_on_channel_0_closes_the_connection(server: Server, frame_type: int) -> None:
     client = server.client().send_frame(frame_type, 0, bytes.fromhex("003c 0000 0000000000000000 0000"))
-    close = client.expect_connection_close(504 if server.is_spec else 505)
-    assert (close.class_id, close.method_id) == (0, 0)
+    client.expect_connection_close(504 if server.is_spec else 505, at=(0, 0))
 
 
 @rule("0-9-1/content/interleave-channels#other-channels")
@@ -221,8 +217,6 @@ def test_method_after_partial_body_closes_the_connection_and_drops_the_message(s
 
 
 # --- properties --------------------------------------------------------------------------------------------
-
-
 @rule("0-9-1/content/flags-order")
 @pytest.mark.parametrize(
     ("name", "flags"),
@@ -306,8 +300,6 @@ def test_dead_lettering_keeps_published_headers_and_adds_its_own(client: Client)
 
 
 # --- bodies ------------------------------------------------------------------------------------------------
-
-
 def publish_in_chunks(client: Client, body: bytes, size: int) -> None:
     announce(client, len(body))
     for start in range(0, len(body), size):

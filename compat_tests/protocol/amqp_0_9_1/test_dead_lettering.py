@@ -57,8 +57,6 @@ def summary(content: Content, which: str) -> tuple[str, str, str]:
 
 
 # --- the header --------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time")
 def test_dead_lettered_message_carries_x_death_and_first_and_last_death_headers(client: Client) -> None:
     dead_end(client)
@@ -126,8 +124,6 @@ def test_x_death_entry_keeps_the_time_of_its_first_death(rabbitmq: Server, clien
 
 
 # --- reasons -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time")
 def test_message_expired_by_queue_ttl_is_dead_lettered_with_reason_expired(client: Client) -> None:
     dead_end(client)
@@ -190,8 +186,6 @@ def test_acknowledged_message_is_not_dead_lettered(client: Client) -> None:
 
 
 # --- where it goes -----------------------------------------------------------------------------------
-
-
 def test_rejected_message_without_dead_letter_exchange_is_dropped(client: Client) -> None:
     client.declare("q").fill("q", b"m")
     assert reject(client, "q").count("q") == 0
@@ -280,8 +274,6 @@ def test_message_in_chain_of_ttl_queues_expires_after_the_ttl_of_each_queue(clie
 
 
 # --- more than one death -----------------------------------------------------------------------------
-
-
 def test_latest_x_death_entry_is_first_and_its_count_increases(client: Client) -> None:
     declare(client, "a", "", "b")
     declare(client, "b", "", "a").fill("a", b"m")
@@ -349,8 +341,6 @@ def test_dead_letter_republished_by_a_client_restarts_its_x_death_count(client: 
 
 
 # --- cycles ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time")
 def test_message_expiring_into_its_own_queue_is_dropped(client: Client) -> None:
     assert declare(client, "q", "", "q", x_message_ttl=1000).fill("q", b"m").after(1).count("q") == 0

@@ -41,8 +41,6 @@ def rejected(client: Client, *bodies: bytes, queue: str = "q") -> Client:
 
 
 # --- at most once -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", ALL)
 def test_messages_are_dead_lettered_as_rejected_delivery_limit_maxlen_and_expired(name: str) -> None:
@@ -108,8 +106,6 @@ def test_full_quorum_queue_with_reject_publish_accepts_dead_letters(name: str) -
 
 
 # --- failures that dead letters bring along -----------------------------------------------------------------
-
-
 @rows(
     "name, by_reject, by_nack",
     ("rabbitmq-3.13", (False, None, None), (False, None, None)),
@@ -164,8 +160,6 @@ def test_classic_queue_passes_delivery_count_on_without_redelivered_flag() -> No
 
 
 # --- at least once ------------------------------------------------------------------------------------------
-
-
 def holding(name: str, **asked: Any) -> Client:
     return declare(Server(name).client(), **{**HELD, **asked})
 

@@ -44,8 +44,6 @@ def waiting(server: Server, exchange: str = "x") -> int:
 
 
 # --- when ------------------------------------------------------------------------------------------
-
-
 def test_delayed_message_is_delivered_when_its_delay_ends(client: Client) -> None:
     client.consume("q", no_ack=True)
     later(client, b"m", 5000).after(4.999).expect_nothing()
@@ -120,8 +118,6 @@ def test_delayed_messages_are_ordered_by_due_time_then_exchange_then_publish_ord
 
 
 # --- what delays -----------------------------------------------------------------------------------
-
-
 @rows(
     "value, seconds",
     (1, 0.001),
@@ -192,8 +188,6 @@ def test_x_delay_header_does_not_delay_on_other_exchange_types(client: Client) -
 
 
 # --- what the publisher is told --------------------------------------------------------------------
-
-
 def test_a_delayed_message_is_confirmed_at_once(client: Client) -> None:
     client.perform(m.ConfirmSelect())
     assert later(client, b"m", 5000).expect(m.BasicAck).delivery_tag == 1
@@ -249,8 +243,6 @@ def test_delayed_mandatory_message_of_a_transaction_is_returned_at_commit(client
 
 
 # --- routing ---------------------------------------------------------------------------------------
-
-
 @rows(
     "inner, binding, arguments, fits, misses",
     ("direct", "k", {}, {"key": "k"}, {"key": "l"}),
@@ -370,8 +362,6 @@ def test_purge_of_queue_does_not_remove_delayed_messages(client: Client) -> None
 
 
 # --- what is refused -------------------------------------------------------------------------------
-
-
 @rows(
     "arguments, text",
     ({}, "Invalid argument, 'x-delayed-type' must be an existing exchange type"),
@@ -434,8 +424,6 @@ def test_exchange_destination_invalid_for_the_x_delayed_type_is_refused(rabbitmq
 
 
 # --- the exchange goes, the broker restarts --------------------------------------------------------
-
-
 def delete(client: Client, exchange: str = "x") -> Client:
     return client.perform(m.ExchangeDelete(exchange=exchange))
 
@@ -534,8 +522,6 @@ def test_cleared_broker_has_no_timers_for_delayed_messages(rabbitmq: Server, cli
 
 
 # --- what one can see ------------------------------------------------------------------------------
-
-
 def words(server: Server) -> list[str]:
     return [timer.words for timer in server.state.timers.pending()]
 

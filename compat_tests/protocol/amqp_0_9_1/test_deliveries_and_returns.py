@@ -10,9 +10,8 @@ from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
+
 # --- deliver -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic.deliver/01")
 def test_spec_personality_dead_letters_message_after_five_requeued_deliveries(spec: Server) -> None:
     client = spec.client().declare("dead")
@@ -108,8 +107,6 @@ def test_channel_without_consumer_on_queue_receives_no_deliveries(client: Client
 
 
 # --- return ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic.return/content#code", "0-9-1/basic.return/content#source")
 @pytest.mark.rule("0-9-1/basic.return/content#content")
 def test_unroutable_mandatory_message_is_returned_with_its_properties_and_body(client: Client) -> None:

@@ -51,12 +51,9 @@ def got(client: Client) -> tuple[bool, int | None, int | None]:
 
 
 # --- counts -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_never_requeued_message_has_no_delivery_count(name: str) -> None:
-    client = client_of(name)
-    content = client.fill("q", b"1").get("q")
+    content = client_of(name).fill("q", b"1").get("q")
     assert content is not None and content.properties.headers is None and not content.method.redelivered
 
 
@@ -139,8 +136,6 @@ def test_messages_of_cancelled_consumer_stay_unacknowledged(name: str) -> None:
 
 
 # --- delivery limit -----------------------------------------------------------------------------------------
-
-
 def deliveries_until_gone(client: Client, back: Callable[[Client, int], None], most: int = 50) -> int:
     """How often the one message of the queue is delivered, if it is given back each time."""
     for count in range(most):
@@ -207,8 +202,6 @@ def test_delivery_limit_of_wrong_type_is_none_up_to_4_0_and_20_since_4_2(name: s
 
 
 # --- where they go ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("back", [nack, reject, recover, close])
 def test_requeued_messages_are_first_with_delivery_limit(name: str, back: Callable[[Client], None]) -> None:
@@ -424,14 +417,12 @@ def test_delay_of_retry_grows_with_each_failure_up_to_delayed_retry_max(
 @pytest.mark.needs("virtual time")
 def test_message_above_delivery_limit_is_not_retried() -> None:
     server = Server("rabbitmq-4.3")
-    client = delayed(server, delivery_limit=0)
-    assert client.reject(1, requeue=True).after(10).count("q") == 0
+    assert delayed(server, delivery_limit=0).reject(1, requeue=True).after(10).count("q") == 0
 
 
 @pytest.mark.needs("personality rabbitmq-4.3")
 def test_nacked_message_is_delayed_without_delivery_limit() -> None:
-    client = delayed(Server("rabbitmq-4.3"), delivery_limit=FOR_EVER)
-    assert client.nack(1).count("q") == 0
+    assert delayed(Server("rabbitmq-4.3"), delivery_limit=FOR_EVER).nack(1).count("q") == 0
 
 
 @pytest.mark.needs("virtual time")
@@ -463,8 +454,7 @@ def test_delayed_retries_count_against_x_max_length_and_are_purged() -> None:
 
 @pytest.mark.needs("personality rabbitmq-4.2")
 def test_delayed_retry_has_no_effect_before_4_3() -> None:
-    client = delayed(Server("rabbitmq-4.2"))
-    assert client.reject(1, requeue=True).count("q") == 1
+    assert delayed(Server("rabbitmq-4.2")).reject(1, requeue=True).count("q") == 1
 
 
 @pytest.mark.needs("virtual time")

@@ -44,16 +44,13 @@ def denying() -> Server:
 
 def refused(server: Server, text: str, **declaration: Any) -> None:
     """Declare a queue; the connection ends with this text, and the queue is not there."""
-    client = server.client()
-    close = client.ends(m.QueueDeclare(queue="q", **declaration), 541, text=text)
+    close = server.client().ends(m.QueueDeclare(queue="q", **declaration), 541, text=text)
     assert len(close.reply_text.encode()) == 255
     assert (close.class_id, close.method_id) == (50, 10)
     assert "q" not in server.vhost.queues
 
 
 # --- transient_nonexcl_queues ------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize("auto_delete", [False, True])
 def test_denied_transient_queue_closes_the_connection_in_4_3(denying: Server, auto_delete: bool) -> None:
@@ -62,8 +59,7 @@ def test_denied_transient_queue_closes_the_connection_in_4_3(denying: Server, au
 
 @pytest.mark.needs("settings")
 def test_denied_transient_queue_declaration_with_generated_name_is_refused(denying: Server) -> None:
-    client = denying.client()
-    client.ends(m.QueueDeclare(), 541)
+    denying.client().ends(m.QueueDeclare(), 541)
 
 
 @pytest.mark.needs("settings")
@@ -87,8 +83,7 @@ def test_transient_queues_can_be_denied_before_4_3(name: str) -> None:
 
 @pytest.mark.needs("settings")
 def test_transient_queues_can_be_permitted_explicitly() -> None:
-    client = Server("rabbitmq-4.3", permit=["transient_nonexcl_queues"]).client()
-    client.declare("q").declare("q")
+    Server("rabbitmq-4.3", permit=["transient_nonexcl_queues"]).client().declare("q").declare("q")
 
 
 @pytest.mark.needs("inspection", "settings")
@@ -122,8 +117,6 @@ def test_deprecation_is_checked_after_name_and_arguments_and_before_queue_type_s
 
 
 # --- queue_master_locator ----------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection")
 def test_queue_master_locator_is_refused_in_4_3(modern: Server) -> None:
     refused(modern, LOCATOR_DENIED_BY_DEFAULT, durable=True, arguments=LOCATOR)
@@ -176,8 +169,7 @@ LOUD = replace(PERSONALITIES["rabbitmq-4.3"], refuses_denied_global_qos=True)
 )
 @pytest.mark.parametrize("count", [0, 1])
 def test_denied_global_prefetch_ends_configured_connection(server: Server, reason: str, count: int) -> None:
-    client = server.client()
-    close = client.ends(m.BasicQos(prefetch_count=count, global_=True), 541)
+    close = server.client().ends(m.BasicQos(prefetch_count=count, global_=True), 541)
     assert close.reply_text.startswith(f"INTERNAL_ERROR - Feature `global_qos` is deprecated.\n{reason}")
     assert (close.class_id, close.method_id) == (60, 10)
 

@@ -52,8 +52,6 @@ def header_bytes(client: Client, queue: str) -> bytes:
 
 
 # --- texts -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("settings")
 @BOTH
 def test_access_refused_text_names_the_permission_since_3_13(name: str) -> None:
@@ -96,8 +94,6 @@ def test_octets_in_frame_error_text_are_printed_in_latin_1_until_3_10(
 
 
 # --- headers ---------------------------------------------------------------------------------------
-
-
 @BOTH
 def test_headers_are_delivered_unsorted_with_duplicates_until_3_10(name: str) -> None:
     client = client_of(name).declare("q")
@@ -143,8 +139,6 @@ def test_unknown_delivery_mode_fails_in_3_10(name: str, properties: dict[str, An
 
 
 # --- headers exchanges ---------------------------------------------------------------------------------
-
-
 def bound(name: str, arguments: bytes) -> Client:
     """A client with a queue that is bound to amq.headers with these arguments, an encoded table."""
     client = client_of(name).declare("q")
@@ -180,8 +174,6 @@ def test_headers_exchange_compares_values_without_type_and_in_order_until_3_10(
 
 
 # --- dead letters ------------------------------------------------------------------------------------
-
-
 def dying(client: Client) -> None:
     """Queues q and p, each of which is the other's target of dead letters."""
     for queue, other in (("q", "p"), ("p", "q")):
@@ -267,8 +259,6 @@ def test_x_death_entries_set_by_publisher_are_kept_until_3_10(name: str) -> None
 
 
 # --- queues --------------------------------------------------------------------------------------------
-
-
 @BOTH
 @pytest.mark.parametrize(
     ("value", "known"),
@@ -319,8 +309,6 @@ def test_policy_keys_introduced_after_3_10_are_refused_by_3_10(key: str, value: 
 
 
 # --- streams -------------------------------------------------------------------------------------------
-
-
 def stream(name: str, **properties: Any) -> Client:
     """A client that has one message of a stream."""
     client = client_of(name).declare("s", durable=True, arguments={"x-queue-type": "stream"})
@@ -366,8 +354,6 @@ def test_reject_and_nack_of_stream_deliveries_close_the_connection_until_3_10(na
 
 
 # --- transactions ----------------------------------------------------------------------------------------
-
-
 def lost(name: str) -> tuple[Client, Client]:
     """A client whose transaction publishes to a queue that another client has deleted since."""
     server = Server(name)

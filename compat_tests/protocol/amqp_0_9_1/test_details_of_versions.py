@@ -14,9 +14,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
 
 RABBITMQ = ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
 
+
 # --- the flag redelivered of dead letters -----------------------------------------------------------
-
-
 def dying(client: Client, target: dict[str, Any] | None = None, **arguments: Any) -> Client:
     """Declare a queue whose dead letters go to the queue "dead"."""
     client.declare("dead", durable=True, arguments=target or {})
@@ -25,8 +24,7 @@ def dying(client: Client, target: dict[str, Any] | None = None, **arguments: Any
 
 
 def dead_flag(client: Client) -> bool:
-    content = client.fetch("dead")
-    return bool(content.method.redelivered)
+    return bool(client.fetch("dead").method.redelivered)
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
@@ -73,8 +71,7 @@ def test_dead_letter_delivered_to_waiting_consumer_has_no_redelivered_flag() -> 
 
 @pytest.mark.needs("virtual time")
 def test_second_dead_lettering_keeps_the_redelivered_flag() -> None:
-    server = Server("rabbitmq-4.3")
-    client = server.client().declare("last", durable=True)
+    client = Server("rabbitmq-4.3").client().declare("last", durable=True)
     to_last = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "last", "x-message-ttl": 10}
     dying(client, to_last).fill("q", b"m").get("q")
     assert client.reject(1, requeue=False).after(1).fetch("last").method.redelivered
@@ -91,8 +88,6 @@ def test_dead_letter_in_quorum_queue_has_acquired_and_delivery_counts() -> None:
 
 
 # --- confirms ---------------------------------------------------------------------------------------
-
-
 def publishes(client: Client, *keys: str) -> bytes:
     """Publishes with these routing keys, as they are sent in one write."""
     octets = b""
@@ -137,8 +132,7 @@ OVERLONG = b"\xc0\x80".decode("utf-8", "surrogateescape")
 )
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_rabbitmq_refuses_invalid_utf8_in_names_with_501(name: str, method: Any) -> None:
-    client = Server(name).client()
-    close = client.declare("q", durable=True).ends(method, 501)
+    close = Server(name).client().declare("q", durable=True).ends(method, 501)
     assert close.reply_text == "FRAME_ERROR - Malformed UTF-8 in shortstr"
     assert (close.class_id, close.method_id) == (0, 0)
 
@@ -166,8 +160,6 @@ def test_publish_accepts_invalid_utf8_in_routing_key_and_correlation_id(name: st
 
 
 # --- texts ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("personality rabbitmq-4.2")
 @rows(
     "value, text",
@@ -204,8 +196,6 @@ def test_invalid_expiration_texts_have_line_breaks_like_erlang(expiration: str, 
 
 
 # --- reply addresses and the exchange for logs --------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", RABBITMQ)
 @pytest.mark.parametrize("passive", [True, False])
 def test_declare_of_invalid_reply_address_closes_the_connection_since_4_2(name: str, passive: bool) -> None:
@@ -234,8 +224,6 @@ def test_amq_rabbitmq_log_exists_only_in_default_virtual_host_of_4_3(name: str) 
 
 
 # --- exact arguments --------------------------------------------------------------------------------
-
-
 def table(*fields: bytes) -> bytes:
     octets = b"".join(fields)
     return len(octets).to_bytes(4, "big") + octets

@@ -39,8 +39,6 @@ def answerer(rabbitmq: Server) -> Client:
 
 
 # --- the round trip ----------------------------------------------------------------------------------
-
-
 def test_reply_is_delivered_to_the_channel_of_the_reply_consumer(asker: Client, answerer: Client) -> None:
     address = ask(asker)
     answerer.publish(b"!", routing_key=address, correlation_id="1")
@@ -125,8 +123,6 @@ def test_reply_address_is_unroutable_through_other_exchanges(asker: Client, answ
 
 
 # --- consuming replies -------------------------------------------------------------------------------
-
-
 def test_reply_consumer_with_acknowledgement_is_refused(asker: Client) -> None:
     asker.fails(
         m.BasicConsume(queue=PSEUDO_QUEUE),
@@ -173,8 +169,6 @@ def test_request_without_reply_consumer_on_its_channel_is_refused(asker: Client)
 
 
 # --- the name as that of a queue ---------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("passive", [False, True])
 def test_declare_of_the_pseudo_queue_succeeds_without_reply_consumer(asker: Client, passive: bool) -> None:
     ok = asker.declare_ok(PSEUDO_QUEUE, passive=passive)

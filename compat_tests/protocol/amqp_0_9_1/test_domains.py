@@ -12,9 +12,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 extension = otherwise_in_0_9 = pytest.mark.protocols("0-9-1")
 
+
 # --- delivery-tag, consumer-tag --------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/domain.delivery-tag/channel-local")
 def test_ack_of_delivery_tag_on_another_channel_closes_that_channel(server: Server) -> None:
     client = server.client(channels=2).declare("q").publish(routing_key="q")
@@ -50,8 +49,6 @@ def test_two_channels_can_use_the_same_consumer_tag(server: Server) -> None:
 
 
 # --- redelivered -----------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/domain.redelivered/implementation#flag")
 @pytest.mark.parametrize("how", ["closed", "dropped"])
 def test_unacked_message_of_ended_connection_is_redelivered_with_flag(server: Server, how: str) -> None:
@@ -61,8 +58,7 @@ def test_unacked_message_of_ended_connection_is_redelivered_with_flag(server: Se
         first.perform(m.ConnectionClose(reply_code=200), channel=0)
     else:
         first.drop()
-    second = server.client()
-    got = second.consume("q").delivery()
+    got = server.client().consume("q").delivery()
     assert (got.body, got.method.redelivered) == (b"m", True)
 
 
@@ -80,8 +76,6 @@ def test_redelivered_is_set_after_requeue_for_same_and_for_another_client(server
 
 
 # --- exchange-name, queue-name ---------------------------------------------------------------------
-
-
 @pytest.mark.deviates("0-9-1/domain.exchange-name/length")
 @pytest.mark.rule("0-9-1/domain.exchange-name/length")
 @pytest.mark.parametrize(("personality", "longest"), [("spec", 127), ("rabbitmq-4.3", 255)])
@@ -175,8 +169,6 @@ def test_empty_or_too_long_virtual_host_path_is_refused(personality: str, path: 
 
 
 # --- no-ack, no-local, no-wait ---------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9/domain.no-ack/auto-ack", "0-9/basic/09", "0-9/server-model/ack-removes#delivery")
 @pytest.mark.rule("0-9-1/domain.no-ack/dequeue-on-delivery")
 def test_no_ack_delivery_is_not_requeued_after_disconnect(server: Server) -> None:
@@ -260,8 +252,6 @@ def test_errors_of_methods_with_no_wait_close_the_channel(client: Client, method
 
 
 # --- message-count ---------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/domain.no-wait/error-still-raised#connection")
 def test_connection_errors_of_methods_with_no_wait_close_the_connection(client: Client) -> None:
     client.declare("q")
@@ -292,8 +282,6 @@ def test_new_queue_has_no_messages_and_no_consumers(client: Client) -> None:
 
 
 # --- reserved --------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/domain.reserved/reserved-ignored")
 def test_reserved_arguments_are_ignored(server: Server) -> None:
     client = server.tuned(channel_max=10, frame_max=131072)

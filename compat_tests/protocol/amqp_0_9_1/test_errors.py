@@ -17,8 +17,6 @@ MISSING = m.QueueDeclare(queue="missing", passive=True)
 
 
 # --- what ends a channel, what a connection ----------------------------------------------------------------
-
-
 @rule("0-9-1/errors/operational-is-channel#missing")
 def test_passive_declare_of_missing_queue_closes_only_the_channel(connect: Callable[..., Client]) -> None:
     client = connect(channels=2)
@@ -199,8 +197,6 @@ def test_first_digit_of_reply_code_matches_its_severity() -> None:
 
 
 # --- what a close says -------------------------------------------------------------------------------------
-
-
 @rule("0-9-1/errors/reply-code-and-text#channel-close")
 @rows(
     "method",
@@ -256,8 +252,7 @@ def test_channel_close_names_class_and_method_of_the_failed_method(client: Clien
 @rule("0-9-1/errors/failing-method")
 def test_channel_close_names_a_failed_repeated_publish(client: Client) -> None:
     client.declare_exchange("e").publish(exchange="e").perform(m.ExchangeDelete(exchange="e"))
-    close = client.publish(exchange="e").expect_channel_close(404)
-    assert (close.class_id, close.method_id) == (60, 40)
+    client.publish(exchange="e").expect_channel_close(404, at=(60, 40))
 
 
 @rule("0-9-1/errors/failing-method")
@@ -266,8 +261,7 @@ def test_connection_close_names_a_repeated_publish_with_invalid_header(rabbitmq:
     client.publish(routing_key="q").count("q")
     client.send(m.BasicPublish(routing_key="q"))
     client.send_frame(2, 1, bytes.fromhex("0032 0000 0000000000000000 0000"))
-    close = client.expect_connection_close(505)
-    assert (close.class_id, close.method_id) == (60, 40)
+    client.expect_connection_close(505, at=(60, 40))
 
 
 @pytest.mark.needs("inspection")
@@ -276,8 +270,7 @@ def test_operator_close_has_class_and_method_zero(server: Server) -> None:
     client = server.client()
     client.fails(MISSING, 404)
     next(iter(server.state.connections)).close_by_operator(200, "Goodbye")
-    close = client.expect_connection_close(200)
-    assert (close.class_id, close.method_id) == (0, 0)
+    client.expect_connection_close(200, at=(0, 0))
 
 
 @rule("0-9-1/errors/no-positive-confirmation")
@@ -288,8 +281,6 @@ def test_successful_publish_and_ack_are_not_answered(client: Client) -> None:
 
 
 # --- opening and closing -----------------------------------------------------------------------------------
-
-
 @rule("0-9-1/errors/open-when#channel")
 def test_methods_pipelined_behind_channel_open_are_answered(server: Server) -> None:
     client = server.client(channels=0)
@@ -355,8 +346,7 @@ def test_crossed_channel_closes_are_both_answered(client: Client) -> None:
     pytest.param(b"\x02\0\0\0\0\0\0\xce", id="content"),
 )
 def test_error_before_tune_ends_the_socket_silently(server: Server, octets: bytes) -> None:
-    client = server.started()
-    client.send_bytes(octets).expect_silent_end()
+    server.started().send_bytes(octets).expect_silent_end()
     assert not server.state.connections
 
 

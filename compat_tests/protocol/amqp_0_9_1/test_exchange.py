@@ -36,8 +36,6 @@ def refused(client: Client, method: m.Method, code: int, text: str) -> None:
 
 
 # --- what there is ---------------------------------------------------------------------------------
-
-
 @rows(
     "kind",
     pytest.param(
@@ -189,8 +187,6 @@ def test_fanout_exchange_delivers_one_message_to_fifty_queues(client: Client) ->
 
 
 # --- declare ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/exchange.declare/minimum")
 def test_virtual_host_accepts_a_hundred_exchanges(client: Client) -> None:
     for number in range(100):
@@ -247,9 +243,7 @@ def test_line_ends_are_removed_from_exchange_names(rabbitmq: Server) -> None:
 
 @pytest.mark.rule("0-9-1/exchange.declare/type-typed#refused")
 def test_spec_personality_refuses_redeclare_with_another_type_with_530(spec: Server) -> None:
-    client = spec.client()
-    close = client.declare_exchange("x").ends(Declare(exchange="x", type="fanout"), 530)
-    assert (close.class_id, close.method_id) == (40, 10)
+    spec.client().declare_exchange("x").ends(Declare(exchange="x", type="fanout"), 530, at=(40, 10))
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent#type")
@@ -426,8 +420,7 @@ TRANSIENT_STAYS = pytest.mark.deviates(
 @pytest.mark.protocols("0-9-1")
 def test_transient_exchanges_survive_restart_with_their_bindings_since_4_2(name: str, survives: bool) -> None:
     server = Server(name)
-    client = server.client()
-    client.declare("q", durable=True).declare_exchange("x", "fanout").bind("q", "x")
+    server.client().declare("q", durable=True).declare_exchange("x", "fanout").bind("q", "x")
     again = server.restart().client()
     assert exists(again, "x") == survives
     if survives:
@@ -532,8 +525,6 @@ def test_exchange_declare_ok_has_no_fields(client: Client) -> None:
 
 
 # --- delete ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/exchange.delete/exchange-exists")
 def test_spec_personality_refuses_delete_of_missing_exchange(spec: Server) -> None:
     client = spec.client()

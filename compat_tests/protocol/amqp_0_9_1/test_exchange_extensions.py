@@ -41,8 +41,6 @@ def returned(client: Client, exchange: str, routing_key: str = "", **properties:
 
 
 # --- exchange to exchange --------------------------------------------------------------------------
-
-
 def test_message_is_routed_through_exchange_binding_with_original_exchange_and_key(client: Client) -> None:
     declare(client, "first")
     declare(client, "second", "direct").declare("q")
@@ -120,8 +118,7 @@ def test_rabbitmq_accepts_unbind_of_missing_binding(rabbitmq: Server, source: st
 
 @rows("source, destination", ("nos", "amq.fanout"), ("amq.fanout", "nod"), ("amq.fanout", "amq.direct"))
 def test_spec_refuses_exchange_unbind_of_missing_binding(spec: Server, source: str, destination: str) -> None:
-    client = spec.client()
-    client.fails(m.ExchangeUnbind(source=source, destination=destination), 404)
+    spec.client().fails(m.ExchangeUnbind(source=source, destination=destination), 404)
 
 
 def test_if_unused_refuses_delete_of_source_exchange_but_not_of_destination_exchange(client: Client) -> None:
@@ -149,8 +146,6 @@ def test_bindings_between_durable_exchanges_survive_a_restart(name: str) -> None
 
 
 # --- auto-delete -----------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def rabbit(rabbitmq: Server) -> Client:
     return rabbitmq.client()
@@ -222,8 +217,6 @@ def test_end_of_exclusive_queue_deletes_its_auto_delete_exchange(rabbitmq: Serve
 
 
 # --- internal --------------------------------------------------------------------------------------
-
-
 def test_internal_exchange_accepts_messages_only_from_other_exchanges(rabbit: Client) -> None:
     declare(rabbit, "inner", internal=True)
     declare(rabbit, "outer").declare("q").bind("q", "inner")
@@ -243,8 +236,6 @@ def test_internal_exchange_can_be_an_alternate_exchange(rabbit: Client) -> None:
 
 
 # --- alternate exchange ----------------------------------------------------------------------------
-
-
 def test_alternate_exchange_receives_unroutable_messages(client: Client) -> None:
     declare(client, "spare")
     declare(client, "x", "direct", arguments={"alternate-exchange": "spare"})

@@ -69,8 +69,6 @@ def named(numbers: dict[str, int]) -> dict[str, str]:
 
 
 # --- consistent hash -------------------------------------------------------------------------------
-
-
 def test_consistent_hash_routes_routing_keys_to_the_same_queues_as_rabbitmq(rabbitmq: Server) -> None:
     assert Ring(rabbitmq, *("1",) * 10).spread() == named(OF_TEN)
     assert Ring(Server(), *("1",) * 5).spread() == named(OF_FIVE)
@@ -163,8 +161,7 @@ def test_consistent_hash_distributes_to_bound_exchanges_like_queues(rabbitmq: Se
 
 
 def test_consistent_hash_ignores_cc_and_bcc_keys(rabbitmq: Server) -> None:
-    ring = Ring(rabbitmq, *("1",) * 5)
-    assert ring.where("a", headers={"CC": ["k1"], "BCC": [""]}) == "q1"
+    assert Ring(rabbitmq, *("1",) * 5).where("a", headers={"CC": ["k1"], "BCC": [""]}) == "q1"
 
 
 def test_changes_of_the_hash_ring_apply_to_keys_routed_before(rabbitmq: Server) -> None:
@@ -178,11 +175,8 @@ def test_changes_of_the_hash_ring_apply_to_keys_routed_before(rabbitmq: Server) 
 
 
 # --- what is hashed --------------------------------------------------------------------------------
-
-
 def by_header(value: Any, name: str = "rabbitmq-4.2") -> str | None:
-    ring = Ring(Server(name), *("1",) * 10, hash_header="h")
-    return ring.where("ignored", headers={"h": value})
+    return Ring(Server(name), *("1",) * 10, hash_header="h").where("ignored", headers={"h": value})
 
 
 def bucket(term: Any, of: int = 10) -> str:
@@ -253,8 +247,6 @@ def test_hash_property_timestamp_is_hashed_as_text(rabbitmq: Server) -> None:
 
 
 # --- what is refused -------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection")
 @rows(
     "arguments, text",
@@ -346,8 +338,6 @@ def test_unbind_with_non_integer_key_is_accepted(rabbitmq: Server) -> None:
 
 
 # --- restart ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("restart", "inspection")
 @pytest.mark.parametrize(("name", "anew"), [("3.13", True), ("4.0", True), ("4.2", False), ("4.3", False)])
 def test_restart_rebuilds_the_hash_ring_in_key_order_before_4_2(name: str, anew: bool) -> None:

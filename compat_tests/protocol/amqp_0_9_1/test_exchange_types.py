@@ -52,8 +52,6 @@ def headers(client: Client) -> Bench:
 
 
 # --- direct ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/exchange-type.direct/match")
 def test_direct_exchange_routes_only_equal_routing_keys(direct: Bench) -> None:
     direct.bind("k")
@@ -79,8 +77,6 @@ def test_direct_exchange_accepts_any_short_string_as_binding_key(direct: Bench, 
 
 
 # --- fanout ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/exchange-type.fanout/unconditional")
 def test_fanout_exchange_routes_every_message_to_every_bound_queue(fanout: Bench) -> None:
     fanout.bind("1", queue="q1")
@@ -92,8 +88,6 @@ def test_fanout_exchange_routes_every_message_to_every_bound_queue(fanout: Bench
 
 
 # --- topic -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/exchange-type.topic/words")
 def test_topic_exchange_matches_routing_keys_word_by_word(topic: Bench) -> None:
     for pattern, fitting in (("", ""), ("a", "a"), ("a.b.c", "a.b.c"), ("A1.b2", "A1.b2")):
@@ -163,8 +157,6 @@ def test_wildcards_in_the_routing_key_of_a_message_are_literal_words(topic: Benc
 
 
 # --- headers ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/exchange-type.headers/all")
 def test_x_match_all_requires_every_header(headers: Bench) -> None:
     headers.bind(arguments={"x-match": "all", "a": 1, "b": "2"})
@@ -332,14 +324,11 @@ def test_message_without_headers_does_not_match_a_required_header(headers: Bench
 
 
 # --- further types ---------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection")
 @pytest.mark.deviates("0-9-1/exchange-type.system/passes-to-service")
 @pytest.mark.protocols("0-9-1")
 def test_rabbitmq_refuses_exchange_type_system(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    client.fails(m.ExchangeDeclare(exchange="services", type="system"), 406)
+    rabbitmq.client().fails(m.ExchangeDeclare(exchange="services", type="system"), 406)
     assert "services" not in rabbitmq.vhost.exchanges
     assert "amq.system" not in rabbitmq.vhost.exchanges
 

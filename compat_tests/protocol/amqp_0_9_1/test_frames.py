@@ -27,8 +27,6 @@ def quiet_client(server: Server, **handshake: int) -> Client:
 
 
 # --- layout ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/frame/layout")
 def test_a_frame_is_type_channel_size_payload_and_end(server: Server) -> None:
     client = quiet_client(server).send_bytes(bytes.fromhex("01 0102 00000005 0014000a 00 ce"))
@@ -141,8 +139,7 @@ UNDEFINED_TYPES = [0, 11, 255, *(pytest.param(each, marks=defined_in_0_9) for ea
 @pytest.mark.parametrize("frame_type", UNDEFINED_TYPES)
 @pytest.mark.parametrize("channel", [0, 1])
 def test_spec_ends_transport_at_frame_of_undefined_type(spec: Server, frame_type: int, channel: int) -> None:
-    client = spec.client()
-    client.send_frame(frame_type, channel, b"").expect_silent_end()
+    spec.client().send_frame(frame_type, channel, b"").expect_silent_end()
 
 
 @pytest.mark.deviates("0-9-1/frame/unknown-type")
@@ -151,22 +148,18 @@ def test_spec_ends_transport_at_frame_of_undefined_type(spec: Server, frame_type
 def test_rabbitmq_closes_connection_with_501_at_frame_of_undefined_type(
     rabbitmq: Server, frame_type: int, channel: int
 ) -> None:
-    client = rabbitmq.client()
-    close = client.send_frame(frame_type, channel, b"").expect_connection_close(501)
-    assert (close.class_id, close.method_id) == (0, 0)
+    rabbitmq.client().send_frame(frame_type, channel, b"").expect_connection_close(501, at=(0, 0))
 
 
 @pytest.mark.rule("0-9-1/frame/bad-frame-end")
 def test_spec_personality_ends_transport_at_wrong_frame_end(spec: Server) -> None:
-    client = quiet_client(spec)
-    client.send_bytes(CHANNEL_OPEN[:-1] + b"\xcd").expect_silent_end()
+    quiet_client(spec).send_bytes(CHANNEL_OPEN[:-1] + b"\xcd").expect_silent_end()
 
 
 @pytest.mark.needs("virtual time")
 @pytest.mark.deviates("0-9-1/frame/bad-frame-end")
 def test_rabbitmq_closes_connection_with_501_at_wrong_frame_end(rabbitmq: Server) -> None:
-    client = quiet_client(rabbitmq)
-    close = client.send_bytes(CHANNEL_OPEN[:-1] + b"\xcd").expect_end_of_frames()
+    close = quiet_client(rabbitmq).send_bytes(CHANNEL_OPEN[:-1] + b"\xcd").expect_end_of_frames()
     assert (close.class_id, close.method_id) == (0, 0)
 
 
@@ -241,8 +234,6 @@ def test_a_wrong_frame_end_is_logged(server: Server, caplog: pytest.LogCaptureFi
 
 
 # --- frame-max ---------------------------------------------------------------------------------------------
-
-
 def smallest_frame_max(server: Server) -> int:
     return server.state.personality.smallest_frame_max
 
@@ -300,8 +291,7 @@ def test_only_rabbitmq_sends_content_header_larger_than_frame_max(server: Server
 @pytest.mark.rule("0-9-1/frame/oversized-receive")
 def test_spec_personality_closes_connection_with_501_at_frame_larger_than_frame_max(spec: Server) -> None:
     client = spec.client(frame_max=4096).declare("q")
-    close = publish_in_one_frame(client, 5000).expect_connection_close(501)
-    assert (close.class_id, close.method_id) == (0, 0)
+    publish_in_one_frame(client, 5000).expect_connection_close(501, at=(0, 0))
 
 
 @pytest.mark.needs("virtual time")
@@ -314,8 +304,7 @@ def test_rabbitmq_accepts_frame_of_up_to_eight_octets_more_than_frame_max(rabbit
 
 @pytest.mark.needs("virtual time")
 def test_oversized_frame_is_refused_when_its_frame_header_has_arrived(server: Server) -> None:
-    client = server.client()
-    client.send_bytes(FRAME_HEADER.pack(3, 1, 0xFFFFFFFF)).expect_end_of_frames()
+    server.client().send_bytes(FRAME_HEADER.pack(3, 1, 0xFFFFFFFF)).expect_end_of_frames()
 
 
 @pytest.mark.rule("0-9-1/frame/frame-max-includes-overhead")
@@ -426,15 +415,12 @@ def test_contents_on_two_channels_may_be_interleaved(connect: Callable[..., Clie
 @pytest.mark.rule("0-9-1/frame/limits-channel-class-method#channel")
 @pytest.mark.parametrize("offered", [65535, 0])
 def test_channel_numbers_have_sixteen_bits(server: Server, offered: int) -> None:
-    generous = server.varied(channel_max=offered)
-    client = generous.client(channels=0, channel_max=offered)
+    client = server.varied(channel_max=offered).client(channels=0, channel_max=offered)
     client.send_bytes(bytes.fromhex("01 ffff 00000005 0014000a 00 ce")).expect(m.ChannelOpenOk, 65535)
     client.declare("q", channel=65535)
 
 
 # --- methods that cannot be right --------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/frame/class-id-reserved")
 @pytest.mark.parametrize("class_id", [0xF000, 0xFFFF])
 @pytest.mark.parametrize("channel", [0, 1])
@@ -442,8 +428,7 @@ def test_method_of_reserved_class_ends_connection(server: Server, class_id: int,
     client, other = server.client(), server.client()
     client.send_frame(1, channel, arguments(class_id, 10, b"anything"))
     if client.explained_to:
-        close = client.expect_connection_close(540)
-        assert (close.class_id, close.method_id) == (class_id, 10)
+        client.expect_connection_close(540, at=(class_id, 10))
     else:
         client.expect_silent_end()
     other.declare("still-served")
@@ -453,9 +438,7 @@ def test_method_of_reserved_class_ends_connection(server: Server, class_id: int,
 @pytest.mark.rule("0-9-1/frame/limits-channel-class-method#method")
 @pytest.mark.parametrize("ids", [(0xFFFE, 0xFFFD), (60, 0xFFFF), (0xFFFF, 10)])
 def test_class_and_method_ids_have_sixteen_bits(spec: Server, ids: tuple[int, int]) -> None:
-    client = spec.client()
-    close = client.send_frame(1, 1, arguments(*ids)).expect_connection_close(540)
-    assert (close.class_id, close.method_id) == ids
+    spec.client().send_frame(1, 1, arguments(*ids)).expect_connection_close(540, at=ids)
 
 
 @pytest.mark.deviates("0-9-1/frame/unknown-method#class", "0-9-1/frame/unknown-method#method")
@@ -487,8 +470,7 @@ def test_arguments_that_end_too_early_are_a_frame_error(client: Client) -> None:
 @pytest.mark.rule("0-9-1/frame/truncated-arguments")
 @pytest.mark.parametrize("size", [0, 1, 3])
 def test_a_method_frame_too_short_for_its_ids_is_a_frame_error(client: Client, size: int) -> None:
-    close = client.send_frame(1, 1, bytes.fromhex("140028")[:size]).expect_connection_close(501)
-    assert (close.class_id, close.method_id) == (0, 0)
+    client.send_frame(1, 1, bytes.fromhex("140028")[:size]).expect_connection_close(501, at=(0, 0))
 
 
 def test_octets_behind_the_arguments_are_a_frame_error(client: Client) -> None:
@@ -502,8 +484,7 @@ def test_arguments_that_end_too_early_are_a_frame_error_on_channel_0_as_well(cli
     if not client.explained_to:
         assert client.expect_connection_close(541).reply_text == "INTERNAL_ERROR"
         return
-    close = client.expect_connection_close(501)
-    assert (close.class_id, close.method_id) == (10, 50)
+    client.expect_connection_close(501, at=(10, 50))
 
 
 @pytest.mark.deviates("0-9-1/frame/illegal-field-value")
@@ -512,8 +493,7 @@ def test_a_field_of_unknown_type_is_a_syntax_error(server: Server) -> None:
     client, other = server.client(), server.client()
     client.send_frame(1, 1, queue_declare("q", fields=table(field("a", b"z\0"))))
     if client.explained_to:
-        close = client.expect_connection_close(502)
-        assert (close.class_id, close.method_id) == (50, 10)
+        client.expect_connection_close(502, at=(50, 10))
     else:
         client.expect_silent_end()
     other.fails(m.QueueDeclare(queue="q", passive=True), 404)

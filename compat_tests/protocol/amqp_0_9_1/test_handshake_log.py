@@ -49,8 +49,7 @@ def test_50_warnings_in_10_seconds_are_all_logged(server: Server, caplog: pytest
 
 def test_failed_login_warnings_are_limited_to_50(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(60):
-        client = server.started()
-        client.login(password="wrong")
+        server.started().login(password="wrong")
     assert len(lines(caplog)) == 50
 
 

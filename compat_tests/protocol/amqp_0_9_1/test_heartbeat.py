@@ -37,8 +37,7 @@ def beats(server: Server) -> int:
 @pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/format")
 def test_a_heartbeat_is_eight_octets(server: Server) -> None:
-    client = server.client(heartbeat=1)
-    assert client.after(1).take_bytes() == HEARTBEAT * beats(server)
+    assert server.client(heartbeat=1).after(1).take_bytes() == HEARTBEAT * beats(server)
 
 
 @pytest.mark.deviates("0-9-1/heartbeat/channel-zero#channel")
@@ -46,8 +45,7 @@ def test_a_heartbeat_is_eight_octets(server: Server) -> None:
 @pytest.mark.parametrize("channel", [1, 2], ids=["open", "not-open"])
 def test_a_heartbeat_on_another_channel_is_an_error(server: Server, channel: int) -> None:
     client = server.client().send_frame(8, channel, b"")
-    close = client.expect_connection_close(501 if server.is_spec else 505)
-    assert (close.class_id, close.method_id) == (0, 0)
+    client.expect_connection_close(501 if server.is_spec else 505, at=(0, 0))
 
 
 @pytest.mark.rule("0-9/heartbeat/channel-zero#payload", "0-9-1/heartbeat/channel-zero#payload")
@@ -72,15 +70,13 @@ def test_heartbeat_between_frames_of_a_content_is_accepted(client: Client) -> No
 @pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/start-after-tune#sends")
 def test_the_server_sends_heartbeats_from_tune_ok_on(server: Server) -> None:
-    client = tuned(server, heartbeat=1)
-    assert client.after(1).take_bytes() == HEARTBEAT * beats(server)
+    assert tuned(server, heartbeat=1).after(1).take_bytes() == HEARTBEAT * beats(server)
 
 
 @pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/start-after-tune#expects")
 def test_client_silent_after_tune_ok_is_disconnected(server: Server) -> None:
-    client = tuned(server, heartbeat=1)
-    assert client.after(3).connection.aborted
+    assert tuned(server, heartbeat=1).after(3).connection.aborted
 
 
 @pytest.mark.rule("0-9-1/heartbeat/interval")
@@ -229,8 +225,7 @@ def test_rabbitmq_waits_a_heartbeat_for_close_ok(rabbitmq: Server, heartbeat: in
 @pytest.mark.needs("virtual time")
 @pytest.mark.rule("0-9-1/heartbeat/during-close#expects")
 def test_silent_client_is_disconnected_while_connection_close_is_not_answered(server: Server) -> None:
-    client = server.client(heartbeat=1).send(m.QueueDeclare(), 0)
-    assert client.after(3).connection.aborted
+    assert server.client(heartbeat=1).send(m.QueueDeclare(), 0).after(3).connection.aborted
 
 
 @pytest.mark.needs("virtual time")
@@ -254,8 +249,6 @@ def test_heartbeat_interval_is_the_one_of_tune_ok(server: Server, chosen: int) -
 
 
 # --- where the broker's time is not that of its clients ----------------------------------------------------
-
-
 class Leaps(ManualClock):
     """Time that leaps, as a test moves it, while clients live by another."""
 

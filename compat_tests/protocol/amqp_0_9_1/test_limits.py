@@ -37,8 +37,6 @@ def refused(server: Server, code: int) -> str:
 
 
 # --- connections -----------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize("whose", ["virtual host", "user"])
 def test_a_connection_counts_until_its_client_ends_the_transport(whose: str) -> None:
@@ -138,8 +136,6 @@ def test_negative_limits_mean_unlimited() -> None:
 
 
 # --- channels --------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("settings")
 @rows(
     "personality, code, text",
@@ -167,13 +163,10 @@ def test_channel_above_max_channels_of_user_closes_the_connection(
 def test_channel_of_user_with_max_channels_zero_closes_the_connection() -> None:
     server = Server()
     limit_guest(server, max_channels=0)
-    client = server.client(channels=0)
-    client.ends(m.ChannelOpen(), 530, channel=1)
+    server.client(channels=0).ends(m.ChannelOpen(), 530, channel=1)
 
 
 # --- queues ----------------------------------------------------------------------------------------
-
-
 def one_too_many(client: Client, name: str = "b", **declare: Any) -> tuple[int, str]:
     """Declare a queue that must not be; the code and the text of the refusal."""
     client.send(m.QueueDeclare(queue=name, **declare))
@@ -222,8 +215,6 @@ def test_invalid_queue_argument_is_reported_before_queue_limit() -> None:
 
 
 # --- reading them ----------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("own broker")
 @rows(
     "value, reason, hint",
@@ -256,8 +247,6 @@ def test_changed_limits_keep_the_values_given_before() -> None:
 
 
 # --- the default queue type ------------------------------------------------------------------------
-
-
 def arguments(personality: str, default: str | None, **declare: Any) -> dict[str, Any]:
     """The arguments that a queue has once it is there."""
     server = Server(personality)

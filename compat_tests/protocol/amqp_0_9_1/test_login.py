@@ -44,8 +44,6 @@ def expect_refusal(client: Client) -> None:
 
 
 # --- start -------------------------------------------------------------------------------------------------
-
-
 @rule("0-9-1/connection.start/first-frame")
 def test_connection_start_is_the_first_frame_of_the_broker(server: Server) -> None:
     client = server.connect()
@@ -137,8 +135,6 @@ def test_reply_text_of_channel_close_is_english(client: Client) -> None:
 
 
 # --- start-ok ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection")
 @rule("0-9-1/connection.start-ok/mechanism-validity")
 @pytest.mark.parametrize("mechanism", ["XYZ", "", "plain", "EXTERNAL", "CRAM-MD5"])
@@ -413,8 +409,6 @@ def test_handshake_timeout_does_not_count_busy_time_of_the_broker(server: Server
 
 
 # --- secure, secure-ok -------------------------------------------------------------------------------------
-
-
 class Rounds:
     """A mechanism that asks three times, in bytes of every value, for the challenge reversed."""
 
@@ -505,8 +499,6 @@ def test_secure_ok_after_tune_ends_the_socket_silently(server: Server) -> None:
 
 
 # --- EXTERNAL ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection", "settings", "addresses of peers")
 def test_external_login_succeeds_with_verified_client_certificate(server: Server) -> None:
     server.state.access.add(User("worker"))

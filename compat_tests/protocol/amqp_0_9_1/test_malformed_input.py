@@ -122,8 +122,6 @@ def test_input_that_crashes_rabbitmqs_connection_ends_transport(rabbitmq: Server
 
 
 # --- contents ----------------------------------------------------------------------------------------------
-
-
 def test_properties_are_read_once_the_content_is_complete(rabbitmq: Server) -> None:
     client = rabbitmq.client().send(PUBLISH).send_frame(2, 1, header(b"\x80\0\x20ab", size=3))
     client.send_frame(3, 1, b"ab").expect_nothing()
@@ -143,14 +141,11 @@ def test_spare_property_flags_are_cleared_in_delivered_header(rabbitmq: Server, 
 
 
 def test_a_message_with_spare_flags_and_a_property_is_read(rabbitmq: Server) -> None:
-    client = rabbitmq.client().declare("q")
-    message = client.publish_bytes(b"\x80\3\1a", routing_key="q").get("q")
+    message = rabbitmq.client().declare("q").publish_bytes(b"\x80\3\1a", routing_key="q").get("q")
     assert message is not None and message.properties.content_type == "a"
 
 
 # --- channels that are not open ----------------------------------------------------------------------------
-
-
 def closing(server: Server) -> Client:
     """A client that was sent channel.close, and has not answered."""
     client = server.client()
@@ -250,8 +245,7 @@ def test_rabbitmq_decodes_unimplemented_methods_before_it_refuses_them(
 
 
 def test_unknown_method_203_of_class_60_ends_transport(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    client.send_frame(1, 1, arguments(60, 203)).expect_silent_end()
+    rabbitmq.client().send_frame(1, 1, arguments(60, 203)).expect_silent_end()
 
 
 def test_publish_without_content_on_unopened_channel_counts_against_channel_max(rabbitmq: Server) -> None:

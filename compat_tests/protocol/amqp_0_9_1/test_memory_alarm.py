@@ -183,8 +183,7 @@ class TestWhatCounts:
         assert messages(server) == 0
 
     def test_an_uncommitted_publish_counts(self, server: Server) -> None:
-        client = publisher(server).perform(m.TxSelect())
-        fill_up(client)
+        client = fill_up(publisher(server).perform(m.TxSelect()))
         assert server.state.memory.alarm
         client.connection.receive_eof()
         server.state.memory.settle()

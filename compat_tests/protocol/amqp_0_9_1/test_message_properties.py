@@ -82,8 +82,6 @@ def test_message_with_cluster_id_is_delivered_unchanged(client: Client) -> None:
 
 
 # --- expiration --------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic/property-expiration")
 def test_spec_personality_does_not_interpret_expiration(spec: Server) -> None:
     client = spec.client().declare("q")
@@ -124,8 +122,6 @@ def test_rabbitmq_accepts_expiration_of_up_to_ten_years(rabbitmq: Server, expira
 
 
 # --- user-id -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic/property-user-id")
 def test_spec_personality_accepts_user_id_of_another_user(spec: Server) -> None:
     client = spec.client().declare("q").publish(b"body", routing_key="q", user_id="somebody else")
@@ -144,8 +140,6 @@ def test_rabbitmq_refuses_publish_with_user_id_of_another_user(rabbitmq: Server,
 
 
 # --- what RabbitMQ does not mind ---------------------------------------------------------------------
-
-
 @pytest.mark.needs("restart", "inspection")
 def test_message_with_unknown_delivery_mode_is_transient(rabbitmq: Server) -> None:
     client = rabbitmq.client().declare("q", durable=True)

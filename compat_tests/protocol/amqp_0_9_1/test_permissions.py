@@ -225,8 +225,6 @@ def test_a_publisher_loses_its_permission_at_once(server: Server) -> None:
 
 
 # --- topics ----------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def topics(server: Server) -> Client:
     """ann, who may write under "mine." and read under her own name on amq.topic."""

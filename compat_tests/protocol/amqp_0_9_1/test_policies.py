@@ -42,8 +42,6 @@ def client(server: Server) -> Client:
 
 
 # --- which one counts ------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_policy_applies_to_queues_declared_before_and_after_it(server: Server, client: Client) -> None:
     client.declare("q.before")
@@ -144,8 +142,6 @@ def test_invalid_policy_leaves_the_existing_policy_applied(server: Server, clien
 
 
 # --- policies, operator policies and arguments -----------------------------------------------------
-
-
 @pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_stricter_value_of_policy_and_operator_policy_applies(server: Server, client: Client) -> None:
     client.declare("q", arguments={"x-max-length": 4})
@@ -161,8 +157,6 @@ def test_stricter_value_of_policy_and_operator_policy_applies(server: Server, cl
 
 
 # --- what it does to queues that are there ---------------------------------------------------------
-
-
 @pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_new_max_length_policy_dead_letters_oldest_messages_to_exchange_of_same_policy(
     server: Server, client: Client
@@ -278,8 +272,6 @@ def test_consumer_timeout_policy_closes_channel_with_406(server: Server, client:
 
 
 # --- exchanges -------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 @pytest.mark.parametrize("exchange", ["x", "amq.direct"])
 def test_exchange_has_alternate_exchange_of_policy_until_policy_is_cleared(
@@ -324,8 +316,6 @@ def _confirms() -> Any:
 
 
 # --- streams ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection", "personality rabbitmq-4.2")
 def test_retention_of_policy_takes_precedence_over_arguments_of_stream(client: Client) -> None:
     client.declare("q", durable=True, arguments={"x-queue-type": "stream", "x-max-age": "1h"})

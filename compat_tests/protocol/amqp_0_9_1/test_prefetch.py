@@ -8,9 +8,8 @@ from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from compat_tests.tools.matrix import rows
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
+
 # --- the size window ---------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-size-01")
 def test_spec_personality_delivers_single_message_larger_than_prefetch_size(spec: Server) -> None:
     client = spec.client().declare("q").qos(0, size=10)
@@ -40,8 +39,6 @@ def test_rabbitmq_refuses_prefetch_size_with_540(rabbitmq: Server) -> None:
 
 
 # --- the message window ------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-both#count", "0-9-1/basic.qos/prefetch-count-01")
 def test_unacknowledged_deliveries_do_not_exceed_prefetch_count(client: Client) -> None:
     client.declare("q").qos(3).consume("q")
@@ -220,8 +217,6 @@ def test_qos_ok_has_no_fields(client: Client) -> None:
 
 
 # --- whose window it is ------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic.qos/global-connection#connection")
 def test_spec_personality_applies_global_prefetch_to_the_connection(spec: Server) -> None:
     client = spec.client(channels=2).declare("q")
@@ -266,8 +261,6 @@ def test_rabbitmq_applies_non_global_prefetch_to_each_new_consumer(rabbitmq: Ser
 
 
 # --- changes -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic.qos/applies-until-changed#active")
 @pytest.mark.rule("0-9-1/basic.qos/applies-until-changed#until")
 def test_spec_personality_applies_new_prefetch_count_to_existing_consumers(spec: Server) -> None:
@@ -351,8 +344,6 @@ def test_every_settlement_frees_prefetch(rabbitmq: Server, settle: m.Method, fol
 
 
 # --- a consumer that follows a cancelled one with its tag ----------------------------------------------
-
-
 def succeeded(server: Server, first: int, second: int, **queue: Any) -> Client:
     """A client whose consumer c was cancelled with so many deliveries; the next c has another window."""
     client = server.client().declare("q", durable=True, **queue)

@@ -34,8 +34,6 @@ def consume(client: Client, tag: str, priority: int | None = None, **arguments: 
 
 
 # --- consumers ---------------------------------------------------------------------------------------
-
-
 def test_consumer_of_highest_priority_gets_all_messages_without_prefetch_limit(client: Client) -> None:
     client.declare("q")
     consume(client, "low")
@@ -73,8 +71,6 @@ def test_consumer_priorities_are_compared_across_connections(connect: Callable[[
 
 
 # --- single active consumer --------------------------------------------------------------------------
-
-
 def declare_single(client: Client) -> Client:
     return client.declare("q", arguments={"x-single-active-consumer": True})
 
@@ -130,8 +126,6 @@ def test_exclusive_consumer_on_single_active_consumer_queue_is_refused(client: C
 
 
 # --- messages ----------------------------------------------------------------------------------------
-
-
 def test_queue_with_x_max_priority_delivers_highest_priority_first(client: Client) -> None:
     client.declare("q", arguments={"x-max-priority": 5})
     for priority in (0, 3, 9, 5, 1):

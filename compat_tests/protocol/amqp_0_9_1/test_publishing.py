@@ -17,8 +17,6 @@ def publish_bytes(client: Client, exchange: str, routing_key: str, body: bytes) 
 
 
 # --- the exchange ------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9/basic.publish/missing-exchange", "0-9-1/basic.publish/exchange-must-exist")
 def test_publishing_to_a_missing_exchange_closes_the_channel(client: Client) -> None:
     client.publish(exchange="missing", routing_key="k")
@@ -77,8 +75,6 @@ def test_publish_pipelined_after_a_refused_publish_is_discarded(client: Client) 
 
 
 # --- mandatory ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9/reply-code/no-route", "0-9/server-model/unroutable-choice#returned")
 @pytest.mark.rule("0-9-1/basic.publish/mandatory-01")
 def test_unroutable_mandatory_message_is_returned(client: Client) -> None:
@@ -107,8 +103,6 @@ def test_mandatory_message_routed_by_alternate_exchange_is_not_returned(rabbitmq
 
 
 # --- immediate ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/basic.publish/immediate-01")
 def test_spec_personality_returns_immediate_message_without_consumer(spec: Server) -> None:
     client = spec.client().declare("q")
@@ -174,8 +168,6 @@ def test_unroutable_immediate_message_is_dropped_silently(spec: Server) -> None:
 
 
 # --- order of the checks -----------------------------------------------------------------------------
-
-
 def limited_user(server: Server) -> Client:
     """Somebody who may write to exchanges with ok in their names."""
     server.state.access.add(User("limited", "secret", (), {"/": Permission(write="ok")}))
@@ -191,8 +183,7 @@ def test_publish_checks_write_permission_before_existence_of_exchange(server: Se
 
 @pytest.mark.needs("settings")
 def test_write_permission_calls_the_default_exchange_amq_default(server: Server) -> None:
-    client = limited_user(server)
-    close = client.publish(routing_key="ok").expect_channel_close(403)
+    close = limited_user(server).publish(routing_key="ok").expect_channel_close(403)
     assert "write access to exchange 'amq.default' in vhost '/'" in close.reply_text
 
 
@@ -226,8 +217,6 @@ def test_publish_checks_user_id_after_expiration_and_cc_header(rabbitmq: Server)
 
 
 # --- contents ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("size", [0, 1, 131_064, 131_065, 400_000])
 def test_bodies_of_any_size_arrive_whole(client: Client, size: int) -> None:
     client.declare("q")

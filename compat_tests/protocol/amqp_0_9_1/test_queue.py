@@ -74,8 +74,6 @@ def test_auto_delete_queue_is_deleted_at_once_when_its_consumer_is_cancelled(cli
 
 
 # --- declare: names --------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9/exchange-type.direct/auto-binding", "0-9-1/queue.declare/default-binding")
 def test_a_new_queue_is_bound_to_the_default_exchange_by_its_name(client: Client) -> None:
     client.declare("q").publish(b"for q", routing_key="q")
@@ -159,8 +157,6 @@ def test_line_ends_are_removed_from_queue_names_except_in_get(rabbitmq: Server) 
 
 
 # --- declare: passive ------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9/queue.declare/passive#creates-nothing")
 @pytest.mark.rule("0-9-1/queue.declare/passive-passive#exists", "0-9-1/queue.declare/passive-passive#missing")
 def test_passive_declare_succeeds_for_existing_queue_and_fails_with_404_for_missing(client: Client) -> None:
@@ -216,8 +212,6 @@ def test_a_declare_with_no_wait_is_not_answered(client: Client) -> None:
 
 
 # --- declare: equivalence --------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/queue.declare/passive-equivalent#same")
 @pytest.mark.rule("0-9-1/queue.declare/passive-equivalent#durable")
 @pytest.mark.parametrize("durable", [True, False])
@@ -274,13 +268,10 @@ def test_auto_delete_is_compared_by_rabbitmq_and_the_setting_stays(rabbitmq: Ser
 
 
 # --- declare: durable ------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("restart")
 @pytest.mark.rule("0-9-1/queue.declare/durable-persistence")
 def test_durable_queue_survives_a_restart(server: Server) -> None:
-    client = server.client()
-    client.declare("q", durable=True).drop()
+    server.client().declare("q", durable=True).drop()
     server.state.restart()
     again = server.client().declare("q", durable=True)
     assert again.publish(b"new", routing_key="q").fetch("q").body == b"new"
@@ -295,8 +286,7 @@ def test_durable_and_transient_queues_can_be_declared(client: Client) -> None:
 @pytest.mark.needs("restart")
 @pytest.mark.rule("0-9-1/queue.declare/durable-transient-gone")
 def test_a_transient_queue_is_gone_after_a_restart(server: Server) -> None:
-    client = server.client().declare("q")
-    client.publish(routing_key="q", delivery_mode=2).drop()
+    server.client().declare("q").publish(routing_key="q", delivery_mode=2).drop()
     server.state.restart()
     again = server.client()
     refused(again, Declare(queue="q", passive=True), 404, NO_QUEUE.format("q"))
@@ -317,8 +307,6 @@ def test_a_durable_queue_does_not_make_its_messages_persistent(server: Server) -
 
 
 # --- declare: exclusive ----------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/queue.declare/exclusive-types#exclusive")
 @pytest.mark.rule("0-9-1/queue.declare/exclusive-types#shared")
 def test_exclusive_and_shared_queues_can_be_declared(server: Server) -> None:
@@ -384,8 +372,6 @@ def test_exclusive_queue_is_deleted_when_its_connection_ends(server: Server, how
 
 
 # --- declare: auto-delete --------------------------------------------------------------------------
-
-
 @rows(
     "how",
     pytest.param("cancel", marks=pytest.mark.rule("0-9-1/queue.declare/auto-delete-last-consumer#cancel")),
@@ -428,8 +414,6 @@ def test_an_auto_delete_queue_may_be_deleted_like_any_other(client: Client) -> N
 
 
 # --- declare-ok ------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/queue.declare-ok/queue-name")
 def test_declare_ok_names_the_queue(client: Client) -> None:
     assert client.declare_ok("q").queue == "q"
@@ -453,8 +437,6 @@ def test_declare_ok_counts_all_consumers_with_rabbitmq(rabbitmq: Server) -> None
 
 
 # --- purge -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/queue.purge/02")
 def test_purge_keeps_unacknowledged_messages(server: Server) -> None:
     client, other = server.client(), server.client()
@@ -520,8 +502,6 @@ def test_purged_messages_are_not_dead_lettered(client: Client) -> None:
 
 
 # --- delete ----------------------------------------------------------------------------------------
-
-
 def _queue_with_dead_letters(client: Client) -> None:
     client.declare("dead")
     client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
@@ -563,8 +543,7 @@ def test_spec_personality_refuses_deletion_of_missing_queue(spec: Server, flags:
 @pytest.mark.parametrize("name", ["missing", "amq.missing"])
 @pytest.mark.parametrize("flags", [{}, {"if_unused": True, "if_empty": True}], ids=["plain", "if"])
 def test_rabbitmq_confirms_missing_queues_delete(rabbitmq: Server, name: str, flags: dict[str, Any]) -> None:
-    client = rabbitmq.client()
-    assert client.call(Delete(queue=name, **flags), DeleteOk).message_count == 0
+    assert rabbitmq.client().call(Delete(queue=name, **flags), DeleteOk).message_count == 0
 
 
 @pytest.mark.rule("0-9/queue.delete/if-unused-01#kept", "0-9/queue.delete/if-unused-01#refused")

@@ -26,8 +26,6 @@ def asking(**flags_and_arguments: Any) -> Declare:
 
 
 # --- declaration --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_quorum_queue_gets_messages_of_default_exchange_and_of_bindings(name: str) -> None:
     client = client_of(name).fill("q", b"1", b"2").bind("q", "amq.fanout")
@@ -126,8 +124,6 @@ def test_quorum_queue_accepts_all_overflow_values(name: str, overflow: str) -> N
 
 
 # --- redeclaration ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_quorum_queue_may_be_declared_again_with_same_arguments(name: str) -> None:
     declare(client_of(name, delivery_limit=3, max_length=5), delivery_limit=3, max_length=5)
@@ -199,8 +195,6 @@ def test_x_consumer_timeout_is_compared_in_redeclare_since_4_3(name: str, compar
 
 
 # --- deletion, purge, counts --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ALL)
 @rows(
     "conditions, flag",
@@ -255,8 +249,6 @@ def test_channel_or_cancelled_consumer_with_unacknowledged_message_counts_as_con
 
 
 # --- expiry of the queue ------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time", "inspection")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_unused_quorum_queue_is_deleted_when_x_expires_has_passed(name: str) -> None:
@@ -296,8 +288,6 @@ def test_quorum_queue_with_consumer_or_unacknowledged_message_does_not_expire() 
 
 
 # --- restart ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("restart", "inspection")
 @pytest.mark.parametrize("name", ALL)
 def test_messages_of_any_delivery_mode_survive_restart_in_quorum_queue(name: str) -> None:
@@ -340,8 +330,6 @@ def test_crash_loses_unconfirmed_messages_and_keeps_confirmed_ones() -> None:
 
 
 # --- transactions and confirms ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_publish_to_quorum_queue_is_confirmed(name: str) -> None:
     client = client_of(name)

@@ -28,8 +28,6 @@ def came(client: Client, channel: int = 1) -> list[tuple[str, bytes]]:
 
 
 # --- consumers ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_consume_after_qos_global_closes_connection_with_540_up_to_4_2(name: str) -> None:
     client = client_of(name).qos(5, global_=True).send(m.BasicConsume(queue="q"))
@@ -120,8 +118,6 @@ def test_consume_ok_is_sent_before_first_delivery(name: str) -> None:
 
 
 # --- whose turn it is ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_consumers_with_prefetch_left_take_turns(name: str) -> None:
     client = client_of(name).consume("q", "a")
@@ -178,8 +174,6 @@ def test_prefetch_size_limits_deliveries_only_in_spec_personality(name: str) -> 
 
 
 # --- message priorities -------------------------------------------------------------------------------------
-
-
 def drained(client: Client, *priorities: int | None) -> list[int | None]:
     for priority in priorities:
         client.publish(routing_key="q", priority=priority)
@@ -227,8 +221,6 @@ def test_requeued_message_is_delivered_before_messages_of_higher_priority(name: 
 
 
 # --- single active consumer ---------------------------------------------------------------------------------
-
-
 def single(name: str | Any, channels: int = 3) -> Client:
     return declare(Server(name).client(channels=channels), **SINGLE)
 
@@ -372,8 +364,6 @@ def test_next_consumer_becomes_active_when_connection_of_active_consumer_ends(na
 
 
 # --- choices ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("personality of choices")
 def test_personality_can_allow_qos_global_for_quorum_queues() -> None:
     personality = replace(

@@ -11,14 +11,12 @@ from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.model.arguments.queue_arguments import QueueOptions
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
+
 # --- time to live -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", ALL)
 def test_message_expires_after_x_message_ttl(name: str) -> None:
-    server = Server(name)
-    client = server.client()
+    client = Server(name).client()
     assert declare(client, message_ttl=1000).fill("q", b"1").after(0.999).count("q") == 1
     assert client.after(0.001).count("q") == 0
 
@@ -36,8 +34,7 @@ def test_shorter_of_expiration_and_x_message_ttl_applies(name: str, own: str | N
 @pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_message_ttl_of_zero_expires_after_one_millisecond(name: str) -> None:
-    server = Server(name)
-    client = server.client()
+    client = Server(name).client()
     assert declare(client, message_ttl=0).fill("q", b"1").count("q") == 1
     assert client.after(0.001).count("q") == 0
     assert client.consume("q").fill("q", b"2").bodies() == [b"2"]
@@ -46,8 +43,7 @@ def test_message_ttl_of_zero_expires_after_one_millisecond(name: str) -> None:
 @pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_unacknowledged_message_expires_only_when_requeued(name: str) -> None:
-    server = Server(name)
-    client = server.client()
+    client = Server(name).client()
     declare(client, message_ttl=1000).fill("q", b"1").get("q")
     client.after(60).expect_nothing()
     assert client.reject(1, requeue=True).count("q") == 0
@@ -56,8 +52,7 @@ def test_unacknowledged_message_expires_only_when_requeued(name: str) -> None:
 @pytest.mark.needs("virtual time")
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_requeued_message_keeps_its_expiry_time(name: str) -> None:
-    server = Server(name)
-    client = server.client()
+    client = Server(name).client()
     declare(client, message_ttl=1000).fill("q", b"1").get("q")
     assert client.after(0.6).reject(1, requeue=True).after(0.3).count("q") == 1
     assert client.after(0.1).count("q") == 0
@@ -94,19 +89,15 @@ def test_message_at_head_of_its_priority_level_expires_since_4_3(name: str, left
 @pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(("name", "left"), [("rabbitmq-4.2", 2), ("rabbitmq-4.3", 1)])
 def test_requeued_message_prevents_expiry_of_message_behind_it_up_to_4_2(name: str, left: int) -> None:
-    server = Server(name)
-    client = server.client()
+    client = Server(name).client()
     declare(client).fill("q", b"1").get("q")
     assert client.publish(b"2", routing_key="q", expiration="1000").nack(1).after(1).count("q") == left
 
 
 # --- dropping from the head ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_full_quorum_queue_drops_its_head(name: str) -> None:
-    client = client_of(name, max_length=2)
-    assert client.fill("q", b"1", b"2", b"3").empty("q") == [b"2", b"3"]
+    assert client_of(name, max_length=2).fill("q", b"1", b"2", b"3").empty("q") == [b"2", b"3"]
 
 
 @pytest.mark.parametrize("name", RABBITMQ)
@@ -164,8 +155,6 @@ def test_full_queue_drops_as_many_messages_as_x_max_length_bytes_requires(name: 
 
 
 # --- holding publishers off ---------------------------------------------------------------------------------
-
-
 def confirms(client: Client, count: int) -> str:
     """Publish so many messages one by one: a for each that is taken, n for each that is not."""
     said = ""
@@ -270,8 +259,6 @@ def test_publisher_is_confirmed_again_after_messages_expired(name: str) -> None:
 
 
 # --- other options, as policies set them --------------------------------------------------------------------
-
-
 def apply(server: Server, **options: Any) -> None:
     server.vhost.queues["q"].apply(QueueOptions(**options))
 

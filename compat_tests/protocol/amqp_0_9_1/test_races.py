@@ -77,8 +77,6 @@ def acks(client: Client) -> list[tuple[int, bool]]:
 
 
 # --- late confirms -----------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time", "inspection", "settings")
 def test_late_confirm_comes_after_the_reply_to_its_request(racing: Racing) -> None:
     server = racing({confirm(1): 0.01})
@@ -168,8 +166,6 @@ def test_late_confirms_are_not_sent_after_channel_close(racing: Racing) -> None:
 
 
 # --- messages that arrive late -----------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time", "inspection", "settings")
 def test_passive_declare_reports_the_count_before_a_late_message(racing: Racing) -> None:
     server = racing({enqueue(1): 0.01})
@@ -184,8 +180,7 @@ def test_passive_declare_reports_the_count_before_a_late_message(racing: Racing)
 @pytest.mark.needs("inspection", "settings")
 @pytest.mark.parametrize("call", ["get", "purge", "delete", "consume", "cancel"])
 def test_call_of_publishing_channel_to_classic_queue_follows_late_message(racing: Racing, call: str) -> None:
-    server = racing({enqueue(1): 0.01})
-    client = server.client()
+    client = racing({enqueue(1): 0.01}).client()
     declare(client)
     if call == "cancel":
         consume(client)
@@ -320,8 +315,6 @@ def test_transaction_is_not_late_and_arrives_after_earlier_publishes(racing: Rac
 
 
 # --- acks that arrive late ---------------------------------------------------------------------------
-
-
 def consuming_two_queues(server: Server, kind: str = "classic") -> Client:
     """A client that has the first message of each of the queues a and b, and a prefetch of 1."""
     client = server.client().perform(m.BasicQos(prefetch_count=1))
@@ -374,8 +367,6 @@ def test_acknowledged_message_does_not_return_if_its_channel_closes_before_the_a
 
 
 # --- requeues, dead letters, and the ends of channels and connections ---------------------------------
-
-
 def settled_late(kind: str, queue: str = "q", channel: int = 1) -> tuple[str, str, int]:
     return kind, f"channel {channel} of c1 to queue {queue}", 1
 
@@ -450,8 +441,7 @@ def test_rejected_messages_are_dead_lettered_late_and_in_queue_order(racing_rabb
 
 @pytest.mark.needs("inspection", "settings")
 def test_message_that_expires_is_not_dead_lettered_late(racing_rabbitmq: Racing) -> None:
-    server = racing_rabbitmq({("dead-letter", "queue q", 1): 0.01})
-    client = server.client()
+    client = racing_rabbitmq({("dead-letter", "queue q", 1): 0.01}).client()
     declare(client, "dead")
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead", "x-message-ttl": 0}
     declare(client, durable=True, arguments=arguments)
@@ -545,8 +535,6 @@ def test_message_of_a_transaction_is_late_only_if_a_consumer_waits_for_it(racing
 
 
 # --- the end of what is late -------------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time", "inspection", "settings")
 def test_settle_carries_out_all_late_outcomes_in_their_order(racing: Racing) -> None:
     server = racing({enqueue(1): 0.02, enqueue(1, channel=2): 0.01, confirm(1): 0.01})

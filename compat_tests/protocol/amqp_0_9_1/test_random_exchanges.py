@@ -116,8 +116,6 @@ def test_x_random_exchange_routes_to_bound_exchange(rabbitmq: Server) -> None:
 
 
 # --- local random ----------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection")
 def test_x_local_random_exchange_refuses_binding_with_key(rabbitmq: Server) -> None:
     client = bench(rabbitmq, "x-local-random", 1)

@@ -62,8 +62,7 @@ def test_message_recovered_without_requeue_counts_once_in_prefetch(spec: Server)
 @pytest.mark.deviates("0-9-1/basic.recover/requeue-false")
 @pytest.mark.parametrize("method", [m.BasicRecover(), m.BasicRecoverAsync()], ids=lambda each: each.NAME)
 def test_rabbitmq_refuses_recover_without_requeue_with_540(rabbitmq: Server, method: m.Method) -> None:
-    client = rabbitmq.client()
-    close = client.ends(method, 540)
+    close = rabbitmq.client().ends(method, 540)
     assert close.reply_text == "NOT_IMPLEMENTED - requeue=false"
     assert (close.class_id, close.method_id) == (60, method.METHOD_ID)
 

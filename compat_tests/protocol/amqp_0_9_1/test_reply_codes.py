@@ -21,8 +21,7 @@ def test_close_with_200_is_answered_with_close_ok(client: Client) -> None:
 def test_spec_personality_closes_channel_with_311_at_too_large_message(spec: Server) -> None:
     client = spec.varied(largest_message=1000).client()
     client.declare("q").publish(bytes(1000), routing_key="q")
-    close = client.publish(bytes(1001), routing_key="q").expect_channel_close(311)
-    assert (close.class_id, close.method_id) == (60, 40)
+    client.publish(bytes(1001), routing_key="q").expect_channel_close(311, at=(60, 40))
     assert client.open_channel().count("q") == 1
 
 
@@ -90,8 +89,7 @@ def test_consume_from_missing_queue_closes_channel_with_404(client: Client) -> N
 @rule("0-9-1/reply-code/resource-locked")
 def test_consume_from_exclusive_queue_of_other_connection_closes_channel_with_405(server: Server) -> None:
     server.client().declare("mine", exclusive=True)
-    client = server.client()
-    close = client.fails(m.BasicConsume(queue="mine"), 405)
+    close = server.client().fails(m.BasicConsume(queue="mine"), 405)
     assert close.reply_text.startswith(
         "RESOURCE_LOCKED - cannot obtain exclusive access to locked queue 'mine' in vhost '/'"
     )
@@ -135,8 +133,7 @@ def test_connection_method_on_channel_closes_connection_with_503(client: Client,
     if method.HAS_CONTENT and not client.explained_to:
         client.expect_nothing()  # RabbitMQ waits for the content (measured).
         client.send_frame(2, 1, bytes.fromhex("003c 0000 0000000000000000 0000"))
-    close = client.expect_connection_close(503)
-    assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
+    client.expect_connection_close(503, at=(method.CLASS_ID, method.METHOD_ID))
 
 
 @rule("0-9-1/reply-code/channel-error")
@@ -169,5 +166,4 @@ def test_unknown_method_closes_connection_with_540_or_without_explanation(client
     if not client.explained_to:
         client.expect_silent_end()
         return
-    close = client.expect_connection_close(540)
-    assert (close.class_id, close.method_id) == (130, 10)
+    client.expect_connection_close(540, at=(130, 10))

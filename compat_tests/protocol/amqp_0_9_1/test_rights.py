@@ -357,8 +357,6 @@ ROWS: dict[tuple[str, str], list[Row]] = {
 
 
 # --- what is tried ---------------------------------------------------------------------------------------
-
-
 class Need(NamedTuple):
     """One right: "configure", "write", "read", "any", "topic-write" or "topic-read"."""
 

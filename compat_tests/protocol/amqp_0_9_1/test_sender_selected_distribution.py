@@ -18,8 +18,7 @@ def client(rabbitmq: Server) -> Client:
 
 
 def headers_seen(client: Client, queue: str) -> dict[str, object] | None:
-    got = client.fetch(queue)
-    return got.properties.headers
+    return client.fetch(queue).properties.headers
 
 
 def test_message_is_routed_to_all_keys_of_its_cc_header(client: Client) -> None:

@@ -21,8 +21,6 @@ def test_declared_and_deleted_queue_is_visible_to_other_client_after_the_reply(s
 
 
 # --- closure ---------------------------------------------------------------------------------------
-
-
 def _held_messages_return(server: Server, end: Callable[[Client], None]) -> None:
     """Three messages held by a channel that ends come back in order, marked redelivered."""
     holder, other = server.client(), server.client()
@@ -87,8 +85,6 @@ def test_unacknowledged_messages_return_in_each_of_five_ways_to_end_a_channel(
 
 
 # --- order of effects ------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/server-model/sync-effects-not-early")
 def test_first_delivery_follows_consume_ok(client: Client) -> None:
     client.declare("q").publish(routing_key="q").send(m.BasicConsume(queue="q"))
@@ -144,8 +140,6 @@ def test_pipelined_methods_are_answered_in_order(client: Client) -> None:
 
 
 # --- messages --------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/server-model/one-client-per-message")
 def test_each_message_is_delivered_to_only_one_of_two_consumers(server: Server) -> None:
     first, second = server.client(), server.client()
@@ -235,8 +229,7 @@ def test_persistent_messages_of_durable_queues_survive_a_restart(server: Server)
 @pytest.mark.rule("0-9-1/server-model/non-persistent-may-vanish")
 @pytest.mark.parametrize("mode", [1, None])
 def test_non_persistent_messages_are_lost_in_a_restart(server: Server, mode: int | None) -> None:
-    client = server.client().declare("q", durable=True)
-    client.publish(routing_key="q", delivery_mode=mode).drop()
+    server.client().declare("q", durable=True).publish(routing_key="q", delivery_mode=mode).drop()
     server.state.restart()
     assert server.client().count("q") == 0
 
@@ -265,8 +258,6 @@ def test_message_published_before_binding_is_never_delivered(client: Client) -> 
 
 
 # --- names and limits ------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/server-model/names-case-sensitive#exchange")
 @pytest.mark.rule("0-9-1/server-model/names-case-sensitive#queue")
 @pytest.mark.parametrize(

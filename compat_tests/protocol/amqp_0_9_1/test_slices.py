@@ -586,8 +586,6 @@ def test_operation_of_one_step_of_messages_is_not_sliced() -> None:
 
 
 # --- deletions of what has many bindings or consumers -------------------------------------------------
-
-
 def between(it: Scene, act: Act) -> None:
     """Begin an operation, one step of which has been taken when this returns."""
     in_slices(it)

@@ -65,8 +65,6 @@ def deliveries(client: Client) -> list[Any]:
 
 
 # --- what is asked of consumers ----------------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time")
 def test_consume_from_stream_without_prefetch_count_is_refused_with_406(client: Client) -> None:
     named = "'{}'" if client.server.state.personality.name in BEFORE_4_0 else "stream {}"
@@ -183,8 +181,6 @@ def test_exclusive_consumer_of_stream_does_not_exclude_other_consumers(client: C
 
 
 # --- where they begin --------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(
     ("offset", "first"),
@@ -282,8 +278,6 @@ def test_offset_of_invalid_type_ends_the_connection(server: Server, client: Clie
 
 
 # --- deliveries --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time")
 def test_deliveries_of_stream_have_their_offset_and_are_not_redelivered(client: Client) -> None:
     client.qos(10)
@@ -339,8 +333,6 @@ def test_consumers_on_one_channel_are_independent(client: Client) -> None:
 
 
 # --- credit ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time")
 def test_multiple_ack_frees_prefetch_for_each_message(client: Client) -> None:
     client.qos(3)

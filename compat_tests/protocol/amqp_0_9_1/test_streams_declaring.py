@@ -40,8 +40,6 @@ def refused_with(client: Client, method: QueueDeclare, text: str) -> None:
 
 
 # --- flags -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection")
 def test_server_named_stream_is_refused(server: Server) -> None:
     text = "Cannot declare a server-named queue for type rabbit_stream_queue"
@@ -179,8 +177,6 @@ def test_leader_locator_min_masters_is_accepted_since_4_0(name: str) -> None:
 
 
 # --- limits that are looked at last ------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection")
 def test_segment_size_above_3_000_000_000_is_refused(server: Server) -> None:
     text = "Exceeded max value for x-stream-max-segment-size-bytes"
@@ -324,8 +320,6 @@ def test_redeclare_of_stream_as_transient_is_refused(server: Server) -> None:
 
 
 # --- what declare-ok says ----------------------------------------------------------------------------------
-
-
 def test_declare_ok_of_stream_counts_messages_and_no_consumers(server: Server) -> None:
     client = server.client()
     stream = {"durable": True, "arguments": {"x-queue-type": "stream"}}
@@ -338,8 +332,6 @@ def test_declare_ok_of_stream_counts_messages_and_no_consumers(server: Server) -
 
 
 # --- deleting ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection")
 def test_delete_of_stream_ignores_if_unused_and_if_empty(server: Server) -> None:
     consumer, client = server.client(), server.client()

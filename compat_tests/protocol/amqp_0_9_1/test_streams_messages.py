@@ -48,8 +48,6 @@ def given(content: Content) -> dict[str, Any]:
 
 
 # --- coming in ---------------------------------------------------------------------------------------------
-
-
 def test_delivery_from_stream_has_exchange_and_routing_key_of_publish(client: Client) -> None:
     client.bind("s", "amq.topic", "a.#").publish(b"1", exchange="amq.topic", routing_key="a.b")
     method = only(client).method
@@ -219,8 +217,6 @@ def test_message_that_cannot_be_stored_in_stream_ends_connection(name: str, head
 
 
 # --- filters -----------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def filtered(server: Server) -> Server:
     client = server.client()
@@ -271,8 +267,6 @@ def test_x_stream_filter_without_text_ends_the_connection(filtered: Server) -> N
 
 
 # --- restarts ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("restart", "inspection")
 def test_stream_keeps_all_messages_and_offsets_over_a_restart(server: Server) -> None:
     client = server.client().fill("s", b"1", delivery_mode=1)
@@ -312,8 +306,6 @@ def test_crash_loses_messages_after_the_last_confirmed_message(server: Server) -
 
 
 # --- inspection --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection")
 def test_inspection_shows_the_log_with_its_offsets(server: Server) -> None:
     client = server.client().fill("s", b"1", b"2", b"3").qos(2)

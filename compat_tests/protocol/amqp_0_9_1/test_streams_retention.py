@@ -142,8 +142,7 @@ def test_pending_timer_of_max_age_names_queue_and_purpose() -> None:
 @pytest.mark.needs("virtual time", "inspection")
 def test_a_deleted_stream_has_no_timer() -> None:
     server = Server()
-    client = stream(server, max_age="2h")
-    client.fill("s", *[BODY] * 4).server.vhost.queues.delete("s", None)
+    stream(server, max_age="2h").fill("s", *[BODY] * 4).server.vhost.queues.delete("s", None)
     assert not [timer for timer in server.state.timers.pending() if timer.words.startswith("q 's'")]
 
 

@@ -129,8 +129,6 @@ def test_message_reaches_service_through_binding_from_topic_exchange(rabbitmq: S
 
 
 # --- contents that a service refuses --------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time", "inspection")
 @rule("0-9-1/basic.publish/exchange-03")
 def test_message_of_class_basic_to_file_service_closes_channel_with_540(server: Server) -> None:

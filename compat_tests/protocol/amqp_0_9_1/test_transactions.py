@@ -27,8 +27,6 @@ def rollback(client: Client, channel: int = 1) -> Client:
 
 
 # --- the class ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/tx/atomic-single-queue#together")
 def test_other_client_sees_publishes_only_after_commit(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
@@ -80,8 +78,6 @@ def test_other_channels_are_not_transacted(server: Server) -> None:
 
 
 # --- select ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9-1/tx.select/sets-mode")
 def test_publish_after_tx_select_takes_effect_at_commit(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
@@ -125,8 +121,6 @@ def test_transaction_is_limited_to_10000_uncommitted_publishes_since_4_3() -> No
 
 
 # --- commit ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9/tx.commit/needs-select", "0-9-1/tx.select/repeatable#first")
 @pytest.mark.rule("0-9-1/tx.commit/transacted")
 def test_committing_without_select_is_refused(client: Client) -> None:
@@ -178,15 +172,12 @@ def test_a_commit_that_fails_closes_the_channel(server: Server) -> None:
 @pytest.mark.rule("0-9-1/tx.commit-ok/failure")
 def test_transaction_with_publish_to_missing_exchange_is_not_committed(client: Client) -> None:
     client.declare("q")
-    close = select(client).fill("q", b"possible").publish(exchange="missing").fails(m.TxCommit(), 404)
-    assert (close.class_id, close.method_id) == (60, 40)
+    select(client).fill("q", b"possible").publish(exchange="missing").fails(m.TxCommit(), 404, at=(60, 40))
     client.expect_nothing()
     assert client.open_channel().count("q") == 0
 
 
 # --- rollback ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.rule("0-9/tx.rollback/needs-select", "0-9-1/tx.select/repeatable#first")
 @pytest.mark.rule("0-9-1/tx.rollback/transacted")
 def test_rolling_back_without_select_is_refused(client: Client) -> None:
@@ -254,8 +245,6 @@ def test_the_next_transaction_begins_with_the_rollback(client: Client) -> None:
 
 
 # --- when things are decided -------------------------------------------------------------------------
-
-
 def test_a_publish_to_a_missing_exchange_fails_at_once(client: Client) -> None:
     select(client).publish(exchange="missing")
     client.expect_channel_close(404, text="NOT_FOUND - no exchange 'missing' in vhost '/'")
@@ -377,8 +366,6 @@ def test_immediate_message_needs_a_consumer_at_commit(spec: Server) -> None:
 
 
 # --- settlements -------------------------------------------------------------------------------------
-
-
 def test_requeue_takes_effect_at_commit(client: Client) -> None:
     client.declare("q").fill("q", b"m")
     select(client).get("q")
@@ -427,8 +414,6 @@ def test_closed_channel_rolls_back_its_transaction(client: Client) -> None:
 
 
 # --- and confirms ------------------------------------------------------------------------------------
-
-
 def test_tx_select_on_confirming_channel_is_refused_with_406(client: Client) -> None:
     client.perform(m.ConfirmSelect())
     client.fails(m.TxSelect(), 406, text="PRECONDITION_FAILED - cannot switch from confirm to tx mode")

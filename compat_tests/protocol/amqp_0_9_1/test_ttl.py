@@ -24,8 +24,6 @@ def exists(client: Client, queue: str) -> bool:
 
 
 # --- messages of a queue with x-message-ttl ----------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time")
 def test_message_expires_after_x_message_ttl(client: Client) -> None:
     client.declare("q", arguments={"x-message-ttl": 1000})
@@ -72,8 +70,6 @@ def test_x_message_ttl_does_not_change_expiration_property(client: Client) -> No
 
 
 # --- messages with an expiration ---------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time")
 @pytest.mark.parametrize(("ttl", "expiration", "life"), [(1000, "5000", 1), (5000, "1000", 1)])
 def test_shorter_of_both_ttls_applies(client: Client, ttl: int, expiration: str, life: float) -> None:
@@ -111,8 +107,6 @@ def test_message_expires_after_x_max_length_dropped_the_head_before_it(client: C
 
 
 # --- queues with x-expires ---------------------------------------------------------------------------
-
-
 @pytest.mark.needs("virtual time")
 def test_unused_queue_is_deleted_when_x_expires_has_passed(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-expires": 1000}).fill("q", b"m")

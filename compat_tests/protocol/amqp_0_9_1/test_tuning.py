@@ -38,8 +38,6 @@ def smallest(server: Server) -> int:
 
 
 # --- tune --------------------------------------------------------------------------------------------------
-
-
 @rule("0-9-1/connection.tune/limits-announced")
 def test_tune_proposes_channel_max_2047_frame_max_131072_and_heartbeat_60(server: Server) -> None:
     _, tune = begin(server)
@@ -135,8 +133,6 @@ def test_tune_proposes_the_configured_heartbeat(server: Server, seconds: int) ->
 
 
 # --- tune-ok -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("inspection", "personality of choices")
 @rule("0-9-1/connection.tune-ok/channel-max-upper-limit")
 @pytest.mark.parametrize("channel_max", [11, 65535])

@@ -23,8 +23,7 @@ def test_user_with_tag_impersonator_may_publish_with_another_user_id(rabbitmq: S
 
 
 def test_user_id_of_another_user_is_refused_with_406_even_for_administrator(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
-    client.publish(routing_key="q", user_id="other").expect_channel_close(406)
+    rabbitmq.client().publish(routing_key="q", user_id="other").expect_channel_close(406)
 
 
 def test_publish_refused_for_its_user_id_is_not_confirmed(rabbitmq: Server) -> None:

@@ -27,13 +27,10 @@ REPLIES = "amq.rabbitmq.reply-to"
 
 
 def greeting(name: str) -> m.ConnectionStart:
-    client = Server(name).connect().send_bytes(PROTOCOL_HEADER)
-    return client.expect(m.ConnectionStart, 0)
+    return Server(name).connect().send_bytes(PROTOCOL_HEADER).expect(m.ConnectionStart, 0)
 
 
 # --- identity ----------------------------------------------------------------------------------------
-
-
 @rows(
     "name, version",
     ("rabbitmq-3.10", "3.10.8"),
@@ -69,8 +66,6 @@ def test_all_versions_offer_the_same_channel_max_frame_max_and_heartbeat(name: s
 
 
 # --- frames ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "least"), [(name, 4096 if name in SMALL_FRAMES else 8192) for name in EVERY]
 )
@@ -128,8 +123,6 @@ def test_largest_message_is_128_mib_in_3_13_and_16_mib_since_4_0(name: str) -> N
 
 
 # --- permissions and the order of checks -------------------------------------------------------------
-
-
 def someone(server: Server, *, topics: dict[Any, Any] | None = None, **permissions: str) -> Client:
     """A client of the user `someone`."""
     permission = Permission(**{"configure": "", "write": "", "read": "", **permissions})
@@ -193,8 +186,6 @@ def test_topic_permission_is_always_checked_for_the_routing_key(name: str) -> No
 
 
 # --- direct replies ----------------------------------------------------------------------------------
-
-
 def asker(server: Server) -> tuple[Client, str]:
     """A client that awaits direct replies, and the address for them."""
     client = server.client().declare("questions", durable=True)
@@ -250,8 +241,6 @@ def test_binding_of_direct_reply_address_is_refused(name: str) -> None:
 
 
 # --- routing -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", EVERY)
 def test_topic_binding_with_more_than_two_hash_wildcards_is_refused_since_4_3(name: str) -> None:
     client = Server(name).client().declare("q", durable=True)
@@ -270,8 +259,7 @@ def test_topic_binding_with_more_than_two_hash_wildcards_is_refused_since_4_3(na
         m.QueueUnbind(queue="q", exchange="amq.topic", routing_key="a.#.#.#")
     )  # Nothing is bound by it.
     client.send(m.ExchangeBind(destination="amq.fanout", source="amq.topic", routing_key="#.#.#"))
-    close = client.expect_channel_close(406)
-    assert (close.class_id, close.method_id) == (40, 30)
+    client.expect_channel_close(406, at=(40, 30))
 
 
 @pytest.mark.parametrize("name", [*EVERY, "spec"])
@@ -287,8 +275,6 @@ def test_headers_exchange_of_rabbitmq_matches_timestamps_of_messages_in_millisec
 
 
 # --- deaths that a client tells of -------------------------------------------------------------------
-
-
 def history(queue: str, reason: str = "rejected", **changes: Any) -> dict[str, Any]:
     """An entry of x-death as a client sends it on; None leaves a field out."""
     entry = {
@@ -423,8 +409,6 @@ def test_x_death_of_publisher_counts_for_cycle_detection_only_in_3_13(name: str)
 
 
 # --- consumers ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", [*EVERY, "spec"])
 def test_cancel_ok_of_client_without_cancel_ends_consumer_only_in_4_3(name: str) -> None:
     client = Server(name).client().declare("q", durable=True)
@@ -439,8 +423,6 @@ def test_cancel_ok_of_client_without_cancel_ends_consumer_only_in_4_3(name: str)
 
 
 # --- arguments of queues -----------------------------------------------------------------------------
-
-
 def declared(name: str, **arguments: Any) -> str:
     """What becomes of a durable queue with these arguments (hyphens for underscores): the text, or ok."""
     table = {f"x-{argument.replace('_', '-')}": value for argument, value in arguments.items()}
@@ -563,8 +545,6 @@ def test_x_stream_filter_of_classic_queue_consumer_is_refused_since_4_0(name: st
 
 
 # --- permissions that change -------------------------------------------------------------------------
-
-
 def renew(client: Client) -> Client:
     return client.send(m.ConnectionUpdateSecret(new_secret=b"new", reason="rotation"), 0)
 
@@ -615,8 +595,6 @@ def test_update_secret_closes_connection_without_access_to_virtual_host_since_4_
 
 
 # --- properties --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize(("sent", "expiration"), [("5", "5"), ("+5", "5"), ("007", "7"), ("-0", "0")])
 def test_expiration_is_normalized_in_returned_message(name: str, sent: str, expiration: str) -> None:
@@ -626,8 +604,6 @@ def test_expiration_is_normalized_in_returned_message(name: str, sent: str, expi
 
 
 # --- between 4.0 and 4.3 --------------------------------------------------------------------------------
-
-
 @pytest.mark.needs("own broker")
 def test_personalities_4_1_and_4_2_keep_choices_equal_in_their_neighbours() -> None:
     """4.0.5 and 4.3.6 are measured, 4.1 and 4.2 are not: what differs from both needs a source of its own."""

@@ -29,8 +29,6 @@ def content_class() -> str:
 
 
 # --- from the client ---------------------------------------------------------------------------------
-
-
 @rule("0-9/file.open/requests-staging", "0-9/file.open-ok/staged-size#new", "0-9/file.stage/content")
 @rule("0-9/file.publish/staged", "0-9/file.publish/exchange-01", "0-10/file.stage/content#carries")
 def test_several_contents_are_staged_in_the_order_of_open_and_published_in_any(peer: Peer) -> None:
@@ -218,8 +216,6 @@ def test_content_header_of_another_class_closes_the_connection_with_501(peer: An
 
 
 # --- publish -----------------------------------------------------------------------------------------
-
-
 @rule("0-9/file.publish/asynchronous", "0-10/file.publish/staged")
 def test_file_publish_waits_until_its_content_is_staged(peer: Peer) -> None:
     for queue in ("q", "r"):
@@ -259,8 +255,6 @@ def test_mandatory_file_is_returned_when_its_exchange_is_deleted_before_the_cont
 
 
 # --- to the client -----------------------------------------------------------------------------------
-
-
 @rule("0-9/file.open/either-side#client", "0-9/file.open/either-side#server")
 @rule("0-9/file.deliver/staged-first", "0-9/file.open-ok/expects-stage", "0-9/file.deliver/asynchronous")
 @rule("0-10/file.deliver/staged", "0-10/file.open-ok/staged-size-behavior#server")
@@ -357,8 +351,6 @@ def test_file_of_many_frames_is_delivered_whole(protocol: str, connect: Connect)
 
 
 # --- sessions of 0-10 --------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def many_frames(connect: Connect) -> Any:
     """A session that outlasts its transport, whose contents come in many frames."""

@@ -37,8 +37,6 @@ def four(peer: Peer) -> list[int]:
 
 
 # --- storage -----------------------------------------------------------------------------------------
-
-
 @rule("0-9/file.open/identifier-unique", "0-10/file.open/identifier")
 def test_each_file_keeps_an_identifier_of_its_own(peer: Peer, connect: Connect) -> None:
     for queue in ("q", "other"):
@@ -144,8 +142,6 @@ def test_basic_get_gets_no_file(peer: Any) -> None:
 
 
 # --- windows -----------------------------------------------------------------------------------------
-
-
 @rule("0-9/file.qos/prefetch-count-01", "0-9/file.qos-ok/confirm#confirms", "0-10/file.qos-ok/confirm")
 @rule("0-10/file.qos/prefetch-count-prefetch-discretion")
 def test_file_prefetch_count_limits_unsettled_files(peer: Peer) -> None:
@@ -284,8 +280,6 @@ def test_prefetch_of_basic_or_stream_class_does_not_limit_files(peer: Any) -> No
 
 
 # --- settlement --------------------------------------------------------------------------------------
-
-
 @rule("0-9/file.ack/semantics#single", "0-9/file/04#explicit", "0-9/file.ack/semantics#multiple")
 @rule("0-9/file.ack/semantics#zero", "0-10/file/acknowledgement-support#explicit")
 @rule("0-10/file.ack/semantics#single", "0-10/file.ack/semantics#multiple", "0-10/file.ack/semantics#zero")
@@ -393,8 +387,7 @@ def test_file_rejected_with_requeue_is_redelivered_to_another_channel_only(peer:
     peer.reject(peer.take().tag, requeue=True).consume("q", "another")
     assert peer.publish(b"next").bodies() == [b"next"]
     assert peer.count() == 1
-    other = peer.sibling()
-    file = other.consume("q", "other").take()
+    file = peer.sibling().consume("q", "other").take()
     assert (file.body, file.method.redelivered) == (b"body", True)
 
 
@@ -472,8 +465,6 @@ def test_multiple_file_ack_with_tag_zero_covers_no_transfers(peer: Any) -> None:
 
 
 # --- transactions ------------------------------------------------------------------------------------
-
-
 @rule("0-9/file/transactional#messages", "0-10/file/transactions#published")
 def test_file_publish_in_a_transaction_takes_effect_at_commit(peer: Peer) -> None:
     peer.declare().consume().select()
@@ -519,8 +510,6 @@ def test_file_ack_takes_effect_at_commit_and_can_be_repeated_after_rollback(
 
 
 # --- views and events --------------------------------------------------------------------------------
-
-
 def test_views_of_queued_and_unacked_messages_show_content_class_file(peer: Peer, four: list[int]) -> None:
     queue = peer.cancel().fill("q", b"another class").server.vhost.queues["q"]
     (message,) = [queued_view(each, 0) for each in queue.ready]

@@ -42,8 +42,6 @@ def properties(content_class: str) -> dict[str, Any]:
 
 
 # --- publish and deliver -----------------------------------------------------------------------------
-
-
 @rule("0-9/file/grammar", "0-9/file/properties", "0-10/file/properties", "0-9/stream/grammar")
 @rule("0-9/stream/properties", "0-10/stream/properties", "0-9/stream.publish/exchange-01")
 @rule("0-10/file.publish/exchange-default", "0-10/stream.publish/exchange-default")
@@ -163,8 +161,6 @@ def test_contents_of_higher_priority_are_delivered_first(protocol: str, server: 
 
 
 # --- consumers ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.protocols("0-9")
 @rule("0-9/file.consume-ok/tag", "0-9/file.consume/tag-scope#empty", "0-9/stream.consume-ok/tag")
 def test_empty_consumer_tag_is_replaced_by_the_broker(peer: Peer) -> None:
@@ -290,8 +286,6 @@ def test_cancel_of_an_unknown_tag_fails_with_404(peer: Peer) -> None:
 
 
 # --- other classes and protocols ---------------------------------------------------------------------
-
-
 @pytest.mark.protocols("0-9")
 @rule("0-9/queue/any-content#independent", "0-9/content/mixed-classes")
 @rule("0-9/file.publish/immediate-01", "0-9/stream.publish/immediate-01")
@@ -420,8 +414,6 @@ def test_contents_reach_subscriptions_of_class_message_and_transfers_reach_consu
 
 
 # --- sessions of 0-10 --------------------------------------------------------------------------------
-
-
 @pytest.mark.protocols("0-10")
 @rule("0-10/file.deliver/staged")
 def test_content_stays_queued_while_session_of_consumer_is_detached(connect: Connect) -> None:

@@ -113,8 +113,6 @@ def test_returned_stream_message_is_recorded_with_its_channel(server: Server) ->
 
 
 # --- windows -----------------------------------------------------------------------------------------
-
-
 def sent(peer: Any) -> list[bytes]:
     """The bodies in what the transport takes now; what that lets through is for another time."""
     return [each.payload for each in cut(peer.client.take_bytes()) if each.type == 3]
@@ -184,8 +182,6 @@ def test_global_stream_prefetch_is_shared_by_all_sessions_of_the_connection(peer
 
 
 # --- rates -------------------------------------------------------------------------------------------
-
-
 @rule("0-9/stream.qos/consume-rate", "0-9/stream.qos-ok/confirm", "0-10/stream.qos/consume-rate#limit")
 @rule("0-10/stream.qos/consume-rate-ignore-prefetch", "0-10/stream.qos/consume-rate#zero")
 def test_stream_consume_rate_spreads_deliveries_over_time_until_it_is_zero(peer: Peer) -> None:
@@ -248,8 +244,6 @@ def test_rates_and_windows_end_with_their_channel_or_connection(
 
 
 # --- deliveries --------------------------------------------------------------------------------------
-
-
 @pytest.mark.protocols("0-10")
 @rule("0-10/stream.deliver/delivery-tag-session-local")
 def test_stream_delivery_tags_are_counted_per_session(peer: Any) -> None:
