@@ -19,6 +19,8 @@ FUZZ := compat_tests/fuzz compat_tests/programs compat_tests/differential/test_r
 BEHAVIOUR := compat_tests/broker compat_tests/time compat_tests/faults/test_network.py \
 	compat_tests/faults/test_catalogue_aio_pika.py compat_tests/clients/test_aio_pika.py \
 	compat_tests/clients/test_aioamqp.py compat_tests/clients/test_aiormq.py compat_tests/clients/test_pika_blocking.py
+# What a broker does, one behind a proxy does as well (compat_tests/scripted/through_proxy.py).
+PROXIED := compat_tests/protocol/amqp_0_9_1 compat_tests/unit/faults
 SPARK := compat_tests/spark compat_tests/unit/spark compat_tests/crashes $(wildcard examples/spark_*)
 SPARK_CORE := compat_tests/unit/spark compat_tests/spark/test_session.py compat_tests/spark/test_stream_fixture.py
 PYSPARK ?= 4.0
@@ -107,6 +109,8 @@ test-long: $(VENV)/.test ## Run the long tests only, with new random examples
 	FAKEAMQP_FUZZ=$(FUZZ_FACTOR) $(TESTING) compat_tests examples --tier long --one-in $(ONE_IN) $(SHARED) \
 		--hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 	$(TESTING) $(BEHAVIOUR) --runtime asyncio $(SHARED) $(PYTEST_ARGS)
+	$(TESTING) $(PROXIED) --through-proxy --tier quick --one-in $(ONE_IN) $(SHARED) --hypothesis-seed=$(SEED) \
+		$(PYTEST_ARGS)
 
 fuzz: $(VENV)/.test ## Run the fuzz tests at twenty times their length, with new random examples
 	FAKEAMQP_FUZZ=$(or $(FAKEAMQP_FUZZ),20) $(TESTING) $(FUZZ) --timeout=0 --hypothesis-seed=$(SEED) $(PYTEST_ARGS)

@@ -6,13 +6,15 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pika
 
 from compat_tests.faults.observation import Observation, name_of
+from compat_tests.faults.proxied_node import ProxiedNode
 from compat_tests.faults.scenario import LATE, QUEUE, Scenario
-from fakeamqp import Broker
+from fakeamqp import Broker, WaitTimeout
 from fakeamqp.faults import Faults, Handle, Rule
 from fakeamqp.trace import ConnectionEvent
 
@@ -29,7 +31,7 @@ class Bench:
     """A `Stage`. Faults are arranged with `rule`, `at` and what follows them.
 
     Args:
-        broker: it must run.
+        broker: it must run; or a proxy in front of a RabbitMQ.
         scenario: what the client will do.
         patience: seconds that a step of it may take.
         batch: how many messages the client publishes before it waits for a confirm.
@@ -39,7 +41,7 @@ class Bench:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: Broker | ProxiedNode,
         scenario: Scenario,
         *,
         patience: float,
@@ -110,9 +112,9 @@ class Bench:
         def release() -> None:
             while not self._ending.is_set():
                 # The condition is about what is held, so waiting for hits only saves turns.
-                if not self.broker._reader.wait_for(lambda _: rule.held >= batch, 0.1):
-                    continue
-                rule.release(**how)
+                with suppress(WaitTimeout):
+                    self.broker.wait_for(lambda: rule.held >= batch, 0.1)
+                    rule.release(**how)
 
         self._spawn(release)
 
@@ -158,7 +160,8 @@ class Bench:
     def wait_for_change(self, seconds: float) -> None:
         """See `Stage`: until everything has been taken, or something has come again."""
         settled = self._settled()
-        self.broker._reader.wait_for(lambda _: self._settled() != settled, seconds)
+        with suppress(WaitTimeout):
+            self.broker.wait_for(lambda: self._settled() != settled, seconds)
 
     def _settled(self) -> bool:
         waiting = "waiting" in self.moments

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compat_tests.faults.catalogue import GROUPS
+from compat_tests.faults.catalogue import FAULTS, GROUPS
 from compat_tests.faults.drivers import TITLES
 from compat_tests.faults.expected import Expected, read
+from compat_tests.faults.proxied_node import CANNOT
 from compat_tests.faults.scenario import SCENARIOS
+from compat_tests.faults.through_proxy import DIFFERENT, RABBITMQ
 from compat_tests.tools import tables
 
 __all__ = ["PAGE", "with_tables"]
@@ -17,7 +19,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 
 def with_tables(page: str) -> str:
     """The page with its tables as they should be. Raises ValueError where it has no place for them."""
-    return tables.with_tables(page, {"clients": _clients, "scenarios": _scenarios, "faults": _faults})
+    made = {
+        "clients": _clients,
+        "scenarios": _scenarios,
+        "faults": _faults,
+        "through a proxy": _through_proxy,
+    }
+    return tables.with_tables(page, made)
 
 
 def _clients() -> str:
@@ -47,3 +55,29 @@ def _cell(column: Expected, fault: str) -> str:
     cells = column.cells.get(fault, ["not run"])
     said = " *or* ".join(cells)
     return f"{said} ({column.reasons[fault]})" if fault in column.reasons else said
+
+
+def _through_proxy() -> str:
+    cells = len(TITLES) * (len(FAULTS) - len(CANNOT))
+    others = sum(len(each.clients) for each in DIFFERENT)
+    same = f"Of {cells} cells in front of RabbitMQ {RABBITMQ}, {cells - others} are the same. These are not:"
+    differences = [
+        [
+            FAULTS[each.fault].words,
+            ", ".join(TITLES[client] for client in each.clients),
+            " *or* ".join(each.cells),
+            each.reason,
+        ]
+        for each in DIFFERENT
+    ]
+    cannot = [[FAULTS[fault].words, reason] for fault, reason in CANNOT.items()]
+    return "\n".join(
+        (
+            same,
+            "",
+            tables.table(["Fault", "Client", "Through the proxy", "Why"], differences),
+            "A proxy cannot cause these faults:",
+            "",
+            tables.table(["Fault", "Why"], cannot),
+        )
+    )

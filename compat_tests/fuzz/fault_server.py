@@ -24,6 +24,7 @@ class Link:
 
     def __init__(self, server: FaultServer, peer: PeerAddress) -> None:
         self.server = server
+        self.peer = peer
         self.arrived = b""
         self.over = False
         self.wrapping: Any = None
@@ -121,15 +122,22 @@ class FaultServer(Server):
         """Whether it is just losing its disk."""
         self.faults = Faults(NetworkContext(self))
 
-    def dial(self, kind: Callable[[Any, PeerAddress], C]) -> C | None:
-        """A client on a new transport, or None where the operating system would refuse."""
+    def link(self) -> Link | None:
+        """A new transport, or None where the operating system would refuse."""
         if self.refusing:
             return None
         self._port += 1
-        peer = PeerAddress(port=self._port)
-        link = Link(self, peer)
+        link = Link(self, PeerAddress(port=self._port))
         self.links.append(link)
-        return kind(SimpleNamespace(state=self.state, protocol="0-9-1", accept=lambda *_: link), peer)
+        return link
+
+    def dial(self, kind: Callable[[Any, PeerAddress], C]) -> C | None:
+        """A client on a new transport, or None where the operating system would refuse."""
+        link = self.link()
+        if link is None:
+            return None
+        server = SimpleNamespace(state=self.state, protocol="0-9-1", accept=lambda *_: link)
+        return kind(server, link.peer)
 
     def pump(self, read: Callable[[], object] = lambda: None) -> None:
         """Let everything happen that can at this instant; `read` has clients look at what has come."""

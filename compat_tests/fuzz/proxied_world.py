@@ -11,14 +11,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from compat_tests.programs.player import Performer
-
+from compat_tests.differential.script import Call, Pause, ack, get, publish, queue
 from compat_tests.fuzz import chaos_world
 from compat_tests.fuzz.checks import active_timers
 from compat_tests.fuzz.fault_server import Link
 from compat_tests.fuzz.proxied_legs import REPLACED, UNKNOWN_TAG, Legs, Malformed, Said
 from compat_tests.fuzz.proxied_server import ProxyServer
-from compat_tests.programs import program as p
+from compat_tests.programs.program import CONFIRMS, UNKNOWN_TAG as UNKNOWN, Program, listing
 from compat_tests.scripted.amqp_0_9_1 import METHODS
 from fakeamqp.faults import FaultError, Rule
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -29,7 +28,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 __all__ = ["TROUBLES", "Trouble", "World", "run"]
 
 assert chaos_world.REPLACED == REPLACED
-assert p.UNKNOWN_TAG == UNKNOWN_TAG
+assert UNKNOWN == UNKNOWN_TAG
 
 _BY_NAME = {each.NAME: each for each in METHODS.values()}
 _CAPABILITIES = {
@@ -41,7 +40,7 @@ _FRAME_SIZE = 4096
 
 
 class Trouble(NamedTuple):
-    """Something that goes wrong before the operation with this number; the others say which."""
+    """Something that goes wrong before the step with this number; the others say which."""
 
     before: int
     kind: str
@@ -50,7 +49,7 @@ class Trouble(NamedTuple):
 
 
 class _NotNow(Exception):
-    """The client cannot do an operation: it has no open channel."""
+    """The client cannot take a step: it has no open channel."""
 
 
 class _Noting:
@@ -73,13 +72,15 @@ class _Noting:
         return getattr(self._server.faults, name)
 
 
-class Client(Performer):
+class Client:
     """See the module."""
 
-    all_durable = True
-
     def __init__(self, world: World) -> None:
-        super().__init__()
+        self.open: set[int] = set()
+        self.held: dict[int, set[int]] = {}
+        """Delivery tags by channel."""
+        self.consumers: dict[str, int] = {}
+        """Their channels."""
         self.world = world
         self.link: Link | None = None
         self.legs: Legs | None = None
@@ -99,7 +100,7 @@ class Client(Performer):
 
     def connect(self) -> None:
         self.leave()
-        self.link = self.world.server.dial()
+        self.link = self.world.server.link()
         if self.link is not None:
             self.legs = self.world.server.legs[self.link.connection.name]
             self._send_bytes(PROTOCOL_HEADER)
@@ -113,29 +114,36 @@ class Client(Performer):
         for channel in {*self.open, *self.held}:
             self.forget(channel)
         if link is not None:
-            link.end()
+            link.receive_eof()
 
     def forget(self, channel: int) -> None:
-        super().forget(channel)
+        """A channel has closed."""
+        self.open.discard(channel)
+        self.held.pop(channel, None)
+        for tag in [tag for tag, number in self.consumers.items() if number == channel]:
+            del self.consumers[tag]
         self.asked.discard(channel)
         self.getting.discard(channel)
 
     def _send_bytes(self, octets: bytes) -> None:
         if self.link is not None and self.legs is not None:
             self.legs.client_sends(octets)
-            self.link.send(octets)
+            self.link.receive(octets)
 
     def _send(self, channel: int, method: Any) -> None:
         self._send_bytes(self.rest.pop(channel, b"") + method_frame(channel, method.encode()))
 
     # --- what a program does --------------------------------------------------------------------------
 
-    def perform(self, operation: p.Operation) -> None:
+    def perform(self, step: Call | Pause) -> None:
         if self.link is None:
             self.connect()
             self.world.pump()
-        with suppress(_NotNow):
-            self.do(operation)
+        if isinstance(step, Pause):
+            self.world.advance(step.seconds)
+        else:
+            with suppress(_NotNow):
+                self._call(step.method, **step.arguments)
         self.world.pump()
 
     def _channel(self, number: int) -> int:
@@ -148,13 +156,43 @@ class Client(Performer):
             raise _NotNow
         return number
 
-    def call(self, channel: int, method: str, **arguments: Any) -> None:
-        self._send(channel, _BY_NAME[method](**arguments))
+    def _call(self, method: str, ch: int = 1, **arguments: Any) -> None:
+        """Take a step, as far as it makes sense: faults have changed what is open, held and consumed."""
+        if method in ("channel.open", "confirm.select"):
+            return  # `_channel` does, where a channel is needed.
+        tag = arguments.get("consumer_tag", "")
+        if method == "basic.cancel":
+            if tag not in self.consumers:
+                return
+            ch = self.consumers[tag]
+        elif method == "basic.consume" and tag in self.consumers:
+            return
+        channel = self._channel(ch)
+        if method == "basic.consume":
+            self.consumers[tag] = channel
+        elif method == "basic.get":
+            if channel in self.getting:
+                return
+            self.getting.add(channel)
+        elif method == "basic.recover":
+            self.held[channel].clear()
+        elif method in ("basic.ack", "basic.nack", "basic.reject") and arguments["delivery_tag"] != UNKNOWN:
+            tags = sorted(self.held[channel])
+            if not tags:
+                return
+            picked = arguments["delivery_tag"] = tags[arguments["delivery_tag"] % len(tags)]
+            all_up_to = arguments.get("multiple", False)
+            self.held[channel] -= {each for each in tags if each == picked or (all_up_to and each < picked)}
+        if method == "publish":
+            self._publish(channel, **arguments)
+        elif method == "channel.close":
+            self._close_channel(channel)
+        else:
+            self._send(channel, _BY_NAME[method](**arguments))
 
-    ask = settle = call
-
-    def publish(self, channel: int, body: bytes, properties: dict[str, Any], **arguments: Any) -> None:
-        content = content_frames(channel, 60, BasicProperties(**properties).encode(), body, _FRAME_SIZE)
+    def _publish(self, channel: int, body: str, props: Any = None, **arguments: Any) -> None:
+        properties = BasicProperties(**(props or {})).encode()
+        content = content_frames(channel, 60, properties, body.encode(), _FRAME_SIZE)
         self._send(channel, m.BasicPublish(**arguments))
         if self.halves:
             self.halves = False
@@ -163,19 +201,11 @@ class Client(Performer):
         else:
             self._send_bytes(b"".join(content))
 
-    def advance(self, seconds: float) -> None:
-        self.world.advance(seconds)
-
-    def _Get(self, operation: p.Get) -> None:
-        channel = self._channel(operation.channel)
-        if channel not in self.getting:
-            self.getting.add(channel)
-            super()._Get(operation)
-
-    def _Cancel(self, operation: p.Cancel) -> None:
-        if operation.tag in self.consumers:
-            self._channel(self.consumers[operation.tag].channel)
-            super()._Cancel(operation)
+    def _close_channel(self, channel: int) -> None:
+        self._send(channel, m.ChannelClose(reply_code=200))
+        self.forget(channel)
+        self.closing.add(channel)
+        self.asked.add(channel)
 
     # --- what comes -----------------------------------------------------------------------------------
 
@@ -214,7 +244,7 @@ class Client(Performer):
         elif isinstance(method, m.ConnectionCloseOk):
             self.leave()
         elif isinstance(method, m.ChannelOpenOk):
-            if number in self.asked and number == p.CONFIRMS:
+            if number in self.asked and number == CONFIRMS:
                 self._send(number, m.ConfirmSelect())
             elif number in self.asked:
                 self.asked.discard(number)
@@ -240,13 +270,6 @@ class Client(Performer):
             assert self.legs is not None
             if method.delivery_tag in self.legs.at_client[number][-1].held:
                 self.held[number].add(method.delivery_tag)
-
-    def _CloseChannel(self, operation: p.CloseChannel) -> None:
-        channel = self._channel(operation.channel)
-        self._send(channel, m.ChannelClose(reply_code=200))
-        self.forget(channel)
-        self.closing.add(channel)
-        self.asked.add(channel)
 
 
 _ENDINGS = chaos_world.ENDINGS[:5]
@@ -390,10 +413,9 @@ class World:
     def _check_next_client(self) -> None:
         """The next client is served, on connections of its own."""
         client = self.client = Client(self)
-        client.perform(p.Declare("of the next client"))
-        client.perform(p.Publish("of the next client", confirm=True))
-        client.perform(p.Get("of the next client"))
-        client.perform(p.Ack())
+        name = "of the next client"
+        for step in (queue(name), publish(name, ch=CONFIRMS), get(name, 0), ack(1)):
+            client.perform(step)
         assert client.legs is not None
         client.legs.check_complete()
         [life] = client.legs.at_client[1]
@@ -416,22 +438,22 @@ TROUBLES: dict[str, Callable[[World, int, int], None]] = {
 }
 
 
-def run(program: Sequence[p.Operation], troubles: Sequence[Trouble]) -> World:
+def run(program: Program, troubles: Sequence[Trouble]) -> World:
     """Do a program while things go wrong."""
     world = World()
     number = 0
     try:
-        for number, operation in enumerate(program):
+        for number, step in enumerate(program):
             for trouble in troubles:
                 if trouble.before == number:
                     world.make(trouble)
-            world.client.perform(operation)
+            world.client.perform(step)
         number += 1
         world.tear_down()
     except AssertionError as error:
         legs = world.client.legs
         history = "" if legs is None else "\n".join(legs.history[-60:])
-        again = p.listing(program).replace("run_program(", "run(").removesuffix(")")
-        said = f"at operation {number}: {error}\n\n{history}\n\nTo run it again:\n\n"
+        again = listing(program).replace("run_program(", "run(").removesuffix(")")
+        said = f"at step {number}: {error}\n\n{history}\n\nTo run it again:\n\n"
         raise AssertionError(f"{said}{again}, {list(troubles)})") from error
     return world

@@ -10,9 +10,10 @@ from random import Random
 
 from hypothesis import given, strategies as st
 
+from compat_tests.differential.script import ack, consume, get, publish, queue
 from compat_tests.fuzz.profile import examples
 from compat_tests.fuzz.proxied_world import TROUBLES, Trouble, run
-from compat_tests.programs import program as p
+from compat_tests.programs.program import CONFIRMS, Program
 from compat_tests.programs.strategies import programs
 
 _WEIGHTS = {"rule": 6, "ending": 3, "network": 2, "at once": 1, "heal": 4, "stall": 2, "vanish": 1}
@@ -26,14 +27,14 @@ TROUBLE = st.builds(
 @examples(1000)
 @given(programs(), st.lists(TROUBLE, max_size=12))
 def test_frames_on_both_legs_of_a_proxy_are_explained_under_random_faults(
-    program: p.Program, troubles: list[Trouble]
+    program: Program, troubles: list[Trouble]
 ) -> None:
     run(program, troubles)
 
 
 def test_proxy_keeps_no_connection_after_its_end() -> None:
     random = Random(1)
-    program = [p.Declare("a"), p.Consume("a", "x"), p.Publish("a", confirm=True), p.Get("a"), p.Ack()] * 8
+    program = [queue(), consume(), publish(ch=CONFIRMS), get(no_ack=0), ack(1)] * 8
     troubles = [
         Trouble(before, kind, random.randrange(_MOST), random.randrange(_MOST))
         for before, kind in enumerate(_KINDS * 2)

@@ -1,22 +1,31 @@
 """Pytest plugin: `--through-proxy` runs tests of 0-9-1 on brokers behind a proxy, all without sockets.
 
-A proxy without faults changes nothing, so the tests are the same.
+A proxy without faults changes nothing, so the tests are the same: those of `protocol/amqp_0_9_1` and of
+`unit/faults`. `through_proxy.toml` lists the few that are about what a proxy has not.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Server
 from compat_tests.scripted.fault_context import FaultContext
+from compat_tests.scripted.known_differences import id_of
 from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.faults import Faults
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.proxied.connection import BrokerLeg, ProxiedConnection
 from fakeamqp.proxy import IMPOSSIBLE
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 class ThroughProxy:
@@ -50,11 +59,11 @@ class ThroughProxy:
         leg = self._leg
         moved = True
         while moved:
-            there = b"".join(leg.pending())
+            there = b"".join(leg.pending()) if self._broker.reading else b""
             leg.sent(len(there))
             if there:
                 self._broker.receive(there)
-            back = b"".join(self._broker.pending())
+            back = b"".join(self._broker.pending()) if leg.reading else b""
             self._broker.sent(len(back))
             if back:
                 leg.receive(back)
@@ -67,7 +76,12 @@ class ThroughProxy:
             self._broker.receive_eof()
 
     def receive(self, data: bytes) -> None:
-        self._proxied.receive(data)
+        # What comes of all of it moves on together, as at the end of a turn of the runtime.
+        moving, self._moving = self._moving, True
+        try:
+            self._proxied.receive(data)
+        finally:
+            self._moving = moving
         self._move()
 
     def receive_eof(self) -> None:
@@ -82,6 +96,10 @@ class ThroughProxy:
         self._proxied.sent(count)
 
     @property
+    def reading(self) -> bool:
+        return self._proxied.reading and self._broker.reading
+
+    @property
     def finished(self) -> bool:
         self._move()
         return self._proxied.finished
@@ -90,6 +108,10 @@ class ThroughProxy:
     def aborted(self) -> bool:
         self._move()
         return self._proxied.aborted
+
+    @property
+    def resets(self) -> bool:
+        return self._proxied.resets
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._broker, name)
@@ -112,7 +134,7 @@ def _books_of(server: Server) -> BrokerState:
     """The books of the proxy in front of a broker, with the timers that the test moves."""
     books: BrokerState | None = getattr(server, "books", None)
     if books is None:
-        books = BrokerState(server.clock)
+        books = BrokerState(server.clock, seed=server.state.seed)
         books.timers = server.state.timers
         server.books = books  # type: ignore[attr-defined]
     return books
@@ -141,10 +163,28 @@ def pytest_configure(config: pytest.Config) -> None:
 
     def make_with_proxy(self: FaultServer, *arguments: Any, **settings: Any) -> None:
         make(self, *arguments, **settings)
-        if self.protocol == "0-9-1":
-            books = _books_of(self)
+        if type(self) is FaultServer and self.protocol == "0-9-1":  # Other protocols build on it.
+            self.tapped = books = _books_of(self)
             books.tap, self.state.tap = self.state.tap, None
             self.faults = Faults(_ProxyFaultContext(_Front(self, books)))
 
     Server.accept = accept_through_proxy  # type: ignore[method-assign]
     FaultServer.__init__ = make_with_proxy  # type: ignore[method-assign]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip the tests that are listed. Raises UsageError for an entry without a test."""
+    if not config.getoption("--through-proxy"):
+        return
+    listed = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["exempt"]
+    reasons = {test: entry["reason"] for entry in listed for test in entry["tests"]}
+    unused = dict(reasons)
+    for item in items:
+        parts = id_of(item).partition("[")[0].split("::")
+        for entry in ("::".join(parts[:count]) for count in range(1, len(parts) + 1)):
+            if entry in reasons:
+                item.add_marker(pytest.mark.skip(reason=f"through a proxy: {reasons[entry]}"))
+                unused.pop(entry, None)
+    files = {item.path.name for item in items} if not any("::" in each for each in config.args) else ()
+    if wrong := [entry for entry in unused if entry.partition("::")[0] in files]:
+        raise pytest.UsageError(f"exempt from --through-proxy, and no test: {', '.join(wrong)}")

@@ -23,6 +23,7 @@ _LOTS = {
     "compat_tests/differential/": "nodes",
     "compat_tests/client_suites/": "clients' suites",
     "compat_tests/crashes/": "killed jobs",
+    "compat_tests/faults/test_through_proxy.py": "nodes",
     "compat_tests/benchmarks/test_trace_soak.py": "killed jobs",
     "compat_tests/pages/test_inspector_page.py": "inspector page",
     "compat_tests/plugin/test_spark_sessions.py": "killed jobs",

@@ -40,6 +40,7 @@ LONG = (
     "docs/test_recipes.py",
     "faults/test_clients.py",
     "faults/test_soak.py",
+    "faults/test_through_proxy.py",
     "fuzz/test_fuzz_plugin.py",
     "management/test_against_rabbitmq.py",
     "management/test_serve.py",
@@ -70,7 +71,7 @@ COSTLY = re.compile(
     r"|crashes/"
     r"|docs/test_recipes\.py"
     r"|management/test_(against_rabbitmq\.py.*\[4\.0|tools\.py)"
-    r"|faults/test_clients\.py"
+    r"|faults/test_(clients|through_proxy)\.py"
     r"|packaging/test_spark_workers\.py"
     r"|fuzz/test_mutated_streams\.py"
     r"|simulation/libraries/"

@@ -29,6 +29,8 @@ class FaultServer(Server):
         super().__init__(name, **state)
         self.recorder = self.next_tap = Recorder(self.clock.now) if trace else None
         self.state.tap = self.recorder
+        self.tapped = self.state
+        """What faults watch: the broker, or where tests run through a proxy, that."""
         self.restarts: list[tuple[bool, bool]] = []
         context: BrokerContext = FaultContext(self)
         self.faults = Faults(context)

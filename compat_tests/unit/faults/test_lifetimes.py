@@ -23,7 +23,7 @@ PIECES = [
 
 def out_of_the_way(server: FaultServer) -> bool:
     """Whether nothing stands between the broker and its trace."""
-    return server.state.tap is server.recorder
+    return server.tapped.tap is server.recorder
 
 
 def test_rule_removed_by_its_own_function_after_a_delay_passes_the_publish(server: FaultServer) -> None:

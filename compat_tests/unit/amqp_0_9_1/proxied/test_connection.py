@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from compat_tests.fuzz.proxied_server import ProxyServer
 from compat_tests.scripted.amqp_0_9_1 import ManualClock, QuietTap
 from compat_tests.unit.faults.server import bytes_of
 from fakeamqp.connection import PeerAddress
@@ -153,6 +154,23 @@ def test_proxy_speaks_on_a_channel_after_the_content_that_the_broker_is_sending(
     assert names[what] == method.NAME
 
 
+def test_client_is_told_that_the_broker_has_not_answered_in_30_seconds() -> None:
+    server = ProxyServer()
+    link = server.link()
+    assert link is not None
+    [upstream] = server.upstreams
+    upstream.stalled = True
+    link.receive(PROTOCOL_HEADER)
+    server.advance(29.9)
+    assert link.arrived == b""
+    server.advance(0.2)
+    assert b"the proxy has no broker: it has not answered in 30 s" in link.arrived
+    link.receive(bytes_of(m.ConnectionCloseOk(), channel=0))
+    server.pump()
+    assert not server.state.connections
+    assert server.state.timers.next_due() is None
+
+
 def test_confirm_of_several_publishes_is_split_while_a_tap_asks_for_single_confirms(between: Between) -> None:
     between.client(m.ConfirmSelect())
     between.client(*[m.BasicPublish(routing_key="q"), HEADER, BODY] * 3)
@@ -164,3 +182,21 @@ def test_confirm_of_several_publishes_is_split_while_a_tap_asks_for_single_confi
     tap.confirms_singly = False  # type: ignore[misc]
     last = m.BasicAck(delivery_tag=3, multiple=True)
     assert between.broker(last) == [last]
+
+
+def test_content_that_the_broker_breaks_off_passes_with_what_follows_it(between: Between) -> None:
+    tap = between.state.tap = QuietTap()
+    tap.intercepts = True  # type: ignore[misc]
+    deliver = m.BasicDeliver("t", 1, False, "", "q")
+    assert between.broker(deliver, HEADER) == []
+    assert between.broker(m.ChannelFlow(active=False)) == [deliver, HEADER, m.ChannelFlow(active=False)]
+
+
+def test_close_by_the_proxy_reaches_the_client_where_the_broker_breaks_a_content_off(
+    between: Between,
+) -> None:
+    deliver = m.BasicDeliver("t", 1, False, "", "q")
+    between.broker(deliver, HEADER)
+    between.close_channel()
+    [close] = between.broker(m.ChannelCloseOk())
+    assert close.NAME == "channel.close"

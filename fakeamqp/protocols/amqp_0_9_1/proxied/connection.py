@@ -56,6 +56,10 @@ MOST_UNSENT = 1024 * 1024
 MOST_WAITING = 16 * 1024
 """Bytes that may wait for the rest of a content: clients send each of its frames for itself."""
 _CLOSE_TIMEOUT = 30.0
+_ANSWER_TIMEOUT = 30.0
+"""Seconds that a broker has for its first byte."""
+_TLS_ALERT = b"\x15\x03"
+_WANTS_TLS = "if that port is one for TLS, give the proxy the URL with amqps://"
 _CONNECTION_FORCED = 320
 _DONE = 200
 _HEADER_SIZE = 8
@@ -140,6 +144,8 @@ class BrokerLeg(Leg):
     def __init__(self, client: ProxiedConnection) -> None:
         super().__init__(f"{client.name} (to the broker)")
         self._client = client
+        self.heard: bool = False
+        """True once the broker has sent something."""
         self.join(client)
         self._cutter = FrameCutter()
 
@@ -150,6 +156,12 @@ class BrokerLeg(Leg):
 
     def receive(self, data: bytes) -> None:
         client = self._client
+        if not self.heard:
+            self.heard = True
+            client.stop_timer()
+            if data.startswith(_TLS_ALERT):
+                client.broker_refused(f"it answers with a TLS alert; {_WANTS_TLS}")
+                return
         for frame_type, number, payload, octets in self._cutter.cut(data):
             if frame_type < 0:
                 client.broker_sent_no_frame(octets, self._cutter.malformed)
@@ -158,7 +170,11 @@ class BrokerLeg(Leg):
         client.pass_waiting()
 
     def receive_eof(self) -> None:
-        if not self.has_ended():
+        if self.has_ended():
+            return
+        if not (self.heard or self._client.gone):
+            self._client.broker_refused(f"it has closed the connection without an answer; {_WANTS_TLS}")
+        else:
             self._client.broker_gone(self._cutter.rest())
 
     def refused(self, why: str) -> None:
@@ -376,6 +392,9 @@ class ProxiedConnection(Leg):
             self._report("connected", "AMQP {}-{}-{}-{}".format(*header[4:]))
             if self._refusal:
                 self._tell_refusal()
+            elif not self.broker.heard:
+                why = f"it has not answered in {_ANSWER_TIMEOUT:g} s"
+                self._call_in(_ANSWER_TIMEOUT, lambda: self.broker_refused(why), "ends without an answer")
         return data[missing:]
 
     def _sent_no_frame(self, side: str, octets: bytes, what: str) -> None:
@@ -518,13 +537,18 @@ class ProxiedConnection(Leg):
             return
         channel = self.channels.get(number)
         content = self._from_broker.get(number)
-        if channel is not None and channel.closing and (content is None or frame_type == FRAME_METHOD):
+        if content is not None and frame_type == FRAME_METHOD:
+            # The broker breaks it off: its frames pass as they came.
+            del self._from_broker[number]
+            if content.message is None:
+                self.write(b"".join((*content.frames, *content.behind)))
+            else:
+                self._pass_frames(content)
+            content = None
+        if channel is not None and channel.closing and content is None:
             self._while_broker_closes(channel, frame_type, payload)
             return
         if frame_type == FRAME_METHOD:
-            if content is not None:
-                del self._from_broker[number]
-                self._pass_frames(content)
             kind = m.METHODS.get(int.from_bytes(payload[:4], "big"))
             handler = None if kind is None else FROM_BROKER.get(kind)
             method = None if handler is None else _decoded(kind, payload)
@@ -690,9 +714,7 @@ class ProxiedConnection(Leg):
         self.closing = True
         self.broker.write(method_frame(0, m.ConnectionClose(_DONE, "closed by a proxy", 0, 0).encode()))
         self.broker.end()
-        due = self.state.clock.now() + _CLOSE_TIMEOUT
-        label = f"connection {self.name} ends without close-ok"
-        self._timer = self.state.timers.call_at(due, lambda: self._finish("no close-ok has come"), label)
+        self._call_in(_CLOSE_TIMEOUT, lambda: self._finish("no close-ok has come"), "ends without close-ok")
 
     def close_channel(self, number: int, code: int, text: str, method: int = 0) -> None:
         """Close a channel on both sides: the client gets this code and text."""
@@ -734,10 +756,19 @@ class ProxiedConnection(Leg):
         self.end(reset=reset)
         self.broker.end(at_once=reset, reset=reset)
 
-    def _report_end(self, event: str, why: str) -> None:
-        self.gone = True
+    def _call_in(self, seconds: float, callback: Callable[[], object], words: str) -> None:
+        self.stop_timer()
+        due = self.state.clock.now() + seconds
+        self._timer = self.state.timers.call_at(due, callback, f"connection {self.name} {words}")
+
+    def stop_timer(self) -> None:
+        """Cancel what is to happen if the other side stays silent."""
         if self._timer is not None:
             self._timer.cancel()
+
+    def _report_end(self, event: str, why: str) -> None:
+        self.gone = True
+        self.stop_timer()
         for channel in self.channels.values():
             self._settle_all(channel, "requeued")
         self.state.connections.pop(self, None)
