@@ -6,8 +6,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from compat_tests.client_suites.differences import problems, problems_of_runtimes
-from compat_tests.client_suites.running import Comparison, SuiteError, measured, measured_in_loops
+from compat_tests.client_suites.differences import problems, problems_of_equals
+from compat_tests.client_suites.running import (
+    Comparison,
+    SuiteError,
+    measured,
+    measured_in_loops,
+    measured_through_proxy,
+)
 from compat_tests.client_suites.sources import Unavailable, source
 from compat_tests.client_suites.suites import SUITES
 from compat_tests.client_suites.targets import VERSIONS
@@ -32,6 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help="run asyncio's suites on the broker in a thread and in their event loops instead",
     )
+    parser.add_argument(
+        "--proxy",
+        action="store_true",
+        help=f"run them on RabbitMQ {VERSIONS[-1]} and through a proxy instead, and compare its legs",
+    )
     parser.add_argument("--failed", action="store_true", help="print what fails on both, too")
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.suites if name not in SUITES]:
@@ -42,7 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.runtimes:
             names = options.suites or [name for name, suite in SUITES.items() if suite.in_loops]
             in_loops = measured_in_loops({SUITES[name]: source(SUITES[name]) for name in names})
-            found = [(compared, problems_of_runtimes(compared)) for compared in in_loops]
+            found = [(compared, problems_of_equals(compared)) for compared in in_loops]
+        elif options.proxy:
+            found = _through_proxy(options.suites or list(SUITES))
         else:
             found = _on_nodes(options.suites or list(SUITES), options.version or VERSIONS)
     except (RabbitMQError, SuiteError, Unavailable) as error:
@@ -65,11 +78,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _on_nodes(names: Sequence[str], versions: Sequence[str]) -> list[tuple[Comparison, list[str]]]:
+    _check(versions)
+    found = measured({SUITES[name]: source(SUITES[name]) for name in names}, versions)
+    return [(each, problems(version, each)) for version, all_of in found.items() for each in all_of]
+
+
+def _through_proxy(names: Sequence[str]) -> list[tuple[Comparison, list[str]]]:
+    _check(VERSIONS[-1:])
+    found = []
+    for compared, traffic in measured_through_proxy({SUITES[name]: source(SUITES[name]) for name in names}):
+        print(
+            f"{compared.suite}: {traffic.connections} connections, {traffic.frames} frames, "
+            f"{traffic.heartbeats} heartbeats, {traffic.bytes} bytes; not the same on both legs: "
+            f"{len(traffic.problems)}",
+            *traffic.problems,
+            sep="\n  ",
+        )
+        found.append((compared, [*problems_of_equals(compared), *traffic.problems]))
+    return found
+
+
+def _check(versions: Sequence[str]) -> None:
     for version in versions:
         if reason := available(version):
             raise RabbitMQError(reason)
-    found = measured({SUITES[name]: source(SUITES[name]) for name in names}, versions)
-    return [(each, problems(version, each)) for version, all_of in found.items() for each in all_of]
 
 
 if __name__ == "__main__":

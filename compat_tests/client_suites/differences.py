@@ -19,7 +19,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Difference", "known", "problems", "problems_of_runtimes"]
+__all__ = ["Difference", "known", "problems", "problems_of_equals"]
 
 _FILE = Path(__file__).with_name("known_differences.toml")
 
@@ -53,8 +53,11 @@ def known() -> tuple[Difference, ...]:
     )
 
 
-def problems_of_runtimes(compared: Comparison) -> list[str]:
-    """What goes differently on two runtimes of the broker, and not sometimes so on one and the same."""
+def problems_of_equals(compared: Comparison) -> list[str]:
+    """What goes differently on targets that must be alike, and does not vary on one and the same target.
+
+    They are two runtimes of the broker, or a RabbitMQ with and without a proxy in front.
+    """
     varying = [each for each in known() if each.suite == compared.suite.name and each.sometimes]
     return [
         compared.explained(test)

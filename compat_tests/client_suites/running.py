@@ -16,13 +16,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 from compat_tests.client_suites.sources import Source
-from compat_tests.client_suites.suites import Suite
-from compat_tests.client_suites.targets import ROOT, Target, runtimes, targets
+from compat_tests.client_suites.suites import INSIDE, Suite
+from compat_tests.client_suites.targets import ROOT, Target, nodes, runtimes, targets, through_proxy
+from compat_tests.tools.legs import Traffic
 from compat_tests.tools.loopback import free_port
 
-__all__ = ["Comparison", "Outcome", "SuiteError", "compare", "measured", "measured_in_loops", "run"]
+__all__ = [
+    "Comparison",
+    "Outcome",
+    "SuiteError",
+    "compare",
+    "measured",
+    "measured_in_loops",
+    "measured_through_proxy",
+    "run",
+]
 
-_INSIDE = Path(__file__).with_name("inside")
 _NOT_SERVED = 1
 """The port for TLS: whoever asks for it is refused."""
 _AT_ONCE = 6
@@ -32,7 +41,7 @@ SECOND_LOOKS = 2
 
 
 class SuiteError(Exception):
-    """A suite did not run to its end; the text has what pytest said."""
+    """A suite did not run to its end; the text has the end of its output."""
 
 
 class Outcome(NamedTuple):
@@ -69,7 +78,7 @@ def run(
         environment = {
             **kept,
             "PATH": f"{source.interpreter.parent}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(_INSIDE) if target.in_loops is None else f"{_INSIDE}{os.pathsep}{ROOT}",
+            "PYTHONPATH": str(INSIDE) if target.in_loops is None else f"{INSIDE}{os.pathsep}{ROOT}",
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "FAKEAMQP_SUITE_OUTCOMES": str(report),
@@ -77,15 +86,13 @@ def run(
             "FAKEAMQP_SUITE_CONTAINER": json.dumps({"5672/tcp": port, "5671/tcp": _NOT_SERVED}),
             **{name: value.format(host=target.host, port=port) for name, value in suite.environment.items()},
         }
-        arguments = suite.arguments(whole=whole)
-        if target.in_loops is not None:
+        in_loops = target.in_loops is not None
+        if in_loops:
             environment["FAKEAMQP_SUITE_BROKER"] = json.dumps({**target.in_loops, "port": port})
-            arguments += ["-p", "suite_broker"]
-        arguments += only or suite.tests
-        command = [str(source.interpreter), "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+        arguments = suite.arguments(only, whole=whole, in_loops=in_loops)
         try:
             done = subprocess.run(
-                command,
+                [str(source.interpreter), *arguments],
                 cwd=source.root,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -103,7 +110,8 @@ def run(
         # 0: all passed; 1: some failed.
         if done.returncode not in (0, 1) or not report.is_file():
             raise SuiteError(f"{suite} on {target} ended with {done.returncode}:\n{_tail(done.stdout)}")
-        return {test: Outcome(*found) for test, found in json.loads(report.read_text()).items()}
+        found = {test: Outcome(*outcome) for test, outcome in json.loads(report.read_text()).items()}
+        return {test: outcome for test, outcome in found.items() if not only or test in only}
 
 
 def _tail(output: str | bytes | None) -> str:
@@ -152,22 +160,23 @@ def _status(found: Mapping[str, Outcome], test: str) -> str:
 
 
 def compare(
-    suites: Mapping[Suite, Source], pairs: Iterable[tuple[Target, Target]], *, whole: bool = True
+    runs: Iterable[tuple[Suite, Source, tuple[Target, Target]]], *, whole: bool = True
 ) -> list[Comparison]:
-    """Run suites on pairs of targets; tests that go differently are run again, up to two times.
+    """Run each suite on a pair of targets; tests that go differently are run again, up to two times.
 
     Raises:
         SuiteError: a suite did not run to its end.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        runs = [
-            (suite, pair, [pool.submit(run, suite, source, target, whole=whole) for target in pair])
-            for (suite, source), pair in itertools.product(suites.items(), pairs)
+        started = [
+            (suite, source, pair, [pool.submit(run, suite, source, target, whole=whole) for target in pair])
+            for suite, source, pair in runs
         ]
         found = [
-            Comparison(suite, pair, (there.result(), here.result())) for suite, pair, (there, here) in runs
+            (source, Comparison(suite, pair, (there.result(), here.result())))
+            for suite, source, pair, (there, here) in started
         ]
-        return [_looked_at_again(each, suites[each.suite]) for each in found]
+        return [_looked_at_again(compared, source) for source, compared in found]
 
 
 def _looked_at_again(compared: Comparison, source: Source) -> Comparison:
@@ -195,7 +204,8 @@ def measured(
     """
     with contextlib.ExitStack() as running:
         pairs = {version: running.enter_context(targets(version)) for version in versions}
-        found = compare(suites, pairs.values(), whole=whole)
+        runs = [(*each, pair) for each, pair in itertools.product(suites.items(), pairs.values())]
+        found = compare(runs, whole=whole)
         return {version: [each for each in found if each.targets == pair] for version, pair in pairs.items()}
 
 
@@ -206,4 +216,20 @@ def measured_in_loops(suites: Mapping[Suite, Source], *, whole: bool = True) -> 
         SuiteError: a suite did not run to its end.
     """
     with runtimes() as pair:
-        return compare(suites, [pair], whole=whole)
+        return compare([(*each, pair) for each in suites.items()], whole=whole)
+
+
+def measured_through_proxy(
+    suites: Mapping[Suite, Source], *, whole: bool = True
+) -> list[tuple[Comparison, Traffic]]:
+    """How suites went on RabbitMQ and through a proxy, and the bytes that passed: each suite has a proxy.
+
+    Raises:
+        RabbitMQError: a node does not start.
+        SuiteError: a suite did not run to its end.
+    """
+    with nodes() as both, contextlib.ExitStack() as proxies:
+        made = [proxies.enter_context(through_proxy(both)) for _ in suites]
+        runs = [(*each, pair) for each, (pair, _) in zip(suites.items(), made, strict=True)]
+        found = compare(runs, whole=whole)
+        return [(compared, legs.traffic()) for compared, (_, legs) in zip(found, made, strict=True)]

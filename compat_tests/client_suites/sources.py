@@ -1,7 +1,7 @@
 """Keeps the source of each suite, and a virtual environment to run it in, in the cache of the user.
 
 They are in `~/.cache/fakeamqp/client-suites`, or in the folder that FAKEAMQP_CLIENT_SUITES names. Sources
-come from PyPI or from Debian's archive, the client and what else its suite needs from PyPI.
+come from PyPI, npm or Debian's archive, the client and what else its suite needs from PyPI.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ __all__ = ["Source", "Unavailable", "source"]
 _POOL = "http://deb.debian.org/debian/pool/main/"
 _SECONDS = 300
 _COMPLETE = ".complete"
+_PIP = ("--quiet", "--disable-pip-version-check")
 
 
 class Unavailable(Exception):
@@ -34,7 +35,7 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """The unpacked source of a suite, and the Python that runs it."""
+    """The unpacked source of a suite, and the Python or Node.js that runs it."""
 
     root: Path
     interpreter: Path
@@ -49,9 +50,10 @@ def source(suite: Suite) -> Source:
     if obstacle := suite.obstacle():
         raise Unavailable(obstacle)
     folder = _cache() / f"{suite.folder}-py{sys.version_info[0]}.{sys.version_info[1]}"
-    found = Source(folder / "source", folder / "venv" / "bin" / "python")
+    interpreter = Path(shutil.which("node") or "node") if suite.npm else folder / "venv" / "bin" / "python"
+    found = Source(folder / "source", interpreter)
     # What a suite is made of may change with its row.
-    wanted = "\n".join([*suite.all_requirements(), suite.debian or "PyPI"])
+    wanted = "\n".join([*suite.all_requirements(), suite.debian or suite.origin])
     complete = folder / _COMPLETE
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f"{folder.name}.lock").open("w") as lock:
@@ -60,7 +62,8 @@ def source(suite: Suite) -> Source:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             _fetch(suite, found.root)
-            _install(suite, folder / "venv", found.interpreter)
+            if not suite.npm:
+                _install(suite, folder / "venv", found.interpreter)
             complete.write_text(wanted)
     return found
 
@@ -77,10 +80,13 @@ def _fetch(suite: Suite, root: Path) -> None:
         download = Path(made)
         if suite.debian is not None:
             _from_debian(suite, download / "source.tar.gz")
+        elif suite.npm:
+            wanted = f"{suite.package}@{suite.version}"
+            _from_registry(suite, ["npm", "pack", "--silent", "--pack-destination", made, wanted])
         else:
             wanted = f"{suite.package}=={suite.version}"
             arguments = ["download", "--no-deps", "--no-binary", suite.package, "--dest", made, wanted]
-            _pip(suite, [sys.executable, "-m", "pip", *arguments])
+            _from_registry(suite, [sys.executable, "-m", "pip", *_PIP, *arguments])
         (archive,) = download.iterdir()
         unpacked = download / "unpacked"
         with tarfile.open(archive) as packed:
@@ -104,18 +110,19 @@ def _from_debian(suite: Suite, archive: Path) -> None:
 
 def _install(suite: Suite, folder: Path, interpreter: Path) -> None:
     venv.create(folder, symlinks=True, with_pip=False)
-    pip = [sys.executable, "-m", "pip", "--python", str(interpreter)]
-    _pip(suite, [*pip, "install", "--no-compile", *suite.all_requirements()])
+    pip = [sys.executable, "-m", "pip", *_PIP, "--python", str(interpreter)]
+    _from_registry(suite, [*pip, "install", "--no-compile", *suite.all_requirements()])
 
 
-def _pip(suite: Suite, command: Sequence[str]) -> None:
-    command = [*command, "--quiet", "--disable-pip-version-check"]
+def _from_registry(suite: Suite, command: Sequence[str]) -> None:
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        raise Unavailable(f"the suite of {suite} could not be had from PyPI in {_SECONDS} s") from None
+        raise Unavailable(
+            f"the suite of {suite} could not be had from {suite.origin} in {_SECONDS} s"
+        ) from None
     if done.returncode != 0:
         why = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr]
-        raise Unavailable(f"the suite of {suite} cannot be had from PyPI: {why[-1].strip()}")
+        raise Unavailable(f"the suite of {suite} cannot be had from {suite.origin}: {why[-1].strip()}")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-__all__ = ["SUITES", "Suite"]
+__all__ = ["INSIDE", "SUITES", "Suite"]
+
+INSIDE = Path(__file__).with_name("inside")
+"""What the interpreter of a suite loads."""
 
 _PYTEST = ("pytest==9.2.0", "pytest-timeout==2.4.0")
 _RERUNS = "pytest-rerunfailures==16.7"
@@ -21,6 +26,8 @@ class Suite:
     `package` is the client on PyPI, whose source distribution has the suite unless `debian` is the path of a
     source archive below Debian's pool. `requirements` are installed beside the client, in a virtual
     environment of the suite. `plugins` are loaded by pytest and no others.
+
+    With `npm`, the package is one of npm that has the suite and needs no others. Node.js runs it.
     """
 
     name: str
@@ -37,6 +44,7 @@ class Suite:
     not_matching: tuple[str, str] | None = None
     """A part of ids that are not run either, and the reason."""
     debian: str | None = None
+    npm: bool = False
     least_python: tuple[int, int] = (3, 10)
     slow: tuple[str, ...] = ()
     """What the long tests leave to the command, as the keys of `left_out`."""
@@ -55,25 +63,45 @@ class Suite:
         """The name of its folder in the cache."""
         return f"{self.name}-{self.version}"
 
+    @property
+    def origin(self) -> str:
+        """Where the source comes from."""
+        return "npm" if self.npm else "PyPI" if self.debian is None else "Debian's archive"
+
     def all_requirements(self) -> list[str]:
         of_the_broker = (_TYPING_EXTENSIONS,) if self.in_loops else ()
         return [f"{self.package}=={self.version}", *_PYTEST, *self.requirements, *of_the_broker]
 
-    def arguments(self, *, whole: bool = True) -> list[str]:
-        """The options of pytest, for the whole suite or without what is slow."""
-        plugins = ["suite_outcomes", "pytest_timeout", *self.plugins]
+    def arguments(self, only: Sequence[str] = (), *, whole: bool = True, in_loops: bool = False) -> list[str]:
+        """Those of Python or Node.js, to run some tests, the whole suite, or the suite without what is slow.
+
+        Node.js runs the whole files of the tests.
+        """
+        if self.npm:
+            options = ("--require", f"{INSIDE / 'redirect.cjs'}", "--test")
+            reporter = f"--test-reporter={INSIDE / 'suite_outcomes.mjs'}"
+            return [
+                *options,
+                reporter,
+                *dict.fromkeys(test.partition("::")[0] for test in only or self.tests),
+            ]
+        plugins = ["suite_outcomes", "pytest_timeout", *self.plugins, *(["suite_broker"] if in_loops else ())]
         chosen = [] if self.not_matching is None else ["-k", f"not {self.not_matching[0]}"]
         for each in (*self.left_out, *(() if whole else self.slow)):
             chosen += ["--deselect" if "::" in each else "--ignore", each]
         return [
+            *("-m", "pytest", "-p", "no:cacheprovider"),
             *(part for each in plugins for part in ("-p", each)),
             *("-q", "--no-header", "--timeout=60", "-o", "log_cli=false"),
             *self.options,
             *chosen,
+            *(only or self.tests),
         ]
 
     def obstacle(self) -> str | None:
-        """Why this Python cannot run it."""
+        """Why this machine cannot run it."""
+        if self.npm and shutil.which("npm") is None:
+            return f"the suite of {self} needs npm"
         if sys.version_info[:2] < self.least_python:
             return f"{self.package} {self.version} needs Python {'.'.join(map(str, self.least_python))}"
         return None
@@ -104,6 +132,16 @@ SUITES = {
             requirements=("amqp==5.4.2", _RERUNS),
             plugins=("pytest_rerunfailures",),
             environment=_ADDRESS,
+        ),
+        Suite(
+            "amqplib",
+            "amqplib",
+            "2.1.0",
+            ("test/callback_api.test.js", "test/channel_api.test.js", "test/connect.test.js"),
+            npm=True,
+            left_out={
+                "test/{bitset,channel,codec,connection,data,frame,mux,recovery,uri_spec}.test.js": "no broker"
+            },
         ),
         Suite(
             "pika",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from compat_tests.client_suites.differences import known, problems
+from compat_tests.client_suites.differences import known, problems, problems_of_equals
 from compat_tests.client_suites.running import Comparison
 from compat_tests.client_suites.suites import SUITES
 from compat_tests.tools import tables
+from compat_tests.tools.legs import Traffic
 
-__all__ = ["differences_table", "left_out_table", "measured_table"]
+__all__ = ["differences_table", "left_out_table", "measured_table", "through_proxy_table"]
 
 
 def measured_table(found: Mapping[str, Sequence[Comparison]]) -> str:
@@ -30,6 +31,33 @@ def measured_table(found: Mapping[str, Sequence[Comparison]]) -> str:
     ]
     order = list(SUITES)
     return tables.table(head, sorted(rows, key=lambda row: order.index(row[0].partition(" ")[0])))
+
+
+def through_proxy_table(found: Sequence[tuple[Comparison, Traffic]]) -> str:
+    """How the suites went with and without a proxy, and what passed through it."""
+    head = [
+        "Suite",
+        f"On {found[0][0].targets[0]}",
+        "Through a proxy",
+        "Not as listed",
+        "Connections",
+        "Frames",
+        "Heartbeats",
+        "Bytes",
+        "Not the same on both legs",
+    ]
+    rows = [
+        [
+            f"{compared.suite} {compared.suite.version}",
+            compared.counts(0),
+            compared.counts(1),
+            str(len(problems_of_equals(compared))),
+            *(f"{each:,}".replace(",", " ") for each in traffic[:4]),
+            str(len(traffic.problems)),
+        ]
+        for compared, traffic in found
+    ]
+    return tables.table(head, rows)
 
 
 def differences_table() -> str:
@@ -56,10 +84,9 @@ def left_out_table() -> str:
         if suite.not_matching is not None:
             pattern, reason = suite.not_matching
             left_out.append(f"tests with `{pattern.strip('()')}` in their ids: {reason}")
-        origin = "PyPI" if suite.debian is None else "Debian's archive"
         runs = "command only" if not suite.short else "long tests"
         if suite.short and suite.slow:
             runs += f" (command only: {', '.join(f'`{each}`' for each in suite.slow)})"
         tests = ", ".join(f"`{each}`" for each in suite.tests)
-        rows.append([f"{suite} {suite.version}", origin, tests, "; ".join(left_out), runs])
+        rows.append([f"{suite} {suite.version}", suite.origin, tests, "; ".join(left_out), runs])
     return tables.table(["Suite", "Source", "What is run", "What is not", "Run by"], rows)

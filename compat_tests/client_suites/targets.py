@@ -1,6 +1,7 @@
 """What a suite is run on: a RabbitMQ of a series, and the broker with the personality of this series.
 
-The broker is in a process of its own, or in the event loops of the suite.
+The broker is in a process of its own, or in the event loops of the suite. In its place there may be a proxy
+in front of a RabbitMQ.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from compat_tests.differential.comparison import SERIES
 from compat_tests.differential.rabbitmq_node import RabbitMQNode
+from compat_tests.tools.legs import Legs
 
-__all__ = ["ROOT", "VERSIONS", "Target", "runtimes", "targets"]
+__all__ = ["ROOT", "VERSIONS", "Nodes", "Target", "nodes", "runtimes", "targets", "through_proxy"]
 
 ROOT = Path(__file__).parents[2]
 """The folder that `fakeamqp` is in."""
@@ -34,17 +36,17 @@ _SETTINGS = {f"deprecated_features.permit.{_FEATURE}": "true", "max_message_size
 # A process of its own, as the node is one: the broker does not wait for those who run the suites.
 _SERVE = """
 import json, logging, sys
-from fakeamqp import Broker
+import fakeamqp
 logging.disable()
-with Broker(**json.loads(sys.argv[1])) as broker:
-    print(broker.port, flush=True)
+with getattr(fakeamqp, sys.argv[1])(**json.loads(sys.argv[2])) as endpoint:
+    print(endpoint.port, flush=True)
     sys.stdin.read()
 """
 
 
 @dataclass(frozen=True)
 class Target:
-    """A RabbitMQ or a broker that listens, or a broker for the event loops of a suite."""
+    """A RabbitMQ, a broker or a proxy that listens, or a broker for the event loops of a suite."""
 
     name: str
     port: int
@@ -65,7 +67,7 @@ def targets(version: str) -> Iterator[tuple[Target, Target]]:
         RabbitMQError: the node does not start.
     """
     with RabbitMQNode(version, settings=_SETTINGS) as node, _broker(SERIES[version].personality) as broker:
-        yield Target(f"RabbitMQ {node.version}", node.port), broker
+        yield _target(node), broker
 
 
 @contextlib.contextmanager
@@ -76,14 +78,57 @@ def runtimes() -> Iterator[tuple[Target, Target]]:
         yield broker, Target(f"{personality} in event loops", 0, in_loops=_arguments(personality))
 
 
+class Nodes(NamedTuple):
+    """Two nodes of the latest series: the names of queues in a suite are fixed, so each run needs a node."""
+
+    alone: RabbitMQNode
+    behind_proxy: RabbitMQNode
+
+
+@contextlib.contextmanager
+def nodes() -> Iterator[Nodes]:
+    """Start both nodes.
+
+    Raises:
+        RabbitMQError: a node does not start.
+    """
+    version = VERSIONS[-1]
+    with (
+        RabbitMQNode(version, settings=_SETTINGS) as alone,
+        RabbitMQNode(version, settings=_SETTINGS) as behind_proxy,
+    ):
+        yield Nodes(alone, behind_proxy)
+
+
+@contextlib.contextmanager
+def through_proxy(nodes: Nodes) -> Iterator[tuple[tuple[Target, Target], Legs]]:
+    """A node, a proxy in front of the other one, and what compares the bytes on both legs of it."""
+    with Legs(nodes.behind_proxy.port) as legs:
+        to = f"amqp://guest:guest@127.0.0.1:{legs.to}/%2F"
+        with _served("Proxy", {"to": to}) as port:
+            alone = _target(nodes.alone)
+            yield (alone, Target(f"{alone} through a proxy", legs.listen(port))), legs
+
+
+def _target(node: RabbitMQNode) -> Target:
+    return Target(f"RabbitMQ {node.version}", node.port)
+
+
 def _arguments(personality: str) -> dict[str, Any]:
     return {"personality": personality, "permit": [_FEATURE], "largest_message": _MESSAGE_SIZE}
 
 
 @contextlib.contextmanager
 def _broker(personality: str) -> Iterator[Target]:
+    with _served("Broker", _arguments(personality)) as port:
+        yield Target(personality, port)
+
+
+@contextlib.contextmanager
+def _served(name: str, arguments: Mapping[str, Any]) -> Iterator[int]:
+    """The port of a broker or a proxy in a process of its own."""
     with subprocess.Popen(
-        [sys.executable, "-c", _SERVE, json.dumps(_arguments(personality))],
+        [sys.executable, "-c", _SERVE, name, json.dumps(arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -92,6 +137,6 @@ def _broker(personality: str) -> Iterator[Target]:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            yield Target(personality, int(process.stdout.readline()))
+            yield int(process.stdout.readline())
         finally:
             process.stdin.close()

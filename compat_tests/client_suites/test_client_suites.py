@@ -1,11 +1,16 @@
-"""The suites of clients: on RabbitMQ, on the broker and in event loops the same tests pass and fail."""
+"""The suites of clients: the same tests pass and fail on RabbitMQ, on the broker and through a proxy."""
 
 from __future__ import annotations
 
 import pytest
 
-from compat_tests.client_suites.differences import known, problems, problems_of_runtimes
-from compat_tests.client_suites.running import Comparison, measured, measured_in_loops
+from compat_tests.client_suites.differences import known, problems, problems_of_equals
+from compat_tests.client_suites.running import (
+    Comparison,
+    measured,
+    measured_in_loops,
+    measured_through_proxy,
+)
 from compat_tests.client_suites.sources import Source, Unavailable, source
 from compat_tests.client_suites.suites import SUITES, Suite
 from compat_tests.client_suites.targets import VERSIONS
@@ -78,8 +83,23 @@ def test_client_suite_has_same_results_in_event_loops(suite: Suite) -> None:
     except Unavailable as reason:
         pytest.skip(str(reason))
     (compared,) = measured_in_loops({suite: found}, whole=False)
-    assert problems_of_runtimes(compared) == []
+    assert problems_of_equals(compared) == []
     _assert_that_most_pass(compared)
+
+
+@pytest.mark.parametrize("suite", SHORT, ids=str)
+def test_client_suite_has_same_results_and_bytes_through_proxy(suite: Suite) -> None:
+    try:
+        found = source(suite)
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    if reason := available(VERSIONS[-1]):
+        pytest.skip(reason)
+    ((compared, traffic),) = measured_through_proxy({suite: found}, whole=False)
+    assert traffic.problems == ()
+    assert problems_of_equals(compared) == []
+    _assert_that_most_pass(compared)
+    assert traffic.frames > traffic.connections > 0
 
 
 def test_known_differences_name_existing_suites_and_versions_with_reason() -> None:

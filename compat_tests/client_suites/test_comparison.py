@@ -85,7 +85,7 @@ def test_tests_with_different_results_are_run_again(monkeypatch: pytest.MonkeyPa
         }
 
     monkeypatch.setattr(running, "run", run)
-    (found,) = running.compare({SUITES["kombu"]: None}, [TARGETS])  # type: ignore[dict-item]
+    (found,) = running.compare([(SUITES["kombu"], None, TARGETS)])  # type: ignore[list-item]
     assert found.differing() == []
     assert sorted(runs) == sorted((target.name, only) for target in TARGETS for only in ([], ["a"]))
 

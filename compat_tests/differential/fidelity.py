@@ -11,7 +11,7 @@ import logging
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -273,7 +273,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m compat_tests.differential.fidelity", description=(main.__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--lists-only", action="store_true", help="only what follows from the lists")
-    parser.add_argument("--without-suites", action="store_true", help="leave the clients' suites as they are")
+    suites_or_not = parser.add_mutually_exclusive_group()
+    suites_or_not.add_argument("--without-suites", action="store_true", help="all but the clients' suites")
+    suites_or_not.add_argument("--only-suites", action="store_true", help="only the clients' suites")
     parser.add_argument("--programs", type=int, default=PROGRAMS, help="random programs for each series")
     parser.add_argument("--seed", type=int, default=USUAL_SEED, help="of the random programs")
     options = parser.parse_args(arguments)
@@ -284,23 +286,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if missing:
             print("There is nothing to compare with.", *missing, sep="\n", file=sys.stderr)
             return 2
-        chosen = programs.drawn(options.seed, options.programs)
-        measure_behaviour()
+        made: dict[str, Callable[[], str]] = {}
         try:
-            made = {}
             if not options.without_suites:
-                chosen_suites = {each: sources.source(each) for each in suites.SUITES.values()}
-                found = running.measured(chosen_suites, targets.VERSIONS)
-                made["measured clients' suites"] = lambda: client_suites.measured_table(found)
-            with ThreadPoolExecutor(len(SERIES)) as pool:
-                rows = list(pool.map(lambda name: measured_row(name, chosen), SERIES))
+                made |= _measured_suites()
+            if not options.only_suites:
+                chosen = programs.drawn(options.seed, options.programs)
+                measure_behaviour()
+                with ThreadPoolExecutor(len(SERIES)) as pool:
+                    rows = list(pool.map(lambda name: measured_row(name, chosen), SERIES))
+                made["measured"] = lambda: measured_table(rows)
         except (RabbitMQError, running.SuiteError, sources.Unavailable) as error:
             print(error, file=sys.stderr)
             return 2
-        made["measured"] = lambda: measured_table(rows)
         page = tables.with_tables(page, made)
     PAGE.write_text(with_tables(page), encoding="utf-8")
     return 0
+
+
+def _measured_suites() -> dict[str, Callable[[], str]]:
+    chosen = {each: sources.source(each) for each in suites.SUITES.values()}
+    found = running.measured(chosen, targets.VERSIONS)
+    through_proxy = running.measured_through_proxy(chosen)
+    return {
+        "measured clients' suites": lambda: client_suites.measured_table(found),
+        "clients' suites through a proxy": lambda: client_suites.through_proxy_table(through_proxy),
+    }
 
 
 if __name__ == "__main__":
