@@ -336,6 +336,9 @@ class Legs:
             self.returned[said.message] -= 1
             made = self.rules["ReturnMessage", "basic.publish", number, said.message]
             assert self.returned[said.message] + made >= 0, f"{said.body!r} is returned, by no side"
+        elif isinstance(method, m.ConnectionStart) and not self.broker_sent:
+            # The broker has gone without a word: the proxy says so with a close that follows.
+            assert method.server_properties == {"product": "fakeamqp proxy"}, f"{method}: of no side"
         elif not isinstance(method, _OF_PROXY):
             self.broker_sent[number, said.payload] -= 1
             close_ok = isinstance(method, (m.ChannelCloseOk, m.ConnectionCloseOk))
