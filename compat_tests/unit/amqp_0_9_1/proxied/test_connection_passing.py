@@ -10,7 +10,8 @@ from fakeamqp.connection import PeerAddress
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame, header_frame, method_frame
-from fakeamqp.protocols.amqp_0_9_1.proxied.connection import MOST_WAITING, ProxiedConnection
+from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
+from fakeamqp.protocols.amqp_0_9_1.proxied.legs import MOST_WAITING
 from fakeamqp.runtime import RealClock
 from fakeamqp.trace.recorder import Recorder
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -24,8 +23,6 @@ from fakeamqp.model.routing import PASSED_ON
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import VERSION_MAJOR, VERSION_MINOR
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
-    CONTENT_HEADER,
-    FRAME_BODY,
     FRAME_CONTENT_HEADER,
     FRAME_METHOD,
     method_frame,
@@ -34,11 +31,13 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.dialect.groups import first_decoded
 from fakeamqp.protocols.amqp_0_9_1.proxied.channel import Consumer, Held, ProxiedChannel, Side
+from fakeamqp.protocols.amqp_0_9_1.proxied.content import Content
 from fakeamqp.protocols.amqp_0_9_1.proxied.frames import FrameCutter
+from fakeamqp.protocols.amqp_0_9_1.proxied.legs import BrokerLeg, Leg
 from fakeamqp.protocols.amqp_0_9_1.proxied.methods import FROM_BROKER, FROM_CLIENT
 from fakeamqp.protocols.amqp_0_9_1.replies import short_text
 from fakeamqp.protocols.base.codec import WireError
-from fakeamqp.trace.truncation import LONG_BODY, Truncated
+from fakeamqp.trace.truncation import LONG_BODY
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection, PeerAddress
@@ -51,15 +50,9 @@ T = TypeVar("T")
 
 _log = logging.getLogger("fakeamqp")
 
-MOST_UNSENT = 1024 * 1024
-"""Bytes for one side that make the proxy stop reading from the other side."""
-MOST_WAITING = 16 * 1024
-"""Bytes that may wait for the rest of a content: clients send each of its frames for itself."""
 _CLOSE_TIMEOUT = 30.0
 _ANSWER_TIMEOUT = 30.0
 """Seconds that a broker has for its first byte."""
-_TLS_ALERT = b"\x15\x03"
-_WANTS_TLS = "if that port is one for TLS, give the proxy the URL with amqps://"
 _CONNECTION_FORCED = 320
 _DONE = 200
 _HEADER_SIZE = 8
@@ -67,165 +60,6 @@ _NO_PROPERTIES = BasicProperties()
 _UNKNOWN_CONSUMER = Consumer("", False)
 _MOST_REMEMBERED = 1000
 _LONGEST_REMEMBERED = 128
-
-
-class Leg:
-    """One side of a proxied connection, as the runtime sees it: see `fakeamqp.connection.Connection`."""
-
-    occupied = False
-
-    def __init__(self, name: str) -> None:
-        self.name: str = name
-        self.finished: bool = False
-        self.aborted: bool = False
-        self.resets: bool = False
-        self.unsent: int = 0
-        """Bytes that the transport has not accepted yet."""
-        self.other: Leg
-        self.ended: bool = False
-        """True once the transport has ended."""
-        self._octets: list[bytes | memoryview] = []
-        self._told = False
-        """True if the runtime knows that there are bytes to send."""
-        self._paused = False
-        self._notify: Callable[[], object] = lambda: None
-
-    def join(self, other: Leg) -> None:
-        """Name the other leg."""
-        self.other = other
-
-    def has_ended(self) -> bool:
-        """Note the end of the transport; returns whether it was known."""
-        known, self.ended = self.ended, True
-        return known
-
-    @property
-    def reading(self) -> bool:
-        return not self._paused and self.other.unsent < MOST_UNSENT
-
-    def pause(self, paused: bool) -> None:
-        """Stop reading from the transport, or continue."""
-        self._paused = paused
-        self._notify()
-
-    def write(self, octets: bytes, *, more: bool = False) -> None:
-        """Add bytes to send. With `more`, they may wait for what completes a content."""
-        if octets and not (self.finished or self.aborted):
-            self.unsent += len(octets)
-            self._octets.append(octets)
-            if not self._told and not (more and self.unsent < MOST_WAITING):
-                self._told = True
-                self._notify()
-
-    def pending(self) -> list[bytes | memoryview]:
-        self._told = False
-        octets, self._octets = self._octets, []
-        return octets
-
-    def sent(self, count: int) -> None:
-        before, self.unsent = self.unsent, self.unsent - count
-        if before >= MOST_UNSENT > self.unsent:
-            self.other._notify()
-
-    def end(self, *, reset: bool = False, at_once: bool = False) -> None:
-        """End the transport: once all is sent, unless `at_once`."""
-        self.resets = self.resets or reset
-        self.finished = self.finished or not at_once
-        self.aborted = self.aborted or at_once
-        self._notify()
-
-    def next_deadline(self) -> float | None:
-        return None
-
-
-class BrokerLeg(Leg):
-    """The leg to the broker. What is written before it is connected waits."""
-
-    def __init__(self, client: ProxiedConnection) -> None:
-        super().__init__(f"{client.name} (to the broker)")
-        self._client = client
-        self.heard: bool = False
-        """True once the broker has sent something."""
-        self.join(client)
-        self._cutter = FrameCutter()
-
-    def connected(self, notify: Callable[[], object]) -> None:
-        """The transport is open; `notify` has the runtime look at the leg."""
-        self._notify = notify
-        notify()
-
-    def receive(self, data: bytes) -> None:
-        client = self._client
-        if not self.heard:
-            self.heard = True
-            client.stop_timer()
-            if data.startswith(_TLS_ALERT):
-                client.broker_refused(f"it answers with a TLS alert; {_WANTS_TLS}")
-                return
-        for frame_type, number, payload, octets in self._cutter.cut(data):
-            if frame_type < 0:
-                client.broker_sent_no_frame(octets, self._cutter.malformed)
-            else:
-                client.receive_from_broker(frame_type, number, payload, octets)
-        client.pass_waiting()
-
-    def receive_eof(self) -> None:
-        if self.has_ended():
-            return
-        if not (self.heard or self._client.gone):
-            self._client.broker_refused(f"it has closed the connection without an answer; {_WANTS_TLS}")
-        else:
-            self._client.broker_gone(self._cutter.rest())
-
-    def refused(self, why: str) -> None:
-        """There is no transport: the broker cannot be reached, or its TLS failed."""
-        self.has_ended()
-        self._client.broker_refused(why)
-
-    def __repr__(self) -> str:
-        return f"<BrokerLeg of {self._client.name}>"
-
-
-class _Content:
-    """A method whose content is on its way. No more than `most` bytes of the body are kept."""
-
-    __slots__ = ("_bodies", "_left", "_most", "_size", "behind", "frames", "message", "method", "properties")
-
-    def __init__(
-        self, method: Any, frames: list[bytes], message: Message | None = None, most: float = inf
-    ) -> None:
-        self.method: Any = method
-        self.frames: list[bytes] = frames
-        """Those that wait for the whole content."""
-        self.behind: list[bytes] = []
-        """What the proxy has to send on the same channel, once the content is whole."""
-        self.message: Message | None = message
-        """What is filled once the content is whole, if an event of it had to come before."""
-        self.properties: bytes = b""
-        self._most = most
-        self._size = 0
-        self._left: int | None = None
-        """Bytes of the body that have not come; None before the header."""
-        self._bodies: list[bytes] = []
-
-    def add(self, frame_type: int, payload: bytes) -> bool:
-        """Add a frame; returns whether the content is whole."""
-        if self._left is None:
-            if frame_type != FRAME_CONTENT_HEADER or len(payload) < CONTENT_HEADER.size:
-                return False
-            self._size = self._left = CONTENT_HEADER.unpack_from(payload)[2]
-            self.properties = payload[CONTENT_HEADER.size :]
-        elif frame_type == FRAME_BODY:
-            if self._size - self._left < self._most:
-                self._bodies.append(payload)
-            self._left -= len(payload)
-        return self._left <= 0
-
-    @property
-    def body(self) -> bytes:
-        bodies = self._bodies
-        body = bodies[0] if len(bodies) == 1 else b"".join(bodies)
-        return body if self._size <= self._most else Truncated.of(body[:LONG_BODY], self._size)
 
 
 class _HeldDeliveries(NamedTuple):
@@ -289,8 +123,8 @@ class ProxiedConnection(Leg):
         self._cutter = FrameCutter()
         self._known_publishes: dict[bytes, m.BasicPublish] = {}
         self._known_properties: dict[bytes, BasicProperties] = {}
-        self._from_client: dict[int, _Content] = {}
-        self._from_broker: dict[int, _Content] = {}
+        self._from_client: dict[int, Content] = {}
+        self._from_broker: dict[int, Content] = {}
         self._waiting: list[bytes] = []
         """The latest frames for the client, of a content that may be whole before all input is read."""
         self._blocking = False
@@ -300,8 +134,7 @@ class ProxiedConnection(Leg):
         self.gone: bool = False
         """True once the connection is closed or lost: its transport may still be there."""
         state.connections[self] = None
-        self.broker: BrokerLeg = BrokerLeg(self)
-        self.join(self.broker)
+        self.other = self.broker = BrokerLeg(self)
         dial(self.broker)
 
     # --- for the model, faults and views ----------------------------------------------------------------
@@ -442,7 +275,7 @@ class ProxiedConnection(Leg):
                         publish = _remember(self._known_publishes, payload, method)
             if publish is not None:
                 self.channel(number).forward_publish(counted=counted)
-                self._from_client[number] = _Content(publish, [])
+                self._from_client[number] = Content(publish, [])
         elif number in self._from_client:
             content = self._from_client[number]
             whole = content.add(frame_type, payload)
@@ -460,7 +293,7 @@ class ProxiedConnection(Leg):
             self._tell_blocked(m.ConnectionBlocked(reason=short_text(self.blocked_reason or "")))
             self.pause(True)
 
-    def _published(self, content: _Content) -> None:
+    def _published(self, content: Content) -> None:
         state = self.state
         virtual_host = self.virtual_host_name or "/"
         method = content.method
@@ -573,24 +406,24 @@ class ProxiedConnection(Leg):
             return
         self._pass_to_client(octets)
 
-    def _pass_frames(self, content: _Content) -> None:
+    def _pass_frames(self, content: Content) -> None:
         octets = b"".join(content.frames)
         content.frames.clear()
         self._pass_to_client(octets)
         self.write(b"".join(content.behind))
 
-    def _begun(self, number: int, method: Any) -> _Content:
+    def _begun(self, number: int, method: Any) -> Content:
         """A content of the broker. Faults act on the whole of it; without, no frame waits for input."""
         tap = self.state.tap
         if tap is not None and tap.intercepts:
-            return _Content(method, [])
+            return Content(method, [])
         self.pass_waiting()
         message = self._message(method)
         if isinstance(method, m.BasicReturn):
-            return _Content(method, self._waiting, message)
+            return Content(method, self._waiting, message)
         # The event of a delivery comes before its frames; the message is complete later.
         self._delivered(number, method, message)
-        return _Content(method, self._waiting, message, LONG_BODY)
+        return Content(method, self._waiting, message, LONG_BODY)
 
     def _message(self, method: Any) -> Message:
         message = Message(method.exchange, method.routing_key, _NO_PROPERTIES, b"", "0-9-1")
@@ -599,7 +432,7 @@ class ProxiedConnection(Leg):
             message.number = next(self.state.message_numbers)
         return message
 
-    def _complete(self, number: int, content: _Content) -> None:
+    def _complete(self, number: int, content: Content) -> None:
         """The content of a delivery, the answer to a get, or a returned message is whole."""
         method = content.method
         message = content.message or self._message(method)
