@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,14 @@ class Connection(Protocol):
     @property
     def resets(self) -> bool:
         """True: however it ends, the last thing the peer sees is a reset, as if the machine had gone."""
+
+    @property
+    def on_reset(self) -> Callable[[], object] | None:
+        """None unless the ends of the transport are passed on to another one, each of them by itself.
+
+        Then output goes on after the end of the input, until `finished`, and input goes on after `finished`.
+        If the peer resets the transport, this is called before `receive_eof`.
+        """
 
     def receive(self, data: bytes) -> None:
         """Take bytes from the peer. Whatever they are, nothing is raised."""

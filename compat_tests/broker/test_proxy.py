@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import Any
+from contextlib import ExitStack, suppress
+from typing import Any, NamedTuple
 
 import aio_pika
 import pika
@@ -22,9 +23,16 @@ from pika.exceptions import (
     UnroutableError,
 )
 
+from compat_tests.tools.legs import Legs
 from compat_tests.tools.matrix import rows
 from fakeamqp import Broker, BrokerError, NotPublished, Proxy
 from fakeamqp.faults import FaultError
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame, header_frame, method_frame
+from fakeamqp.protocols.amqp_0_9_1.proxied.legs import Leg
+from fakeamqp.runtime import connection_driver
+from fakeamqp.runtime.transport import NO_LINGER
 
 pytestmark = pytest.mark.threads_only
 
@@ -75,52 +83,9 @@ def bodies(channel: Any, count: int) -> list[bytes]:
 # --- transparency -----------------------------------------------------------------------------------
 
 
-class Tee:
-    """Between two addresses: keeps the bytes of each connection, by direction."""
-
-    def __init__(self, host: str, port: int) -> None:
-        self._to = host, port
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.host, self.port = self._listener.getsockname()
-        self.sent: list[bytearray] = []
-        self.received: list[bytearray] = []
-        self._sockets = [self._listener]
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(self._to)
-            self._sockets += (client, server)
-            for source, target, kept in ((client, server, self.sent), (server, client, self.received)):
-                kept.append(bytearray())
-                threading.Thread(target=self._pump, args=(source, target, kept[-1]), daemon=True).start()
-
-    def _pump(self, source: socket.socket, target: socket.socket, kept: bytearray) -> None:
-        while True:
-            try:
-                octets = source.recv(65536)
-                kept += octets
-                if not octets:
-                    target.shutdown(socket.SHUT_WR)
-                    return
-                target.sendall(octets)
-            except OSError:
-                return
-
-    def close(self) -> None:
-        for each in self._sockets:
-            each.close()
-
-
 def test_bytes_of_both_directions_are_the_same_on_both_legs_without_faults(broker: Broker) -> None:
-    behind = Tee(broker.host, broker.port)
-    with Proxy(f"amqp://guest:guest@{behind.host}:{behind.port}/%2F") as proxy:
-        before = Tee(proxy.host, proxy.port)
-        connection = connect(proxy, port=before.port)
+    with Legs(broker.port) as legs, Proxy(f"amqp://guest:guest@127.0.0.1:{legs.to}/%2F") as proxy:
+        connection = connect(proxy, port=legs.listen(proxy.port))
         channel = connection.channel()
         channel.queue_declare("q")
         channel.confirm_delivery()
@@ -128,12 +93,74 @@ def test_bytes_of_both_directions_are_the_same_on_both_legs_without_faults(broke
             channel.basic_publish("", "q", b"x" * size, pika.BasicProperties(headers={"h": [1, "two"]}))
         assert [len(body) for body in bodies(channel, 3)] == [0, 10, 200_000]
         connection.close()
-        proxy.wait_for(lambda: not proxy.connections)
-    assert before.sent == behind.sent
-    assert before.received == behind.received
-    assert len(before.sent[0]) > 200_000
-    before.close()
-    behind.close()
+        traffic = legs.traffic()
+    assert traffic.problems == ()
+    assert traffic.bytes > 400_000
+
+
+class Sides(NamedTuple):
+    """Sockets of a client and of a broker, with a proxy in between."""
+
+    client: socket.socket
+    broker: socket.socket
+
+
+@pytest.fixture(params=["thread", "asyncio"])
+def sides(request: pytest.FixtureRequest) -> Iterator[Sides]:
+    """The client has sent the protocol header."""
+    with ExitStack() as held:
+        listener = held.enter_context(socket.create_server(("127.0.0.1", 0)))
+        listener.settimeout(20)
+        proxy = Proxy(f"amqp://127.0.0.1:{listener.getsockname()[1]}", runtime=request.param)
+        if request.param == "thread":
+            held.enter_context(proxy)
+        else:
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever)
+            thread.start()
+            held.callback(loop.close)
+            held.callback(thread.join)
+            held.callback(loop.call_soon_threadsafe, loop.stop)
+            asyncio.run_coroutine_threadsafe(proxy.start_async(), loop).result(20)
+            held.callback(lambda: asyncio.run_coroutine_threadsafe(proxy.stop_async(), loop).result(20))
+        client = held.enter_context(socket.create_connection((proxy.host, proxy.port), timeout=20))
+        client.sendall(PROTOCOL_HEADER)
+        broker = held.enter_context(listener.accept()[0])
+        broker.settimeout(20)
+        assert broker.recv(8, socket.MSG_WAITALL) == PROTOCOL_HEADER
+        yield Sides(client, broker)
+
+
+def test_client_that_has_ended_its_side_gets_the_answer_of_the_broker(sides: Sides) -> None:
+    sides.client.sendall(b"the rest")
+    sides.client.shutdown(socket.SHUT_WR)
+    assert sides.broker.recv(8, socket.MSG_WAITALL) == b"the rest"
+    assert sides.broker.recv(1) == b""
+    sides.broker.sendall(b"x" * 3_000_000)
+    sides.broker.close()
+    with sides.client.makefile("rb") as answer:
+        assert len(answer.read()) == 3_000_000
+
+
+@pytest.mark.parametrize(("resets", "other"), [("client", "broker"), ("broker", "client")])
+def test_reset_of_one_side_reaches_the_other_side_behind_its_bytes(
+    sides: Sides, resets: str, other: str
+) -> None:
+    one, left = getattr(sides, resets), getattr(sides, other)
+    one.sendall(b"the last")
+    assert left.recv(8, socket.MSG_WAITALL) == b"the last"
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+    one.close()
+    with pytest.raises(ConnectionResetError):
+        left.recv(1)
+
+
+def test_broker_that_does_not_end_keeps_no_client_that_has_ended_its_side(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_driver, "LINGER_SECONDS", 0.01)
+    sides.client.shutdown(socket.SHUT_WR)
+    assert sides.client.recv(1) == b""
 
 
 def test_client_that_speaks_another_protocol_gets_the_answer_of_the_broker(
@@ -179,6 +206,38 @@ def test_client_that_does_not_read_stops_the_broker_and_not_the_memory_of_the_pr
     assert broker.queue("big").ready > 0
     assert leg.waiting < 8 * 1024 * 1024
     client.close()
+
+
+@pytest.mark.parametrize(
+    ("sender", "receiver", "method"),
+    [("client", "broker", m.BasicPublish()), ("broker", "client", m.BasicDeliver(delivery_tag=1))],
+    ids=["publish", "delivery"],
+)
+def test_body_of_64_mib_passes_with_less_than_2_mib_kept_for_a_side_that_does_not_read(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch, sender: str, receiver: str, method: Any
+) -> None:
+    kept = [0]
+    full = threading.Event()
+    write = Leg.write
+
+    def counted(leg: Leg, *octets: Any, **more: Any) -> None:
+        write(leg, *octets, **more)
+        kept[0] = max(kept[0], leg.unsent)
+        if not leg.other.reading:
+            full.set()
+
+    monkeypatch.setattr(Leg, "write", counted)
+    size, part = 64 * 1024 * 1024, 131_072 - 8
+    head = method_frame(1, method.encode()) + header_frame(1, 60, size, b"\0\0")
+    frames = b"".join(frame(3, 1, b"x" * min(part, size - at)) for at in range(0, size, part))
+    sending = threading.Thread(target=getattr(sides, sender).sendall, args=(head + frames,))
+    sending.start()
+    assert full.wait(30)
+    left = len(head + frames)
+    while left:
+        left -= len(getattr(sides, receiver).recv(262_144))
+    sending.join()
+    assert kept[0] < 2 * 1024 * 1024
 
 
 # --- faults -----------------------------------------------------------------------------------------

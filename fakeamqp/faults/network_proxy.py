@@ -35,6 +35,8 @@ _MOST_HELD = 1024 * 1024
 class NetworkProxy:
     """A connection with a simulated network around it. See `fakeamqp.connection.Connection`."""
 
+    on_reset = None
+
     def __init__(
         self, inner: Connection, notify: Callable[[], object], registry: ProxyRegistry, number: int
     ) -> None:

@@ -33,6 +33,7 @@ class Negotiation:
 
     reading = True
     occupied = False
+    on_reset = None
     resets = False
 
     def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:

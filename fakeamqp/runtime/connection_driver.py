@@ -3,7 +3,8 @@
 Its states, in order:
 
     OPENING     the transport does its handshake (TLS); there is no connection yet
-    OPEN        bytes are read into the connection and written from it
+    OPEN        bytes are read into the connection and written from it; either direction may have ended, if
+                the connection passes ends on
     FINISHING   the last bytes are written; further input is discarded
     LINGERING   our side of the stream is shut down; the peer can read the rest and close
     CLOSED
@@ -95,6 +96,8 @@ class ConnectionDriver(SelectorSource):
         self._timer: Timer | None = None
         self._watched = 0
         self._input_ended = False
+        # Whether our side of the stream is shut down.
+        self._shut = False
         self._eof_told = False
         self._lost = False
         self._moved = False
@@ -213,7 +216,7 @@ class ConnectionDriver(SelectorSource):
         return True
 
     def go_on(self) -> None:
-        if self.state is OPEN:
+        if self.state is OPEN and not self._input_ended:
             self._read()
 
     def _read(self) -> None:
@@ -225,11 +228,12 @@ class ConnectionDriver(SelectorSource):
         try:
             data = self._unread or self.transport.recv()
         except OSError:
-            self._lost = True
+            self._lose()
             self.notify()
             return
         if data:
             count = len(data)
+            self._moved = True
             self.octets_read += count
             if count < self.smallest_read:
                 self.smallest_read = count
@@ -239,7 +243,10 @@ class ConnectionDriver(SelectorSource):
         elif data is not None:
             # The peer ended its side, but may still read: the output of the connection is written first.
             self._input_ended = True
-            self._finish()
+            if connection.on_reset is None or connection.finished:
+                self._finish()
+            else:
+                self._tell_eof()
             self.notify()
         if self.transport.backlog or self.transport.input_left or self._unread:
             self.notify()
@@ -316,7 +323,12 @@ class ConnectionDriver(SelectorSource):
                     if not self._send(batch):
                         return
         except OSError:
-            self._lost = True
+            self._lose()
+
+    def _lose(self) -> None:
+        self._lost = True
+        if self.connection is not None and self.connection.on_reset is not None:
+            self.connection.on_reset()
 
     def _send(self, data: bytes | memoryview) -> bool:
         count = self.transport.send(data)
@@ -345,8 +357,12 @@ class ConnectionDriver(SelectorSource):
             self.close()
             return
         if self.state is OPEN and connection is not None and connection.finished:
-            self._finish()
-        left = bool(self._unread) or transport.input_left
+            if connection.on_reset is None or connection.resets or self._input_ended:
+                self._finish()
+            elif not self._shut and not self.rest and not self.dirty:
+                self._shut_down()
+                self._arm(LINGER_SECONDS, "linger")
+        left = (bool(self._unread) or transport.input_left) and not self._input_ended
         if (
             self.state is OPEN
             and left
@@ -359,23 +375,28 @@ class ConnectionDriver(SelectorSource):
             self.close()  # Output that the peer has not read yet is lost.
             return
         if self.state is FINISHING and not self.rest and not self.dirty:
-            try:
-                if transport.shutdown():
-                    self.state = LINGERING
-            except OSError:
-                self.close()
-                return
+            self._shut_down()
+            if self._shut:
+                self.state = LINGERING
+        if self._lost:
+            self.close()
+            return
         if self.state is LINGERING and self._input_ended:
             self.close()
             return
         self._watch()
 
+    def _shut_down(self) -> None:
+        try:
+            self._shut = self._shut or self.transport.shutdown()
+        except OSError:
+            self._lost = True
+
     def _watch(self) -> None:
         mask = 0
-        if self.state is OPEN:
-            if self.connection is not None and self.connection.reading and not self._alone:
-                mask = EVENT_READ
-        elif not self._input_ended:
+        connection = self.connection
+        taking = connection is not None and connection.reading and not self._alone
+        if not self._input_ended and (taking or self.state is not OPEN):
             mask = EVENT_READ
         if self.rest or self.transport.backlog:
             mask |= EVENT_WRITE
@@ -388,7 +409,7 @@ class ConnectionDriver(SelectorSource):
     def takes_input(self) -> bool:
         """Whether all input was processed, cheaply, and the connection takes more."""
         connection = self.connection
-        taking = self.state is OPEN and not self._unread and not self._costly
+        taking = self.state is OPEN and not (self._input_ended or self._unread or self._costly)
         return taking and connection is not None and connection.reading
 
     def leave_alone(self, alone: bool) -> None:
@@ -485,8 +506,8 @@ class ConnectionDriver(SelectorSource):
 
     def _expired(self) -> None:
         self._timer = None
-        if self.state is FINISHING and self._moved:
-            self._arm(LINGER_SECONDS, "linger")  # the peer reads slowly
+        if self.state in (OPEN, FINISHING) and self._moved:
+            self._arm(LINGER_SECONDS, "linger")  # The peer reads slowly, or still sends.
             return
         if self.state is OPENING and (busy := self._loop.operations.busy_seconds - self._busy):
             self._arm(busy, "handshake")

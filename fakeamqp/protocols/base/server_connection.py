@@ -53,6 +53,7 @@ class ServerConnection(ClientConnection):
     """
 
     blocked_reason: str | None = None
+    on_reset = None
     TRANSITIONS: ClassVar[ConnectionTransitions]
     MECHANISMS: ClassVar[Mapping[str, type[Mechanism]]] = MECHANISMS
     """The SASL mechanisms that the protocol implements, by name."""

@@ -412,6 +412,12 @@ class ProxiedConnection(Leg):
         self._pass_to_client(octets)
         self.write(b"".join(content.behind))
 
+    def _pass_parts(self) -> None:
+        """Pass the contents that will not be whole."""
+        for content in self._from_broker.values():
+            self._pass_frames(content)
+        self._from_broker.clear()
+
     def _begun(self, number: int, method: Any) -> Content:
         """A content of the broker. Faults act on the whole of it; without, no frame waits for input."""
         tap = self.state.tap
@@ -470,8 +476,7 @@ class ProxiedConnection(Leg):
 
     def broker_gone(self, rest: bytes) -> None:
         """The broker has ended its transport: so does the proxy, once the client has got all."""
-        for content in self._from_broker.values():
-            self._pass_frames(content)
+        self._pass_parts()
         self.write(rest)
         if not self.over:
             if not self.gone:
@@ -484,6 +489,8 @@ class ProxiedConnection(Leg):
         self._refusal = why
         if len(self._header) == _HEADER_SIZE:
             self._tell_refusal()
+        if self.ended:
+            self.end()
 
     def _tell_refusal(self) -> None:
         """Clients take a close as an answer of the broker only after connection.start."""
@@ -581,7 +588,10 @@ class ProxiedConnection(Leg):
         if not self.gone:
             self._report_end("lost", "the client has ended the transport")
         self.broker.end()
-        self.end(at_once=True)
+        if self.closing or self.broker.ended:
+            self.end(at_once=True)
+        else:
+            self._pass_parts()  # The client may still read, until the broker has ended its side.
 
     def _finish(self, why: str, *, reset: bool = False) -> None:
         if not self.gone:

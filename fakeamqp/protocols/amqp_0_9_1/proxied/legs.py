@@ -32,7 +32,7 @@ class Leg:
         """Bytes that the transport has not accepted yet."""
         self.other: Leg
         self.ended: bool = False
-        """True once the transport has ended."""
+        """True once the peer has ended its side of the transport."""
         self._octets: list[bytes | memoryview] = []
         self._told = False
         """True if the runtime knows that there are bytes to send."""
@@ -79,6 +79,10 @@ class Leg:
         self.aborted = self.aborted or at_once
         self._notify()
 
+    def on_reset(self) -> None:
+        """The peer has reset the transport: so does the other leg, when it ends."""
+        self.other.resets = True
+
     def next_deadline(self) -> float | None:
         return None
 
@@ -101,6 +105,9 @@ class BrokerLeg(Leg):
 
     def receive(self, data: bytes) -> None:
         client = self._client
+        if client.ended:  # It may still read; the connection is over for its views and the trace.
+            client.write(self._cutter.rest() + data)
+            return
         if not self.heard:
             self.heard = True
             client.stop_timer()
