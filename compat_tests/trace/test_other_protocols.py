@@ -296,9 +296,9 @@ def test_frames_of_a_trace_give_the_original_bytes(
     octets = {"received": b"", "sent": b""}
     send, take = CLIENTS[protocol].send_bytes, CLIENTS[protocol].take_bytes
 
-    def sending(client: Any, data: bytes) -> None:
+    def sending(client: Any, data: bytes) -> Any:
         octets["received"] += data
-        send(client, data)
+        return send(client, data)
 
     def taking(client: Any) -> bytes:
         data = take(client)
