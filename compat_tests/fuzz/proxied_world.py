@@ -284,6 +284,10 @@ _MORE_RULES: tuple[Callable[[Any], Any], ...] = (
     lambda f: f.on("basic.publish", part="header").once().close_channel(406),
     lambda f: f.on("basic.publish", part="header").once().close_channel(406, when="after"),
     lambda f: f.on("basic.get-ok").once().duplicate(),
+    lambda f: f.on("basic.deliver").with_probability(0.5).times(4).duplicate(),
+    lambda f: f.on("basic.deliver").with_probability(0.5).times(4).drop(),
+    lambda f: f.on("basic.publish").with_probability(0.5).times(4).duplicate(),
+    lambda f: f.on("basic.publish").with_probability(0.5).times(4).nack(),
     lambda f: f.on("basic.deliver").once().close_channel(541, when="after"),
 )
 RULES = (*chaos_world.RULES, *_MORE_RULES)
