@@ -121,7 +121,7 @@ class Machine(FramedMachine):
 
     def count(self, dice: Dice) -> None:
         name = dice.one(*self.queues)
-        answer = self.world.admin.declare(name, passive=True)
+        answer = self.world.admin.declare_ok(name, passive=True)
         assert answer.message_count == len(self.world.books.ready(name))
         assert answer.consumer_count == len(self.world.consumers(name))
 

@@ -361,7 +361,7 @@ def test_an_argument_that_contradicts_the_options_names_both(write_tests: WriteT
         "-oamqp_broker_arguments=management=true",
         errors=1,
         said=[
-            "*the HTTP API uses a thread of its own*, together with management=True of the options*",
+            "*HTTP is served on a thread of its own*, together with management=True of the options*",
             "(the marker stands at the test test_it, test_inner.py:2)",
         ],
     )

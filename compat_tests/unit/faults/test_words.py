@@ -609,7 +609,7 @@ class TestTrace:
         client = server.client()
         client.send(m.QueueDeclare(queue="p"))
         client.expect_nothing()
-        assert client.declare("q").message_count == 7
+        assert client.declare_ok("q").message_count == 7
         assert server.recorder is not None
         sent = [
             event.text
