@@ -51,7 +51,7 @@ class ControlClient:
             return response.status, found, response.read()
 
     def call(self, method: str, path: str, said: object = None) -> Any:
-        """The answer of an route: JSON, or bytes of another type.
+        """The answer of a route: JSON, or bytes of another type.
 
         Raises:
             Refusal: the answer is an error.
@@ -59,7 +59,7 @@ class ControlClient:
         body = None if said is None else json.dumps(said).encode()
         status, headers, answer = self.send(method, path, body, self.headers)
         kind = headers.get("content-type", "").partition(";")[0]
-        made = json.loads(answer) if kind == "application/json" else answer
+        made: Any = json.loads(answer) if kind == "application/json" else answer
         check_answer(method, path.partition("?")[0], status, kind, made)
         if status >= 300:
             raise Refusal(status, made["error"], made["reason"])
