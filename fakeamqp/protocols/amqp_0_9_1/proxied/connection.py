@@ -134,7 +134,8 @@ class ProxiedConnection(Leg):
         self.gone: bool = False
         """True once the connection is closed or lost: its transport may still be there."""
         state.connections[self] = None
-        self.other = self.broker = BrokerLeg(self)
+        self.broker: BrokerLeg = BrokerLeg(self)
+        self.join(self.broker)
         dial(self.broker)
 
     # --- for the model, faults and views ----------------------------------------------------------------

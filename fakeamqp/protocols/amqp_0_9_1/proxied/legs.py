@@ -39,6 +39,10 @@ class Leg:
         self._paused = False
         self._notify: Callable[[], object] = lambda: None
 
+    def join(self, other: Leg) -> None:
+        """Name the other leg."""
+        self.other = other
+
     def has_ended(self) -> bool:
         """Note the end of the transport; returns whether it was known."""
         known, self.ended = self.ended, True
@@ -95,7 +99,7 @@ class BrokerLeg(Leg):
         self._client = client
         self.heard: bool = False
         """True once the broker has sent something."""
-        self.other = client
+        self.join(client)
         self._cutter = FrameCutter()
 
     def connected(self, notify: Callable[[], object]) -> None:
