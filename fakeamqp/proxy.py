@@ -103,10 +103,17 @@ class Proxy(Endpoint):
         control: bool = False,
         control_port: int | None = None,
     ) -> None:
-        urls = [to] if isinstance(to, str) else list(to)
+        urls = [to] if isinstance(to, str) else [] if isinstance(to, Endpoint) else list(to)
         if not urls:
             raise BrokerError(
                 "Proxy needs the URL of a broker, such as 'amqp://guest:guest@localhost:5672/%2F'"
+            )
+        if to_tls is not None and not (
+            hasattr(to_tls, "wrap_bio") and any(urlsplit(url).scheme == "amqps" for url in urls)
+        ):
+            raise BrokerError(
+                "to_tls is the ssl.SSLContext for a broker with an amqps:// URL, such as "
+                "ssl.create_default_context(cafile='ca.pem')"
             )
         super().__init__(host, port, tls, runtime)
         self._targets = [_target(url, to_tls) for url in urls]

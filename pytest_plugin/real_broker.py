@@ -70,7 +70,8 @@ class _Skipping(dict[str, str]):
 
 def skip(what: str, why: str) -> NoReturn:
     """Skip a test that needs what a real broker cannot do."""
-    pytest.skip(f"{what} needs fakeamqp's own broker, and this test runs on a real one: {why}")
+    said = f"{what} needs fakeamqp's own broker, and this test runs on a real one: {why}"
+    raise pytest.skip.Exception(said, _use_item_location=True)
 
 
 def check_needs(item: pytest.Item) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -476,6 +477,17 @@ async def test_proxy_runs_in_the_event_loop_of_the_test() -> None:
             assert message.body == b"m"
             await message.ack()
         await proxy.expect_published_async(routing_key="q", count=1)
+
+
+@rows("scheme, to_tls", ("amqps", "ca.pem"), ("amqps", True), ("amqp", ssl.create_default_context()))
+def test_to_tls_other_than_a_context_for_an_amqps_url_is_refused(scheme: str, to_tls: Any) -> None:
+    with pytest.raises(BrokerError, match=r"to_tls is the ssl\.SSLContext for a broker with an amqps:// URL"):
+        Proxy(f"{scheme}://rabbit/", to_tls=to_tls)
+
+
+def test_proxy_to_a_broker_instead_of_its_url_is_refused(broker: Broker) -> None:
+    with pytest.raises(BrokerError, match="needs the URL of a broker"):
+        Proxy(broker)  # type: ignore[arg-type]
 
 
 @rows(

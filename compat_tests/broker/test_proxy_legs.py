@@ -91,7 +91,11 @@ def test_malformed_bytes_of_the_broker_reach_the_client_and_the_log(
 def test_client_gets_the_part_of_a_frame_with_which_a_broker_vanishes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with upstream(lambda peer: peer.sendall(START_OF_START)) as url, Proxy(url) as proxy:
+    def serve(peer: socket.socket) -> None:
+        assert peer.recv(8) == HEADER  # With unread input, its end would be a reset.
+        peer.sendall(START_OF_START)
+
+    with upstream(serve) as url, Proxy(url) as proxy:
         with dial(proxy) as client:
             assert all_of(client) == START_OF_START
         nothing_is_left(proxy)

@@ -12,17 +12,9 @@ from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.model.personality import Personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
-from fakeamqp.protocols.base.handshakes import HandshakeLog, HandshakeTimeout, PendingHandshakes
+from fakeamqp.protocols.base.handshakes import HandshakeLog, HandshakeTimeout, PendingHandshakes, no_header
 
 _HANDSHAKE_TIMEOUT = 10.0
-
-_HINTS = (
-    (b"GET ", "this looks like an HTTP request; this port speaks AMQP"),
-    (b"POST", "this looks like an HTTP request; this port speaks AMQP"),
-    (b"\x16\x03", "this looks like a TLS hello; this port speaks plain AMQP (use Broker(tls=True) for TLS)"),
-    (b"AMQP\x00\x01", "AMQP 1.0 is not supported"),
-    (b"AMQP\x03", "AMQP 1.0 (SASL) is not supported"),
-)
 
 
 class Negotiation:
@@ -102,8 +94,7 @@ class Negotiation:
         self._notify(self)
 
     def _refuse(self, octets: bytes) -> None:
-        hint = next((f": {hint}" for start, hint in _HINTS if octets.startswith(start)), "")
-        sent = f"sent {octets[:8]!r} instead of a protocol header{hint}"
+        sent = no_header(octets)
         self._state.extensions[HandshakeLog].warning("%s %s", self.name, sent)
         self._end()
         self._report(f"it {sent}")

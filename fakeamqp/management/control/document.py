@@ -45,7 +45,7 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "fakeamqp: the control interface of a test broker",
             "version": "1",
-            "description": cleandoc(schemas.__doc__ or ""),
+            "description": (schemas.__doc__ or "").partition("\n\n")[2].strip(),
         },
         "security": [{"token": []}, {"login": []}],
         "paths": paths,

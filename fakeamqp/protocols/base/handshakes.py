@@ -19,6 +19,20 @@ MOST_WARNINGS = 50
 #: The length of a period, in seconds on the clock of the clients.
 PERIOD = 10.0
 
+_HINTS = (
+    (b"GET ", "this looks like an HTTP request; this port speaks AMQP"),
+    (b"POST", "this looks like an HTTP request; this port speaks AMQP"),
+    (b"\x16\x03", "this looks like a TLS hello; this port speaks plain AMQP (make it with tls=True for TLS)"),
+    (b"AMQP\x00\x01", "AMQP 1.0 is not supported"),
+    (b"AMQP\x03", "AMQP 1.0 (SASL) is not supported"),
+)
+
+
+def no_header(octets: bytes) -> str:
+    """What a client has done whose first bytes are no protocol header, and what these may be."""
+    hint = next((f": {hint}" for start, hint in _HINTS if octets.startswith(start)), "")
+    return f"sent {octets[:8]!r} instead of a protocol header{hint}"
+
 
 class LimitedLog(Extension):
     """The warnings of one broker about one subject, which `about` names.

@@ -201,3 +201,33 @@ def test_close_by_the_proxy_reaches_the_client_where_the_broker_breaks_a_content
     between.close_channel()
     [close] = between.broker(m.ChannelCloseOk())
     assert close.NAME == "channel.close"
+
+
+def test_delivery_between_cancel_and_cancel_ok_is_from_the_queue_of_its_consumer(
+    between: Between,
+) -> None:
+    between.client(m.BasicConsume(queue="q", consumer_tag="t"))
+    between.broker(m.BasicConsumeOk(consumer_tag="t"))
+    between.client(m.BasicCancel(consumer_tag="t"))
+    between.broker(m.BasicDeliver("t", 1, False, "", "k"), HEADER, BODY)
+    assert between.proxied.channels[1].held[1].queue == "q"
+    between.broker(m.BasicCancelOk(consumer_tag="t"))
+    assert between.proxied.channels[1].consumers == {}
+
+
+def test_cancel_with_no_wait_ends_the_consumer_at_once(between: Between) -> None:
+    between.client(m.BasicConsume(queue="q", consumer_tag="t", no_wait=True))
+    between.client(m.BasicCancel(consumer_tag="t", no_wait=True))
+    assert between.proxied.channels[1].consumers == {}
+
+
+def test_client_that_begins_with_a_tls_hello_is_told_of_in_the_log_and_the_answer_passes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    legs: list[BrokerLeg] = []
+    proxied = ProxiedConnection(BrokerState(ManualClock()), PeerAddress(), lambda _: None, legs.append)
+    proxied.receive(b"\x16\x03\x01\x02\0\1\0\1 and more")
+    assert "looks like a TLS hello" in caplog.text
+    legs[0].receive(PROTOCOL_HEADER)
+    assert b"".join(proxied.pending()) == PROTOCOL_HEADER
+    assert "malformed" not in caplog.text and "frame" not in caplog.text

@@ -37,6 +37,7 @@ from fakeamqp.protocols.amqp_0_9_1.proxied.legs import BrokerLeg, Leg
 from fakeamqp.protocols.amqp_0_9_1.proxied.methods import FROM_BROKER, FROM_CLIENT
 from fakeamqp.protocols.amqp_0_9_1.replies import short_text
 from fakeamqp.protocols.base.codec import WireError
+from fakeamqp.protocols.base.handshakes import no_header
 from fakeamqp.trace.truncation import LONG_BODY
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class ProxiedConnection(Leg):
         """True from open-ok on."""
         self._notify = lambda: notify(self)
         self._header = b""
-        self._unknown = False
+        self.unknown: bool = False
         """True for a client that does not speak 0-9-1: its bytes pass, and nobody looks at them."""
         self._cutter = FrameCutter()
         self._known_publishes: dict[bytes, m.BasicPublish] = {}
@@ -201,7 +202,7 @@ class ProxiedConnection(Leg):
             return
         if len(self._header) < _HEADER_SIZE:
             data = self._take_header(data)
-        if self._unknown:
+        if self.unknown:
             self.broker.write(data)
             return
         tap = self.state.tap
@@ -222,8 +223,12 @@ class ProxiedConnection(Leg):
         if len(self._header) == _HEADER_SIZE:
             header = self._header
             known = header.startswith(b"AMQP\0\0") or header == b"AMQP\x01\x01\0\x09"
-            self._unknown = not known
-            self._report("connected", "AMQP {}-{}-{}-{}".format(*header[4:]))
+            self.unknown = not known
+            if header.startswith(b"AMQP"):
+                self._report("connected", "AMQP {}-{}-{}-{}".format(*header[4:]))
+            else:
+                _log.warning("%s %s", self.name, no_header(header))
+                self._report("connected", f"it {no_header(header)}")
             if self._refusal:
                 self._tell_refusal()
             elif not self.broker.heard:
@@ -496,7 +501,7 @@ class ProxiedConnection(Leg):
     def _tell_refusal(self) -> None:
         """Clients take a close as an answer of the broker only after connection.start."""
         self._report("refused", self._refusal)
-        if not self._unknown:
+        if not self.unknown:
             start = m.ConnectionStart(
                 version_major=VERSION_MAJOR,
                 version_minor=VERSION_MINOR,

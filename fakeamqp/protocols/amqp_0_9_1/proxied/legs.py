@@ -115,9 +115,12 @@ class BrokerLeg(Leg):
         if not self.heard:
             self.heard = True
             client.stop_timer()
-            if data.startswith(_TLS_ALERT):
+            if data.startswith(_TLS_ALERT) and not client.unknown:
                 client.broker_refused(f"it answers with a TLS alert; {_WANTS_TLS}")
                 return
+        if client.unknown:
+            client.write(data)
+            return
         for frame_type, number, payload, octets in self._cutter.cut(data):
             if frame_type < 0:
                 client.broker_sent_no_frame(octets, self._cutter.malformed)

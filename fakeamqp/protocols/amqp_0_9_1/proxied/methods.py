@@ -119,7 +119,14 @@ def _get(connection: ProxiedConnection, number: int, method: m.BasicGet) -> bool
 
 
 def _cancel(connection: ProxiedConnection, number: int, method: m.BasicCancel) -> bool:
-    """From the client it asks; from the broker it tells. The deliveries are still to be settled."""
+    """Without an answer, this is the end of the consumer as far as the proxy can tell."""
+    return not method.no_wait or _consumer_ended(connection, number, method)
+
+
+def _consumer_ended(
+    connection: ProxiedConnection, number: int, method: m.BasicCancel | m.BasicCancelOk
+) -> bool:
+    """Until then, deliveries can be on their way. They are still to be settled."""
     channel = connection.channel(number)
     consumer = channel.consumers.pop(method.consumer_tag, None)
     if consumer is not None:
@@ -279,7 +286,8 @@ FROM_BROKER: dict[Any, Handler] = {
     m.ChannelCloseOk: _broker_channel_close_ok,
     m.QueueDeclareOk: _queue_declare_ok,
     m.BasicConsumeOk: _consume_ok,
-    m.BasicCancel: _cancel,
+    m.BasicCancel: _consumer_ended,
+    m.BasicCancelOk: _consumer_ended,
     m.BasicGetEmpty: _get_empty,
     m.BasicAck: _confirms(m.BasicAck, accepted=True),
     m.BasicNack: _confirms(m.BasicNack, accepted=False),
