@@ -73,7 +73,6 @@ class Proxy(Endpoint):
         record: a file to which all events are written as they happen, or a `Recording` that says more.
         runtime: what the proxy runs in: "thread" for a thread of its own; "asyncio" for the event loop that
             runs when it starts (`async with`).
-
         control: True serves the control interface (extra `management`) at `control_url`, and the inspector
             page.
         control_port: port of the control interface, which it switches on; 0 takes a free one.
@@ -108,15 +107,15 @@ class Proxy(Endpoint):
             raise BrokerError(
                 "Proxy needs the URL of a broker, such as 'amqp://guest:guest@localhost:5672/%2F'"
             )
+        super().__init__(host, port, tls, runtime)
+        self._targets = [_target(url, to_tls) for url in urls]
         if to_tls is not None and not (
-            hasattr(to_tls, "wrap_bio") and any(urlsplit(url).scheme == "amqps" for url in urls)
+            hasattr(to_tls, "wrap_bio") and any(each.context is to_tls for each in self._targets)
         ):
             raise BrokerError(
                 "to_tls is the ssl.SSLContext for a broker with an amqps:// URL, such as "
                 "ssl.create_default_context(cafile='ca.pem')"
             )
-        super().__init__(host, port, tls, runtime)
-        self._targets = [_target(url, to_tls) for url in urls]
         self._login, self._path = _login_of(urls[0])
         clock = self._machine
         self._state = state = BrokerState(clock, seed=seed, history=history)
@@ -175,19 +174,24 @@ class Proxy(Endpoint):
 
 
 def _target(url: str, context: ssl.SSLContext | None) -> Target:
-    parts = urlsplit(url)
-    if parts.scheme not in _PORTS or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _PORTS[parts.scheme]
+        if not parts.hostname:
+            raise ValueError
+    except (KeyError, ValueError):
         raise BrokerError(
             f"{without_login(str(url))!r} is no URL of a broker: give one such as "
-            "'amqp://guest:guest@localhost:5672/%2F', or with amqps:// for TLS"
-        )
+            "'amqp://guest:guest@localhost:5672/%2F', or with amqps:// for TLS; characters such as / in a "
+            "password are written as %2F"
+        ) from None
     if parts.scheme == "amqps" and context is None:
         from ssl import create_default_context
 
         context = create_default_context()
     if parts.scheme == "amqp":
         context = None
-    return Target(unquote(parts.hostname), parts.port or _PORTS[parts.scheme], context)
+    return Target(unquote(parts.hostname), port, context)
 
 
 def _login_of(url: str) -> tuple[str, str]:

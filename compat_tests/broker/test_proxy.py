@@ -494,8 +494,11 @@ def test_proxy_to_a_broker_instead_of_its_url_is_refused(broker: Broker) -> None
     "url, said",
     ("http://guest:secret@rabbit/", "'http://***@rabbit/' is no URL of a broker"),
     ("rabbit:5672", "'rabbit:5672' is no URL of a broker"),
+    ("amqp://user:pa/ss@rabbit:5672/", "is no URL of a broker"),
+    ("amqp://rabbit:99999/", "is no URL of a broker"),
+    ("amqp://[::1/", "is no URL of a broker"),
     ([], "needs the URL of a broker"),
-    ids=["http", "no scheme", "none"],
+    ids=["http", "no scheme", "slash in password", "large port", "bracket", "none"],
 )
 def test_proxy_to_invalid_url_is_refused(url: Any, said: str) -> None:
     with pytest.raises(BrokerError, match=re.escape(said)):

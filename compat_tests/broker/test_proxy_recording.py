@@ -23,6 +23,7 @@ from fakeamqp import Broker, BrokerError, Proxy, Recording
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.replay import replay
 from fakeamqp.trace import FrameEvent, load
+from fakeamqp.trace.truncation import full_size
 
 pytestmark = pytest.mark.threads_only
 
@@ -55,6 +56,20 @@ def text_of(path: Path) -> str:
     """All that a file has, with its bytes in base64 decoded."""
     frames = b"".join(event.payload for event in load(path).events if isinstance(event, FrameEvent))
     return path.read_text("ascii") + frames.decode("latin-1")
+
+
+@pytest.mark.parametrize("size", [10, 2_000_000])
+def test_recorded_delivery_has_its_message_and_checks_find_no_confirmed_message_lost(
+    broker: Broker, path: Path, size: int
+) -> None:
+    with Proxy(broker.url, record=path) as proxy:
+        publish_and_consume(proxy, b"x" * size, app_id="shop")
+        proxy.wait_for(lambda: not proxy.connections)
+        assert proxy.trace.check() == ()
+    recorded = load(path)
+    assert recorded.check() == ()
+    [message] = [each.facts["message"] for each in recorded.events if each.name == "delivered"]
+    assert (full_size(message.body), message.properties.app_id) == (size, "shop")
 
 
 def test_recording_has_the_events_of_the_trace(broker: Broker, path: Path) -> None:

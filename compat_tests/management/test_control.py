@@ -582,3 +582,16 @@ def test_proxy_takes_no_login_of_a_broker(proxy: Proxy):
 
     headers = {"authorization": "Basic " + b64encode(b"guest:guest").decode()}
     assert ControlClient(proxy.control_url).send("GET", "/faults", None, headers)[0] == 401
+
+
+@pytest.mark.parametrize(
+    "said", [{"network": []}, {"network": {"latency": False}}, {"memory_alarm": None}], ids=repr
+)
+def test_words_that_make_no_fault_are_refused_and_are_no_failure_of_the_broker(
+    broker: Broker, control: ControlClient, said: dict[str, Any]
+):
+    with pytest.raises(Refusal) as refused:
+        control.post("/faults", **said)
+    assert refused.value.status == 400
+    assert broker.failures == ()
+    assert control.get("/faults") == []

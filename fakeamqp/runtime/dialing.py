@@ -135,20 +135,24 @@ class Dialing:
             self._connection.refused("; ".join(self._problems))
             return
         try:
-            self._try(target, iter(_addresses(target, socket.AI_NUMERICHOST)))
-        except OSError:
+            addresses = _addresses(target, socket.AI_NUMERICHOST)
+        except (OSError, UnicodeError):
             Thread(target=self._resolve, args=(target,), name="fakeamqp resolver", daemon=True).start()
+        else:
+            self._try(target, iter(addresses))
 
     def _resolve(self, target: Target) -> None:
         problem, addresses = "", []
         try:
             addresses = _addresses(target)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # A name that cannot be encoded is none.
             problem = str(error)
-        self._loop.post(lambda: None if self._loop.stopping else self._try(target, iter(addresses), problem))
+        self._loop.post(lambda: self._try(target, iter(addresses), problem))
 
     def _try(self, target: Target, addresses: Iterator[tuple[int, Any]], problem: str = "") -> None:
         """Try the next of the addresses; `problem` is that of the one before."""
+        if self._loop.stopping:
+            return
         found = next(addresses, None)
         if found is None:
             self._problems.append(f"{target}: {problem}")

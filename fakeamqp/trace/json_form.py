@@ -208,6 +208,7 @@ def _outcome(outcome: Any) -> dict[str, Any]:
         "queues": [_called(queue) for queue in outcome.queues],
         "refused": [_called(queue) for queue in outcome.refused],
         "unconsumed": bool(getattr(outcome, "unconsumed", False)),
+        "elsewhere": bool(getattr(outcome, "elsewhere", False)),
         "delays": [
             {"exchange": _called(delay.exchange), "seconds": value_to_json(delay.seconds)}
             for delay in getattr(outcome, "delays", ())

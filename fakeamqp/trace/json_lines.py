@@ -301,6 +301,7 @@ class LoadedOutcome:
     refused: tuple[str, ...] = ()
     unconsumed: bool = False
     delays: tuple[LoadedDelay, ...] = ()
+    elsewhere: bool = False
 
     def __str__(self) -> str:
         return self.text
@@ -370,6 +371,7 @@ def _outcome(said: Any) -> LoadedOutcome:
             LoadedDelay(value_from_json(each["exchange"]), value_from_json(each["seconds"]))
             for each in said["delays"]
         ),
+        elsewhere=said.get("elsewhere") is True,
     )
 
 

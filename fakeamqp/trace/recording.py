@@ -93,7 +93,8 @@ class RecordingTap:
     """
 
     confirms_singly = False
-    intercepts = False
+    intercepts = True
+    """A message is written with its delivery, so the proxy waits for the whole of it."""
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from threading import Event
 from typing import Any
@@ -54,14 +55,34 @@ def test_name_that_resolves_slowly_delays_no_other_client(monkeypatch: pytest.Mo
             assert client.recv(3) == _START
 
 
-def test_unknown_name_is_told_to_the_client(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("host", ["no-such-host.invalid", f"{'a' * 70}.invalid"], ids=["unknown", "too long"])
+def test_name_without_an_address_is_told_to_the_client(caplog: pytest.LogCaptureFixture, host: str) -> None:
     with (
-        Proxy("amqp://no-such-host.invalid/%2F") as proxy,
+        Proxy(f"amqp://{host}/%2F") as proxy,
         socket.create_connection((proxy.host, proxy.port), timeout=30) as client,
     ):
         client.sendall(HEADER)
         answer = b""
         while b"the proxy has no broker" not in answer:
             answer += client.recv(4096)
-    assert b"no-such-host.invalid:5672" in answer
+        assert proxy.failures == ()
+    assert f"{host}:5672".encode() in answer
     assert "no connection to the broker" in caplog.text
+
+
+@pytest.mark.asyncio
+async def test_stop_in_an_event_loop_ends_a_dial_that_has_no_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        waiting = []
+        for _ in range(4):  # The system answers no further connects.
+            waiting.append(socket.socket())
+            waiting[-1].setblocking(False)
+            waiting[-1].connect_ex(full.getsockname())
+        proxy = Proxy(f"amqp://127.0.0.1:{full.getsockname()[1]}/%2F", runtime="asyncio")
+        async with proxy:
+            _, writer = await asyncio.open_connection(proxy.host, proxy.port)
+            writer.write(HEADER)
+            await proxy.wait_for_async(lambda: proxy.connections)
+        writer.close()
+        for each in waiting:
+            each.close()

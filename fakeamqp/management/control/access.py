@@ -8,7 +8,6 @@ the whole port: see `fakeamqp.management.origins`.
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ def check_login(request: Request, control: Control) -> None:
             name, _, password = base64.b64decode(secret, validate=True).decode().partition(":")
             with control.engine.look():
                 user = control.state.access.authenticate(name, password)
-        except (binascii.Error, UnicodeDecodeError, ModelError):
+        except (ValueError, ModelError):  # It is no Base64, or there is no such account.
             raise _unauthorized("the user name or the password is wrong") from None
         host = "" if request.client is None else request.client.host
         try:

@@ -62,15 +62,17 @@ def add_fault(faults: Faults, said: Mapping[str, Any]) -> Handle:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise FaultError(f"a fault has one of the fields {', '.join(map(repr, _MAKERS))}, {found}{hint}")
     (maker,) = makers
-    if maker == "on":
-        return _add_rule(faults, said)
-    if maker == "network":
-        return _add_network_fault(faults.network, said)
-    for name in said:
-        if name != maker:
-            raise FaultError(f"{maker} is a whole fault: {name!r} is one of its arguments, or another fault")
-    made: Handle = _call(faults, LASTING_WORDS, maker, said[maker])
-    return made
+    with faults._context:  # A rule must not act before its conditions and triggers are set.
+        if maker == "on":
+            return _add_rule(faults, said)
+        if maker == "network":
+            return _add_network_fault(faults.network, said)
+        for name in said:
+            if name != maker:
+                raise FaultError(
+                    f"{maker} is a whole fault: {name!r} is one of its arguments, or another fault"
+                )
+        return _made(faults, LASTING_WORDS, maker, said[maker])
 
 
 def _add_rule(faults: Faults, said: Mapping[str, Any]) -> Rule:
@@ -97,8 +99,10 @@ def _add_rule(faults: Faults, said: Mapping[str, Any]) -> Rule:
 
 def _add_network_fault(network: Network, said: Mapping[str, Any]) -> Handle:
     words = said["network"]
-    if not isinstance(words, dict):
+    if isinstance(words, str):
         words = {words: True}
+    if not isinstance(words, dict):
+        raise BadRequest("network must be the name of a fault of the network, or an object with one")
     if "on" in words:
         network = network.on(words["on"])
     names = [name for name in words if name != "on"]
@@ -109,7 +113,14 @@ def _add_network_fault(network: Network, said: Mapping[str, Any]) -> Handle:
         )
     if names[0] not in NETWORK_WORDS:
         raise FaultError(f"network has no fault {names[0]!r}{near_match(names[0], NETWORK_WORDS)}")
-    made: Handle = _call(network, NETWORK_WORDS, names[0], words[names[0]])
+    return _made(network, NETWORK_WORDS, names[0], words[names[0]])
+
+
+def _made(owner: Any, words: Words, name: str, value: Any) -> Handle:
+    """The fault that a word makes."""
+    made = _call(owner, words, name, value)
+    if not isinstance(made, Handle):
+        raise FaultError(f"{name}={value!r} makes no fault; write true, or its arguments")
     return made
 
 

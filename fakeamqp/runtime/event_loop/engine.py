@@ -115,6 +115,8 @@ class LoopEngine(Engine):
         self._depth = 0
         self._settling = False
         self._tasks: set[asyncio.Task[None]] = set()
+        self._dials: set[asyncio.Task[None]] = set()
+        """Those of the tasks that connect to other brokers."""
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         """Those that were handed to the event loop."""
 
@@ -168,6 +170,8 @@ class LoopEngine(Engine):
         self._loop_clock.detach()
 
     async def stopped(self) -> None:
+        for task in self._dials:
+            task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
         closing = list(self._streams)
@@ -389,7 +393,9 @@ class LoopEngine(Engine):
         return StreamTransport(opened, ready, ended)
 
     def dial(self, targets: Sequence[Target], connection: DialedConnection) -> None:
-        self._run(self._dial(targets, connection))
+        task = self._run(self._dial(targets, connection))
+        self._dials.add(task)
+        task.add_done_callback(self._dials.discard)
 
     async def _dial(self, targets: Sequence[Target], connection: DialedConnection) -> None:
         problems: list[str] = []
@@ -403,6 +409,8 @@ class LoopEngine(Engine):
 
     async def _connect(self, target: Target, connection: DialedConnection) -> str | None:
         """Connect to a target. Returns why that is not possible."""
+        from fakeamqp.runtime.connection_driver import HANDSHAKE_SECONDS
+
         loop = self._served_loop()
         decided: asyncio.Future[str | None] = loop.create_future()
 
@@ -417,8 +425,11 @@ class LoopEngine(Engine):
 
         stream = self._stream(drive, lambda: decide("the stream was lost"))
         try:
-            await loop.create_connection(lambda: stream, target.host, target.port)
-        except OSError as error:
+            connecting = loop.create_connection(lambda: stream, target.host, target.port)
+            await asyncio.wait_for(connecting, HANDSHAKE_SECONDS)
+        except asyncio.TimeoutError:
+            return "no answer in time"
+        except (OSError, UnicodeError) as error:  # A name that cannot be encoded is none.
             return str(error)
         return await decided
 

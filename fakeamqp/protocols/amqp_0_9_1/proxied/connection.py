@@ -257,7 +257,7 @@ class ProxiedConnection(Leg):
     ) -> None:
         """Pass a frame of the client to the broker, unless it concerns the proxy alone."""
         if self.closing:
-            self._while_closing(payload)
+            self._while_closing(frame_type, payload)
             return
         channel = self.channels.get(number)
         if channel is not None and channel.closing:
@@ -328,9 +328,9 @@ class ProxiedConnection(Leg):
         )
         return _remember(self._known_properties, octets, decoded or BasicProperties())
 
-    def _while_closing(self, payload: bytes) -> None:
+    def _while_closing(self, frame_type: int, payload: bytes) -> None:
         """The proxy has closed the connection: nothing but the client's answer counts."""
-        method = payload[:4]
+        method = payload[:4] if frame_type == FRAME_METHOD else b""
         if method == _index(m.ConnectionCloseOk) or method == _index(m.ConnectionClose):
             if method == _index(m.ConnectionClose):
                 self.send(0, m.ConnectionCloseOk())
