@@ -153,8 +153,19 @@ class Proxy(Endpoint):
     def _prepare_start(self) -> int:
         port = super()._prepare_start()
         if self._recording is not None:
-            self._recording.start()
+            self._recording.prepare()
         return port
+
+    def _started(self) -> None:
+        if self._recording is not None:
+            # Not before: a failed start must not move the files of earlier recordings.
+            try:
+                with self._engine:
+                    self._recording.start()
+            except BaseException:
+                self._stop_engine()
+                raise
+        super()._started()
 
     def _stop_engine(self) -> None:
         super()._stop_engine()

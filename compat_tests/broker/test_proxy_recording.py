@@ -19,7 +19,7 @@ import pika
 import pytest
 from pika.exceptions import AMQPError
 
-from fakeamqp import Broker, BrokerError, Proxy, Recording
+from fakeamqp import Broker, BrokerError, PortInUse, Proxy, Recording
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.replay import replay
 from fakeamqp.trace import FrameEvent, load
@@ -375,3 +375,13 @@ async def test_proxy_in_an_event_loop_records(path: Path) -> None:
         queue = await channel.declare_queue("q")
         await channel.default_exchange.publish(aio_pika.Message(b"one"), queue.name)
     assert "basic.publish exchange='' routing_key='q'" in load(path).timeline()
+
+
+def test_failed_start_leaves_earlier_recordings_as_they_are(broker: Broker, path: Path) -> None:
+    with Proxy(broker.url, record=path) as proxy:
+        publish_and_consume(proxy, b"kept")
+    before = path.read_bytes()
+    for _ in range(3):
+        with pytest.raises(PortInUse):
+            Proxy(broker.url, port=broker.port, record=path).start()
+    assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])

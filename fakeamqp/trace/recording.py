@@ -107,6 +107,7 @@ class RecordingTap:
         self._following = following
         self._recorder = Recorder(now, sys.maxsize, time=time, whole=True)
         self._file: FileIO | None = None
+        self._prepared = False
         self._lines = bytearray()
         self._size = 0
         """Bytes of the file that are whole lines, and written."""
@@ -143,13 +144,25 @@ class RecordingTap:
 
     # --- the file -------------------------------------------------------------------------------------
 
+    def prepare(self) -> None:
+        """Check that a file can be begun, without one. Events are kept until `start`. Raises OSError."""
+        path = self._recording.path
+        new = not os.path.exists(path)
+        FileIO(path, "a").close()
+        if new:
+            os.remove(path)
+        self._recording.error = None
+        self._prepared = True
+
     def start(self) -> None:
         """Begin a file. Raises OSError."""
-        self._recording.error = None
+        self._prepared = False
         self._begin()
 
     def flush(self) -> None:
         """Write what has happened. It never raises."""
+        if self._prepared:
+            return
         entries = self._recorder.take()
         if not entries or self._file is None:
             return
@@ -174,6 +187,7 @@ class RecordingTap:
 
     def stop(self) -> None:
         """Write the rest and close the file. Idempotent."""
+        self._prepared = False
         self.flush()
         try:
             self._close()
