@@ -341,7 +341,7 @@ def test_full_disk_ends_the_recording_with_a_whole_line_and_the_proxy_goes_on(
     }
 
 
-def test_disk_that_is_full_at_a_rotation_leaves_the_earlier_files(
+def test_full_disk_at_a_rotation_leaves_the_earlier_files(
     broker: Broker, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = _FullDisk(monkeypatch)

@@ -105,9 +105,7 @@ def test_proxy_to_is_stronger_than_the_real_url_and_than_the_broker_of_the_sessi
     write_tests(source).run("--amqp-scope=session", *to_broker, passed=1)
 
 
-def test_proxy_that_is_requested_by_name_does_not_ignore_proxy_to(
-    write_tests: WriteTests, to_broker: list[str]
-) -> None:
+def test_proxy_requested_by_name_fails_with_proxy_to(write_tests: WriteTests, to_broker: list[str]) -> None:
     write_tests("""
         def test_it(request):
             request.getfixturevalue("amqp_proxy")
@@ -124,7 +122,7 @@ def test_proxy_to_without_a_broker_is_an_error_that_names_the_option(
 
 
 @pytest.mark.parametrize("given", ["-oamqp_proxy_to=localhost:5672", "--amqp-proxy-to=http://host/"])
-def test_proxy_to_that_is_no_amqp_url_is_a_usage_error(write_tests: WriteTests, given: str) -> None:
+def test_proxy_to_without_an_amqp_url_is_a_usage_error(write_tests: WriteTests, given: str) -> None:
     write_tests("").run(given, usage_error=["*amqp?proxy?to: '*' is not of the form amqp://*"])
 
 

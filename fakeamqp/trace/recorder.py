@@ -63,7 +63,7 @@ class Recorder:
 
     `now` is the broker's clock, `time` its wall time in seconds since 1970: without it a trace has none.
     `clock` names the mode of that clock. `real_time` is a clock in real seconds, if that is another one. With
-    `whole`, payloads are not truncated: somebody takes the entries, over and over.
+    `whole`, payloads are not truncated; the owner then takes the entries regularly, see `take`.
     """
 
     confirms_singly = False

@@ -221,7 +221,7 @@ def test_cancel_with_no_wait_ends_the_consumer_at_once(between: Between) -> None
     assert between.proxied.channels[1].consumers == {}
 
 
-def test_client_that_begins_with_a_tls_hello_is_told_of_in_the_log_and_the_answer_passes(
+def test_tls_hello_at_a_plain_proxy_is_logged_and_the_answer_passes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     legs: list[BrokerLeg] = []

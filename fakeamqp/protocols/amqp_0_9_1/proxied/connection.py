@@ -120,7 +120,7 @@ class ProxiedConnection(Leg):
         self._notify = lambda: notify(self)
         self._header = b""
         self.unknown: bool = False
-        """True for a client that does not speak 0-9-1: its bytes pass, and nobody looks at them."""
+        """True for a client that does not speak 0-9-1: its bytes pass without being looked at."""
         self._cutter = FrameCutter()
         self._known_publishes: dict[bytes, m.BasicPublish] = {}
         self._known_properties: dict[bytes, BasicProperties] = {}
