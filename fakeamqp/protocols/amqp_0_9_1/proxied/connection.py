@@ -34,7 +34,7 @@ from fakeamqp.protocols.amqp_0_9_1.proxied.channel import Consumer, Held, Proxie
 from fakeamqp.protocols.amqp_0_9_1.proxied.content import Content
 from fakeamqp.protocols.amqp_0_9_1.proxied.frames import FrameCutter
 from fakeamqp.protocols.amqp_0_9_1.proxied.legs import BrokerLeg, Leg
-from fakeamqp.protocols.amqp_0_9_1.proxied.methods import FROM_BROKER, FROM_CLIENT
+from fakeamqp.protocols.amqp_0_9_1.proxied.methods import FROM_BROKER, FROM_CLIENT, Handler
 from fakeamqp.protocols.amqp_0_9_1.replies import short_text
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.handshakes import no_header
@@ -268,16 +268,14 @@ class ProxiedConnection(Leg):
             # Publishers repeat the same bytes, so basic.publish is looked up before it is decoded.
             publish = self._known_publishes.get(payload)
             if publish is None:
-                kind = m.METHODS.get(int.from_bytes(payload[:4], "big"))
-                handler = None if kind is None else FROM_CLIENT.get(kind)
-                method = None if handler is None else _decoded(kind, payload)
-                if handler is not None and method is not None:
+                handler, method = _looked_up(FROM_CLIENT, payload)
+                if handler is not None:
                     passes = handler(self, number, method)
                     if isinstance(passes, bytes):
                         octets = passes
                     elif not passes:
                         return
-                    if kind is m.BasicPublish:
+                    if isinstance(method, m.BasicPublish):
                         publish = _remember(self._known_publishes, payload, method)
             if publish is not None:
                 self.channel(number).forward_publish(counted=counted)
@@ -388,14 +386,12 @@ class ProxiedConnection(Leg):
             self._while_broker_closes(channel, frame_type, payload)
             return
         if frame_type == FRAME_METHOD:
-            kind = m.METHODS.get(int.from_bytes(payload[:4], "big"))
-            handler = None if kind is None else FROM_BROKER.get(kind)
-            method = None if handler is None else _decoded(kind, payload)
-            if handler is not None and method is not None:
+            handler, method = _looked_up(FROM_BROKER, payload)
+            if handler is not None:
                 passes = handler(self, number, method)
                 if isinstance(passes, bytes):
                     octets = passes
-                    method = _decoded(kind, octets[7:-1])
+                    method = _decoded(type(method), octets[7:-1])
                 elif not passes:
                     return
                 if method.HAS_CONTENT:
@@ -660,6 +656,14 @@ def _decoded(kind: Any, payload: bytes) -> Any:
         return kind.decode(payload, RABBITMQ)
     except WireError:
         return None
+
+
+def _looked_up(handlers: Mapping[Any, Handler], payload: bytes) -> tuple[Handler | None, Any]:
+    """A method and its handler; None and None for one that has no handler, or is malformed."""
+    kind = m.METHODS.get(int.from_bytes(payload[:4], "big"))
+    handler = None if kind is None else handlers.get(kind)
+    method = None if handler is None else _decoded(kind, payload)
+    return (None, None) if method is None else (handler, method)
 
 
 def _remember(known: dict[bytes, T], octets: bytes, value: T) -> T:
