@@ -29,6 +29,7 @@ NEEDS = {
     "fastapi.md": ("fastapi", "httpx"),
     "faststream.md": ("faststream",),
     "kombu.md": ("kombu",),
+    "lost-connection.md": ("celery",),
     "other-languages.md": ("/node", "/npm", "/php", "php:PhpAmqpLib/autoload.php"),
     "prometheus.md": ("prometheus_client", "pyspark"),
     "taskiq.md": ("taskiq_aio_pika",),
