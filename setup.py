@@ -9,17 +9,14 @@ import tarfile
 from contextlib import suppress
 from gzip import GzipFile
 from pathlib import Path
-from shutil import copytree
-from typing import Any, ClassVar
+from typing import Any
 
-from setuptools import Command, find_packages, setup
-from setuptools.command.build import build
+from setuptools import find_packages, setup
 from setuptools.command.sdist import sdist
 
 PLUGIN_FOLDER = "pytest_plugin"
 PLUGIN_PACKAGE = "pytest_fakeamqp"
 
-# Spark finds data sources by listing the folders that Python imports from.
 SPARK_FOLDER = "fakeamqp/spark/registration"
 SPARK_PACKAGE = "pyspark_fakeamqp"
 
@@ -46,41 +43,6 @@ def set_date() -> None:
             seconds = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
     if seconds:
         os.environ.setdefault("SOURCE_DATE_EPOCH", seconds)
-
-
-class BuildSparkRegistration(Command):
-    """Puts a copy of the package that Spark looks for into an editable installation.
-
-    There, renamed packages are found by an import hook, which nobody can list.
-    """
-
-    editable_mode = False
-
-    def initialize_options(self) -> None:
-        pass
-
-    def finalize_options(self) -> None:
-        pass
-
-    def run(self) -> None:
-        if self.editable_mode:
-            folder = Path(self.get_finalized_command("install").install_lib, SPARK_PACKAGE)
-            copytree(SPARK_FOLDER, folder, dirs_exist_ok=True)
-
-    def get_source_files(self) -> list[str]:
-        return [str(path) for path in Path(SPARK_FOLDER).glob("*.py")]
-
-    def get_outputs(self) -> list[str]:
-        return []
-
-    def get_output_mapping(self) -> dict[str, str]:
-        return {}
-
-
-class Build(build):
-    """The usual build, and Spark's registration."""
-
-    sub_commands: ClassVar = [*build.sub_commands, ("build_spark_registration", None)]
 
 
 class SourceDistribution(sdist):
@@ -121,9 +83,5 @@ setup(
             for package in find_packages(include=[PLUGIN_FOLDER, f"{PLUGIN_FOLDER}.*"])
         ),
     ],
-    cmdclass={
-        "build": Build,
-        "build_spark_registration": BuildSparkRegistration,
-        "sdist": SourceDistribution,
-    },
+    cmdclass={"sdist": SourceDistribution},
 )

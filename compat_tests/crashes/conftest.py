@@ -44,10 +44,8 @@ def rabbitmq() -> Iterator[str | None]:
 
 @pytest.fixture
 def make_lane(tmp_path: Path) -> Callable[..., Lane]:
-    def make(
-        name: str, url: str, /, hold_after: int | None = None, shards: int = 0, **options: object
-    ) -> Lane:
+    def make(name: str, url: str, /, *, shards: int = 0, ids: int | None = None, **options: object) -> Lane:
         said = {key: str(value) for key, value in options.items()}
-        return Lane(name, url, tmp_path / name, said, hold_after, shards=shards)
+        return Lane(name, url, tmp_path / name, said, shards=shards, ids=ids)
 
     return make

@@ -16,11 +16,13 @@ from typing import Any
 import aio_pika
 import pika
 
+from compat_tests.crashes.extent import MESSAGES
+
 __all__ = ["Lane", "Outcome"]
 
 UNCONFIRMED = 50
 """How many messages a publisher has under way."""
-AHEAD = 1000
+AHEAD = MESSAGES // 8
 """How many messages it publishes that the sink has not got, as long as the pipeline lives."""
 _SEGMENT = re.compile(r"(\d{20})-(\d+)\.arrow")
 
@@ -45,7 +47,11 @@ class Outcome:
 
 @dataclass
 class Lane:
-    """A queue, the query that reads it, and the files of both."""
+    """A queue, the query that reads it, and the files of both.
+
+    Attributes:
+        ids: how many message ids its messages share; None if each has its own.
+    """
 
     name: str
     url: str
@@ -54,6 +60,7 @@ class Lane:
     hold_after: int | None = None
     queue_type: str = "classic"
     shards: int = 0
+    ids: int | None = None
     published: list[str] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
     _rows: dict[str, int] = field(default_factory=dict)
@@ -113,7 +120,7 @@ class Lane:
                 names = [f"{self.name}-{number}" for number in range(begin, min(begin + UNCONFIRMED, end))]
                 routes = [queues[number % len(queues)] for number in range(begin, begin + len(names))]
                 await asyncio.gather(
-                    *map(channel.default_exchange.publish, map(_message, names), routes),
+                    *map(channel.default_exchange.publish, map(self._message, names), routes),
                 )
                 self.published.extend(names)
 
@@ -150,10 +157,10 @@ class Lane:
         """Take so many messages out of the queue, as another consumer would."""
         with self.channel() as channel:
             for _ in range(count):
-                method, properties, _ = channel.basic_get(self.name)
+                method, _, body = channel.basic_get(self.name)
                 assert method is not None, f"only {len(self.taken)} messages were left in the queue"
                 channel.basic_ack(method.delivery_tag)
-                self.taken.add(properties.message_id)
+                self.taken.add(json.loads(body)["id"])
 
     def ready(self) -> int:
         """How many messages are in the queues and not under way to a consumer."""
@@ -230,14 +237,14 @@ class Lane:
     def outcome(self) -> Outcome:
         """Count."""
         rows = self.sunk()
-        found = Counter(row[0] for row in rows)
+        found = Counter(row[2] for row in rows)
         published = set(self.published)
         return Outcome(
             published=len(self.published),
             taken=len(self.taken),
             lost=[name for name in self.published if name not in found and name not in self.taken],
             twice=[name for name, times in found.items() if times > 1 or name in self.taken],
-            strange=[row[0] for row in rows if row[0] != row[2] or row[0] not in published],
+            strange=[row[2] for row in rows if row[2] not in published or row[0] != self._message_id(row[2])],
             replayed=sum(len(call["rows"]) for call in self.calls() if call["again"]),
         )
 
@@ -251,16 +258,22 @@ class Lane:
                 changed.append(call["batch"])
         return changed
 
+    def _message_id(self, name: str) -> str:
+        return name if self.ids is None else f"{self.name}-{_number(name) % self.ids}"
 
-def _message(name: str) -> aio_pika.Message:
-    number = int(name.rpartition("-")[2])
-    return aio_pika.Message(
-        json.dumps({"id": name, "total": number % 97, "customer": f"c{number % 11}"}).encode(),
-        message_id=name,
-        delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
-        timestamp=1_700_000_000 + number,
-        headers={"n": number, "shop": "north"},
-    )
+    def _message(self, name: str) -> aio_pika.Message:
+        number = _number(name)
+        return aio_pika.Message(
+            json.dumps({"id": name, "total": number % 97, "customer": f"c{number % 11}"}).encode(),
+            message_id=self._message_id(name),
+            delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
+            timestamp=1_700_000_000 + number,
+            headers={"n": number, "shop": "north"},
+        )
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("-")[2])
 
 
 def _files(folder: Path) -> list[Path]:

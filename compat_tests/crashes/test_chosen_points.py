@@ -29,13 +29,14 @@ class Killed:
                 self._add(name, url, 5000, hold_after=2, **TIGHT)
                 self._add(f"{name}-competitor", url, 5000, hold_after=2, **TIGHT)
         self._add("unacked", broker.url, 2500, maxMessagesPerTrigger=BATCH)
+        self._add("unacked-shared-ids", broker.url, 2500, ids=7, maxMessagesPerTrigger=BATCH)
         if AT_LENGTH:
             self._add("unacked-not-deduped", broker.url, 2500, maxMessagesPerTrigger=BATCH, dedupe="none")
         self.spooled = {}
 
-    def _add(self, name, url, count, hold_after=None, **options):
+    def _add(self, name, url, count, hold_after=None, ids=None, **options):
         said = {key: str(value) for key, value in options.items()}
-        self.lanes[name] = Lane(name, url, self._folder / name, said, hold_after)
+        self.lanes[name] = Lane(name, url, self._folder / name, said, hold_after, ids=ids)
         self._counts[name] = count
 
     def run(self):
@@ -88,8 +89,9 @@ def test_kill_between_sink_and_commit_log_loses_and_duplicates_no_message(killed
     assert lane.ready() == 0
 
 
-def test_kill_between_spool_write_and_ack_loses_and_duplicates_no_message(killed):
-    outcome = killed.lanes["unacked"].outcome()
+@pytest.mark.parametrize("lane", ["unacked", "unacked-shared-ids"])
+def test_kill_between_spool_write_and_ack_loses_and_duplicates_no_message(killed, lane):
+    outcome = killed.lanes[lane].outcome()
     assert outcome.lost == []
     assert outcome.twice == []
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from compat_tests.crashes.extent import SEEDS, only_at_length
+from compat_tests.crashes.extent import MESSAGES, SEEDS, only_at_length
 from compat_tests.crashes.points import random_points
 from compat_tests.crashes.processes import Incarnation
 from fakeamqp import Broker
@@ -15,7 +15,6 @@ from fakeamqp import Broker
 # Five sessions start one after the other: a minute on a free machine, and several on a busy one.
 pytestmark = pytest.mark.timeout(3600)
 
-MESSAGES = 8000
 KILLS = 4
 
 
@@ -47,7 +46,9 @@ def brokers(broker, rabbitmq):
 def test_spool_loses_and_duplicates_no_message_under_random_kills(seed, tmp_path, rabbitmq, make_lane):
     with Broker(history=0, trace=0) as broker:
         lanes = [
-            make_lane(name, url, maxMessagesPerTrigger=700) for name, url in brokers(broker, rabbitmq).items()
+            make_lane(f"{name}{kind}", url, ids=ids, maxMessagesPerTrigger=MESSAGES * 7 // 80)
+            for name, url in brokers(broker, rabbitmq).items()
+            for kind, ids in (("", None), ("-shared-ids", 40))
         ]
         run(tmp_path, lanes, random.Random(seed))
         for lane in lanes:

@@ -37,7 +37,7 @@ def test_shards_survive_executors_and_drivers(seed, tmp_path, rabbitmq, make_lan
     draw = random.Random(seed)
     with Broker(history=0, trace=0) as broker:
         lanes = [
-            make_lane(name, url, shards=SHARDS, maxMessagesPerTrigger=600, **{"amqp.heartbeat": 10})
+            make_lane(name, url, shards=SHARDS, ids=30, maxMessagesPerTrigger=600, **{"amqp.heartbeat": 10})
             for name, url in brokers(broker, rabbitmq).items()
         ]
         for lane in lanes:

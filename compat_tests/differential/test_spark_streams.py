@@ -8,9 +8,9 @@ import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.differential.broker_of_node import BrokerOfNode
 from compat_tests.differential.test_spark_suites import of_node, series, suite_of  # noqa: F401
 from compat_tests.unit.spark.conftest import no_idle_connections  # noqa: F401
-from compat_tests.unit.spark.stream_queue import test_identity
-from compat_tests.unit.spark.stream_queue.conftest import follow, log, source  # noqa: F401
-from compat_tests.unit.spark.stream_queue.test_identity import read_ten  # noqa: F401
+from compat_tests.unit.spark.stream import test_identity
+from compat_tests.unit.spark.stream.conftest import follow, log, source  # noqa: F401
+from compat_tests.unit.spark.stream.test_identity import read_ten  # noqa: F401
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.differential.broker_of_node import BrokerOfNode
 from compat_tests.differential.comparison import SERIES
 from compat_tests.unit.spark.conftest import query  # noqa: F401
+from compat_tests.unit.spark.queue import test_ack_modes, test_back_pressure, test_redelivery, test_spool
+from compat_tests.unit.spark.queue.test_back_pressure import held  # noqa: F401
 from compat_tests.unit.spark.shards import test_shards
 from compat_tests.unit.spark.shards.test_shards import dies_once, sharded  # noqa: F401
 from compat_tests.unit.spark.sink import test_sink
-from compat_tests.unit.spark.sink.test_sink import elsewhere, task  # noqa: F401
-from compat_tests.unit.spark.spool import test_ack_modes, test_octets, test_spool
-from compat_tests.unit.spark.spool.test_octets import held  # noqa: F401
+from compat_tests.unit.spark.sink.test_sink import elsewhere, stopped, task  # noqa: F401
 
 
 @pytest.fixture(scope="module", params=[SERIES["4.3"]], ids=str)
@@ -57,5 +57,5 @@ def suite_of(module: ModuleType, *fixtures: str) -> Iterator[tuple[str, object]]
             yield f"test_{suite}_{name.removeprefix('test_')}", function
 
 
-for suite in (test_spool, test_octets, test_ack_modes, test_shards, test_sink):
+for suite in (test_spool, test_back_pressure, test_ack_modes, test_redelivery, test_shards, test_sink):
     globals().update(suite_of(suite))

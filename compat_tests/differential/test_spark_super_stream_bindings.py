@@ -14,12 +14,13 @@ from compat_tests.differential.rabbitmq_node import available
 from compat_tests.differential.test_spark_suites import suite_of
 from compat_tests.management.recording import node_with_api
 from compat_tests.unit.spark.conftest import no_idle_connections  # noqa: F401
-from compat_tests.unit.spark.stream_queue import test_super_stream_bindings
-from compat_tests.unit.spark.stream_queue.conftest import follow, log  # noqa: F401
-from compat_tests.unit.spark.stream_queue.test_super_stream_bindings import (  # noqa: F401
+from compat_tests.unit.spark.stream import test_super_stream_bindings
+from compat_tests.unit.spark.stream.conftest import follow, log  # noqa: F401
+from compat_tests.unit.spark.stream.test_super_stream_bindings import (  # noqa: F401
     DEFINITIONS,
     REGIONS,
     api,
+    pattern,
     regions,
     source,
 )
@@ -44,7 +45,9 @@ def of_node(request: pytest.FixtureRequest) -> Iterator[BrokerOfNode]:
 def broker(of_node: BrokerOfNode) -> BrokerOfNode:
     for exchange in ("orders", "copies"):
         of_node.channel.exchange_delete(exchange)
-    for queue in ("log", "audit", "orders-0", "orders-africa", *(f"orders-{region}" for region in REGIONS)):
+    partitions = (f"orders-{name}" for name in ("0", "africa", *REGIONS))
+    matched = "audit.1", "audit.2", "audit.3", "my.audit.1", "audit.1.old", "orders"
+    for queue in ("log", "audit", *matched, *partitions):
         of_node.channel.queue_delete(queue)
     return of_node
 

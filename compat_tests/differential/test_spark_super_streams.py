@@ -6,10 +6,9 @@ import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.differential.test_spark_streams import broker  # noqa: F401
 from compat_tests.differential.test_spark_suites import of_node, series, suite_of  # noqa: F401
 from compat_tests.unit.spark.conftest import no_idle_connections  # noqa: F401
-from compat_tests.unit.spark.stream_queue import test_super_streams
-from compat_tests.unit.spark.stream_queue.conftest import follow, log  # noqa: F401
-from compat_tests.unit.spark.stream_queue.test_super_streams import (  # noqa: F401
-    clock,
+from compat_tests.unit.spark.stream import test_super_streams
+from compat_tests.unit.spark.stream.conftest import follow, log  # noqa: F401
+from compat_tests.unit.spark.stream.test_super_streams import (  # noqa: F401
     minutes,
     orders,
     source,

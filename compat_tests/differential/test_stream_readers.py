@@ -6,6 +6,7 @@ import time
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
+import pika
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pyspark.sql import datasource
@@ -13,7 +14,7 @@ from pyspark.sql import datasource
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.differential.comparison import SERIES
 from compat_tests.unit.spark.micro_batches import Limit, ReadAllAvailable, table
-from compat_tests.unit.spark.stream_queue.streams import (
+from compat_tests.unit.spark.stream.streams import (
     batch_reader,
     positions,
     publisher,
@@ -21,13 +22,13 @@ from compat_tests.unit.spark.stream_queue.streams import (
     stream_reader,
 )
 from fakeamqp.spark.browse import BrowseReader
-from fakeamqp.spark.columns import chosen_columns
-from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import ConnectionLost, DataLoss, OptionError
+from fakeamqp.spark.errors import DataLoss, OptionError
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.queue_types import OFFSET, is_stream
-from fakeamqp.spark.stream_queue.offsets import from_json
-from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition
+from fakeamqp.spark.rows.columns import chosen_columns
+from fakeamqp.spark.stream.offsets import from_json
+from fakeamqp.spark.stream.ranges import Range, StreamPartition
+from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.queue_types import queue_type
 
 COUNT = 3000
 
@@ -107,7 +108,7 @@ def ends(reader, start, limit):
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 def test_repeated_browse_returns_all_messages_in_order(url, rabbit, kind, monkeypatch):
-    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", 1000)
+    monkeypatch.setattr("fakeamqp.spark.wire.exact._LARGEST_WINDOW", 1000)
     rabbit.channel.queue_declare(kind, durable=True, arguments={"x-queue-type": kind})
     rabbit.publish(kind, *range(50))
     plain = rabbit.channel.connection.channel()
@@ -152,7 +153,7 @@ def test_timestamp_filters_limit_messages_read_from_stream(url, log, there):
         ("GreaterThan", now - hour, len(there)),
         ("LessThan", now + hour, len(there)),
     ):
-        reader = batch_reader(url, timestampTolerance="0s")
+        reader = batch_reader(url, filterPushdown="true", timestampTolerance="0s")
         reader.pushFilters([getattr(datasource, kind)(attribute=("timestamp",), value=time_of_filter)])
         assert len(rows(reader)) == expected
 
@@ -201,8 +202,19 @@ def test_batch_reader_reads_all_messages_from_earliest_or_starting_timestamp(url
     found = rows(batch_reader(url, startingOffsets="earliest", prefetch="100"))
     assert [row["offset"] for row in found] == there
     assert there != list(range(len(there)))  # Segments begin with offsets that have no message.
-    assert rows(batch_reader(url, startingTimestamp="2999-01-01")) == []
     assert len(rows(batch_reader(url, startingTimestamp="2001-01-01"))) == len(there)
+
+
+def test_start_at_a_time_without_a_message_that_new_is_refused_or_the_end(url, there):
+    """It waits for no message: the broker has sent the last chunk before the answer to a question."""
+    options = {"startingTimestamp": "2999-01-01", "idleTimeout": "1h"}
+    with pytest.raises(OptionError, match=r"startingTimestamp' is 2999-01-01.* has no message that new"):
+        batch_reader(url, **options).partitions()
+    late = {**options, "startingOffsetsByTimestampStrategy": "latest"}
+    assert rows(batch_reader(url, **late)) == []
+    reader = stream_reader(url, **late)
+    assert positions(reader.initialOffset()) == {"log": there[-1] + 1}
+    assert len(rows(batch_reader(url, endingTimestamp="2999-01-01", idleTimeout="1h"))) == len(there)
 
 
 @settings(
@@ -243,22 +255,111 @@ def test_messages_dropped_by_retention_raise_data_loss_or_are_skipped(url, rabbi
 
 @pytest.mark.parametrize("headers", [None, {}, {"x-stream-offset": 7}], ids=["empty", "filled", "forged"])
 @pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
-def test_link_distinguishes_stream_from_classic_and_quorum_queue(url, rabbit, kind, headers):
+def test_one_question_tells_the_type_of_a_queue(url, rabbit, kind, headers):
     rabbit.channel.queue_declare("typed", durable=True, arguments={"x-queue-type": kind})
     try:
         if headers is not None:
             rabbit.publish("typed", 1, headers=headers)
-        options = read_options({"amqp.url": url, "queue": "typed"}).connection
-        with Link(options) as link:
-            assert is_stream(link, "typed") == (kind == "stream")
-            assert is_stream(link, "typed") == (kind == "stream")  # The connection is still of use.
-            # The table in `queue_types`.
-            channel = link.channel()
-            link.call(channel.basic_qos, prefetch_count=1)
-            if kind == "stream":
-                link.consume(channel, "typed", lambda *_: None, {OFFSET: "next"})
-            else:
-                with pytest.raises(ConnectionLost, match=OFFSET):
-                    link.consume(channel, "typed", lambda *_: None, {OFFSET: "next"})
+        with ClientConnection(read_options({"amqp.url": url, "queue": "typed"}).connection) as connection:
+            for _ in range(2):  # The connection is still of use.
+                assert queue_type(connection, "typed") == kind
     finally:
         rabbit.channel.queue_delete("typed")
+
+
+# --- filters of the broker --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def has_filters(series, url, log):
+    if series.name == "3.10":
+        with pytest.raises(OptionError, match=r"'streamFilter' needs RabbitMQ 3\.13 or later"):
+            rows(batch_reader(url, streamFilter="east"))
+        pytest.skip("filters came with RabbitMQ 3.13")
+
+
+@pytest.fixture(scope="module")
+def shops(rabbit):
+    """The filter values of the messages of the stream `shops`, which has them in hundreds of chunks."""
+    rabbit.channel.queue_delete("shops")
+    rabbit.declare("shops", stream_max_segment_size_bytes=50_000)
+    plain = rabbit.channel.connection.channel()
+    values = []
+    for number in range(400):
+        value = ("east", "west", None, "north", "east", "west")[number * 7 % 6] if number % 50 else "rare"
+        headers = {"x-stream-filter-value": value} if value else {}
+        for _ in range((1, 5, 20, 30)[number % 4]):
+            properties = pika.BasicProperties(headers=headers, delivery_mode=2)
+            plain.basic_publish("", "shops", str(len(values)).encode(), properties)
+            values.append(value)
+        rabbit.publish("shops", len(values))  # Its confirm is the end of a chunk.
+        values.append(None)
+    plain.close()
+    return values
+
+
+@pytest.fixture(scope="module")
+def shop_offsets(url, shops):
+    """The offset of each of these messages."""
+    found = {int(row["value"]): row["offset"] for row in rows(batch_reader(url, stream="shops"))}
+    assert sorted(found) == [*range(len(shops))]
+    return found
+
+
+def test_filtered_read_leaves_out_chunks(has_filters, url, shops, shop_offsets):
+    found = [int(row["value"]) for row in rows(batch_reader(url, stream="shops", streamFilter="rare"))]
+    wanted = [number for number, value in enumerate(shops) if value == "rare"]
+    assert wanted == [number for number in found if shops[number] == "rare"]
+    assert len(found) < len(shops) / 4
+
+
+@settings(
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_any_filtered_range_has_all_messages_of_its_values(has_filters, url, shops, shop_offsets, data):
+    end = max(shop_offsets.values()) + 1
+    start = data.draw(st.integers(0, end), label="start")
+    stop = data.draw(st.integers(start, end), label="stop")
+    values = data.draw(st.lists(st.sampled_from(["east", "rare", "none"]), min_size=1, unique=True))
+    unfiltered = data.draw(st.booleans(), label="unfiltered")
+    cuts = sorted(data.draw(st.lists(st.integers(start, stop), max_size=3), label="cuts"))
+    reader = batch_reader(
+        url,
+        stream="shops",
+        streamFilter=",".join(values),
+        streamMatchUnfiltered=str(unfiltered),
+        prefetch=str(data.draw(st.integers(1, 1000), label="prefetch")),
+        idleTimeout="1h",
+    )
+    tasks = [StreamPartition(Range("shops", *edge)) for edge in pairwise([start, *cuts, stop])]
+    found = table(reader, tasks).to_pylist()
+    assert [row["offset"] for row in found] == sorted({row["offset"] for row in found})
+    matching = {*values, None} if unfiltered else {*values}
+    wanted = {
+        number for number, at in shop_offsets.items() if start <= at < stop and shops[number] in matching
+    }
+    assert wanted <= {int(row["value"]) for row in found}
+    assert all(start <= row["offset"] < stop for row in found)
+
+
+_SUSPEND = """
+{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>, queue, <<"shops">>)),
+Stream = amqqueue:get_pid(Q), Asker = self(),
+spawn(fun() ->
+    erlang:suspend_process(Stream), Asker ! suspended,
+    receive after 1000 -> erlang:resume_process(Stream) end
+end),
+receive suspended -> ok end
+"""
+
+
+def test_filtered_read_does_not_end_before_a_slow_stream_has_answered(has_filters, node, shops):
+    """The channel answers questions while the stream has not told it that it can read."""
+    reader = batch_reader(node.url, stream="shops", streamFilter="rare", minPartitions="1")
+    tasks = reader.partitions()
+    node.evaluate(_SUSPEND)
+    found = [int(row["value"]) for row in table(reader, tasks).to_pylist()]
+    assert {number for number, value in enumerate(shops) if value == "rare"} <= set(found)

@@ -21,14 +21,11 @@ WRITERS = {
     "tools.limits_page": "python -m compat_tests.tools.limits_page",
     "tools.personalities": "make personalities",
     "tools.protocols_page": "python -m compat_tests.tools.protocols_page",
-    "tools.spark_page": "python -m compat_tests.tools.spark_page",
 }
 
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_tables_of_page_equal_what_they_are_written_from(writer: str) -> None:
-    if writer == "tools.spark_page":
-        pytest.importorskip("pyspark")
     module = import_module(f"compat_tests.{writer}")
     text = module.PAGE.read_text(encoding="utf-8")
     assert module.with_tables(text) == text, f"run `{WRITERS[writer]}`"
@@ -43,10 +40,20 @@ def test_personality_page_has_row_for_each_described_choice() -> None:
     assert [name for name in personalities.WORDS if f"| `{name}` |" not in page] == []
 
 
-def test_spark_page_names_every_property() -> None:
+def test_tables_of_spark_pages_equal_options_and_columns() -> None:
     pytest.importorskip("pyspark")
-    page = import_module("compat_tests.tools.spark_page").PAGE.read_text()
-    properties = import_module("fakeamqp.spark.columns").PROPERTIES
+    spark_pages = import_module("compat_tests.tools.spark_pages")
+    differ = [
+        each.name for each in spark_pages.PAGES if spark_pages.with_tables(each) != each.read_text("utf-8")
+    ]
+    assert differ == [], "run `python -m compat_tests.tools.spark_pages`"
+
+
+def test_page_of_spark_columns_names_every_property() -> None:
+    pytest.importorskip("pyspark")
+    pages = import_module("compat_tests.tools.spark_pages").PAGES
+    [page] = (each.read_text(encoding="utf-8") for each in pages if each.name == "spark-columns.md")
+    properties = import_module("fakeamqp.spark.rows.columns").PROPERTIES
     assert [name for name in properties if f"`{name}`" not in page] == []
 
 

@@ -1,4 +1,4 @@
-"""How the workers of Spark get the package: the commands of docs/spark.md, on a cluster of processes."""
+"""How the workers of Spark get the package: the commands of docs/spark-operations.md, on a cluster."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def environment(home: Path) -> dict[str, str]:
 
 @pytest.fixture
 def broker() -> Broker:
-    names = ("orders", "written", "streamed", "batches")
+    names = ("orders", "written", "streamed", "batches", "totals", "large")
     with Broker(definitions={"queues": [{"name": name, "durable": True} for name in names]}) as broker:
         for number in range(3):
             broker.publish(f"order {number}", routing_key="orders")
@@ -108,7 +108,7 @@ def copy_package(name: str, target: Path) -> None:
 
 def documented(program: str) -> list[str]:
     """The commands of the section 'On a cluster' from the line after its installation of packages."""
-    section = (ROOT / "docs" / "spark.md").read_text().partition("\n## On a cluster\n")[2]
+    section = (ROOT / "docs" / "spark-operations.md").read_text().partition("\n## On a cluster\n")[2]
     blocks = re.findall(r"```sh\n(.*?)```", section.partition("\n## ")[0], re.DOTALL)
     [block] = [block for block in blocks if program in block]
     return [line for line in block.splitlines() if "install" not in line]
@@ -145,8 +145,7 @@ def test_py_files_option_gives_package_to_spark_executors(wheel, environment, br
     """Executors have pyarrow, which is not pure Python, and get the rest."""
     python = make_python(tmp_path / "base", "pyarrow")
     shutil.unpack_archive(wheel, tmp_path / "packages", "zip")
-    for name in ("pika", "typing_extensions"):
-        copy_package(name, tmp_path / "packages")
+    copy_package("typing_extensions", tmp_path / "packages")
     shutil.copy(JOBS / "cluster.py", tmp_path / "job.py")
     said = run(documented("--py-files"), tmp_path, {**environment, "PYSPARK_PYTHON": str(python)}, broker)
     check(said, broker)
@@ -157,7 +156,7 @@ def test_packed_environment_gives_package_to_spark_executors(wheel, environment,
     venv_pack = pytest.importorskip("venv_pack")
     found = Path(venv_pack.__file__).parents[1]
     packer = f"#!/bin/sh\nPYTHONPATH='{found}' exec '{sys.executable}' -m venv_pack \"$@\"\n"
-    python = make_python(tmp_path / "environment", wheel, "pyarrow", "pika", "typing_extensions")
+    python = make_python(tmp_path / "environment", wheel, "pyarrow", "typing_extensions")
     python.with_name("venv-pack").write_text(packer)
     python.with_name("venv-pack").chmod(0o755)
     shutil.copy(JOBS / "cluster.py", tmp_path / "job.py")
@@ -194,10 +193,15 @@ def test_spark_connect_server_with_package_runs_job_of_client(
 class TestRegister:
     """A program that is run by a Python whose environment is not active: Spark's `python3` is another one."""
 
-    def test_local_spark_session_finds_data_source(self, wheel, environment, broker, tmp_path):
+    @pytest.mark.parametrize("kind", ["wheel", "editable"])
+    def test_local_spark_session_reads_and_writes_in_a_later_thread(
+        self, kind, environment, broker, tmp_path, tmp_path_factory
+    ):
         installed = Path(pyspark.__file__).parents[1]
-        python = make_python(tmp_path / "own", wheel, paths=f"{installed}\n")
+        package = build(kind, copied_to(tmp_path_factory.mktemp("source")), tmp_path)
+        python = make_python(tmp_path / "own", package, paths=f"{installed}\n")
         assert "orders: 3\n" in run([f"{python} {JOBS / 'plain.py'}"], tmp_path, environment, broker)
+        assert streamed(broker, "written") == ORDERS
 
     def test_cluster_without_package_raises_session_error_naming_pyspark_python(
         self, wheel, environment, broker, tmp_path
@@ -206,5 +210,38 @@ class TestRegister:
         python = make_python(tmp_path / "own", wheel, paths=f"{installed}\n")
         command = f"MASTER='{CLUSTER}' {python} {JOBS / 'plain.py'} 2>&1 || true"
         said = run([command], tmp_path, environment, broker)
-        assert "SessionError: Spark's workers run 'python3', which lacks fakeamqp, pika, pyarrow; " in said
+        assert "SessionError: Spark's workers run 'python3', which lacks fakeamqp, pyarrow; " in said
         assert "set PYSPARK_PYTHON, before the session starts, to a Python with fakeamqp[spark]" in said
+
+
+def test_declarative_pipeline_reads_queue_and_publishes_to_another(
+    wheel, environment, connect_packages, broker, tmp_path
+):
+    """The files are those of docs/spark-pipelines.md."""
+    yaml = pytest.importorskip("yaml", reason="spark-pipelines reads YAML")
+    pytest.importorskip("pyspark.pipelines", reason="PySpark has pipelines from 4.1 on")
+    page = (ROOT / "docs" / "spark-pipelines.md").read_text()
+    files = dict(re.findall(r"```\w+\n# ([\w.-]+)\n(.*?)```", page, re.DOTALL))
+    storage = (tmp_path / "storage").as_uri()
+    specification = files["spark-pipeline.yml"].replace("file:///var/lib/orders/pipeline", storage)
+    (tmp_path / "spark-pipeline.yml").write_text(specification)
+    (tmp_path / "transformations").mkdir()
+    (tmp_path / "transformations" / "orders.py").write_text(files["transformations.py"])
+    installed = Path(pyspark.__file__).parents[1]
+    paths = f"{connect_packages}{installed}\n{Path(yaml.__file__).parents[1]}\n"
+    python = make_python(tmp_path / "python", wheel, paths=paths)
+    variables = {
+        **environment,
+        "PATH": f"{python.parent}:{environment['PATH']}",
+        "PYSPARK_PYTHON": str(python),
+        "SPARK_HOME": str(installed / "pyspark"),
+        "AMQP_URL": broker.url,
+        "SPOOL_DIR": str(tmp_path / "spool"),
+    }
+    for total in (12, 250, 30, 180):
+        broker.publish(b'{"total": %d}' % total, routing_key="totals", message_id=f"order-{total}")
+    command = f"{installed}/pyspark/bin/spark-pipelines run --spec spark-pipeline.yml"
+    run([command], tmp_path, variables, broker)
+    assert broker.queue("totals").ready == 0
+    large = {message.message_id: message.json() for message in broker.queue("large").messages}
+    assert large == {"order-250": {"total": 250}, "order-180": {"total": 180}}

@@ -36,11 +36,12 @@ class TestWithJava:
                 before = state()
                 folder = tmp_path / "place"
                 for turn in range(2):  # The second starts a Java of its own.
-                    partitions = {"spark.sql.shuffle.partitions": 3 + turn}
-                    with local_session(app_name="mine", config=partitions, folder=folder) as spark:
+                    config = {"spark.sql.shuffle.partitions": 3 + turn, "spark.sql.ansi.enabled": False}
+                    with local_session(app_name="mine", config=config, folder=folder) as spark:
                         java = spark.sparkContext._gateway.proc
                         assert spark.sparkContext.appName == "mine"
                         assert spark.conf.get("spark.sql.shuffle.partitions") == str(3 + turn)
+                        assert spark.conf.get("spark.sql.ansi.enabled") == "false"
                         assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
                         assert time.tzname[0] == "UTC"
                         spark.range(3).write.saveAsTable(f"numbers{turn}")

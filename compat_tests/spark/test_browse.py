@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+
+pq = pytest.importorskip("pyarrow.parquet")
 
 
 @pytest.fixture
@@ -54,6 +58,17 @@ def test_columns_have_spark_types(read, orders):
     [row] = first.collect()
     assert row == ("0", "orders", 1_900_000_000, "east", "1", row.delivery_mode, True)
     assert row.delivery_mode in (None, 1, 2)
+
+
+def test_parquet_file_of_read_rows_has_no_metadata_about_the_broker(read, orders, amqp_broker, tmp_path):
+    read(queue="orders", includeProperties=True).coalesce(1).write.parquet(f"{tmp_path}/orders")
+    [file] = tmp_path.glob("orders/*.parquet")
+    schema = pq.read_schema(file)
+    assert {field.metadata for field in schema} == {None}
+    written = json.loads(schema.metadata[b"org.apache.spark.sql.parquet.row.metadata"])
+    assert [field["metadata"] for field in written["fields"]] == [{}] * 12
+    address = amqp_broker.url.rpartition("@")[2].strip("/").encode()
+    assert address not in file.read_bytes()
 
 
 def test_queue_is_read_through_sql_view(spark, read, orders, amqp_broker):

@@ -81,4 +81,4 @@ def test_block(page, index, spark_amqp, pytester):
 
 
 def test_the_pages_have_code():
-    assert {"docs/spark.md", "docs/spark-traces.md"} <= {page.name for page in PAGES}
+    assert {"docs/spark.md", "docs/spark-queues.md", "docs/spark-traces.md"} <= {page.name for page in PAGES}

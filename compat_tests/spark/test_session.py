@@ -6,6 +6,11 @@ import datetime
 import os
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from fakeamqp.spark import register
 
 
 def test_times_are_utc_in_spark_in_workers_and_here(spark):
@@ -89,3 +94,43 @@ def test_the_log_has_errors_of_writes_but_those_that_repeat_the_failure_of_a_tas
         (f"{v2}.AppendDataExec", "Data source write support org.example.Write@1 failed to abort."),
     ]
     assert [each for each in others if not shown(*each)] == []
+
+
+@pytest.fixture
+def write(spark, amqp_broker):
+    """Writes a row to a queue, and returns its messages."""
+    amqp_broker.load_definitions({"queues": [{"name": "written"}]})
+
+    def write():
+        row = spark.sql("SELECT 'a row' AS value").write.format("amqp").option("amqp.url", amqp_broker.url)
+        row.option("routingKey", "written").mode("append").save()
+        return [bytes(message.body) for message in amqp_broker.queue("written").messages]
+
+    return write
+
+
+def test_thread_that_begins_later_writes_a_batch(write):
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(write).result() == [b"a row"]
+
+
+def test_thread_that_begins_later_starts_a_query_that_writes(spark, amqp_stream, amqp_broker):
+    amqp_broker.load_definitions({"queues": [{"name": "read"}, {"name": "written"}]})
+    amqp_broker.publish("a row", routing_key="read")
+
+    def run():
+        amqp_stream.run_available(lambda rows: rows.select("value"), queue="read", routingKey="written")
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(run).result()
+    assert [bytes(message.body) for message in amqp_broker.queue("written").messages] == [b"a row"]
+
+
+def test_thread_without_an_active_session_writes_after_register(spark, write):
+    """As a thread that has used Spark before `register` was called in another one."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(spark._jvm.SparkSession.clearActiveSession).result()
+        with pytest.raises(Exception, match="DATA_SOURCE_NOT_FOUND"):
+            thread.submit(write).result()
+        thread.submit(register, spark).result()
+        assert thread.submit(write).result() == [b"a row"]

@@ -149,6 +149,16 @@ def test_a_batch_that_runs_again_has_the_same_ids(spark, tmp_path, queue, amqp_s
     assert sent == first + second * 2
 
 
+def test_tasks_of_a_python_worker_share_a_connection(spark, tmp_path, amqp_broker, queue, amqp_stream):
+    connects = amqp_broker.faults.on("connection.open")
+    lines(tmp_path, *"abcdefghijk")
+    source = spark.readStream.option("maxFilesPerTrigger", "1").text(str(tmp_path)).repartition(2)
+    amqp_stream.run_available(source, exchange="", routingKey="q")
+    assert len(queue.messages) == 22
+    assert len({message.message_id.rsplit("-", 2)[0] for message in queue.messages}) == 11
+    assert connects.hits <= 2 * spark.sparkContext.defaultParallelism
+
+
 RETRY = """
 import sys
 

@@ -6,7 +6,8 @@ import pika
 import pytest
 
 REASON = "PySpark is not installed"
-StreamingQueryException = pytest.importorskip("pyspark.errors", reason=REASON).StreamingQueryException
+errors = pytest.importorskip("pyspark.errors", reason=REASON)
+AnalysisException, StreamingQueryException = errors.AnalysisException, errors.StreamingQueryException
 DataSourceReader = pytest.importorskip("pyspark.sql.datasource", reason=REASON).DataSourceReader
 
 
@@ -54,18 +55,35 @@ def test_pushed_filters_reduce_number_of_partitions(spark, amqp_broker, log):
         "timestampTolerance": "1m",
     }
     setting = "spark.sql.python.filterPushdown.enabled"
+    pushes = hasattr(DataSourceReader, "pushFilters")
     try:
-        for enabled, tasks in (("false", 3), ("true", 1)):
+        for enabled, option, tasks in (
+            ("false", "false", 3),
+            ("true", "false", 3),
+            ("true", "true", 1 if pushes else 3),
+        ):
             spark.conf.set(setting, enabled)
-            everything = spark.read.format("amqp").options(**options).load()
+            everything = spark.read.format("amqp").options(**options, filterPushdown=option).load()
             some = everything.where("queue = 'log' AND offset >= 5990")
-            assert some.count() == 10
-            if hasattr(DataSourceReader, "pushFilters"):
-                assert some.rdd.getNumPartitions() == tasks
-                old = everything.where("timestamp < timestamp'2001-01-01'")
-                assert (old.count(), old.rdd.getNumPartitions()) == (0, tasks)
+            assert (some.count(), some.rdd.getNumPartitions()) == (10, tasks)
+            old = everything.where("timestamp < timestamp'2001-01-01'")
+            assert (old.count(), old.rdd.getNumPartitions()) == (0, tasks)
+        if pushes:
+            spark.conf.set(setting, "false")
+            refused = spark.read.format("amqp").options(**options, filterPushdown="true").load()
+            with pytest.raises(AnalysisException, match=setting):
+                refused.where("offset >= 5990").count()
     finally:
         spark.conf.unset(setting)
+
+
+def test_filter_of_the_broker_selects_the_messages_of_a_value(spark, amqp_broker, log):
+    for number in range(3000):
+        value = "east" if number % 100 == 0 else "west"
+        amqp_broker.publish(str(number), routing_key="log", headers={"x-stream-filter-value": value})
+    options = {"amqp.url": amqp_broker.url, "stream": "log", "streamFilter": "east", "minPartitions": 2}
+    rows = spark.read.format("amqp").options(**options).load()
+    assert sorted(int(row.value) for row in rows.collect()) == [*range(0, 3000, 100)]
 
 
 def test_partitions_of_a_super_stream_are_tasks(spark, amqp_broker, amqp_stream, log):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from compat_tests.docs.pages import ROOT
 from compat_tests.unit.faults.server import FaultServer
+from compat_tests.unit.trace.pages import elements_of
 from compat_tests.unit.trace.records import lines
 from fakeamqp.spark import traces
 from fakeamqp.trace import RecordingError, checks
@@ -53,8 +54,8 @@ def rows(spark_amqp, folder):
 
 def test_columns_and_queries_of_traces_are_documented(spark, folder):
     loaded = traces.load(spark, folder / "one.jsonl")
-    types = {name: column.type for name, column in traces.COLUMNS.items()}
-    assert {field.name: field.dataType.simpleString().upper() for field in loaded.events.schema} == types
+    types = {field.name: field.dataType.simpleString().upper() for field in loaded.events.schema}
+    assert types == traces.COLUMNS
     page = (ROOT / "docs" / "spark-traces.md").read_text()
     loaded.create_views()
     for name in {*traces.COLUMNS, *spark.table("deliveries").columns}:
@@ -99,6 +100,8 @@ def test_traces_are_loaded_from_files_folders_and_patterns(spark, folder, tmp_pa
     assert runs(folder / "one.jsonl", folder / "deep" / "*" / "*.jsonl") == ["one.jsonl", "two.jsonl"]
     assert runs(folder / "deep" / "er") == ["two.jsonl"]
     assert runs(folder) == ["one.parquet"]  # The same traces in two formats are read once.
+    (tmp_path / "packed.json.gz").write_bytes(gzip.compress((folder / "one.jsonl").read_bytes()))
+    assert runs(tmp_path) == ["packed.json.gz"]
 
 
 def test_a_fault_shows_as_a_violation(spark, recording, folder):
@@ -128,34 +131,28 @@ def test_latency_redelivery_rate_and_unacked_age_are_computed(spark, folder):
     ]
 
 
-class Page(HTMLParser):
-    """What a page shows, and what it would load."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.shown = []
-        self.tags = []
-        self.loads = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.loads += [value or "" for name, value in attributes if name in ("src", "href")]
-
-    def handle_data(self, data):
-        self.shown.append(data)
-
-
-def test_report_page_escapes_text_and_counts_violations_and_damaged_lines(spark, folder, tmp_path):
+def test_report_page_has_rows_of_all_queries_and_counts_of_runs_and_damaged_lines(spark, folder, tmp_path):
     with (tmp_path / "one.jsonl").open("w") as file:
         file.write((folder / "one.jsonl").read_text() + '{"cut off')
-    traces.report(spark, tmp_path / "one.jsonl", tmp_path / "page.html", title="<i>all</i>")
-    page = Page((tmp_path / "page.html").read_text())
-    assert page.loads == [f"#{name}" for name in traces.QUERIES]
-    assert not {"script", "b", "i", "img", "link"} & set(page.tags)
-    assert "<i>all</i>" in page.shown and "<b>&q" in page.shown and "delivery-made-up" in page.shown
-    for label in ("Violations of the protocol", "Damaged lines"):
-        assert page.shown[page.shown.index(label) + 1] == "1"
+    shutil.copy(folder / "one.jsonl", tmp_path / "two.jsonl")
+    traces.report(spark, tmp_path / "*.jsonl", tmp_path / "page.html", title="<i>all</i>")
+    page = elements_of((tmp_path / "page.html").read_text())
+    assert [attributes["href"] for attributes, _ in page.all("a")] == [f"#{name}" for name in traces.QUERIES]
+    assert [text for _, text in page.all("h1")] == ["<i>all</i>"]
+    numbers = dict(zip(*([text for _, text in page.all(tag)] for tag in ("dt", "dd")), strict=True))
+    events = (folder / "one.jsonl").read_text().count("\n") - 1
+    assert numbers == {
+        "Events": str(2 * events),
+        "Runs": "2",
+        "Connections": "2",
+        "Longest run": "2.000 s",
+        "Damaged lines": "1",
+        "Deliveries out of order": "0",
+        "Violations of the protocol": "2",
+        "Beyond their prefetch": "0",
+    }
+    cells = [text for _, text in page.all("td")]
+    assert {"<b>&q", "delivery-made-up", "consumer"} <= set(cells)
 
 
 def test_damaged_lines_are_left_out_and_kept(spark, folder, tmp_path):

@@ -15,7 +15,7 @@ from pika.adapters.blocking_connection import BlockingChannel
 from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from fakeamqp.spark import dead_letters, poison_split
+from fakeamqp.spark import dead_letters, poison_split, register
 
 SALES = "sales"
 BOOKS, BOOKS_QUEUE = "books", "books"
@@ -82,6 +82,7 @@ def main(command: str = "drain") -> None:
         declare(connection.channel())
 
     spark = SparkSession.builder.appName("price-sales").getOrCreate()
+    register(spark)
     broker = {"amqp.url": url}
     if command == "look":
         waiting(spark.read.format("amqp").options(**broker, queue=SALES).load()).show()

@@ -14,7 +14,7 @@ import pika
 from pika.adapters.blocking_connection import BlockingChannel
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from fakeamqp.spark import dead_letters, poison_split
+from fakeamqp.spark import dead_letters, poison_split, register
 
 SHOP, ORDERS = "shop", "orders"
 ALERTS, ALERTS_QUEUE = "shop.alerts", "alerts"
@@ -90,6 +90,7 @@ def main() -> None:
         .config("spark.sql.shuffle.partitions", os.environ.get("PARTITIONS", "4"))
         .getOrCreate()
     )
+    register(spark)
     broker = spark.readStream.format("amqp").option("amqp.url", url)
     messages = broker.option("queue", ORDERS).option("spoolDir", str(state / "spool")).load()
     writer = results(messages).writeStream.format("amqp").option("amqp.url", url)

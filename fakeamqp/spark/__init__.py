@@ -32,11 +32,8 @@ if TYPE_CHECKING:
         SpoolError as SpoolError,
         UnreadableAnswer as UnreadableAnswer,
     )
-    from fakeamqp.spark.poison import (
-        PoisonSplit as PoisonSplit,
-        dead_letters as dead_letters,
-        poison_split as poison_split,
-    )
+    from fakeamqp.spark.poison.dead_letters import dead_letters as dead_letters
+    from fakeamqp.spark.poison.splitting import PoisonSplit as PoisonSplit, poison_split as poison_split
     from fakeamqp.spark.session import (
         FastModeWarning as FastModeWarning,
         JavaMissing as JavaMissing,
@@ -64,7 +61,8 @@ else:
                 "SpoolError",
                 "UnreadableAnswer",
             ),
-            "fakeamqp.spark.poison": ("PoisonSplit", "dead_letters", "poison_split"),
+            "fakeamqp.spark.poison.dead_letters": ("dead_letters",),
+            "fakeamqp.spark.poison.splitting": ("PoisonSplit", "poison_split"),
             "fakeamqp.spark.session": (
                 "FastModeWarning",
                 "JavaMissing",

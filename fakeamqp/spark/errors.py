@@ -29,12 +29,34 @@ class ConnectionLost(SparkError):
     """A connection or channel ended, and could not be opened again in time."""
 
 
+class ChannelClosed(ConnectionLost):
+    """The broker closed a channel, and said why.
+
+    Attributes:
+        reply_code: of channel.close, such as 404.
+        reply_text: of channel.close.
+    """
+
+    def __init__(self, text: str, reply_code: int = 0, reply_text: str = "") -> None:
+        super().__init__(text)
+        self.reply_code = reply_code
+        self.reply_text = reply_text
+
+
 class UnreadableAnswer(ConnectionLost):
     """The client cannot read what the broker sent, and closed the connection: it is not tried again."""
 
 
-class QueueRefused(ConnectionLost):
-    """The broker closed a channel: the queue does not exist, or the user may not read it."""
+class QueueRefused(SparkError):
+    """The broker does not let the source read a queue or stream; base class of the next two."""
+
+
+class QueueNotFound(QueueRefused):
+    """The queue or stream does not exist (404)."""
+
+
+class AccessRefused(QueueRefused):
+    """The user may not read the queue or stream (403)."""
 
 
 class DataLoss(SparkError):

@@ -1,15 +1,11 @@
-"""How far a streaming query is behind its queue or stream: in messages, in seconds, and whether it grows.
-
-Spark asks no Python source for `metrics` (4.3: only JVM sources can report them). What a source reports is
-its latest offset, which is JSON for the progress of the query and nothing else: so it carries the numbers.
-"""
+"""How far a streaming query is behind its queue or stream: in messages, in seconds, and whether it grows."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
@@ -22,9 +18,13 @@ _RESOLUTION = 1.0
 _MOST_SAMPLES = 4096
 
 
-def report(offset: dict[str, Any], metrics: dict[str, Any]) -> dict[str, Any]:
-    """What the progress of a query shows as `latestOffset` of a source."""
-    return {"offset": offset, "metrics": metrics}
+def totals(depths: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    """The figures of a query that are those of its queues."""
+    return {
+        "ready": sum(depth["ready"] for depth in depths.values()),
+        "consumers": sum(depth["consumers"] for depth in depths.values()),
+        "queues": {queue: dict(depth) for queue, depth in depths.items()},
+    }
 
 
 class LagClock:
@@ -73,8 +73,15 @@ class FallingBehind:
         self._looks: deque[tuple[int, float]] = deque(maxlen=self._LOOKS)
         self._warned_at = float("-inf")
 
-    def look(self, lag: int, seconds: float) -> None:
-        """Compare the lag with that of the looks before. Looks within seconds of another do not count."""
+    def look(self, lag: int, seconds: float) -> dict[str, Any]:
+        """The figures of a lag, which is compared with those of the looks before.
+
+        Looks within seconds of another are not compared.
+        """
+        self._compare(lag, seconds)
+        return {"lag": lag, "lagSeconds": seconds}
+
+    def _compare(self, lag: int, seconds: float) -> None:
         looks, now = self._looks, self._now()
         if looks and now - looks[-1][1] < REFRESH:
             return

@@ -28,7 +28,7 @@ class AmqpDataSource(DataSource):
     """Queues and streams of an AMQP 0-9-1 broker as DataFrames, and DataFrames as messages.
 
     `spark.read`, `spark.readStream`, `df.write` and `df.writeStream` use it as `format("amqp")`; it registers
-    itself. Its options are in `fakeamqp.spark.options`, its columns in `fakeamqp.spark.columns`.
+    itself. Its options are in `fakeamqp.spark.options.table`, its columns in `fakeamqp.spark.rows.columns`.
     """
 
     @classmethod
@@ -40,7 +40,7 @@ class AmqpDataSource(DataSource):
         super().__init__(dict(options.items()))
 
     def schema(self) -> StructType:
-        """The columns that the options select. Their metadata says where they were read.
+        """The columns that the options select.
 
         Raises:
             OptionError: if an option is unknown, missing or malformed.
@@ -48,22 +48,20 @@ class AmqpDataSource(DataSource):
         """
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        from fakeamqp.spark.columns import arrow_schema, chosen_columns
-        from fakeamqp.spark.origin import marked
+        from fakeamqp.spark.rows.columns import arrow_schema, chosen_columns
 
-        options = read_options(self.options)
-        return marked(from_arrow_schema(arrow_schema(chosen_columns(options))), options)
+        return from_arrow_schema(arrow_schema(chosen_columns(read_options(self.options))))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads queues without removing messages, or a range of streams."""
-        from fakeamqp.spark.columns import wanted_columns
+        from fakeamqp.spark.rows.columns import wanted_columns
 
         options = read_options(self.options)
         columns = wanted_columns(schema, options)
         if not options.queues:
-            from fakeamqp.spark.stream_queue import StreamBatchReader
+            from fakeamqp.spark.stream import batch_reader
 
-            return StreamBatchReader(options, columns)
+            return batch_reader(options, columns)
         if options.shards:
             raise OptionError("option 'shards' is for readStream: a batch read has a task for each queue")
         from fakeamqp.spark.browse import BrowseReader
@@ -72,21 +70,21 @@ class AmqpDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Consumes queues through a store or in executors, or follows streams."""
-        from fakeamqp.spark.columns import wanted_columns
+        from fakeamqp.spark.rows.columns import wanted_columns
 
         options = read_options(self.options, streaming=True)
         columns = wanted_columns(schema, options)
         if not options.queues:
-            from fakeamqp.spark.stream_queue import StreamMicroBatchReader
+            from fakeamqp.spark.stream import StreamMicroBatchReader
 
             return StreamMicroBatchReader(options, columns)
         if options.shards:
             from fakeamqp.spark.shards import ShardStreamReader
 
             return ShardStreamReader(options, columns)
-        from fakeamqp.spark.spool import queue_stream_reader
+        from fakeamqp.spark.queue import QueueStreamReader
 
-        return queue_stream_reader(options, columns)
+        return QueueStreamReader(options, columns)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Publishes the rows of a DataFrame."""

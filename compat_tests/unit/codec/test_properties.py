@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import re
 import struct
 
 import pytest
 from hypothesis import given, strategies as st
 
-from compat_tests.unit.codec.strategies import properties, tables
+from compat_tests.unit.codec.strategies import properties, scalars, tables
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import (
@@ -280,6 +281,102 @@ def test_with_headers_refuses_a_number_beyond_64_bits() -> None:
 def test_with_headers_is_an_update(fields: dict, changes: dict) -> None:
     value = read(BasicProperties(headers=fields).encode())
     assert value.with_headers(changes).headers == {**fields, **changes}
+
+
+@given(properties(), st.data())
+def test_reader_returns_the_chosen_properties_and_headers_encoded(
+    value: Properties, data: st.DataObject
+) -> None:
+    names = data.draw(st.lists(st.sampled_from([name for name, _ in value.LAYOUT]), min_size=1, unique=True))
+    expected = [
+        encode_table(value.headers)
+        if name == "headers" and value.headers is not None
+        else getattr(value, name)
+        for name in names
+    ]
+    assert value.reader(*names)(value.encode()) == tuple(expected)
+
+
+def test_reader_refuses_properties_cut_at_any_byte_with_the_error_of_decode() -> None:
+    whole = ALL.encode()
+    read_one = BasicProperties.reader("content_type")
+    for octets in [
+        *(whole[:end] for end in range(len(whole))),
+        whole + b"\x00",
+        b"\x00\x02",
+        b"\x00\x01\x00\x02",
+    ]:
+        with pytest.raises(WireError) as of_decode:
+            read(octets)
+        with pytest.raises(type(of_decode.value), match=re.escape(str(of_decode.value))):
+            read_one(octets)
+
+
+def test_reader_does_not_read_inside_of_headers() -> None:
+    octets = b"\x20\x80\x00\x00\x00\x03\x01xz\x01m"
+    with pytest.raises(FieldError, match="unknown tag"):
+        read(octets)
+    assert BasicProperties.reader("message_id", "headers")(octets) == ("m", b"\x00\x00\x00\x03\x01xz")
+
+
+@given(properties(), tables(), tables(), scalars())
+def test_taken_header_is_gone_from_encoded_properties_and_the_rest_stays(
+    value: Properties, before: dict, after: dict, taken: object
+) -> None:
+    if "headers" not in dict(value.LAYOUT):
+        assert value.take_header(value.encode(), "x") == (b"", value.encode())
+        return
+    others = {name: field for name, field in {**before, **after}.items() if name != "x"}
+    value.headers = {**before, "x": taken, **{name: others[name] for name in others if name not in before}}
+    octets = value.encode()
+    field, rest = value.take_header(octets, "x")
+    assert field == encode_table({"x": taken})[6:]
+    assert rest == value.replace(headers=others or None).encode()
+    assert value.take_header(rest, "x") == (b"", rest)
+    start = value.headers_offset(octets)
+    assert start is not None
+    assert octets[start:].startswith(encode_table(value.headers))
+    assert value.headers_offset(value.replace(headers=None).encode()) is None
+
+
+def test_of_two_headers_with_one_name_the_first_is_taken() -> None:
+    field, rest = BasicProperties.take_header(ODD, "a")
+    assert field == b"b\xff"
+    assert BasicProperties.take_header(rest, "a")[0] == b"u\x00\x02"
+
+
+def test_empty_headers_are_left_out_when_a_header_is_taken() -> None:
+    octets = BasicProperties(headers={}, message_id="m").encode()
+    assert BasicProperties.take_header(octets, "x") == (b"", BasicProperties(message_id="m").encode())
+
+
+def test_header_behind_continued_flags_is_taken() -> None:
+    octets = b"\x20\x01\x00\x01\x00\x00\x00\x00\x00\x03\x01xV"
+    assert BasicProperties.take_header(octets, "x") == (b"V", b"\x00\x01\x00\x01\x00\x00")
+
+
+def test_header_of_properties_cut_at_any_byte_is_a_frame_error_or_whole() -> None:
+    whole = BasicProperties(content_type="a/b", headers={"a": True, "b": "text", "x": 3}).encode()
+    assert BasicProperties.take_header(whole, "x")[0] == b"I\x00\x00\x00\x03"
+    for end in range(len(whole)):
+        with pytest.raises(FrameError):
+            BasicProperties.take_header(whole[:end], "x")
+
+
+def test_header_that_is_longer_than_its_table_is_a_frame_error() -> None:
+    octets = b"\x20\x80\x00\x00\x00\x08\x01xS\x00\x00\x00\x02m\x02mm"
+    with pytest.raises(FrameError, match="cut short"):
+        BasicProperties.take_header(octets, "x")
+
+
+@given(st.binary(max_size=40))
+def test_header_of_random_properties_is_taken_or_a_wire_error(octets: bytes) -> None:
+    for begun in (octets, b"\x20\x00" + struct.pack(">I", len(octets)) + octets):
+        try:
+            field, rest = BasicProperties.take_header(begun, "")
+        except WireError:
+            continue
+        assert len(field) + len(rest) <= len(begun)
 
 
 def test_properties_compare_by_value_and_show_no_private_part() -> None:

@@ -22,7 +22,7 @@ def broker():
 def no_idle_connections():
     """Executors keep connections for their next task, and these tests are the executors."""
     yield
-    if pool := sys.modules.get("fakeamqp.spark.stream_queue.pool"):
+    if pool := sys.modules.get("fakeamqp.spark.wire.pool"):
         pool.close_idle()
 
 

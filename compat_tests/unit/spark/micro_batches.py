@@ -16,10 +16,10 @@ import pyarrow as pa
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from fakeamqp import Broker
-from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.options import read_options
+from fakeamqp.spark.queue import QueueStreamReader
+from fakeamqp.spark.rows.columns import chosen_columns
 from fakeamqp.spark.shards import ShardStreamReader
-from fakeamqp.spark.spool import queue_stream_reader
 
 #: Where a query may die, in the order in which it gets there.
 MOMENTS = ("asked", "logged", "planned", "sunk", "done")
@@ -61,7 +61,7 @@ class Query:
     def start(self, *, available_now: bool = False) -> Query:
         """Start, and repeat what was not finished."""
         parsed = read_options(self.options, streaming=True)
-        make = ShardStreamReader if parsed.shards else queue_stream_reader
+        make = ShardStreamReader if parsed.shards else QueueStreamReader
         self.reader = make(parsed, chosen_columns(parsed))
         if available_now:
             self.reader.prepareForTriggerAvailableNow()
@@ -83,7 +83,8 @@ class Query:
         """End as after SIGKILL: what is not in the spool by now never will be."""
         running, self.reader._running = self.reader._running, None
         if running is not None:
-            running.close() if self.options.get("shards") else running.end(flush=False)
+            running.close() if self.options.get("shards") else running.close(flush=False)
+            self.reader._restore_signal()
         self.reader = None
 
     # --- batches --------------------------------------------------------------------------------------

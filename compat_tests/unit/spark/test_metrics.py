@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -13,10 +14,9 @@ from compat_tests.tools.matrix import cases
 from compat_tests.unit.spark.micro_batches import publish
 from fakeamqp.spark.lag import FallingBehind, LagClock
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.shards import metrics as of_shards
-from fakeamqp.spark.spool import metrics as of_queues
-from fakeamqp.spark.spool.channel import SharedState
-from fakeamqp.spark.stream_queue import lag as of_streams
+from fakeamqp.spark.queue import query as of_queues
+from fakeamqp.spark.queue.channel import ConsumerState
+from fakeamqp.spark.stream import query as of_streams
 
 
 class Hands:
@@ -118,9 +118,9 @@ def clocks(now, monkeypatch):
     """Figures of which a test moves the clock; the looks of their warning."""
     looks = []
     clock = functools.partial(LagClock, now)
-    for module in (of_streams, of_shards, of_queues):
+    for module in (of_streams, of_queues):
         monkeypatch.setattr(module, "LagClock", clock)
-    monkeypatch.setattr(FallingBehind, "look", lambda _, *given: looks.append(given))
+    monkeypatch.setattr(FallingBehind, "_compare", lambda _, *given: looks.append(given))
     monkeypatch.setattr(of_queues, "time", SimpleNamespace(time=lambda: now.time + 1e9))
     return looks
 
@@ -134,10 +134,10 @@ def assert_warns(figures, what, advice):
 
 def test_the_lag_of_streams_is_that_of_all_of_them(now, clocks):
     options = read_options({"amqp.url": "amqp://h", "stream": "a,b"})
-    figures = of_streams.StreamLag(options)
-    figures.now({"a": 5}, {"a": 20})
+    figures = of_streams.StreamQuery(options)
+    figures._metrics({"a": 5}, {"a": 20})
     now.time += 7
-    found = figures.now({"a": 5, "b": 12, "c": 3}, {"a": 20, "b": 10, "c": 4, "new": 9})
+    found = figures._metrics({"a": 5, "b": 12, "c": 3}, {"a": 20, "b": 10, "c": 4, "new": 9})
     assert found == {
         "lag": 16,
         "lagSeconds": 7.0,
@@ -148,71 +148,52 @@ def test_the_lag_of_streams_is_that_of_all_of_them(now, clocks):
             "new": {"end": 9, "lag": 0, "lagSeconds": 0.0},
         },
     }
-    assert figures.now({}, {}) == {"lag": 0, "lagSeconds": 0.0, "streams": {}}
+    assert figures._metrics({}, {}) == {"lag": 0, "lagSeconds": 0.0, "streams": {}}
     assert clocks == [(15, 0.0), (16, 7.0), (0, 0.0)]
     assert_warns(figures, "stream a, b", "a super stream divides a stream")
 
 
-def test_shard_lag_counts_messages_left_by_last_batch(now, clocks):
-    options = read_options({"amqp.url": "amqp://h", "queue": "q", "shards": "2", "spoolDir": "/x"})
-    figures = of_shards.ShardMetrics(options)
-    depths = {"q-0": {"ready": 10, "consumers": 0}, "q-1": {"ready": 3, "consumers": 2}}
-    figures.planned("q-0", 4)
-    figures.planned("q-1", 5)
-    figures.now(depths, 0, 0)
-    now.time += 7
-    figures.redelivered = 3
-    assert figures.now(depths, 99, 2) == {
-        "lag": 6,
-        "lagSeconds": 7.0,
-        "ready": 13,
-        "consumers": 2,
-        "redelivered": 5,
-        "spoolBytes": 99,
-        "queues": depths,
-    }
-    figures.planned("q-0", 5)
-    figures.planned("q-1", 1)
-    found = figures.now(depths, 99, 2)
-    assert (found["lag"], found["lagSeconds"]) == (7, 7.0)  # Of row 9, which was seen with the first ones.
-    assert clocks == [(6, 0.0), (6, 7.0), (7, 7.0)]
-    assert_warns(figures, "shards q-0, q-1", "More shards with as many processors")
-
-
 def test_queue_lag_counts_ready_messages_and_arrived_unread_messages(now, clocks):
-    state = SharedState(
+    state = ConsumerState(
         arrived=30,
         arrived_before=26,
         redelivered=2,
+        dropped=Counter(a=1),
         unacknowledged=11,
         held=3,
         depths={"a": {"ready": 10, "consumers": 1}, "b": {"ready": 0, "consumers": 2}},
     )
-    store = SimpleNamespace(waiting=(25, 999), next=27, timestamp_of_next=lambda: None)
+    store = SimpleNamespace(
+        waiting=(25, 999), next=27, committed=0, timestamp_of_next=lambda: None, visible=27, offset=str
+    )
     options = read_options({"amqp.url": "amqp://h", "queue": "a,b"})
-    figures = of_queues.QueueMetrics(options, store, SimpleNamespace(depths=lambda: state))
-    figures.now()
+    refreshed = []
+    consumer = SimpleNamespace(state=state, refresh=lambda: refreshed.append(now.time))
+    figures = of_queues.QueueQuery(options, (), store, consumer)
+    figures.progress()["metrics"]
     now.time += 7
-    assert figures.now() == {
+    assert figures.progress()["metrics"] == {
         "lag": 34,
         "lagSeconds": 7.0,
         "ready": 10,
         "consumers": 3,
         "unacknowledged": 11,
         "redelivered": 2,
+        "dropped": 1,
         "spoolRows": 25,
         "spoolBytes": 999,
         "queues": state.depths,
     }
+    assert refreshed == [1000.0, 1007.0]
     with cases() as case:
         for published, seconds in ((now.time + 1e9 - 60.26, 60.3), (now.time + 1e9 - 3, 7.0)):
             with case(seconds):
                 store.timestamp_of_next = lambda published=published: published
-                assert figures.now()["lagSeconds"] == seconds
+                assert figures.progress()["metrics"]["lagSeconds"] == seconds
     store.waiting = (10, 999)  # Spark has got 15 rows since.
-    assert figures.now()["lagSeconds"] == 7.0
+    assert figures.progress()["metrics"]["lagSeconds"] == 7.0
     state.arrived, state.held, store.waiting = 99, 0, (0, 0)
-    found = figures.now()
+    found = figures.progress()["metrics"]
     assert [found[name] for name in ("lag", "lagSeconds", "ready")] == [0, 0.0, 10]
     assert clocks == [(34, 0.0), (34, 7.0), (34, 60.3), (34, 7.0), (19, 7.0), (0, 0.0)]
     assert_warns(figures, "queue a, b", "shards divide a queue")
@@ -224,8 +205,8 @@ def metrics(job):
 
 def settled(broker, job):
     """The figures when all that was asked for has happened."""
-    job.reader._life().consumer.barrier()
-    job.reader._life().consumer.barrier()
+    job.reader._query().consumer.barrier()
+    job.reader._query().consumer.barrier()
     return metrics(job)
 
 
@@ -244,6 +225,7 @@ def test_query_on_queues_reports_lag_and_spool_size(broker, query):
         "consumers": 2,
         "unacknowledged": 0,
         "redelivered": 0,
+        "dropped": 0,
         "spoolRows": 17,
         "queues": {"orders": {"ready": 0, "consumers": 1}, "refunds": {"ready": 0, "consumers": 1}},
     }

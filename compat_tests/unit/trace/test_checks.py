@@ -19,10 +19,10 @@ from fakeamqp.errors import FakeAMQPError
 from fakeamqp.protocols.amqp_0_9.codec.methods import StreamPublish
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
-from fakeamqp.spark.traces.sql import QUERIES
 from fakeamqp.trace import CheckFailed, ModelEvent, Trace, checks
 from fakeamqp.trace.checks import checked
 from fakeamqp.trace.checks.rows import runs
+from fakeamqp.trace.report import QUERIES
 
 
 @pytest.fixture

@@ -14,18 +14,18 @@ from contextlib import suppress
 
 from pyspark import TaskContext
 
-from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import SparkError
-from fakeamqp.spark.lease import LeaseRefused, LeaseTaken, is_held, lease_name, take_lease
+from fakeamqp.spark.errors import ConnectionLost, SparkError
+from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.lease import LeaseRefused, LeaseTaken, is_held, lease_name, release_lease, take_lease
 
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 
 class Turn:
-    """The turn of one read of a queue, which ends with the connection."""
+    """The turn of one read of a queue."""
 
-    def __init__(self, link: Link, queue: str) -> None:
-        self._link = link
+    def __init__(self, connection: ClientConnection, queue: str) -> None:
+        self._connection = connection
         self._queue = queue
         task = _this_task()
         # Held by a read that waits for Spark: another read in the same task would wait in vain.
@@ -39,7 +39,7 @@ class Turn:
             ConnectionLost: the connection has ended.
         """
         try:
-            take_lease(self._link, lease_name("browse", self._queue), patience, self._check_task)
+            take_lease(self._connection, lease_name("browse", self._queue), patience, self._check_task)
         except LeaseTaken:
             raise SparkError(
                 f"cannot read queue {self._queue!r}: another batch read of it, in this query or in another "
@@ -59,13 +59,19 @@ class Turn:
         Raises:
             ConnectionLost: the connection has ended.
         """
-        if self._task_lease is not None:
+        lease, self._task_lease = self._task_lease, None
+        if lease is not None:
             with suppress(LeaseRefused, LeaseTaken):
-                take_lease(self._link, self._task_lease, 0)
-            self._task_lease = None
+                take_lease(self._connection, lease, 0)
+
+    def end(self) -> None:
+        """Let the next read begin."""
+        with suppress(ConnectionLost):
+            for lease in [*self._connection.leases]:
+                release_lease(self._connection, lease)
 
     def _check_task(self) -> None:
-        if self._task_lease is not None and is_held(self._link, self._task_lease):
+        if self._task_lease is not None and is_held(self._connection, self._task_lease):
             raise SparkError(
                 f"cannot read queue {self._queue!r}: the same task already reads it, and the first "
                 "read would not end before the second. Read the queue once and cache() the DataFrame"

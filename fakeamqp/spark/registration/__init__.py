@@ -1,7 +1,8 @@
 """Installed as the top-level package `pyspark_fakeamqp`.
 
-Spark looks into every top-level package whose name begins with `pyspark_` for a `DefaultSource`, and knows
-its format from then on without being told.
+Spark lists the packages of the folders that Python imports from, looks into those whose names begin with
+`pyspark_` for a `DefaultSource`, and knows its format from then on. An editable installation has renamed
+packages in no such folder: `register` and `local_session` make the format known there.
 """
 
 from fakeamqp.spark.source import AmqpDataSource as DefaultSource

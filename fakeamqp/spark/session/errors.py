@@ -21,10 +21,6 @@ class JavaMissing(SessionError):
     """Java is not installed, or too old for Spark."""
 
 
-class UnknownLayout(SessionError):
-    """The folder of PySpark does not look as expected. `local_session` then uses it as it is."""
-
-
 class FastModeUnavailable(SessionError):
     """Fast mode is not possible. `local_session` makes this a `FastModeWarning`."""
 

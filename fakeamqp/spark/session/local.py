@@ -12,11 +12,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fakeamqp.spark.session import jvm
-from fakeamqp.spark.session.environment import process_environment
-from fakeamqp.spark.session.errors import FastModeWarning, SessionRunning, UnknownLayout
-from fakeamqp.spark.session.home import link_home
+from fakeamqp.spark.session.errors import FastModeUnavailable, FastModeWarning, SessionRunning
 from fakeamqp.spark.session.installation import find_installation
+from fakeamqp.spark.session.process import end_java, java_is_running, process_environment
+from fakeamqp.spark.session.registering import register
 from fakeamqp.spark.session.settings import ENVIRONMENT, JAVA_OPTIONS, SETTINGS, checkpoint_file_manager
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_HOME = "SPARK_HOME"
 
 
 @contextmanager
@@ -70,8 +68,7 @@ def local_session(
     """
     installation = find_installation()
     _refuse_second_session()
-    fitted = _fitted(installation) if fast else None
-    more = {key: _as_text(value) for key, value in (config or {}).items()}
+    parts = _fast_parts(installation) if fast else None
     with ExitStack() as cleanup:
         if folder is None:
             place = Path(tempfile.mkdtemp(prefix="fakeamqp-spark-"))
@@ -80,93 +77,24 @@ def local_session(
             place = Path(folder).absolute()
         for name in ("local", "tmp", "warehouse"):
             place.joinpath(name).mkdir(parents=True, exist_ok=True)
-        cleanup.enter_context(process_environment(_environment()))
+        cleanup.enter_context(
+            process_environment({each.key: each.filled(python=sys.executable) for each in ENVIRONMENT})
+        )
         home = None
-        if not jvm.is_running():
+        if not java_is_running():
             home = _linked_home(installation, cleanup)
-            cleanup.callback(jvm.end)  # Before the home goes: Java loads its classes from there.
-        common = {"spark.app.name": app_name, "spark.master": master, **_settings(installation, place, more)}
-        session = None if fitted is None else _start_fast(common, fitted)
+            cleanup.callback(end_java)  # Before the home goes: Java loads its classes from there.
+        settings = {
+            "spark.app.name": app_name,
+            "spark.master": master,
+            **_settings(installation, place, config or {}),
+        }
+        session = None if parts is None else _start_fast(settings, parts)
         if session is None:
-            if home is not None:
-                os.environ[_HOME] = home
-            session = _start(common)
+            session = _start(settings, home)
         cleanup.callback(session.stop)
+        register(session)
         yield session
-
-
-def _linked_home(installation: Installation, cleanup: ExitStack) -> str | None:
-    """A Spark home whose workers start faster; None if it cannot be made, or the user has chosen a home."""
-    if not installation.own_home:
-        return None
-    home = cleanup.enter_context(tempfile.TemporaryDirectory(prefix="fakeamqp-spark-home-"))
-    try:
-        link_home(installation.home, Path(home))
-    except (OSError, UnknownLayout) as error:  # Windows lets not every user make links.
-        log.debug("workers import PySpark from its zip file: %s", error)
-        return None
-    return home
-
-
-def _start(settings: Mapping[str, str]) -> SparkSession:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
-
-
-def _fitted(installation: Installation) -> Fast | None:
-    from fakeamqp.spark.session.fast import FastModeUnavailable, prepare
-
-    try:
-        if jvm.is_running():
-            raise FastModeUnavailable("this process already has a Java process, from an earlier session")
-        return prepare(installation)
-    except FastModeUnavailable as error:
-        _warn(str(error))
-        return None
-
-
-def _start_fast(settings: Mapping[str, str], fitted: Fast) -> SparkSession | None:
-    """The session, or None if it does not start in fast mode; then everything is cleaned up."""
-    options = " ".join([settings[_JAVA_OPTIONS], *fitted.java_options])
-    os.environ[_HOME] = str(fitted.home)
-    try:
-        return _start({**settings, _JAVA_OPTIONS: options})
-    except Exception as error:
-        jvm.end()
-        fitted.discard()
-        os.environ.pop(_HOME)
-        _warn(f"Spark does not start with the cache: {error}")
-        return None
-
-
-def _warn(reason: str) -> None:
-    warnings.warn(FastModeWarning(f"the session starts without fast mode: {reason}"), stacklevel=5)
-
-
-def _settings(installation: Installation, place: Path, more: Mapping[str, str]) -> dict[str, str]:
-    names = {"folder": place, "module": Path(__file__).parent}
-    manager = checkpoint_file_manager(installation)
-    table = [*SETTINGS, *([manager] if manager else [])]
-    java = [
-        f"{option.key}={option.value.format_map(names)}" if option.value else option.key
-        for option in JAVA_OPTIONS
-    ]
-    if _JAVA_OPTIONS in more:
-        java.append(more[_JAVA_OPTIONS])
-    tuned = {setting.key: str(setting.value).format_map(names) for setting in table}
-    return {**tuned, **more, _JAVA_OPTIONS: " ".join(java)}
-
-
-def _environment() -> dict[str, str | None]:
-    names = {"python": sys.executable}
-    return {
-        variable.key: None if variable.value is None else variable.value.format_map(names)
-        for variable in ENVIRONMENT
-    }
 
 
 def _refuse_second_session() -> None:
@@ -180,6 +108,65 @@ def _refuse_second_session() -> None:
         )
 
 
-def _as_text(value: object) -> str:
-    """The value in Spark's form: true and false, not True and False."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _fast_parts(installation: Installation) -> Fast | None:
+    from fakeamqp.spark.session.fast import prepare
+
+    try:
+        if java_is_running():
+            raise FastModeUnavailable("this process already has a Java process, from an earlier session")
+        return prepare(installation)
+    except FastModeUnavailable as error:
+        _warn(str(error))
+        return None
+
+
+def _warn(reason: str) -> None:
+    warnings.warn(FastModeWarning(f"the session starts without fast mode: {reason}"), stacklevel=5)
+
+
+def _linked_home(installation: Installation, cleanup: ExitStack) -> Path | None:
+    """A Spark home whose workers start faster; None if it cannot be made, or the user has chosen a home."""
+    if not installation.own_home:
+        return None
+    home = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="fakeamqp-spark-home-")))
+    try:
+        installation.link_home(home)
+    except OSError as error:
+        log.debug("workers import PySpark from its zip file: %s", error)
+        return None
+    return home
+
+
+def _settings(installation: Installation, place: Path, more: Mapping[str, object]) -> dict[str, object]:
+    names = {"folder": place, "module": Path(__file__).parent}
+    tuned = {
+        each.key: str(each.filled(**names)) for each in (*SETTINGS, *checkpoint_file_manager(installation))
+    }
+    java = [f"{each.key}={each.filled(**names)}" if each.value else each.key for each in JAVA_OPTIONS]
+    if _JAVA_OPTIONS in more:
+        java.append(str(more[_JAVA_OPTIONS]))
+    return {**tuned, **more, _JAVA_OPTIONS: " ".join(java)}
+
+
+def _start(settings: Mapping[str, object], home: Path | None) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    if home is not None:
+        os.environ["SPARK_HOME"] = str(home)
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _start_fast(settings: Mapping[str, object], parts: Fast) -> SparkSession | None:
+    """The session, or None if it does not start in fast mode; then everything is cleaned up."""
+    options = f"{settings[_JAVA_OPTIONS]} {parts.java_options}"
+    try:
+        return _start({**settings, _JAVA_OPTIONS: options}, parts.home)
+    except Exception as error:
+        end_java()
+        os.environ.pop("SPARK_HOME")
+        parts.archive.unlink(missing_ok=True)  # The next session creates it again.
+        _warn(f"Spark does not start with the cache: {error}")
+        return None

@@ -1,6 +1,7 @@
 """The settings of a session for tests, with reasons. Times were measured with two processors and PySpark 4.3.
 
-In a value, `{folder}` is the folder of the session and `{module}` the folder of this module.
+In a value, `{folder}` is the folder of the session, `{module}` the folder of this module, and `{python}` the
+Python of this process.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ class Setting:
     key: str
     value: str | None
     why: str
+
+    def filled(self, **names: object) -> str | None:
+        """The value with folders and programs in place of their names."""
+        return None if self.value is None else self.value.format_map(names)
 
 
 SETTINGS = (
@@ -111,17 +116,16 @@ _FILE_MANAGERS = (
 )
 
 
-def checkpoint_file_manager(installation: Installation) -> Setting | None:
-    """The class that writes checkpoints, by its name in this Spark; None if no name matches."""
-    for jar in installation.jars("spark-sql_"):
+def checkpoint_file_manager(installation: Installation) -> list[Setting]:
+    """The class that writes checkpoints, by its name in this Spark; nothing if no name matches."""
+    for jar in installation.home.glob("jars/spark-sql_*.jar"):
         with zipfile.ZipFile(jar) as classes:
             names = set(classes.namelist())
         for name in _FILE_MANAGERS:
             if f"{name.replace('.', '/')}.class" in names:
-                return Setting(
-                    "spark.sql.streaming.checkpointFileManagerClass",
-                    name,
+                why = (
                     "the default runs readlink and chmod for every file where Hadoop has no native library: "
-                    "100 ms per micro-batch against 21 ms. For tests: the default is the safer one",
+                    "100 ms per micro-batch against 21 ms. For tests: the default is the safer one"
                 )
-    return None
+                return [Setting("spark.sql.streaming.checkpointFileManagerClass", name, why)]
+    return []

@@ -1,36 +1,37 @@
 """Takes messages from one shard into a segment, in an executor.
 
-The order is: lease, deliveries, file, commit, note, acknowledgement. A crash before the commit leaves a
-temporary file; one after it leaves messages that are redelivered, and that the next segments leave out by
-their ids. The note says that a segment was complete, so that one that is lost later is not filled again.
-
-A message that is delivered and not stored returns to its queue, which quorum queues count. So the window of
-the consumer is exactly the number of messages that fit into the segment.
+The order is: lease, deliveries, file, note, acknowledgement. A crash before the file is complete leaves a
+temporary file; one after it leaves messages that are redelivered, and that the next segments leave out. The
+note says that a segment was complete, so that one that is lost later is not filled again.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fakeamqp.spark.columns import SOURCE_COLUMNS, Column, arrow_schema
-from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
-from fakeamqp.spark.lease import LeaseTaken, lease_name, take_lease
+import pyarrow as pa
+
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, QueueRefused
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.property_lists import value_of
-from fakeamqp.spark.queue_types import is_stream, settle, taken_offset
-from fakeamqp.spark.records import DeliveredRow, record_batch
-from fakeamqp.spark.retries import RetryBudget
+from fakeamqp.spark.rows.columns import SOURCE_COLUMNS, Column, arrow_schema
+from fakeamqp.spark.rows.identity import content_digest, message_id_of, stream_offset
+from fakeamqp.spark.rows.record_batches import DeliveredRow, record_batch
+from fakeamqp.spark.shards.folder import Filled, SharedFolder
+from fakeamqp.spark.spools import data_loss
+from fakeamqp.spark.wire.exact import ExactConsumer
+from fakeamqp.spark.wire.lease import LeaseTaken, lease_name, release_lease, take_lease
+from fakeamqp.spark.wire.pool import lend
+from fakeamqp.spark.wire.queue_types import check_is_no_stream
+from fakeamqp.spark.wire.retries import RetryBudget
 
 if TYPE_CHECKING:
-    from pika.channel import Channel
-
-    from fakeamqp.spark.incoming import Receive
-    from fakeamqp.spark.shards.folder import SharedFolder
+    from fakeamqp.spark.shards.reader import ShardPartition
+    from fakeamqp.spark.wire.connection import ClientConnection
 
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
@@ -40,29 +41,21 @@ KEPT = 8
 #: More rows than a segment has. The column `offset` is the number of the segment times this, plus the row.
 ROWS = 1 << 32
 
-_LARGEST_WINDOW = 65535
-_BATCH_ROWS, _BATCH_OCTETS = 10_000, 16 << 20
+_DIGEST, _MESSAGE_ID = "_digest", "message_id"
+# The column of segments by which redelivered messages are recognized. A digest covers the message id.
+_IDENTITIES = {"content": _DIGEST, "message_id": _MESSAGE_ID}
 # Seconds without a delivery after which the queue is asked whether it is empty.
 _QUIET = 0.02
-
-
-def stored_columns(options: ReadOptions, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """The columns of segments: the chosen ones, and the message id if redelivered messages are left out."""
-    names = {column.name for column in columns}
-    more = (each for each in SOURCE_COLUMNS if each.name == "message_id" and options.dedupe)
-    return (*columns, *(each for each in more if each.name not in names))
 
 
 def fill(
     options: ReadOptions,
     folder: SharedFolder,
-    spool: str,
-    shard: str,
+    partition: ShardPartition,
     number: int,
-    most: int,
     columns: Sequence[Column],
 ) -> bool:
-    """Complete segment `number` of a shard with at most `most` messages, unless it is complete already.
+    """Complete a segment of a shard, by its number, unless it is complete already.
 
     Returns:
         False if it was complete before and is gone, and that is no error.
@@ -70,30 +63,31 @@ def fill(
     Raises:
         DataLoss: it was complete before and is gone.
         OptionError: the shard is a stream.
-        BrokerUnreachable, ConnectionLost: there is no connection for as long as `reconnectTimeout`, or the
-            lease is not free for so long.
+        BrokerUnreachable, ConnectionLost, QueueRefused: the shard cannot be read for as long as
+            `reconnectTimeout`, or its lease is not free for so long.
         SpoolError: the segment cannot be written.
     """
+    shard, lease = partition.shard, lease_name(partition.spool, partition.shard)
     retries = RetryBudget(options.reconnect_timeout)
     while True:
         there = folder.contents(shard)
         if number in there.sizes:
             if number not in there.filled:  # The attempt that completed it ended before it noted that.
-                folder.note(shard, number, sum(batch.num_rows for batch in folder.read(shard, number)), 0)
+                rows = sum(batch.num_rows for batch in folder.read(shard, number))
+                folder.note(shard, number, Filled(rows))
             return True
         if number in there.filled:
-            what = f"segment {number} of shard {shard!r} was complete, and is gone from {folder.path}"
-            if options.fail_on_data_loss:
-                raise DataLoss(f"{what}; set failOnDataLoss=false to continue without its messages")
-            log.warning("%s; continuing without its messages (failOnDataLoss=false)", what)
+            data_loss(options, f"segment {number} of shard {shard!r} is gone from {folder.path}")
             return False
         try:
-            with Link(options.connection) as link:
-                take_lease(link, lease_name(spool, shard), options.reconnect_timeout)
-                if not folder.has(shard, number):  # The task that had the lease before may have completed it.
-                    SegmentFiller(link, options, folder, shard, number, most, columns).run()
-        except (ConnectionLost, BrokerUnreachable) as error:
-            if folder.has(shard, number):
+            with lend(options.connection) as connection:
+                take_lease(connection, lease, options.reconnect_timeout)
+                # The task that had the lease before may have completed it.
+                if number not in folder.contents(shard).sizes:
+                    SegmentFiller(connection, options, folder, partition, number, columns).run()
+                release_lease(connection, lease)
+        except (ConnectionLost, BrokerUnreachable, QueueRefused) as error:
+            if number in folder.contents(shard).sizes:
                 log.warning("%s; segment %d of %r is complete, and may be redelivered", error, number, shard)
                 continue
             if isinstance(error, LeaseTaken):
@@ -103,151 +97,110 @@ def fill(
             time.sleep(pause)
 
 
+@dataclass
 class SegmentFiller:
     """Takes the messages of one segment from the queue, writes them to the file, and acknowledges them."""
 
-    def __init__(
-        self,
-        link: Link,
-        options: ReadOptions,
-        folder: SharedFolder,
-        shard: str,
-        number: int,
-        most: int,
-        columns: Sequence[Column],
-    ) -> None:
-        self._link = link
-        self._options = options
-        self._folder = folder
-        self._shard = shard
-        self._number = number
-        self._most = most
-        self._columns = stored_columns(options, columns)
-        self._known: set[str] | None = None
-        self._buffer: list[DeliveredRow] = []
-        self._octets = self._rows = self._asked_for = self._arrived = self._redelivered = 0
-        self._consumers: list[tuple[Channel, str]] = []
-        self._last_tags: dict[int, int] = {}
+    connection: ClientConnection
+    options: ReadOptions
+    folder: SharedFolder
+    partition: ShardPartition
+    number: int
+    columns: Sequence[Column]
+
+    def __post_init__(self) -> None:
+        options, columns = self.options, self.columns
+        self._shard = self.partition.shard
+        self._identity = _IDENTITIES.get(options.dedupe)
+        needed = [each for each in SOURCE_COLUMNS if each.name == self._identity and each not in columns]
+        self._columns = [*columns, *needed]
+        self._schema = arrow_schema(self._columns)
+        if self._identity == _DIGEST:
+            self._schema = self._schema.append(pa.field(_DIGEST, pa.binary()))
+        self._stored: Counter[str | bytes] | None = None
+        self._dropped = 0
+        self._consumer = ExactConsumer(
+            self.connection,
+            self._shard,
+            self.partition.most,
+            priority=options.consumer_priority,
+            first=self.number * ROWS,
+            repeats=self._repeats,
+        )
 
     def run(self) -> None:
-        segment = self._folder.new(self._shard, self._number, arrow_schema(self._columns))
-        try:
-            ready = 0
-            asked_at = time.monotonic()
-            while self._arrived < self._most:
-                if self._arrived == self._asked_for:
-                    self._consume()
-                    asked_at = time.monotonic()  # Idle is the queue, not the link that opens a consumer.
-                before = self._arrived
-                self._link.check()
-                self._link.turn(_QUIET)
-                if len(self._buffer) >= _BATCH_ROWS or self._octets >= _BATCH_OCTETS:
-                    segment.write(self._take())
-                if self._arrived != before:
-                    asked_at, ready = time.monotonic(), 0
-                else:
-                    ready = settle(self._link, self._consumers[-1][0], self._shard)
-                    idle = time.monotonic() - asked_at >= self._options.idle_timeout
-                    if self._arrived == before and (not ready or idle):
-                        break
-            self._cancel()
-            if ready:
-                self._check_is_no_stream()
-            if ready and not self._arrived:
+        """Complete the segment. Errors are those of `fill`."""
+        consumer, shard, number = self._consumer, self._shard, self.number
+        if self.folder.write(shard, number, self._schema, self._batches()):
+            counts = Filled(consumer.arrived, consumer.redelivered, self._dropped)
+            self.folder.note(shard, number, counts)
+            consumer.acknowledge()
+            if self._dropped:
+                log.warning(
+                    "segment %d of shard %r leaves out %d of %d redelivered messages: earlier segments have "
+                    "them (dedupe=%s)",
+                    *(number, shard, self._dropped, consumer.redelivered, self.options.dedupe),
+                )
+        else:
+            log.warning(
+                "another task has completed segment %d of %r: %d messages return to the queue",
+                *(number, shard, consumer.arrived),
+            )
+        consumer.close()
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        """The messages of the segment."""
+        consumer = self._consumer
+        ready: int | None = None
+        while consumer.missing:
+            ready = consumer.turn(_QUIET)
+            if consumer.has_batch:
+                yield self._batch(consumer.take())
+            if ready == 0 or (ready and consumer.idle >= self.options.idle_timeout):
+                break
+        consumer.cancel()
+        if ready:
+            check_is_no_stream(self.connection, self._shard)
+            if not consumer.arrived:
                 log.warning(
                     "queue %r has %d ready messages, and the broker delivers none: another consumer may be "
                     "the single active consumer",
-                    self._shard,
-                    ready,
+                    *(self._shard, ready),
                 )
-            if self._buffer:
-                segment.write(self._take())
-            if segment.commit():
-                self._folder.note(self._shard, self._number, self._arrived, self._redelivered)
-                self._acknowledge()
-            else:
-                log.warning(
-                    "another task has completed segment %d of %r: %d messages return to the queue",
-                    self._number,
-                    self._shard,
-                    self._arrived,
-                )
-        finally:
-            segment.discard()
+        if rows := consumer.take():
+            yield self._batch(rows)
 
-    def _consume(self) -> None:
-        """Open a consumer for as many messages as a window has.
+    def _batch(self, rows: list[DeliveredRow]) -> pa.RecordBatch:
+        # The queue was no stream when the query began. An app may have copied the header.
+        if stream_offset(rows[0].properties)[0] is not None:
+            check_is_no_stream(self.connection, self._shard)
+        arrays = record_batch(rows, self._columns).columns
+        if self._identity == _DIGEST:
+            arrays.append(pa.array([content_digest(row.properties, row.body) for row in rows], pa.binary()))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
-        Further ones follow one after the other: several at once would mix up the order of the queue.
+    def _repeats(self, properties: bytes, body: bytes) -> bool:
+        """Whether an earlier segment has a redelivered message. Each of its rows stands for one of them.
+
+        Rows of this segment stand for none: a channel does not redeliver what it has delivered.
         """
-        window = min(self._most - self._asked_for, _LARGEST_WINDOW)
-        self._asked_for += window
-        channel = self._link.channel()
-        channel.add_on_cancel_callback(self._deleted)
-        try:
-            self._link.call(channel.basic_qos, prefetch_count=window)
-            tag = self._link.consume(channel, self._shard, self._receiver(channel.channel_number))
-        except ConnectionLost as error:
-            raise ConnectionLost(f"cannot consume from queue {self._shard!r}: {error}") from None
-        self._consumers.append((channel, tag))
-
-    def _receiver(self, channel: int) -> Receive:
-        """The callback for deliveries. It runs for every message, so it calls little."""
-        buffer, link = self._buffer, self._link
-        first = self._number * ROWS
-
-        def receive(tag: int, redelivered: bool, route: bytes, properties: bytes, body: bytes) -> None:
-            self._last_tags[channel] = tag
-            self._arrived += 1
-            self._redelivered += redelivered
-            if redelivered and self._stored_before(value_of(properties, "message_id")):
-                return
-            self._octets += len(body) + len(properties)
-            offset = first + self._rows
-            self._rows += 1
-            message = (tag, redelivered, route, properties, body, self._shard, offset, link.received_at)
-            buffer.append(DeliveredRow(*message))
-
-        return receive
-
-    def _take(self) -> object:
-        if taken_offset(self._buffer[0].properties)[0] is not None:  # An app may have copied the header.
-            self._check_is_no_stream()
-        batch = record_batch(self._buffer, self._columns)
-        self._buffer.clear()
-        self._octets = 0
-        return batch
-
-    def _cancel(self) -> None:
-        """End the consumers, so that no message is delivered that is not stored."""
-        for channel, tag in self._consumers:
-            self._link.call(channel.basic_cancel, tag)
-
-    def _acknowledge(self) -> None:
-        for channel, _ in self._consumers:
-            tag = self._last_tags.get(channel.channel_number)
-            if tag is not None:
-                channel.basic_ack(tag, multiple=True)
-            # The answer to a request after it says that the broker has it.
-            self._link.call(channel.basic_qos, prefetch_count=1)
-
-    def _stored_before(self, message_id: bytes | None) -> bool:
-        """True if one of the last segments has a message of this id."""
-        if not self._options.dedupe or not message_id:
+        message_id = message_id_of(properties) if self._identity else None
+        if not message_id:
             return False
-        if self._known is None:
-            self._known = set()
-            for number in self._folder.contents(self._shard).sizes:
-                if self._number - KEPT <= number < self._number:
-                    for batch in self._folder.read(self._shard, number):
-                        with suppress(KeyError):
-                            self._known.update(batch.column("message_id").drop_null().to_pylist())
-        return message_id.decode("utf-8", "replace") in self._known
+        if self._stored is None:
+            self._stored = self._rows_of_earlier_segments()
+        identity = content_digest(properties, body) if self._identity == _DIGEST else message_id
+        if not self._stored[identity]:
+            return False
+        self._stored[identity] -= 1
+        self._dropped += 1
+        return True
 
-    def _check_is_no_stream(self) -> None:
-        """Check that the queue, which was none when the query began, was not declared again as a stream."""
-        if is_stream(self._link, self._shard):
-            raise OptionError(f"shard {self._shard!r} is a stream: set option 'superStream' or 'stream'")
-
-    def _deleted(self, _frame: object) -> None:
-        self._link.lost = self._link.lost or f"queue {self._shard!r} was deleted during the read"
+    def _rows_of_earlier_segments(self) -> Counter[str | bytes]:
+        stored: Counter[str | bytes] = Counter()
+        for number in self.folder.contents(self._shard).sizes:
+            if self.number - KEPT <= number < self.number:
+                for batch in self.folder.read(self._shard, number):
+                    if self._identity in batch.schema.names:  # Earlier versions stored no digests.
+                        stored.update(batch.column(self._identity).to_pylist())
+        return stored

@@ -17,23 +17,30 @@ import os
 import re
 import socket
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pyarrow as pa
 from pyarrow import fs
 
 from fakeamqp.spark.errors import SpoolError
-from fakeamqp.spark.spool_kinds import SHARD_STATE, check_kind
+from fakeamqp.spark.spools import SHARD_STATE, check_kind, spool_error
 
 _SEGMENT = re.compile(r"([0-9]{12})\.arrow")
-_FILLED = re.compile(r"([0-9]{12})-([0-9]+)-([0-9]+)\.filled")
+_NOTE = re.compile(r"([0-9]{12})-([0-9]+)-([0-9]+)(?:-([0-9]+))?\.filled")
 _TEMPORARY = re.compile(r"([0-9]{12})\.arrow\..*\.tmp")
 _FORMAT = 1
-_FAILURES = OSError, pa.ArrowException
+
+
+class Filled(NamedTuple):
+    """How many messages were taken from the queue for a segment; redelivered and dropped ones among them."""
+
+    taken: int = 0
+    redelivered: int = 0
+    dropped: int = 0
 
 
 @dataclass(frozen=True)
@@ -46,18 +53,11 @@ class State:
 
 @dataclass(frozen=True)
 class FolderContents:
-    """The files of a shard.
+    """The files of a shard, by the numbers of segments."""
 
-    Attributes:
-        sizes: the complete segments, with their sizes in bytes.
-        filled: all segments that were complete at some time, also those that are gone, with the number of
-            messages that were taken from the queue for them, and how many of those were redelivered ones.
-        temporaries: files of segments that are not complete, or that another attempt has completed.
-    """
-
-    sizes: Mapping[int, int]
-    filled: Mapping[int, tuple[int, int]]
-    temporaries: Mapping[str, int]
+    sizes: Mapping[int, int]  # Of the complete segments, in bytes.
+    filled: Mapping[int, Filled]  # Segments that were complete at some time, also those that are gone.
+    temporaries: Mapping[str, int]  # Paths of files that no attempt has completed, or another one has.
 
     @property
     def end(self) -> int:
@@ -78,23 +78,14 @@ class SharedFolder:
 
     def __init__(self, said: str, *, sync: bool = True) -> None:
         self.path: str
-        with _in_words(f"cannot use spoolDir {said!r}"):
+        with spool_error(f"cannot use spoolDir {said!r}"):
             if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", said):
                 self._files, self.path = fs.FileSystem.from_uri(said)
             else:
                 self._files, self.path = fs.LocalFileSystem(), os.path.abspath(said)
-        self._sync = sync
         self._local = isinstance(self._files, fs.LocalFileSystem)
+        self._syncs = sync and self._local  # File systems of others do that when a file is closed.
         self._state_number = -1
-
-    def make(self) -> None:
-        """Make the folder, if there is none. Only the driver does: see `require`.
-
-        Raises:
-            SpoolError: a query without shards has it, or it cannot be made.
-        """
-        self._make(self.path)
-        check_kind(self.path, (each.base_name for each in self._list(self.path)), shards=True)
 
     def require(self, spool: str) -> None:
         """Check that this process sees the spool of the driver.
@@ -119,40 +110,40 @@ class SharedFolder:
         for each in self._list(self._shard(shard)):
             if match := _SEGMENT.fullmatch(each.base_name):
                 sizes[int(match[1])] = each.size
-            elif match := _FILLED.fullmatch(each.base_name):
-                filled[int(match[1])] = int(match[2]), int(match[3])
+            elif match := _NOTE.fullmatch(each.base_name):
+                filled[int(match[1])] = Filled(int(match[2]), int(match[3]), int(match[4] or 0))
             elif match := _TEMPORARY.fullmatch(each.base_name):
                 temporaries[each.path] = int(match[1])
         return FolderContents(sizes, filled, temporaries)
 
-    def has(self, shard: str, number: int) -> bool:
-        """True if a segment is complete."""
-        with _in_words(f"cannot read the spool in {self.path}"):
-            found = self._files.get_file_info(self._segment(shard, number))
-        return bool(found.type == fs.FileType.File)
+    def write(self, shard: str, number: int, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> bool:
+        """Complete a segment. Returns False if another task has done so before: its rows are valid then."""
 
-    def new(self, shard: str, number: int, schema: pa.Schema) -> Segment:
-        """A segment to write to."""
+        def write(file: Any) -> None:
+            with pa.ipc.new_file(file, schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+
         self._make(self._shard(shard))
-        return Segment(self, self._segment(shard, number), schema)
+        return self._publish(self._segment(shard, number), write)
 
     def read(self, shard: str, number: int) -> Iterator[pa.RecordBatch]:
         """The rows of a segment."""
         path = self._segment(shard, number)
         with (
-            _in_words(f"cannot read {path}"),
+            spool_error(f"cannot read {path}"),
             self._files.open_input_file(path) as file,
             pa.ipc.open_file(file) as reader,
         ):
             for index in range(reader.num_record_batches):
                 yield reader.get_batch(index)
 
-    def note(self, shard: str, number: int, taken: int, redelivered: int) -> None:
+    def note(self, shard: str, number: int, filled: Filled) -> None:
         """Note that a segment is complete, before its messages are acknowledged: `FolderContents.filled`."""
-        path = self._note(shard, number, taken, redelivered)
-        with _in_words(f"cannot write {path}"):
-            self.create(path).close()
-            self.sync(os.path.dirname(path))
+        path = self._note(shard, number, filled)
+        with spool_error(f"cannot write {path}"):
+            self._files.open_output_stream(path).close()
+            self._sync(os.path.dirname(path))
 
     def tidy(self, shard: str, there: FolderContents, first: int, processed: int) -> FolderContents:
         """Remove segments before `first`, and temporary files of those that are processed or complete.
@@ -161,23 +152,29 @@ class SharedFolder:
         """
         for number in there.sizes:
             if number < first:
-                self.delete(self._segment(shard, number))
-        for number, counts in there.filled.items():
+                self._delete(self._segment(shard, number))
+        for number, filled in there.filled.items():
             if number < first:
-                self.delete(self._note(shard, number, *counts))
+                self._delete(self._note(shard, number, filled))
         for path, number in there.temporaries.items():
             if number < processed or number in there.sizes:
-                self.delete(path)
+                self._delete(path)
         return FolderContents(
             {number: size for number, size in there.sizes.items() if number >= first},
-            {number: counts for number, counts in there.filled.items() if number >= first},
+            {number: filled for number, filled in there.filled.items() if number >= first},
             {},
         )
 
     # --- state ----------------------------------------------------------------------------------------
 
     def state(self) -> State:
-        """The state; of a new spool if there is none."""
+        """The state, of a new spool if there is none. Only the driver makes one: see `require`.
+
+        Raises:
+            SpoolError: a query without shards has the folder, or it cannot be made.
+        """
+        self._make(self.path)
+        check_kind(self.path, (each.base_name for each in self._list(self.path)), shards=True)
         state = self._read_state()
         if state is None:
             if any(_SEGMENT.fullmatch(each.base_name) for each in self._list(self.path, recursive=True)):
@@ -189,103 +186,87 @@ class SharedFolder:
             return self.state()
         return state
 
-    def _read_state(self) -> State | None:
-        while True:
-            matches = (SHARD_STATE.fullmatch(each.base_name) for each in self._list(self.path))
-            number = max((int(match[1]) for match in matches if match is not None), default=None)
-            if number is None:
-                return None
-            path = self._state_path(number)
-            try:
-                with _in_words(f"cannot read {path}"), self._files.open_input_stream(path) as file:
-                    said = json.loads(file.read())
-                if said["format"] != _FORMAT:
-                    raise SpoolError(f"{path} has format {said['format']}, this version reads {_FORMAT}")
-                self._state_number = number
-                return State(str(said["spool"]), {str(k): int(v) for k, v in said["committed"].items()})
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                raise SpoolError(f"cannot read {path}: {error!r}") from None
-            except SpoolError:
-                # The driver removes a state when there is a newer one.
-                if self._files.get_file_info(path).type != fs.FileType.NotFound:
-                    raise
-
     def save(self, state: State) -> None:
         """Write the state, as the next of the files that have it."""
         said = {"format": _FORMAT, "spool": state.spool, "committed": dict(state.committed)}
         number = self._state_number + 1
-        with _in_words(f"cannot write to the spool in {self.path}"):
-            temporary = self.temporary(self._state_path(number))
-            with self.create(temporary) as file:
-                file.write(json.dumps(said).encode())
-            self.sync(temporary)
-            if not self.publish(temporary, self._state_path(number)) and self._state_number >= 0:
-                raise SpoolError(f"the spool in {self.path} is in use by another query")
-            if self._state_number >= 0:
-                with suppress(OSError):
-                    self._files.delete_file(self._state_path(self._state_number))
+        saved = self._publish(self._state_path(number), lambda file: file.write(json.dumps(said).encode()))
+        if number and not saved:
+            raise SpoolError(f"the spool in {self.path} is in use by another query")
+        self._delete(self._state_path(number - 1))
         self._state_number = number
+
+    def _read_state(self) -> State | None:
+        matches = (SHARD_STATE.fullmatch(each.base_name) for each in self._list(self.path))
+        number = max((int(match[1]) for match in matches if match is not None), default=None)
+        if number is None:
+            return None
+        path = self._state_path(number)
+        try:
+            with self._files.open_input_stream(path) as file:
+                said = json.loads(file.read())
+            if said["format"] != _FORMAT:
+                raise SpoolError(f"{path} has format {said['format']}, this version reads {_FORMAT}")
+            state = State(str(said["spool"]), {str(k): int(v) for k, v in said["committed"].items()})
+        except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+            if not self._exists(path):  # The driver removes a state when there is a newer one.
+                return self._read_state()
+            raise SpoolError(f"cannot read {path}: {error!r}") from None
+        self._state_number = number
+        return state
 
     # --- files ----------------------------------------------------------------------------------------
 
-    @staticmethod
-    def temporary(path: str) -> str:
-        """A name for a file that is not complete. No two are the same."""
-        return f"{path}.{uuid.uuid4()}.tmp"
+    def _publish(self, path: str, write: Callable[[Any], object]) -> bool:
+        """Write a file, and give it its name. Returns False if another file has it; that one stays."""
+        temporary = f"{path}.{uuid.uuid4()}.tmp"
+        with spool_error(f"cannot write {path}"):
+            try:
+                with self._files.open_output_stream(temporary) as file:
+                    write(file)
+                self._sync(temporary)
+                if self._local:
+                    os.link(temporary, path)
+                    self._sync(os.path.dirname(path))
+                elif self._exists(path):
+                    return False
+                else:
+                    self._files.move(temporary, path)
+            except FileExistsError:
+                return False
+            except OSError:
+                if self._local or not self._exists(path):
+                    raise
+                return False
+            finally:
+                self._delete(temporary)
+        return True
 
-    def create(self, path: str) -> Any:
-        """A new file to write to."""
-        return self._files.open_output_stream(path)
-
-    def sync(self, path: str) -> None:
-        """Bring a file to the disk; file systems of others do that when it is closed."""
-        if self._local and self._sync:
+    def _sync(self, path: str) -> None:
+        if self._syncs:
             descriptor = os.open(path, os.O_RDONLY)
             try:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
 
-    def publish(self, temporary: str, path: str) -> bool:
-        """Give a complete file its name. Returns False if another file has it; that one stays.
-
-        Raises:
-            OSError: it could not be given, or not be brought to the disk.
-        """
-        try:
-            if self._local:
-                try:
-                    os.link(temporary, path)
-                except FileExistsError:
-                    return False
-                self.sync(os.path.dirname(path))
-            elif self._files.get_file_info(path).type != fs.FileType.NotFound:
-                return False
-            else:
-                self._files.move(temporary, path)
-        except OSError:
-            if self._local or self._files.get_file_info(path).type == fs.FileType.NotFound:
-                raise
-            return False
-        finally:
-            self.delete(temporary)
-        return True
-
-    def delete(self, path: str) -> None:
-        """Remove a file, if it is there."""
+    def _delete(self, path: str) -> None:
         with suppress(OSError):
             self._files.delete_file(path)
 
+    def _exists(self, path: str) -> bool:
+        return bool(self._files.get_file_info(path).type != fs.FileType.NotFound)
+
     def _list(self, folder: str, *, recursive: bool = False) -> list[Any]:
-        with _in_words(f"cannot read the spool in {self.path}"):
+        with spool_error(f"cannot read the spool in {self.path}"):
             selector = fs.FileSelector(folder, allow_not_found=True, recursive=recursive)
             return list(self._files.get_file_info(selector))
 
     def _make(self, folder: str) -> None:
-        with _in_words(f"cannot make {folder}"):
-            if self._files.get_file_info(folder).type == fs.FileType.NotFound:
+        with spool_error(f"cannot make {folder}"):
+            if not self._exists(folder):
                 self._files.create_dir(folder, recursive=True)
-                self.sync(os.path.dirname(folder))
+                self._sync(os.path.dirname(folder))
 
     def _shard(self, shard: str) -> str:
         return f"{self.path}/{quote(shard, safe='')}"
@@ -293,48 +274,9 @@ class SharedFolder:
     def _segment(self, shard: str, number: int) -> str:
         return f"{self._shard(shard)}/{number:012d}.arrow"
 
-    def _note(self, shard: str, number: int, taken: int, redelivered: int) -> str:
-        return f"{self._shard(shard)}/{number:012d}-{taken}-{redelivered}.filled"
+    def _note(self, shard: str, number: int, filled: Filled) -> str:
+        counts = "-".join(map(str, filled if filled.dropped else filled[:2]))
+        return f"{self._shard(shard)}/{number:012d}-{counts}.filled"
 
     def _state_path(self, number: int) -> str:
         return f"{self.path}/state-{number:012d}.json"
-
-
-class Segment:
-    """A segment that is being written. It has no name until `commit`."""
-
-    def __init__(self, folder: SharedFolder, path: str, schema: pa.Schema) -> None:
-        self._folder = folder
-        self._path = path
-        self._temporary = folder.temporary(path)
-        with _in_words(f"cannot write {path}"):
-            self._file = folder.create(self._temporary)
-            self._writer = pa.ipc.new_file(self._file, schema)
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Add rows."""
-        with _in_words(f"cannot write {self._path}"):
-            self._writer.write_batch(batch)
-
-    def commit(self) -> bool:
-        """Complete the segment. Returns False if another task has done so before: its rows are valid then."""
-        with _in_words(f"cannot write {self._path}"):
-            self._writer.close()
-            self._file.close()
-            self._folder.sync(self._temporary)
-            return self._folder.publish(self._temporary, self._path)
-
-    def discard(self) -> None:
-        """Remove what was written, unless it is complete."""
-        with suppress(*_FAILURES):
-            self._writer.close()
-            self._file.close()
-        self._folder.delete(self._temporary)
-
-
-@contextmanager
-def _in_words(what: str) -> Iterator[None]:
-    try:
-        yield
-    except _FAILURES as error:
-        raise SpoolError(f"{what}: {getattr(error, 'strerror', None) or error}") from None

@@ -1,4 +1,9 @@
-"""The columns of the sink: their types, and their places in a DataFrame."""
+"""The columns of the sink: their types, their places in a DataFrame, and which of them say where rows go.
+
+Options come before columns, as in Spark's sink for Kafka. `exchangeColumn` and `routingKeyColumn` name the
+columns in which rows choose for themselves; where one is null, `exchange` and `routingKey` count. An option
+for the routing key alone means the default exchange.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyspark.sql import types
 
 from fakeamqp.errors import near_match
-from fakeamqp.spark.columns import PROPERTIES
 from fakeamqp.spark.errors import ColumnError, OptionError
-from fakeamqp.spark.sink.destinations import SAME_NAME, destination_columns
+from fakeamqp.spark.rows.columns import PROPERTIES
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
@@ -26,6 +30,9 @@ _TEXT = ("string", "varchar", "char")
 _WHOLE = ("byte", "short", "integer", "long")
 _IN_HEADERS = {*_TEXT, *_WHOLE, "binary", "boolean", "float", "double", "decimal", "timestamp", "void"}
 
+_STRING = _TEXT, "STRING"
+_NUMBER = _WHOLE, "TINYINT, SMALLINT, INT or BIGINT"
+
 
 @dataclass(frozen=True)
 class SinkColumn:
@@ -34,33 +41,17 @@ class SinkColumn:
     name: str
     types: tuple[str, ...]
     spelled: str
-    meaning: str
+    meaning: str = "the property"
 
-
-def _property(name: str) -> SinkColumn:
-    if name in ("delivery_mode", "priority"):
-        return SinkColumn(name, _WHOLE, "TINYINT, SMALLINT, INT or BIGINT", _MEANINGS[name])
-    return SinkColumn(name, _TEXT, "STRING", _MEANINGS.get(name, "the property"))
-
-
-_MEANINGS = {
-    "delivery_mode": "the property: 1 transient, 2 persistent; null means the option `persistent`",
-    "priority": "the property, 0 to 255",
-    "expiration": "the property: milliseconds, as text",
-}
 
 SINK_COLUMNS = (
     SinkColumn("value", ("binary", *_TEXT), "BINARY or STRING", "the body; null is an empty body. Required"),
     SinkColumn(
-        "routing_key",
-        _TEXT,
-        "STRING",
-        "the routing key, if [the options](#destinations) leave it to the rows",
+        "routing_key", *_STRING, "the routing key, if [the options](#destinations) leave it to the rows"
     ),
     SinkColumn(
         "exchange",
-        _TEXT,
-        "STRING",
+        *_STRING,
         "the exchange, if [the options](#destinations) leave it to the rows; empty and null are the default "
         "exchange",
     ),
@@ -70,9 +61,22 @@ SINK_COLUMNS = (
         "MAP<STRING, ...>, STRUCT, or STRING of a JSON object",
         "the header table; a null in a map is sent as void, a null field of a struct is not sent",
     ),
-    SinkColumn("message_id", _TEXT, "STRING", "the property; see the option `messageId`"),
+    SinkColumn("message_id", *_STRING, "the property; see the option `messageId`"),
     SinkColumn("timestamp", ("timestamp",), "TIMESTAMP", "the property, truncated to whole seconds"),
-    *map(_property, PROPERTIES),
+    SinkColumn("content_type", *_STRING),
+    SinkColumn("content_encoding", *_STRING),
+    SinkColumn(
+        "delivery_mode",
+        *_NUMBER,
+        "the property: 1 transient, 2 persistent; null means the option `persistent`",
+    ),
+    SinkColumn("priority", *_NUMBER, "the property, 0 to 255"),
+    SinkColumn("correlation_id", *_STRING),
+    SinkColumn("reply_to", *_STRING),
+    SinkColumn("expiration", *_STRING, "the property: milliseconds, as text"),
+    SinkColumn("type", *_STRING),
+    SinkColumn("user_id", *_STRING),
+    SinkColumn("app_id", *_STRING),
     SinkColumn(
         "properties",
         ("struct",),
@@ -81,9 +85,12 @@ SINK_COLUMNS = (
     ),
 )
 
+#: The column of the source with the queue or stream that a row was read from.
+QUEUE = "queue"
 #: Columns of the source that are not part of a message. The sink does not send them.
-NOT_SENT = ("queue", "offset", "redelivered", "received_at", "_error")
+NOT_SENT = (QUEUE, "offset", "redelivered", "received_at", "_error")
 
+_SAME_NAME = "there are two columns {!r}, whose names differ by case only: drop or rename one of them"
 _BY_NAME = {column.name: column for column in SINK_COLUMNS}
 
 
@@ -95,9 +102,8 @@ def find_columns(schema: StructType, options: WriteOptions) -> Mapping[str, tupl
         OptionError: the options need a column that is missing, or neither options nor columns give an
             exchange or a routing key.
     """
-    destination = destination_columns(schema, options)
+    destination = _destination_columns(schema, options)
     found: dict[str, tuple[Path, ...]] = {}
-    nested: dict[str, Path] = {}
     for name, index in destination.items():
         _check_type(schema.fields[index], _BY_NAME[name])
         found[name] = ((index,),)
@@ -105,25 +111,87 @@ def find_columns(schema: StructType, options: WriteOptions) -> Mapping[str, tupl
         name = field.name.lower()
         if name in ("exchange", "routing_key"):
             continue
-        column = _BY_NAME.get(name)
-        if column is None:
-            known = name in NOT_SENT or index in destination.values()
-            if not known and not options.ignore_unknown_columns:
+        if name not in _BY_NAME:
+            if not (name in NOT_SENT or index in destination.values() or options.ignore_unknown_columns):
                 raise ColumnError(
                     f"the sink has no column {field.name!r}{near_match(name, _BY_NAME)}; select the columns "
                     "to be sent, or set ignoreUnknownColumns=true"
                 )
             continue
-        if name in found or (name == "properties" and nested):
-            raise ColumnError(SAME_NAME.format(name))
-        _check_type(field, column)
-        if name == "properties":
-            nested = _fields_of_properties(field, index, options)
-        else:
-            found[name] = ((index,),)
-    for name, path in nested.items():
-        found[name] = (*found.get(name, ()), path)
-    _check_complete(found, schema, options)
+        if name in found:
+            raise ColumnError(_SAME_NAME.format(name))
+        _check_type(field, _BY_NAME[name])
+        found[name] = ((index,),)
+    for (index,) in found.pop("properties", ()):
+        for name, path in _fields_of_properties(schema.fields[index], index, options).items():
+            found[name] = (*found.get(name, ()), path)
+    if "value" not in found:
+        hint = near_match("value", [name.lower() for name in schema.fieldNames()], most=0)
+        raise ColumnError(f"there is no column 'value' for the body (BINARY or STRING){hint}")
+    if options.message_id == "column" and "message_id" not in found:
+        raise OptionError("option 'messageId' is column, but there is no column 'message_id'")
+    return found
+
+
+def queue_not_to_feed(schema: StructType, options: WriteOptions) -> tuple[Path, ...]:
+    """The places of the column `queue` of the source: a streaming query publishes no row to its own queue.
+
+    Otherwise it would read its own messages, without an end. The column does not tell the broker, nor where
+    exchanges lead. So these loops are not noticed: rows without the column; an exchange that leads back to
+    the queue, as that of a super stream or of shards does; and a batch write in `foreachBatch`.
+
+    Raises:
+        OptionError: there is such a column, and no option says where rows go, so that the columns `exchange`
+            and `routing_key` may be those that the rows were read with.
+    """
+    found = [
+        (index,)
+        for index, field in enumerate(schema.fields)
+        if field.name.lower() == QUEUE and field.dataType.typeName() == "string"
+    ]
+    said = options.exchange, options.routing_key, options.exchange_column, options.routing_key_column
+    if found and all(option is None for option in said):
+        raise OptionError(
+            "the query may read its own messages: its rows have the column 'queue' of the source, and no "
+            "option says where they go. Set 'exchange' or 'routingKey'; or 'exchangeColumn' or "
+            "'routingKeyColumn', to say that the rows choose; or drop the column 'queue'"
+        )
+    return tuple(found)
+
+
+def _destination_columns(schema: StructType, options: WriteOptions) -> Mapping[str, int]:
+    """The indexes of the columns with the exchange and the routing key, by `exchange` and `routing_key`.
+
+    Raises:
+        ColumnError: an option names a column that is not there, or there are two columns of a name.
+        OptionError: neither options nor columns give a destination.
+    """
+    names = [name.lower() for name in schema.names]
+    by_rows = options.routing_key is None and options.routing_key_column is None
+    wanted = {
+        "exchange": (options.exchange_column, "exchangeColumn", options.exchange is None and by_rows),
+        "routing_key": (options.routing_key_column, "routingKeyColumn", by_rows),
+    }
+    found = {}
+    for name, (chosen, key, left_to_rows) in wanted.items():
+        if chosen is None and not left_to_rows:
+            continue
+        column = name if chosen is None else chosen.lower()
+        if names.count(column) > 1:
+            raise ColumnError(_SAME_NAME.format(column))
+        if column in names:
+            found[name] = names.index(column)
+        elif chosen is not None:
+            raise ColumnError(
+                f"option {key!r}: there is no column {chosen!r}{near_match(column, set(names))}"
+            )
+    if not (found or options.exchange or options.routing_key):
+        hint = "; column 'queue' is the queue that a row was read from, not a destination"
+        raise OptionError(
+            "the rows have no destination: set the option 'exchange' or 'routingKey' (for the default "
+            "exchange, the name of a queue), or add the columns 'exchange' and 'routing_key'"
+            f"{hint if QUEUE in names else ''}"
+        )
     return found
 
 
@@ -170,11 +238,3 @@ def _check_header(kind: DataType, name: str) -> None:
 
 def _spelled(kind: DataType) -> str:
     return kind.simpleString().upper()
-
-
-def _check_complete(found: Mapping[str, object], schema: StructType, options: WriteOptions) -> None:
-    if "value" not in found:
-        hint = near_match("value", [name.lower() for name in schema.fieldNames()], most=0)
-        raise ColumnError(f"there is no column 'value' for the body (BINARY or STRING){hint}")
-    if options.message_id == "column" and "message_id" not in found:
-        raise OptionError("option 'messageId' is column, but there is no column 'message_id'")

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyspark.sql.datasource as spark
 from pyspark import TaskContext
 
-from fakeamqp.spark.sink.columns import find_columns
-from fakeamqp.spark.sink.destinations import check_not_fed
+from fakeamqp.spark.sink.columns import QUEUE, Path, find_columns, queue_not_to_feed
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
     from fakeamqp.spark.options import WriteOptions
-    from fakeamqp.spark.origin import Origin
 
 _log = logging.getLogger("fakeamqp.spark.sink")
-
-_COUNTS = ("published", "confirmed", "returned", "republished")
 
 # Local properties that Spark sets for the tasks of a streaming query; restarts keep the id of the query.
 _QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
@@ -53,8 +49,8 @@ class _Writer:
     """The common part of both writers. The driver creates it, which checks the columns."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
-        self._options, self._schema = options, schema
-        self._columns = find_columns(schema, options)
+        self._options = options
+        self._columns: Mapping[str, tuple[Path, ...]] = find_columns(schema, options)
         headers = [schema.fields[path[0]].dataType for path in self._columns.get("headers", ())]
         self._decimals = any('"decimal(' in kind.json() for kind in headers)
         self._job = uuid.uuid4().hex
@@ -67,25 +63,33 @@ class _Writer:
             ConnectionLost: the connection ended before all messages were confirmed.
             PublishError: a row cannot be converted, or a message was returned, refused or not confirmed.
         """
-        from fakeamqp.spark.sink.messages import Encoder
+        from fakeamqp.spark.sink.messages import Rows
         from fakeamqp.spark.sink.publisher import SinkPublisher
 
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
         origin = f"{self._origin(context)}-{partition}"
-        encoder = Encoder(self._columns, self._options, origin, self._read(context))
         row = 0
         with SinkPublisher(self._options, self._decimals) as publisher:
             for batch in iterator:
-                publisher.publish(encoder.messages(batch, row))
+                rows = Rows(batch, row, self._columns, self._options, origin)
+                publisher.publish(rows.messages())
                 row += batch.num_rows
-        return Written(partition, row, publisher.confirmed, publisher.returned, publisher.republished)
+        return Written(partition, row, publisher.confirmed, publisher.returned.count, publisher.republished)
 
-    def _read(self, context: TaskContext | None) -> Origin | None:
-        """What the rows were read from, if the task is one of a streaming query, which may feed itself."""
-        if context is None or not context.getLocalProperty(_QUERY):
-            return None
-        return check_not_fed(self._schema, self._columns, self._options)
+    def commit(self, messages: list[spark.WriterCommitMessage | None], batchId: int | None = None) -> None:
+        """Log how many messages were published; all of them are confirmed."""
+        counts = _counts(messages)
+        level = logging.WARNING if counts["returned"] or counts["republished"] else logging.INFO
+        _log.log(level, "%s: %s", _named(batchId), _in_words(counts))
+
+    def abort(self, messages: list[spark.WriterCommitMessage | None], batchId: int | None = None) -> None:
+        """Log how many messages were published. They stay published; the next attempt repeats them."""
+        _log.warning(
+            "%s failed, and what is published stays published. Of the tasks that have finished: %s",
+            _named(batchId),
+            _in_words(_counts(messages)),
+        )
 
     def _origin(self, context: TaskContext | None) -> str:
         """The prefix of the message ids: unique to the write, and the same in all attempts of its tasks."""
@@ -93,7 +97,7 @@ class _Writer:
 
 
 class BatchWriter(_Writer, spark.DataSourceArrowWriter):
-    """Publishes the rows of a DataFrame. Each task has its own connection.
+    """Publishes the rows of a DataFrame. A task borrows a connection of its process, and opens a channel.
 
     Args:
         options: the options of the sink.
@@ -103,14 +107,6 @@ class BatchWriter(_Writer, spark.DataSourceArrowWriter):
         ColumnError: a column is missing, unknown or of the wrong type.
         OptionError: the options need a column that is missing.
     """
-
-    def commit(self, messages: list[spark.WriterCommitMessage | None]) -> None:
-        """Log how many messages were published; all of them are confirmed."""
-        _log_commit("the write", messages)
-
-    def abort(self, messages: list[spark.WriterCommitMessage | None]) -> None:
-        """Log how many messages were published. They stay published."""
-        _log_abort("the write", messages)
 
 
 if TYPE_CHECKING or hasattr(spark, "DataSourceStreamArrowWriter"):
@@ -125,23 +121,15 @@ class MicroBatchWriter(_Writer, _StreamArrowWriter):
     """Publishes the rows of each micro-batch, like `BatchWriter`; the message ids contain the batch id.
 
     If Spark runs a batch again after a restart, the message ids are the same, provided that the rows and
-    their order are the same.
+    their order are the same. No row goes back to the queue that its column `queue` names.
 
     Raises:
-        OptionError: also if the query would read its own messages.
+        OptionError: also if the query may read its own messages.
     """
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         super().__init__(options, schema)
-        check_not_fed(schema, self._columns, options)
-
-    def commit(self, messages: list[spark.WriterCommitMessage | None], batchId: int) -> None:
-        """Log how many messages were published; all of them are confirmed."""
-        _log_commit(f"batch {batchId}", messages)
-
-    def abort(self, messages: list[spark.WriterCommitMessage | None], batchId: int) -> None:
-        """Log how many messages were published. They stay published; the next attempt repeats them."""
-        _log_abort(f"batch {batchId}", messages)
+        self._columns = {**self._columns, QUEUE: queue_not_to_feed(schema, options)}
 
     def _origin(self, context: TaskContext | None) -> str:
         query = context and context.getLocalProperty(_QUERY)
@@ -149,23 +137,14 @@ class MicroBatchWriter(_Writer, _StreamArrowWriter):
         return f"{query}-{batch}" if query and batch else self._job
 
 
-def _log_commit(what: str, messages: Sequence[object]) -> None:
-    counts = _counts(messages)
-    level = logging.WARNING if counts["returned"] or counts["republished"] else logging.INFO
-    _log.log(level, "%s: %s", what, _in_words(counts))
-
-
-def _log_abort(what: str, messages: Sequence[object]) -> None:
-    _log.warning(
-        "%s failed, and what is published stays published. Of the tasks that have finished: %s",
-        what,
-        _in_words(_counts(messages)),
-    )
+def _named(batch: int | None) -> str:
+    return "the write" if batch is None else f"batch {batch}"
 
 
 def _counts(messages: Sequence[object]) -> dict[str, int]:
     done = [message for message in messages if isinstance(message, Written)]
-    return {name: sum(getattr(message, name) for message in done) for name in _COUNTS}
+    names = ("published", "confirmed", "returned", "republished")
+    return {name: sum(getattr(message, name) for message in done) for name in names}
 
 
 def _in_words(counts: dict[str, int]) -> str:

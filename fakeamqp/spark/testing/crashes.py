@@ -1,9 +1,10 @@
 """Crashes of a query with the effects of `kill -9`, without ending the Java process that all tests share.
 
-**Between sink and commit log.** Spark fails if the commit of a batch exists already, after the rows are in
-the sink. So the file `commits/<n>` is created in advance, as a link to `offsets/<n>`. Spark writes
-`offsets/<n>` when it begins the batch. The link is broken when a query starts and looks for the last
-committed batch, and valid when the batch is finished. So this needs no exact timing.
+**Between sink and commit log.** Spark writes `offsets/<n>` to the checkpoint before it runs batch n, and
+`commits/<n>` when its rows are in the sink. It fails if the second file exists already, and a batch without
+it runs again. So `commits/<n>` is created in advance, as a link to `offsets/<n>`. The link is broken when a
+query starts and looks for the last committed batch, and valid when the batch is finished. So this needs no
+exact timing.
 
 **The process of the source.** Every query with a Python source has a process for it, a child of Java, which
 runs the consumer of a queue. It is killed.
@@ -12,21 +13,25 @@ runs the consumer of a queue. It is killed.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.spark.testing.errors import CrashNotPossible, NotACrash
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from types import TracebackType
 
     from typing_extensions import Self
 
-    from fakeamqp.spark.testing.checkpoint import Checkpoint
     from fakeamqp.spark.testing.stream import AmqpStream
 
 _MARK = "CONCURRENT_STREAM_LOG_UPDATE"
 """The error class of Spark for a log entry that exists already."""
+
+_SOURCE = "python_streaming_source_runner"
+"""The module of PySpark that the process of a source runs."""
 
 
 class Crash:
@@ -70,10 +75,11 @@ class Crash:
             raise NotACrash(f"the query failed, but not by the crash: {self._stream.error}")
         return self.error
 
-    def happened(self, error: Exception) -> None:
-        """Note that the query has failed because of the link in its checkpoint, and remove the link."""
-        self.error = error
-        self.undo()
+    def see(self, error: Exception) -> None:
+        """Note the error of the query if this crash to come has caused it, and remove its link."""
+        if self.error is None and _MARK in str(error):
+            self.error = error
+            self.undo()
 
     def undo(self) -> None:
         """Remove the link from the checkpoint."""
@@ -81,28 +87,60 @@ class Crash:
             self._link.unlink()
 
 
-def block_commit(checkpoint: Checkpoint, running: bool) -> Path:
-    """Block the commit of the next batch. Returns the links to delete afterwards.
+def last_committed(checkpoint: Path) -> int:
+    """The number of the last batch that Spark has committed, or -1."""
+    # Links are planned crashes.
+    entries = checkpoint.joinpath("commits").glob("*")
+    return max(
+        (int(each.name) for each in entries if each.name.isdecimal() and not each.is_symlink()), default=-1
+    )
+
+
+def block_commit(checkpoint: Path, running: bool) -> Path:
+    """Block the commit of the next batch. Returns the link to delete afterwards.
 
     Raises:
         CrashNotPossible: a batch is unfinished and no query is running: Spark would take the link for its
             commit.
     """
     while True:
-        batch = checkpoint.committed + 1
-        if checkpoint.offset(batch).exists() and not running:
+        batch = last_committed(checkpoint) + 1
+        if not running and checkpoint.joinpath("offsets", str(batch)).exists():
             raise CrashNotPossible(
                 f"batch {batch} has crashed before and was not run again yet: restart() first, then crash()"
             )
-        link = checkpoint.commit(batch)
+        link = checkpoint / "commits" / str(batch)
         link.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with suppress(FileExistsError):  # Spark was faster: block the next batch.
             os.symlink(os.path.join("..", "offsets", str(batch)), link)
-        except FileExistsError:
-            continue  # Spark was faster: block the next batch.
-        return link
+            return link
 
 
-def is_of_commit(error: Exception) -> bool:
-    """True if the error was caused by the blocked commit."""
-    return _MARK in str(error)
+def kill_sources(session: Any, spools: Path) -> None:
+    """Kill the process of the only source, or those of all sources that have a spool in this folder open.
+
+    Raises:
+        CrashNotPossible: the processes cannot be determined.
+    """
+    children = session.sparkContext._jvm.java.lang.ProcessHandle.current().children().toList()
+    running = {
+        int(child.pid()) for child in children if _SOURCE in str(child.info().commandLine().orElse(""))
+    }
+    inside = f"{spools.resolve()}{os.sep}"
+    found = running if len(running) == 1 else {each for each in running if _has_open(each, inside)}
+    if not found:
+        raise CrashNotPossible(
+            f"{len(running) or 'no'} processes may be the source of this query; wait until it has begun "
+            "its first batch, and let one query without a spool run at a time"
+        )
+    for process in found:
+        os.kill(process, signal.SIGKILL)
+
+
+def _has_open(process: int, inside: str) -> bool:
+    """Whether a process has a file in a folder open, such as the lock of a spool. False outside Linux."""
+    for link in Path(f"/proc/{process}/fd").glob("*"):
+        with suppress(OSError):  # The file is closed, or the process has ended.
+            if os.readlink(link).startswith(inside):
+                return True
+    return False

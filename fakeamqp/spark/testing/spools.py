@@ -6,8 +6,8 @@ import hashlib
 import re
 from pathlib import Path
 
-from fakeamqp.spark import values
-from fakeamqp.spark.spool.lock import FolderLock
+from fakeamqp.spark.options import values
+from fakeamqp.spark.queue.folder import FolderLock
 
 
 class Spools:
@@ -26,9 +26,14 @@ class Spools:
 
         The first queue in alphabetical order decides: the list of shards may change between two runs.
         """
-        first = min(_names(queues))
+        try:
+            first = min(values.ranged_names(queues))
+        except ValueError:
+            first = queues  # The source says what is wrong.
         if first not in self._of_job:
-            name = _file_name(first)
+            # A queue's name may be too long for a file, and may have characters that no file has.
+            readable = re.sub(r"[^A-Za-z0-9.-]", "_", first)[:40]
+            name = f"{readable}-{hashlib.sha256(first.encode()).hexdigest()[:8]}"
             # The spool of the job before may have the name of this queue, and be in use for another one.
             named = self._folder / name, self._folder / f"{name}-2"
             before = *self._known.values(), *named
@@ -52,16 +57,3 @@ class Spools:
         """
         for folder in self._folder.glob("*/"):
             FolderLock(folder).release()
-
-
-def _file_name(queue: str) -> str:
-    """A queue's name may be too long for a file, and may have characters that no file has."""
-    readable = re.sub(r"[^A-Za-z0-9.-]", "_", queue)[:40]
-    return f"{readable}-{hashlib.sha256(queue.encode()).hexdigest()[:8]}"
-
-
-def _names(queues: str) -> tuple[str, ...]:
-    try:
-        return values.ranged_names(queues)
-    except ValueError:
-        return (queues,)  # The source says what is wrong.

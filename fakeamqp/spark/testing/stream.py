@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fakeamqp.spark.causes import cause_of
 from fakeamqp.spark.errors import OptionError
-from fakeamqp.spark.testing import options as sorting, waiting
-from fakeamqp.spark.testing.checkpoint import Checkpoint
-from fakeamqp.spark.testing.crashes import Crash, block_commit, is_of_commit
+from fakeamqp.spark.options.reading import OF_SINK, OF_SOURCE
+from fakeamqp.spark.testing import queries
+from fakeamqp.spark.testing.crashes import Crash, block_commit, kill_sources, last_committed
 from fakeamqp.spark.testing.errors import CrashNotPossible, NotACrash, NotStarted, QueryTimeout
-from fakeamqp.spark.testing.pipeline import Pipeline, writer_of
-from fakeamqp.spark.testing.source_process import kill_sources
+from fakeamqp.spark.testing.queries import Pipeline, as_text, options_of, writer_of
 from fakeamqp.spark.testing.spools import Spools
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 _FORMAT = "amqp"
-
-
-@dataclass(frozen=True)
-class _Start:
-    """The values that are needed to start a query again."""
-
-    pipeline: Pipeline
-    queue: str | list[str] | None
-    stream: str | list[str] | None
-    super_stream: str | list[str] | None
-    exchange: str | None
-    output_mode: str
-    options: dict[str, object]
-    available_now: bool
 
 
 class AmqpStream:
@@ -80,15 +65,14 @@ class AmqpStream:
         self._session = session
         self._spools = Spools(self.spool)
         self._connection = {"amqp.url": url, **(connection or {})}
-        self._notes = Checkpoint(self.checkpoint)
         self._batches: dict[int, list[Row]] = {}
-        self._last: _Start | None = None
+        self._again: Callable[[], StreamingQuery]
+        self._available_now: bool
         self._crash: Crash | None = None
-        self._seen: bool
 
     def __repr__(self) -> str:
         state = "not started" if self.query is None else "running" if self._running() else "ended"
-        return f"<AmqpStream {state}, {self._notes.committed + 1} batches in {self.checkpoint}>"
+        return f"<AmqpStream {state}, {last_committed(self.checkpoint) + 1} batches in {self.checkpoint}>"
 
     @property
     def rows(self) -> list[Row]:
@@ -109,7 +93,7 @@ class AmqpStream:
         They include the URL of the broker and, with `queue=...`, the spool of these queues. Names are those
         of the source and the sink; `True` and lists are converted to Spark's form.
         """
-        return self._options({key: sorting.as_text(value) for key, value in more.items()})
+        return self._options({key: as_text(value) for key, value in more.items()})
 
     def read(
         self,
@@ -129,9 +113,8 @@ class AmqpStream:
         given = {**options, **{key: value for key, value in named.items() if value is not None}}
         if len(given) - len(options) != 1:
             raise OptionError("say what to read, one of: queue='...', stream='...', super_stream='...'")
-        return (
-            self._session.readStream.format(_FORMAT).options(**self._options(sorting.of_source(given))).load()
-        )
+        read = self._options(options_of(OF_SOURCE, given))
+        return self._session.readStream.format(_FORMAT).options(**read).load()
 
     def start(
         self,
@@ -162,9 +145,8 @@ class AmqpStream:
             OptionError: an option is unknown, or its source or sink is missing.
             StreamTestError: the pipeline is not valid.
         """
-        return self._start(
-            _Start(pipeline, queue, stream, super_stream, exchange, output_mode, options, False)
-        )
+        source = {"queue": queue, "stream": stream, "super_stream": super_stream}
+        return self._start(pipeline, source, exchange, output_mode, options, available_now=False)
 
     def run_available(
         self,
@@ -187,9 +169,10 @@ class AmqpStream:
             QueryTimeout: it takes longer. The query is stopped.
             NotStarted, OptionError, StreamTestError: as `start` does.
         """
-        self._start(_Start(pipeline, queue, stream, super_stream, exchange, output_mode, options, True))
+        source = {"queue": queue, "stream": stream, "super_stream": super_stream}
+        self._start(pipeline, source, exchange, output_mode, options, available_now=True)
         self.process_all(timeout)
-        return self._started()[0]
+        return self._started()
 
     def process_all(self, timeout: float = 120) -> None:
         """Wait until the query has processed all messages that were confirmed before.
@@ -203,17 +186,17 @@ class AmqpStream:
             NotStarted: there is no query.
         """
         for again in (True, True, False):
-            query, start = self._started()
-            call = query.awaitTermination if start.available_now else query.processAllAvailable
+            query = self._started()
+            call = query.awaitTermination if self._available_now else query.processAllAvailable
             try:
-                waiting.until_done(query, call, timeout)
+                queries.wait_done(query, call, timeout)
                 return
             except QueryTimeout:
                 raise
             except Exception as error:
-                if not (again and waiting.worker_was_late(query, error)):
+                if not (again and queries.worker_was_late(query, error)):
                     raise self._failed(error) from None
-            self._start(start)
+            self._again()
 
     def wait_failed(self, timeout: float = 60) -> Exception:
         """Wait until the query has failed, and return its error.
@@ -222,8 +205,7 @@ class AmqpStream:
             QueryTimeout: the query has not failed within `timeout` seconds, or has ended without a failure.
             NotStarted: there is no query.
         """
-        query, _ = self._started()
-        return self._failed(waiting.until_failed(query, timeout))
+        return self._failed(queries.wait_failed(self._started(), timeout))
 
     def restart(self) -> StreamingQuery:
         """Start the query again: the same pipeline, options and trigger on the same checkpoint and spools.
@@ -233,13 +215,12 @@ class AmqpStream:
         Raises:
             NotStarted: there was no query.
         """
-        query, start = self._started()
+        query = self._started()
         if query.isActive:
             query.stop()
-        error = query.exception()
-        if error is not None:
+        if (error := query.exception()) is not None:
             self._failed(error)
-        return self._start(start)
+        return self._again()
 
     def crash(self, how: str = "commit") -> Crash:
         """Crash the query like `kill -9`, without ending the Java process that all tests share.
@@ -257,10 +238,15 @@ class AmqpStream:
         if how == "commit":
             if self._crash is not None and self._crash.error is None:
                 raise CrashNotPossible("a crash is to come already")
-            self._crash = Crash(self, how, block_commit(self._notes, self._running()))
+            self._crash = Crash(self, how, block_commit(self.checkpoint, self._running()))
             return self._crash
         if how == "source":
-            return self._kill_sources()
+            if not self._started().isActive:
+                raise CrashNotPossible("there is no source to kill: the query is not running")
+            crash = Crash(self, how)
+            kill_sources(self._session, self.spool)
+            crash.error = self.wait_failed()
+            return crash
         raise CrashNotPossible(f"there is no crash {how!r}; there are 'commit' and 'source'")
 
     def stop(self) -> None:
@@ -276,7 +262,7 @@ class AmqpStream:
             self.query.stop()
         self._spools.wait_for_sources()
         error = self.query.exception()
-        if error is not None and not self._seen:
+        if error is not None and self.error is None:
             raise self._failed(error)
 
     def close(self) -> None:
@@ -292,43 +278,52 @@ class AmqpStream:
             crash.undo()
             raise NotACrash("amqp_stream.crash(): the crash never came, for no batch was finished after it")
 
-    def _start(self, start: _Start) -> StreamingQuery:
+    def _start(
+        self,
+        pipeline: Pipeline,
+        source: Mapping[str, str | list[str] | None],
+        exchange: str | None,
+        output_mode: str,
+        options: Mapping[str, object],
+        *,
+        available_now: bool,
+    ) -> StreamingQuery:
         if self._running():
             raise NotStarted(
                 "a query is running already: stop() it first; for one beside it, there is make_amqp_stream"
             )
-        sources = {"queue": start.queue, "stream": start.stream, "super_stream": start.super_stream}
-        given = {key: value for key, value in sources.items() if value is not None}
-        source_options = sorting.of_source(start.options)
-        sink_options = sorting.of_sink(start.options)
+        given = {key: value for key, value in source.items() if value is not None}
+        source_options, sink_options = options_of(OF_SOURCE, options), options_of(OF_SINK, options)
         only_sink = set(sink_options) - set(source_options)
         unused = sorted(only_sink)
-        source = self.read(**given, **source_options) if given else None
+        read = self.read(**given, **source_options) if given else None
 
         def make_writer(rows: DataFrame) -> DataStreamWriter:
             unused.clear()
-            writer = rows.writeStream.outputMode(start.output_mode)
-            if start.exchange is None and not only_sink:
+            writer = rows.writeStream.outputMode(output_mode)
+            if exchange is None and not only_sink:
                 return writer.foreachBatch(self._gather)
-            exchange = {} if start.exchange is None else {"exchange": start.exchange}
-            return writer.format(_FORMAT).options(**self._options({**sink_options, **exchange}))
+            more = {} if exchange is None else {"exchange": exchange}
+            return writer.format(_FORMAT).options(**self._options({**sink_options, **more}))
 
-        writer = writer_of(start.pipeline, source, make_writer)
+        writer = writer_of(pipeline, read, make_writer)
         if unused:
             raise OptionError(
                 f"{', '.join(unused)}: the job has a writer of its own, which has no such option"
             )
         writer = writer.option("checkpointLocation", str(self.checkpoint))
-        if start.available_now:
+        if available_now:
             writer = writer.trigger(availableNow=True)
-        self._last, self.error, self._seen = start, None, False
+        same = pipeline, source, exchange, output_mode, options
+        self._again = partial(self._start, *same, available_now=available_now)
+        self._available_now, self.error = available_now, None
         self._spools.job_begins()
         self.query = writer.start()
         return self.query
 
     def _options(self, given: Mapping[str, str]) -> dict[str, str]:
         said = {key.lower(): value for key, value in given.items()}
-        found = {key: sorting.as_text(value) for key, value in self._connection.items()}
+        found = {key: as_text(value) for key, value in self._connection.items()}
         if "queue" in said and said.get("ackmode", "spool") == "spool":
             found["spoolDir"] = str(self._spools.folder_for(said["queue"]))
         return {**found, **given}
@@ -339,22 +334,13 @@ class AmqpStream:
     def _running(self) -> bool:
         return self.query is not None and self.query.isActive
 
-    def _started(self) -> tuple[StreamingQuery, _Start]:
-        if self.query is None or self._last is None:
+    def _started(self) -> StreamingQuery:
+        if self.query is None:
             raise NotStarted("there is no query yet: start() or run_available() one first")
-        return self.query, self._last
+        return self.query
 
     def _failed(self, error: Exception) -> Exception:
-        self.error, self._seen = error, True
-        if self._crash is not None and self._crash.error is None and is_of_commit(error):
-            self._crash.happened(error)
+        self.error = error
+        if self._crash is not None:
+            self._crash.see(error)
         return error
-
-    def _kill_sources(self) -> Crash:
-        query, _ = self._started()
-        if not query.isActive:
-            raise CrashNotPossible("there is no source to kill: the query is not running")
-        crash = Crash(self, "source")
-        kill_sources(self._session, self.spool)
-        crash.error = self.wait_failed()
-        return crash

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from fakeamqp.spark.traces.analysis import Traces, load, of, report
-from fakeamqp.spark.traces.columns import COLUMNS
-from fakeamqp.spark.traces.sql import QUERIES
+from fakeamqp.spark.traces.reading import COLUMNS
+from fakeamqp.trace.report import QUERIES
 
 __all__ = ["COLUMNS", "QUERIES", "Traces", "load", "of", "report"]

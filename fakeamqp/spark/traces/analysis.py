@@ -7,9 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from fakeamqp.spark.traces.checking import checked
-from fakeamqp.spark.traces.columns import COLUMNS
-from fakeamqp.spark.traces.reading import Format, located, read
-from fakeamqp.spark.traces.sql import text_of
+from fakeamqp.spark.traces.reading import COLUMNS, Format, located, read, sql_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,8 +33,6 @@ class Traces:
         if damaged is None:
             damaged = events.sparkSession.createDataFrame([], "run STRING, line STRING")
         self.damaged = damaged
-
-    # --- queries --------------------------------------------------------------------------------------
 
     def latency_by_queue(self) -> DataFrame:
         """The seconds from entering a queue to the first delivery.
@@ -94,12 +90,10 @@ class Traces:
     def create_views(self) -> None:
         """Set the views `trace` and `deliveries` to these traces, for `spark.sql`."""
         self.events.createOrReplaceTempView("trace")
-        self.events.sparkSession.sql(text_of("deliveries")).createOrReplaceTempView("deliveries")
+        self.events.sparkSession.sql(sql_of("deliveries")).createOrReplaceTempView("deliveries")
 
     def _ask(self, name: str) -> DataFrame:
-        return self.sql(text_of(name))
-
-    # --- files ---------------------------------------------------------------------------------------
+        return self.sql(sql_of(name))
 
     def save(self, path: PathLike) -> None:
         """Write the rows of `trace` to a folder of Parquet files, which `load` reads much faster.
@@ -120,9 +114,15 @@ class Traces:
         Raises:
             OSError: the file cannot be written.
         """
-        from fakeamqp.spark.traces.html import page
+        from fakeamqp.trace.report import QUERIES, Totals, page
 
-        text = page(self, title, rows)
+        asked = {name: getattr(self, name)().limit(rows + 1).collect() for name in QUERIES}
+        answers = {name: [row.asDict() for row in found] for name, found in asked.items()}
+        (counted,) = self.sql(
+            "SELECT count(*) AS events, count(DISTINCT run) AS runs, count(DISTINCT run, alias) "
+            "FILTER (WHERE kind = 'connection') AS connections, coalesce(max(time), 0) AS seconds FROM trace"
+        ).collect()
+        text = page(answers, Totals(**counted.asDict(), damaged=self.damaged.count()), title, rows)
         if path is not None:
             with open(path, "w", encoding="utf-8", newline="\n") as file:
                 file.write(text)

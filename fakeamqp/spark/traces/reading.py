@@ -1,15 +1,19 @@
-"""Reads recordings as the view `trace`: files of the recorder in JSON Lines or Parquet, or of `save`."""
+"""Reads recordings as the view `trace`: files of the recorder in JSON Lines or Parquet, or of `save`.
+
+One row is one event. JSON Lines have the fields of a method under `fields` and the facts of a model event
+under `facts`; Parquet files of the recorder have both as JSON in a column `fields`.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from fakeamqp.spark.traces.columns import COLUMNS, FACTS, FIELDS, LINES
-from fakeamqp.spark.traces.sql import text_of
 from fakeamqp.trace import RecordingError
 from fakeamqp.trace.json_lines import FORMAT, READABLE, VERSION
 
@@ -18,13 +22,36 @@ if TYPE_CHECKING:
 
 Format: TypeAlias = Literal["jsonl", "parquet"]
 
-_ENDINGS: dict[str, Format] = {
-    ".jsonl": "jsonl",
-    ".json": "jsonl",
-    ".jsonl.gz": "jsonl",
-    ".json.gz": "jsonl",
-    ".parquet": "parquet",
+_TRACE = """run STRING, number BIGINT, time DOUBLE, connection STRING, alias STRING, kind STRING, name STRING,
+    direction STRING, channel INT, session INT, size BIGINT, virtual_host STRING, exchange STRING,
+    routing_key STRING, queue STRING, consumer_tag STRING, delivery_tag BIGINT, multiple BOOLEAN,
+    requeue BOOLEAN, redelivered BOOLEAN, no_ack BOOLEAN, no_wait BOOLEAN, prefetch INT, shared BOOLEAN,
+    message BIGINT, message_id STRING, priority INT, body_size BIGINT, reply_code INT, text STRING"""
+
+COLUMNS: dict[str, str] = {
+    name: type for name, _, type in (column.strip().partition(" ") for column in _TRACE.split(","))
 }
+"""The types by name, in their order. docs/spark-traces.md says what each of them means."""
+
+_FIELDS = """consumer_tag STRING, delivery_tag BIGINT, multiple BOOLEAN, requeue BOOLEAN, redelivered BOOLEAN,
+    no_ack BOOLEAN, no_wait BOOLEAN, `global` BOOLEAN, prefetch_count INT, queue STRING, exchange STRING,
+    routing_key STRING, reply_code INT, virtual_host STRING"""
+"""The schema of a method's fields, as far as they are read."""
+
+_FACTS = """queue STRING, consumer STRING, channel INT, delivery_tag BIGINT, redelivered BOOLEAN,
+    exchange STRING, routing_key STRING, code INT, virtual_host STRING, no_ack BOOLEAN, prefetch INT,
+    shares_prefetch BOOLEAN,
+    message STRUCT<message: STRUCT<number: BIGINT, exchange: STRING, routing_key: STRING, size: BIGINT,
+    properties: STRUCT<message_id: STRING, priority: INT>>>"""
+"""The schema of an event's facts, as far as they are read."""
+
+_LINES = f"""run STRING, number BIGINT, time DOUBLE, connection STRING, alias STRING, kind STRING,
+    name STRING, direction STRING, channel INT, size BIGINT, body_size BIGINT,
+    properties STRUCT<message_id: STRING, priority: INT>, text STRING,
+    fields STRUCT<{_FIELDS}>, facts STRUCT<{_FACTS}>,
+    format STRING, version INT, damage STRING"""
+"""The schema of a line. `damage` is the text of a damaged line; only the first line has `format`."""
+
 _URL = re.compile(r"[A-Za-z][\w+.-]*:")
 _FILES: dict[Format, str] = {"parquet": "*.parquet", "jsonl": "*.{jsonl,json,jsonl.gz,json.gz}"}
 _FROM_PARQUET = (
@@ -49,8 +76,14 @@ def read(
         reader = reader.option("pathGlobFilter", _FILES[chosen])
     if chosen == "parquet":
         return _parquet(reader.parquet(*names), names)
-    lines = reader.schema(LINES).option("columnNameOfCorruptRecord", "damage").json(names)
+    lines = reader.schema(_LINES).option("columnNameOfCorruptRecord", "damage").json(names)
     return _lines(lines, names)
+
+
+@cache
+def sql_of(name: str) -> str:
+    """The text of a query or view, by its name."""
+    return files(__package__).joinpath(f"sql/{name}.sql").read_text(encoding="utf-8")
 
 
 def located(spark: SparkSession, path: str | os.PathLike[str]) -> str:
@@ -62,8 +95,8 @@ def located(spark: SparkSession, path: str | os.PathLike[str]) -> str:
 
 def viewed(raw: DataFrame) -> DataFrame:
     """The view `trace` over the rows of a recording."""
-    return raw.sparkSession.sql(text_of("trace"), raw=raw).selectExpr(
-        *(f"CAST({name} AS {column.type}) AS {name}" for name, column in COLUMNS.items())
+    return raw.sparkSession.sql(sql_of("trace"), raw=raw).selectExpr(
+        *(f"CAST({name} AS {type}) AS {name}" for name, type in COLUMNS.items())
     )
 
 
@@ -71,14 +104,8 @@ def _format(names: list[str]) -> Format:
     """The format by the extensions of the names, or of the files in the folders."""
     found = {_ending(name) for name in names}
     if found == {None}:
-        found = {
-            _ending(each)
-            for name in names
-            for folder in [Path(name)]
-            if folder.is_dir()
-            for _, _, files in os.walk(folder)
-            for each in files
-        } - {None}
+        inside = (each for name in names for _, _, files in os.walk(name) for each in files)
+        found = {_ending(each) for each in inside} - {None}
         # A folder may have the same traces in both formats; Parquet is faster.
         found = {"parquet"} if "parquet" in found else found
     if len(found) == 1 and (chosen := found.pop()) is not None:
@@ -91,8 +118,8 @@ def _format(names: list[str]) -> Format:
 
 
 def _ending(name: str) -> Format | None:
-    lower = name.lower()
-    return next((known for ending, known in _ENDINGS.items() if lower.endswith(ending)), None)
+    found = re.search(r"\.(?:(parquet)|jsonl?(?:\.gz)?)$", name.lower())
+    return None if found is None else "parquet" if found[1] else "jsonl"
 
 
 def _run(table: DataFrame) -> str:
@@ -112,8 +139,8 @@ def _parquet(table: DataFrame, names: list[str]) -> tuple[DataFrame, DataFrame]:
         )
     # The facts of model events and the fields of methods are in one column, as JSON.
     details = {
-        "fields": ("kind = 'frame' AND name LIKE '%.%'", FIELDS),
-        "facts": ("kind = 'model'", FACTS),
+        "fields": ("kind = 'frame' AND name LIKE '%.%'", _FIELDS),
+        "facts": ("kind = 'model'", _FACTS),
         "properties": ("name = 'content header'", "message_id STRING, priority INT"),
     }
     raw = table.selectExpr(

@@ -17,7 +17,7 @@ Record: TypeAlias = "Event | Mapping[str, Any] | TraceRow"
 
 @dataclass(slots=True)
 class TraceRow:
-    """One event; `fakeamqp.spark.traces.COLUMNS` describes each value."""
+    """One event; docs/spark-traces.md describes each value."""
 
     run: str
     number: int

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from types import SimpleNamespace
 
 import pika
 import pytest
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
+from compat_tests.tools.matrix import cases
 from compat_tests.unit.spark.micro_batches import publish, table, values
 from fakeamqp import Broker
-from fakeamqp.spark.browse import BrowseReader, QueuePartition, snapshot as snapshots
-from fakeamqp.spark.columns import chosen_columns
-from fakeamqp.spark.errors import ConnectionLost, DeliveryLimit, OptionError, SparkError
+from fakeamqp.spark.browse import BrowseReader, QueuePartition, delivery_limit
+from fakeamqp.spark.browse.snapshot import _BorrowedMessages
+from fakeamqp.spark.errors import (
+    AccessRefused,
+    ConnectionLost,
+    DeliveryLimit,
+    OptionError,
+    QueueNotFound,
+    SparkError,
+)
 from fakeamqp.spark.options import read_options
+from fakeamqp.spark.rows.columns import chosen_columns
+from fakeamqp.spark.wire.management import QueueDetails
 
 KINDS = {
     "classic": {},
@@ -36,8 +45,8 @@ def channel(broker):
 def begun(broker, monkeypatch):
     """A read of 100 messages that keeps 50 of them until Spark has taken them."""
     publish(broker, *range(100))
-    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", 49)
-    monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 50)
+    monkeypatch.setattr("fakeamqp.spark.wire.exact._LARGEST_WINDOW", 49)
+    monkeypatch.setattr("fakeamqp.spark.wire.exact._BATCH_ROWS", 50)
 
     def begin():
         browse = reader(broker)
@@ -61,14 +70,14 @@ def rows(broker, **options):
 
 def meanwhile(monkeypatch, happens):
     """Have something happen when the task knows how many messages there are, and has the first one."""
-    begin = snapshots._Held.begin
+    want_all = _BorrowedMessages.want_all
 
-    def begin_and_wait(self):
-        begin(self)
+    def want_all_and_wait(self):
+        want_all(self)
         monkeypatch.undo()
         happens()
 
-    monkeypatch.setattr(snapshots._Held, "begin", begin_and_wait)
+    monkeypatch.setattr(_BorrowedMessages, "want_all", want_all_and_wait)
 
 
 def bodies(broker, queue="orders"):
@@ -92,7 +101,7 @@ def test_all_messages_are_read_in_order_and_stay_in_order(broker, channel, argum
 def test_batch_read_of_more_messages_than_largest_window_is_complete_and_in_order(
     broker, channel, arguments, monkeypatch
 ):
-    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", 100)
+    monkeypatch.setattr("fakeamqp.spark.wire.exact._LARGEST_WINDOW", 100)
     channel.queue_declare("all", durable=True, arguments=arguments)
     publish(broker, *range(450), queue="all")
     assert values(rows(broker, queue="all")) == list(range(450))
@@ -106,85 +115,97 @@ def test_a_quorum_queue_gives_more_than_it_gives_a_consumer_without_a_window(bro
     assert len(rows(broker, queue="all", columns="offset")) == 2100
 
 
-LIMITS = {
-    "3.13 has no default": ("rabbitmq-3.13", {}, None),
-    "3.13": ("rabbitmq-3.13", {"x-delivery-limit": 6}, 6),
-    "the default of 4.2": ("rabbitmq-4.2", {}, 20),
-    "4.2": ("rabbitmq-4.2", {"x-delivery-limit": 6}, 6),
-    "4.2, among other arguments": (
-        "rabbitmq-4.2",
-        {"x-delivery-limit": 6, "x-max-length": 100, "x-overflow": "reject-publish"},
-        6,
-    ),
-    "4.2, no limit": ("rabbitmq-4.2", {"x-delivery-limit": -1}, None),
-    "4.3 does not count reads": ("rabbitmq-4.3", {"x-delivery-limit": 6}, None),
-}
+BEFORE_4_3 = ["3.10", "3.13", "4.0", "4.2"]
 
 
 @pytest.fixture
-def quorum(request):
-    personality, arguments, limit = request.param
-    with Broker(personality=personality) as broker:
+def of_version(request):
+    """A broker of a version, with the quorum queue `orders` and the classic queue `plain`."""
+    with Broker(personality=f"rabbitmq-{request.param}") as broker:
         with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-            arguments = {**KINDS["quorum"], **arguments}
-            connection.channel().queue_declare("orders", durable=True, arguments=arguments)
+            channel = connection.channel()
+            channel.queue_declare("orders", durable=True, arguments=KINDS["quorum"])
+            channel.queue_declare("plain", durable=True)
         publish(broker, 1, 2)
-        yield broker, limit
+        yield broker, request.param
 
 
-each_limit = pytest.mark.parametrize("quorum", LIMITS.values(), ids=LIMITS, indirect=True)
+@pytest.mark.parametrize("of_version", BEFORE_4_3, indirect=True)
+def test_batch_read_of_quorum_queue_before_4_3_is_refused_at_planning_unless_allowed(of_version):
+    broker, version = of_version
+    text = (
+        f"a batch read of quorum queue 'orders' is refused: RabbitMQ {version} counts it as a return of all "
+        "messages, and drops or dead-letters messages above its delivery limit, if it has one. Consume the "
+        "queue with readStream, use RabbitMQ 4.3 or later, where batch reads do not count, set "
+        "'managementUrl', .*, or accept the loss with allowDeliveryLimit=true"
+    )
+    with pytest.raises(DeliveryLimit, match=text):
+        reader(broker, queue="plain,orders").partitions()
+    assert [message.redelivered for message in broker.queue("orders").messages] == [False, False]
+    assert rows(broker, queue="plain") == []
+    assert values(rows(broker, allowDeliveryLimit="true")) == [1, 2]
 
 
-@each_limit
-def test_a_read_that_would_destroy_messages_is_refused(quorum, caplog):
-    broker, limit = quorum
-    assert reader(broker).partitions() == [QueuePartition("orders", limit)]
-    assert broker.queue("orders").ready == 2
-    allowed = 30 if limit is None else limit - limit // 4
-    for number in range(allowed):
-        caplog.clear()
-        assert values(rows(broker)) == [1, 2]
-        assert (f"returned up to {number} times" in caplog.text) == (limit is not None)
-    if limit is not None:
-        with pytest.raises(DeliveryLimit, match=f"above {limit}: this read is refused"):
-            rows(broker)
-    for _ in range(3 * (limit or 0)):
-        # A refused read that finds a message at its limit publishes it again, so no number of them loses one.
-        with suppress(DeliveryLimit):
-            rows(broker)
-        assert sorted(bodies(broker)) == [1, 2]
+LIMITED = [
+    ("3.13", {}, {}, False),
+    ("3.13", {"x-delivery-limit": 6}, {}, True),
+    ("3.13", {"x-delivery-limit": -1}, {}, True),
+    ("3.13", {}, {"delivery-limit": 6}, True),
+    ("4.0", {}, {}, True),
+    ("4.0", {"x-delivery-limit": -1}, {}, False),
+    ("4.0", {"x-delivery-limit": -1}, {"delivery-limit": 6}, True),
+    ("4.2", {}, {"delivery-limit": -1}, False),
+    ("4.2", {"x-delivery-limit": 0}, {"delivery-limit": -1}, True),
+    ("4.3", {"x-delivery-limit": 6}, {}, False),
+]
 
 
-@each_limit
-def test_batch_reads_beyond_delivery_limit_drop_messages_if_allowed(quorum):
-    broker, limit = quorum
+def test_http_api_tells_which_quorum_queues_have_a_delivery_limit():
+    with cases() as case:
+        for version, arguments, policy, limited in LIMITED:
+            definitions = {"queues": [{"name": name, "durable": True} for name in ("orders", "plain", "log")]}
+            definitions["queues"][0]["arguments"] = {**KINDS["quorum"], **arguments}
+            definitions["queues"][2]["arguments"] = {"x-queue-type": "stream"}
+            if policy:
+                definitions["policies"] = [{"name": "p", "pattern": "orders", "definition": policy}]
+            with (
+                case(version, arguments, policy),
+                Broker(personality=f"rabbitmq-{version}", management=True, definitions=definitions) as broker,
+            ):
+                publish(broker, 1, 2)
+                asking = {"managementUrl": broker.management_url}
+                assert rows(broker, queue="plain", **asking) == []
+                with pytest.raises(OptionError, match="'log' is a stream: set option 'stream'"):
+                    rows(broker, queue="log", **asking)
+                if limited:
+                    text = "dead-letters messages above its delivery limit. .* do not count, or accept"
+                    with pytest.raises(DeliveryLimit, match=text):
+                        rows(broker, **asking)
+                    assert values(rows(broker, allowDeliveryLimit="true", **asking)) == [1, 2]
+                else:
+                    for _ in range(25):
+                        assert values(rows(broker, **asking)) == [1, 2]
+
+
+def test_delivery_limit_of_policies_that_are_not_known_yet_counts_as_one():
+    """RabbitMQ 4.0 tells none of a queue without statistics."""
+    details = QueueDetails("quorum", {"x-delivery-limit": -1}, None)
+    assert delivery_limit._has_limit(details, (4, 0))
+
+
+@pytest.mark.parametrize("of_version", [*BEFORE_4_3, "4.3"], indirect=True)
+def test_allowed_batch_reads_above_delivery_limit_drop_messages_where_they_count(of_version):
+    broker, version = of_version
+    limit = 20 if version in ("4.0", "4.2") else None
     for _ in range((limit or 30) + 1):
         assert values(rows(broker, allowDeliveryLimit="true")) == [1, 2]
     assert values(rows(broker, allowDeliveryLimit="true")) == ([] if limit else [1, 2])
 
 
-@pytest.mark.parametrize("quorum", [LIMITS["4.2"]], indirect=True)
-def test_a_message_at_its_limit_behind_others_is_not_destroyed(quorum, caplog):
-    broker, limit = quorum
-    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-        channel = connection.channel()
-        first = channel.basic_get("orders")[0].delivery_tag
-        for _ in range(limit - 1):
-            channel.basic_nack(channel.basic_get("orders")[0].delivery_tag)
-        second = channel.basic_get("orders")[0].delivery_tag
-        channel.basic_nack(first)
-        channel.basic_nack(second)
-        assert bodies(broker) == [1, 2]
-        with pytest.raises(DeliveryLimit, match=f"returned up to {limit} times"):
-            rows(broker)
-    assert bodies(broker) == [1, 2]
-    assert "it was published again" in caplog.text
-
-
 @pytest.mark.parametrize("kind", ["returned", "all"])
 @pytest.mark.parametrize("window", [65535, 100])
 def test_batch_read_of_queue_with_delayed_retry_logs_warning(kind, window, monkeypatch, caplog):
-    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", window)
+    monkeypatch.setattr("fakeamqp.spark.wire.exact._LARGEST_WINDOW", window)
     monkeypatch.setattr("fakeamqp.spark.browse.snapshot._RETURN_SECONDS", 0.01)
     arguments = {**KINDS["quorum"], "x-delayed-retry-type": kind, "x-delayed-retry-min": 60_000}
     with (
@@ -256,51 +277,37 @@ SINGLE = {"x-queue-type": "quorum", "x-single-active-consumer": True}
 @pytest.fixture
 def single(request):
     """A channel of another client, and a quorum queue with a single active consumer."""
-    personality, arguments = request.param
     with (
-        Broker(personality=personality) as broker,
+        Broker(personality=request.param) as broker,
         pika.BlockingConnection(pika.URLParameters(broker.url)) as connection,
     ):
         channel = connection.channel()
-        channel.queue_declare("orders", durable=True, arguments={**SINGLE, **arguments})
+        channel.queue_declare("orders", durable=True, arguments=SINGLE)
         yield broker, channel
 
 
-@pytest.mark.parametrize(
-    "single", [(f"rabbitmq-{version}", {}) for version in ("3.13", "4.2", "4.3")], indirect=True
-)
+@pytest.mark.parametrize("single", ["rabbitmq-3.13", "rabbitmq-4.2", "rabbitmq-4.3"], indirect=True)
 @pytest.mark.parametrize("window", [65535, 100])
 def test_single_active_consumer_quorum_queue_is_read_unless_another_consumer_is_active(
     single, window, monkeypatch
 ):
-    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", window)
+    monkeypatch.setattr("fakeamqp.spark.wire.exact._LARGEST_WINDOW", window)
     broker, channel = single
-    assert rows(broker) == []
+    allowed = {"allowDeliveryLimit": "true"}
+    assert rows(broker, **allowed) == []
     publish(broker, *range(250))
     for _ in range(2):
-        assert values(rows(broker)) == list(range(250))
+        assert values(rows(broker, **allowed)) == list(range(250))
     assert bodies(broker) == list(range(250))
     channel.basic_qos(prefetch_count=1)
     channel.basic_consume("orders", lambda *_: None)
     with pytest.raises(SparkError, match=r"queue 'orders' has 249 ready messages, .* single active"):
-        rows(broker, **{"amqp.connectionTimeout": "1s"})
-
-
-@pytest.mark.parametrize("single", [("rabbitmq-4.2", {"x-delivery-limit": 4})], indirect=True)
-def test_the_delivery_limit_of_a_quorum_queue_with_a_single_active_consumer(single, caplog):
-    broker, _ = single
-    publish(broker, 1, 2)
-    for number in range(3):
-        assert values(rows(broker)) == [1, 2]
-        assert f"returned up to {number} times; this read is one more" in caplog.text
-    with pytest.raises(DeliveryLimit, match="above 4: this read is refused"):
-        rows(broker)
-    assert bodies(broker) == [1, 2]
+        rows(broker, **allowed, **{"amqp.connectionTimeout": "1s"})
 
 
 def test_closed_batch_reader_requeues_all_messages_in_order(broker, monkeypatch):
     publish(broker, *range(3000))
-    monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 10)
+    monkeypatch.setattr("fakeamqp.spark.wire.exact._BATCH_ROWS", 10)
     browse = reader(broker)
     [partition] = browse.partitions()
     batches = browse.read(partition)
@@ -310,18 +317,22 @@ def test_closed_batch_reader_requeues_all_messages_in_order(broker, monkeypatch)
     assert bodies(broker) == list(range(3000))
     assert broker.queue("orders").ready == 3000
     broker.wait_until_idle()
-    assert not broker.connections
+    assert not broker.queue("orders").consumers
 
 
-def test_a_queue_that_does_not_exist_fails_before_any_task(broker):
-    with pytest.raises(ConnectionLost, match=r"cannot read queue 'nowhere': .*404"):
+def test_queue_that_does_not_exist_or_may_not_be_read_fails_at_planning(broker):
+    with pytest.raises(QueueNotFound, match=r"cannot read queue 'nowhere': .*404.* Declare it first"):
         reader(broker, queue="orders,nowhere").partitions()
+    broker.add_user("writer", "w", permissions={"/": ("", ".*", "")})
+    user = {"amqp.username": "writer", "amqp.password": "w"}
+    with pytest.raises(AccessRefused, match=r"'orders': .*403.* needs the permission 'read'"):
+        reader(broker, **user).partitions()
 
 
 def test_a_lost_connection_is_an_error_and_no_end(broker, monkeypatch):
     publish(broker, *range(100))
-    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", 50)
-    monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 10)
+    monkeypatch.setattr("fakeamqp.spark.wire.exact._LARGEST_WINDOW", 50)
+    monkeypatch.setattr("fakeamqp.spark.wire.exact._BATCH_ROWS", 10)
     browse = reader(broker, idleTimeout="1h")
     [partition] = browse.partitions()
     batches = browse.read(partition)
@@ -404,7 +415,8 @@ def test_a_read_that_fits_into_a_record_batch_returns_it_before_spark_has_it(bro
     batches = browse.read(*browse.partitions())
     assert next(batches).num_rows == 200
     assert broker.queue("orders").ready == 200
-    assert len(rows(broker, reconnectTimeout="0s")) == 200
+    for client in ("spark", "other"):  # Which has a connection of its own.
+        assert len(rows(broker, reconnectTimeout="0s", **{"amqp.clientName": client})) == 200
     assert list(batches) == []
 
 

@@ -21,55 +21,50 @@ pyspark = pytest.importorskip("pyspark")
 from pyspark import SparkContext
 
 from compat_tests.tools.matrix import cases
-from fakeamqp.spark.session import fast, installation, jvm, local, settings
-from fakeamqp.spark.session.environment import process_environment
+from fakeamqp.spark.session import fast, installation, local, settings
 from fakeamqp.spark.session.errors import JavaMissing, SessionRunning, SparkMissing
 from fakeamqp.spark.session.installation import Installation, find_installation, find_java
-from fakeamqp.spark.session.settings import ENVIRONMENT, JAVA_OPTIONS, SETTINGS
+from fakeamqp.spark.session.process import end_java, java_is_running, process_environment
+from fakeamqp.spark.session.settings import ENVIRONMENT, JAVA_OPTIONS, SETTINGS, Setting
 
 MakeJava = Callable[..., Path]
 
 
 @pytest.fixture
 def java(tmp_path, monkeypatch):
-    """A function that makes the Java of JAVA_HOME, with a release file or with what it says."""
+    """A function that makes the Java of JAVA_HOME, with what it says about its version."""
 
-    def make(release="", says="", mode=0o755):
+    def make(says="", mode=0o755):
         home = tmp_path / f"jdk-{len(list(tmp_path.iterdir()))}"
         program = home / "bin" / "java"
         program.parent.mkdir(parents=True)
         program.write_text(f"#!/bin/sh\n[ $1 = -version ] && printf '{says}' >&2\n")
         program.chmod(mode)
-        if release:
-            text = f'IMPLEMENTOR="\udcff"\nJAVA_VERSION="{release}"\nOS="Linux"\n'
-            (home / "release").write_text(text, "utf-8", "surrogateescape")
         monkeypatch.setenv("JAVA_HOME", str(home))
         return program
 
     return make
 
 
-def test_java_version_is_read_from_release_file_or_program_output(java):
+def test_java_version_is_read_from_the_output_of_java(java):
     with cases() as case:
-        for given, version in [
-            ({"release": "17"}, "17"),
-            ({"release": "21.0.2+13", "says": 'version "8"'}, "21.0.2+13"),
-            ({"says": '\\377 version "17.0.9" 2023-10-17\\n'}, "17.0.9"),
-            ({"release": "unknown", "says": 'java version "25-ea"'}, "25-ea"),
-            ({"release": "17+35"}, "17+35"),
+        for says, version in [
+            ('\\377 version "17.0.9" 2023-10-17\\n', "17.0.9"),
+            ('java version "25-ea"', "25-ea"),
+            ('openjdk version "21.0.2+13"', "21.0.2+13"),
         ]:
-            with case(given):
-                program = java(**given)
+            with case(says):
+                program = java(says)
                 assert find_java() == (program, version)
         for given, said in [
-            ({"release": "16.0.1"}, "needs Java 17 or later, but .*java is version 16.0.1. Set JAVA_HOME"),
-            ({"release": "1.8.0_392"}, "is version 1.8.0_392"),
-            ({"says": 'openjdk version "1.7.0"'}, "is version 1.7.0"),
-            ({"says": "No Java runtime present"}, "java does not run; install a JRE"),
-            ({"release": "17", "mode": 0o644}, "JAVA_HOME is '.*', which has no executable bin/java"),
+            (('version "16.0.1"',), "needs Java 17 or later, but .*java is version 16.0.1. Set JAVA_HOME"),
+            (('java version "1.8.0_392"',), "is version 1.8.0_392"),
+            (('openjdk version "1.7.0"',), "is version 1.7.0"),
+            (("No Java runtime present",), "java does not run; install a JRE"),
+            (('version "17"', 0o644), "JAVA_HOME is '.*', which has no executable bin/java"),
         ]:
             with case(given):
-                java(**given)
+                java(*given)
                 with pytest.raises(JavaMissing, match=said):
                     find_java()
 
@@ -85,11 +80,11 @@ def test_a_java_that_does_not_answer_does_not_run(java, monkeypatch):
     monkeypatch.setattr(installation.subprocess, "run", run)
     with pytest.raises(JavaMissing, match="does not run"):
         find_java()
-    assert asked == [([program, "-version"], 60)]
+    assert asked == [([str(program), "-version"], 60)]
 
 
 def test_java_is_that_of_the_path_without_java_home(java, monkeypatch):
-    program = java(release="17.0.1")
+    program = java('version "17.0.1"')
     monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setenv("PATH", str(program.parent))
     assert find_java() == (program, "17.0.1")
@@ -100,7 +95,7 @@ def test_java_is_that_of_the_path_without_java_home(java, monkeypatch):
 
 
 def test_find_installation_accepts_pyspark_4_and_refuses_other_versions(java, monkeypatch, tmp_path):
-    program = java(release="17.0.1")
+    program = java('version "17.0.1"')
     monkeypatch.delenv("SPARK_HOME", raising=False)
     with cases() as case:
         for version, found in [("4.0.0", (4, 0, 0)), ("4.3.0.dev12", (4, 3, 0)), ("4.10", (4, 10))]:
@@ -116,11 +111,7 @@ def test_find_installation_accepts_pyspark_4_and_refuses_other_versions(java, mo
     monkeypatch.setattr(pyspark, "__version__", "4.1.0")
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
     found = find_installation()
-    assert (found.home, found.own_home, found.label) == (tmp_path, False, "spark-4.1.0-java-17.0.1")
-    (tmp_path / "jars").mkdir()
-    for name in ("spark-sql_2.jar", "spark-core_2.jar", "spark-sql_1.jar", "spark-sql_1.txt"):
-        (tmp_path / "jars" / name).touch()
-    assert [jar.name for jar in found.jars("spark-sql_")] == ["spark-sql_1.jar", "spark-sql_2.jar"]
+    assert (found.home, found.own_home) == (tmp_path, False)
 
 
 @pytest.mark.parametrize(
@@ -150,19 +141,24 @@ def started(monkeypatch, tmp_path):
     """What happens to the session: its settings and the environment at its start, and its end."""
     events = []
 
-    def start(settings):
-        events.append((dict(settings), dict(os.environ)))
+    def start(settings, home):
+        events.append((dict(settings), dict(os.environ), home))
         return SimpleNamespace(stop=lambda: events.append("stop"))
+
+    def register(session):
+        assert session.stop is not None
+        events.append("registered")
 
     def link(_installed, home):
         home.joinpath("bin").mkdir()
 
     found = Installation((4, 3, 0), tmp_path / "pyspark", True, tmp_path / "java", "17")
     monkeypatch.setattr(local, "find_installation", lambda: found)
-    monkeypatch.setattr(local, "link_home", link)
+    monkeypatch.setattr(Installation, "link_home", link)
     monkeypatch.setattr(local, "_start", start)
-    monkeypatch.setattr(jvm, "is_running", lambda: False)
-    monkeypatch.setattr(jvm, "end", lambda: events.append("end of Java"))
+    monkeypatch.setattr(local, "register", register)
+    monkeypatch.setattr(local, "java_is_running", lambda: False)
+    monkeypatch.setattr(local, "end_java", lambda: events.append("end of Java"))
     monkeypatch.setattr(SparkContext, "_active_spark_context", None)
     monkeypatch.setenv("SPARK_LOCAL_DIRS", "/elsewhere")
     monkeypatch.delenv("SPARK_HOME", raising=False)
@@ -172,11 +168,10 @@ def started(monkeypatch, tmp_path):
 def test_a_session_has_its_settings_and_its_own_folder(started, tmp_path):
     before = dict(os.environ)
     with local.local_session() as session:
-        [(settings, environment)] = started
+        [(settings, environment, home), registered] = started
         folder = Path(settings["spark.local.dir"]).parent
         assert sorted(path.name for path in folder.iterdir()) == ["local", "tmp", "warehouse"]
         assert folder.name.startswith("fakeamqp-spark-")
-        home = Path(environment["SPARK_HOME"])
         assert home.joinpath("bin").is_dir()
         expected = {each.key: str(each.value).format(folder=folder) for each in SETTINGS}
         module = Path(local.__file__).parent
@@ -193,8 +188,8 @@ def test_a_session_has_its_settings_and_its_own_folder(started, tmp_path):
             value = None if each.value is None else each.value.format(python=sys.executable)
             assert environment.get(each.key) == value
         assert (session.stop is not None, time.tzname[0]) == (True, "UTC")
-        assert "end of Java" not in started
-    assert started[1:] == ["stop", "end of Java"]
+        assert registered == "registered"
+    assert started[2:] == ["stop", "end of Java"]
     assert dict(os.environ) == before
     assert not folder.exists()
     assert not home.exists()
@@ -204,14 +199,14 @@ def test_local_session_uses_given_name_master_config_and_folder(started, tmp_pat
     folder = tmp_path / "mine"
     config = {"spark.ui.enabled": True, "spark.x": 7, "spark.driver.extraJavaOptions": "-Da=b"}
     with local.local_session(app_name="a", master="local[1]", config=config, folder=folder):
-        [(settings, _)] = started
+        (settings, _, _), _ = started
     assert {
         key: settings[key] for key in ("spark.app.name", "spark.master", "spark.ui.enabled", "spark.x")
     } == {
         "spark.app.name": "a",
         "spark.master": "local[1]",
-        "spark.ui.enabled": "true",
-        "spark.x": "7",
+        "spark.ui.enabled": True,
+        "spark.x": 7,
     }
     options = settings["spark.driver.extraJavaOptions"].split()
     assert options[0] == JAVA_OPTIONS[0].key
@@ -223,70 +218,71 @@ def test_local_session_uses_given_name_master_config_and_folder(started, tmp_pat
 
 
 def test_the_class_of_checkpoints_is_set_if_this_spark_has_it(started, monkeypatch):
-    setting = SimpleNamespace(key="spark.manager", value="x")
-    monkeypatch.setattr(local, "checkpoint_file_manager", lambda _: setting)
+    setting = Setting("spark.manager", "x", "why")
+    monkeypatch.setattr(local, "checkpoint_file_manager", lambda _: [setting])
     with local.local_session():
         assert started[0][0]["spark.manager"] == "x"
 
 
-@pytest.mark.parametrize("why", ["a home of the user", "no links", "unknown layout", "Java runs"])
+@pytest.mark.parametrize("why", ["a home of the user", "no links", "Java runs"])
 def test_session_without_own_spark_home_sets_no_spark_home_variable(started, monkeypatch, why):
     ends = ["stop", "end of Java"]
     if why == "a home of the user":
         found = Installation((4, 3, 0), Path("/spark"), False, Path("/java"), "17")
         monkeypatch.setattr(local, "find_installation", lambda: found)
     elif why == "Java runs":
-        monkeypatch.setattr(jvm, "is_running", lambda: True)
+        monkeypatch.setattr(local, "java_is_running", lambda: True)
         ends = ["stop"]
     else:
-        error = OSError("no privilege") if why == "no links" else local.UnknownLayout("no zip files")
 
         def fail(*_):
-            raise error
+            raise OSError("no privilege")
 
-        monkeypatch.setattr(local, "link_home", fail)
+        monkeypatch.setattr(Installation, "link_home", fail)
     with local.local_session():
-        [(_, environment)] = started
-        assert "SPARK_HOME" not in environment
-    assert started[1:] == ends
+        (_, _, home), _ = started
+        assert home is None
+    assert started[2:] == ends
 
 
 def test_fast_mode_starts_with_the_cache(started, monkeypatch, tmp_path):
     fitted = fast.Fast(tmp_path / "home", tmp_path / "classes.jsa")
     monkeypatch.setattr(fast, "prepare", lambda _: fitted)
     with local.local_session(fast=True):
-        [(settings, environment)] = started
+        (settings, _, home), _ = started
     options = settings["spark.driver.extraJavaOptions"]
     assert options.startswith(JAVA_OPTIONS[0].key)
-    assert options.endswith(" ".join(fitted.java_options))
+    assert options.endswith(fitted.java_options)
     assert str(fitted.archive) in options
-    assert environment["SPARK_HOME"] == str(fitted.home)
+    assert home == fitted.home
     started.clear()
     with local.local_session():
         assert str(fitted.archive) not in started[0][0]["spark.driver.extraJavaOptions"]
 
 
 def test_fast_mode_is_given_up_with_a_warning(started, monkeypatch, tmp_path):
-    monkeypatch.setattr(jvm, "is_running", lambda: True)
+    monkeypatch.setattr(local, "java_is_running", lambda: True)
     with (
         pytest.warns(local.FastModeWarning, match="already has a Java process, from an earlier session"),
         local.local_session(fast=True),
     ):
-        assert len(started) == 1
-    monkeypatch.setattr(jvm, "is_running", lambda: False)
+        assert len(started) == 2
+    monkeypatch.setattr(local, "java_is_running", lambda: False)
     monkeypatch.setattr(fast, "prepare", lambda _: fast.Fast(tmp_path / "home", tmp_path / "classes.jsa"))
     start = local._start
 
-    def fail_first(settings):
+    def fail_first(settings, home):
+        os.environ["SPARK_HOME"] = str(home)
         monkeypatch.setattr(local, "_start", start)
         raise RuntimeError("no gateway")
 
     monkeypatch.setattr(local, "_start", fail_first)
     started.clear()
     with pytest.warns(local.FastModeWarning, match="no gateway"), local.local_session(fast=True):
-        end, (settings, environment) = started
+        end, (settings, environment, home), _ = started
         assert end == "end of Java"
-        assert environment["SPARK_HOME"] != str(tmp_path / "home")
+        assert "SPARK_HOME" not in environment
+        assert home not in (None, tmp_path / "home")
         assert "classes.jsa" not in settings["spark.driver.extraJavaOptions"]
 
 
@@ -301,7 +297,7 @@ def test_second_spark_session_in_process_is_refused(started, monkeypatch):
 
 
 def test_failed_session_start_removes_folder_and_restores_environment(started, monkeypatch):
-    def fail(settings):
+    def fail(settings, home):
         started.append(settings["spark.local.dir"])
         raise RuntimeError("no gateway")
 
@@ -327,8 +323,10 @@ def test_all_settings_go_to_the_builder(monkeypatch):
             return len(given)
 
     monkeypatch.setattr("pyspark.sql.SparkSession", SimpleNamespace(builder=Builder()))
-    assert local._start({"a": "1", "b": "2"}) == 2
+    monkeypatch.setenv("SPARK_HOME", "before")
+    assert local._start({"a": "1", "b": "2"}, Path("/links")) == 2
     assert given == [("a", "1"), ("b", "2")]
+    assert os.environ["SPARK_HOME"] == "/links"
 
 
 # --- the process ------------------------------------------------------------------------------------------
@@ -389,24 +387,24 @@ def test_end_of_session_shuts_down_java_or_kills_hanging_java(monkeypatch):
                 )
                 monkeypatch.setattr(SparkContext, "_gateway", gateway)
                 monkeypatch.setattr(SparkContext, "_jvm", object())
-                assert jvm.is_running()
-                jvm.end()
+                assert java_is_running()
+                end_java()
                 assert process.calls == calls
                 assert (SparkContext._gateway, SparkContext._jvm) == (None, None)
-                assert not jvm.is_running()
+                assert not java_is_running()
         with case("no process of ours"):
             ended = []
             monkeypatch.setattr(
                 SparkContext, "_gateway", SimpleNamespace(shutdown=lambda: ended.append(True))
             )
-            jvm.end()
-            jvm.end()
+            end_java()
+            end_java()
             assert ended == [True]
         with case("no input"):
             silent = Java()
             silent.stdin = None
             monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=silent, shutdown=lambda: None))
-            jvm.end()
+            end_java()
             assert silent.calls == [("wait", 10.0)]
 
 
@@ -415,7 +413,7 @@ def test_the_class_of_checkpoints_is_that_of_the_jar_of_spark(tmp_path):
     name = "FileSystemBasedCheckpointFileManager"
     (tmp_path / "jars").mkdir()
     found = Installation((4, 3, 0), tmp_path, True, tmp_path / "java", "17")
-    assert settings.checkpoint_file_manager(found) is None
+    assert settings.checkpoint_file_manager(found) == []
     with cases() as case:
         for classes, expected in [
             (["other"], None),
@@ -426,6 +424,7 @@ def test_the_class_of_checkpoints_is_that_of_the_jar_of_spark(tmp_path):
                 for each in classes:
                     jar.writestr(f"{each.replace('.', '/')}.class", b"")
                 jar.close()
-                setting = settings.checkpoint_file_manager(found)
-                assert (setting and setting.value) == expected
-    assert setting.key == "spark.sql.streaming.checkpointFileManagerClass"
+                found_settings = settings.checkpoint_file_manager(found)
+                key = "spark.sql.streaming.checkpointFileManagerClass"
+                expected_settings = [] if expected is None else [(key, expected)]
+                assert [(each.key, each.value) for each in found_settings] == expected_settings

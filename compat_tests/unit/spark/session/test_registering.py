@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
+from py4j.protocol import Py4JError
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from fakeamqp.spark import AmqpDataSource, SessionError, register
@@ -20,7 +23,19 @@ class Session:
         self.failure, self.refuses = failure, refuses
         self.registered = []
         self.dataSource = self
-        self.sparkContext = SimpleNamespace(master=master, pythonExec=python, parallelize=self.parallelize)
+        self._jsparkSession = MagicMock()
+        self.sparkContext = SimpleNamespace(
+            master=master,
+            pythonExec=python,
+            parallelize=self.parallelize,
+            _jvm=MagicMock(),
+            _gateway=MagicMock(),
+        )
+
+    @property
+    def made_active(self):
+        """The sessions of Java that were made active in this thread."""
+        return [call.args[0] for call in self.sparkContext._jvm.SparkSession.setActiveSession.mock_calls]
 
     def register(self, source):
         self.registered.append(source)
@@ -92,3 +107,43 @@ def test_already_registered_source_is_no_error():
     register(Session("local", sys.executable, refuses="[DATA_SOURCE_ALREADY_EXISTS] amqp"))
     with pytest.raises(RuntimeError, match="another reason"):
         register(Session("local", sys.executable, refuses="another reason"))
+
+
+def test_repeated_registration_makes_the_session_active_and_does_no_more():
+    session = Session("yarn", "sh")
+    for _ in range(2):
+        register(session)
+    assert session.made_active == [session._jsparkSession] * 2
+    assert session.registered == [AmqpDataSource]
+    server = session.sparkContext._gateway.java_gateway_server
+    assert server.addListener.call_count == server.removeListener.call_count == 1
+
+
+def test_failed_registration_is_tried_again():
+    session = Session("local", sys.executable, refuses="another reason")
+    with pytest.raises(RuntimeError):
+        register(session)
+    session.refuses = ""
+    register(session)
+    assert len(session.registered) == 2
+
+
+@pytest.mark.parametrize(
+    "error", [Py4JError("not allowed"), TypeError("'JavaPackage' object is not callable")]
+)
+def test_java_without_the_classes_of_the_listener_leaves_later_threads_to_register(error, caplog):
+    session = Session("local", sys.executable)
+    session.sparkContext._jvm.java.beans.EventHandler.create.side_effect = error
+    with caplog.at_level(logging.INFO, "fakeamqp.spark"):
+        register(session)
+    assert session.registered == [AmqpDataSource]
+    assert caplog.messages == [
+        f"threads that begin to use Spark later call register before they write: {error}"
+    ]
+
+
+def test_session_of_spark_connect_is_registered_without_java():
+    session = Session("local", sys.executable)
+    del session.sparkContext
+    register(session)
+    assert session.registered == [AmqpDataSource]

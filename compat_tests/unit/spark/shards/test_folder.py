@@ -12,16 +12,14 @@ import pytest
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from fakeamqp.spark.errors import SpoolError
-from fakeamqp.spark.shards.folder import SharedFolder, State
+from fakeamqp.spark.shards.folder import Filled, SharedFolder, State
 
 FOLDERS = {"local": "{}", "uri": "file://{}", "another file system": "mock:/spool"}
 
 
 @pytest.fixture(params=FOLDERS.values(), ids=FOLDERS)
 def folder(request, tmp_path):
-    found = SharedFolder(request.param.format(tmp_path / "spool"))
-    found.make()
-    return found
+    return SharedFolder(request.param.format(tmp_path / "spool"))
 
 
 SCHEMA = pa.schema([("value", pa.int64())])
@@ -37,19 +35,21 @@ def numbers_of(folder, shard, number):
 
 def test_a_folder_is_on_the_disk_before_its_segments_are(monkeypatch, tmp_path):
     synced = []
-    monkeypatch.setattr(SharedFolder, "sync", lambda _self, path: synced.append(path))
+    monkeypatch.setattr(SharedFolder, "_sync", lambda _self, path: synced.append(path))
     folder = SharedFolder(str(tmp_path / "spool"))
-    folder.make()
-    assert synced == [str(tmp_path)]
-    folder.new("a", 0, SCHEMA)
-    assert synced == [str(tmp_path), str(tmp_path / "spool")]
+    folder.state()
+    assert synced[0] == str(tmp_path)
+    synced.clear()
+    assert folder.write("a", 0, SCHEMA, [])
+    assert synced[0] == str(tmp_path / "spool")
+    assert synced[1].startswith(str(tmp_path / "spool" / "a" / "000000000000.arrow."))
+    assert synced[2:] == [str(tmp_path / "spool" / "a")]
 
 
-def test_segment_commit_fails_if_folder_cannot_be_synced(monkeypatch, tmp_path):
+def test_segment_fails_if_folder_cannot_be_synced(monkeypatch, tmp_path):
     """The name is given by then, and only the folder's own entry may be lost."""
     folder = SharedFolder(str(tmp_path / "spool"))
-    folder.make()
-    segment = folder.new("a", 0, SCHEMA)
+    folder.write("a", 0, SCHEMA, [])
     fsync = os.fsync
 
     def fails(descriptor):
@@ -59,33 +59,44 @@ def test_segment_commit_fails_if_folder_cannot_be_synced(monkeypatch, tmp_path):
 
     monkeypatch.setattr(os, "fsync", fails)
     with pytest.raises(SpoolError, match="Input/output error"):
-        segment.commit()
+        folder.write("a", 1, SCHEMA, [])
 
 
-def test_first_committed_segment_of_two_attempts_is_kept_and_discarded_one_is_not(folder):
-    discarded = folder.new("a/b", 3, SCHEMA)
-    discarded.write(batch(0))
-    discarded.discard()
-    first, second = folder.new("a/b", 3, SCHEMA), folder.new("a/b", 3, SCHEMA)
-    first.write(batch(1, 2))
-    second.write(batch(3))
-    second.write(batch(4))
-    assert not folder.has("a/b", 3)
-    assert folder.contents("a/b").end == 0
-    assert second.commit()
-    assert not first.commit()
-    first.discard()
-    second.discard()
+def test_first_complete_segment_of_two_attempts_is_kept_and_a_failed_one_is_not(folder):
+    def failing():
+        yield batch(0)
+        raise ZeroDivisionError
+
+    def second():
+        yield batch(3)
+        yield batch(4)
+
+    def first():
+        yield batch(1, 2)
+        assert folder.write("a/b", 3, SCHEMA, second())
+
+    with pytest.raises(ZeroDivisionError):
+        folder.write("a/b", 3, SCHEMA, failing())
+    there = folder.contents("a/b")
+    assert (there.sizes, there.temporaries, there.end) == ({}, {}, 0)
+    assert not folder.write("a/b", 3, SCHEMA, first())
     there = folder.contents("a/b")
     assert list(there.sizes) == [3]
     assert there.sizes[3] > 0
-    assert there.end == 4
+    assert (there.temporaries, there.end) == ({}, 4)
     assert numbers_of(folder, "a/b", 3) == [3, 4]
-    folder.note("a/b", 3, 5, 1)
-    assert folder.tidy("a/b", folder.contents("a/b"), 3, 3).filled == {3: (5, 1)}
-    assert folder.has("a/b", 3)
-    assert folder.tidy("a/b", folder.contents("a/b"), 4, 3).end == 0
-    assert folder.contents("a/b").end == 0
+
+
+def test_notes_have_the_counts_of_messages_and_go_with_their_segments(folder):
+    for number, counts in enumerate([Filled(5), Filled(5, 1), Filled(5, 4, 3)]):
+        folder.write("a", number, SCHEMA, [])
+        folder.note("a", number, counts)
+    there = folder.contents("a")
+    assert there.filled == {0: (5, 0, 0), 1: (5, 1, 0), 2: (5, 4, 3)}
+    for first in range(4):
+        left = folder.tidy("a", folder.contents("a"), first, first)
+        assert left == folder.contents("a")
+        assert sorted(left.filled) == sorted(left.sizes) == list(range(first, 3))
 
 
 def test_saved_state_of_shared_folder_is_read_again(folder):
@@ -98,8 +109,7 @@ def test_saved_state_of_shared_folder_is_read_again(folder):
 
 
 def test_shared_folder_with_segments_but_no_state_is_refused(folder):
-    segment = folder.new("a", 0, SCHEMA)
-    segment.commit()
+    folder.write("a", 0, SCHEMA, [])
     with pytest.raises(SpoolError, match="has segments and no state"):
         folder.state()
 
@@ -151,14 +161,14 @@ def test_the_last_state_counts_and_one_query_saves_it(tmp_path):
 
 def test_two_queries_that_make_a_spool_at_once_have_the_same(tmp_path, monkeypatch):
     first, second = SharedFolder(str(tmp_path)), SharedFolder(str(tmp_path))
-    publish_file = SharedFolder.publish
+    publish_file = SharedFolder._publish
 
-    def publish_after_the_other(self, temporary, path):
-        monkeypatch.setattr(SharedFolder, "publish", publish_file)
+    def publish_after_the_other(self, path, write):
+        monkeypatch.setattr(SharedFolder, "_publish", publish_file)
         second.state()
-        return self.publish(temporary, path)
+        return self._publish(path, write)
 
-    monkeypatch.setattr(SharedFolder, "publish", publish_after_the_other)
+    monkeypatch.setattr(SharedFolder, "_publish", publish_after_the_other)
     assert first.state() == second.state() == SharedFolder(str(tmp_path)).state()
     assert [path.name for path in tmp_path.iterdir()] == ["state-000000000000.json"]
 
@@ -182,7 +192,7 @@ def test_the_files_of_a_shard_are_known_by_their_names(tmp_path):
     shard = tmp_path / "a%2Fb"
     shard.mkdir()
     names = (
-        *("000000000001.arrow", "000000000003.arrow", "000000000001-5-2.filled", "000000000007-1-0.filled"),
+        *("000000000001.arrow", "000000000003.arrow", "000000000001-5-2.filled", "000000000007-4-3-2.filled"),
         *("000000000003.arrow.x.tmp", "000000000004.arrow.x.tmp", "000000000009.arrow.x.tmp"),
         *("1.arrow", "000000000008.arrow.gz", "000000000008-1.filled", "x"),
     )
@@ -190,7 +200,7 @@ def test_the_files_of_a_shard_are_known_by_their_names(tmp_path):
         (shard / name).write_bytes(b"1234")
     there = folder.contents("a/b")
     assert there.sizes == {1: 4, 3: 4}
-    assert there.filled == {1: (5, 2), 7: (1, 0)}
+    assert there.filled == {1: (5, 2, 0), 7: (4, 3, 2)}
     assert {Path(path).name: number for path, number in there.temporaries.items()} == {
         "000000000003.arrow.x.tmp": 3,
         "000000000004.arrow.x.tmp": 4,
@@ -199,17 +209,17 @@ def test_the_files_of_a_shard_are_known_by_their_names(tmp_path):
     assert there.end == 8
     assert folder.contents("nothing").end == 0
     left = folder.tidy("a/b", there, 3, 4)
-    assert (left.sizes, left.filled, left.temporaries) == ({3: 4}, {7: (1, 0)}, {})
+    assert (left.sizes, left.filled, left.temporaries) == ({3: 4}, {7: (4, 3, 2)}, {})
     gone = {"000000000001.arrow", "000000000001-5-2.filled", "000000000003.arrow.x.tmp"}
     assert {path.name for path in shard.iterdir()} == {*names} - gone
 
 
 def test_only_files_of_this_machine_are_brought_to_the_disk(tmp_path, monkeypatch):
     monkeypatch.delattr(os, "fsync")
-    SharedFolder(str(tmp_path), sync=False).sync(str(tmp_path))
-    SharedFolder("mock:/spool").sync("/spool")
+    SharedFolder(str(tmp_path), sync=False)._sync(str(tmp_path))
+    SharedFolder("mock:/spool")._sync("/spool")
     with pytest.raises(AttributeError, match="fsync"):
-        SharedFolder(str(tmp_path)).sync(str(tmp_path))
+        SharedFolder(str(tmp_path))._sync(str(tmp_path))
 
 
 def test_spool_dir_on_unknown_file_system_is_refused():

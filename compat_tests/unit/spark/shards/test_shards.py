@@ -10,11 +10,30 @@ import pika
 import pytest
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
-from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Limit, ReadAllAvailable, publish, values
-from fakeamqp.spark.errors import ConnectionLost, DataLoss, OptionError, SpoolError
+from compat_tests.unit.spark.micro_batches import (
+    MOMENTS,
+    Died,
+    Limit,
+    ReadAllAvailable,
+    publish,
+    table,
+    values,
+)
+from fakeamqp.spark.browse import BrowseReader
+from fakeamqp.spark.errors import (
+    AccessRefused,
+    DataLoss,
+    OptionError,
+    QueueNotFound,
+    QueueRefused,
+    SpoolError,
+)
+from fakeamqp.spark.options import read_options
+from fakeamqp.spark.rows.columns import chosen_columns
 from fakeamqp.spark.shards import filling
-from fakeamqp.spark.shards.folder import Segment, SharedFolder
-from fakeamqp.spark.shards.watch import Watch
+from fakeamqp.spark.shards.folder import SharedFolder
+from fakeamqp.spark.shards.query import Watch
+from fakeamqp.spark.wire.exact import ExactConsumer
 
 BOTH = {"queue": "orders,refunds", "shards": 2}
 
@@ -89,28 +108,29 @@ def test_batch_of_shards_reads_message_published_before_batch(broker, sharded):
     assert job.batch() == []
 
 
-def test_batch_of_shards_takes_at_most_max_messages_from_queues(broker, sharded):
+def test_batch_of_shards_takes_at_most_max_messages_from_queues(broker, sharded, caplog):
     publish(broker, *range(30))
     publish(broker, *range(30, 40), queue="refunds")
     job = sharded(maxMessagesPerTrigger=20).start()
-    assert values(job.batch()) == [*range(14), *range(30, 35)]
+    assert values(job.batch()) == [*range(15), *range(30, 35)]
+    assert caplog.text == ""
     # No delivery returned to its queue: quorum queues would count that.
     assert not any(message.redelivered for message in broker.queue("orders").messages)
     assert sorted(values(job.all())) == list(range(40))
 
 
 def test_all_messages_of_a_shard_may_be_more_than_a_window(broker, sharded, monkeypatch):
-    monkeypatch.setattr(filling, "_LARGEST_WINDOW", 7)
-    monkeypatch.setattr(filling, "_BATCH_ROWS", 5)
+    monkeypatch.setattr("fakeamqp.spark.wire.exact._LARGEST_WINDOW", 7)
+    monkeypatch.setattr("fakeamqp.spark.wire.exact._BATCH_ROWS", 5)
     publish(broker, *range(40))
     job = sharded(maxMessagesPerTrigger=3, idleTimeout="1min").start()
-    consume, arrived = filling.SegmentFiller._consume, []
+    consume, arrived = ExactConsumer._consume, []
 
     def note_and_consume(self):
-        arrived.append(self._arrived)
+        arrived.append(self.arrived)
         consume(self)
 
-    monkeypatch.setattr(filling.SegmentFiller, "_consume", note_and_consume)
+    monkeypatch.setattr(ExactConsumer, "_consume", note_and_consume)
     assert values(job.batch(limit=ReadAllAvailable())) == list(range(40))
     assert broker.queue("orders").messages == ()
     # One consumer after the other: several at once would mix up the order.
@@ -259,8 +279,8 @@ def tried_again(job):
     return job.batch()
 
 
-@pytest.mark.parametrize(("owner", "name"), [(Segment, "write"), (Segment, "commit")])
-def test_an_executor_that_dies_before_the_commit_leaves_its_messages_in_the_queue(
+@pytest.mark.parametrize(("owner", "name"), [(filling.SegmentFiller, "_batch"), (SharedFolder, "_publish")])
+def test_an_executor_that_dies_before_its_segment_is_complete_leaves_messages_in_the_queue(
     broker, sharded, dies_once, owner, name, tmp_path
 ):
     publish(broker, *range(10))
@@ -271,23 +291,38 @@ def test_an_executor_that_dies_before_the_commit_leaves_its_messages_in_the_queu
     assert broker.queue("orders").messages == ()
 
 
-@pytest.mark.parametrize(("dedupe", "times"), [("message_id", 1), ("none", 2)])
+@pytest.mark.parametrize(("dedupe", "times"), [("content", 1), ("message_id", 1), ("none", 2)])
 def test_messages_of_executor_killed_before_ack_are_read_once_with_dedupe_else_twice(
     broker, sharded, dies_once, dedupe, times
 ):
     publish(broker, *range(10))
     job = sharded(dedupe=dedupe).start()
-    dies_once(filling.SegmentFiller, "_acknowledge")
+    dies_once(ExactConsumer, "acknowledge")
     assert values(tried_again(job)) == list(range(10))
     publish(broker, 10)
     assert sorted(values(job.all())) == sorted([*range(10)] * times + [10])
     assert broker.queue("orders").messages == ()
+    metrics = job.reader.reportLatestOffset()["metrics"]
+    assert (metrics["redelivered"], metrics["dropped"]) == (10, 10 if times == 1 else 0)
+
+
+def test_different_messages_with_one_id_are_all_read_after_a_batch_read(broker, sharded):
+    """A batch read marks all of them as redelivered."""
+    for number in range(60):
+        broker.publish(str(number), routing_key="orders", message_id=f"m{number % 3}")
+    given = read_options({"amqp.url": broker.url, "queue": "orders"})
+    browse = BrowseReader(given, chosen_columns(given))
+    assert len(table(browse, browse.partitions())) == 60
+    job = sharded(maxMessagesPerTrigger=20).start()
+    assert values(job.all()) == list(range(60))
+    metrics = job.reader.reportLatestOffset()["metrics"]
+    assert (metrics["redelivered"], metrics["dropped"]) == (60, 0)
 
 
 def test_a_lost_connection_is_opened_again(broker, sharded, monkeypatch):
     publish(broker, *range(10))
     job = sharded().start()
-    consume, lost = filling.SegmentFiller._consume, []
+    consume, lost = ExactConsumer._consume, []
 
     def consume_and_lose(self):
         consume(self)
@@ -296,7 +331,7 @@ def test_a_lost_connection_is_opened_again(broker, sharded, monkeypatch):
             for connection in broker.connections:
                 connection.close(320, "gone")
 
-    monkeypatch.setattr(filling.SegmentFiller, "_consume", consume_and_lose)
+    monkeypatch.setattr(ExactConsumer, "_consume", consume_and_lose)
     assert values(job.batch()) == list(range(10))
     assert job.batch() == []  # The driver connects again, too.
 
@@ -306,18 +341,18 @@ def test_the_first_commit_of_two_attempts_counts(broker, sharded, monkeypatch, t
     publish(broker, *range(10))
     job = sharded(queue="orders", shards=1).start()
     [task] = planned(job)
-    commit, others = Segment.commit, []
+    batch, others = filling.SegmentFiller._batch, []
 
-    def wait_for_the_other(self):
+    def wait_for_the_other(self, rows):
         if not others:
             others.append(None)
             [holder] = [each for each in broker.connections if each.channels and each.name != "driver"][-1:]
             holder.close(320, "given up")
             publish(broker, 77)
             others[0] = of(job, task)
-        return commit(self)
+        return batch(self, rows)
 
-    monkeypatch.setattr(Segment, "commit", wait_for_the_other)
+    monkeypatch.setattr(filling.SegmentFiller, "_batch", wait_for_the_other)
     ours = of(job, task)
     assert ours == others[0]
     assert values(ours) == [0, 1, 2, 3]
@@ -333,7 +368,6 @@ def test_executor_without_access_to_spool_folder_takes_no_message(broker, sharde
     Path(tmp_path, "spool").rename(Path(tmp_path, "on the driver"))
     for other in (None, SharedFolder(str(tmp_path / "spool"))):
         if other is not None:
-            other.make()
             other.state()
         with pytest.raises(SpoolError, match=r"an executor does not see spoolDir: on .* has (no )?spool"):
             next(job.reader.read(tasks[0]))
@@ -376,22 +410,30 @@ def test_a_shard_that_becomes_a_stream_while_the_query_runs(broker, sharded, mon
         channel.queue_declare("alone", durable=True, arguments={"x-queue-type": "stream"})
         publish(broker, 2, queue="alone")
         broker.queue("alone").wait_for(ready=1, timeout=20)  # RabbitMQ counts in streams every five seconds.
-        consume = filling.SegmentFiller._consume
+        consume = ExactConsumer._consume
 
         def consume_and_publish(self):
             consume(self)
             publish(broker, *range(3, 3 + count), queue="alone")
 
-        monkeypatch.setattr(filling.SegmentFiller, "_consume", consume_and_publish)
-        with pytest.raises(OptionError, match="shard 'alone' is a stream"):
+        monkeypatch.setattr(ExactConsumer, "_consume", consume_and_publish)
+        with pytest.raises(OptionError, match="'alone' is a stream"):
             job.batch()
 
 
 def test_shard_exchange_of_another_type_is_refused(broker, sharded):
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         connection.channel().exchange_declare("events", "topic", durable=True)
-    with pytest.raises(ConnectionLost, match=r"'events' as a durable x-consistent-hash exchange: .*'type'"):
+    with pytest.raises(QueueRefused, match=r"'events' as a durable x-consistent-hash exchange: .*'type'"):
         sharded(queue="events", shards=3, shardExchange="events").start()
+
+
+def test_missing_or_unreadable_shard_fails_the_start_by_cause(broker, sharded):
+    with pytest.raises(QueueNotFound, match="404 NOT_FOUND - no queue 'nowhere'"):
+        sharded(queue="orders,nowhere").start()
+    broker.add_user("writer", "w", permissions={"/": (r"amqp\.lease\..*", ".*", "")})
+    with pytest.raises(AccessRefused, match=r"403 ACCESS_REFUSED.* 'orders'"):
+        sharded(**{"amqp.username": "writer", "amqp.password": "w"}).start()
 
 
 def test_query_on_shards_reports_lag_ready_messages_and_spool_size(broker, sharded, tmp_path):
@@ -407,11 +449,12 @@ def test_query_on_shards_reports_lag_ready_messages_and_spool_size(broker, shard
     job.batch()
     found = metrics()
     assert found == {
-        "lag": 18,
+        "lag": 17,
         "lagSeconds": found["lagSeconds"],
         "ready": 27,
         "consumers": 0,
         "redelivered": 0,
+        "dropped": 0,
         "spoolBytes": found["spoolBytes"],
         "queues": {"orders": {"ready": 25, "consumers": 0}, "refunds": {"ready": 2, "consumers": 0}},
     }
@@ -428,7 +471,7 @@ def test_query_on_shards_reports_lag_ready_messages_and_spool_size(broker, shard
 
 
 def test_second_query_on_same_sharded_spool_is_refused(broker, sharded, monkeypatch):
-    monkeypatch.setattr("fakeamqp.spark.shards.watch._BEATS", 0.01)
+    monkeypatch.setattr("fakeamqp.spark.shards.query._BEATS", 0.01)
     sharded().start()
     with pytest.raises(SpoolError, match="spoolDir is in use by another query, or by another source of"):
         sharded().start()

@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark.sql import types
 
 from fakeamqp import Broker
-from fakeamqp.spark.columns import PROPERTIES
 from fakeamqp.spark.options import write_options
+from fakeamqp.spark.rows.columns import PROPERTIES
 from fakeamqp.spark.sink import BatchWriter
 
 TEXT = types.StringType()

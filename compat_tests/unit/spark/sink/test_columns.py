@@ -8,9 +8,9 @@ types = pytest.importorskip("pyspark.sql.types")
 
 # ruff: noqa: E402
 from compat_tests.unit.spark.sink.sink import struct
-from fakeamqp.spark.columns import PROPERTIES, SOURCE_COLUMNS
 from fakeamqp.spark.errors import ColumnError, OptionError
 from fakeamqp.spark.options import write_options
+from fakeamqp.spark.rows.columns import PROPERTIES, SOURCE_COLUMNS
 from fakeamqp.spark.sink.columns import NOT_SENT, SINK_COLUMNS, find_columns
 
 TEXT = types.StringType()

@@ -11,7 +11,6 @@ import pytest
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")
-pytest.importorskip("pika")
 
 # ruff: noqa: E402
 from hypothesis import given, strategies as some
@@ -25,7 +24,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, Timestamp
 from fakeamqp.spark.errors import PublishError
 from fakeamqp.spark.options import write_options
 from fakeamqp.spark.sink.columns import find_columns
-from fakeamqp.spark.sink.messages import Encoder
+from fakeamqp.spark.sink.messages import Rows
 
 UTC = datetime.timezone.utc
 TEXT = types.StringType()
@@ -109,7 +108,7 @@ def encode(kind, spark, values, name="headers", **more):
         more[{"exchange": "exchangeColumn", "routing_key": "routingKeyColumn"}[name]] = name
     options = write_options(sink.options("amqp://localhost/", **more))
     columns = find_columns(sink.struct(value=types.BinaryType(), **{name: spark}), options)
-    messages = Encoder(columns, options, "job").messages(batch, 0)
+    messages = Rows(batch, 0, columns, options, "job").messages()
     return [BasicProperties.decode(properties, 0, RABBITMQ) for _, _, properties, _ in messages]
 
 
@@ -210,7 +209,7 @@ def encode_beside(name, column, field):
     )
     schema = sink.struct(value=types.BinaryType(), **{name: outer}, properties=sink.struct(**{name: inner}))
     options = write_options(sink.options("amqp://localhost/"))
-    messages = Encoder(find_columns(schema, options), options, "job").messages(batch, 0)
+    messages = Rows(batch, 0, find_columns(schema, options), options, "job").messages()
     return [BasicProperties.decode(properties, 0, RABBITMQ) for _, _, properties, _ in messages]
 
 
@@ -267,7 +266,7 @@ LARGE, TOO_LARGE = decimal.Decimal("42949672.95"), decimal.Decimal("42949672.96"
         ("message_id", pa.string(), TEXT, "a", TOO_LONG, "message_id is 'xxx"),
         ("app_id", pa.string(), TEXT, "a", TOO_LONG, "app_id is 'xxx"),
         ("priority", pa.int64(), types.LongType(), 255, 256, "priority is 256; it must be 0 to 255"),
-        ("delivery_mode", pa.int8(), types.ByteType(), 1, 0, "delivery_mode is 0; it must be 1 to 2"),
+        ("delivery_mode", pa.int8(), types.ByteType(), 1, 0, "delivery_mode is 0; it must be 1 or 2"),
         ("timestamp", sink.TIME, types.TimestampType(), None, BEFORE_1970, "must be a time since 1970"),
         (*JSON, "{}", "[]", "headers: the JSON is a list, not an object"),
         (*JSON, "{}", "{", "headers: the text is not JSON: "),
@@ -277,7 +276,12 @@ LARGE, TOO_LARGE = decimal.Decimal("42949672.95"), decimal.Decimal("42949672.96"
             (*JSON, '{"a": 1e3}', text, "a number that headers cannot have")
             for text in ('{"a": NaN}', '{"a": [-Infinity]}', '{"a": 1e999}')
         ),
-        (*map_of(pa.string(), TEXT), [("a", "b")], [(TOO_LONG, "b")], "has 256 bytes, and the limit is 255"),
+        (
+            *map_of(pa.string(), TEXT),
+            [("a", "b")],
+            [(TOO_LONG, "b")],
+            "headers: .* at most 255 bytes, not 256",
+        ),
         (
             *DECIMALS,
             [("a", LARGE)],
@@ -315,7 +319,8 @@ NOT_UTF_8 = pa.array([b"a", None, b"\xff", b"a"]).view(pa.string())
 def test_row_with_non_utf_8_routing_key_or_exchange_is_refused_with_row_number(name, kind):
     """As of `CAST(X'ff' AS STRING)`."""
     with pytest.raises(
-        PublishError, match=rf"^row 2 of the task .* {name} is b'\\xff'; it must be valid UTF-8"
+        PublishError,
+        match=rf"^row 2 of the task .* {name} is b'\\xff'; it must be at most 255 bytes of UTF-8",
     ):
         encode(None, TEXT, NOT_UTF_8.cast(kind), name)
 

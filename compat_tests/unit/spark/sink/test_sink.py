@@ -11,14 +11,12 @@ import pytest
 
 cloudpickle = pytest.importorskip("pyspark.cloudpickle")
 pa = pytest.importorskip("pyarrow")
-pytest.importorskip("pika")
 
 # ruff: noqa: E402
 from pyspark.sql import types
 
 from compat_tests.unit.spark.sink import sink
 from fakeamqp import Broker
-from fakeamqp.spark import connection
 from fakeamqp.spark.errors import (
     BrokerUnreachable,
     ConnectionLost,
@@ -27,9 +25,9 @@ from fakeamqp.spark.errors import (
     UnreadableAnswer,
 )
 from fakeamqp.spark.options import write_options
-from fakeamqp.spark.retries import RetryBudget
 from fakeamqp.spark.sink import BatchWriter, MicroBatchWriter, publisher, writers
-from fakeamqp.spark.sink.window import ConfirmWindow
+from fakeamqp.spark.wire import connection, pool
+from fakeamqp.spark.wire.retries import RetryBudget
 
 
 @pytest.fixture
@@ -85,6 +83,40 @@ def test_rows_arrive_in_their_order_and_are_counted(broker):
     done = sink.write(broker, rows(2500), rows(7, first=2500), maxInFlight="100")
     assert bodies(broker) == list(range(2507))
     assert (done.partition, done.confirmed, done.returned) == (0, 2507, 0)
+
+
+def test_tasks_of_a_process_share_one_connection_and_close_their_channels(broker):
+    connects = broker.faults.on("connection.open")
+    for first in range(0, 110, 10):
+        assert sink.write(broker, rows(5, first), rows(5, first + 5)).confirmed == 10
+    assert bodies(broker) == list(range(110))
+    assert connects.hits == 1
+    broker.wait_until_idle()
+    [idle] = broker.connections
+    assert not idle.channels
+    pool.close_idle()
+    broker.wait_for(lambda: not broker.connections)
+
+
+def test_a_connection_that_ends_while_it_is_idle_is_replaced(broker):
+    sink.write(broker, rows(5))
+    broker.connections[0].close(320, "maintenance")
+    broker.wait_for(lambda: not broker.connections)
+    done = sink.write(broker, rows(5, first=5), reconnectTimeout="0")
+    assert (done.confirmed, done.republished, bodies(broker)) == (5, 0, list(range(10)))
+
+
+def test_a_connection_that_ends_after_the_last_confirm_does_not_fail_the_task(broker):
+    ended = broker.faults.on("channel.close").disconnect().once()
+    assert sink.write(broker, rows(5), reconnectTimeout="0").confirmed == 5
+    assert (ended.hits, bodies(broker)) == (1, list(range(5)))
+    assert sink.write(broker, rows(5, first=5), reconnectTimeout="0").confirmed == 5
+
+
+def test_a_task_that_fails_gives_no_connection_back(broker):
+    good, bad = sink.batch(value=[b"0"], priority=[0]), sink.batch(value=[b"1"], priority=[256])
+    with pytest.raises(PublishError):
+        sink.write(broker, good, bad)
     broker.wait_until_idle()
     assert not broker.connections
 
@@ -256,18 +288,12 @@ def test_a_returned_message_may_have_headers_that_python_has_no_values_for(broke
     assert (connects.hits, bodies(broker)) == (1, [1])
 
 
-def test_an_answer_that_cannot_be_read_is_not_tried_again(broker, monkeypatch):
-    """pika takes an exception of reading for the end of the socket."""
-
-    def fails(*_):
-        raise ValueError("year 10000 is out of range")
-
-    monkeypatch.setattr(ConfirmWindow, "settle", fails)
-    with pytest.raises(
-        UnreadableAnswer, match=r"what the broker sent: ValueError: year 10000 is out of range\. 0 of the"
-    ):
+def test_an_answer_that_cannot_be_read_is_not_tried_again(broker):
+    connects = broker.faults.on("connection.open")
+    broker.faults.on("confirm").malform("unknown-method")
+    with pytest.raises(UnreadableAnswer, match=r"cannot read what the broker sent: .* 0 of the 10 messages"):
         sink.write(broker, rows(10))
-    assert bodies(broker) == list(range(10))
+    assert (connects.hits, bodies(broker)) == (1, list(range(10)))
 
 
 def test_mandatory_false_reports_no_unroutable_messages(broker, caplog):
@@ -307,9 +333,9 @@ def test_publish_without_write_permission_fails_task_with_403():
 
 
 def repeated(broker):
-    """How many messages are in the queue twice; each is there, and no confirmed one twice."""
+    """How many messages are in the queue twice; all are there in their order, and no confirmed one twice."""
     found = bodies(broker)
-    assert set(found) == set(range(max(found) + 1))
+    assert [*dict.fromkeys(found)] == [*range(max(found) + 1)]
     assert sorted(set(ids(broker))) == sorted(f"m{number}" for number in set(found))
     return len(found) - len(set(found))
 
@@ -488,7 +514,7 @@ def test_messages_confirmed_while_connection_closes_are_not_published_again(
     monkeypatch.setattr(connection, "_GOODBYE", 30.0)
     connects = broker.faults.on("connection.open")
     held = broker.faults.on("confirm").hold().times(10)
-    closing = broker.faults.on("channel.close").hold().once()
+    closing = broker.faults.on("connection.close").hold().once()
     task = elsewhere(sink.write, broker, rows(10), confirmTimeout="100ms")
     closing.wait(1)
     held.wait(10)
@@ -503,7 +529,7 @@ def test_messages_confirmed_while_connection_closes_are_not_published_again(
 def test_message_nacked_while_connection_closes_fails_task(broker, monkeypatch, elsewhere):
     monkeypatch.setattr(connection, "_GOODBYE", 30.0)
     held = broker.faults.on("confirm").nack().hold().once()
-    closing = broker.faults.on("channel.close").hold().once()
+    closing = broker.faults.on("connection.close").hold().once()
     task = elsewhere(sink.write, broker, rows(1), confirmTimeout="100ms")
     closing.wait(1)
     held.release()
@@ -537,6 +563,65 @@ def test_a_broker_that_blocks_publishers_for_too_long_fails_the_task(broker):
         sink.write(broker, rows(10), confirmTimeout="100ms")
 
 
+@pytest.fixture
+def stopped(broker, elsewhere):
+    """A task that has published 10 of 20 messages when the broker stops its channel, and the stop."""
+
+    def stopped(**more):
+        held = broker.faults.on("confirm").hold()
+        answered = broker.faults.on("channel.flow-ok").call(lambda _: None)
+        task = elsewhere(sink.write, broker, rows(20), maxInFlight="10", **more)
+        held.wait(10)
+        stop = broker.faults.channel_flow()
+        answered.wait(1)
+        held.remove()
+        return task, stop
+
+    return stopped
+
+
+def test_a_broker_that_stops_a_channel_is_waited_for(broker, stopped, caplog):
+    task, stop = stopped()
+    broker.wait_for(lambda: "the broker blocks publishers: channel.flow" in caplog.text)
+    stop.remove()
+    assert task.result(30).confirmed == 20
+
+
+def test_a_broker_that_stops_a_channel_for_too_long_fails_the_task(broker, stopped):
+    task, _ = stopped(confirmTimeout="500ms")
+    with pytest.raises(PublishError, match=r"it blocks publishers \(channel.flow\), and 0 .* 10 of the 10"):
+        task.result(30)
+    assert bodies(broker) == list(range(10))
+
+
+class Stub:
+    """A channel that is open, and a connection in whose turns time passes and `blocked` changes."""
+
+    def __init__(self, clock, *turns):
+        self.connection, self.flowing, self._clock, self._turns = self, True, clock, [*turns]
+        self.blocked = None
+
+    def check(self):
+        pass
+
+    def turn(self, _timeout):
+        seconds, self.blocked = self._turns.pop(0)
+        self._clock.now += seconds
+
+
+def test_confirm_timeout_starts_again_when_the_broker_blocks_or_unblocks_publishers(monkeypatch):
+    clock = SimpleNamespace(monotonic=lambda: clock.now, now=5.0)
+    monkeypatch.setattr(publisher, "time", clock)
+    publishing = publisher.SinkPublisher(
+        write_options(sink.options("amqp://localhost/", confirmTimeout="10s"))
+    )
+    publishing._since = clock.now
+    channel = Stub(clock, (8, "low on memory"), (8, None), (8, None), (8, None))
+    with pytest.raises(ConnectionLost, match="nothing for 10 s: 0 messages"):
+        publishing._wait(channel, lambda: False)
+    assert clock.now == 5.0 + 4 * 8
+
+
 # The driver's part
 
 
@@ -557,14 +642,3 @@ def test_commit_and_abort_log_counts_of_published_messages(kind, caplog):
         assert all("batch 3" in record.getMessage() for record in caplog.records)
     writer.commit([writers.Written(0, 5, 5, 0, 0)], *batch)
     assert caplog.records[-1].levelname == "INFO"
-
-
-def test_a_broker_that_blocks_no_more_is_waited_for_from_then_on(monkeypatch):
-    clock = SimpleNamespace(monotonic=lambda: clock.now, now=5.0)
-    monkeypatch.setattr(publisher, "time", clock)
-    publishing = publisher.SinkPublisher(write_options(sink.options("amqp://localhost/")))
-    publishing._connection_blocked(None, SimpleNamespace(method=SimpleNamespace(reason="low on memory")))
-    assert (publishing._blocked, publishing._since) == ("low on memory", 5.0)
-    clock.now = 7.0
-    publishing._connection_unblocked(None, None)
-    assert (publishing._blocked, publishing._since) == (None, 7.0)

@@ -22,7 +22,7 @@ def test_each_message_is_settled_once_for_any_order_of_confirms(steps):
     window, open_tags, sent = ConfirmWindow(), set(), 0
     for what, number in steps:
         if what == "send":
-            window.sent += number
+            window.add([f"m{tag}" for tag in range(sent + 1, sent + number + 1)])
             open_tags.update(range(sent + 1, sent + number + 1))
             sent += number
             continue
@@ -30,7 +30,13 @@ def test_each_message_is_settled_once_for_any_order_of_confirms(steps):
             expected = open_tags & {number}
         else:
             expected = {tag for tag in open_tags if tag <= number or number == 0}
-        assert list(window.settle(number, what == "all")) == sorted(expected)
+        assert window.settle(number, what == "all") == [f"m{tag}" for tag in sorted(expected)]
         open_tags -= expected
-        assert window.open == len(open_tags)
-        assert window.floor == min(open_tags, default=sent + 1) - 1
+        assert [*window.values()] == [f"m{tag}" for tag in sorted(open_tags)]
+
+
+def test_a_confirm_of_messages_that_were_never_sent_settles_those_that_were():
+    window = ConfirmWindow()
+    window.add(["a", "b"])
+    assert window.settle(1 << 60, multiple=False) == []
+    assert window.settle(1 << 60, multiple=True) == ["a", "b"]

@@ -18,10 +18,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from compat_tests.tools.matrix import cases
 from fakeamqp.spark.errors import OptionError, SpoolError
-from fakeamqp.spark.spool.lock import FolderLock
+from fakeamqp.spark.queue.folder import FolderLock
 from fakeamqp.spark.testing import AmqpStream, CrashNotPossible, NotACrash, NotStarted, QueryTimeout
+from fakeamqp.spark.testing.crashes import kill_sources
 from fakeamqp.spark.testing.errors import StreamTestError
-from fakeamqp.spark.testing.source_process import kill_sources
 
 URL = "amqp://127.0.0.1"
 BLOCKED = RuntimeError("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.")
@@ -416,6 +416,9 @@ def test_a_crash_after_the_sink_happens_with_the_next_batch(stream):
     assert crash.wait() is BLOCKED
     assert repr(crash) == "<Crash commit: happened>"
     assert links(stream) == []
+    query.end(RuntimeError(f"{BLOCKED} again"))
+    stream.wait_failed()
+    assert crash.error is BLOCKED
     stream.close()
     commit(stream, 1, "offsets")
     with pytest.raises(CrashNotPossible, match=r"batch 1 has crashed before .*: restart\(\) first"):
@@ -487,7 +490,7 @@ def test_stop_waits_for_spool_lock_of_source_and_raises_spool_error_if_it_stays(
             stream.stop()
     waits = []
     monkeypatch.setattr(
-        "fakeamqp.spark.spool.lock.time.sleep", lambda seconds: (waits.append(seconds), held.release())
+        "fakeamqp.spark.queue.folder.time.sleep", lambda seconds: (waits.append(seconds), held.release())
     )
     stream.stop()
     assert len(waits) == 1
@@ -551,6 +554,9 @@ def test_only_the_sources_of_a_query_are_killed(tmp_path, monkeypatch):
 
 
 def test_crash_of_source_is_refused_if_open_files_cannot_be_listed(tmp_path, monkeypatch):
-    monkeypatch.setattr(os.path, "isdir", lambda _: False)
+    def fail(_):
+        raise OSError("not permitted")
+
+    monkeypatch.setattr(os, "readlink", fail)
     with open(tmp_path / "lock", "w"), pytest.raises(CrashNotPossible, match="2 processes may be the source"):
         kill_sources(session_with(Child(os.getpid(), SOURCE), Child(2**30, SOURCE)), tmp_path)

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from fakeamqp.spark.testing import AmqpStream, CrashNotPossible
-from fakeamqp.spark.testing.checkpoint import Checkpoint
-from fakeamqp.spark.testing.crashes import block_commit
+from fakeamqp.spark.testing.crashes import block_commit, last_committed
 from fakeamqp.spark.testing.spools import Spools
 
 
@@ -49,49 +48,47 @@ def test_another_object_finds_the_spools_of_a_job(tmp_path):
 
 
 def write(checkpoint, kind, batch):
-    path = checkpoint.path / kind / str(batch)
+    path = checkpoint / kind / str(batch)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("v1")
 
 
-def test_a_checkpoint_tells_its_batches(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "checkpoint")
-    assert checkpoint.committed == -1
+def test_last_committed_is_highest_number_of_a_commit_file(tmp_path):
+    checkpoint = tmp_path / "checkpoint"
+    assert last_committed(checkpoint) == -1
     for batch in range(12):
         write(checkpoint, "offsets", batch)
         write(checkpoint, "commits", batch)
     write(checkpoint, "offsets", 12)
     write(checkpoint, "commits", ".12.crc")
-    assert checkpoint.committed == 11
+    assert last_committed(checkpoint) == 11
 
 
 def test_a_blocked_commit_is_there_as_soon_as_the_batch_is_begun(tmp_path):
-    checkpoint = Checkpoint(tmp_path)
-    link = block_commit(checkpoint, running=False)
-    assert link == checkpoint.commit(0)
+    link = block_commit(tmp_path, running=False)
+    assert link == tmp_path / "commits" / "0"
     assert not link.exists()
-    assert checkpoint.committed == -1
-    write(checkpoint, "offsets", 0)
+    assert last_committed(tmp_path) == -1
+    write(tmp_path, "offsets", 0)
     assert link.exists()
+    assert last_committed(tmp_path) == -1
 
 
 def test_the_commit_of_a_batch_under_way_can_be_blocked_while_its_query_runs(tmp_path):
-    checkpoint = Checkpoint(tmp_path)
-    write(checkpoint, "offsets", 0)
+    write(tmp_path, "offsets", 0)
     with pytest.raises(CrashNotPossible, match="batch 0"):
-        block_commit(checkpoint, running=False)
-    assert block_commit(checkpoint, running=True).exists()
+        block_commit(tmp_path, running=False)
+    assert block_commit(tmp_path, running=True).exists()
 
 
 def test_a_commit_that_comes_first_makes_it_the_next_batch(tmp_path, monkeypatch):
-    checkpoint = Checkpoint(tmp_path)
     symlink = os.symlink
 
     def after_spark(target, link):
         monkeypatch.setattr(os, "symlink", symlink)
-        write(checkpoint, "offsets", 0)
-        write(checkpoint, "commits", 0)
+        write(tmp_path, "offsets", 0)
+        write(tmp_path, "commits", 0)
         symlink(target, link)
 
     monkeypatch.setattr(os, "symlink", after_spark)
-    assert block_commit(checkpoint, running=True) == checkpoint.commit(1)
+    assert block_commit(tmp_path, running=True) == tmp_path / "commits" / "1"

@@ -145,6 +145,10 @@ class TableType(WireType):
     def read(self, reader: Reader, target: str) -> None:
         reader.value(self.expression, target)
 
+    def read_encoded(self, reader: Reader, target: str) -> None:
+        """Add the statements that read the bytes of the table, with its length, into `target`."""
+        reader.string("I", target, kept=4)
+
     def write(self, writer: Writer, value: str) -> None:
         writer.value(f"encode_table({value})", encode_table=encode_table)
 

@@ -11,8 +11,16 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from fakeamqp.protocols.amqp_0_9_1.codec.fields import Headers, Octet, ShortStr, Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec.fields import (
+    Headers,
+    Octet,
+    ShortStr,
+    TableType,
+    Timestamp,
+    skipped_string,
+)
 from fakeamqp.protocols.amqp_0_9_1.codec.record import (
+    Field,
     OnFirstUse,
     Reader,
     Record,
@@ -32,6 +40,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import (
     field_tag,
     rewritten_table,
     splice_table,
+    take_field,
 )
 from fakeamqp.protocols.base.codec import FieldError, FrameError, WireError
 
@@ -145,6 +154,57 @@ class Properties(Record):
         as_read = self._headers_as_read()
         return None if as_read is None else exact_fields(*as_read)
 
+    @classmethod
+    def reader(cls, *names: str) -> Callable[[bytes], tuple[Any, ...]]:
+        """Compile a function that reads only these properties, from encoded ones that begin with their flags.
+
+        It returns a tuple of their values: None for absent ones, and for headers the encoded table. It raises
+        the errors of `decode` except those inside of tables, and takes a third of the time.
+        """
+        reader: Callable[[bytes], tuple[Any, ...]] = _compile_reader(cls, names)
+        return reader
+
+    @classmethod
+    def headers_offset(cls, octets: bytes) -> int | None:
+        """The offset of the headers table in encoded properties, None if there is none.
+
+        Reads only flags, and the lengths before the table. Raises FrameError or FieldError when they do not
+        fit.
+        """
+        try:
+            flags = _read_short(octets)[0]
+            offset = _skip_flag_words(octets, 2, flags, 0, RABBITMQ) if flags & 1 else 2
+        except (IndexError, struct.error):
+            raise FrameError(f"{cls.NAME}: the payload ends inside the property flags") from None
+        bit = 0x8000
+        for name, kind in cls.FIELDS:
+            if flags & bit:
+                if name == "headers":
+                    return offset
+                offset = kind.measure(octets, offset)
+            bit >>= 1
+        return None
+
+    @classmethod
+    def take_header(cls, octets: bytes, name: str) -> tuple[bytes, bytes]:
+        """Take the first header field of this name out of encoded properties, without decoding them.
+
+        Returns the bytes of its value with its tag, empty if there is no such field, and the properties
+        without it. Every other byte stays as it is, but an empty table is left out. Raises FrameError when
+        the bytes up to the field are no properties.
+        """
+        start = cls.headers_offset(octets)
+        if start is None:
+            return b"", octets
+        behind = skipped_string(octets, start, 4)
+        table = octets[start:behind]
+        value, rest = take_field(table, name, RABBITMQ)
+        if len(rest) > 4:
+            return value, octets[:start] + rest + octets[behind:]
+        bit = [field.name for field in cls.FIELDS].index("headers")
+        flags = _short.pack(_read_short(octets)[0] & ~(0x8000 >> bit))
+        return value, flags + octets[2:start] + octets[behind:]
+
     def last_headers(self) -> Mapping[str, FieldValue]:
         """The headers as they were before they were `rewritten`; of several with one name the last."""
         headers = self.headers or {}
@@ -226,17 +286,51 @@ def _compile_encode(owner: type[Properties]) -> Any:
 
 
 def _compile_decode(owner: type[Properties]) -> Any:
+    return classmethod(
+        _compile_reading(
+            owner,
+            ["def decode(cls, payload, offset, grammar):", "    properties = cls()"],
+            lambda field, reader: field.type.read(reader, f"properties.{field.name}"),
+            ["    if grammar.checks:", "        forbid_nul(properties)", "    return properties"],
+            {},
+        )
+    )
+
+
+def _compile_reader(owner: type[Properties], names: tuple[str, ...]) -> Any:
+    def read(field: Field, reader: Reader) -> None:
+        if isinstance(field.type, TableType):
+            field.type.read_encoded(reader, field.name)
+        else:
+            field.type.read(reader, field.name)
+
+    return _compile_reading(
+        owner,
+        ["def read(payload):", "    offset = 0", f"    {' = '.join(names)} = None"],
+        read,
+        [f"    return {', '.join(names)},"],
+        {"cls": owner, "grammar": RABBITMQ},
+    )
+
+
+def _compile_reading(
+    owner: type[Properties],
+    begin: list[str],
+    read: Callable[[Field, Reader], None],
+    finish: list[str],
+    names: dict[str, Any],
+) -> Any:
+    """A function that reads all flagged properties with what `read` adds to a reader for each."""
     count = len(owner.FIELDS)
     unknown = 0xFFFE & 0xFFFF >> count
-    names: dict[str, Any] = {
+    names |= {
         "read_flags": _read_short,
         "skip_flag_words": _skip_flag_words,
         "unreadable_properties": _unreadable,
     }
     failed = f"raise unreadable_properties(cls, payload, offset, grammar, {unknown})"
     lines = [
-        "def decode(cls, payload, offset, grammar):",
-        "    properties = cls()",
+        *begin,
         "    try:",
         "        flags = read_flags(payload, offset)[0]",
         "        end = offset + 2",
@@ -251,14 +345,13 @@ def _compile_decode(owner: type[Properties]) -> Any:
             level += 1
         lines += indented([f"if flags & {0x8000 >> bit}:"], level)
         reader = Reader()
-        field.type.read(reader, f"properties.{field.name}")
+        read(field, reader)
         reader.finish()
         names |= reader.names
         lines += indented(reader.lines, level + 1)
     lines += ["    except UNREADABLE:", f"        {failed} from None"]
-    lines += ["    if end != len(payload):", f"        {failed}"]
-    lines += ["    if grammar.checks:", "        forbid_nul(properties)", "    return properties"]
-    return classmethod(compile_function(owner, lines, names))
+    lines += ["    if end != len(payload):", f"        {failed}", *finish]
+    return compile_function(owner, lines, names)
 
 
 def _skip_flag_words(octets: bytes, offset: int, flags: int, unknown: int, grammar: Grammar) -> int:

@@ -207,15 +207,16 @@ class Reader:
         self._end_bits()
         self._run.append((code, target))
 
-    def string(self, code: str, target: str, convert: str = "") -> None:
-        """Read a length with this struct code, then as many bytes."""
+    def string(self, code: str, target: str, convert: str = "", *, kept: int = 0) -> None:
+        """Read a length with this struct code, then as many bytes, with `kept` bytes of the length."""
         self._end_bits()
         if self.known is None and not self._run and code == "B":
             self.lines += ["start = end + 1", "end = start + payload[end]"]
         else:
             self._run.append((code, "size"))
             self._flush(is_string=True)
-        self.lines.append(f"{target} = payload[start:end]{convert}")
+        start = f"start - {kept}" if kept else "start"
+        self.lines.append(f"{target} = payload[{start}:end]{convert}")
 
     def value(self, expression: str, target: str, **names: Any) -> None:
         """Read with an expression for value and end; it may use `{position}` and `names`."""

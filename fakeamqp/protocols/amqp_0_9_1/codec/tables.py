@@ -8,7 +8,7 @@ The published grammar and actual peers disagree about some tags, so decoding tak
 | U   | unknown             | int16                        |
 | l   | int64               | uint64                       |
 | D   | unsigned mantissa   | signed mantissa              |
-| x   | bytes              | unknown                      |
+| x   | bytes               | unknown                      |
 
 The published grammar also has a syntax for field names and forbids NUL in short strings. The text of 0-9 has
 the same rules and only six tags; peers use three times as many. `PUBLISHED_0_9` reads the tags of RabbitMQ's
@@ -357,13 +357,14 @@ def encode_short_string(value: str) -> bytes:
     return OCTET[len(octets)] + octets
 
 
-_pack_uint32 = struct.Struct(">I").pack
-_pack_int32_field = struct.Struct(">ci").pack
-_pack_int64_field = struct.Struct(">cq").pack
-_pack_double_field = struct.Struct(">cd").pack
-_pack_timestamp_field = struct.Struct(">cQ").pack
+# What precedes a table; and fields: a tag, and a number or the length of what follows.
+pack_uint32: Callable[[int], bytes] = struct.Struct(">I").pack
+pack_int32_field: Callable[[bytes, int], bytes] = struct.Struct(">ci").pack
+pack_int64_field: Callable[[bytes, int], bytes] = struct.Struct(">cq").pack
+pack_double_field: Callable[[bytes, float], bytes] = struct.Struct(">cd").pack
+pack_timestamp_field: Callable[[bytes, int], bytes] = struct.Struct(">cQ").pack
 _pack_decimal_field = struct.Struct(">cBI").pack
-_pack_length_field = struct.Struct(">cI").pack
+pack_length_field: Callable[[bytes, int], bytes] = struct.Struct(">cI").pack
 
 
 def encode_table(fields: Mapping[str, FieldInput]) -> bytes:
@@ -383,7 +384,7 @@ def encode_table(fields: Mapping[str, FieldInput]) -> bytes:
         _write_fields(out, fields, 1)
     except RecursionError:
         raise FieldError("the values nest deeper than the caller's stack allows") from None
-    return _pack_uint32(len(out)) + out
+    return pack_uint32(len(out)) + out
 
 
 def _write_fields(out: bytearray, fields: Mapping[str, FieldInput], depth: int) -> None:
@@ -411,17 +412,17 @@ def _write_fields(out: bytearray, fields: Mapping[str, FieldInput], depth: int) 
 def _write_value(out: bytearray, value: object, depth: int) -> None:
     if isinstance(value, str):
         octets = value.encode("utf-8", "surrogateescape")
-        out += _pack_length_field(b"S", len(octets))
+        out += pack_length_field(b"S", len(octets))
         out += octets
     elif isinstance(value, bool):
         out += b"t\x01" if value else b"t\x00"
     elif isinstance(value, int):
         if isinstance(value, Timestamp):
-            out += _pack_timestamp_field(b"T", value)
+            out += pack_timestamp_field(b"T", value)
         elif -0x80000000 <= value <= 0x7FFFFFFF and getattr(value, "field_tag", "I") == "I":
-            out += _pack_int32_field(b"I", value)
+            out += pack_int32_field(b"I", value)
         else:
-            out += _pack_int64_field(b"l", value)
+            out += pack_int64_field(b"l", value)
     elif value is None:
         out += b"V"
     elif isinstance(value, (list, tuple)):
@@ -430,26 +431,27 @@ def _write_value(out: bytearray, value: object, depth: int) -> None:
         inner = bytearray()
         for item in value:
             _write_value(inner, item, depth + 1)
-        out += _pack_length_field(b"A", len(inner))
+        out += pack_length_field(b"A", len(inner))
         out += inner
     elif isinstance(value, float):
-        out += _pack_double_field(b"d", value)
+        out += pack_double_field(b"d", value)
     elif isinstance(value, (bytes, bytearray)):
-        out += _pack_length_field(getattr(value, "field_tag", "x").encode(), len(value))
+        out += pack_length_field(getattr(value, "field_tag", "x").encode(), len(value))
         out += value
     elif isinstance(value, Mapping):
         inner = bytearray(getattr(value, "encoded_fields", b""))
         if not inner:
             _write_fields(inner, value, depth + 1)
-        out += _pack_length_field(b"F", len(inner))
+        out += pack_length_field(b"F", len(inner))
         out += inner
     elif isinstance(value, Decimal):
-        out += _decimal_field(value)
+        out += decimal_field(value)
     else:
-        out += _pack_timestamp_field(b"T", _seconds(value))
+        out += pack_timestamp_field(b"T", _seconds(value))
 
 
-def _decimal_field(value: Decimal) -> bytes:
+def decimal_field(value: Decimal) -> bytes:
+    """`value` as a field. Raises FieldError when it does not fit."""
     sign, digits, places = value.as_tuple()
     if not isinstance(places, int):
         raise FieldError(f"{value} has no decimal representation on the wire")
@@ -543,7 +545,30 @@ def splice_table(table: bytes, changes: Mapping[str, FieldInput | Removed], gram
             parts.append(written.pop(name))
     parts.extend(written.values())
     octets = b"".join(parts)
-    return _pack_uint32(len(octets)) + octets
+    return pack_uint32(len(octets)) + octets
+
+
+def take_field(table: bytes, name: str, grammar: Grammar) -> tuple[bytes, bytes]:
+    """The value of the first field of this name, tag first and empty if there is none, and the table without
+    it.
+
+    Only lengths are read, and only up to the field. Raises FrameError when one of them does not fit.
+    """
+    begin = encode_short_string(name)
+    start, end = 4, len(table)
+    try:
+        while start < end:
+            value = start + 1 + table[start]
+            stop = _behind(table, value, grammar)
+            if stop > end:
+                raise IndexError
+            if table.startswith(begin, start):
+                rest = table[4:start] + table[stop:]
+                return table[value:stop], pack_uint32(len(rest)) + rest
+            start = stop
+    except (IndexError, struct.error):
+        raise FrameError("a field table is cut short") from None
+    return b"", table
 
 
 def exact_fields(table: bytes, grammar: Grammar) -> tuple[tuple[str, FieldValue, bytes], ...]:
@@ -553,7 +578,7 @@ def exact_fields(table: bytes, grammar: Grammar) -> tuple[tuple[str, FieldValue,
         octets = bytearray(table[start:stop])
         if b"L" in octets:
             _retag(octets, 0, len(octets), named=True)
-        value = grammar.decode(_pack_uint32(len(octets)) + octets, 0, 4 + len(octets))[0][name]
+        value = grammar.decode(pack_uint32(len(octets)) + octets, 0, 4 + len(octets))[0][name]
         fields.append((name, value, bytes(octets[1 + octets[0] :])))
     return tuple(fields)
 
@@ -640,4 +665,4 @@ def _sorted_table(table: bytes, grammar: Grammar, duplicates: bool) -> bytes:
         elif duplicates:
             fields[name] += table[start:stop]
     octets = b"".join(fields[name] for name in sorted(fields))
-    return _pack_uint32(len(octets)) + octets
+    return pack_uint32(len(octets)) + octets

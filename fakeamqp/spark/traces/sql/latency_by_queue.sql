@@ -1,7 +1,4 @@
--- latency_by_queue: how long messages waited in each queue for their first delivery, in seconds.
---
--- A message counts once for each time that it entered the queue. For a dead letter that is delivered at once, the
--- event "delivered" is before the event "enqueued": its latency is 0.
+-- For a dead letter that is delivered at once, the event "delivered" is before the event "enqueued".
 WITH steps AS (
     SELECT run, number, time, name, virtual_host, queue, message,
         lag(name) OVER in_queue AS before,

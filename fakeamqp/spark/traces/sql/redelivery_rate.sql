@@ -1,4 +1,3 @@
--- redelivery_rate: the share of redeliveries in the deliveries of each queue, and the settlement of deliveries.
 SELECT virtual_host, queue,
     count_if(name = 'delivered') AS deliveries,
     count_if(name = 'delivered' AND redelivered) AS redelivered,

@@ -1,7 +1,3 @@
--- unacked_age: the seconds from each delivery to its settlement, by queue.
---
--- `unsettled` counts deliveries that are unsettled at the end of the trace, `oldest_unsettled` is the highest age of
--- them.
 WITH ages AS (
     SELECT virtual_host, queue, settled,
         settled_time - deliveries.time AS age,

@@ -1,0 +1,1 @@
+"""Messages that cannot be parsed: found, and published as dead letters."""

@@ -1,0 +1,1 @@
+"""Rows of the source: columns, and from deliveries to Arrow."""
