@@ -20,7 +20,9 @@ if find_spec("fcntl") is None:
 
 if TYPE_CHECKING:
     from fakeamqp.spark.errors import (
+        AccessRefused as AccessRefused,
         BrokerUnreachable as BrokerUnreachable,
+        ChannelClosed as ChannelClosed,
         ColumnError as ColumnError,
         ConnectionLost as ConnectionLost,
         DataLoss as DataLoss,
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
         LoginRefused as LoginRefused,
         OptionError as OptionError,
         PublishError as PublishError,
+        QueueNotFound as QueueNotFound,
+        QueueRefused as QueueRefused,
         SparkError as SparkError,
         SpoolError as SpoolError,
         UnreadableAnswer as UnreadableAnswer,
@@ -49,7 +53,9 @@ else:
         __name__,
         {
             "fakeamqp.spark.errors": (
+                "AccessRefused",
                 "BrokerUnreachable",
+                "ChannelClosed",
                 "ColumnError",
                 "ConnectionLost",
                 "DataLoss",
@@ -57,6 +63,8 @@ else:
                 "LoginRefused",
                 "OptionError",
                 "PublishError",
+                "QueueNotFound",
+                "QueueRefused",
                 "SparkError",
                 "SpoolError",
                 "UnreadableAnswer",

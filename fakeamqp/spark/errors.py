@@ -39,8 +39,8 @@ class ChannelClosed(ConnectionLost):
 
     def __init__(self, text: str, reply_code: int = 0, reply_text: str = "") -> None:
         super().__init__(text)
-        self.reply_code = reply_code
-        self.reply_text = reply_text
+        self.reply_code: int = reply_code
+        self.reply_text: str = reply_text
 
 
 class UnreadableAnswer(ConnectionLost):
@@ -48,7 +48,7 @@ class UnreadableAnswer(ConnectionLost):
 
 
 class QueueRefused(SparkError):
-    """The broker does not let the source read a queue or stream; base class of the next two."""
+    """The broker does not let the source read a queue or stream; base class of QueueNotFound and AccessRefused."""
 
 
 class QueueNotFound(QueueRefused):
