@@ -96,7 +96,7 @@ def wait_for_count(rabbit, queue, count):
 
 
 def browse(url, queue):
-    options = read_options({"amqp.url": url, "queue": queue})
+    options = read_options({"amqp.url": url, "queue": queue, "allowDeliveryLimit": "true"})
     reader = BrowseReader(options, chosen_columns(options))
     return table(reader, reader.partitions()).to_pylist()
 
