@@ -78,9 +78,8 @@ def test_doctor_prints_install_command_of_missing_library(capsys, monkeypatch):
 def test_doctor_prints_java_path_or_java_home_hint(capsys, monkeypatch, tmp_path):
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
-    java.write_text("")
+    java.write_text("#!/bin/sh\necho 'openjdk version \"21.0.1\"' >&2\n")
     java.chmod(0o755)
-    tmp_path.joinpath("release").write_text('JAVA_VERSION="21.0.1"\n')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert main(["doctor"]) == 0
     assert re.search(rf"^ok +Java +21\.0\.1 at {java}$", capsys.readouterr().out, re.MULTILINE)

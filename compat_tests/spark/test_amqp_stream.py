@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from fakeamqp.spark.testing import CrashNotPossible
 
 QUEUES = pytest.mark.amqp(

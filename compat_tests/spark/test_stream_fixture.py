@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from fakeamqp.spark.testing import NotACrash, NotStarted, QueryTimeout
 
 

@@ -48,7 +48,7 @@ class UnreadableAnswer(ConnectionLost):
 
 
 class QueueRefused(SparkError):
-    """The broker does not let the source read a queue or stream; base class of QueueNotFound and AccessRefused."""
+    """The broker refuses a consumer of a queue or stream; base class of QueueNotFound and AccessRefused."""
 
 
 class QueueNotFound(QueueRefused):

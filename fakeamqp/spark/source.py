@@ -82,7 +82,7 @@ class AmqpDataSource(DataSource):
             from fakeamqp.spark.shards import ShardStreamReader
 
             return ShardStreamReader(options, columns)
-        from fakeamqp.spark.queue import QueueStreamReader
+        from fakeamqp.spark.queue.reader import QueueStreamReader
 
         return QueueStreamReader(options, columns)
 

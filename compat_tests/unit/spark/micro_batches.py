@@ -17,7 +17,7 @@ import pyarrow as pa
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from fakeamqp import Broker
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.queue import QueueStreamReader
+from fakeamqp.spark.queue.reader import QueueStreamReader
 from fakeamqp.spark.rows.columns import chosen_columns
 from fakeamqp.spark.shards import ShardStreamReader
 

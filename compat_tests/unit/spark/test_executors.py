@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.types import from_arrow_schema
 
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit
@@ -133,6 +132,8 @@ def test_executor_that_fills_a_shard_loads_wire_shards_and_segments_only(source,
 
 def test_executor_that_publishes_loads_wire_and_sink_only(source):
     batch = pa.RecordBatch.from_pydict({"value": ["1", "2"]})
+    from pyspark.sql.pandas.types import from_arrow_schema
+
     writer = source(routingKey="written").writer(from_arrow_schema(batch.schema), overwrite=False)
     rows, modules = executed(None, None, writer, [batch])
     assert rows == 2

@@ -18,7 +18,7 @@ from compat_tests.unit.spark.stream.streams import publisher
 from fakeamqp import Broker
 from fakeamqp.spark.micro_batches import exit_on_sigterm, most_rows, share
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.queue import QueueStreamReader
+from fakeamqp.spark.queue.reader import QueueStreamReader
 from fakeamqp.spark.rows.columns import chosen_columns
 from fakeamqp.spark.shards import ShardStreamReader
 from fakeamqp.spark.stream import StreamMicroBatchReader

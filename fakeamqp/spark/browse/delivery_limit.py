@@ -16,12 +16,12 @@ from fakeamqp.spark.wire.queue_types import QUORUM, STREAM, a_stream, queue_type
 
 if TYPE_CHECKING:
     from fakeamqp.spark.options import ReadOptions
-    from fakeamqp.spark.wire.connection import ClientConnection
+    from fakeamqp.spark.wire.connection import WireConnection
 
 _FIRST_COUNTED, _FIRST_WITH_DEFAULT, _FIRST_UNCOUNTED = (3, 10), (4, 0), (4, 3)
 
 
-def check_may_be_read(connection: ClientConnection, options: ReadOptions, queue: str) -> None:
+def check_may_be_read(connection: WireConnection, options: ReadOptions, queue: str) -> None:
     """Check that a queue is no stream, and that a batch read cannot make it drop messages.
 
     Raises:

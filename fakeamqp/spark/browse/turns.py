@@ -15,7 +15,7 @@ from contextlib import suppress
 from pyspark import TaskContext
 
 from fakeamqp.spark.errors import ConnectionLost, SparkError
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 from fakeamqp.spark.wire.lease import LeaseRefused, LeaseTaken, is_held, lease_name, release_lease, take_lease
 
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
@@ -24,7 +24,7 @@ log: logging.Logger = logging.getLogger("fakeamqp.spark")
 class Turn:
     """The turn of one read of a queue."""
 
-    def __init__(self, connection: ClientConnection, queue: str) -> None:
+    def __init__(self, connection: WireConnection, queue: str) -> None:
         self._connection = connection
         self._queue = queue
         task = _this_task()

@@ -4,7 +4,3 @@ A consumer in the driver takes messages in continuously, gives them numbers, and
 through with them. Where it keeps them, and when it acknowledges, is the acknowledgement mode: `spool`,
 `commit` or `none`.
 """
-
-from fakeamqp.spark.queue.reader import QueueStreamReader
-
-__all__ = ["QueueStreamReader"]

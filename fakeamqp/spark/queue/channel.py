@@ -17,7 +17,7 @@ from fakeamqp.spark.wire.refusals import refused
 
 if TYPE_CHECKING:
     from fakeamqp.spark.wire.channel import Receive
-    from fakeamqp.spark.wire.connection import ClientConnection
+    from fakeamqp.spark.wire.connection import WireConnection
 
 # The size at which a segment is written: messages in memory are not safe, and Arrow has limits.
 _SEGMENT_BYTES = 32 << 20
@@ -114,7 +114,7 @@ class ConsumingChannel:
     """
 
     def __init__(
-        self, connection: ClientConnection, options: ReadOptions, store: Store, state: ConsumerState
+        self, connection: WireConnection, options: ReadOptions, store: Store, state: ConsumerState
     ) -> None:
         self._connection, self._options, self._store, self._state = connection, options, store, state
         self._window = state.window or options.prefetch

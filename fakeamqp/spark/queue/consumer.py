@@ -18,7 +18,7 @@ from fakeamqp.spark.wire.queue_types import check_is_no_stream
 
 if TYPE_CHECKING:
     from fakeamqp.spark.options import ReadOptions
-    from fakeamqp.spark.wire.connection import ClientConnection
+    from fakeamqp.spark.wire.connection import WireConnection
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class QueueConsumer:
         self._attended = AttendedConnection(
             options, "consumer", self._prepare, self._run_due_work, self._finish, consumes=True
         )
-        self._connection: ClientConnection
+        self._connection: WireConnection
         self._channel: ConsumingChannel | None = None
         self._count_wanted = self._flush_at_end = False
 
@@ -56,7 +56,7 @@ class QueueConsumer:
         it is removed from the state.
         """
 
-        def ask(_connection: ClientConnection) -> Status:
+        def ask(_connection: WireConnection) -> Status:
             if backlog is not None:
                 self.state.backlog = backlog
             return self._on_channel(lambda channel: channel.ask(backlog))
@@ -87,7 +87,7 @@ class QueueConsumer:
 
     # --- in the thread of the connection --------------------------------------------------------------
 
-    def _prepare(self, connection: ClientConnection) -> None:
+    def _prepare(self, connection: WireConnection) -> None:
         for queue in self._options.queues:
             check_is_no_stream(connection, queue)
         self._connection, self._channel = connection, None

@@ -31,7 +31,7 @@ from fakeamqp.spark.wire.retries import RetryBudget
 
 if TYPE_CHECKING:
     from fakeamqp.spark.shards.reader import ShardPartition
-    from fakeamqp.spark.wire.connection import ClientConnection
+    from fakeamqp.spark.wire.connection import WireConnection
 
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
@@ -101,7 +101,7 @@ def fill(
 class SegmentFiller:
     """Takes the messages of one segment from the queue, writes them to the file, and acknowledges them."""
 
-    connection: ClientConnection
+    connection: WireConnection
     options: ReadOptions
     folder: SharedFolder
     partition: ShardPartition

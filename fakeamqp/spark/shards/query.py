@@ -21,8 +21,8 @@ from fakeamqp.spark.shards.folder import FolderContents, SharedFolder, State
 from fakeamqp.spark.shards.reader import ShardPartition
 from fakeamqp.spark.spools import data_loss
 from fakeamqp.spark.wire.attended import AttendedConnection, with_heartbeat
-from fakeamqp.spark.wire.channel import ClientChannel
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.channel import WireChannel
+from fakeamqp.spark.wire.connection import WireConnection
 from fakeamqp.spark.wire.lease import LeaseTaken, lease_name, take_lease
 from fakeamqp.spark.wire.queue_types import check_is_no_stream
 from fakeamqp.spark.wire.refusals import refused
@@ -260,7 +260,7 @@ class Watch:
         self._options = with_heartbeat(options, _HEARTBEAT)
         self._patience = _BEATS * max(self._options.connection.heartbeat or 0, _HEARTBEAT)
         self._spool = spool
-        self._channel: ClientChannel
+        self._channel: WireChannel
         self._checked = False
         self._attended = AttendedConnection(self._options, "watch of shards", self._prepare)
 
@@ -274,7 +274,7 @@ class Watch:
 
     # --- in the thread of the connection --------------------------------------------------------------
 
-    def _prepare(self, connection: ClientConnection) -> None:
+    def _prepare(self, connection: WireConnection) -> None:
         try:
             take_lease(connection, lease_name(self._spool), self._patience)
         except LeaseTaken as error:
@@ -287,7 +287,7 @@ class Watch:
             self._check(connection, self._channel, self._options.shard_exchange)
             self._checked = True
 
-    def _check(self, connection: ClientConnection, channel: ClientChannel, exchange: str | None) -> None:
+    def _check(self, connection: WireConnection, channel: WireChannel, exchange: str | None) -> None:
         """Check that the shards are no streams; bind them to the exchange, and declare what is missing."""
         try:
             if exchange is not None:
@@ -306,7 +306,7 @@ class Watch:
                 f"cannot bind shards to {exchange!r} as a durable x-consistent-hash exchange: {refusal}"
             ) from None
 
-    def _ask(self, _connection: ClientConnection) -> dict[str, dict[str, int]]:
+    def _ask(self, _connection: WireConnection) -> dict[str, dict[str, int]]:
         questions = [QueueDeclare(queue=shard, passive=True) for shard in self._options.queues]
         try:
             answers = self._channel.call_all(questions)

@@ -32,7 +32,7 @@ from fakeamqp.spark.sink.headers import header_tables
 if TYPE_CHECKING:
     from fakeamqp.spark.options import WriteOptions
     from fakeamqp.spark.sink.columns import Path
-    from fakeamqp.spark.wire.channel import ClientChannel
+    from fakeamqp.spark.wire.channel import WireChannel
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ _EXPECTED = {
 
 
 @dataclass(frozen=True)
-class Rows:
+class SinkRows:
     """The rows of a record batch, which become messages.
 
     Attributes:
@@ -213,7 +213,7 @@ def _problem(name: str, value: pa.Array, error: Exception) -> str:
     return f"its {name} is {shown}; it must be {_EXPECTED.get(name, _SHORT)}"
 
 
-def frames(message: Message, channel: ClientChannel, mandatory: bool) -> bytes:
+def frames(message: Message, channel: WireChannel, mandatory: bool) -> bytes:
     """The frames of a message for a channel, joined: method, content header and body.
 
     Args:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.spark.options import WriteOptions
-    from fakeamqp.spark.wire.channel import ClientChannel
+    from fakeamqp.spark.wire.channel import WireChannel
 
 _log = logging.getLogger("fakeamqp.spark.sink")
 
@@ -71,7 +71,7 @@ class SinkPublisher(AbstractContextManager["SinkPublisher"]):
         self._options = options
         self._decimals = decimals
         self._lent = ExitStack()  # The connection.
-        self._channel: ClientChannel | None = None
+        self._channel: WireChannel | None = None
         self._waiting: deque[Message] = deque()
         self._window: ConfirmWindow[Message] = ConfirmWindow()
         self._since: float  # The time of the last progress.
@@ -146,7 +146,7 @@ class SinkPublisher(AbstractContextManager["SinkPublisher"]):
             connection.turn(0.0)
         self._wait(channel, lambda: not window)
 
-    def _connected(self) -> ClientChannel:
+    def _connected(self) -> WireChannel:
         """The channel; one of another connection if the last one has ended, with its messages to do again."""
         if self._channel is not None:
             try:
@@ -176,7 +176,7 @@ class SinkPublisher(AbstractContextManager["SinkPublisher"]):
                 error = lost
         lent.__exit__(type(error) if error else None, error, error.__traceback__ if error else None)
 
-    def _wait(self, channel: ClientChannel, done: Callable[[], bool]) -> None:
+    def _wait(self, channel: WireChannel, done: Callable[[], bool]) -> None:
         """Let time pass until `done()` is true.
 
         Raises:
@@ -203,7 +203,7 @@ class SinkPublisher(AbstractContextManager["SinkPublisher"]):
                 )
             channel.connection.turn(left)
 
-    def _check_channel(self, channel: ClientChannel) -> None:
+    def _check_channel(self, channel: WireChannel) -> None:
         try:
             channel.check()
         except ConnectionLost as error:
@@ -250,7 +250,7 @@ class SinkPublisher(AbstractContextManager["SinkPublisher"]):
         self.returned.add(said.exchange, said.routing_key, properties, why)
 
 
-def _stop_of(channel: ClientChannel) -> str | None:
+def _stop_of(channel: WireChannel) -> str | None:
     """Why the broker takes no messages now; None if it does."""
     return channel.connection.blocked if channel.flowing else "channel.flow"
 

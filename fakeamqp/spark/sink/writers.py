@@ -63,7 +63,7 @@ class _Writer:
             ConnectionLost: the connection ended before all messages were confirmed.
             PublishError: a row cannot be converted, or a message was returned, refused or not confirmed.
         """
-        from fakeamqp.spark.sink.messages import Rows
+        from fakeamqp.spark.sink.messages import SinkRows
         from fakeamqp.spark.sink.publisher import SinkPublisher
 
         context = TaskContext.get()
@@ -72,7 +72,7 @@ class _Writer:
         row = 0
         with SinkPublisher(self._options, self._decimals) as publisher:
             for batch in iterator:
-                rows = Rows(batch, row, self._columns, self._options, origin)
+                rows = SinkRows(batch, row, self._columns, self._options, origin)
                 publisher.publish(rows.messages())
                 row += batch.num_rows
         return Written(partition, row, publisher.confirmed, publisher.returned.count, publisher.republished)

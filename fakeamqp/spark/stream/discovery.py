@@ -18,7 +18,7 @@ from dataclasses import replace
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueDeclare
 from fakeamqp.spark.errors import BrokerUnreachable, OptionError
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 from fakeamqp.spark.wire.management import bound_queues, streams_matching
 from fakeamqp.spark.wire.queue_types import STREAM, queue_type
 from fakeamqp.spark.wire.refusals import refusal_of, refused
@@ -39,7 +39,7 @@ def discoveries(options: ReadOptions) -> list[Discovery]:
     return [Discovery(options, name) for name in options.super_streams]
 
 
-def with_found_streams(options: ReadOptions, connection: ClientConnection) -> ReadOptions:
+def with_found_streams(options: ReadOptions, connection: WireConnection) -> ReadOptions:
     """The options with the streams that the broker knows as `streams`; raises as `Discovery.look`."""
     found = [stream for each in discoveries(options) for stream in each.look(connection)]
     return replace(options, streams=(*options.streams, *found))
@@ -60,7 +60,7 @@ class Discovery:
         self._pause = _FIRST_PAUSE
         self._look_at = -math.inf
 
-    def look(self, connection: ClientConnection) -> list[str]:
+    def look(self, connection: WireConnection) -> list[str]:
         """The streams in their order, as they are now or were just before.
 
         If the HTTP API cannot be asked, a query goes on with the streams that it has, with a warning.
@@ -102,7 +102,7 @@ class Discovery:
             "host, or it has no binding to a stream"
         )
 
-    def _find(self, connection: ClientConnection) -> None:
+    def _find(self, connection: WireConnection) -> None:
         url, options, name = self._options.management_url, self._options.connection, self._super_stream
         if self._options.stream_pattern is not None:
             assert url is not None
@@ -119,13 +119,13 @@ class Discovery:
                 self._others.add(queue)
                 log.warning("%r is no stream, so it is no partition of %r: left out", queue, name)
 
-    def _numbered(self, connection: ClientConnection, name: str) -> Iterator[str]:
+    def _numbered(self, connection: WireConnection, name: str) -> Iterator[str]:
         while _exists(connection, queue := f"{name}-{self._next}"):
             yield queue
             self._next += 1
 
 
-def _exists(connection: ClientConnection, queue: str) -> bool:
+def _exists(connection: WireConnection, queue: str) -> bool:
     refusal = refusal_of(connection, QueueDeclare(queue=queue, passive=True))
     if refusal is not None and refusal.reply_code != _NOT_FOUND:
         raise refused(f"cannot look for partition {queue!r}", refusal)

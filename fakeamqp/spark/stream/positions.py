@@ -13,7 +13,7 @@ from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.stream.offsets import Position, StreamPlace
 from fakeamqp.spark.stream.ranges import Range
 from fakeamqp.spark.stream.tail import Tail, first_message, first_offset
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 
 EARLIEST, LATEST = "earliest", "latest"
 # As in the Kafka source's JSON.
@@ -21,7 +21,7 @@ _KAFKAS = {-2: EARLIEST, -1: LATEST}
 _LAST = 2**63 - 1
 
 
-def starts(options: ReadOptions, connection: ClientConnection) -> dict[str, StreamPlace]:
+def starts(options: ReadOptions, connection: WireConnection) -> dict[str, StreamPlace]:
     """The place to start at, for every stream.
 
     Raises:
@@ -36,7 +36,7 @@ def starts(options: ReadOptions, connection: ClientConnection) -> dict[str, Stre
     return {stream: _find(options, connection, stream, at, "starting") for stream, at in wanted.items()}
 
 
-def ends(options: ReadOptions, connection: ClientConnection) -> dict[str, StreamPlace]:
+def ends(options: ReadOptions, connection: WireConnection) -> dict[str, StreamPlace]:
     """The place behind the last message to read, for every stream of a batch read.
 
     Raises:
@@ -113,7 +113,7 @@ def _time(key: str, text: str) -> datetime:
 
 
 def _find(
-    options: ReadOptions, connection: ClientConnection, stream: str, position: Position, which: str
+    options: ReadOptions, connection: WireConnection, stream: str, position: Position, which: str
 ) -> StreamPlace:
     """The place of a position in a stream."""
     patience = options.connection.connect_timeout
@@ -141,7 +141,7 @@ def _find(
 
 def stored_between(
     options: ReadOptions,
-    connection: ClientConnection,
+    connection: WireConnection,
     wanted: Range,
     since: datetime | None,
     until: datetime | None,
@@ -156,7 +156,7 @@ def stored_between(
     return wanted._replace(start=start, stop=stop)
 
 
-def _stored_at(options: ReadOptions, connection: ClientConnection, stream: str, time: datetime) -> int | None:
+def _stored_at(options: ReadOptions, connection: WireConnection, stream: str, time: datetime) -> int | None:
     """The offset of the first message that was stored at a time or later; None if there is none."""
     found = first_message(connection, stream, time, options.idle_timeout)
     return None if found is None else found.offset

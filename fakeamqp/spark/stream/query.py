@@ -23,7 +23,7 @@ from fakeamqp.spark.stream.offsets import StreamPlace, from_json, to_json
 from fakeamqp.spark.stream.positions import starts
 from fakeamqp.spark.stream.ranges import Range, cut
 from fakeamqp.spark.stream.tails import StreamState, Tails
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 
 log: logging.Logger = logging.getLogger("fakeamqp.spark.stream")
 
@@ -65,7 +65,7 @@ class StreamQuery:
 
     def first(self) -> Offset:
         """The places of `startingOffsets` or `startingTimestamp`, for every stream."""
-        with ClientConnection(self._options.connection) as connection:
+        with WireConnection(self._options.connection) as connection:
             self._last = to_json(starts(with_found_streams(self._options, connection), connection))
         return self._last
 

@@ -63,12 +63,12 @@ class StreamBatchReader(RangeReader, DataSourceReader):
         """
         from fakeamqp.spark.stream.discovery import with_found_streams
         from fakeamqp.spark.stream.positions import ends, starts, stored_between
-        from fakeamqp.spark.wire.connection import ClientConnection
+        from fakeamqp.spark.wire.connection import WireConnection
 
         options = self._options
         if options.starting_timestamp is None and options.starting_offsets.strip().lower() == "latest":
             raise OptionError("option 'startingOffsets' is 'latest', which is where a batch read ends")
-        with ClientConnection(options.connection) as connection:
+        with WireConnection(options.connection) as connection:
             options = with_found_streams(options, connection)
             stop = ends(options, connection)
             start = starts(options, connection)

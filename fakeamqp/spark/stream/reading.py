@@ -20,7 +20,7 @@ from fakeamqp.spark.stream.offsets import StreamMark, mark_of
 from fakeamqp.spark.stream.ranges import Range
 from fakeamqp.spark.stream.tail import Tail, consume, first_message, first_offset
 from fakeamqp.spark.wire.attended import with_heartbeat
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 from fakeamqp.spark.wire.pool import lend
 from fakeamqp.spark.wire.queue_types import not_a_stream
 from fakeamqp.spark.wire.retries import RetryBudget
@@ -79,7 +79,7 @@ class _Reading:
 
     def __init__(self, options: ReadOptions, wanted: Range) -> None:
         self._options = options
-        self._connection: ClientConnection
+        self._connection: WireConnection
         self._stream = wanted.stream
         self._stop = wanted.stop
         self._mark = wanted.mark
@@ -97,7 +97,7 @@ class _Reading:
         self._last_tag: int
         self._stop_is_reached: bool
 
-    def read(self, connection: ClientConnection) -> Iterator[list[DeliveredRow]]:
+    def read(self, connection: WireConnection) -> Iterator[list[DeliveredRow]]:
         """The unread rest of the range."""
         self._connection = connection
         if self.next < self._stop:

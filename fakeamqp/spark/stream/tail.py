@@ -19,8 +19,8 @@ from typing import Any
 
 from fakeamqp.spark.errors import ConnectionLost
 from fakeamqp.spark.stream.offsets import Position, StreamMark, StreamPlace, mark_of, offset_of
-from fakeamqp.spark.wire.channel import ClientChannel, Receive
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.channel import Receive, WireChannel
+from fakeamqp.spark.wire.connection import WireConnection
 from fakeamqp.spark.wire.queue_types import OFFSET, not_a_stream
 from fakeamqp.spark.wire.refusals import refused
 
@@ -43,11 +43,11 @@ class Tail:
         ConnectionLost: if the connection ended, or the stream was deleted.
     """
 
-    def __init__(self, connection: ClientConnection, stream: str, patience: float) -> None:
+    def __init__(self, connection: WireConnection, stream: str, patience: float) -> None:
         self._connection = connection
         self._stream = stream
         self._patience = patience
-        self._channel: ClientChannel
+        self._channel: WireChannel
         self._open_tag: int
         self._last_tag: int
         self._known: bool
@@ -131,7 +131,7 @@ class Tail:
             self._connection.turn(_COUNTED_AGAIN)
 
 
-def first_offset(connection: ClientConnection, stream: str, patience: float) -> int:
+def first_offset(connection: WireConnection, stream: str, patience: float) -> int:
     """The offset of the first message of a stream that has some; raises as `first_message`."""
     found = first_message(connection, stream, "first", patience, sure=True)
     assert found is not None
@@ -139,7 +139,7 @@ def first_offset(connection: ClientConnection, stream: str, patience: float) -> 
 
 
 def first_message(
-    connection: ClientConnection, stream: str, start: Position, patience: float, *, sure: bool = False
+    connection: WireConnection, stream: str, start: Position, patience: float, *, sure: bool = False
 ) -> StreamMark | None:
     """The first message at `start`, for which it waits `patience` seconds; None if there is none.
 
@@ -173,7 +173,7 @@ def first_message(
 
 
 def consume(
-    channel: ClientChannel, stream: str, start: Position, window: int, receive: Receive, **arguments: Any
+    channel: WireChannel, stream: str, start: Position, window: int, receive: Receive, **arguments: Any
 ) -> None:
     """Open a consumer on a channel, which gets `window` messages before it acknowledges.
 

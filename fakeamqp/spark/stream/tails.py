@@ -12,7 +12,7 @@ from fakeamqp.spark.stream.discovery import discoveries
 from fakeamqp.spark.stream.offsets import StreamMark, StreamPlace
 from fakeamqp.spark.stream.tail import Tail, first_offset
 from fakeamqp.spark.wire.attended import AttendedConnection
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 
 # Seconds. RabbitMQ closes channels with a delivery that is unacknowledged for half an hour.
 _ACKNOWLEDGED_EVERY = 60.0
@@ -60,7 +60,7 @@ class Tails:
     ) -> dict[str, StreamMark | None]:
         """The mark of the place at an offset, for each of these streams; a batch begins at `begin`."""
 
-        def mark(connection: ClientConnection, stream: str, at: int) -> StreamMark | None:
+        def mark(connection: WireConnection, stream: str, at: int) -> StreamMark | None:
             known = stream in self._tails
             tail = self._tail(connection, stream)
             if not known:  # The connection was lost since the last answer.
@@ -83,7 +83,7 @@ class Tails:
 
     # --- its own thread -------------------------------------------------------------------------------
 
-    def _prepare(self, _connection: ClientConnection) -> None:
+    def _prepare(self, _connection: WireConnection) -> None:
         self._tails = {}
 
     def _acknowledge(self) -> float:
@@ -94,20 +94,18 @@ class Tails:
             self._acknowledge_at = now + _ACKNOWLEDGED_EVERY
         return self._acknowledge_at - now
 
-    def _tail(self, connection: ClientConnection, stream: str) -> Tail:
+    def _tail(self, connection: WireConnection, stream: str) -> Tail:
         if stream not in self._tails:
             self._tails[stream] = Tail(connection, stream, self._options.connection.connect_timeout)
         return self._tails[stream]
 
-    def _states(
-        self, connection: ClientConnection, begin: Mapping[str, StreamPlace]
-    ) -> dict[str, StreamState]:
+    def _states(self, connection: WireConnection, begin: Mapping[str, StreamPlace]) -> dict[str, StreamState]:
         streams = self._streams(connection, begin)
         states = {stream: self._state(connection, stream, begin.get(stream)) for stream in streams}
         self.known = {stream: state.end for stream, state in states.items() if state.end is not None}
         return states
 
-    def _state(self, connection: ClientConnection, stream: str, place: StreamPlace | None) -> StreamState:
+    def _state(self, connection: WireConnection, stream: str, place: StreamPlace | None) -> StreamState:
         tail = self._tail(connection, stream)
         end = tail.ask()
         loss = None
@@ -121,7 +119,7 @@ class Tails:
         patience = self._options.connection.connect_timeout
         return StreamState(end, 0 if end is None else first_offset(connection, stream, patience), loss)
 
-    def _streams(self, connection: ClientConnection, begin: Mapping[str, StreamPlace]) -> tuple[str, ...]:
+    def _streams(self, connection: WireConnection, begin: Mapping[str, StreamPlace]) -> tuple[str, ...]:
         if not self._discoveries:
             return self._options.streams
         there = [stream for each in self._discoveries for stream in each.look(connection)]

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, QueueRefused, SparkError
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 from fakeamqp.spark.wire.retries import LONGEST_PAUSE, RetryBudget
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class AttendedConnection:
         self,
         options: ReadOptions,
         name: str,
-        prepare: Callable[[ClientConnection], None],
+        prepare: Callable[[WireConnection], None],
         due: Callable[[], float | None] = lambda: None,
         end: Callable[[], None] = lambda: None,
         *,
@@ -63,11 +63,11 @@ class AttendedConnection:
         self._end = end
         self._consumes = consumes
         self._state = threading.Condition()
-        self._job: Callable[[ClientConnection], Any] | None = None
+        self._job: Callable[[WireConnection], Any] | None = None
         self._results: list[Any]
         self._jobs_done = 0
         self._opened_at: float | None = None
-        self._connection: ClientConnection | None = None
+        self._connection: WireConnection | None = None
         self._woken = threading.Event()
         self._stopped = False
         self._failure: SparkError | None = None
@@ -78,7 +78,7 @@ class AttendedConnection:
         if self._thread.ident is None and self._failure is None:
             self._thread.start()
 
-    def call(self, job: Callable[[ClientConnection], T]) -> T:
+    def call(self, job: Callable[[WireConnection], T]) -> T:
         """Run a job in the thread; again from its beginning, if the connection is lost meanwhile.
 
         Raises:
@@ -169,7 +169,7 @@ class AttendedConnection:
                     self._woken.wait(pause)
 
     def _attend(self) -> None:
-        with ClientConnection(self._options.connection) as connection:
+        with WireConnection(self._options.connection) as connection:
             self._prepare(connection)
             self._opened_at = time.monotonic()
             try:

@@ -26,7 +26,7 @@ from fakeamqp.spark.wire.refusals import Refusal
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-    from fakeamqp.spark.wire.connection import ClientConnection
+    from fakeamqp.spark.wire.connection import WireConnection
 
 #: A receiver of messages. It is called with the delivery tag, whether the message is redelivered, exchange
 #: and routing key (two encoded short strings), the property list (flags and values, encoded) and the body.
@@ -46,8 +46,8 @@ _ROUTE_OF_GET = slice(4 + _DELIVERY.size, -4)
 _DELIVER = m.BasicDeliver.INDEX.to_bytes(4, "big")
 
 
-class ClientChannel:
-    """A channel, which `ClientConnection.channel` opens.
+class WireChannel:
+    """A channel, which `WireConnection.channel` opens.
 
     Methods that wait for an answer raise `ChannelClosed` if the broker closes the channel instead, and
     `ConnectionLost` if a consumer or the connection ends, or if no answer comes in time. While they wait,
@@ -64,7 +64,7 @@ class ClientChannel:
             of basic.return.
     """
 
-    def __init__(self, connection: ClientConnection, number: int, timeout: float) -> None:
+    def __init__(self, connection: WireConnection, number: int, timeout: float) -> None:
         self.connection = connection
         self.number = number
         self.lost: str | None = None
@@ -112,7 +112,7 @@ class ClientChannel:
             raise ConnectionLost("the channel is closed")
 
     def wait_for(self, done: Callable[[], object], timeout: float, what: str) -> None:
-        """Let time pass until a condition holds; see `Transport.wait_for`."""
+        """Let time pass until a condition holds; see `WireTransport.wait_for`."""
         self.connection.wait_for(done, timeout, what, self.check)
 
     def send(self, method: Method) -> None:

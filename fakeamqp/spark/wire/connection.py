@@ -22,10 +22,10 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
 )
 from fakeamqp.protocols.base.codec import FrameError
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused
-from fakeamqp.spark.wire.channel import ClientChannel, method_of
-from fakeamqp.spark.wire.login import Login, is_untrusted, login_of, password, without_password
+from fakeamqp.spark.wire.channel import WireChannel, method_of
+from fakeamqp.spark.wire.login import BrokerLogin, is_untrusted, login_of, password, without_password
 from fakeamqp.spark.wire.refusals import Refusal
-from fakeamqp.spark.wire.transport import Transport, in_words
+from fakeamqp.spark.wire.transport import WireTransport, in_words
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -57,10 +57,10 @@ _read_frame = FRAME_HEADER.unpack_from
 _PAYLOAD = FRAME_HEADER.size
 
 
-class ClientConnection(Transport):
+class WireConnection(WireTransport):
     """A connection to the first of several brokers that answers. Only its own thread uses it, except `wake`.
 
-    Contents are not decoded, see `ClientChannel`. `Transport` has more attributes.
+    Contents are not decoded, see `WireChannel`. `WireTransport` has more attributes.
 
     Attributes:
         options: its options.
@@ -77,9 +77,9 @@ class ClientConnection(Transport):
         self.closed: Refusal | None = None
         self.blocked: str | None = None
         self.frame_max: int = _LARGEST_FRAME
-        self.channels: dict[int, ClientChannel] = {}
+        self.channels: dict[int, WireChannel] = {}
         self.leases: set[str] = set()
-        self._login: Login
+        self._login: BrokerLogin
         self._properties: dict[str, Any] = {}
         self._channel_max: int
         # Methods of the connection itself, and a frame of which bytes are missing.
@@ -134,7 +134,7 @@ class ClientConnection(Transport):
                 self._expect(m.ConnectionCloseOk, _GOODBYE)
         self.abandon()
 
-    def channel(self) -> ClientChannel:
+    def channel(self) -> WireChannel:
         """Open a channel.
 
         Raises:
@@ -145,7 +145,7 @@ class ClientConnection(Transport):
         number = next((each for each in numbers if each not in self.channels), None)
         if number is None:
             raise ConnectionLost(f"the broker allows {self._channel_max} channels, and all of them are open")
-        channel = self.channels[number] = ClientChannel(self, number, self.options.connect_timeout)
+        channel = self.channels[number] = WireChannel(self, number, self.options.connect_timeout)
         channel.call(m.ChannelOpen())
         return channel
 
@@ -175,7 +175,7 @@ class ClientConnection(Transport):
 
     # --- login ----------------------------------------------------------------------------------------
 
-    def _log_in(self, login: Login) -> None:
+    def _log_in(self, login: BrokerLogin) -> None:
         since = time.monotonic()
         self.closed = self.blocked = None
         self._methods.clear()

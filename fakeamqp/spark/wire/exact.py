@@ -17,8 +17,8 @@ from fakeamqp.spark.rows.record_batches import DeliveredRow
 from fakeamqp.spark.wire.refusals import refused
 
 if TYPE_CHECKING:
-    from fakeamqp.spark.wire.channel import ClientChannel, Receive
-    from fakeamqp.spark.wire.connection import ClientConnection
+    from fakeamqp.spark.wire.channel import Receive, WireChannel
+    from fakeamqp.spark.wire.connection import WireConnection
 
 _LARGEST_WINDOW = 65535
 # What is in memory at once: messages, and their bytes.
@@ -44,7 +44,7 @@ class ExactConsumer:
 
     def __init__(
         self,
-        connection: ClientConnection,
+        connection: WireConnection,
         queue: str,
         wanted: int = 0,
         *,
@@ -63,7 +63,7 @@ class ExactConsumer:
         self._asked_for = 0
         self._consumer: str | None = None
         # The channels that have the messages, each with the last delivery tag.
-        self._channels: dict[ClientChannel, int] = {}
+        self._channels: dict[WireChannel, int] = {}
         self._rows: list[DeliveredRow] = []
         self._bytes = 0
 
@@ -141,7 +141,7 @@ class ExactConsumer:
         self._connection.check()
 
     @property
-    def _channel(self) -> ClientChannel:
+    def _channel(self) -> WireChannel:
         """The last channel, which has the consumer."""
         return next(reversed(self._channels))
 
@@ -157,12 +157,12 @@ class ExactConsumer:
         channel.qos(window)
         self._consumer = channel.consume(self._queue, self._receiver(channel), self._arguments)
 
-    def _open(self) -> ClientChannel:
+    def _open(self) -> WireChannel:
         channel = self._connection.channel()
         self._channels[channel] = 0
         return channel
 
-    def _receiver(self, channel: ClientChannel) -> Receive:
+    def _receiver(self, channel: WireChannel) -> Receive:
         """The callback for deliveries. It runs for every message, so it calls little."""
         connection, queue, tags = self._connection, self._queue, self._channels
 

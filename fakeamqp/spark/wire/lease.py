@@ -16,7 +16,7 @@ from fakeamqp.spark.errors import ConnectionLost
 from fakeamqp.spark.wire.refusals import refusal_of
 
 if TYPE_CHECKING:
-    from fakeamqp.spark.wire.connection import ClientConnection
+    from fakeamqp.spark.wire.connection import WireConnection
 
 _LOCKED = 405
 # Seconds. RabbitMQ logs an error for each attempt, so the pauses between attempts grow.
@@ -41,7 +41,7 @@ def lease_name(kind: str, of: str = "") -> str:
 
 
 def take_lease(
-    connection: ClientConnection, name: str, patience: float, between: Callable[[], None] = lambda: None
+    connection: WireConnection, name: str, patience: float, between: Callable[[], None] = lambda: None
 ) -> None:
     """Wait for a lease, and hold it until `release_lease` or the end of the connection.
 
@@ -70,7 +70,7 @@ def take_lease(
     connection.leases.add(name)
 
 
-def release_lease(connection: ClientConnection, name: str) -> None:
+def release_lease(connection: WireConnection, name: str) -> None:
     """Let others have a lease of this connection. Without the lease this does nothing.
 
     Raises:
@@ -81,7 +81,7 @@ def release_lease(connection: ClientConnection, name: str) -> None:
         connection.leases.remove(name)
 
 
-def is_held(connection: ClientConnection, name: str) -> bool:
+def is_held(connection: WireConnection, name: str) -> bool:
     """Whether another connection holds a lease.
 
     Raises:

@@ -34,7 +34,7 @@ _read_before: set[str] = set()
 
 
 @dataclass(frozen=True)
-class Login:
+class BrokerLogin:
     """Where a connection goes, and what it says there. `heartbeat` is in seconds, None for the broker's."""
 
     host: str
@@ -52,7 +52,7 @@ class Login:
         return b"" if self.mechanism == "EXTERNAL" else f"\0{self.username}\0{self.password}".encode()
 
 
-def login_of(url: str, options: ConnectionOptions) -> Login:
+def login_of(url: str, options: ConnectionOptions) -> BrokerLogin:
     """The login for a broker.
 
     Raises:
@@ -73,7 +73,7 @@ def login_of(url: str, options: ConnectionOptions) -> Login:
         )
     chosen = password(options)
     given = _GUEST if parts.username is None else unquote(parts.password or "")
-    return Login(
+    return BrokerLogin(
         host=parts.hostname or "localhost",
         port=parts.port or _PORTS[parts.scheme],
         virtual_host=unquote(parts.path[1:]) or "/" if options.virtual_host is None else options.virtual_host,

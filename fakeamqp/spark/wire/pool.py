@@ -15,19 +15,19 @@ from contextlib import contextmanager, suppress
 
 from fakeamqp.spark.errors import ConnectionLost
 from fakeamqp.spark.options import ConnectionOptions
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 
 # How long connections are kept, in seconds.
 _IDLE = 5.0
 
 # The idle connections, each with the time of its last use; the thread that closes them, if there are any.
-_idle: dict[ClientConnection, float] = {}
+_idle: dict[WireConnection, float] = {}
 _closer: threading.Thread | None = None
 _state = threading.Condition()
 
 
 @contextmanager
-def lend(options: ConnectionOptions) -> Iterator[ClientConnection]:
+def lend(options: ConnectionOptions) -> Iterator[WireConnection]:
     """A connection for the block, which is kept for the next one unless an exception leaves the block.
 
     Its channels are closed behind the block. A connection that still has a lease then, or is blocked, is not
@@ -38,7 +38,7 @@ def lend(options: ConnectionOptions) -> Iterator[ClientConnection]:
     """
     connection = _take(options)
     if connection is None:
-        connection = ClientConnection(options)
+        connection = WireConnection(options)
         connection.open()
     try:
         yield connection
@@ -68,7 +68,7 @@ def close_idle(longer_than: float = 0.0) -> None:
         connection.close()
 
 
-def _take(options: ConnectionOptions) -> ClientConnection | None:
+def _take(options: ConnectionOptions) -> WireConnection | None:
     while True:
         with _state:
             connection = next((each for each in reversed(_idle) if each.options == options), None)
@@ -81,7 +81,7 @@ def _take(options: ConnectionOptions) -> ClientConnection | None:
         connection.close()
 
 
-def _keep(connection: ClientConnection) -> None:
+def _keep(connection: WireConnection) -> None:
     global _closer
     with _state:
         _idle[connection] = time.monotonic()

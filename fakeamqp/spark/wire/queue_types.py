@@ -17,7 +17,7 @@ from fakeamqp.spark.errors import ChannelClosed, OptionError
 from fakeamqp.spark.wire.refusals import refused
 
 if TYPE_CHECKING:
-    from fakeamqp.spark.wire.connection import ClientConnection
+    from fakeamqp.spark.wire.connection import WireConnection
 
 OFFSET = "x-stream-offset"
 STREAM, QUORUM = "stream", "quorum"
@@ -25,7 +25,7 @@ STREAM, QUORUM = "stream", "quorum"
 _TYPE = re.compile(r"of queue type rabbit_(\w+?)_queue")
 
 
-def queue_type(connection: ClientConnection, queue: str) -> str | None:
+def queue_type(connection: WireConnection, queue: str) -> str | None:
     """The type of a queue: `stream`, `quorum` or `classic`; None if the broker does not tell.
 
     Raises:
@@ -47,7 +47,7 @@ def queue_type(connection: ClientConnection, queue: str) -> str | None:
     return STREAM
 
 
-def check_is_no_stream(connection: ClientConnection, name: str) -> None:
+def check_is_no_stream(connection: WireConnection, name: str) -> None:
     """Check that a queue is no stream, where a consumer without an offset gets later messages only.
 
     Raises:

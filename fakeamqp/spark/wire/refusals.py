@@ -15,7 +15,7 @@ from fakeamqp.spark.errors import (
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-    from fakeamqp.spark.wire.connection import ClientConnection
+    from fakeamqp.spark.wire.connection import WireConnection
 
 _ADVICE = {
     404: (QueueNotFound, "Declare it first, or correct the name: the source declares no queues"),
@@ -48,7 +48,7 @@ def refused(what: str, error: ConnectionLost) -> SparkError:
     return kind(f"{what}: {error}" + (f". {advice}" if advice else ""))
 
 
-def refusal_of(connection: ClientConnection, method: Method) -> ChannelClosed | None:
+def refusal_of(connection: WireConnection, method: Method) -> ChannelClosed | None:
     """The broker's refusal of a request, which has a channel of its own; None if it accepts the request.
 
     Raises:

@@ -1,6 +1,6 @@
 """The socket of a connection: bytes in both directions, TLS, heartbeats and waits.
 
-A `Transport` does nothing by itself: `turn` reads, writes and sends heartbeats, and every wait calls `turn`.
+A `WireTransport` does nothing by itself: `turn` reads, writes and sends heartbeats, and every wait calls it.
 So code reads from top to bottom, and the end of a connection is an error where the code notices it.
 """
 
@@ -21,14 +21,14 @@ from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.spark.errors import ConnectionLost, UnreadableAnswer
 
 if TYPE_CHECKING:
-    from fakeamqp.spark.wire.login import Login
+    from fakeamqp.spark.wire.login import BrokerLogin
 
 # More than TLS has in a record: what is left is in the socket, so that the selector sees it.
 _READ = 64 << 10
 _BUSY = BlockingIOError, SSLWantReadError, SSLWantWriteError
 
 
-class Transport:
+class WireTransport:
     """A socket to a broker. Only its own thread uses it, except `wake`.
 
     Attributes:
@@ -52,7 +52,7 @@ class Transport:
         self._waker.setblocking(False)
         self._waker_lock = threading.Lock()
 
-    def connect(self, login: Login, timeout: float) -> None:
+    def connect(self, login: BrokerLogin, timeout: float) -> None:
         """Open the socket.
 
         Raises:

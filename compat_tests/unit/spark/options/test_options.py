@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 import pytest
 
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.tools.matrix import cases
 from compat_tests.tools.spark_pages import FROM_KAFKA, field_texts
 from fakeamqp.spark.errors import OptionError

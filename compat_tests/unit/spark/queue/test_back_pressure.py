@@ -7,7 +7,7 @@ import pytest
 import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import values
 from fakeamqp.spark.queue.channel import ConsumingChannel
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 
 SIZE, COUNT = 50_000, 400
 LIMIT = 1_000_000
@@ -19,7 +19,7 @@ SLACK = (64 << 10) + SIZE
 def held(monkeypatch):
     """The bytes of bodies in memory, each time that bytes have arrived."""
     channels, sizes = [], []
-    construct, receive = ConsumingChannel.__init__, ClientConnection._receive
+    construct, receive = ConsumingChannel.__init__, WireConnection._receive
 
     def constructed(self, *arguments):
         channels.append(self)
@@ -30,7 +30,7 @@ def held(monkeypatch):
         sizes.append(sum(len(message.body) for channel in channels[-1:] for message in channel._buffer))
 
     monkeypatch.setattr(ConsumingChannel, "__init__", constructed)
-    monkeypatch.setattr(ClientConnection, "_receive", received)
+    monkeypatch.setattr(WireConnection, "_receive", received)
     return sizes
 
 

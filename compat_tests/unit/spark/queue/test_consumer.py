@@ -80,7 +80,7 @@ def connection(monkeypatch):
     Channel.made, Channel.refusals, Channel.narrows = [], [], []
     for module in (consumers, attended, retries):
         monkeypatch.setattr(module, "time", connection)
-    monkeypatch.setattr(attended, "ClientConnection", connection)
+    monkeypatch.setattr(attended, "WireConnection", connection)
     monkeypatch.setattr(consumers, "ConsumingChannel", Channel)
     monkeypatch.setattr(
         consumers, "check_is_no_stream", lambda _, queue: connection.calls.append(("no stream?", queue))

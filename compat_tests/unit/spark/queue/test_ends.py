@@ -18,7 +18,7 @@ SOURCE = """
 import sys
 from fakeamqp.spark.rows.columns import chosen_columns
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.queue import QueueStreamReader
+from fakeamqp.spark.queue.reader import QueueStreamReader
 
 given = dict(pair.split("=", 1) for pair in sys.argv[1:])
 options = read_options(given, streaming=True)

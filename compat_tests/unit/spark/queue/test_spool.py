@@ -13,7 +13,7 @@ import compat_tests.tools.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import ReadAllAvailable, publish, values
 from fakeamqp.spark.errors import SpoolError
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.queue import QueueStreamReader
+from fakeamqp.spark.queue.reader import QueueStreamReader
 from fakeamqp.spark.rows.columns import chosen_columns
 
 # --- the barrier and batches ------------------------------------------------------------------------------

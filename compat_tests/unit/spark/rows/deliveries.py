@@ -9,7 +9,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.rows.identity import content_digest
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 
 HEADERS = {"z": 1, "a": "text", "t": Timestamp(7), "n": None, "x": b"\xff", "l": [1], "d": {"z": 1, "a": 2}}
 #: Tags that RabbitMQ writes in another way, and two fields with one name.
@@ -36,7 +36,7 @@ def check(url: str) -> None:
         seen[body.decode()].append(content_digest(properties, b""))
         counted.append(b"x-delivery-count" in properties)
 
-    with ClientConnection(read_options({"amqp.url": url, "queue": queue}).connection) as connection:
+    with WireConnection(read_options({"amqp.url": url, "queue": queue}).connection) as connection:
         channel = connection.channel()
         declare = m.QueueDeclare(queue=queue, durable=True, arguments={"x-queue-type": "quorum"})
         channel.call(declare)

@@ -12,7 +12,7 @@ from compat_tests.unit.spark.sink import sink
 from fakeamqp.spark.errors import OptionError, PublishError
 from fakeamqp.spark.options import write_options
 from fakeamqp.spark.sink import BatchWriter, MicroBatchWriter
-from fakeamqp.spark.sink.messages import Rows
+from fakeamqp.spark.sink.messages import SinkRows
 from fakeamqp.spark.source import AmqpDataSource
 
 URL = {"amqp.url": "amqp://localhost/"}
@@ -66,7 +66,7 @@ def encode(kind, rows, **options):
     schema = sink.struct(value=types.BinaryType(), exchange=sink.TEXT, routing_key=sink.TEXT, queue=sink.TEXT)
     writer = kind(sinks(options), schema)
     batch = pa.RecordBatch.from_pylist(rows)
-    return Rows(batch, 10, writer._columns, sinks(options), "id").messages()
+    return SinkRows(batch, 10, writer._columns, sinks(options), "id").messages()
 
 
 def test_row_of_a_stream_that_goes_to_its_own_queue_is_refused_with_row_number():

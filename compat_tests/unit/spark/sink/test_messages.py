@@ -24,7 +24,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, Timestamp
 from fakeamqp.spark.errors import PublishError
 from fakeamqp.spark.options import write_options
 from fakeamqp.spark.sink.columns import find_columns
-from fakeamqp.spark.sink.messages import Rows
+from fakeamqp.spark.sink.messages import SinkRows
 
 UTC = datetime.timezone.utc
 TEXT = types.StringType()
@@ -108,7 +108,7 @@ def encode(kind, spark, values, name="headers", **more):
         more[{"exchange": "exchangeColumn", "routing_key": "routingKeyColumn"}[name]] = name
     options = write_options(sink.options("amqp://localhost/", **more))
     columns = find_columns(sink.struct(value=types.BinaryType(), **{name: spark}), options)
-    messages = Rows(batch, 0, columns, options, "job").messages()
+    messages = SinkRows(batch, 0, columns, options, "job").messages()
     return [BasicProperties.decode(properties, 0, RABBITMQ) for _, _, properties, _ in messages]
 
 
@@ -209,7 +209,7 @@ def encode_beside(name, column, field):
     )
     schema = sink.struct(value=types.BinaryType(), **{name: outer}, properties=sink.struct(**{name: inner}))
     options = write_options(sink.options("amqp://localhost/"))
-    messages = Rows(batch, 0, find_columns(schema, options), options, "job").messages()
+    messages = SinkRows(batch, 0, find_columns(schema, options), options, "job").messages()
     return [BasicProperties.decode(properties, 0, RABBITMQ) for _, _, properties, _ in messages]
 
 

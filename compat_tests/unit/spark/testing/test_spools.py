@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import compat_tests.tools.needs_pyspark  # noqa: F401
 from fakeamqp.spark.testing import AmqpStream, CrashNotPossible
 from fakeamqp.spark.testing.crashes import block_commit, last_committed
 from fakeamqp.spark.testing.spools import Spools

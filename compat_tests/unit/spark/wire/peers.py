@@ -19,7 +19,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER, content_fra
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.spark.options import write_options
 from fakeamqp.spark.wire import transport
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 
 NO_PROPERTIES = b"\x00\x00"
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
@@ -49,7 +49,7 @@ def tune(channel_max=0, frame_max=0, heartbeat=0):
 
 
 @contextmanager
-def pair() -> Iterator[tuple[ClientConnection, socket.socket]]:
+def pair() -> Iterator[tuple[WireConnection, socket.socket]]:
     """A connection whose next socket has its other end here."""
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.MonkeyPatch.context() as patch:
         near = socket.create_connection(listener.getsockname())
@@ -57,11 +57,11 @@ def pair() -> Iterator[tuple[ClientConnection, socket.socket]]:
         patch.setattr(transport.socket, "create_connection", lambda *_: near)
         with far:
             far.settimeout(5)
-            yield ClientConnection(options()), far
+            yield WireConnection(options()), far
 
 
 @contextmanager
-def opened(tuning=None) -> Iterator[tuple[ClientConnection, socket.socket]]:
+def opened(tuning=None) -> Iterator[tuple[WireConnection, socket.socket]]:
     """An open connection, and the other end of its socket."""
     with pair() as (connection, peer):
         peer.sendall(START + (tune() if tuning is None else tuning) + OPENED)

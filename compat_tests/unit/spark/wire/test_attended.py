@@ -49,7 +49,7 @@ class ShortLived:
 def connections(monkeypatch):
     monkeypatch.setattr(ShortLived, "opened", 0)
     monkeypatch.setattr(ShortLived, "now", 0.0)
-    monkeypatch.setattr(attended, "ClientConnection", ShortLived)
+    monkeypatch.setattr(attended, "WireConnection", ShortLived)
     clock = SimpleNamespace(monotonic=lambda: ShortLived.now)
     monkeypatch.setattr(attended, "time", clock)
     monkeypatch.setattr("fakeamqp.spark.wire.retries.time", clock)
@@ -140,7 +140,7 @@ class Waiting:
 @pytest.fixture
 def waiting(monkeypatch):
     monkeypatch.setattr(Waiting, "made", [])
-    monkeypatch.setattr(attended, "ClientConnection", Waiting)
+    monkeypatch.setattr(attended, "WireConnection", Waiting)
     monkeypatch.setattr("fakeamqp.spark.wire.retries._FIRST_PAUSE", 0.0)
     keepers = []
 

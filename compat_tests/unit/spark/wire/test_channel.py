@@ -16,8 +16,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.base.codec import FrameError, WireError
 from fakeamqp.spark.errors import ChannelClosed, ConnectionLost, UnreadableAnswer
-from fakeamqp.spark.wire.channel import ClientChannel
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.channel import WireChannel
+from fakeamqp.spark.wire.connection import WireConnection
 
 ROUTE = b"\x01x\x03a.b"
 
@@ -30,7 +30,7 @@ def broker():
 
 @pytest.fixture
 def connection(broker):
-    with ClientConnection(options(broker.url)) as connection:
+    with WireConnection(options(broker.url)) as connection:
         connection.channel().call_all(
             [m.QueueDeclare(queue="orders", durable=True), m.QueueDeclare(queue="refunds", durable=True)]
         )
@@ -60,9 +60,9 @@ class Offline:
     """A connection without a socket, with one channel."""
 
     def __init__(self):
-        self.connection = ClientConnection(options())
+        self.connection = WireConnection(options())
         self.connection.abandon()
-        self.channel = self.connection.channels[1] = ClientChannel(self.connection, 1, 5.0)
+        self.channel = self.connection.channels[1] = WireChannel(self.connection, 1, 5.0)
         self.seen = []
         self.channel._consumers[b"c"] = self.channel.returned = lambda *content: self.seen.append(content)
         self.channel.confirms = self.seen.append
@@ -161,7 +161,7 @@ def test_content_out_of_order_ends_the_connection_as_unreadable():
 
 
 def test_request_timeout_error_names_request(broker):
-    with ClientConnection(options(broker.url, **{"amqp.connectionTimeout": "2s"})) as connection:
+    with WireConnection(options(broker.url, **{"amqp.connectionTimeout": "2s"})) as connection:
         channel = connection.channel()
         channel._timeout = 0.05  # Only now: a busy machine may need longer for the login.
         broker.faults.on("queue.declare").drop()

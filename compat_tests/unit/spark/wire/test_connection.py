@@ -24,7 +24,7 @@ from fakeamqp import Broker, ServerTLS
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.spark.errors import BrokerUnreachable, ChannelClosed, ConnectionLost, LoginRefused, OptionError
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 from fakeamqp.spark.wire.login import is_untrusted
 from fakeamqp.spark.wire.transport import in_words
 
@@ -43,7 +43,7 @@ def guarded():
 
 def test_connection_has_given_client_name_and_heartbeat(broker):
     given = {"amqp.clientName": "orders job", "amqp.heartbeat": "7"}
-    with ClientConnection(options(broker.url, **given)):
+    with WireConnection(options(broker.url, **given)):
         (connection,) = broker.connections
         assert connection.client_properties["connection_name"] == "orders job"
         assert connection.heartbeat == 7
@@ -61,7 +61,7 @@ def test_connection_has_given_client_name_and_heartbeat(broker):
 def test_user_password_and_virtual_host_may_be_options_of_their_own(user, path, others):
     with (
         Broker(users={"me": "s3cret"}, virtual_hosts=["v@h"]) as broker,
-        ClientConnection(options(f"amqp://{user}{broker.host}:{broker.port}/{path}", **others)),
+        WireConnection(options(f"amqp://{user}{broker.host}:{broker.port}/{path}", **others)),
     ):
         (connection,) = broker.connections
         assert (connection.user, connection.virtual_host) == ("me", "v@h")
@@ -70,7 +70,7 @@ def test_user_password_and_virtual_host_may_be_options_of_their_own(user, path, 
 def test_the_first_broker_that_answers_is_taken(broker):
     with Broker() as other:
         closed = other.url
-    with ClientConnection(options(f"{closed},{broker.url}")) as connection:
+    with WireConnection(options(f"{closed},{broker.url}")) as connection:
         assert len(broker.connections) == 1
         assert connection.channel().is_open
 
@@ -81,7 +81,7 @@ def test_every_broker_that_does_not_answer_is_named_without_its_password(broker)
         closed = other.url
     long = f"amqp://guest:s3cret@{'x' * 64}.example/"
     with pytest.raises(BrokerUnreachable) as caught:
-        ClientConnection(options(f"{wrong},{closed},{long}")).open()
+        WireConnection(options(f"{wrong},{closed},{long}")).open()
     assert not isinstance(caught.value, LoginRefused)  # One of them may come back.
     text = str(caught.value)
     assert "Connection refused" in text and "403 ACCESS_REFUSED" in text and "label" in text
@@ -91,7 +91,7 @@ def test_every_broker_that_does_not_answer_is_named_without_its_password(broker)
 def test_silent_broker_raises_broker_unreachable_after_connection_timeout(broker):
     broker.faults.network.hang()
     with pytest.raises(BrokerUnreachable, match=r"did not send connection\.start within 0\.05 s") as caught:
-        ClientConnection(options(broker.url, **{"amqp.connectionTimeout": "50ms"})).open()
+        WireConnection(options(broker.url, **{"amqp.connectionTimeout": "50ms"})).open()
     assert not isinstance(caught.value, LoginRefused)
 
 
@@ -143,7 +143,7 @@ def test_channels_are_as_many_as_the_broker_allows_and_their_numbers_are_used_ag
 
 
 def test_blocked_connection_has_the_reason_of_the_broker_until_it_is_unblocked(broker):
-    with ClientConnection(options(broker.url)) as connection:
+    with WireConnection(options(broker.url)) as connection:
         channel = connection.channel()
         channel.call(m.QueueDeclare(queue="q"))
         alarm = broker.faults.memory_alarm()
@@ -166,7 +166,7 @@ def test_blocked_connection_has_the_reason_of_the_broker_until_it_is_unblocked(b
 )
 def test_version_is_that_of_rabbitmq_only(changes, found):
     named = replace(personality("rabbitmq-4.2"), **changes)
-    with Broker(personality=named) as broker, ClientConnection(options(broker.url)) as connection:
+    with Broker(personality=named) as broker, WireConnection(options(broker.url)) as connection:
         assert connection.broker_version == found
         assert connection.product == changes.get("product", "RabbitMQ")
 
@@ -175,7 +175,7 @@ def test_version_is_that_of_rabbitmq_only(changes, found):
 
 
 def test_lost_connection_raises_reply_text_of_broker_and_may_be_closed_twice(broker):
-    connection = ClientConnection(options(broker.url))
+    connection = WireConnection(options(broker.url))
     connection.open()
     broker.connections[0].close(320, "maintenance")
     for use in (lambda: connection.wait_for(lambda: False, 5, "answer"), connection.channel):
@@ -197,7 +197,7 @@ def test_close_of_the_broker_is_answered():
 
 
 def test_channel_closed_by_the_broker_leaves_the_connection_and_other_channels_usable(broker):
-    with ClientConnection(options(broker.url)) as connection:
+    with WireConnection(options(broker.url)) as connection:
         channel, other = connection.channel(), connection.channel()
         with pytest.raises(ChannelClosed, match="closed the channel: 404 NOT_FOUND - no queue 'nowhere'"):
             channel.count("nowhere")
@@ -213,18 +213,18 @@ def test_password_file_is_read_for_each_connection(guarded, tmp_path):
     file = tmp_path / "password"
     login = options(f"amqp://me@{guarded.host}:{guarded.port}/", **{"amqp.passwordFile": str(file)})
     with pytest.raises(OptionError, match=f"'amqp.passwordFile': cannot read {file}: No such file"):
-        ClientConnection(login).open()
+        WireConnection(login).open()
     file.write_text("0ld\n")
     with pytest.raises(BrokerUnreachable, match="403") as caught:
-        ClientConnection(login).open()
+        WireConnection(login).open()
     assert not isinstance(caught.value, LoginRefused)  # It may be renewed until the next attempt.
     file.write_text("s3cret\n")
-    with ClientConnection(login):
+    with WireConnection(login):
         assert guarded.connections[0].user == "me"
     garbled = tmp_path / "garbled"
     garbled.write_bytes(b"\xff s3cret")
     with pytest.raises(OptionError, match=r"cannot read .*: UnicodeDecodeError$"):
-        ClientConnection(options(guarded.url, **{"amqp.passwordFile": str(garbled)})).open()
+        WireConnection(options(guarded.url, **{"amqp.passwordFile": str(garbled)})).open()
 
 
 def test_unreadable_password_file_is_temporary_error_after_earlier_successful_read(guarded, tmp_path):
@@ -232,14 +232,14 @@ def test_unreadable_password_file_is_temporary_error_after_earlier_successful_re
     file = tmp_path / "password"
     file.write_text("s3cret")
     login = options(f"amqp://me@{guarded.host}:{guarded.port}/", **{"amqp.passwordFile": str(file)})
-    with ClientConnection(login) as connection:
+    with WireConnection(login) as connection:
         for spoil, why in ((file.unlink, "No such file"), (lambda: file.write_bytes(b"\xff"), "Unicode")):
             spoil()
             said = (
                 f"^option 'amqp.passwordFile': cannot read {file}: {why}.*; this process has read it before"
             )
             with pytest.raises(BrokerUnreachable, match=said) as caught:
-                ClientConnection(login).open()
+                WireConnection(login).open()
             assert not isinstance(caught.value, LoginRefused)
             with pytest.raises(BrokerUnreachable, match=said):
                 _ = connection.password_changed
@@ -248,9 +248,9 @@ def test_unreadable_password_file_is_temporary_error_after_earlier_successful_re
 def test_a_password_changes_only_in_its_file(broker, tmp_path):
     file = tmp_path / "password"
     file.write_text("guest")
-    with ClientConnection(options(broker.url)) as connection:
+    with WireConnection(options(broker.url)) as connection:
         assert not connection.password_changed
-    connection = ClientConnection(options(broker.url, **{"amqp.passwordFile": str(file)}))
+    connection = WireConnection(options(broker.url, **{"amqp.passwordFile": str(file)}))
     assert not connection.password_changed  # It is not open.
     with connection:
         assert not connection.password_changed
@@ -262,11 +262,11 @@ def test_a_password_changes_only_in_its_file(broker, tmp_path):
 def test_a_password_may_be_in_the_environment(guarded, monkeypatch):
     login = options(f"amqp://me@{guarded.host}:{guarded.port}/", **{"amqp.passwordEnv": "BROKER_PASSWORD"})
     with pytest.raises(OptionError, match="no variable with the name that the option gives") as caught:
-        ClientConnection(login).open()
+        WireConnection(login).open()
     # It may be the password itself, by mistake.
     assert "BROKER_PASSWORD" not in f"{caught.value} {login}"
     monkeypatch.setenv("BROKER_PASSWORD", "s3cret")
-    with ClientConnection(login):
+    with WireConnection(login):
         assert guarded.connections[0].user == "me"
 
 
@@ -278,7 +278,7 @@ def test_url_with_query_settings_is_refused_without_showing_them(query):
     names = ", ".join(each.partition("=")[0] for each in query.split("&") if "=" in each)
     shown = rf"'amqp.url': amqp://me@host:5672/ cannot be used with its query \({names}\)"
     with pytest.raises(OptionError, match=rf"{shown}\. Settings of the connection are options, ") as caught:
-        ClientConnection(options(f"amqp://me:s3cret@host:5672/?{query}")).open()
+        WireConnection(options(f"amqp://me:s3cret@host:5672/?{query}")).open()
     assert "s3cret" not in str(caught.value)
 
 
@@ -286,7 +286,7 @@ def test_no_error_shows_the_query_of_a_url():
     with Broker() as other:
         closed = f"amqp://{other.host}:{other.port}/v"
     with pytest.raises(BrokerUnreachable, match=f"cannot connect to {closed}: ") as caught:
-        ClientConnection(options(f"{closed}?heartbeat=31415")).open()
+        WireConnection(options(f"{closed}?heartbeat=31415")).open()
     assert "31415" not in str(caught.value)
 
 
@@ -298,7 +298,7 @@ def test_no_error_shows_the_query_of_a_url():
 )
 def test_wrong_password_or_virtual_host_raises_login_refused(broker, given):
     with pytest.raises(LoginRefused, match=r": (403 ACCESS_REFUSED|530 NOT_ALLOWED) - "):
-        ClientConnection(options(broker.url, **given)).open()
+        WireConnection(options(broker.url, **given)).open()
 
 
 def test_a_password_file_softens_only_a_wrong_password(broker, tmp_path):
@@ -307,15 +307,15 @@ def test_a_password_file_softens_only_a_wrong_password(broker, tmp_path):
     file.write_text("guest")
     login = {"amqp.passwordFile": str(file)}
     with pytest.raises(LoginRefused, match=": 530 NOT_ALLOWED"):
-        ClientConnection(options(broker.url, **login, **{"amqp.virtualHost": "nowhere"})).open()
+        WireConnection(options(broker.url, **login, **{"amqp.virtualHost": "nowhere"})).open()
     with Broker(tls=True) as other, pytest.raises(LoginRefused, match=r"(?i)certificate verify failed"):
-        ClientConnection(options(other.url, **login)).open()
+        WireConnection(options(other.url, **login)).open()
 
 
 def test_limit_of_connections_is_no_refusal_that_stays():
     with Broker(users={"guest": {"password": "guest", "limits": {"max-connections": 0}}}) as broker:
         reached = pytest.raises(BrokerUnreachable, match=r": 530 NOT_ALLOWED .*limit")
-        with reached as caught, ClientConnection(options(broker.url)):
+        with reached as caught, WireConnection(options(broker.url)):
             """It is not opened."""
     assert not isinstance(caught.value, LoginRefused)
 
@@ -363,11 +363,11 @@ def test_external_mechanism_logs_in_with_client_certificate(tmp_path):
             "amqp.certFile": made.certificate,
             "amqp.keyFile": made.key,
         }
-        with ClientConnection(options(broker.url, **files, **{"amqp.mechanism": "external"})):
+        with WireConnection(options(broker.url, **files, **{"amqp.mechanism": "external"})):
             assert broker.connections[0].user == "job"
         files["amqp.keyFile"] = str(tmp_path / "missing")
         with pytest.raises(OptionError, match=r"'amqp.certFile': cannot read .*missing: No such file"):
-            ClientConnection(options(broker.url, **files)).open()
+            WireConnection(options(broker.url, **files)).open()
 
 
 @pytest.mark.parametrize("given", ["none", "of another authority"])
@@ -383,7 +383,7 @@ def test_alert_about_the_client_certificate_after_the_handshake_is_a_refusal_tha
             made.certificate, made.key, client_ca=trusted.tls.ca_file, require_client_certificate=True
         )
         with Broker(tls=tls) as broker, pytest.raises(LoginRefused, match=r"\[SSL: \w*ALERT_\w+\]"):
-            ClientConnection(options(broker.url, **files)).open()
+            WireConnection(options(broker.url, **files)).open()
 
 
 @pytest.mark.parametrize(
@@ -425,7 +425,7 @@ def test_an_encrypted_key_is_an_error(tmp_path):
         )
         files = {"amqp.certFile": made.certificate, "amqp.keyFile": str(secret)}
         with pytest.raises(OptionError, match=r"'amqp.keyFile': the key is encrypted; give a file"):
-            ClientConnection(options(broker.url, **files)).open()
+            WireConnection(options(broker.url, **files)).open()
 
 
 def test_text_of_a_socket_error_has_no_number_unless_there_is_nothing_else():

@@ -11,7 +11,7 @@ from compat_tests.unit.spark.wire.played import Connection, refusal
 from fakeamqp import Broker
 from fakeamqp.spark.errors import ConnectionLost
 from fakeamqp.spark.wire import lease
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 from fakeamqp.spark.wire.lease import (
     LeaseRefused,
     LeaseTaken,
@@ -54,8 +54,8 @@ def test_error_between_two_attempts_ends_the_wait():
 
 
 def test_a_lease_is_an_exclusive_queue_of_its_connection():
-    with Broker() as broker, ClientConnection(options(broker.url)) as connection:
-        with ClientConnection(options(broker.url)) as other:
+    with Broker() as broker, WireConnection(options(broker.url)) as connection:
+        with WireConnection(options(broker.url)) as other:
             take_lease(other, "amqp.lease.x", 0)
             assert is_held(connection, "amqp.lease.x")
             assert not is_held(connection, "amqp.lease.y")
@@ -73,8 +73,8 @@ def test_a_lease_is_an_exclusive_queue_of_its_connection():
 def test_released_lease_is_free_while_the_connection_stays_open():
     with (
         Broker() as broker,
-        ClientConnection(options(broker.url)) as connection,
-        ClientConnection(options(broker.url)) as other,
+        WireConnection(options(broker.url)) as connection,
+        WireConnection(options(broker.url)) as other,
     ):
         take_lease(connection, "amqp.lease.x", 0)
         release_lease(other, "amqp.lease.x")  # It is not its own.

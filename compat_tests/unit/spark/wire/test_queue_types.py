@@ -11,7 +11,7 @@ from fakeamqp import Broker
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.spark.errors import AccessRefused, ConnectionLost, OptionError, QueueNotFound, QueueRefused
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 from fakeamqp.spark.wire.queue_types import check_is_no_stream, queue_type
 from fakeamqp.spark.wire.refusals import refused
 
@@ -27,7 +27,7 @@ def broker():
 
 @pytest.fixture
 def connection(broker):
-    with ClientConnection(options(broker.url)) as connection:
+    with WireConnection(options(broker.url)) as connection:
         yield connection
 
 
@@ -38,7 +38,7 @@ def declare(connection, name, kind, **arguments):
 
 @pytest.mark.parametrize("version", PERSONALITIES)
 def test_each_version_of_rabbitmq_tells_the_type_and_its_messages_stay_as_they_are(version):
-    with Broker(personality=version) as broker, ClientConnection(options(broker.url)) as connection:
+    with Broker(personality=version) as broker, WireConnection(options(broker.url)) as connection:
         for kind in TYPES:
             declare(connection, kind, kind)
             for filled in range(2):
@@ -66,7 +66,7 @@ def test_exclusive_or_single_active_consumer_does_not_hide_the_type(connection, 
 
 def test_another_broker_is_not_asked():
     named = replace(personality("rabbitmq-4.2"), product="Another broker")
-    with Broker(personality=named) as broker, ClientConnection(options(broker.url)) as connection:
+    with Broker(personality=named) as broker, WireConnection(options(broker.url)) as connection:
         assert queue_type(connection, "nowhere") is None
         check_is_no_stream(connection, "nowhere")
 
@@ -74,7 +74,7 @@ def test_another_broker_is_not_asked():
 def test_other_refusals_are_errors_by_their_cause(broker, connection):
     with pytest.raises(QueueNotFound, match=r"cannot consume from queue 'nowhere': .*404.*Declare it first"):
         queue_type(connection, "nowhere")
-    with ClientConnection(options(broker.url)) as other:
+    with WireConnection(options(broker.url)) as other:
         other.channel().call(m.QueueDeclare(queue="locked", exclusive=True))
         with pytest.raises(QueueRefused, match=r"cannot consume from queue 'locked': .*405.*exclusive queue"):
             queue_type(connection, "locked")
@@ -85,7 +85,7 @@ def test_user_without_permission_to_read_is_refused():
     users = {"me": {"password": "me", "permissions": {"/": (".*", ".*", "")}}}
     with Broker(users=users) as broker:
         url = f"amqp://me:me@{broker.host}:{broker.port}/"
-        with ClientConnection(options(url)) as connection:
+        with WireConnection(options(url)) as connection:
             declare(connection, "q", "classic")
             with pytest.raises(AccessRefused, match=r"'q': .*403.*needs the permission 'read'"):
                 queue_type(connection, "q")

@@ -29,7 +29,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, UnreadableAnswer
 from fakeamqp.spark.wire import transport
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_connection_without_heartbeats_waits_for_ever(clock):
 
 def test_silence_of_a_broker_ends_the_connection_and_closing_it_takes_no_answer(clock):
     with Broker() as broker:
-        connection = ClientConnection(options(broker.url, **{"amqp.heartbeat": "2"}))
+        connection = WireConnection(options(broker.url, **{"amqp.heartbeat": "2"}))
         connection.open()
         broker.faults.silence(broker.connections[0])
         clock.now += 4.0
@@ -121,7 +121,7 @@ def test_silence_of_a_broker_ends_the_connection_and_closing_it_takes_no_answer(
 def test_heartbeat_is_that_of_the_option_or_of_the_url_or_of_the_broker(url, option, expected):
     with Broker() as broker:
         given = {} if option is None else {"amqp.heartbeat": option}
-        with ClientConnection(options(f"{broker.url}{url}", **given)):
+        with WireConnection(options(f"{broker.url}{url}", **given)):
             assert broker.connections[0].heartbeat == expected
 
 
@@ -135,7 +135,7 @@ def test_what_the_network_does_not_take_at_once_is_sent_by_turns(tls):
     messages, body = 40, bytes(range(256)) * 1024
     with Broker(tls=tls) as broker:
         given = {"amqp.caFile": broker.tls.ca_file} if tls else {}
-        with ClientConnection(options(broker.url, **given)) as connection:
+        with WireConnection(options(broker.url, **given)) as connection:
             channel = connection.channel()
             channel.call(m.QueueDeclare(queue="q"))
             silence = broker.faults.silence(broker.connections[0])
@@ -289,16 +289,16 @@ def test_connection_may_be_closed_again_and_leaves_no_socket_and_no_thread():
     before = len(os.listdir("/dev/fd")), threading.active_count()
     with Broker() as broker:
         served = len(os.listdir("/dev/fd")), threading.active_count()
-        with ClientConnection(options(broker.url)) as connection:
+        with WireConnection(options(broker.url)) as connection:
             connection.channel()
         connection.close()
         broker.wait_for(lambda: not broker.connections)
         with pytest.raises(BrokerUnreachable):
-            ClientConnection(options(f"{broker.url}1,{broker.url}2")).open()
+            WireConnection(options(f"{broker.url}1,{broker.url}2")).open()
         broker.wait_for(lambda: (len(os.listdir("/dev/fd")), threading.active_count()) == served)
     closed = options(broker.url)
     with pytest.raises(BrokerUnreachable):
-        ClientConnection(closed).open()
+        WireConnection(closed).open()
     assert (len(os.listdir("/dev/fd")), threading.active_count()) == before
 
 
@@ -342,7 +342,7 @@ def test_tls_connection_opens_with_ca_file_or_without_verification(verify):
     pytest.importorskip("trustme")
     with Broker(tls=True) as broker:
         others = {"amqp.caFile": broker.tls.ca_file} if verify == "true" else {"amqp.verify": "false"}
-        with ClientConnection(options(broker.url, **others)):
+        with WireConnection(options(broker.url, **others)):
             assert len(broker.connections) == 1
 
 
@@ -355,11 +355,11 @@ def test_certificate_has_to_be_that_of_the_host(host):
             url = f"amqps://localhost:{broker.port}/"
             given = options(url, **{"amqp.caFile": authority.tls.ca_file})
             refused = pytest.raises(LoginRefused, match=r"(?i)certificate verify failed")
-            with nullcontext() if host == "localhost" else refused, ClientConnection(given):
+            with nullcontext() if host == "localhost" else refused, WireConnection(given):
                 assert len(broker.connections) == 1
 
 
 def test_an_unknown_authority_is_refused():
     pytest.importorskip("trustme")
     with Broker(tls=True) as broker, pytest.raises(LoginRefused, match=r"(?i)certificate verify failed"):
-        ClientConnection(options(broker.url)).open()
+        WireConnection(options(broker.url)).open()
