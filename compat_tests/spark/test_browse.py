@@ -100,17 +100,17 @@ def test_a_query_may_read_a_queue_twice(read, orders):
 
 
 def test_a_task_that_would_wait_for_itself_fails(read, orders, amqp_broker):
-    for _ in range(40):  # More than sockets keep between the read and Spark.
+    for _ in range(120):  # More than sockets keep between the read and Spark.
         amqp_broker.publish(bytes(1 << 20), routing_key="orders")
     waiting = read(queue="orders", reconnectTimeout="1h")
     # Spark takes one row of the first read, and does not end it before the task ends.
     twice = waiting.coalesce(1).limit(1).union(waiting).coalesce(1)
     with pytest.raises(Exception, match=r"the same task already reads it, .* cache\(\) the DataFrame"):
         twice.select("value").collect()
-    amqp_broker.wait_for(lambda: orders.ready == 45)
+    amqp_broker.wait_for(lambda: orders.ready == 125)
     cached = waiting.cache()
     try:
-        assert cached.coalesce(1).limit(1).union(cached).coalesce(1).count() == 46
+        assert cached.coalesce(1).limit(1).union(cached).coalesce(1).count() == 126
     finally:
         cached.unpersist()
 
