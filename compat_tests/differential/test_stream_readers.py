@@ -255,7 +255,7 @@ def test_messages_dropped_by_retention_raise_data_loss_or_are_skipped(url, rabbi
 
 @pytest.mark.parametrize("headers", [None, {}, {"x-stream-offset": 7}], ids=["empty", "filled", "forged"])
 @pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
-def test_one_question_tells_the_type_of_a_queue(url, rabbit, kind, headers):
+def test_refused_redeclaration_tells_the_type_of_a_queue(url, rabbit, kind, headers):
     rabbit.channel.queue_declare("typed", durable=True, arguments={"x-queue-type": kind})
     try:
         if headers is not None:
@@ -319,7 +319,7 @@ def test_filtered_read_leaves_out_chunks(has_filters, url, shops, shop_offsets):
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
-def test_any_filtered_range_has_all_messages_of_its_values(has_filters, url, shops, shop_offsets, data):
+def test_filtered_range_loses_no_message_with_its_values(has_filters, url, shops, shop_offsets, data):
     end = max(shop_offsets.values()) + 1
     start = data.draw(st.integers(0, end), label="start")
     stop = data.draw(st.integers(start, end), label="stop")

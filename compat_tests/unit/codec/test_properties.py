@@ -363,7 +363,7 @@ def test_header_of_properties_cut_at_any_byte_is_a_frame_error_or_whole() -> Non
             BasicProperties.take_header(whole[:end], "x")
 
 
-def test_header_that_is_longer_than_its_table_is_a_frame_error() -> None:
+def test_headers_entry_that_runs_past_the_end_of_its_table_is_a_frame_error() -> None:
     octets = b"\x20\x80\x00\x00\x00\x08\x01xS\x00\x00\x00\x02m\x02mm"
     with pytest.raises(FrameError, match="cut short"):
         BasicProperties.take_header(octets, "x")

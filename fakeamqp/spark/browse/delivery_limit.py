@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from fakeamqp.spark.options import ReadOptions
     from fakeamqp.spark.wire.connection import WireConnection
 
-_FIRST_COUNTED, _FIRST_WITH_DEFAULT, _FIRST_UNCOUNTED = (3, 10), (4, 0), (4, 3)
+_FIRST_COUNTED, _FIRST_WITH_DEFAULT = (3, 10), (4, 0)
+# The first version of RabbitMQ that does not count a return as a delivery.
+FIRST_UNCOUNTED = 4, 3
 
 
 def check_may_be_read(connection: WireConnection, options: ReadOptions, queue: str) -> None:
@@ -44,7 +46,7 @@ def check_may_be_read(connection: WireConnection, options: ReadOptions, queue: s
         limit, advice = "its delivery limit", ""
     if kind == STREAM:
         raise a_stream(queue)
-    counts = kind == QUORUM and _FIRST_COUNTED <= version < _FIRST_UNCOUNTED
+    counts = kind == QUORUM and _FIRST_COUNTED <= version < FIRST_UNCOUNTED
     if counts and limited and not options.allow_delivery_limit:
         raise DeliveryLimit(
             f"a batch read of quorum queue {queue!r} is refused: RabbitMQ {major}.{minor} counts it as a "

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 
+from fakeamqp.spark.browse.delivery_limit import FIRST_UNCOUNTED
 from fakeamqp.spark.browse.turns import Turn
 from fakeamqp.spark.errors import ChannelClosed, ConnectionLost, SparkError
 from fakeamqp.spark.options import ReadOptions
@@ -21,7 +22,6 @@ from fakeamqp.spark.wire.refusals import refused
 log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 _NO_GET = "single active consumer"
-_FIRST_UNCOUNTED = 4, 3
 # Seconds until a queue counts returned messages as ready, at most.
 _RETURN_SECONDS = 1.0
 
@@ -96,7 +96,7 @@ class _BorrowedMessages(ExactConsumer):
         the channel does. Before, both count, and basic.nack moves messages to the tail of quorum queues
         without a limit, which closing the channel does not.
         """
-        uncounted = self._connection.broker_version >= _FIRST_UNCOUNTED
+        uncounted = self._connection.broker_version >= FIRST_UNCOUNTED
         with suppress(ConnectionLost):
             self.cancel()  # It would get messages that the other channels return.
         for channel in self._channels:

@@ -364,7 +364,7 @@ def test_missing_segment_noted_as_complete_raises_data_loss_or_is_skipped(connec
         assert f"{text}; continuing with the remaining messages (failOnDataLoss=false)" in caplog.text
 
 
-def test_a_partition_of_a_shard_reads_all_of_its_segments_but_one_that_is_gone(connection, folder):
+def test_partition_of_a_shard_skips_a_segment_that_is_gone(connection, folder):
     given = options(folder, columns="value", failOnDataLoss="false")
     folder.write("q", 1, pa.schema([]), [])
     folder.note("q", 1, Filled(1))

@@ -251,7 +251,7 @@ def test_available_now_takes_no_more_than_there_was(query, folder):
                 assert running.advance(last, None) == last  # No task ran.
 
 
-def test_available_now_does_not_fail_for_segments_of_a_shard_that_is_no_longer_read(query, folder):
+def test_available_now_ignores_segments_of_a_shard_that_the_query_no_longer_reads(query, folder):
     folder.save(State(folder.state().spool, {"c": 3}))
     waiting.update(a=5, b=0)
     running = query(available_now=True)

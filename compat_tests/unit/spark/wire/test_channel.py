@@ -95,7 +95,7 @@ PIECES = [
 
 
 @given(some.lists(some.sampled_from(PIECES)), some.data())
-def test_what_is_received_does_not_depend_on_where_bytes_are_cut(pieces, data):
+def test_channel_receives_the_same_messages_wherever_the_bytes_are_cut(pieces, data):
     octets = b"".join(each for each, _ in pieces)
     cut = Offline()
     while octets:
