@@ -27,7 +27,7 @@ from fakeamqp.spark.options import read_options
 from fakeamqp.spark.rows.columns import chosen_columns
 from fakeamqp.spark.stream.offsets import from_json
 from fakeamqp.spark.stream.ranges import Range, StreamPartition
-from fakeamqp.spark.wire.connection import ClientConnection
+from fakeamqp.spark.wire.connection import WireConnection
 from fakeamqp.spark.wire.queue_types import queue_type
 
 COUNT = 3000
@@ -260,7 +260,7 @@ def test_refused_redeclaration_tells_the_type_of_a_queue(url, rabbit, kind, head
     try:
         if headers is not None:
             rabbit.publish("typed", 1, headers=headers)
-        with ClientConnection(read_options({"amqp.url": url, "queue": "typed"}).connection) as connection:
+        with WireConnection(read_options({"amqp.url": url, "queue": "typed"}).connection) as connection:
             for _ in range(2):  # The connection is still of use.
                 assert queue_type(connection, "typed") == kind
     finally:
