@@ -79,6 +79,9 @@ SOURCE_COLUMNS = (
     ),
 )
 
+#: The column of segments with the digests of messages that have a message id; Spark does not get it.
+DIGEST = Column("_digest", pa.binary(), "what tells the content of a message from that of others")
+
 _BY_NAME = {column.name: column for column in SOURCE_COLUMNS}
 _HEADERS_AS_JSON = Column("headers", pa.string(), "the header table as one JSON object")
 

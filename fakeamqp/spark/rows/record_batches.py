@@ -16,11 +16,14 @@ import pyarrow as pa
 
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.base.codec import WireError
-from fakeamqp.spark.rows.columns import Column, arrow_schema
+from fakeamqp.spark.rows.columns import DIGEST, Column, arrow_schema
 from fakeamqp.spark.rows.headers import LAST_SECOND, as_text, replaced
+from fakeamqp.spark.rows.identity import content_digest
 
 _reader = cache(BasicProperties.reader)
 _PROPERTIES = [name for name, _ in BasicProperties.LAYOUT]
+# The flag of the message id in the second byte of a property list.
+_MESSAGE_ID = 0x80
 
 
 class DeliveredRow(NamedTuple):
@@ -98,6 +101,9 @@ class _Batch:
             return self._each(self._fields["route"], partial(_routed, name), kind)
         if name == "_error":
             return self._errors(kind)
+        if name == DIGEST.name:
+            contents = zip(self._fields["properties"], self._fields["body"], strict=True)
+            return pa.array([content_digest(*each) if _has_id(each[0]) else None for each in contents], kind)
         return pa.array(self._fields["body" if name == "value" else name], kind)
 
     def _property(self, name: str, kind: pa.DataType) -> pa.Array:
@@ -139,6 +145,10 @@ class _Batch:
                 reason = "; ".join(dict.fromkeys(notes))
                 errors[row] = {"reason": reason, "octets": self._fields["properties"][row]}
         return pa.array(errors, kind)
+
+
+def _has_id(properties: bytes) -> bool:
+    return len(properties) > 1 and bool(properties[1] & _MESSAGE_ID)
 
 
 def _by_name(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Sequence[Any]]:

@@ -250,6 +250,13 @@ def test_rows_of_the_same_segment_and_messages_that_are_not_redelivered_are_no_r
     assert folder.contents("q").filled[3] == Filled(3)
 
 
+def test_messages_with_an_empty_id_are_no_repetitions(connection, folder):
+    same = (b"a", "")
+    for dedupe in ("content", "message_id"):
+        stored(connection, folder, 2, same, dedupe=dedupe)
+        assert again(connection, folder, 3, same, dedupe=dedupe) == [b"a"]
+
+
 def test_only_the_last_segments_before_are_compared(connection, folder):
     for number, each in ((1, "old"), (2, "early"), (9, "last"), (10, "own"), (11, "later")):
         stored(connection, folder, number, (each.encode(), each))
