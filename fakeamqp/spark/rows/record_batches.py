@@ -20,6 +20,9 @@ from fakeamqp.spark.rows.columns import DIGEST, Column, arrow_schema
 from fakeamqp.spark.rows.headers import LAST_SECOND, as_text, replaced
 from fakeamqp.spark.rows.identity import content_digest
 
+# More rows, or rows of more bytes, should not be in the memory of a task at once.
+_ENOUGH_ROWS, _ENOUGH_BYTES = 10_000, 8 << 20
+
 _reader = cache(BasicProperties.reader)
 _PROPERTIES = [name for name, _ in BasicProperties.LAYOUT]
 # The flag of the message id in the second byte of a property list.
@@ -44,9 +47,14 @@ class DeliveredRow(NamedTuple):
     received_at: int
 
     @property
-    def octets(self) -> int:
-        """The size of what is kept of it, in bytes."""
+    def size(self) -> int:
+        """The bytes of its body and its properties."""
         return len(self.body) + len(self.properties)
+
+
+def fill_a_batch(rows: int, size: int) -> bool:
+    """Whether so many rows, with so many bytes, are as large as a record batch should be."""
+    return rows >= _ENOUGH_ROWS or size >= _ENOUGH_BYTES
 
 
 def record_batch(messages: Sequence[DeliveredRow], columns: Iterable[Column]) -> pa.RecordBatch:

@@ -138,8 +138,8 @@ def test_large_segments_are_written_in_parts(connection, folder, monkeypatch):
             with case(rows, octets):
                 connection.calls.clear()
                 connection.channels.clear()
-                monkeypatch.setattr(exact, "_BATCH_ROWS", rows)
-                monkeypatch.setattr(exact, "_BATCH_BYTES", octets)
+                monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", rows)
+                monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_BYTES", octets)
                 connection.turns = [
                     lambda body=body: connection.deliver(body) for body in map(str.encode, "012345")
                 ]

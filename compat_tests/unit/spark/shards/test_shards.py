@@ -121,7 +121,7 @@ def test_batch_of_shards_takes_at_most_max_messages_from_queues(broker, sharded,
 
 def test_all_messages_of_a_shard_may_be_more_than_a_window(broker, sharded, monkeypatch):
     monkeypatch.setattr("fakeamqp.spark.wire.exact._LARGEST_WINDOW", 7)
-    monkeypatch.setattr("fakeamqp.spark.wire.exact._BATCH_ROWS", 5)
+    monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", 5)
     publish(broker, *range(40))
     job = sharded(maxMessagesPerTrigger=3, idleTimeout="1min").start()
     consume, arrived = ExactConsumer._consume, []
