@@ -185,7 +185,13 @@ class ReadOptions(CommonOptions):
     """The maximum number of messages in a segment."""
     spool_flush_interval: float = option("spoolFlushInterval", duration, default="100ms", use=_SEGMENTS)
     """The maximum time before a message is written to a segment."""
-    transport: str = option("transport", choice("inline", "file"), default="inline", use=_SEGMENTS)
+    transport: str = option(
+        "transport",
+        choice("inline", "file"),
+        unset="",
+        shown="`inline`; `file` in a local session of `local_session` or the fixtures",
+        use=_SEGMENTS,
+    )
     """How messages reach executors: in their tasks (`inline`), or as a `file` of the `spoolDir`, which they
     see under the same path."""
     dedupe: str = option("dedupe", choice("content", "message_id", "none"), default="content", use=_SPOOL)
