@@ -159,7 +159,7 @@ def test_successive_heartbeats_are_one_row_and_single_heartbeat_shows_real_time(
     assert page.labels == ["0.000000 s, broker to c1, channel 0: heartbeat 34 heartbeats until 990.000"]
     page = show(Trace.of(beats[1:2], clock="virtual"))
     assert page.labels == ["30.000000 s, real 0.001000 s, broker to c1, channel 0: heartbeat "]
-    assert "<small>real 0.001000</small>" in page.dom
+    assert '<span class="real">0.001000</span>' in page.dom
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import PlainTextResponse, Response
@@ -26,9 +26,10 @@ from fakeamqp.management.control.app import fields_of
 from fakeamqp.management.errors import Refused, not_found
 from fakeamqp.management.inspector.actions import QUESTIONS
 from fakeamqp.management.inspector.snapshot import changes
+from fakeamqp.trace.pages import page_of, script_of, style_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable
     from typing import TypeAlias
 
     from starlette.requests import Request
@@ -62,10 +63,13 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-_FILES = {
-    "": ("page.html", "text/html"),
-    "page.css": ("page.css", "text/css"),
-    "page.js": ("page.js", "text/javascript"),
+_LINKS = """<link rel="icon" href="data:,">
+<link rel="stylesheet" href="page.css">
+<script src="page.js" defer></script>"""
+_FILES: Mapping[str, tuple[str, Callable[[str], str]]] = {
+    "": ("text/html", lambda package: page_of(package, _LINKS, title="fakeamqp inspector")),
+    "page.css": ("text/css", style_of),
+    "page.js": ("text/javascript", script_of),
 }
 PUBLIC = frozenset(("/", "/inspector", *(f"/inspector/{name}" for name in _FILES)))
 """Paths without a login, which say nothing about the broker."""
@@ -102,8 +106,8 @@ async def _to_page(request: Request) -> Response:
 
 
 async def _page(request: Request) -> Response:
-    name, kind = _FILES[request.url.path.rpartition("/")[2]]
-    return Response(files(__package__).joinpath(name).read_bytes(), media_type=kind, headers=_HEADERS)
+    kind, made = _FILES[request.url.path.rpartition("/")[2]]
+    return Response(made(__package__), media_type=kind, headers=_HEADERS)
 
 
 async def _events(request: Request) -> Response:

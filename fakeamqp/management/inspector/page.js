@@ -1,5 +1,4 @@
-"use strict";
-// Data from peers reaches the page through text nodes only; the policy forbids markup made from text.
+// The policy forbids markup made from text.
 (() => {
   const TABS = [["topology", "Topology"], ["queues", "Queues"], ["connections", "Connections"], ["timeline", "Timeline"], ["time", "Time"], ["faults", "Faults"], ["publish", "Publish"]];
   const KINDS = [["method", "Methods"], ["frame", "Other frames"], ["heartbeat", "Heartbeats"], ["model", "Model"], ["connection", "Connections"], ["fault", "Faults"]];
@@ -10,18 +9,10 @@
   const CONSUMERS_OF_QUEUE = 4;
   const LABELS_OF_QUEUE = 4;
 
-  const $ = (id) => document.getElementById(id);
-  const root = document.documentElement;
+  const { $, root, element, button, number, many, plainly, seen, span, preview, section, table, bodySection, story, WORDS, glossary, failed, kept, colours } = parts;
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
   // --- helpers --------------------------------------------------------------------------------------------
-
-  function element(tag, name, ...children) {
-    const made = document.createElement(tag);
-    if (name) made.className = name;
-    made.append(...children.flat());
-    return made;
-  }
 
   function svg(tag, attributes, text) {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -30,63 +21,9 @@
     return made;
   }
 
-  function button(text, name, action) {
-    const made = element("button", name, text);
-    made.type = "button";
-    made.addEventListener("click", action);
-    return made;
-  }
-
-  const number = (value) => value.toLocaleString("en-US");
-  const many = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
-
-  // Invisible characters, and those that change the direction of text, are shown by their codes.
-  const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-
-  function code(character) {
-    const value = character.charCodeAt(0);
-    // A lone surrogate of this range stands for an octet that is not UTF-8.
-    const small = value < 256 ? value : value >= 0xdc80 && value <= 0xdcff ? value - 0xdc00 : -1;
-    return small >= 0 ? `\\x${small.toString(16).padStart(2, "0")}` : `\\u${value.toString(16).padStart(4, "0")}`;
-  }
-
-  const plainly = (text) => String(text).replace(UNSEEN, code);
-
-  function seen(text) {
-    const parts = [];
-    let start = 0;
-    for (const found of text.matchAll(UNSEEN)) {
-      if (found.index > start) parts.push(document.createTextNode(text.slice(start, found.index)));
-      parts.push(element("span", "escaped", code(found[0])));
-      start = found.index + found[0].length;
-    }
-    if (start < text.length || !parts.length) parts.push(document.createTextNode(text.slice(start)));
-    return parts;
-  }
-
-  function span(value) {
-    if (value < 0.0005) return "0 s";
-    if (value < 1) return `${(value * 1e3).toFixed(value < 0.01 ? 2 : 0)} ms`;
-    if (value < 120) return `${value.toFixed(value < 10 ? 2 : 1)} s`;
-    if (value < 7200) return `${(value / 60).toFixed(1)} min`;
-    if (value < 172800) return `${(value / 3600).toFixed(1)} h`;
-    return `${(value / 86400).toFixed(1)} days`;
-  }
-
   function bytes(value) {
     if (value < 10000) return many(value, "byte");
     return value < 1e7 ? `${(value / 1024).toFixed(1)} KiB` : `${(value / 1048576).toFixed(1)} MiB`;
-  }
-
-  function decoded(body) {
-    if (body[0] === "text") return null;
-    return Uint8Array.from(atob(body[1]), (character) => character.charCodeAt(0));
-  }
-
-  function preview(body, size) {
-    if (size === 0) return "(empty)";
-    if (body[0] === "text") return body[1].slice(0, 160).replace(/\s+/g, " ");
-    return Array.from(decoded([body[0], body[1].slice(0, 32)]), (octet) => octet.toString(16).padStart(2, "0")).join(" ");
   }
 
   /** A short mark that something has changed. */
@@ -1303,26 +1240,10 @@
     return element("header", "", element("div", "name", element("p", "kicker", kicker), element("h2", "", ...seen(title))), (() => { const made = button("Close", "quiet", shut); made.setAttribute("aria-label", "Close the details"); return element("span", "actions", made); })());
   }
 
-  function table(fields, name) {
-    const body = element("tbody", "", ...fields.map(([depth, field, value, type]) => {
-      const head = element("th", "", ...seen(field));
-      head.scope = "row";
-      head.style.paddingLeft = `${depth * 14}px`;
-      return element("tr", "", head, element("td", type, ...seen(value)));
-    }));
-    const made = element("table", "", body);
-    made.setAttribute("aria-label", name);
-    return made;
-  }
-
-  function section(title, note, ...parts) {
-    return element("section", "", element("h3", "", title, element("small", "", note)), ...parts);
-  }
-
   function figures(names) {
-    const parts = new Map(names.map((name) => [name, element("dd", "", "0")]));
-    const made = element("dl", "figures", ...names.map((name) => element("div", "", element("dt", "", name), parts.get(name))));
-    return [made, (name, value) => { const first = !parts.get(name).dataset.set; parts.get(name).dataset.set = "1"; if (put(parts.get(name), value) && !first) flash(parts.get(name).parentNode); }];
+    const values = new Map(names.map((name) => [name, element("dd", "", "0")]));
+    const made = element("dl", "figures", ...names.map((name) => element("div", "", element("dt", "", name), values.get(name))));
+    return [made, (name, value) => { const first = !values.get(name).dataset.set; values.get(name).dataset.set = "1"; if (put(values.get(name), value) && !first) flash(values.get(name).parentNode); }];
   }
 
   function buildDetail() {
@@ -1367,11 +1288,11 @@
     const messages = new Messages(list, where, one, (total) => { box.hidden = !total; empty.hidden = total > 0; });
     const rest = element("div", "");
     const consumers = element("div", "");
-    const parts = [heading("Queue", row.name), lead, numbers, element("p", "row-of-buttons", purge, publish), section("Messages", "ready, unacked, then set aside", box, empty, one), consumers, rest];
+    const shows = [heading("Queue", row.name), lead, numbers, element("p", "row-of-buttons", purge, publish), section("Messages", "ready, unacked, then set aside", box, empty, one), consumers, rest];
     ask("queue", { virtual_host: row.virtual_host, name: row.name }).then((facts) => { rest.replaceChildren(...factsOf(facts, "from")); }, () => {});
     let told = "";
     return {
-      parts, messages,
+      parts: shows, messages,
       update() {
         const now = store.queues.get(key);
         if (!now) { if (!told.startsWith("gone")) { told = "gone"; numbers.replaceWith(gone("queue")); purge.disabled = true; } return; }
@@ -1400,12 +1321,12 @@
   }
 
   function factsOf(facts, way) {
-    const parts = [];
-    if (facts.facts.length) parts.push(section("Set by", "", table(facts.facts, "Facts")));
-    parts.push(section("Arguments", facts.arguments.length ? "" : "none", ...(facts.arguments.length ? [table(facts.arguments, "Arguments")] : [])));
+    const shows = [];
+    if (facts.facts.length) shows.push(section("Set by", "", table(facts.facts, "Facts")));
+    shows.push(section("Arguments", facts.arguments.length ? "" : "none", ...(facts.arguments.length ? [table(facts.arguments, "Arguments")] : [])));
     const rows = facts.bindings.map(([other, key, fields]) => [0, `${way} ${other || "(default)"}`, [key || '""', ...fields.map((field) => `${field[1]}=${field[2]}`)].join("  "), "s"]);
-    parts.push(section("Bindings", rows.length ? (facts.more ? `and ${number(facts.more)} more` : "") : "none", ...(rows.length ? [table(rows, "Bindings")] : [])));
-    return parts;
+    shows.push(section("Bindings", rows.length ? (facts.more ? `and ${number(facts.more)} more` : "") : "none", ...(rows.length ? [table(rows, "Bindings")] : [])));
+    return shows;
   }
 
   function exchangePane(key) {
@@ -1465,54 +1386,19 @@
     };
   }
 
-  /** JSON over several lines, with its numbers and texts as they are; any other text as it is. */
-  function indented(text) {
-    try { if (typeof JSON.parse(text) !== "object") return text; } catch { return text; }
-    let made = "", depth = 0;
-    const line = () => `\n${"  ".repeat(depth)}`;
-    for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g)) {
-      if (token === "{" || token === "[") { depth += 1; made += token + line(); }
-      else if (token === "}" || token === "]") { depth -= 1; made = /[{[]\s*$/.test(made) ? made.trimEnd() + token : made + line() + token; }
-      else made += token === "," ? token + line() : token === ":" ? ": " : token;
-    }
-    return made;
-  }
-
-  function bodyPart(body, size, shown) {
-    if (!size) return [section("Body", "empty")];
-    const note = shown < size ? `${bytes(size)}, the first ${bytes(shown)} shown` : bytes(size);
-    if (!body) return [section("Body", note)];
-    const text = element("pre", "");
-    text.tabIndex = 0;
-    text.setAttribute("aria-label", "Body");
-    if (body[0] === "text") {
-      let pretty = body[1];
-      if (shown >= size) pretty = indented(body[1]);
-      text.append(...seen(pretty));
-    } else {
-      const octets = decoded(body), rows = [];
-      for (let at = 0; at < Math.min(octets.length, 4096); at += 16) {
-        const some = [...octets.slice(at, at + 16)];
-        rows.push(`${at.toString(16).padStart(6, "0")}  ${some.map((octet) => octet.toString(16).padStart(2, "0")).join(" ").padEnd(48)} ${some.map((octet) => (octet > 31 && octet < 127 ? String.fromCharCode(octet) : ".")).join("")}`);
-      }
-      text.textContent = rows.join("\n");
-    }
-    return [section("Body", note, text)];
-  }
-
   function eventPane(key, line) {
     const rest = element("div", "", element("p", "lead", "Loading"));
-    const parts = [heading("Event", line[NAME]), element("p", "lead", `${line[TIME].toFixed(6)}${realTime(line, 6)} s, ${[line[PEER], WAYS[line[DIRECTION]], line[CHANNEL] >= 0 && `channel ${line[CHANNEL]}`].filter(Boolean).join(", ")}`), rest];
+    const shows = [heading("Event", line[NAME]), element("p", "lead", `${line[TIME].toFixed(6)}${realTime(line, 6)} s, ${[line[PEER], WAYS[line[DIRECTION]], line[CHANNEL] >= 0 && `channel ${line[CHANNEL]}`].filter(Boolean).join(", ")}`), rest];
     ask("event", { serial: line[SERIAL], place: line[PLACE] }).then((event) => {
       if (!event) { rest.replaceChildren(element("p", "lead", ...seen(line[TEXT])), element("p", "lead", "The trace no longer keeps this event.")); return; }
       const made = [element("p", "lead", ...seen(event.text))];
       if (event.fields.length) made.push(section(event.kind === "method" ? "Fields" : "Facts", "", table(event.fields, "Fields")));
       if (event.properties) made.push(section("Properties", event.properties.length ? "" : "none", ...(event.properties.length ? [table(event.properties, "Properties")] : [])));
-      if (event.size >= 0) made.push(...bodyPart(event.body, event.size, Math.min(event.size, 4096)));
+      if (event.size >= 0) made.push(bodySection(event.body, event.size));
       if (event.connection) made.push(section("Connection", "", element("p", "", ...seen(event.connection))));
       rest.replaceChildren(...made);
     }, (problem) => rest.replaceChildren(element("p", "problem", plainly(problem.message))));
-    return { parts };
+    return { parts: shows };
   }
 
   // --- the messages of a queue: fetched where they are looked at ----------------------------------------------
@@ -1575,17 +1461,17 @@
     }
 
     show(item, at) {
-      const parts = [];
+      const shows = [];
       const facts = [["Exchange", item.exchange || "(default)"], ["Routing key", item.routing_key]];
       if (item.redelivered) facts.push(["Redelivered", "yes"]);
       if (item.expires_in !== null) facts.push(["Expires in", span(item.expires_in)]);
       if (item.state === "unacked") facts.push(["Held by", `${item.consumer || "a get"} on ${item.connection || "?"}${item.channel === null ? "" : `, channel ${item.channel}`}, for ${span(item.held_for || 0)}`]);
-      parts.push(section(`Message ${number(item.offset ?? at)}`, item.state, table(facts.map(([name, value]) => [0, name, value, "s"]), "Message")));
-      if (item.properties.length) parts.push(section("Properties", "", table(item.properties, "Properties")));
-      if (item.headers.length) parts.push(section("Headers", "", table(item.headers, "Headers")));
-      parts.push(...bodyPart(item.body, item.size, item.shown));
+      shows.push(section(`Message ${number(item.offset ?? at)}`, item.state, table(facts.map(([name, value]) => [0, name, value, "s"]), "Message")));
+      if (item.properties.length) shows.push(section("Properties", "", table(item.properties, "Properties")));
+      if (item.headers.length) shows.push(section("Headers", "", table(item.headers, "Headers")));
+      shows.push(bodySection(item.body, item.size));
       if (item.shown < item.size) {
-        parts.push(button("Show more of the body", "quiet", async () => {
+        shows.push(button("Show more of the body", "quiet", async () => {
           try {
             const whole = await ask("message", { ...this.queue, at, key: item.key });
             if (whole) this.show(whole, at); else say("This message is no longer in the queue.");
@@ -1593,7 +1479,7 @@
         }));
       }
       this.one.className = "one";
-      this.one.replaceChildren(...parts);
+      this.one.replaceChildren(...shows);
     }
   }
 
@@ -1624,23 +1510,6 @@
   }
   $("pause").addEventListener("click", pause);
   $("end-hold").addEventListener("click", () => act(ask("end-hold"), () => "The test goes on, and its broker stops."));
-
-  const kept = (name, value) => {
-    try { if (value === undefined) return localStorage.getItem(name); localStorage.setItem(name, value); } catch { /* none */ }
-    return null;
-  };
-  const THEMES = ["auto", "light", "dark"];
-  function theme(name) {
-    if (name === "auto") delete root.dataset.theme; else root.dataset.theme = name;
-    put($("theme"), name[0].toUpperCase() + name.slice(1));
-    $("theme").setAttribute("aria-label", `Colours: ${name}`);
-    $("theme").dataset.theme = name;
-  }
-  $("theme").addEventListener("click", () => {
-    const next = THEMES[(THEMES.indexOf($("theme").dataset.theme) + 1) % THEMES.length];
-    theme(next);
-    kept("fakeamqp-theme", next);
-  });
 
   $("single-keys").checked = kept("fakeamqp-keys") !== "off";
   $("single-keys").addEventListener("change", () => kept("fakeamqp-keys", $("single-keys").checked ? "on" : "off"));
@@ -1681,7 +1550,7 @@
     buildTabs();
     buildQueueHeads();
     buildKinds();
-    theme(THEMES.includes(kept("fakeamqp-theme")) ? kept("fakeamqp-theme") : "auto");
+    colours();
     show(tab ? tab[0] : "topology");
     listen();
   }
