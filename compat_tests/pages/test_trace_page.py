@@ -210,7 +210,7 @@ def test_enter_in_search_field_selects_next_or_previous_match(show: Show):
         const query = document.getElementById("query"), said = [];
         const press = (key, shiftKey) =>
           query.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
-        const matches = document.getElementById("matches");
+        const matches = document.getElementById("found");
         const tell = () => said.push([matches.textContent, location.hash.split("&")[0]]);
         query.value = "ORDERS";
         press("Enter"); tell();

@@ -198,8 +198,8 @@ class Trace:
         """A self-contained HTML page: a sequence diagram with filter and search. It loads no other resource.
 
         `page.html#e123` opens the page at `events[123]`, `page.html#message=4` the story of a message: what
-        happened to the message with this number in the facts of events. The page has the first 16 KiB of each body and no
-        passwords.
+        happened to the message with this number in the facts of events. The page has the first 16 KiB of
+        each body and no passwords.
 
         Args:
             path: also write the page to this file; an existing file is replaced.

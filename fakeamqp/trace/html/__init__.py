@@ -1,16 +1,15 @@
 """A trace as one self-contained page: a sequence diagram with filter and search.
 
-`rows` makes the data of the page from typed events; `page.html`, `page.css` and `page.js` show it, with what all pages share in `fakeamqp.trace.pages`. Text from
-a peer reaches the page as data only.
+`rows` makes the data of the page from typed events; `page.html`, `page.css` and `page.js` show it, with
+what all pages share in `fakeamqp.trace.pages`. Text from a peer reaches the page as data only.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.events import EVENTS
 from fakeamqp.trace.html.rows import KINDS, Rows
-from fakeamqp.trace.pages import fill
+from fakeamqp.trace.pages import fill, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +49,7 @@ def page(
         "connections": rows.connections,
         "failure": None if failure is None else failure.to_json(),
         "kinds": KINDS,
-        "words": {name: event.happens for name, event in EVENTS.items()},
+        "words": words(),
         "pool": rows.pool,
         "rows": rows.rows,
     }

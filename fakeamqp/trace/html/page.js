@@ -104,7 +104,7 @@
   function tellMatches() {
     const at = hits.indexOf(state.picked);
     const total = number(hits.length);
-    $("matches").textContent = !state.query ? "" : !hits.length ? "no match" : at >= 0 ? `${number(at + 1)} of ${total}` : hits.length === 1 ? "1 match" : `${total} matches`;
+    $("found").textContent = !state.query ? "" : !hits.length ? "no match" : at >= 0 ? `${number(at + 1)} of ${total}` : hits.length === 1 ? "1 match" : `${total} matches`;
     $("previous").disabled = $("next").disabled = !hits.length;
   }
 
@@ -581,7 +581,7 @@
     j: () => move(1), k: () => move(-1), n: () => cycle(hits, 1), N: () => cycle(hits, -1), p: () => problems(1), P: () => problems(-1),
     "[": () => choose(state.connection < 0 ? connections.length - 1 : state.connection - 1),
     "]": () => choose(state.connection + 1 < connections.length ? state.connection + 1 : -1),
-    "?": () => $("keys").showModal(),
+    "?": () => $("help").click(),
   };
 
   document.addEventListener("keydown", (event) => {
@@ -601,8 +601,7 @@
     event.preventDefault();
     list.focus();
   });
-  $("help").addEventListener("click", () => $("keys").showModal());
-  glossary($("words"));
+  $("help").addEventListener("click", () => { glossary($("words")); $("keys").showModal(); });
 
   // --- colours ---------------------------------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
+from fakeamqp.model.events import EVENTS
+
 
 def fill(package: str, **values: str) -> str:
     """The page of a package as one HTML file, which loads no other file.
@@ -50,6 +52,11 @@ def script_of(package: str) -> str:
     """The script of a page; "" if it has none."""
     own = _read(package, "page.js")
     return own and _read(__package__, "base.js") + own
+
+
+def words() -> dict[str, str]:
+    """What the events of the broker mean, by their names."""
+    return {name: event.happens for name, event in EVENTS.items()}
 
 
 def _hash(text: str) -> str:

@@ -150,8 +150,10 @@ const parts = (() => {
       const after = row === steps[0] ? `${seconds(row[1])} s` : `+${span(row[1] - began)}`;
       const step = button("", row[9] ? "step bad" : "step", () => open(row));
       step.title = plainly(WORDS[name] || "");
-      step.append(element("b", "", ...seen(name)), element("span", "soft", after), element("span", "told", ...seen(pool[row[7]])));
+      step.append(element("b", "", ...seen(name)), element("span", "soft", after));
       if (connection) step.append(element("span", "soft", ...seen(connection.connection_name || connection.alias)));
+      // The message itself is the same in all steps.
+      step.append(element("span", "told", ...seen(pool[row[7]].split(": message b")[0])));
       return element("li", row[9] ? "bad" : "", step);
     }));
     const begun = pool[steps[0][6]] === "published";
