@@ -48,7 +48,7 @@
   const SECTIONS = ["exchanges", "bindings", "queues", "consumers", "connections", "faults", "flows", "rates"];
   const state = {
     tab: "topology", paused: false, host: null, graphQueues: QUEUES_IN_GRAPH, selected: null, sort: ["", 1], token: "", login: "",
-    kinds: new Set(KINDS.keys()), structure: true, outcome: "published", found: null, known: false,
+    kinds: new Set(KINDS.keys()), structure: true, outcome: "published", found: null, peers: new Set(), known: false,
   };
   const lines = { all: [], shown: [], skipped: 0, heard: new Map(), next: 0, clears: "" };
   const hotRoutes = new Map();   // key of a route or an exchange: when its count last rose
@@ -1191,7 +1191,13 @@
   function fits(line) {
     if (!state.kinds.has(line[KIND])) return false;
     const wanted = state.lineFilter;
-    return !wanted || `${line[NAME]} ${line[TEXT]} ${line[PEER]}`.toLowerCase().includes(wanted) || Boolean(state.found && state.found.has(`${line[SERIAL]}.${line[PLACE]}`));
+    return !wanted || `${line[NAME]} ${line[TEXT]} ${line[PEER]}`.toLowerCase().includes(wanted) || state.peers.has(line[PEER]) || Boolean(state.found && state.found.has(`${line[SERIAL]}.${line[PLACE]}`));
+  }
+
+  /** The connections of which the client, or the address, has the text. */
+  function findPeers() {
+    const wanted = state.lineFilter;
+    state.peers = new Set([...store.connections.values()].filter((row) => wanted && `${row.called} ${row.name}`.toLowerCase().includes(wanted)).map((row) => row.alias));
   }
 
   let searching = false;
@@ -1242,6 +1248,7 @@
       lines.skipped += lines.all.length - MOST_LINES;
       lines.all = lines.all.slice(-MOST_LINES);
     }
+    findPeers();
     lines.shown = lines.all.filter(fits);
     if (state.lineFilter) searchEverything();
     $("view-timeline").classList.toggle("with-real", lines.all.some((line) => realTime(line, 3)));
@@ -1262,6 +1269,7 @@
     const wanted = $("line-filter").value.toLowerCase();
     if (wanted !== state.lineFilter) state.found = null;
     state.lineFilter = wanted;
+    findPeers();
     lines.shown = lines.all.filter(fits);
     renderTimeline();
     if (wanted) searchEverything();
@@ -1843,7 +1851,7 @@
       const list = { queue: queueList, connection: connectionList }[kind];
       const at = list && tab !== "topology" ? list.items.findIndex((item) => item[0] === key) : -1;
       if (at >= 0) list.pick(at);
-    } else if (!words.has("tab") && store.broker.failure) {
+    } else if (!words.get("tab") && store.broker.failure) {
       showFailure();
     }
     state.following = false;
