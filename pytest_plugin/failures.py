@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fakeamqp.trace.failure import Failure
+from fakeamqp.trace import Failure
 
 from . import endpoints, options
 
 if TYPE_CHECKING:
     from .endpoints import AnyEndpoint
 
-__all__ = ["failure_of", "note", "noted"]
+__all__ = ["failure_of", "forget", "note", "noted"]
 
 _NOTED: pytest.StashKey[dict[int, Failure]] = pytest.StashKey()
 
@@ -51,6 +51,12 @@ def note(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException]) -> Non
         if endpoint._recorder is not None and id(endpoint) not in kept:
             count = len(endpoints.trace(item, endpoint).events)
             kept[id(endpoint)] = failure_of(item, problem, count)
+
+
+def forget(item: pytest.Item) -> None:
+    """The run of a test has ended."""
+    if _NOTED in item.stash:
+        del item.stash[_NOTED]
 
 
 def noted(item: pytest.Item, endpoint: AnyEndpoint) -> Failure | None:

@@ -20,8 +20,7 @@ from .file_names import file_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fakeamqp.trace import Trace
-    from fakeamqp.trace.failure import Failure
+    from fakeamqp.trace import Failure, Trace
 
     from .endpoints import AnyEndpoint
 
@@ -42,6 +41,7 @@ def begin(item: pytest.Item) -> None:
 def end(item: pytest.Item) -> None:
     """The run of `item` has ended."""
     item.stash[_RUNNING] = False
+    failures.forget(item)
 
 
 def expected(item: pytest.Item) -> list[Path]:

@@ -325,6 +325,8 @@ def test_details_leave_picture_where_it_is(open_page: Open, broker: Broker, chan
     page.click(node("exchange orders"))
     wait_for_text(page, "#detail h2", "orders")
     assert page.locator(node("exchange orders")).bounding_box() == before
+    page.click("#zoom-in")
+    page.click("#zoom")
     # A node under the pane comes out from below it.
     page.keyboard.press("Escape")
     page.click(node("consumer worker"))

@@ -716,6 +716,9 @@
     if (graph) { drawNear(); markEdges(); }
   }
 
+  // The pane lies over the picture, below its controls.
+  new ResizeObserver(([bar]) => { if (bar.target.offsetHeight) $("panel").parentNode.style.setProperty("--bar", `${bar.target.offsetHeight}px`); }).observe(document.querySelector("#view-topology .bar"));
+
   const fitted = () => Math.min(1, $("graph").clientWidth / drawn.width, $("graph").clientHeight / drawn.height);
   $("zoom-in").addEventListener("click", () => zoomTo(zoom * 1.25));
   $("zoom-out").addEventListener("click", () => zoomTo(zoom / 1.25));
