@@ -38,7 +38,7 @@ ROUTES_HEAD = """
 ## Routes
 
 Rows per second from the start of a query to its end, in a session that has run such a query before. Messages
-are 200 bytes of JSON with a message id, a timestamp and two headers. Publishes are confirmed, and the spool is
+are 200 bytes of JSON with a message id, a timestamp and two headers. Publishes are confirmed. The spool is
 synced to the disk. The number in brackets is the rate divided by that of pika's plain consumer on the same
 broker, measured just before; the last column is the goal for this share with many messages. A streaming query
 takes a second or more to start. In this time pika takes tens of thousands of messages.
