@@ -64,8 +64,8 @@ ROWS: dict[str, tuple[str, str]] = {
     ),
     "http_connections": (
         "connections of the HTTP port; at most a quarter of the descriptors that the process may have",
-        "the API ends the connection that has waited longest for its client; the new one gets 503 if all wait "
-        "for answers",
+        "the API ends the connection that has waited longest for its client; the new one gets 503 if all "
+        "wait for answers",
     ),
 }
 """What each of `Bounds` counts, and its effect on the peer."""
