@@ -240,6 +240,21 @@ def test_dead_driver_loses_and_repeats_no_message(broker, sharded, moment):
     assert sorted(values(job.all())) == list(range(60))
 
 
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_available_now_of_old_pyspark_reads_all_that_waits_behind_unfinished_batch(broker, sharded, moment):
+    job = sharded(maxMessagesPerTrigger=10)
+    job.modern = False
+    job.start().batch()
+    publish(broker, *range(30))
+    publish(broker, *range(30, 60), queue="refunds")
+    with pytest.raises(Died):
+        job.batch(die=moment)
+    publish(broker, *range(60, 65))
+    publish(broker, *range(65, 70), queue="refunds")
+    job.start(available_now=True)
+    assert sorted(values(job.all())) == list(range(70))
+
+
 def test_segments_that_no_checkpoint_knows_are_read(broker, sharded):
     publish(broker, *range(10))
     first = sharded().start()
