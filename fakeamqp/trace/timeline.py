@@ -209,7 +209,7 @@ class Trace:
         return text
 
     def check(self, *names: str, allow: Allow = (), at_end: bool = False) -> Findings:
-        """Return the violations by clients or by the broker, in the order of the events; equal to () if none.
+        """Violations by clients or by the broker, in the order of the events; equal to () if none.
 
         The rules of "conformance" are those of 0-9-1, and connections with another protocol are not checked;
         the other checks are about all protocols. Events that are no longer in the trace cause no findings.
