@@ -129,7 +129,8 @@ class ShardQuery:
     def plan(self, start: Offset, end: Offset) -> list[ShardPartition]:
         """The tasks of a batch, one for each shard that has segments in it."""
         stops = self._numbers(end, ahead=1)  # First: only the end has shards that are new in the batch.
-        starts = self._numbers(start)
+        # PySpark before 4.2 begins with the end of an unfinished batch as both, and none of its rows.
+        starts = stops if start == end else self._numbers(start)
         tasks: list[ShardPartition] = []
         otherwise = -(-self._options.max_messages // len(stops))
         for shard, stop in stops.items():

@@ -241,17 +241,21 @@ def test_dead_driver_loses_and_repeats_no_message(broker, sharded, moment):
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_available_now_of_old_pyspark_reads_all_that_waits_behind_unfinished_batch(broker, sharded, moment):
+@pytest.mark.parametrize("available_now", [True, False])
+def test_old_pyspark_reads_unfinished_batch_and_all_messages_behind_it(
+    broker, sharded, moment, available_now
+):
+    publish(broker, *range(5))
     job = sharded(maxMessagesPerTrigger=10)
     job.modern = False
     job.start().batch()
-    publish(broker, *range(30))
+    publish(broker, *range(5, 30))
     publish(broker, *range(30, 60), queue="refunds")
     with pytest.raises(Died):
         job.batch(die=moment)
     publish(broker, *range(60, 65))
     publish(broker, *range(65, 70), queue="refunds")
-    job.start(available_now=True)
+    job.start(available_now=available_now)
     assert sorted(values(job.all())) == list(range(70))
 
 
