@@ -49,9 +49,10 @@ def test_inspector_graph_updates_nodes_and_counts_in_place(page: Any, broker: Br
     moved = page.evaluate("document.querySelector('.node.queue').dataset.same = 1")
     assert moved == 1
     broker.publish(b"one more", exchange="orders", routing_key="order.new")
+    # The edge is lit for a moment only.
+    page.wait_for_selector("#edges path.hot", state="attached")
     page.wait_for_selector(node("queue invoices, 8 ready"))
     page.wait_for_selector(node("exchange orders, topic, 11 messages published"))
-    page.wait_for_selector("#edges path.hot", state="attached")
     # The node was changed, and not made again: focus and screen readers stay where they are.
     assert page.locator(".node[data-same]").count() == 1
     channel.queue_delete("failed")

@@ -7,11 +7,13 @@ for it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fakeamqp.management.counters import Counter as TimedCounter
 from fakeamqp.management.inspector.keys import key_of
+from fakeamqp.model.errors import InternalError
 from fakeamqp.model.events import EVENTS
 from fakeamqp.model.exchanges import Exchange
 from fakeamqp.model.exchanges.hashing import RandomExchange
@@ -147,7 +149,7 @@ class Flows:
             _, entries = recorder.entries_from(self._serial, _MOST_AT_ONCE)
             self._serial = recorder.count
             now = state.clock.now()
-        hosts = {each.name: each.virtual_host_name for each in state.connections}
+            hosts = {each.name: each.virtual_host_name for each in state.connections}
         for event, instant, peer, *rest in entries:
             if (rate := _RATES.get(event)) is None:
                 continue
@@ -155,7 +157,7 @@ class Flows:
             facts: dict[str, Any] = EVENTS[event].facts(connection, *rest)
             host = facts.get("virtual_host") or hosts.get(connection or "") or "/"
             queues = facts["outcome"].queues if rate == "in" else (facts["queue"],)
-            for queue in queues:
+            for queue in filter(None, queues):
                 self._rates[key_of(host, getattr(queue, "name", queue))][rate].add(instant)
         found = {}
         for key, counters in self._rates.items():
@@ -185,5 +187,6 @@ def _hops(host: VirtualHost, first: Exchange, message: Message) -> list[tuple[st
             hops.append((exchange.name, other))
         return 0.0, found
 
-    host.routing.dry_run(message, ask, first)
+    with suppress(InternalError):  # An exchange cannot handle the value of a header.
+        host.routing.dry_run(message, ask, first)
     return hops

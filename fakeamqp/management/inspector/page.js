@@ -358,7 +358,7 @@
 
   /** A list of messages, which are fetched where they are looked at. */
   class Fetched {
-    /** `question()` is what is asked: its name and its fields. `told(total)` hears how many messages there are. */
+    /** `question()` is what is asked: its name and its fields. `told(total, answer)` hears what came. */
     constructor(where, { height, question, make, label, open, told }) {
       Object.assign(this, { question, told });
       this.got = new Map();
@@ -384,12 +384,13 @@
       const first = Math.max(0, Math.floor(where.scrollTop / height + where.clientHeight / height / 2) - WINDOW / 2);
       try {
         const [name, asked, send] = this.question();
-        const { total, start, messages } = await send(name, { ...asked, start: first, count: WINDOW });
+        const answer = await send(name, { ...asked, start: first, count: WINDOW });
+        const { total, start, messages } = answer;
         if (afresh || this.got.size > 20 * WINDOW) this.got.clear();
         messages.forEach((message, at) => this.got.set(start + at, message));
         this.list.size(total);
         this.list.draw(true);
-        this.told(total);
+        this.told(total, answer);
       } catch (problem) { if (this.failed) this.failed(problem); }
       this.busy = false;
       if (this.stale) setTimeout(() => this.fetch(), 250); else if (this.missing && !state.paused) this.fetch();
@@ -1095,8 +1096,7 @@
     label: (item) => `message to exchange ${item.exchange || "(default)"}, routing key ${item.routing_key}, ${item.told}, ${preview(item.body, item.size).slice(0, 80)}`,
     make: (item) => element("div", `outcomes-grid${state.outcome === "published" && !/^unroutable|^refused/.test(item.told) ? "" : " bad"}`, cell("n", item.message ? number(item.message) : ""), cell("", item.exchange || "(default)"), cell("", item.routing_key), cell("told", item.told), cell("n", number(item.size)), cell("body", preview(item.body, item.size))),
     open: (item) => select("message", item.message ? String(item.message) : `${state.outcome} ${item.key}`, item),
-    told(total) {
-      const of = (store.broker.histories || {})[state.outcome] || 0;
+    told(total, { kept: of }) {
       put($("outcomes-shown"), total === of ? many(of, "message") : `${number(total)} of ${many(of, "message")}`);
       $("outcome-list").hidden = !total;
       $("outcomes-empty").hidden = total > 0;

@@ -148,7 +148,7 @@ const parts = (() => {
     const list = element("ol", "story", ...steps.map((row) => {
       const name = pool[row[6]], connection = connections[row[2]];
       const after = row === steps[0] ? `${seconds(row[1])} s` : `+${span(row[1] - began)}`;
-      const step = button("", row[9] ? "step bad" : "step", () => open(row));
+      const step = button("", row[9] ? "moment bad" : "moment", () => open(row));
       step.title = plainly(WORDS[name] || "");
       step.append(element("b", "", ...seen(name)), element("span", "soft", after));
       if (connection) step.append(element("span", "soft", ...seen(connection.connection_name || connection.alias)));
