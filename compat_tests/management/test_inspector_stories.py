@@ -10,6 +10,7 @@ import pytest
 from compat_tests.management.control_client import Refusal
 from compat_tests.management.inspector_client import Page, inspector_of
 from fakeamqp import Broker
+from fakeamqp.management.inspector.timeline import Timeline
 
 
 @pytest.fixture
@@ -71,6 +72,11 @@ def test_search_finds_lines_by_any_field_and_also_after_later_events(
     assert second[: len(first)] == first and len(second) > len(first)
     assert found("acme", until=first[-1][0] + 1) == first
     latest = second[-1][0]
+    broker.publish(b"last", routing_key="orders")
+    # A search that begins later leaves nothing out of one that begins earlier.
+    fresh = Timeline(broker._engine, broker._recorder)
+    assert fresh.search("last", latest)[0] not in [tuple(each) for each in second]
+    assert [list(each) for each in fresh.search("acme", 0)] == second
     assert page.ask("search", text="acme", serial=latest) == [each for each in second if each[0] == latest]
 
 

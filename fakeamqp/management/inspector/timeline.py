@@ -173,11 +173,11 @@ class Timeline:
             return []
         texts = self._texts
         with self._engine.look():
-            if self._texts_clears != recorder.clears:
+            if self._texts_clears != recorder.clears or (texts and serial < texts[0][0]):
                 texts.clear()
                 self._texts_clears = recorder.clears
             # The content of a method may have come since the latest search.
-            again = texts[-1][0] - _MOST_FRAMES if texts else 0
+            again = texts[-1][0] - _MOST_FRAMES if texts else serial
             first, entries = recorder.entries_from(max(0, again))
         while texts and texts[-1][0] >= first:
             texts.pop()

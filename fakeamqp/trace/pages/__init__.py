@@ -55,8 +55,9 @@ def script_of(package: str) -> str:
 
 
 def words() -> dict[str, str]:
-    """What the events of the broker mean, by their names."""
-    return {name: event.happens for name, event in EVENTS.items()}
+    """What the events of the broker mean, by their names: the first sentences of their declarations."""
+    sentences = {name: event.happens.partition(". ")[0].rstrip(".") for name, event in EVENTS.items()}
+    return {name: f"{sentence.replace('`', '')}." for name, sentence in sentences.items()}
 
 
 def _hash(text: str) -> str:
