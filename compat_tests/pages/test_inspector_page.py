@@ -322,9 +322,11 @@ def test_keyboard_moves_through_tabs_lists_and_graph_of_inspector(topology: None
     assert page.get_attribute("#tab-topology", "aria-selected") == "true"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 1400), ("dark", 1400), ("light", 390), ("dark", 390)]
+)
 def test_axe_reports_no_accessibility_violation_in_any_inspector_tab(
-    open_page: Open, broker: Broker, channel: Any, scheme: str
+    open_page: Open, broker: Broker, channel: Any, scheme: str, width: int
 ):
     axe = pytest.importorskip("axe_playwright_python")
     script = (Path(axe.__file__).parent / "axe.min.js").read_text("utf-8")
@@ -332,12 +334,13 @@ def test_axe_reports_no_accessibility_violation_in_any_inspector_tab(
     broker.faults.on("basic.get", optional=True).drop()
     broker.faults.memory_alarm()
     broker.publish(b"lost", routing_key="nowhere")
-    page = open_page(broker, color_scheme=scheme, reduced_motion="reduce")
+    window = {"width": width, "height": 844}
+    page = open_page(broker, color_scheme=scheme, reduced_motion="reduce", viewport=window)
     page.evaluate(f"{script}; 0")
     found = {}
     for tab in TABS:
         page.click(f"#tab-{tab}")
-        if tab in ("queues", "connections", "timeline"):
+        if tab in ("queues", "messages", "connections", "timeline"):
             page.click(f"#view-{tab} .list .row >> nth=0")
             page.wait_for_selector("#detail table")
             page.wait_for_timeout(0)
