@@ -30,7 +30,7 @@ from fakeamqp.trace.recorder import Recorder
 if TYPE_CHECKING:
     import socket
 
-    from typing_extensions import Unpack
+    from typing_extensions import Never, Unpack
 
     from fakeamqp.endpoint import AnyClock
     from fakeamqp.inspect.messages import PublishedView
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import MessageProperties
     from fakeamqp.model.races import Draw, Late
     from fakeamqp.model.state import ClientConnection
+    from fakeamqp.model.versions import PersonalityName
     from fakeamqp.protocols.amqp_0_9.public import Amqp09
     from fakeamqp.runtime.clock.handle import Clock, Instant, Mode
     from fakeamqp.runtime.event_loop.engine import LoopEngine
     from fakeamqp.runtime.intercept import Intercept
     from fakeamqp.runtime.tls import ServerTLS
     from fakeamqp.services import Registration, ServiceMessage, Services
-    from fakeamqp.settings import PersonalityChoices
 
 __all__ = ["NO_JSON", "BadBody", "Broker", "BrokerError", "payload_of"]
 
@@ -75,7 +75,7 @@ class Broker(Endpoint, Inspection):
         port: port to listen on; 0 takes a free one, which `port` tells once the broker runs.
         personality: the behaviour to emulate: "rabbitmq-3.10", "rabbitmq-3.13", "rabbitmq-4.0",
             "rabbitmq-4.1", "rabbitmq-4.2" or "rabbitmq-4.3", or "spec" for the published specifications
-            to the letter.
+            to the letter; or a `Personality`, such as `Personality("rabbitmq-4.3").with_(heartbeat=0)`.
         clock: the source of the broker's time: "real" for the machine's, even if the test has frozen it;
             "virtual" for time that only `clock.advance` and related methods move; "wall" for what
             `datetime.now()` returns, so that freezegun and time-machine move it.
@@ -112,7 +112,7 @@ class Broker(Endpoint, Inspection):
         runtime: what the broker runs in: "thread" for a thread of its own; "asyncio" for the event loop that
             runs when it starts (`async with`). The time of such a broker is that of the loop, and only
             coroutines of this loop can be its clients.
-        settings: choices of the personality to override by name, such as `heartbeat=0`.
+        misspelled: other names are errors.
 
     Raises:
         FakeAMQPError: an argument is misspelled or invalid.
@@ -123,10 +123,11 @@ class Broker(Endpoint, Inspection):
 
     def __init__(
         self,
+        /,
         host: str = "127.0.0.1",
         port: int = 0,
         *,
-        personality: str | Personality = "rabbitmq-4.3",
+        personality: PersonalityName | Personality = "rabbitmq-4.3",
         clock: Mode = "real",
         now: Instant | None = None,
         tls: bool | ServerTLS = False,
@@ -147,8 +148,10 @@ class Broker(Endpoint, Inspection):
         control: bool = False,
         control_port: int | None = None,
         runtime: Runtime = "thread",
-        **settings: Unpack[PersonalityChoices],
+        **misspelled: Never,
     ) -> None:
+        if misspelled:
+            raise BrokerError(_no_argument(*next(iter(misspelled.items()))))
         check_arguments(locals())
         super().__init__(host, port, tls, runtime)
         machine = self._machine
@@ -168,7 +171,7 @@ class Broker(Endpoint, Inspection):
         """Definitions that are loaded again after a reset, in order."""
         self._state = state = BrokerState(
             broker_clock,
-            personality=_adjusted(personality, settings),
+            personality=_checked(personality),
             seed=seed,
             history=history,
             permit=permit,
@@ -817,28 +820,33 @@ def payload_of(call: str, body: object, json: object) -> bytes:
         ) from None
 
 
-def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personality:
-    """The personality with some choices overridden. Raises FakeAMQPError."""
-    from dataclasses import fields
-
+def _checked(name: str | Personality) -> Personality:
+    """A personality by its name, or one of the user, whose choices are checked. Raises FakeAMQPError."""
     chosen = personality(name)
-    if not settings and chosen is PERSONALITIES.get(chosen.name):
+    if chosen is PERSONALITIES.get(chosen.name):
         return chosen
     from fakeamqp.model.personality.variants import with_choices
 
-    known = [field.name for field in fields(Personality)]
-    for setting in settings:
-        if setting not in known:
-            near = nearest(setting, [*known, *_ARGUMENTS])
-            raise BrokerError(
-                f"Broker has no argument {setting!r}" + (f"; did you mean {near[0]!r}?" if near else "")
-            )
-    made = with_choices(chosen, settings)
+    made = with_choices(chosen, {})
     registry.check_absent(made.not_implemented)
     return made
 
 
-_ARGUMENTS = tuple(name for name in Broker.__init__.__annotations__ if name not in ("settings", "return"))
+def _no_argument(name: str, value: object) -> str:
+    """The text of the error about an argument that does not exist."""
+    from dataclasses import fields
+
+    choices = [field.name for field in fields(Personality)]
+    if name in choices:
+        return (
+            f"Broker has no argument {name!r}: a choice of a personality is given by "
+            f'personality=Personality("rabbitmq-4.3").with_({name}={value!r:.50})'
+        )
+    near = nearest(name, [*_ARGUMENTS, *choices])
+    return f"Broker has no argument {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+_ARGUMENTS = tuple(name for name in Broker.__init__.__annotations__ if name not in ("misspelled", "return"))
 
 
 def _race_seed(asked: bool | int | None, seed: int | str | None) -> int | None:

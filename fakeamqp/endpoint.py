@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 from weakref import finalize
 
+from fakeamqp.blocking import blocking, blocking_start
 from fakeamqp.connection import bracketed
 from fakeamqp.errors import BrokerError, WaitTimeout, nearest
 from fakeamqp.inspect.inspection import MessageInspection, StateReader
@@ -104,6 +105,7 @@ class Endpoint(MessageInspection):
         """Whether clients can connect."""
         return self._engine.running
 
+    @blocking_start
     def start(self) -> Self:
         """Start it; clients can connect when this returns. Does nothing while it runs.
 
@@ -118,7 +120,7 @@ class Endpoint(MessageInspection):
         if self._in_loop:
             raise BrokerError(
                 f"a {self._kind} with runtime='asyncio' starts in its event loop: use `async with "
-                f"{self._kind}:`, or `await {self._kind}.start_async()`"
+                f"{self._kind}:`, or `await {self._kind}.start.aio()`"
             )
         engine = cast("ThreadEngine", self._engine)
         with engine.one_by_one():
@@ -136,7 +138,8 @@ class Endpoint(MessageInspection):
             self._started()
         return self
 
-    async def start_async(self) -> Self:
+    @start.coroutine
+    async def _start_coroutine(self) -> Self:
         """`start` for coroutines. With `runtime="asyncio"` it runs in the event loop of the caller.
 
         Raises:
@@ -185,6 +188,7 @@ class Endpoint(MessageInspection):
         self._state.stage = "running"
         self._in_transition = False
 
+    @blocking
     def stop(self) -> None:
         """Close all connections with a handshake, then close every socket and end every thread. Idempotent.
 
@@ -214,7 +218,8 @@ class Endpoint(MessageInspection):
     def _stop_engine(self) -> None:
         self._engine.stop()
 
-    async def stop_async(self) -> None:
+    @stop.coroutine
+    async def _stop_coroutine(self) -> None:
         """`stop` for coroutines. In an event loop, the loop has closed all streams afterwards."""
         self.stop()
         await self._engine.stopped()
@@ -260,10 +265,10 @@ class Endpoint(MessageInspection):
         self.stop()
 
     async def __aenter__(self) -> Self:
-        return await self.start_async()
+        return await self.start.aio()
 
     async def __aexit__(self, kind: object, error: object, trace: object) -> None:
-        await self.stop_async()
+        await self.stop.aio()
 
     # --- address --------------------------------------------------------------------------------------
 
@@ -389,6 +394,7 @@ class Endpoint(MessageInspection):
 
     # --- waits and checks -----------------------------------------------------------------------------
 
+    @blocking
     def wait_until_idle(self, timeout: float = 5.0) -> None:
         """Wait until the broker has processed all input and sent all output, and no timer is due.
 
@@ -399,8 +405,8 @@ class Endpoint(MessageInspection):
         if not self._engine.wait_until(self._engine.quiet, timeout):
             raise NotIdle(self._reader.read(lambda state: _still_busy(state, timeout)))
 
-    async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
-        """`wait_until_idle` for coroutines: it does not block the event loop."""
+    @wait_until_idle.coroutine
+    async def _wait_until_idle_coroutine(self, timeout: float = 5.0) -> None:
         self._state.check_started()
         if not await self._engine.wait_until_async(self._engine.quiet, timeout):
             raise NotIdle(self._reader.read(lambda state: _still_busy(state, timeout)))
@@ -441,6 +447,7 @@ class Endpoint(MessageInspection):
         """
         return self._checked(names, allow, timeout)
 
+    @blocking
     def expect_no_findings(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
         """Check the trace at the end of a test.
 
@@ -462,9 +469,11 @@ class Endpoint(MessageInspection):
         """
         self._checked(names, allow, timeout, from_start=True).finish()
 
-    async def expect_no_findings_async(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
-        """`expect_no_findings` for coroutines: it does not block the event loop."""
-        await self._checked(names, allow, timeout, from_start=True).finish_async()
+    @expect_no_findings.coroutine
+    async def _expect_no_findings_coroutine(
+        self, *names: str, allow: Allow = (), timeout: float = 5.0
+    ) -> None:
+        await self._checked(names, allow, timeout, from_start=True).finish.aio()
 
     def _checked(
         self, names: tuple[str, ...], allow: Allow, timeout: float, *, from_start: bool = False
@@ -510,7 +519,7 @@ def _still_busy(state: BrokerState, timeout: float) -> str:
     unread = [f"{each.name} has not read {each.unsent} bytes" for each in state.connections if each.unsent]
     reason = "; ".join(unread) or "clients keep sending"
     busy = f"the broker is still busy after {timeout:g} s: {reason}"
-    return busy + wait_report(state, "wait_until_idle_async")
+    return busy + wait_report(state, "wait_until_idle.aio")
 
 
 def in_loop(runtime: str) -> bool:

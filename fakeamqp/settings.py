@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.access import Accounts
     from fakeamqp.model.limits import Bounds
     from fakeamqp.model.personality import Personality
+    from fakeamqp.model.versions import PersonalityName
     from fakeamqp.runtime.clock.handle import Instant, Mode
     from fakeamqp.runtime.tls import ServerTLS
     from fakeamqp.trace.recording import Recording
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["BrokerArguments", "PersonalityChoices", "ProxyArguments"]
 
 
-class BrokerArguments(PersonalityChoices, total=False):
+class BrokerArguments(TypedDict, total=False):
     """All arguments of `Broker`, for functions that pass them on."""
 
     host: str
     port: int
-    personality: str | Personality
+    personality: PersonalityName | Personality
     clock: Mode
     now: Instant | None
     tls: bool | ServerTLS

@@ -215,10 +215,7 @@ def test_new_virtual_host_is_open_to_users_with_all_permissions(broker: Broker) 
     ({"heartbeats": 5}, "did you mean 'heartbeat'"),
     ({"personalty": "spec"}, "did you mean 'personality'"),
     ({"clock": "virtaul"}, "did you mean 'virtual'"),
-    ({"not_implemented": ("chanel.resume",)}, "did you mean 'channel.resume'"),
-    ({"not_implemented": ("channel",)}, "no broker can be without 'channel'"),
-    ({"not_implemented": ("connection.open",)}, "no broker can be without 'connection.open'"),
-    ({"not_implemented": "tx"}, "must be a list of texts, not 'tx'"),
+    ({"heartbeat": 5}, r'personality=Personality\("rabbitmq-4.3"\).with_\(heartbeat=5\)'),
     ({"clock": "sundial"}, "'real', 'virtual', 'wall'"),
     ({"now": 1_700_000_000}, "add clock='virtual'"),
     ({"clock": "wall", "now": 1_700_000_000}, "this one is wall"),
@@ -238,8 +235,6 @@ def test_new_virtual_host_is_open_to_users_with_all_permissions(broker: Broker) 
     ({"users": {"bob": {"permissions": {"/": ".*"}}}}, "configure, write, read"),
     ({"bounds": {"consumers_per_channel": 5}}, "Bounds"),
     ({"management_hosts": ["broker.local"]}, "add management=True"),
-    ({"mechanisms": ["PLIAN"]}, "did you mean 'PLAIN'"),
-    ({"commit_to_deleted": "ignore"}, "must be 'ignored' or"),
     ({"personality": replace(PERSONALITIES["spec"], heartbeat="x")}, "heartbeat must be a whole number"),
 )
 def test_invalid_broker_arguments_are_refused_with_a_helpful_message(
@@ -247,6 +242,31 @@ def test_invalid_broker_arguments_are_refused_with_a_helpful_message(
 ) -> None:
     with pytest.raises(FakeAMQPError, match=words):
         Broker(**arguments)  # type: ignore[arg-type]
+
+
+@rows(
+    "choices, words",
+    ({"hartbeat": 5}, "did you mean 'heartbeat'"),
+    ({"not_implemented": ("chanel.resume",)}, "did you mean 'channel.resume'"),
+    ({"not_implemented": ("channel",)}, "no broker can be without 'channel'"),
+    ({"not_implemented": ("connection.open",)}, "no broker can be without 'connection.open'"),
+    ({"not_implemented": "tx"}, "must be a list of texts, not 'tx'"),
+    ({"mechanisms": ["PLIAN"]}, "did you mean 'PLAIN'"),
+    ({"commit_to_deleted": "ignore"}, "must be 'ignored' or"),
+)
+def test_invalid_choices_of_a_personality_are_refused_with_a_helpful_message(
+    choices: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(FakeAMQPError, match=words):
+        Broker(personality=Personality("rabbitmq-4.3").with_(**choices))
+
+
+def test_personality_of_a_name_is_the_one_of_the_table_and_takes_no_choices() -> None:
+    assert Personality("spec") is PERSONALITIES["spec"]
+    with pytest.raises(FakeAMQPError, match=r"did you mean 'rabbitmq-4\\.3'"):
+        Personality("rabbitmq-4.3x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"Personality\('spec'\)\.with_"):
+        Personality("spec", heartbeat=0)  # type: ignore[call-arg]
 
 
 WRONG: dict[str, tuple[object, ...]] = {
@@ -278,7 +298,7 @@ WRONG: dict[str, tuple[object, ...]] = {
 
 @pytest.mark.threads_only
 def test_each_argument_of_a_broker_takes_only_values_of_its_type() -> None:
-    assert list(WRONG) == [name for name in inspect.signature(Broker).parameters if name != "settings"]
+    assert list(WRONG) == [name for name in inspect.signature(Broker).parameters if name != "misspelled"]
     for name, values in WRONG.items():
         for value in values:
             arguments: dict[str, Any] = {name: value}
@@ -297,7 +317,7 @@ def test_each_choice_of_a_personality_takes_only_values_of_its_type() -> None:
             wrong += [5, True, {1: 2}]
         for value in wrong:
             with pytest.raises(FakeAMQPError, match=choice.name):
-                Broker(**{choice.name: value})
+                Personality("rabbitmq-4.3").with_(**{choice.name: value})
 
 
 def test_broker_calls_refuse_invalid_arguments_like_the_constructor() -> None:
@@ -320,7 +340,7 @@ def test_waits_refuse_negative_timeouts_and_other_types(broker: Broker) -> None:
     portable = declared(requests, "p")
     waits: list[Callable[[Any], object]] = [
         lambda timeout: broker.wait_for(lambda: False, timeout=timeout),
-        lambda timeout: asyncio.run(broker.wait_for_async(lambda: False, timeout=timeout)),
+        lambda timeout: asyncio.run(broker.wait_for.aio(lambda: False, timeout=timeout)),
         lambda timeout: broker.queue("q").wait_for(ready=1, timeout=timeout),
         lambda timeout: broker.queue("q").wait_until_consumed(timeout=timeout),
         lambda timeout: broker.expect_published(timeout=timeout),
@@ -329,7 +349,7 @@ def test_waits_refuse_negative_timeouts_and_other_types(broker: Broker) -> None:
         lambda timeout: rule.wait(1, timeout=timeout),
         lambda timeout: service.wait(1, timeout=timeout),
         lambda timeout: portable.wait_for(ready=1, timeout=timeout),
-        lambda timeout: asyncio.run(portable.get_async(timeout=timeout)),
+        lambda timeout: asyncio.run(portable.get.aio(timeout=timeout)),
     ]
     with cases() as case:
         for number, wait in enumerate(waits):
@@ -340,7 +360,11 @@ def test_waits_refuse_negative_timeouts_and_other_types(broker: Broker) -> None:
 
 
 def test_personality_choices_accept_lists_and_whole_numbers() -> None:
-    with Broker(mechanisms=["PLAIN"], not_implemented=["tx"], send_timeout=5) as broker:  # type: ignore[arg-type]
+    with Broker(
+        personality=Personality("rabbitmq-4.3").with_(
+            mechanisms=["PLAIN"], not_implemented=["tx"], send_timeout=5
+        )
+    ) as broker:  # type: ignore[arg-type]
         connect(broker).close()
 
 
@@ -516,7 +540,7 @@ def test_wait_for_with_timeout_0_returns_the_result_of_a_single_call(broker: Bro
         return []
 
     assert broker.wait_for(ask, timeout=0) == [] and asked == [1]
-    assert asyncio.run(broker.wait_for_async(lambda: None, timeout=0)) is None
+    assert asyncio.run(broker.wait_for.aio(lambda: None, timeout=0)) is None
     assert broker.wait_for(lambda: broker.port, timeout=0) == broker.port
 
 
@@ -808,7 +832,7 @@ def test_wait_timeout_shows_predicate_broker_state_and_latest_events(broker: Bro
         with pytest.raises(WaitTimeout) as failure:
             broker.wait_for(lambda: broker.queue("orders").ready == wanted, timeout=0.01)
         with pytest.raises(WaitTimeout) as same:
-            asyncio.run(broker.wait_for_async(lambda: broker.queue("orders").ready == wanted, timeout=0.01))
+            asyncio.run(broker.wait_for.aio(lambda: broker.queue("orders").ready == wanted, timeout=0.01))
     lines = str(failure.value).splitlines()
     assert lines[:3] == [
         'waited 0.01 s for lambda: broker.queue("orders").ready == wanted, which returned False',

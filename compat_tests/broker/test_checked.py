@@ -229,10 +229,10 @@ def test_checked_and_expect_no_findings_work_in_coroutines(broker: Broker):
             async with broker.checked():
                 await channel.default_exchange.publish(aio_pika.Message(b"1"), "jobs")
                 await (await queue.get()).ack()
-            await broker.expect_no_findings_async()
+            await broker.expect_no_findings.aio()
             await channel.default_exchange.publish(aio_pika.Message(b"2"), "nowhere", mandatory=False)
             with pytest.raises(CheckFailed, match="unroutable"):
-                await broker.expect_no_findings_async()
+                await broker.expect_no_findings.aio()
 
     asyncio.run(call())
 
@@ -254,9 +254,9 @@ def test_request_without_exactly_one_answer_is_a_finding(broker: Broker, answers
             expected = {0: "has no answer", 1: "", 2: "was answered twice"}[answers]
             if expected:
                 with pytest.raises(CheckFailed, match=expected):
-                    await broker.expect_no_findings_async(timeout=SOON)
+                    await broker.expect_no_findings.aio(timeout=SOON)
             else:
-                await broker.expect_no_findings_async()
+                await broker.expect_no_findings.aio()
 
     asyncio.run(call())
 

@@ -51,20 +51,20 @@ def test_transient_message_lost_in_a_restart_is_recorded_as_dropped(
 def test_async_waits_let_other_coroutines_run(broker: Broker, channel: BlockingChannel) -> None:
     async def body() -> None:
         waiting = asyncio.gather(
-            broker.expect_published_async(routing_key="a"),
-            broker.expect_dropped_async(reason="unroutable"),
-            broker.wait_for_async(lambda: broker.published),
-            broker.queue("q").wait_for_async(),
+            broker.expect_published.aio(routing_key="a"),
+            broker.expect_dropped.aio(reason="unroutable"),
+            broker.wait_for.aio(lambda: broker.published),
+            broker.queue("q").wait_for.aio(),
         )
         await asyncio.sleep(0)
         channel.basic_publish("", "a", b"1")
         broker._reader.read(lambda state: state.virtual_host("/").queues.declare("q"))
         published, dropped, seen, queue = await waiting
         assert (len(published), len(dropped), len(seen), queue.name) == (1, 1, 1, "q")
-        await broker.wait_until_idle_async()
-        await broker.expect_nothing_published_async(routing_key="b")
+        await broker.wait_until_idle.aio()
+        await broker.expect_nothing_published.aio(routing_key="b")
         with pytest.raises(NotDropped):
-            await broker.expect_dropped_async(reason="expired", timeout=0)
+            await broker.expect_dropped.aio(reason="expired", timeout=0)
 
     asyncio.run(body())
 
@@ -76,10 +76,10 @@ class TestWaitsThatBlockTheLoopOfTheirClient:
 
     @rows(
         "wait, awaitable",
-        (lambda b: b.queue("q").wait_for(ready=1, timeout=0.01), "wait_for_async"),
-        (lambda b: b.wait_for(lambda: False, timeout=0.01), "wait_for_async"),
-        (lambda b: b.expect_published(timeout=0.01), "expect_published_async"),
-        (lambda b: b.expect_dead_lettered(timeout=0.01), "expect_dead_lettered_async"),
+        (lambda b: b.queue("q").wait_for(ready=1, timeout=0.01), "wait_for.aio"),
+        (lambda b: b.wait_for(lambda: False, timeout=0.01), "wait_for.aio"),
+        (lambda b: b.expect_published(timeout=0.01), "expect_published.aio"),
+        (lambda b: b.expect_dead_lettered(timeout=0.01), "expect_dead_lettered.aio"),
     )
     def test_blocking_wait_in_a_coroutine_names_the_async_form(
         self, broker: Broker, wait: Callable[[Broker], object], awaitable: str
@@ -105,7 +105,7 @@ class TestWaitsThatBlockTheLoopOfTheirClient:
         async def body() -> None:
             broker.wait_until_idle(timeout=0.01)
 
-        with pytest.raises(BrokerError, match=self.HINT.format("wait_until_idle_async")):
+        with pytest.raises(BrokerError, match=self.HINT.format("wait_until_idle.aio")):
             asyncio.run(body())
 
     def test_timeout_0_and_async_waits_mention_no_event_loop(self, broker: Broker) -> None:
@@ -114,7 +114,7 @@ class TestWaitsThatBlockTheLoopOfTheirClient:
                 broker.expect_published(timeout=0)
             assert "event loop" not in str(failure.value)
             with pytest.raises(AssertionError) as failure:
-                await broker.expect_published_async(timeout=0.01)
+                await broker.expect_published.aio(timeout=0.01)
             assert "event loop" not in str(failure.value)
 
         asyncio.run(body())
@@ -159,10 +159,10 @@ def test_answers_of_a_service_count_as_messages_of_the_test(broker: Broker, chan
 def test_async_expectations_exclude_messages_of_the_test(broker: Broker) -> None:
     async def body() -> None:
         broker.publish(b"own", routing_key="a")
-        await broker.expect_nothing_published_async()
-        await broker.expect_published_async(include_own=True)
+        await broker.expect_nothing_published.aio()
+        await broker.expect_published.aio(include_own=True)
         with pytest.raises(NotPublished):
-            await broker.expect_nothing_published_async(include_own=True)
+            await broker.expect_nothing_published.aio(include_own=True)
 
     asyncio.run(body())
 

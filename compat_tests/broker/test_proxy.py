@@ -122,8 +122,8 @@ def sides(request: pytest.FixtureRequest) -> Iterator[Sides]:
             held.callback(loop.close)
             held.callback(thread.join)
             held.callback(loop.call_soon_threadsafe, loop.stop)
-            asyncio.run_coroutine_threadsafe(proxy.start_async(), loop).result(20)
-            held.callback(lambda: asyncio.run_coroutine_threadsafe(proxy.stop_async(), loop).result(20))
+            asyncio.run_coroutine_threadsafe(proxy.start.aio(), loop).result(20)
+            held.callback(lambda: asyncio.run_coroutine_threadsafe(proxy.stop.aio(), loop).result(20))
         client = held.enter_context(socket.create_connection((proxy.host, proxy.port), timeout=20))
         client.sendall(PROTOCOL_HEADER)
         broker = held.enter_context(listener.accept()[0])
@@ -476,7 +476,7 @@ async def test_proxy_runs_in_the_event_loop_of_the_test() -> None:
             message = await queue.get()
             assert message.body == b"m"
             await message.ack()
-        await proxy.expect_published_async(routing_key="q", count=1)
+        await proxy.expect_published.aio(routing_key="q", count=1)
 
 
 @rows("scheme, to_tls", ("amqps", "ca.pem"), ("amqps", True), ("amqp", ssl.create_default_context()))

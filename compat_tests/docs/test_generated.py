@@ -20,6 +20,7 @@ WRITERS = {
     "tools.control_page": "python -m compat_tests.tools.control_page",
     "tools.limits_page": "python -m compat_tests.tools.limits_page",
     "tools.personalities": "make personalities",
+    "tools.renamed_page": "python -m compat_tests.tools.renamed_page",
     "tools.protocols_page": "python -m compat_tests.tools.protocols_page",
 }
 

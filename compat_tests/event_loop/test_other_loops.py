@@ -81,12 +81,12 @@ async def test_localhost_is_served_on_ipv4_and_ipv6_with_peer_address_in_name() 
     async with Broker("localhost", runtime="asyncio") as broker:
         for host in LOOPBACK:
             client = dial(host, broker.port)
-            await broker.wait_for_async(lambda: broker.connections)
+            await broker.wait_for.aio(lambda: broker.connections)
             [seen] = broker.connections
             shown = f"[{host}]" if ":" in host else host
             assert seen.name == f"{shown}:{client.getsockname()[1]} -> {shown}:{broker.port}"
             assert await is_served(client)
-            await broker.wait_for_async(lambda: not broker.connections)
+            await broker.wait_for.aio(lambda: not broker.connections)
     assert broker.failures == ()
 
 
@@ -151,7 +151,7 @@ async def test_network_faults_refuse_hang_and_reset_connections() -> None:
             dial(broker.host, broker.port)
         with broker.faults.network.hang() as fault:
             client = dial(broker.host, broker.port)
-            await fault.wait_async()
+            await fault.wait.aio()
         assert await is_served(client)
         with broker.faults.network.refuse(how="reset"):
             client = dial(broker.host, broker.port)
@@ -164,13 +164,13 @@ async def test_network_faults_refuse_hang_and_reset_connections() -> None:
 async def test_stopped_broker_releases_its_port() -> None:
     async with Broker(runtime="asyncio") as broker:
         with pytest.raises(PortInUse):
-            await Broker(runtime="asyncio", port=broker.port).start_async()
+            await Broker(runtime="asyncio", port=broker.port).start.aio()
         port = broker.port
         assert await is_served(dial(broker.host, port))
     async with Broker(runtime="asyncio", port=port) as broker:
         assert await is_served(dial(broker.host, port))
         broker.stop()
-        await broker.start_async()
+        await broker.start.aio()
         assert await is_served(dial(broker.host, port))
 
 
@@ -179,13 +179,13 @@ async def test_message_expires_when_virtual_clock_reaches_ttl_after_a_restart() 
     async with Broker(runtime="asyncio", clock="virtual") as broker:
         connection = await aio_pika.connect(broker.url)
         broker.restart()
-        await broker.wait_for_async(lambda: not broker.connections)
+        await broker.wait_for.aio(lambda: not broker.connections)
         await connection.close()
         async with await aio_pika.connect(broker.url) as again:
             channel = await again.channel()
             await channel.declare_queue("short", arguments={"x-message-ttl": 60_000})
             await channel.default_exchange.publish(aio_pika.Message(b""), "short")
-            await broker.clock.advance_async(60)
+            await broker.clock.advance.aio(60)
             assert broker.queue("short").ready == 0
 
 
@@ -314,9 +314,9 @@ def test_loop_refuses_connections_beyond_select_limit_and_serves_earlier_ones(
                     with too_many(EngineError):
                         broker.connect()
                     with too_many(CannotListen):
-                        await Broker(runtime="asyncio").start_async()
-                await broker.wait_for_async(lambda: len(broker.connections) == 1 + refused.count(False))
-            await broker.wait_for_async(lambda: not broker.connections)
+                        await Broker(runtime="asyncio").start.aio()
+                await broker.wait_for.aio(lambda: len(broker.connections) == 1 + refused.count(False))
+            await broker.wait_for.aio(lambda: not broker.connections)
             assert await is_served(dial(broker.host, broker.port))
         assert broker.failures == ()
 

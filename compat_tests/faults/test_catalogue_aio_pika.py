@@ -94,7 +94,7 @@ async def test_aio_pika_publish_raises_the_expected_error_under_each_fault(
         else:
             with pytest.raises(error):
                 await publish(channel)
-        await rule.wait_async()
+        await rule.wait.aio()
         rule.remove()
     # The next client finds a broker in order.
     async with connected(broker) as connection:

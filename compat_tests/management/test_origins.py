@@ -10,7 +10,7 @@ import pytest
 
 from compat_tests.management.client import Api
 from compat_tests.tools.matrix import cases
-from fakeamqp import Broker
+from fakeamqp import Broker, Personality
 from fakeamqp.management.errors import Refused
 from fakeamqp.management.origins import OwnPages
 
@@ -116,7 +116,9 @@ def test_plain_host_name_is_accepted_from_another_machine_only():
     outward = [each for each in map(str, addresses) if not each.startswith("127.")]
     if not outward:
         pytest.skip("this machine has only loopback addresses")
-    with Broker("0.0.0.0", management=True, loopback_users=()) as broker:
+    with Broker(
+        "0.0.0.0", management=True, personality=Personality("rabbitmq-4.3").with_(loopback_users=())
+    ) as broker:
         for host, status in ((outward[0], 200), ("127.0.0.1", 421)):
             api = Api(f"http://guest:guest@{host}:{broker.management_port}")
             assert api.request("GET", "whoami", headers={"host": "rabbit:15672"}).status == status

@@ -217,7 +217,7 @@ def test_asynchronous_tests(write_tests: WriteTests, marker: str) -> None:
             rule = amqp_faults.on("queue.declare").delay(0)
             channel = await aio_pika_connection.channel()
             await channel.declare_queue("orders")
-            await rule.wait_async()
+            await rule.wait.aio()
 
         async def test_unused(amqp_faults, aio_pika_connection):
             amqp_faults.on("queue.declare").drop()

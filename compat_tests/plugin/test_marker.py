@@ -79,8 +79,9 @@ def test_a_misspelled_argument_names_the_near_match(write_tests: WriteTests, fix
 
 
 def test_a_choice_of_the_personality_can_be_made_by_name(write_tests: WriteTests) -> None:
-    write_tests("""
-        @pytest.mark.amqp(heartbeat=17)
+    write_tests("""        from fakeamqp import Personality
+
+        @pytest.mark.amqp(personality=Personality("rabbitmq-4.3").with_(heartbeat=17))
         def test_it(amqp_url):
             suggested = []
 

@@ -212,7 +212,7 @@ def test_proxies_in_the_event_loop_over_tls_and_in_a_simulation(write_tests: Wri
             await channel.default_exchange.publish(aio_pika.Message(b"two"), "orders")
             message = await queue.get()
             await message.ack()
-            await proxy.expect_published_async(body=b"two", count=1)
+            await proxy.expect_published.aio(body=b"two", count=1)
 
         @pytest.mark.asyncio
         @pytest.mark.amqp(runtime="asyncio", checks=True)

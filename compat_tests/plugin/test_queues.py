@@ -91,7 +91,7 @@ def test_a_broker_in_the_event_loop_with_tls_in_a_simulation_and_with_virtual_ti
         @pytest.mark.amqp(runtime="asyncio")
         async def test_in_the_loop(amqp_queue, aio_pika_connection):
             orders = amqp_queue("orders")
-            later = asyncio.ensure_future(orders.get_async())
+            later = asyncio.ensure_future(orders.get.aio())
             await publish(aio_pika_connection, orders)
             assert (await later).body == b"two apples"
             orders.publish(b"one pear")
@@ -101,9 +101,9 @@ def test_a_broker_in_the_event_loop_with_tls_in_a_simulation_and_with_virtual_ti
         async def test_in_a_simulation(amqp_queue, aio_pika_connection, amqp_simulation):
             orders = amqp_queue("orders")
             await publish(aio_pika_connection, orders)
-            await orders.wait_for_async(ready=1)
+            await orders.wait_for.aio(ready=1)
             await asyncio.sleep(3600)
-            assert (await orders.get_async()).body == b"two apples"
+            assert (await orders.get.aio()).body == b"two apples"
 
         @pytest.mark.amqp(
             tls=True, virtual_hosts=["shop"], users={"al ice": "p/w@"}, checks=True
@@ -267,7 +267,7 @@ def test_a_wait_in_a_coroutine_says_that_it_blocks_the_loop(
         async def test_it(amqp_queue):
             amqp_queue("orders").wait_for(ready=1, timeout=0.01)
     """).run(
-        f"--amqp-real-url={amqp_broker.url}", failed=1, said=["*so blocked the event loop*wait_for_async*"]
+        f"--amqp-real-url={amqp_broker.url}", failed=1, said=["*so blocked the event loop*wait_for.aio*"]
     )
 
 

@@ -204,7 +204,7 @@ def test_proxy_of_a_coroutine_runs_in_its_event_loop(write_tests: WriteTests, am
                 await channel.default_exchange.publish(aio_pika.Message(b"one"), "orders")
             await channel.default_exchange.publish(aio_pika.Message(b"two"), "orders")
             assert (await queue.get()).body == b"two"
-            await proxy.expect_published_async(routing_key="orders", count=1)
+            await proxy.expect_published.aio(routing_key="orders", count=1)
 
         @pytest.mark.asyncio
         async def test_pytest_asyncio(amqp_broker, amqp_faults, aio_pika_connection):

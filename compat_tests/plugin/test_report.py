@@ -202,7 +202,7 @@ WAITS_IN_VAIN = """
     {mark}
     async def test_it(amqp_broker):
         amqp_broker.publish(b"apples", routing_key="orders")
-        await amqp_broker.wait_for_async(lambda: amqp_broker.queues(), timeout=0.01)
+        await amqp_broker.wait_for.aio(lambda: amqp_broker.queues(), timeout=0.01)
 """
 
 

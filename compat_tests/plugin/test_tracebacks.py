@@ -27,7 +27,7 @@ WAITS = """
         amqp_faults.on("publish")  # the line
 
     def test_coroutine(amqp_broker):
-        asyncio.run(amqp_broker.expect_published_async(timeout=0.01))  # the line
+        asyncio.run(amqp_broker.expect_published.aio(timeout=0.01))  # the line
 
     def test_missing_definitions(amqp_broker):
         amqp_broker.load_definitions("no.json")  # the line

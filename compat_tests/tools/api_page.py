@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, is_typeddict
 
+from fakeamqp.blocking import blocking
+
 __all__ = ["MODULES", "PAGE", "main", "members", "names", "page", "undocumented"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
@@ -197,6 +199,8 @@ def _source(owner: type) -> str:
 
 def _member_summary(owner: type, name: str) -> str:
     value = vars(owner).get(name)
+    if isinstance(value, blocking):
+        return f"{_summary(getattr(owner, name))}; `{name}.aio` for coroutines"
     value = getattr(value, "__func__", value)
     return _summary(value) if isinstance(value, property) or inspect.isroutine(value) else ""
 

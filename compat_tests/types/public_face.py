@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing_extensions import assert_type
 
 import fakeamqp
-from fakeamqp import Broker, Clock, ConnectionHandle, Proxy
+from fakeamqp import Broker, Clock, ConnectionHandle, Personality, Proxy
 from fakeamqp.inspect import (
     ChannelView,
     ConsumerView,
@@ -24,11 +24,17 @@ misspelled = fakeamqp.Brokr  # type: ignore[attr-defined]
 
 
 def arguments(make_amqp_broker: MakeBroker, make_amqp_proxy: MakeProxy) -> None:
-    Broker(clock="virtual", heartbeat=0, largest_message=1 << 20)
-    Broker(hartbeat=0)  # type: ignore[call-arg]
-    Broker(heartbeat="none")  # type: ignore[arg-type]
+    Broker(
+        clock="virtual", personality=Personality("rabbitmq-4.3").with_(heartbeat=0, largest_message=1 << 20)
+    )
+    Broker(hartbeat=0)  # type: ignore[arg-type]
+    Broker(heartbeat=0)  # type: ignore[arg-type]
+    Broker(personality="rabbitmq-4.9")  # type: ignore[arg-type]
+    Personality("rabbitmq-4.9")  # type: ignore[arg-type]
+    Personality("spec").with_(hartbeat=0)  # type: ignore[call-arg]
+    Broker(personality=Personality("rabbitmq-4.3").with_(heartbeat="none"))  # type: ignore[arg-type]
     Broker(clock="virtul")  # type: ignore[arg-type]
-    make_amqp_broker(personality="spec", heartbeat=0)
+    make_amqp_broker(personality=Personality("spec").with_(heartbeat=0))
     make_amqp_broker(persnality="spec")  # type: ignore[call-arg]
     assert_type(make_amqp_proxy(["amqp://rabbit/"], trace=0, runtime="asyncio"), Proxy)
     make_amqp_proxy(traec=0)  # type: ignore[call-arg]

@@ -251,13 +251,13 @@ def _is_inspected(options: argparse.Namespace) -> bool:
 
 
 def _configured_broker(options: argparse.Namespace) -> Broker:
-    from fakeamqp import Broker
+    from fakeamqp import Broker, Personality
 
     try:
         return Broker(
             host=options.host,
             port=options.port,
-            personality=options.personality,
+            personality=Personality(options.personality).with_(**_choices(options)),
             permit=options.permit,
             deny=options.deny,
             clock=options.clock,
@@ -271,7 +271,6 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             management_port=options.management_port,
             management_hosts=options.management_host,
             control_port=options.control_port,
-            **_choices(options),
         )
     except FakeAMQPError as error:  # The broker has not started yet, so an argument is wrong.
         raise UsageError(str(error)) from error

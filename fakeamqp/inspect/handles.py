@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from fakeamqp.blocking import blocking
 from fakeamqp.errors import BrokerError, WaitTimeout
 from fakeamqp.inspect.errors import (
     BadExpectation,
@@ -29,6 +30,7 @@ from fakeamqp.inspect.topology import (
     queue_line,
     queue_view,
 )
+from fakeamqp.renamed import raise_if_renamed
 
 if TYPE_CHECKING:
     from typing_extensions import Never
@@ -52,6 +54,9 @@ class QueueInspector:
     """
 
     __slots__ = ("_reader", "name", "virtual_host")
+
+    if not TYPE_CHECKING:
+        __getattr__ = raise_if_renamed
 
     def __init__(self, reader: StateReader, name: str, virtual_host: str = "/") -> None:
         self._reader = reader
@@ -153,8 +158,10 @@ class QueueInspector:
         """
         return self._change(lambda queue: queue.cancel_all())
 
+    @blocking
     def wait_for(
         self,
+        /,
         *misplaced: Never,
         ready: Count | None = None,
         unacked: Count | None = None,
@@ -183,10 +190,12 @@ class QueueInspector:
         """
         _check_use(misplaced, misspelled)
         wait = _Wait(self, ready=ready, unacked=unacked, total=total, consumers=consumers)
-        return wait.result(self._reader.wait_for(wait.met, timeout), timeout, "wait_for_async")
+        return wait.result(self._reader.wait_for(wait.met, timeout), timeout, "wait_for.aio")
 
-    async def wait_for_async(
+    @wait_for.coroutine
+    async def _wait_for_coroutine(
         self,
+        /,
         *misplaced: Never,
         ready: Count | None = None,
         unacked: Count | None = None,
@@ -195,11 +204,11 @@ class QueueInspector:
         timeout: float = 5.0,
         **misspelled: Never,
     ) -> QueueView:
-        """`wait_for` for coroutines: it does not block the event loop."""
         _check_use(misplaced, misspelled)
         wait = _Wait(self, ready=ready, unacked=unacked, total=total, consumers=consumers)
         return wait.result(await self._reader.wait_for_async(wait.met, timeout), timeout)
 
+    @blocking
     def wait_until_consumed(self, timeout: float = 5.0) -> QueueView:
         """Wait until the queue holds no message: none is ready, none unacked, none set aside.
 
@@ -216,10 +225,10 @@ class QueueInspector:
             WaitTimeout: messages are left, or the queue does not exist; the text shows its state.
         """
         wait = _Wait(self, total=0)
-        return wait.result(self._reader.wait_for(wait.met, timeout), timeout, "wait_until_consumed_async")
+        return wait.result(self._reader.wait_for(wait.met, timeout), timeout, "wait_until_consumed.aio")
 
-    async def wait_until_consumed_async(self, timeout: float = 5.0) -> QueueView:
-        """`wait_until_consumed` for coroutines: it does not block the event loop."""
+    @wait_until_consumed.coroutine
+    async def _wait_until_consumed_coroutine(self, timeout: float = 5.0) -> QueueView:
         wait = _Wait(self, total=0)
         return wait.result(await self._reader.wait_for_async(wait.met, timeout), timeout)
 

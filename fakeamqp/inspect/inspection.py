@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fakeamqp.blocking import blocking, blocking_wait
 from fakeamqp.errors import WaitTimeout, check_timeout
+from fakeamqp.renamed import raise_if_renamed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -93,6 +95,10 @@ class MessageInspection:
 
     _reader: StateReader
 
+    if not TYPE_CHECKING:
+        __getattr__ = raise_if_renamed
+
+    @blocking_wait
     def wait_for(self, predicate: Callable[[], T], /, timeout: float = 5.0) -> T:
         """Wait until `predicate()` is true, and return what it returned.
 
@@ -113,13 +119,15 @@ class MessageInspection:
         if timeout == 0:
             return self._reader.read(watched)
         met = self._reader.wait_for(watched, timeout, _OFTEN)
-        return self._result(watched, met, timeout, "wait_for_async")
+        return self._result(watched, met, timeout, "wait_for.aio")
 
+    @blocking
     def wait_until_idle(self, timeout: float = 5.0) -> None:
         """Wait until the broker has processed all input and sent all output, and no timer is due."""
         raise NotImplementedError
 
-    async def wait_for_async(self, predicate: Callable[[], T], /, timeout: float = 5.0) -> T:
+    @wait_for.coroutine
+    async def _wait_for_coroutine(self, predicate: Callable[[], T], /, timeout: float = 5.0) -> T:
         """`wait_for` for coroutines: it does not block the event loop, and ends at once if it is cancelled.
 
         The thread of the broker calls the predicate, so it must not use what belongs to the event loop, such
@@ -145,8 +153,8 @@ class MessageInspection:
 
         raise WaitTimeout(self._reader.read(text))
 
-    async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
-        """`wait_until_idle` for coroutines: it does not block the event loop."""
+    @wait_until_idle.coroutine
+    async def _wait_until_idle_coroutine(self, timeout: float = 5.0) -> None:
         raise NotImplementedError
 
     @property
@@ -201,6 +209,7 @@ class MessageInspection:
 
     # --- assertions -------------------------------------------------------------------------------------
 
+    @blocking
     def expect_published(
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> tuple[PublishedView, ...]:
@@ -219,13 +228,14 @@ class MessageInspection:
         kind = "all_published" if include_own else "published"
         return self._expect(kind, timeout, expected)
 
-    async def expect_published_async(
+    @expect_published.coroutine
+    async def _expect_published_coroutine(
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> tuple[PublishedView, ...]:
-        """`expect_published` for coroutines: it does not block the event loop."""
         kind = "all_published" if include_own else "published"
         return await self._expect_async(kind, timeout, expected)
 
+    @blocking
     def expect_nothing_published(
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> None:
@@ -247,14 +257,15 @@ class MessageInspection:
         self.wait_until_idle(timeout)
         self._reader.read(nothing.check_now)
 
-    async def expect_nothing_published_async(
+    @expect_nothing_published.coroutine
+    async def _expect_nothing_published_coroutine(
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> None:
-        """`expect_nothing_published` for coroutines: it does not block the event loop."""
         nothing = _nothing(include_own, expected)
-        await self.wait_until_idle_async(timeout)
+        await self.wait_until_idle.aio(timeout)
         self._reader.read(nothing.check_now)
 
+    @blocking
     def expect_returned(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
     ) -> tuple[ReturnedView, ...]:
@@ -270,10 +281,10 @@ class MessageInspection:
         """
         return self._expect("returned", timeout, expected)
 
-    async def expect_returned_async(
+    @expect_returned.coroutine
+    async def _expect_returned_coroutine(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
     ) -> tuple[ReturnedView, ...]:
-        """`expect_returned` for coroutines: it does not block the event loop."""
         return await self._expect_async("returned", timeout, expected)
 
     def _expect(self, kind: str, timeout: float, expected: Any) -> tuple[Any, ...]:
@@ -445,6 +456,7 @@ class Inspection(MessageInspection):
 
         return self._reader.read(lambda state: views(Dropped, state))
 
+    @blocking
     def expect_dead_lettered(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDeadLettered]
     ) -> tuple[DeadLetteredView, ...]:
@@ -462,12 +474,13 @@ class Inspection(MessageInspection):
         """
         return self._expect("dead_lettered", timeout, expected)
 
-    async def expect_dead_lettered_async(
+    @expect_dead_lettered.coroutine
+    async def _expect_dead_lettered_coroutine(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDeadLettered]
     ) -> tuple[DeadLetteredView, ...]:
-        """`expect_dead_lettered` for coroutines: it does not block the event loop."""
         return await self._expect_async("dead_lettered", timeout, expected)
 
+    @blocking
     def expect_dropped(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDropped]
     ) -> tuple[DroppedView, ...]:
@@ -485,10 +498,10 @@ class Inspection(MessageInspection):
         """
         return self._expect("dropped", timeout, expected)
 
-    async def expect_dropped_async(
+    @expect_dropped.coroutine
+    async def _expect_dropped_coroutine(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDropped]
     ) -> tuple[DroppedView, ...]:
-        """`expect_dropped` for coroutines: it does not block the event loop."""
         return await self._expect_async("dropped", timeout, expected)
 
 

@@ -75,12 +75,12 @@ def test_queue_inspector_repr_has_the_current_counts(client: Client, outside: Ou
             "wait_for knows no number 'redy'; did you mean 'ready'?",
         ),
         (
-            lambda queue: asyncio.run(queue.wait_for_async(count=3)),
+            lambda queue: asyncio.run(queue.wait_for.aio(count=3)),
             "wait_for(count=3): use ready=3 for the messages that wait in the queue, which are not those "
             "that a worker holds, total=3 for all of them, or wait_until_consumed()",
         ),
         (
-            lambda queue: asyncio.run(queue.wait_for_async(3)),
+            lambda queue: asyncio.run(queue.wait_for.aio(3)),
             "wait_for(3): which number? Give it by name, such as ready=3",
         ),
     ],
@@ -110,7 +110,7 @@ def test_unacked_message_counts_in_total_and_is_not_consumed(client: Client, out
         queue.wait_until_consumed(timeout=0.01)
     client.ack(tag + 1, multiple=True)
     assert queue.wait_until_consumed() == queue.wait_for(ready=0, unacked=0, total=0)
-    assert asyncio.run(queue.wait_until_consumed_async()) == queue.view()
+    assert asyncio.run(queue.wait_until_consumed.aio()) == queue.view()
 
 
 def test_message_set_aside_for_a_retry_does_not_count_as_consumed(outside: Outside, client: Client):
@@ -211,9 +211,9 @@ def test_wait_for_async_returns_the_view_or_times_out(client: Client, outside: O
     look = outside(lambda: client.declare("orders"))
 
     async def both() -> str:
-        view = await QueueInspector(look, "orders").wait_for_async(ready=0, timeout=2)
+        view = await QueueInspector(look, "orders").wait_for.aio(ready=0, timeout=2)
         with pytest.raises(WaitTimeout):
-            await QueueInspector(look, "orders").wait_for_async(consumers=1)
+            await QueueInspector(look, "orders").wait_for.aio(consumers=1)
         return view.name
 
     assert asyncio.run(both()) == "orders"

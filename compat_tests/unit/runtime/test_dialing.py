@@ -82,7 +82,7 @@ async def test_stop_in_an_event_loop_ends_a_dial_that_has_no_answer() -> None:
         async with proxy:
             _, writer = await asyncio.open_connection(proxy.host, proxy.port)
             writer.write(HEADER)
-            await proxy.wait_for_async(lambda: proxy.connections)
+            await proxy.wait_for.aio(lambda: proxy.connections)
         writer.close()
         for each in waiting:
             each.close()

@@ -151,7 +151,9 @@ class HttpRoute:
         if "timeout" in self.arguments.fields:
             if named.get("timeout", 0.0) > LONGEST_WAIT:
                 raise BadRequest(f"timeout must be at most {LONGEST_WAIT:g} seconds; ask again to go on")
-            name += "_async"  # A wait must not keep the server from answering others.
+            # A wait must not keep the server from answering others.
+            waiting: Callable[..., Any] = getattr(owner, name).aio
+            return waiting
         bound: Callable[..., Any] = getattr(owner, name)
         return bound
 

@@ -1,0 +1,80 @@
+"""Names that the public interface had before, each with the new one: one table.
+
+The errors of old names, the list on docs/upgrading.md and `fakeamqp migrate` are made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NoReturn
+
+__all__ = ["CHANGES", "Change", "by_owner", "error_of", "raise_if_renamed"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One name that has changed.
+
+    Args:
+        owner: the class or module that had the name.
+        old: the name.
+        new: what replaces it, as it is written after the owner; of a keyword or by hand, in words.
+        how: "name": the name only. "property": a method has become a collection, whose `of` takes the virtual
+            host. "exchange": the argument `exchange` has become `Broker.exchange(...)`, whose method it is.
+            "import": another module has the name. "by hand": the call is to be rewritten.
+        distinct: whether no other library has an attribute of this name; otherwise an attribute counts only
+            of a variable that is a broker.
+    """
+
+    owner: str
+    old: str
+    new: str
+    how: Literal["name", "property", "exchange", "import", "by hand"] = "name"
+    distinct: bool = True
+
+    def __str__(self) -> str:
+        if self.how == "import":
+            return f"`from {self.owner} import {self.old}` is `from {self.new} import {self.old}`"
+        if self.how == "by hand":
+            return f"`{self.owner}.{self.old}`: {self.new}"
+        old = f"`{self.owner}.{self.old}{'()' if self.how == 'property' else ''}`"
+        return f"{old} is `{self.owner}.{self.new}`"
+
+
+def _coroutines(owner: str, names: str, *, distinct: bool = True) -> Iterable[Change]:
+    return [Change(owner, f"{name}_async", f"{name}.aio", distinct=distinct) for name in names.split()]
+
+
+CHANGES: tuple[Change, ...] = (
+    *_coroutines(
+        "Broker",
+        "start stop wait_for wait_until_idle expect_published expect_nothing_published expect_returned "
+        "expect_dead_lettered expect_dropped expect_no_findings",
+    ),
+    *_coroutines("QueueInspector", "wait_for wait_until_consumed"),
+    *_coroutines("PortableQueue", "wait_for get"),
+    *_coroutines("Handle", "wait"),
+    *_coroutines("Registration", "wait"),
+    *_coroutines("Clock", "advance advance_to advance_to_next"),
+)
+"""All of them, in the order of docs/upgrading.md."""
+
+
+def by_owner(owner: str) -> Mapping[str, Change]:
+    """The changes of one class or module, by the old name."""
+    return {each.old: each for each in CHANGES if each.owner == owner}
+
+
+def error_of(change: Change) -> AttributeError:
+    """The error of an old name."""
+    return AttributeError(f"{change}. `fakeamqp migrate PATHS` shows what else to change", name=change.old)
+
+
+def raise_if_renamed(obj: object, name: str) -> NoReturn:
+    """The `__getattr__` of a class: the AttributeError about an old name says the new one."""
+    for each in type(obj).__mro__:
+        change = None if name.startswith("_") else by_owner(each.__name__).get(name)
+        if change is not None:
+            raise error_of(change)
+    raise AttributeError(f"{type(obj).__name__!r} object has no attribute {name!r}", name=name, obj=obj)
