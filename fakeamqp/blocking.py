@@ -42,6 +42,9 @@ class BlockingMethod(Generic[P, R]):
 class blocking(Generic[P, R]):
     """Makes a method that waits; `coroutine` adds its form for coroutines, which has the same arguments."""
 
+    bound: type[BlockingMethod[..., Any]] = BlockingMethod
+    """The class of the method of an object."""
+
     def __init__(self, method: Callable[Concatenate[Any, P], R]) -> None:
         self._method = method
         self._coroutine: Callable[..., Any]
@@ -66,7 +69,7 @@ class blocking(Generic[P, R]):
             # Of the class it is the function, as help() and inspect know it.
             if instance is None:
                 return self._method
-            return BlockingMethod(instance, self._method, self._coroutine)
+            return self.bound(instance, self._method, self._coroutine)
 
 
 if TYPE_CHECKING:

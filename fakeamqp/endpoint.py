@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 from weakref import finalize
 
-from fakeamqp.blocking import blocking, blocking_start
+from fakeamqp.blocking import BlockingMethod, blocking, blocking_start
 from fakeamqp.connection import bracketed
 from fakeamqp.errors import BrokerError, WaitTimeout, nearest
 from fakeamqp.inspect.inspection import MessageInspection, StateReader
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from fakeamqp.admin import ProxyAdmin
     from fakeamqp.fault_context import Owner
     from fakeamqp.faults import Faults
     from fakeamqp.management.companion import ManagementCompanion
@@ -50,6 +51,59 @@ class NotIdle(BrokerError, WaitTimeout):
     """The broker did not become idle in time; the text says what keeps it busy."""
 
     __module__ = "fakeamqp"
+
+
+class NoFindings(BlockingMethod[..., None]):
+    """`expect_no_findings` of a broker or a proxy: a call checks all so far, `during` a part of a test."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
+            """Check the trace at the end of a test."""
+
+        async def aio(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
+            """Check the trace at the end of a test, for coroutines."""
+
+    def during(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> Checked:
+        """A context in which the checks of the trace hold: from here on.
+
+        >>> with broker.expect_no_findings.during() as checked:
+        ...     publish_and_consume()
+        ...     checked.step()
+
+        The end of the context waits like `expect_no_findings`, unless the test has failed already. `step()`
+        checks what has happened since the previous step. It takes as long as the new events need: the checks
+        "lost", "duplicates" and "answers" run then, all others at the end. Coroutines use `async with`.
+
+        Args:
+            names: the checks to run; without names all of them. See `Trace.findings`.
+            allow: rules and reasons that are no findings. See `Trace.findings`.
+            timeout: how long the end waits, in real seconds.
+
+        Raises:
+            CheckFailed: by `step()` or at the end: there are findings.
+            TraceIncomplete: by `step()` or at the end: the trace has dropped events before they were checked.
+            UnknownCheck: there is no check of this name.
+            UnknownRule: `allow` names no rule and no reason.
+            BrokerError: the trace is switched off.
+        """
+        checked: Checked = self.__self__._checked(names, allow, timeout)
+        return checked
+
+
+if TYPE_CHECKING:
+
+    class _blocking_check:
+        def __init__(self, method: Callable[..., Any]) -> None: ...
+
+        def coroutine(self, function: Callable[..., Any]) -> Callable[..., Any]: ...
+
+        def __get__(self, instance: object, owner: type | None = None) -> NoFindings: ...
+
+else:
+
+    class _blocking_check(blocking):
+        bound = NoFindings
 
 
 class Endpoint(MessageInspection):
@@ -307,6 +361,15 @@ class Endpoint(MessageInspection):
         assert self._tls is not None
         return self._tls
 
+    # --- administration -------------------------------------------------------------------------------
+
+    @property
+    def admin(self) -> ProxyAdmin:
+        """The URLs of its HTTP interfaces, and what it takes of memory."""
+        from fakeamqp.admin import ProxyAdmin
+
+        return ProxyAdmin(self)
+
     # --- faults ---------------------------------------------------------------------------------------
 
     @property
@@ -355,32 +418,6 @@ class Endpoint(MessageInspection):
         )
         return made
 
-    @property
-    def control_url(self) -> str:
-        """The address of the control interface, with the token that it needs behind `#token=`.
-
-        The token lasts as long as this object, and gives full access to it.
-
-        Raises:
-            BrokerError: there is no control interface, or it has not been started.
-        """
-        url = self._http_url()
-        assert self._management is not None
-        return self._management.control.address(url)
-
-    @property
-    def inspector_url(self) -> str:
-        """The address of the inspector page, with the token that opens it behind `#token=`.
-
-        The token lasts as long as this object, and gives full access to it.
-
-        Raises:
-            BrokerError: there is no inspector page, or it has not been started.
-        """
-        url = self._http_url()
-        assert self._management is not None
-        return self._management.inspector.address(url)
-
     def _http_url(self) -> str:
         """The URL of the HTTP server, as a client of this machine writes it."""
         if self._management is None:
@@ -422,42 +459,18 @@ class Endpoint(MessageInspection):
         with self._engine:
             return recorder.trace()
 
-    def checked(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> Checked:
-        """A context in which the checks of the trace hold: those of `expect_no_findings`, from here on.
-
-        >>> with broker.checked() as checked:
-        ...     publish_and_consume()
-        ...     checked.step()
-
-        The end of the context waits like `expect_no_findings`, unless the test has failed already. `step()`
-        checks what has happened since the previous step. It takes as long as the new events need: the checks
-        "lost", "duplicates" and "answers" run then, all others at the end. Coroutines use `async with`.
-
-        Args:
-            names: the checks to run; without names all of them. See `Trace.check`.
-            allow: rules and reasons that are no findings. See `Trace.check`.
-            timeout: how long the end waits, in real seconds.
-
-        Raises:
-            CheckFailed: by `step()` or at the end: there are findings.
-            TraceIncomplete: by `step()` or at the end: the trace has dropped events before they were checked.
-            UnknownCheck: there is no check of this name.
-            UnknownRule: `allow` names no rule and no reason.
-            BrokerError: the trace is switched off.
-        """
-        return self._checked(names, allow, timeout)
-
-    @blocking
+    @_blocking_check
     def expect_no_findings(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
         """Check the trace at the end of a test.
 
         No confirmed message may be lost, and none delivered twice unless as redelivered; clients may hold no
-        message; each request needs one answer; each queue keeps its order; and more: see `Trace.check`. The
-        method waits until the broker is idle, and until clients hold no message and no request is open.
+        message; each request needs one answer; each queue keeps its order; and more: see
+        `Trace.findings`. The method waits until the broker is idle, and until clients hold no message and no
+        request is open.
 
         Args:
             names: the checks to run; without names all of them.
-            allow: rules, or reasons for the loss of a message, that are no findings. See `Trace.check`.
+            allow: rules, or reasons for the loss of a message, that are no findings. See `Trace.findings`.
             timeout: how long to wait, in real seconds.
 
         Raises:
@@ -486,11 +499,6 @@ class Endpoint(MessageInspection):
         if self._recorder is None:
             raise BrokerError("the trace is off; create the broker with trace=10_000, for example")
         return self._recorder
-
-    @property
-    def failures(self) -> tuple[BaseException, ...]:
-        """Exceptions caused by bugs of the broker itself. Empty, whatever clients do."""
-        return tuple(failure.error for failure in self._engine.failures)
 
 
 def _caller() -> tuple[str, int]:

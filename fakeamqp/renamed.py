@@ -46,13 +46,31 @@ def _coroutines(owner: str, names: str, *, distinct: bool = True) -> Iterable[Ch
     return [Change(owner, f"{name}_async", f"{name}.aio", distinct=distinct) for name in names.split()]
 
 
+def _moved(names: str) -> Iterable[Change]:
+    return [Change("Broker", name, f"admin.{name}", distinct=False) for name in names.split()]
+
+
 CHANGES: tuple[Change, ...] = (
     *_coroutines(
         "Broker",
         "start stop wait_for wait_until_idle expect_published expect_nothing_published expect_returned "
         "expect_dead_lettered expect_dropped expect_no_findings",
     ),
-    *_coroutines("QueueInspector", "wait_for wait_until_consumed"),
+    *(
+        Change("Broker", name, name, "property", distinct=False)
+        for name in ("queues", "exchanges", "consumers", "policies")
+    ),
+    Change("Broker", "explain", "exchange(...).explain", "exchange", distinct=False),
+    *_moved(
+        "add_user remove_user clear_permissions add_virtual_host remove_virtual_host set_policy clear_policy "
+        "set_limits set_user_limits set_firehose add_service race_seed management_url management_port "
+        "control_url inspector_url virtual_hosts topology memory failures late amqp_0_9"
+    ),
+    Change("Broker", "all_published", "published.with_own"),
+    Change("Broker", "checked", "expect_no_findings.during", distinct=False),
+    Change("Trace", "check", "findings", distinct=False),
+    Change("fakeamqp.inspect", "QueueInspector", "QueueHandle", "by hand"),
+    *_coroutines("QueueHandle", "wait_for wait_until_consumed"),
     *_coroutines("PortableQueue", "wait_for get"),
     *_coroutines("Handle", "wait"),
     *_coroutines("Registration", "wait"),

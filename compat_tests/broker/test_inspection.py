@@ -143,17 +143,17 @@ def test_messages_of_the_test_are_excluded_unless_include_own_is_true(
 
     own, _ = broker.expect_published(routing_key="a", count=2, include_own=True)
     assert (own.body, own.connection) == (b"own", None)
-    assert [each.body for each in broker.all_published] == [b"own", b"client's"]
+    assert [each.body for each in broker.published.with_own] == [b"own", b"client's"]
     with pytest.raises(NotPublished, match="but 2 of 2 published fit"):
         broker.expect_nothing_published(routing_key="a", include_own=True)
 
 
 def test_answers_of_a_service_count_as_messages_of_the_test(broker: Broker, channel: BlockingChannel) -> None:
-    service = broker.add_service("price", lambda _: b"5")
+    service = broker.admin.add_service("price", lambda _: b"5")
     channel.basic_publish("amq.system", "price", b"tea", pika.BasicProperties(reply_to="answers"))
     service.wait()
     assert [each.body for each in broker.published] == [b"tea"]
-    assert [each.body for each in broker.all_published] == [b"tea", b"5"]
+    assert [each.body for each in broker.published.with_own] == [b"tea", b"5"]
 
 
 def test_async_expectations_exclude_messages_of_the_test(broker: Broker) -> None:
@@ -189,13 +189,13 @@ def test_consumers_are_cancelled_by_cancel_consumers_and_queue_deletion(
     for name in ("q", "r"):
         channel.queue_declare(name)
         channel.basic_consume(name, lambda *delivery: None, consumer_tag=name)
-    assert [each.tag for each in broker.consumers()] == ["q", "r"]
+    assert [each.tag for each in broker.consumers] == ["q", "r"]
     assert broker.queue("q").cancel_consumers() == 1
     assert broker.queue("r").delete() == 0
     while len(cancelled) < 2:
         channel.connection.process_data_events(time_limit=1)
     assert cancelled == ["q", "r"]
-    assert [queue.name for queue in broker.queues("/")] == ["q"]
+    assert [queue.name for queue in broker.queues.of("/")] == ["q"]
     channel.basic_publish("", "q", b"1")
     broker.queue("q").wait_for(ready=1)
     assert broker.queue("q").purge() == 1
@@ -207,14 +207,14 @@ def test_explanation_and_topology_agree_with_a_running_broker(
     channel.exchange_declare("events", "topic")
     channel.queue_declare("orders")
     channel.queue_bind("orders", "events", "order.*")
-    explanation = broker.explain("events", "order.placed", {"shop": "north"}, virtual_host="/")
+    explanation = broker.exchange("events", "/").explain("order.placed", {"shop": "north"})
     channel.basic_publish("events", "order.placed", b"1")
     [published] = broker.expect_published()
     assert published.queues == explanation.queues == ("orders",)
-    assert str(broker.topology()).splitlines() == [
+    assert str(broker.admin.topology()).splitlines() == [
         'virtual host "/"',
         '  exchange "events" topic',
         '    "order.*" -> queue "orders"',
         '  queue "orders" classic',
     ]
-    assert broker.topology("/", counts=True) != broker.topology("/")
+    assert broker.admin.topology("/", counts=True) != broker.admin.topology("/")

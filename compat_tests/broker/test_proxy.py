@@ -280,7 +280,7 @@ def test_channel_closed_by_a_fault_can_be_opened_again(broker: Broker, proxy: Pr
         other.queue_declare("bad")
     again = connection.channel()
     again.queue_declare("good")
-    assert [queue.name for queue in broker.queues()] == ["q", "good"]
+    assert [queue.name for queue in broker.queues] == ["q", "good"]
 
 
 def test_connection_closed_by_a_fault_is_closed_on_both_sides(
@@ -388,7 +388,7 @@ def test_connection_shows_its_channels_with_what_they_hold(proxy: Proxy, channel
 def test_checks_find_a_message_that_its_consumer_keeps(proxy: Proxy, channel: Any) -> None:
     channel.basic_publish("", "q", b"m")
     channel.basic_get("q")
-    [finding] = proxy.trace.check("unacked")
+    [finding] = proxy.trace.findings("unacked")
     assert "b'm'" in str(finding)
 
 

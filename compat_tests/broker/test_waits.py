@@ -125,7 +125,7 @@ Wait = Callable[[Broker], Awaitable[object]]
     lambda broker: broker.wait_for.aio(lambda: False, timeout=SECONDS),
     lambda broker: broker.queue("q").wait_for.aio(ready=1, timeout=SECONDS),
     lambda broker: broker.faults.on("basic.publish").drop().optional().wait.aio(timeout=SECONDS),
-    lambda broker: broker.add_service("s", lambda _: None).wait.aio(timeout=SECONDS),
+    lambda broker: broker.admin.add_service("s", lambda _: None).wait.aio(timeout=SECONDS),
     ids=["predicate", "queue", "fault", "service"],
 )
 def test_wait_ended_by_a_stop_reports_less_than_its_timeout(wait: Wait, runtime: str) -> None:

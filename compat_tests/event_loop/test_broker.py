@@ -40,7 +40,7 @@ async def test_client_in_same_loop_uses_memory_transport_and_no_thread():
             assert {*threading.enumerate()} <= before
             [seen] = broker.connections
             assert seen.user == "guest"
-    assert not broker.running and broker.failures == ()
+    assert not broker.running and broker.admin.failures == ()
 
 
 @in_loop

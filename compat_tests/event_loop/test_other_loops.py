@@ -87,7 +87,7 @@ async def test_localhost_is_served_on_ipv4_and_ipv6_with_peer_address_in_name() 
             assert seen.name == f"{shown}:{client.getsockname()[1]} -> {shown}:{broker.port}"
             assert await is_served(client)
             await broker.wait_for.aio(lambda: not broker.connections)
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
 
 
 @in_other_loops
@@ -97,7 +97,7 @@ async def test_client_connects_immediately_after_restart() -> None:
             broker.restart()
             client = dial(broker.host, broker.port)  # The loop has not run since.
             assert await is_served(client)
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
 
 
 @in_other_loops
@@ -113,7 +113,7 @@ async def test_client_in_same_loop_gets_large_message_plain_and_over_tls() -> No
                 queue = await channel.get_queue("orders")
                 message = await queue.get(no_ack=True)
                 assert message is not None and message.body == body
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @in_other_loops
@@ -130,7 +130,7 @@ async def test_client_in_thread_gets_large_and_small_messages() -> None:
 
     async with Broker(runtime="asyncio") as broker:
         assert await asyncio.to_thread(work, broker.url) == bodies
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
 
 
 @in_all_loops
@@ -157,7 +157,7 @@ async def test_network_faults_refuse_hang_and_reset_connections() -> None:
             client = dial(broker.host, broker.port)
             with client, pytest.raises(ConnectionResetError):
                 await asyncio.to_thread(client.recv, 3)
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
 
 
 @in_other_loops
@@ -227,7 +227,7 @@ async def test_restart_while_connection_is_accepted_causes_no_failure() -> None:
                     assert answer == b"" or not unseen[-1], "it is closed, and not served"
             assert unseen.count(True) == 10
             assert await is_served(dial(broker.host, broker.port))
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
 
 
 @in_loops_without_readers
@@ -318,7 +318,7 @@ def test_loop_refuses_connections_beyond_select_limit_and_serves_earlier_ones(
                 await broker.wait_for.aio(lambda: len(broker.connections) == 1 + refused.count(False))
             await broker.wait_for.aio(lambda: not broker.connections)
             assert await is_served(dial(broker.host, broker.port))
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
     run_in(asyncio.SelectorEventLoop(selector()), main)
     assert 1 <= told(caplog) <= 2  # One line in ten seconds.
@@ -354,5 +354,5 @@ def test_thread_refuses_connections_beyond_select_limit(
         broker.wait_for(lambda: not broker.connections)
         with dial(broker.host, broker.port) as client:
             assert client.recv(3) == START
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
     assert 1 <= told(caplog) <= 2  # One line in ten seconds.

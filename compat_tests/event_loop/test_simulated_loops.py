@@ -111,7 +111,7 @@ def test_reconnecting_consumer_handles_each_message_in_simulated_hour(run: Calla
             await asyncio.sleep(3420)
             assert broker.port == port
             assert broker.queue("orders").ready == broker.queue("orders").unacked == 0
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
         assert handled == [b"%d" % number for number in range(10)]
         runs.append(loop.time() - began)
 

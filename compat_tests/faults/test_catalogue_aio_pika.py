@@ -76,7 +76,7 @@ def broker() -> Any:
     with Broker(seed=1) as running:
         yield running
         running.faults.clear()
-        assert running.failures == ()
+        assert running.admin.failures == ()
 
 
 @pytest.mark.asyncio

@@ -26,7 +26,7 @@ def test_a_natural_suite_runs_at_a_real_url_and_leaves_no_queue(
     write_tests: WriteTests, amqp_broker: Broker
 ) -> None:
     write_tests(SUITE).run(f"--amqp-real-url={amqp_broker.url}", passed=TESTS)
-    assert list(amqp_broker.queues()) == []
+    assert list(amqp_broker.queues) == []
     assert amqp_broker.wait_for(lambda: not amqp_broker.connections)
 
 
@@ -59,7 +59,7 @@ def test_queue_declared_by_the_app_is_deleted_unless_it_existed_before(
             pika_channel.queue_declare("own", durable=True)
             assert own.exists
     """).run(f"--amqp-real-url={amqp_broker.url}", passed=1)
-    assert [queue.name for queue in amqp_broker.queues()] == ["kept"]
+    assert [queue.name for queue in amqp_broker.queues] == ["kept"]
 
 
 def test_a_failed_test_leaves_no_queue_at_a_real_url(write_tests: WriteTests, amqp_broker: Broker) -> None:
@@ -75,7 +75,7 @@ def test_a_failed_test_leaves_no_queue_at_a_real_url(write_tests: WriteTests, am
         failed=1,
         said=["E * fakeamqp.WaitTimeout: *to have exactly 1 ready, but it has 0 ready and 1 consumers"],
     )
-    assert list(amqp_broker.queues()) == []
+    assert list(amqp_broker.queues) == []
 
 
 def test_a_broker_in_the_event_loop_with_tls_in_a_simulation_and_with_virtual_time(

@@ -338,7 +338,7 @@ def test_test_whose_own_code_needs_fakeamqp_does_nothing_on_a_real_broker(
         def test_that_calls_a_function(amqp_broker, pika_channel):
             assert ready(amqp_broker, pika_channel) == 0
     """).run(f"--amqp-real-url={amqp_broker.url}", skipped=4)
-    assert [queue.name for queue in amqp_broker.queues()] == ["by a function"]
+    assert [queue.name for queue in amqp_broker.queues] == ["by a function"]
 
 
 def test_each_public_name_of_broker_is_one_of_a_proxy_or_has_a_reason() -> None:

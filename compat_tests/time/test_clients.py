@@ -219,7 +219,7 @@ def test_over_tls_too(turn: int) -> None:
             while len(came) < 20:
                 connection.process_data_events(SECONDS)
             assert came == [b"%d" % number for number in range(20)]
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @pytest.mark.asyncio

@@ -262,7 +262,7 @@ def test_failure_of_a_timer_is_recorded_and_later_timers_run() -> None:
         broker.clock.advance(10)
         assert ran == [1, 2, 3]
         assert broker.clock.elapsed == 10
-        assert [str(error) for error in broker.failures] == ["broken timer"] * 3
+        assert [str(error) for error in broker.admin.failures] == ["broken timer"] * 3
 
 
 def test_a_timer_cannot_move_the_time_that_runs_it(broker: Broker) -> None:

@@ -12,6 +12,7 @@ import fakeamqp
 from fakeamqp import Broker, Clock, ConnectionHandle, Personality, Proxy
 from fakeamqp.inspect import (
     ChannelView,
+    Collection,
     ConsumerView,
     ExchangeView,
     MessageView,
@@ -43,15 +44,32 @@ def arguments(make_amqp_broker: MakeBroker, make_amqp_proxy: MakeProxy) -> None:
 def attributes(broker: Broker) -> None:
     broker.quue("orders")  # type: ignore[attr-defined]
     assert_type(broker.clock, Clock)
-    assert_type(broker.queues(), tuple[QueueView, ...])
-    assert_type(broker.exchanges("shop"), tuple[ExchangeView, ...])
-    assert_type(broker.consumers(), tuple[ConsumerView, ...])
+    assert_type(broker.queues.of("/"), Collection[QueueView])
+    assert_type(broker.exchanges, Collection[ExchangeView])
+    assert_type(broker.consumers[0], ConsumerView)
     assert_type(broker.published, Published)
+    assert_type("orders" in broker.queues, bool)
+    assert_type(broker.exchange("events").type, str)
+    assert_type(broker.consumer("billing").unacked, int)
+    assert_type(broker.wait_for(lambda: len(broker.queues)), int)
+    assert_type(broker.start(), Broker)
+    broker.queues()  # type: ignore[operator]
     assert_type(broker.queue("orders").ready, int)
     assert_type(broker.queue("orders").wait_for(ready=1).messages, tuple[MessageView, ...])
     broker.queue("orders").wait_for(count=1)  # type: ignore[arg-type]
     broker.queue("orders").wait_for(1)  # type: ignore[arg-type]
     broker.queue("orders").wait_for(ready="1")  # type: ignore[arg-type]
+
+
+async def coroutines(broker: Broker) -> None:
+    assert_type(await broker.start.aio(), Broker)
+    assert_type(await broker.wait_for.aio(lambda: "yes"), str)
+    assert_type(await broker.queue("orders").wait_for.aio(ready=1), QueueView)
+    await broker.queue("orders").wait_for.aio(count=1)  # type: ignore[arg-type]
+    await broker.expect_published.aio(routing_key="orders", count=1)
+    await broker.expect_published.aio(routing_kee="orders")  # type: ignore[call-arg]
+    await broker.clock.advance.aio("60")  # type: ignore[arg-type]
+    broker.expect_no_findings.during("lost", alow="expired")  # type: ignore[call-arg]
 
 
 def connections(connection: ConnectionHandle) -> None:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.personality.keywords import PersonalityChoices
 from fakeamqp.renamed import CHANGES, Change
+from fakeamqp.settings import PersonalityChoices
 
 if TYPE_CHECKING:
     import argparse
 
 _ENDINGS = (".py", ".md")
-_BROKER = re.compile(r"broker|proxy|endpoint", re.IGNORECASE)
-"""Names of variables that hold a broker."""
+_RECEIVERS = {
+    "Broker": re.compile(r"broker|proxy|endpoint", re.IGNORECASE),
+    "Trace": re.compile(r"trace", re.IGNORECASE),
+}
+"""Names of variables that hold an object of a class."""
 _MAKERS = ("Broker", "Proxy", "make_amqp_broker", "make_amqp_proxy")
 _WITH_CHOICES = ("Broker", "make_amqp_broker", "amqp")
 """Calls that took the choices of a personality: the class, the fixture and the marker."""
@@ -95,9 +98,9 @@ def _inline(text: str, match: re.Match[str], found: list[tuple[int, str, str]]) 
 
     def name(part: re.Match[str]) -> str:
         change = _ATTRIBUTES[part[2]]
-        if change.how != "name" or not (change.distinct or _BROKER.search(part[1])):
+        if change.how != "name" or not _is_one(change, part[1].rstrip(".")):
             return part[0]
-        return part[0] if part[0] == change.new else part[1] + change.new
+        return part[1] + change.new
 
     changed = _NAME.sub(name, match[0])
     if changed != match[0]:
@@ -169,7 +172,7 @@ def _edits(tree: ast.Module, source: _Source) -> Iterator[Edit]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
             change = _ATTRIBUTES[node.attr]
-            if change.distinct or _is_broker(node.value, brokers):
+            if _is_one(change, _name(node.value), brokers):
                 yield from _attribute(change, node, called.get(id(node)), source)
         elif isinstance(node, ast.ImportFrom) and node.module == "fakeamqp" and not node.level:
             yield from _import(node, source)
@@ -219,9 +222,13 @@ def _name(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _is_broker(node: ast.AST, brokers: set[str]) -> bool:
-    name = _name(node)
-    return name in brokers or bool(_BROKER.search(name))
+def _is_one(change: Change, receiver: str, brokers: Container[str] = ()) -> bool:
+    """Whether a variable, by its name, has what has changed."""
+    if receiver == change.new.rpartition(".")[0] or change.owner not in _RECEIVERS:
+        return change.distinct and receiver != change.new.rpartition(".")[0]
+    if change.distinct or (change.owner == "Broker" and receiver in brokers):
+        return True
+    return bool(_RECEIVERS[change.owner].search(receiver))
 
 
 def _attribute(change: Change, node: ast.Attribute, call: ast.Call | None, source: _Source) -> Iterator[Edit]:
@@ -233,7 +240,7 @@ def _attribute(change: Change, node: ast.Attribute, call: ast.Call | None, sourc
     elif change.how == "name":
         yield Edit(start, end, change.new)
     elif call is None:
-        yield Edit(source.start(node), end, None, str(change))
+        return  # It may be written for this version.
     elif change.how == "property":
         given = [source.text(each) for each in (*call.args, *(each.value for each in call.keywords))]
         new = f"{change.new}.of({given[0]})" if given and given[0] != "None" else change.new
@@ -246,13 +253,10 @@ def _of_exchange(change: Change, call: ast.Call, start: int, source: _Source) ->
     """An argument `exchange`, the first one or a keyword, becomes `exchange(...)`."""
     arguments = list(call.args)
     keywords = {each.arg: each for each in call.keywords}
-    if None in keywords or any(isinstance(each, ast.Starred) for each in arguments):
+    if None in keywords or (arguments and isinstance(arguments[0], ast.Starred)):
         yield Edit(source.start(call), source.end(call), None, str(change))
         return
-    of = [source.text(keywords.pop("exchange").value)] if "exchange" in keywords else []
-    if not of:
-        takes_it = change.new.startswith("exchange().")
-        of = [source.text(arguments.pop(0))] if takes_it and arguments else ['"amq.system"']
+    of = [source.text(keywords.pop("exchange").value if "exchange" in keywords else arguments.pop(0))]
     if "virtual_host" in keywords:
         of.append(source.text(keywords.pop("virtual_host").value))
     left = [source.text(each) for each in (*arguments, *keywords.values())]

@@ -22,6 +22,12 @@ class NoSuchExchange(FakeAMQPError, LookupError):
     __module__ = "fakeamqp"
 
 
+class NoSuchConsumer(FakeAMQPError, LookupError):
+    """No consumer has the tag, and the text names the nearest match; or several channels have one."""
+
+    __module__ = "fakeamqp.inspect"
+
+
 class NoSuchVirtualHost(FakeAMQPError, LookupError):
     """The virtual host does not exist; the text names the nearest match."""
 

@@ -15,6 +15,7 @@ from fakeamqp.renamed import raise_if_renamed
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from fakeamqp.inspect.collection import Collection
     from fakeamqp.inspect.expectations import (
         Expectation,
         Wanted,
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
         WantedDropped,
         WantedReturned,
     )
-    from fakeamqp.inspect.explanations import Explanation
-    from fakeamqp.inspect.handles import ConnectionHandle, QueueInspector
-    from fakeamqp.inspect.memory import MemoryView
+    from fakeamqp.inspect.handles import ConnectionHandle, ConsumerHandle, ExchangeHandle, QueueHandle
     from fakeamqp.inspect.messages import (
         DeadLettered,
         DeadLetteredView,
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
         ReturnedView,
     )
     from fakeamqp.inspect.predicates import Predicate
-    from fakeamqp.inspect.snapshot import Topology
     from fakeamqp.inspect.topology import (
         ChannelView,
         ConsumerView,
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
         QueueView,
         SessionView,
     )
-    from fakeamqp.model.messages.message import MessageProperties
     from fakeamqp.model.state import BrokerState
 
 T = TypeVar("T")
@@ -157,48 +154,30 @@ class MessageInspection:
     async def _wait_until_idle_coroutine(self, timeout: float = 5.0) -> None:
         raise NotImplementedError
 
-    @property
-    def memory(self) -> MemoryView:
-        """What messages, connections and the trace take of the broker's memory, and what holds it.
-
-        The queues are looked at message by message.
-        """
-        from fakeamqp.inspect.memory import memory_view
-
-        return self._reader.read(memory_view)
-
     # --- clients --------------------------------------------------------------------------------------
 
     @property
-    def connections(self) -> tuple[ConnectionHandle, ...]:
+    def connections(self) -> Collection[ConnectionHandle]:
         """The open connections, oldest first."""
         from fakeamqp.inspect.handles import connection_handles
 
         return connection_handles(self._reader)
 
     @property
-    def channels(self) -> tuple[ChannelView, ...]:
+    def channels(self) -> Collection[ChannelView]:
         """The open channels (AMQP 0-10: attached sessions) of all connections, oldest connection first."""
-        from fakeamqp.inspect.topology import connection_views
+        from fakeamqp.inspect.topology import channel_views
 
-        views = self._reader.read(connection_views)
-        return tuple(channel for view in views for channel in view.channels)
+        return self._reader.read(channel_views)
 
     # --- what happened to messages ----------------------------------------------------------------------
 
     @property
     def published(self) -> Published:
-        """Everything that clients have published, in order. `all_published` has the test's own as well."""
+        """Everything that clients have published, in order; `with_own` has the test's own as well."""
         from fakeamqp.inspect.messages import published_views
 
         return self._reader.read(published_views)
-
-    @property
-    def all_published(self) -> Published:
-        """Everything published, in order: by clients, by `publish` and by services of the test."""
-        from fakeamqp.inspect.messages import Published, views
-
-        return self._reader.read(lambda state: views(Published, state))
 
     @property
     def returned(self) -> Returned:
@@ -303,141 +282,58 @@ class Inspection(MessageInspection):
 
     # --- topology -------------------------------------------------------------------------------------
 
-    @property
-    def virtual_hosts(self) -> tuple[str, ...]:
-        """The names of the virtual hosts, in the order they were added."""
-        return self._reader.read(lambda state: tuple(state.virtual_hosts))
-
-    def queue(self, name: str, virtual_host: str = "/") -> QueueInspector:
+    def queue(self, name: str, virtual_host: str = "/") -> QueueHandle:
         """A handle of one queue, which need not exist yet. Its attributes are read anew at each access."""
-        from fakeamqp.inspect.handles import QueueInspector
+        from fakeamqp.inspect.handles import QueueHandle
 
-        return QueueInspector(self._reader, name, virtual_host)
+        return QueueHandle(self._reader, name, virtual_host)
 
-    def queues(self, virtual_host: str | None = None) -> tuple[QueueView, ...]:
-        """The queues, in the order they were declared.
+    def exchange(self, name: str, virtual_host: str = "/") -> ExchangeHandle:
+        """A handle of one exchange, which need not exist yet. Its attributes are read anew at each access."""
+        from fakeamqp.inspect.handles import ExchangeHandle
 
-        Those of one virtual host, or (None) of all, one after the other. Raises NoSuchVirtualHost.
-        """
+        return ExchangeHandle(self._reader, name, virtual_host)
+
+    def consumer(self, tag: str, virtual_host: str = "/") -> ConsumerHandle:
+        """A handle of the consumer with a tag, which need not exist yet. Its attributes are read anew."""
+        from fakeamqp.inspect.handles import ConsumerHandle
+
+        return ConsumerHandle(self._reader, tag, virtual_host)
+
+    @property
+    def queues(self) -> Collection[QueueView]:
+        """The queues, in the order they were declared, one virtual host after the other."""
         from fakeamqp.inspect.topology import queue_views
 
-        return self._reader.read(lambda state: queue_views(state, virtual_host))
-
-    def exchange(self, name: str, virtual_host: str = "/") -> ExchangeView:
-        """One exchange with its bindings.
-
-        Raises:
-            NoSuchExchange: it does not exist; the text names the nearest match.
-        """
-        from fakeamqp.inspect.topology import exchange_view
-
-        return self._reader.read(lambda state: exchange_view(state, name, virtual_host))
-
-    def exchanges(self, virtual_host: str | None = None) -> tuple[ExchangeView, ...]:
-        """The exchanges, predeclared ones included, in the order they were declared.
-
-        Those of one virtual host, or (None) of all, one after the other. Raises NoSuchVirtualHost.
-        """
-        from fakeamqp.inspect.topology import exchange_views
-
-        return self._reader.read(lambda state: exchange_views(state, virtual_host))
-
-    def consumers(self, virtual_host: str | None = None) -> tuple[ConsumerView, ...]:
-        """The consumers, queue by queue, in the order they started.
-
-        Those of one virtual host, or (None) of all, one after the other. Raises NoSuchVirtualHost.
-        """
-        from fakeamqp.inspect.topology import consumer_views
-
-        return self._reader.read(lambda state: consumer_views(state, virtual_host))
-
-    def policies(self, virtual_host: str | None = None) -> tuple[PolicyView, ...]:
-        """The policies, then the operator policies, each in the order they were first set.
-
-        Those of one virtual host, or (None) of all. Raises NoSuchVirtualHost.
-        """
-        from fakeamqp.inspect.topology import policy_views
-
-        return self._reader.read(lambda state: policy_views(state, virtual_host))
-
-    def topology(
-        self,
-        virtual_host: str | None = None,
-        *,
-        counts: bool = False,
-        consumers: bool = False,
-        predeclared: bool = False,
-    ) -> Topology:
-        """Exchanges, bindings, queues and policies, as comparable text and as diagrams.
-
-        Equal topologies give equal texts, in whatever order they were declared.
-
-        Args:
-            virtual_host: the name of one; None for all.
-            counts: include the numbers of messages.
-            consumers: include the consumers.
-            predeclared: include the exchanges that every virtual host has.
-
-        Raises:
-            NoSuchVirtualHost: no virtual host has this name.
-        """
-        from fakeamqp.inspect.snapshot import topology
-
-        return self._reader.read(
-            lambda state: topology(
-                state, virtual_host, counts=counts, consumers=consumers, predeclared=predeclared
-            )
-        )
-
-    def explain(
-        self,
-        exchange: str,
-        routing_key: str,
-        headers: Mapping[str, Any] | None = None,
-        *,
-        body: bytes | str = b"",
-        virtual_host: str = "/",
-        mandatory: bool = False,
-        **properties: Unpack[MessageProperties],
-    ) -> Explanation:
-        """Explain where a message would be routed now, and why: print the result to read it.
-
-        Nothing is published and nothing changes.
-
-        Args:
-            exchange: the exchange to publish to; "" is the default exchange.
-            routing_key: of the message.
-            headers: of the message.
-            body: of the message; only its size matters.
-            virtual_host: the virtual host of the exchange.
-            mandatory: whether the publisher asks for unroutable messages to be returned.
-            properties: further properties of the message, such as `expiration`.
-
-        Raises:
-            NoSuchVirtualHost: no virtual host has this name.
-            UnknownProperty: a property is misspelled.
-        """
-        from fakeamqp.inspect.explanations import explain
-
-        return self._reader.read(
-            lambda state: explain(
-                state,
-                exchange,
-                routing_key,
-                headers,
-                body=body,
-                virtual_host=virtual_host,
-                mandatory=mandatory,
-                **properties,
-            )
-        )
+        return self._reader.read(queue_views)
 
     @property
-    def sessions(self) -> tuple[SessionView, ...]:
-        """The sessions of AMQP 0-10, oldest first, including those that are kept without a connection."""
-        from fakeamqp.inspect.topology import session_views
+    def exchanges(self) -> Collection[ExchangeView]:
+        """The exchanges, predeclared ones included, in the order they were declared."""
+        from fakeamqp.inspect.topology import exchange_views
 
-        return self._reader.read(session_views)
+        return self._reader.read(exchange_views)
+
+    @property
+    def consumers(self) -> Collection[ConsumerView]:
+        """The consumers, queue by queue, in the order they started."""
+        from fakeamqp.inspect.topology import consumer_views
+
+        return self._reader.read(consumer_views)
+
+    @property
+    def policies(self) -> Collection[PolicyView]:
+        """The policies, then the operator policies, each in the order they were first set."""
+        from fakeamqp.inspect.topology import policy_views
+
+        return self._reader.read(policy_views)
+
+    @property
+    def sessions(self) -> Collection[SessionView]:
+        """The sessions of AMQP 0-10, oldest first, including those that are kept without a connection."""
+        from fakeamqp.inspect.topology import session_collection
+
+        return self._reader.read(session_collection)
 
     @property
     def dead_lettered(self) -> DeadLettered:

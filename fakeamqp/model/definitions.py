@@ -317,7 +317,7 @@ class _Loading:
         if self._vhost not in self._state.virtual_hosts:
             raise DefinitionsError(
                 f"definitions: they are for virtual host {self._vhost!r}, which does not exist; add it "
-                f"first, with broker.add_virtual_host({self._vhost!r})"
+                f"first, with broker.admin.add_virtual_host({self._vhost!r})"
             )
 
     def _virtual_host(self, entry: Mapping[str, Any]) -> None:

@@ -44,9 +44,9 @@ def pytest_fixture_setup(fixturedef, request):
 def broker_in_the_loop(event_loop):
     """Start the broker before anything else of a test, and stop it after everything else."""
     event_loop.run_until_complete(BROKER.start.aio())
-    before = len(BROKER.failures)
+    before = len(BROKER.admin.failures)
     SOCKETS.clear()
     yield
     event_loop.run_until_complete(BROKER.stop.aio())
-    assert list(BROKER.failures[before:]) == []
+    assert list(BROKER.admin.failures[before:]) == []
     assert SOCKETS == [], "the test did not use the broker through memory"

@@ -161,16 +161,19 @@ def test_async_expectations_have_the_results_of_the_blocking_calls(server: Serve
     asyncio.run(body())
 
 
-def test_inspection_lists_virtual_hosts_entities_channels_and_outcomes(server: Server, client: Client):
+def test_inspection_lists_entities_channels_and_outcomes(server: Server, client: Client):
     server.state.add_virtual_host("other")
     client.declare("q")
     client.consume("q", "tag")
     broker = Inspected(server)
-    assert broker.virtual_hosts == ("/", "other")
-    assert [each.name for each in broker.exchanges()][:3] == ["", "amq.direct", "amq.fanout"]
-    assert [each.name for each in broker.queues()] == ["q"]
-    assert [each.tag for each in broker.consumers()] == ["tag"]
-    assert (broker.queues("other"), broker.consumers("other"), broker.policies("other")) == ((), (), ())
+    assert [each.name for each in broker.exchanges][:3] == ["", "amq.direct", "amq.fanout"]
+    assert [each.name for each in broker.queues] == ["q"]
+    assert [each.tag for each in broker.consumers] == ["tag"]
+    assert (broker.queues.of("other"), broker.consumers.of("other"), broker.policies.of("other")) == (
+        (),
+        (),
+        (),
+    )
     [channel] = broker.channels
     assert (channel.number, [each.tag for each in channel.consumers]) == (1, ["tag"])
     assert (len(broker.published), len(broker.returned), len(broker.dead_lettered), len(broker.dropped)) == (

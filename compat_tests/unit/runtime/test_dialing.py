@@ -65,7 +65,7 @@ def test_name_without_an_address_is_told_to_the_client(caplog: pytest.LogCapture
         answer = b""
         while b"the proxy has no broker" not in answer:
             answer += client.recv(4096)
-        assert proxy.failures == ()
+        assert proxy.admin.failures == ()
     assert f"{host}:5672".encode() in answer
     assert "no connection to the broker" in caplog.text
 

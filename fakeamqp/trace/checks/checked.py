@@ -42,7 +42,7 @@ _RULES = (*RULES, _OVERTAKEN, _EXCEEDED, *INVARIANT_RULES)
 
 
 def check(events: Events, *names: str, allow: Allow = (), at_end: bool = False, dropped: int = 0) -> Findings:
-    """Run the checks of these names, or those that hold at any moment; see `Trace.check`."""
+    """Run the checks of these names, or those that hold at any moment; see `Trace.findings`."""
     checks = chosen(names, at_end=at_end)
     fine = allowed(allow)
     found = _of_rows(checks, events)
@@ -153,7 +153,7 @@ CHECKS = (*AT_ANY_MOMENT, *AT_END)
 
 
 class Checked:
-    """A part of a test in which the invariants hold: see `Broker.checked`.
+    """A part of a test in which the invariants hold: see `Broker.expect_no_findings.during`.
 
     Each look at the broker reads only the events since the previous one.
     """
@@ -286,5 +286,5 @@ class Checked:
         if what:
             raise TraceIncomplete(
                 f"{what}; create the broker with a larger trace, such as Broker(trace=100_000), "
-                f"call step() of checked() more often, or pass allow={INCOMPLETE!r}"
+                f"call step() of expect_no_findings.during() more often, or pass allow={INCOMPLETE!r}"
             )

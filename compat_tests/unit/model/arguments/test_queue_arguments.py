@@ -235,10 +235,10 @@ print("`x-most-readers` in declarations of quorum queues" in choices_table())
 ARGUMENTS = {"x-queue-type": "quorum", "x-most-readers": 5}
 QUEUE = {"name": "q", "vhost": "/", "durable": True, "auto_delete": False, "arguments": ARGUMENTS}
 with Broker(definitions={"queues": [QUEUE]}) as broker:
-    broker.set_policy("p", "q", {"most-readers": 3})
+    broker.admin.set_policy("p", "q", {"most-readers": 3})
     print(broker._state.virtual_hosts["/"].queues["q"].options)
     try:
-        broker.set_policy("p", "q", {"most-reader": 3})
+        broker.admin.set_policy("p", "q", {"most-reader": 3})
     except PolicyError as unknown:
         print(str(unknown).partition("; ")[2])
 """
