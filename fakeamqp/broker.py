@@ -57,7 +57,7 @@ NO_JSON: Any = object()
 class BadBody(BrokerError, TypeError):
     """The body of a message is neither bytes nor text."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class Broker(Endpoint, Inspection):

@@ -50,7 +50,7 @@ _CONNECTION_FORCED = 320
 class NotIdle(BrokerError, WaitTimeout):
     """The broker did not become idle in time; the text says what keeps it busy."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class NoFindings(BlockingMethod[..., None]):

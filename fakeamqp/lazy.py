@@ -24,6 +24,10 @@ def on_first_use(
 
     def load(name: str) -> Any:
         if name not in homes:
+            from fakeamqp.renamed import by_owner, error_of
+
+            if name in by_owner(package):  # An AttributeError would lose its text in `from ... import ...`.
+                raise ImportError(str(error_of(by_owner(package)[name])), name=package)
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(homes[name]), name)
         setattr(sys.modules[package], name, value)

@@ -69,7 +69,21 @@ CHANGES: tuple[Change, ...] = (
     Change("Broker", "all_published", "published.with_own"),
     Change("Broker", "checked", "expect_no_findings.during", distinct=False),
     Change("Trace", "check", "findings", distinct=False),
-    Change("fakeamqp.inspect", "QueueInspector", "QueueHandle", "by hand"),
+    Change("fakeamqp.inspect", "QueueInspector", "`QueueHandle`", "by hand", distinct=False),
+    *(
+        Change("fakeamqp", name, home, "import")
+        for home, names in (
+            (
+                "fakeamqp.errors",
+                "BadBody CannotListen ClockError DefinitionsError FeatureError InterceptError LimitsError "
+                "ManagementUnavailable NoSuchExchange NoSuchQueue NotDeadLettered NotDropped NotIdle "
+                "NotPublished NotReturned NothingPending PolicyError PortInUse TLSUnavailable UnreadResult",
+            ),
+            ("fakeamqp.inspect", "ConnectionHandle TimerView"),
+            ("fakeamqp.settings", "ChoiceDifference PERSONALITIES"),
+        )
+        for name in names.split()
+    ),
     *_coroutines("QueueHandle", "wait_for wait_until_consumed"),
     *_coroutines("PortableQueue", "wait_for get"),
     *_coroutines("Handle", "wait"),

@@ -17,24 +17,13 @@ import pika.exceptions
 import pytest
 
 from compat_tests.tools.matrix import cases, rows
-from fakeamqp import (
-    PERSONALITIES,
-    Broker,
-    BrokerError,
-    DefinitionsError,
-    FakeAMQPError,
-    NoSuchQueue,
-    NotPublished,
-    Permission,
-    Personality,
-    PortInUse,
-    User,
-    WaitTimeout,
-)
+from fakeamqp import Broker, BrokerError, FakeAMQPError, Permission, Personality, User, WaitTimeout
+from fakeamqp.errors import DefinitionsError, NoSuchQueue, NotPublished, PortInUse
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.portable import PortableRequests, ToURL, declared
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
+from fakeamqp.settings import PERSONALITIES
 
 
 def connect(broker: Broker, **parameters: object) -> pika.BlockingConnection:

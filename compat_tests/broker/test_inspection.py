@@ -10,7 +10,8 @@ import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
 from compat_tests.tools.matrix import rows
-from fakeamqp import Broker, BrokerError, NotDropped, NotPublished
+from fakeamqp import Broker, BrokerError
+from fakeamqp.errors import NotDropped, NotPublished
 
 OPTIONS = {"clock": "virtual", "now": 1_700_000_000}
 

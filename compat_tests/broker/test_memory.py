@@ -5,7 +5,8 @@ from __future__ import annotations
 import pika
 import pytest
 
-from fakeamqp import Bounds, Broker, BrokerError, NotPublished, WaitTimeout
+from fakeamqp import Bounds, Broker, BrokerError, WaitTimeout
+from fakeamqp.errors import NotPublished
 from fakeamqp.model import memory
 
 LIMIT = 100_000

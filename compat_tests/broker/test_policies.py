@@ -7,7 +7,8 @@ from typing import Any
 import pika
 import pytest
 
-from fakeamqp import Broker, BrokerError, FakeAMQPError, LimitsError, PolicyError
+from fakeamqp import Broker, BrokerError, FakeAMQPError
+from fakeamqp.errors import LimitsError, PolicyError
 
 OPTIONS = {"clock": "virtual"}
 

@@ -26,7 +26,8 @@ from pika.exceptions import (
 
 from compat_tests.tools.legs import Legs
 from compat_tests.tools.matrix import rows
-from fakeamqp import Broker, BrokerError, NotPublished, Proxy
+from fakeamqp import Broker, BrokerError, Proxy
+from fakeamqp.errors import NotPublished
 from fakeamqp.faults import FaultError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER

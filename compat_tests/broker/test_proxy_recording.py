@@ -19,8 +19,8 @@ import pika
 import pytest
 from pika.exceptions import AMQPError
 
-from fakeamqp import Broker, BrokerError, PortInUse, Proxy, Recording
-from fakeamqp.errors import FakeAMQPError
+from fakeamqp import Broker, BrokerError, Proxy, Recording
+from fakeamqp.errors import FakeAMQPError, PortInUse
 from fakeamqp.replay import replay
 from fakeamqp.trace import FrameEvent, load
 from fakeamqp.trace.truncation import full_size

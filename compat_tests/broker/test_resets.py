@@ -11,7 +11,8 @@ import pika.exceptions
 import pytest
 
 from compat_tests.tools.matrix import rows
-from fakeamqp import Broker, BrokerError, DefinitionsError, NoSuchExchange, NoSuchQueue, WaitTimeout
+from fakeamqp import Broker, BrokerError, WaitTimeout
+from fakeamqp.errors import DefinitionsError, NoSuchExchange, NoSuchQueue
 
 OPTIONS = {"definitions": {"queues": [{"name": "first", "vhost": "/"}]}}
 

@@ -18,7 +18,8 @@ import pytest
 from compat_tests.event_loop.without_readers import LOOPS
 from compat_tests.tools.descriptors import high_descriptors
 from compat_tests.tools.loopback import LOOPBACK, needs_ipv6
-from fakeamqp import Broker, CannotListen, PortInUse
+from fakeamqp import Broker
+from fakeamqp.errors import CannotListen, PortInUse
 from fakeamqp.runtime import EngineError
 from fakeamqp.runtime.event_loop import listener
 

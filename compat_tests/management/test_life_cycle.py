@@ -17,7 +17,8 @@ from freezegun import freeze_time
 
 from compat_tests.management.client import Api
 from compat_tests.tools.runtimes import is_locked
-from fakeamqp import Broker, BrokerError, ManagementUnavailable, PortInUse
+from fakeamqp import Broker, BrokerError
+from fakeamqp.errors import ManagementUnavailable, PortInUse
 
 
 def test_the_api_answers_when_start_returns_and_its_port_is_closed_when_stop_returns():

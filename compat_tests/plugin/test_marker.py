@@ -188,7 +188,7 @@ def test_a_list_of_personalities_runs_the_test_once_for_each(write_tests: WriteT
 def test_personalities_can_be_records(write_tests: WriteTests) -> None:
     write_tests("""
         from dataclasses import replace
-        from fakeamqp import PERSONALITIES
+        from fakeamqp.settings import PERSONALITIES
 
         OURS = replace(PERSONALITIES["rabbitmq-4.2"], name="ours", heartbeat=7)
 

@@ -13,7 +13,8 @@ import pytest
 from freezegun import freeze_time
 
 from compat_tests.time.conftest import SECONDS, Connect, deaths, retry_queues
-from fakeamqp import Broker, BrokerError, NothingPending
+from fakeamqp import Broker, BrokerError
+from fakeamqp.errors import NothingPending
 
 
 @pytest.mark.parametrize("turn", range(20))

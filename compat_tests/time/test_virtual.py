@@ -11,7 +11,9 @@ import pytest
 
 from compat_tests.time.conftest import NOON, SECONDS, UTC_NOON, deaths
 from compat_tests.tools.matrix import rows
-from fakeamqp import Broker, ClockError, NothingPending, TimerView
+from fakeamqp import Broker
+from fakeamqp.errors import ClockError, NothingPending
+from fakeamqp.inspect import TimerView
 
 DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
 

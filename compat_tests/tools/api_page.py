@@ -24,6 +24,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 
 MODULES = (
     "fakeamqp",
+    "fakeamqp.admin",
+    "fakeamqp.errors",
     "fakeamqp.settings",
     "fakeamqp.inspect",
     "fakeamqp.inspect.snapshot",
@@ -66,6 +68,7 @@ this page, and a test compares it with the code.
 _CONSTANTS = {
     "MALFORMATIONS": "The names of the malformed frames that `malform` sends",
     "PERSONALITIES": "The personalities by name",
+    "PersonalityName": "The name of a personality",
     "Count": "A number, or a range as (at least, at most) where at most may be None",
 }
 

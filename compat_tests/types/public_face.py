@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing_extensions import assert_type
 
 import fakeamqp
-from fakeamqp import Broker, Clock, ConnectionHandle, Personality, Proxy
+from fakeamqp import Broker, Clock, Personality, Proxy
 from fakeamqp.inspect import (
     ChannelView,
     Collection,
+    ConnectionHandle,
     ConsumerView,
     ExchangeView,
     MessageView,

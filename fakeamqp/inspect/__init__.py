@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         QueueView as QueueView,
         SessionView as SessionView,
     )
+    from fakeamqp.runtime.clock.handle import TimerView as TimerView
 else:
     __getattr__, __dir__, __all__ = on_first_use(
         __name__,
@@ -127,5 +128,6 @@ else:
                 "QueueView",
                 "SessionView",
             ),
+            "fakeamqp.runtime.clock.handle": ("TimerView",),
         },
     )

@@ -106,7 +106,7 @@ _SECTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 class DefinitionsError(FakeAMQPError):
     """The definitions cannot be loaded; the text says which entry and why."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 _DEEPEST = 100

@@ -659,6 +659,8 @@ class Personality(Choices):
 class UnknownPersonality(FakeAMQPError):
     """No personality has this name."""
 
+    __module__ = "fakeamqp.errors"
+
 
 PERSONALITIES: dict[str, Personality] = {name: made(Personality, name) for name in NAMES}
 

@@ -214,7 +214,8 @@ def not_compiled(loader, path):
 SourceFileLoader.path_stats = not_compiled
 
 from compat_tests.tools.personalities import choices_table
-from fakeamqp import Broker, PERSONALITIES
+from fakeamqp import Broker
+from fakeamqp.settings import PERSONALITIES
 from fakeamqp.model.arguments.queue_arguments import compared_arguments, queue_options
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.policies import PolicyError
