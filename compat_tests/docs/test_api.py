@@ -46,6 +46,7 @@ INTERNAL = {
     "FramingError",
     "IllegalValue",
     "Malformed",
+    "NotOffered",
     "ProtocolError",
     "SegmentError",
     "SelectorFull",

@@ -89,3 +89,13 @@ def messages(broker: Broker) -> None:
     broker.expect_published(routing_kee="orders")  # type: ignore[call-arg]
     broker.wait_for(lambda: not broker.connections)
     broker.wait_for(lambda state: True)  # type: ignore[arg-type, misc]
+
+
+def faults(broker: Broker) -> None:
+    broker.faults.on("basic.publish", queue="orders", routing_key="order.*", content_type="text/plain").once()
+    broker.faults.on("queue.*", "*.declare", direction="received", protocol="0-10").nack()
+    broker.faults.on("confirm").hold().release(multiple=True)
+    broker.faults.on("basic.pubish")  # type: ignore[arg-type]
+    broker.faults.on("basic.publish", routing_ky="orders")  # type: ignore[call-arg]
+    broker.faults.on("basic.publish", protocol="0-9-2")  # type: ignore[arg-type]
+    broker.faults.on("basic.publish", direction="recieved")  # type: ignore[arg-type]
