@@ -22,7 +22,8 @@ class Change:
         new: what replaces it, as it is written after the owner; of a keyword or by hand, in words.
         how: "name": the name only. "property": a method has become a collection, whose `of` takes the virtual
             host. "exchange": the argument `exchange` has become `Broker.exchange(...)`, whose method it is.
-            "import": another module has the name. "by hand": the call is to be rewritten.
+            "import": another module has the name. "fixture": a fixture of pytest. "by hand": the call is
+            to be rewritten.
         distinct: whether no other library has an attribute of this name; otherwise an attribute counts only
             of a variable that is a broker.
     """
@@ -30,10 +31,12 @@ class Change:
     owner: str
     old: str
     new: str
-    how: Literal["name", "property", "exchange", "import", "by hand"] = "name"
+    how: Literal["name", "property", "exchange", "import", "fixture", "by hand"] = "name"
     distinct: bool = True
 
     def __str__(self) -> str:
+        if self.how == "fixture":
+            return f"the fixture `{self.old}` is `{self.new}`"
         if self.how == "import":
             return f"`from {self.owner} import {self.old}` is `from {self.new} import {self.old}`"
         if self.how == "by hand":
@@ -84,6 +87,7 @@ CHANGES: tuple[Change, ...] = (
         )
         for name in names.split()
     ),
+    Change("pytest", "spark_amqp", "amqp_spark", "fixture"),
     *_coroutines("QueueHandle", "wait_for wait_until_consumed"),
     *_coroutines("PortableQueue", "wait_for get"),
     *_coroutines("Handle", "wait"),

@@ -64,6 +64,13 @@ def test_migrate_writes_the_changes_and_finds_nothing_more(tmp_path: Path, capsy
         'amqp(personality=Personality("rabbitmq-4.3").with_(heart',
     ),
     ("task.apply_async()", "task.apply_async()"),
+    ("def test(spark_amqp):\n    spark_amqp.read", "def test(amqp_spark):\n    amqp_spark.read"),
+    ("broker.queues('shop')", "broker.queues.of('shop')"),
+    ("self.broker.queues()", "self.broker.queues"),
+    ("other.queues()", "other.queues()"),
+    ("broker.explain('events', key, virtual_host='v')", "broker.exchange('events', 'v').explain(key)"),
+    ("broker.admin.add_user('a')", "broker.admin.add_user('a')"),
+    ("from fakeamqp import Broker, PortInUse", "import Broker\nfrom fakeamqp.errors import PortInUse"),
     ("open(", "open("),
 )
 def test_migrate_rewrites(old: str, new: str) -> None:

@@ -1,4 +1,4 @@
-"""Tests that need Spark itself. They share one session, `spark_amqp`, and so one process of pytest-xdist."""
+"""Tests that need Spark itself. They share one session, `amqp_spark`, and so one process of pytest-xdist."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(autouse=True)
-def spark(spark_amqp):
+def spark(amqp_spark):
     """The session, under the name that tests of Spark jobs give it. Without Java they are skipped."""
-    return spark_amqp
+    return amqp_spark

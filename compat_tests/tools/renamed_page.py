@@ -13,6 +13,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "upgrading.md"
 
 
 def _row(change: Change) -> list[str]:
+    if change.how == "fixture":
+        return [f"the fixture `{change.old}`", f"`{change.new}`"]
     if change.how == "import":
         return [f"`{change.owner}.{change.old}`", f"`{change.new}.{change.old}`"]
     called = "()" if change.how in ("property", "exchange") else ""

@@ -27,7 +27,8 @@ _WITH_CHOICES = ("Broker", "make_amqp_broker", "amqp")
 """Calls that took the choices of a personality: the class, the fixture and the marker."""
 _BLOCK = re.compile(r"^( *)```python[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 _CHOICES = frozenset(PersonalityChoices.__annotations__)
-_ATTRIBUTES = {each.old: each for each in reversed(CHANGES) if each.how != "import"}
+_ATTRIBUTES = {each.old: each for each in reversed(CHANGES) if each.how not in ("import", "fixture")}
+_FIXTURES = {each.old: each.new for each in CHANGES if each.how == "fixture"}
 _IMPORTS = {each.old: each for each in CHANGES if each.how == "import"}
 _DEFAULT = '"rabbitmq-4.3"'
 
@@ -174,6 +175,11 @@ def _edits(tree: ast.Module, source: _Source) -> Iterator[Edit]:
             change = _ATTRIBUTES[node.attr]
             if _is_one(change, _name(node.value), brokers):
                 yield from _attribute(change, node, called.get(id(node)), source)
+        elif isinstance(node, ast.arg) and node.arg in _FIXTURES:
+            start = source.start(node)
+            yield Edit(start, start + len(node.arg.encode()), _FIXTURES[node.arg])
+        elif isinstance(node, ast.Name) and node.id in _FIXTURES:
+            yield Edit(source.start(node), source.end(node), _FIXTURES[node.id])
         elif isinstance(node, ast.ImportFrom) and node.module == "fakeamqp" and not node.level:
             yield from _import(node, source)
         elif (

@@ -117,7 +117,7 @@ class Faults:
                 number = "a fault was" if len(unused) == 1 else f"{len(unused)} faults were"
                 raise UnusedFault(
                     f"{number} installed and never happened (call .optional() on those that need not happen):"
-                    + "".join(f"\n  - {handle.complaint()}" for handle in unused)
+                    + "".join(f"\n  - {handle._complaint()}" for handle in unused)
                 )
 
     def after_restart(self) -> None:
@@ -129,7 +129,7 @@ class Faults:
     def raise_errors(self) -> None:
         """Raise the first error of a function of the test that no call has raised yet."""
         for handle in self._handles:
-            handle.raise_error()
+            handle._raise_error()
 
     @checked
     def silence(self, connection: Any) -> Handle:

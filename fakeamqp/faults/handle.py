@@ -93,7 +93,7 @@ class Handle:
         return lambda: self.hits >= n or self._failed
 
     def _check_seen(self, n: int, timeout: float, seen: bool) -> None:
-        self.raise_error()
+        self._raise_error()
         if not seen:
             with self._context:
                 often = "not at all" if not self.hits else f"only {_times(self.hits)}"
@@ -103,7 +103,7 @@ class Handle:
                 lines += [f"  {self.sentence}", *self._misses()]
                 raise FaultNotSeen("\n".join(lines) + self._context.report())
 
-    def raise_error(self) -> None:
+    def _raise_error(self) -> None:
         """Raise the error of a function of the test, once."""
         if self._failed:
             self._error_told = True
@@ -122,7 +122,7 @@ class Handle:
                 self.removed = True
                 self._withdraw()
 
-    def complaint(self) -> str:
+    def _complaint(self) -> str:
         """The sentence and the near misses, for the error that it never happened."""
         return "\n".join([self.sentence, *self._misses()])
 
