@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from fakeamqp.arguments import is_name
 from fakeamqp.connection import bracketed
 from fakeamqp.errors import BrokerError
+from fakeamqp.lazy import raise_if_renamed
 from fakeamqp.model.access import Permission, TopicPermission, account, own_copy
 from fakeamqp.model.policies import hint
 from fakeamqp.protocols import registry
-from fakeamqp.renamed import raise_if_renamed
 
 if TYPE_CHECKING:
     from fakeamqp.inspect.inspection import StateReader

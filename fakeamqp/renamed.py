@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import Literal
 
-__all__ = ["CHANGES", "Change", "by_owner", "error_of", "raise_if_renamed"]
+__all__ = ["CHANGES", "Change", "by_owner", "error_of"]
 
 
 @dataclass(frozen=True)
@@ -105,12 +105,3 @@ def by_owner(owner: str) -> Mapping[str, Change]:
 def error_of(change: Change) -> AttributeError:
     """The error of an old name."""
     return AttributeError(f"{change}. `fakeamqp migrate PATHS` shows what else to change", name=change.old)
-
-
-def raise_if_renamed(obj: object, name: str) -> NoReturn:
-    """The `__getattr__` of a class: the AttributeError about an old name says the new one."""
-    for each in type(obj).__mro__:
-        change = None if name.startswith("_") else by_owner(each.__name__).get(name)
-        if change is not None:
-            raise error_of(change)
-    raise AttributeError(f"{type(obj).__name__!r} object has no attribute {name!r}", name=name, obj=obj)

@@ -14,9 +14,9 @@ from fakeamqp.blocking import blocking
 from fakeamqp.errors import FakeAMQPError, WaitTimeout, near_match
 from fakeamqp.inspect.hints import span, wait_report
 from fakeamqp.inspect.messages import ContentView, content_of, elsewhere, name_of
+from fakeamqp.lazy import raise_if_renamed
 from fakeamqp.model.errors import InternalError
 from fakeamqp.model.exchanges.system import Service
-from fakeamqp.renamed import raise_if_renamed
 
 if TYPE_CHECKING:
     from typing_extensions import Self

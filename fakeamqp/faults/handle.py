@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.blocking import blocking
 from fakeamqp.faults.errors import FaultError, FaultNotSeen
-from fakeamqp.renamed import raise_if_renamed
+from fakeamqp.lazy import raise_if_renamed
 
 if TYPE_CHECKING:
     from typing_extensions import Self

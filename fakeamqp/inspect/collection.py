@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, SupportsIndex, TypeVar, overload
 
 from fakeamqp.inspect.errors import NoSuchVirtualHost, nearest
 from fakeamqp.inspect.hints import first_of
-from fakeamqp.renamed import raise_if_renamed
+from fakeamqp.lazy import raise_if_renamed
 
 T = TypeVar("T")
 

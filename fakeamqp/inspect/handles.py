@@ -39,7 +39,7 @@ from fakeamqp.inspect.topology import (
     queue_line,
     queue_view,
 )
-from fakeamqp.renamed import raise_if_renamed
+from fakeamqp.lazy import raise_if_renamed
 
 if TYPE_CHECKING:
     from typing_extensions import Never, Unpack

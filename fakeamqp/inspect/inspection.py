@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakeamqp.blocking import blocking, blocking_wait
 from fakeamqp.errors import WaitTimeout, check_timeout
-from fakeamqp.renamed import raise_if_renamed
+from fakeamqp.lazy import raise_if_renamed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

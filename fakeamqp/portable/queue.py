@@ -13,13 +13,13 @@ from fakeamqp.broker import NO_JSON, payload_of
 from fakeamqp.errors import WaitTimeout, near_match, nearest
 from fakeamqp.inspect.errors import BadExpectation, Count, CountRange
 from fakeamqp.inspect.messages import ContentView, content_of
+from fakeamqp.lazy import raise_if_renamed
 from fakeamqp.model.messages.message import plain_properties
 from fakeamqp.portable.routes import BadQueue, NoAnswer, RequestRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_OVERHEAD, content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.renamed import raise_if_renamed
 from fakeamqp.replay.peer import RecordedReply, ReplyAssembler
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from fakeamqp.lazy import raise_if_renamed
 from fakeamqp.model.events import EVENTS
-from fakeamqp.renamed import raise_if_renamed
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent, publisher_name
 from fakeamqp.trace.folding import FoldedLine, fold, is_fault, latest
 from fakeamqp.trace.truncation import frames_in

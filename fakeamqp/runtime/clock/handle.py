@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from fakeamqp.blocking import blocking
 from fakeamqp.errors import nearest
-from fakeamqp.renamed import raise_if_renamed
+from fakeamqp.lazy import raise_if_renamed
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.clock.stepped import LATEST, MARGIN, SteppedClock, seconds_in_words
 from fakeamqp.runtime.errors import ClockError, NothingPending
