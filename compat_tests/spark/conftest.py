@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(config, items):
         if not stops and item.get_closest_marker("stops_sources"):
             why = "PySpark 4.0 does not stop the sources of a query that fails before its first batch"
             item.add_marker(pytest.mark.skip(reason=why))
-        if "spark_amqp" in getattr(item, "fixturenames", ()):  # The tests of examples, too.
+        if "amqp_spark" in getattr(item, "fixturenames", ()):  # The tests of examples, too.
             # PySpark before 4.1 leaves the sockets open that rows are collected through.
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
