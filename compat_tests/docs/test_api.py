@@ -70,4 +70,4 @@ def test_package_exports_at_most_14_names() -> None:
 
 def test_name_that_moved_is_refused_with_its_new_module() -> None:
     with pytest.raises(ImportError, match=r"is `from fakeamqp.errors import PortInUse`"):
-        from fakeamqp.errors import PortInUse  # type: ignore[attr-defined] # noqa: F401
+        from fakeamqp import PortInUse  # type: ignore[attr-defined] # noqa: F401
