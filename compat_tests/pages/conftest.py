@@ -56,7 +56,7 @@ def open_page(browser: Any) -> Iterator[Open]:
         page.on("console", said)
         page.on("request", lambda request: asked(request, page))
         page.problems = problems
-        page.own = broker.inspector_url if address is None else address
+        page.own = broker.admin.inspector_url if address is None else address
         page.goto(page.own)
         if address is None:
             page.wait_for_selector("#live.on")

@@ -40,7 +40,7 @@ def main() -> int:
             for name, window, scheme, show in every_view() if every else of_docs():
                 context = browser.new_context(viewport=window, color_scheme=scheme, reduced_motion="reduce")
                 page = context.new_page()
-                page.goto(broker.inspector_url)
+                page.goto(broker.admin.inspector_url)
                 page.wait_for_selector("#live.on")
                 show(page, clients[0])
                 page.screenshot(path=(path := folder / f"inspector-{name}.png"))

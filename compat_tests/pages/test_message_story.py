@@ -77,7 +77,7 @@ def test_link_to_message_shows_same_story_on_inspector_and_trace_page(
     open_page: Open, show: Show, broker: Broker, channel: Any
 ):
     message = eventful(broker, channel)
-    inspector = open_page(broker, f"{broker.inspector_url.partition('#')[0]}#message={message}")
+    inspector = open_page(broker, f"{broker.admin.inspector_url.partition('#')[0]}#message={message}")
     inspector.fill("#login-name", "guest")
     inspector.fill("#login-password", "guest")
     inspector.keyboard.press("Enter")
