@@ -67,7 +67,7 @@ class Rows:
         self._pooled: dict[object, int] = {}
         self._numbers: dict[str, int] = {}
         self._queues = Queues()
-        self._delivered: dict[tuple[int, int, object], int] = {}
+        self._delivered: dict[tuple[int, int, int], int] = {}
         """The numbers of delivered messages by connection, channel and tag."""
         for line in fold(events):
             self._add(line)
@@ -149,8 +149,8 @@ class Rows:
         row[9] = int(is_problem(event))
         row[10] = self._put(bounded(_facts(event.facts)))
         row[15] = message_number(event)
-        if event.event == "delivered":
-            self._delivered[connection, row[5], event.facts.get("delivery_tag")] = row[15]
+        if event.event == "delivered" and isinstance(tag := event.facts.get("delivery_tag"), int):
+            self._delivered[connection, row[5], tag] = row[15]
         body = getattr(event.facts.get("message"), "body", None)
         if isinstance(body, bytes):
             self._put_body(row, bytes(body[:_MOST_BODY]), full_size(body))
