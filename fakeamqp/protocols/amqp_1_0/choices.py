@@ -17,6 +17,8 @@ class Amqp10Choices(Choices):
     """Named choices; the defaults are those of RabbitMQ 4.2. Times are seconds, sizes bytes."""
 
     # --- connection ----------------------------------------------------------------------------------
+    mechanisms_order: tuple[str, ...] = choice(("PLAIN", "AMQPLAIN", "ANONYMOUS"))
+    """1-0/sasl/mechanisms: the order in which they are offered (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
     channel_max: int = choice(63)
     """1-0/open/channel-max."""
     handle_max: int = choice(255)
@@ -43,6 +45,8 @@ class Amqp10Choices(Choices):
     """1-0/flow/link-credit: what publishers get; granted again when half of it is left."""
     names_distribution_mode: bool = choice(False, {SINCE_4_3: True})
     """The answer to an attach says whether messages are moved or copied."""
+    tells_activity: bool = choice(False, {SINCE_4_3: True})
+    """1-0/flow/active: consumers of quorum queues are told whether they are active, with first credit."""
     echoes_filters: bool = choice(True, {ONLY_4_0: False})
     """The answer to an attach has the filters that are in force."""
     filters_need_descriptors: bool = choice(False, {SINCE_4_3: True})

@@ -48,9 +48,10 @@ def consumer_arguments(
     if isinstance(priority, int) and not isinstance(priority, bool):
         arguments["x-priority"] = int(priority)
     timeout = properties.get(_TIMEOUT)
-    if isinstance(timeout, int) and "x-consumer-timeout" in session.connection.personality.consumer_arguments[
-        queue.type_name
-    ]:
+    if (
+        isinstance(timeout, int)
+        and "x-consumer-timeout" in session.connection.personality.consumer_arguments[queue.type_name]
+    ):
         arguments["x-consumer-timeout"] = int(timeout)
     return arguments, effective
 

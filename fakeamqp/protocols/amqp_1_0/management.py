@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import unquote_to_bytes
 
+from fakeamqp.model.erlang import Atom
 from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
 from fakeamqp.model.exchanges.hashing import phash2
 from fakeamqp.model.names import NODE
@@ -112,7 +113,9 @@ class ResponseLink:
     def flow(self, body: c.Flow) -> None:
         if body.link_credit is None:
             return
-        seen = self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
+        seen = (
+            self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
+        )
         self.credit = max(
             0, ((seen + body.link_credit - self.delivery_count + 0x80000000) & _MASK) - 0x80000000
         )
@@ -330,6 +333,11 @@ def _check_name(kind: str, name: str) -> None:
         raise _Refused("400", f"Bad name '{name}': line feed and carriage return characters not allowed")
 
 
+def _reserved(session: ServerSession, kind: str, name: str) -> _Refused:
+    host = session.virtual_host.name
+    return _Refused("403", f"{kind} '{name}' in vhost '{host}' starts with reserved prefix 'amq.'")
+
+
 def _queue_view(queue: Queue) -> dict[str, Any]:
     return {
         "name": queue.name,
@@ -342,7 +350,7 @@ def _queue_view(queue: Queue) -> dict[str, Any]:
         "leader": NODE,
         "replicas": Array([NODE], str),
         "message_count": ULong(len(queue.ready)),
-        "consumer_count": UInt(queue.consumer_count),
+        "consumer_count": UInt(queue.consumer_count if queue.reports_consumers else 0),
     }
 
 
@@ -354,7 +362,9 @@ def _put_queue(session: ServerSession, parts: list[str], query: str, body: Any) 
     _check_name("queue", name)
     queues = session.virtual_host.queues
     if name.startswith("amq."):
-        raise _Refused("403", f"queue '{name}' in vhost '{session.virtual_host.name}' starts with reserved prefix 'amq.'")
+        raise _Refused(
+            "403", f"queue '{name}' in vhost '{session.virtual_host.name}' starts with reserved prefix 'amq.'"
+        )
     session.authorise("configure", "queue", name)
     arguments = options["arguments"]
     dead_letters = arguments.get("x-dead-letter-exchange")
@@ -426,7 +436,10 @@ def _put_exchange(session: ServerSession, parts: list[str], query: str, body: An
         session.authorise("read", "exchange", name)
         session.authorise("write", "exchange", alternate)
     if name not in exchanges and name.startswith("amq."):
-        raise _Refused("403", f"exchange '{name}' in vhost '{session.virtual_host.name}' starts with reserved prefix 'amq.'")
+        raise _Refused(
+            "403",
+            f"exchange '{name}' in vhost '{session.virtual_host.name}' starts with reserved prefix 'amq.'",
+        )
     exchanges.declare(
         name,
         options["type"],
@@ -488,9 +501,11 @@ def _arguments_hash(arguments: Mapping[str, Any]) -> str:
     """What tells bindings apart whose arguments differ: a hash of the table, or nothing without arguments."""
     if not arguments:
         return ""
-    table = [(name.encode(), "longstr", _hashable(value)) for name, value in sorted(arguments.items())]
+    table: list[Any] = [
+        (name.encode(), Atom("longstr"), _hashable(value)) for name, value in sorted(arguments.items())
+    ]
     try:
-        number = phash2(table, 32)  # type: ignore[arg-type]
+        number = phash2(table, 32)
     except (TypeError, KeyError):
         number = 0
     return urlsafe_b64encode(number.to_bytes(4, "big")).decode().rstrip("=")
@@ -553,7 +568,11 @@ def _get_bindings(session: ServerSession, parts: list[str], query: str, body: An
 def _delete_binding(session: ServerSession, parts: list[str], query: str, body: Any) -> Answer:
     said = _fields(query.rpartition("/")[2], ";")
     kind = "queue" if "dstq" in said else "exchange"
-    source, name, key = said.get("src", ""), said.get("dstq" if kind == "queue" else "dste", ""), said.get("key", "")
+    source, name, key = (
+        said.get("src", ""),
+        said.get("dstq" if kind == "queue" else "dste", ""),
+        said.get("key", ""),
+    )
     if not source:
         raise _Refused("403", "operation not permitted on the default exchange")
     _authorise_binding(session, source, kind, name, key)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from fakeamqp.protocols.amqp_1_0.addresses import queue_address, queue_of_address
+from fakeamqp.protocols.amqp_1_0.addresses import queue_of_address
 from fakeamqp.protocols.amqp_1_0.codec.composites import (
     BY_DESCRIPTOR,
     SECTIONS,
@@ -27,8 +27,6 @@ from fakeamqp.protocols.amqp_1_0.codec.types import (
     Described,
     Milliseconds,
     Symbol,
-    UByte,
-    UInt,
     ULong,
     encode_binary,
     encode_value,
@@ -41,6 +39,7 @@ from fakeamqp.protocols.amqp_1_0.values import (
     deaths_of,
     header_of,
     table_of_deaths,
+    term,
     text_or_binary,
 )
 from fakeamqp.protocols.base.codec import ttl as ttl_of
@@ -48,18 +47,17 @@ from fakeamqp.protocols.base.codec import ttl as ttl_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.model.messages.message import Message, ReadableProperties
 
 ENCODING: Final = "1-0"
 """Marks messages whose property bytes are the annotations and the bare part up to the body, as sent."""
 ENCODED_BODY: Final = "amqp-1.0"
 """The type of messages of 0-9-1 whose body is encoded sections."""
-_DATA: Final = b"\0\x53\x75"
+DATA: Final = b"\0\x53\x75"
 _LONGEST_SHORT: Final = 255
 _CODES: Final = {f"amqp:{name}:{kind}": code for code, (name, kind) in SECTIONS.items()}
-_DEATHS: Final = Symbol("x-opt-deaths")
+DEATHS: Final = Symbol("x-opt-deaths")
 _X_CC: Final = Symbol("x-cc")
-_BASIC_TYPE: Final = Symbol("x-basic-type")
+BASIC_TYPE: Final = Symbol("x-basic-type")
 
 
 class UnreadableMessage(DecodeError):
@@ -81,6 +79,8 @@ def _section(data: bytes, offset: int) -> tuple[int, int]:
             descriptor, start = None, offset
         code = descriptor if isinstance(descriptor, ULong) else _CODES.get(descriptor or "", 0)
     if code not in SECTIONS:
+        if code:
+            raise UnreadableMessage(f"{{unexpected_message_section,{code},{{position,{offset}}}}}")
         raise UnreadableMessage(f"{{not_a_message_section,{{position,{offset}}}}}")
     return code, start
 
@@ -151,7 +151,7 @@ class SectionProperties:
     def fields(self) -> Properties:
         """The section properties; DecodeError if it is wrong."""
         if self._fields is None:
-            self._read_head()
+            self._readhead_of()
         assert self._fields is not None
         return self._fields
 
@@ -159,11 +159,11 @@ class SectionProperties:
     def application_properties(self) -> dict[Any, Any]:
         """The section application-properties; DecodeError if it is wrong."""
         if self._application is None:
-            self._read_head()
+            self._readhead_of()
         assert self._application is not None
         return self._application
 
-    def _read_head(self) -> None:
+    def _readhead_of(self) -> None:
         self._fields, self._application = Properties(), {}
         offset = 0
         while offset < len(self.head):
@@ -244,7 +244,7 @@ class SectionProperties:
     def type(self) -> str | None:
         if not self.is_data:
             return ENCODED_BODY
-        value = self.annotations.get(_BASIC_TYPE)
+        value = self.annotations.get(BASIC_TYPE)
         return str(value) if isinstance(value, str) else None
 
     @property
@@ -268,7 +268,7 @@ class SectionProperties:
                     if kept:
                         found[str(name)] = value
             for name, value in self.annotations.items():
-                if name == _DEATHS:
+                if name == DEATHS:
                     found["x-death"] = table_of_deaths(value)
                 elif name == _X_CC:
                     found["CC"] = list(value)
@@ -302,9 +302,13 @@ class SectionProperties:
 
     # --- changing -----------------------------------------------------------------------------------------
 
+    def annotated(self, annotations: Mapping[Any, Any]) -> Self:
+        """A copy with further annotations, before the others."""
+        return self._changed(annotations={**annotations, **self.annotations, **annotations})
+
     def with_data(self) -> Self:
         """A copy whose body is one section of data."""
-        return self._changed(prefix=_DATA, whole=None)
+        return self._changed(prefix=DATA, whole=None)
 
     def with_headers(
         self, changes: Mapping[str, Any], remove: Iterable[str] = (), *, ordered: bool = False
@@ -313,15 +317,15 @@ class SectionProperties:
         annotations = dict(self.annotations)
         application: dict[Any, Any] | None = None
         for name in remove:
-            key = _annotation_key(name)
+            key = annotation_key(name)
             if key is not None:
                 annotations.pop(key, None)
             elif name in self.application_properties:
                 application = dict(self.application_properties) if application is None else application
                 del application[name]
         for name, value in changes.items():
-            key = _annotation_key(name)
-            if key == _DEATHS:
+            key = annotation_key(name)
+            if key == DEATHS:
                 annotations[key] = deaths_of(value)
             elif key is not None:
                 annotations[key] = annotation_of(value, None)
@@ -330,7 +334,7 @@ class SectionProperties:
                 application[name] = application_property_of(value, None)[1]
         copy = self._changed(annotations=annotations)
         if application is not None:
-            copy.head = _head(self.fields, application)
+            copy.head = head_of(self.fields, application)
         return copy
 
     def replace(self, **changes: Any) -> Self:
@@ -345,19 +349,19 @@ class SectionProperties:
             elif name == "expiration":
                 copy.ttl = None if value is None else ttl_of(value)
             elif name == "headers":
-                kept = {key: each for key, each in self.annotations.items() if key == _BASIC_TYPE}
+                kept = {key: each for key, each in self.annotations.items() if key == BASIC_TYPE}
                 copy.annotations = kept
-                copy.head = _head(fields, {})
+                copy.head = head_of(fields, {})
                 copy = copy.with_headers(value or {})
             elif name == "type":
                 copy.annotations = {**copy.annotations}
-                copy.annotations.pop(_BASIC_TYPE, None)
+                copy.annotations.pop(BASIC_TYPE, None)
                 if value is not None:
-                    copy.annotations[_BASIC_TYPE] = str(value)
-            elif name in _FIELDS:
-                field, write = _FIELDS[name]
+                    copy.annotations[BASIC_TYPE] = str(value)
+            elif name in FIELDS:
+                field, write = FIELDS[name]
                 setattr(fields, field, None if value is None else write(value))
-                copy.head = _head(fields, copy.application_properties)
+                copy.head = head_of(fields, copy.application_properties)
         return copy
 
     def __eq__(self, other: object) -> bool:
@@ -375,12 +379,21 @@ class SectionProperties:
         return f"SectionProperties({shown})"
 
 
-_SHOWN = ("content_type", "headers", "delivery_mode", "priority", "correlation_id", "message_id", "expiration")
+_SHOWN = (
+    "content_type",
+    "headers",
+    "delivery_mode",
+    "priority",
+    "correlation_id",
+    "message_id",
+    "expiration",
+)
 
 
-def _annotation_key(name: str) -> Symbol | None:
+def annotation_key(name: str) -> Symbol | None:
+    """The annotation that a header of 0-9-1 becomes; None for one that becomes an application property."""
     if name == "x-death":
-        return _DEATHS
+        return DEATHS
     if name == "CC":
         return _X_CC
     return Symbol(name) if name.startswith("x-") else None
@@ -414,7 +427,7 @@ def _message_id(text: str) -> Any:
     return text_or_binary(text)
 
 
-_FIELDS: dict[str, tuple[str, Any]] = {
+FIELDS: dict[str, tuple[str, Any]] = {
     "content_type": ("content_type", Symbol),
     "content_encoding": ("content_encoding", Symbol),
     "correlation_id": ("correlation_id", _message_id),
@@ -427,7 +440,7 @@ _FIELDS: dict[str, tuple[str, Any]] = {
 """Property of the model -> field of the section properties, and how its value becomes one of that."""
 
 
-def _head(fields: Properties, application: Mapping[Any, Any]) -> bytes:
+def head_of(fields: Properties, application: Mapping[Any, Any]) -> bytes:
     """The sections properties and application-properties; an empty one is left out."""
     said = b"" if all(value is None for value in vars(fields).values()) else fields.encode()
     return said + (encode_value(Described(ULong(0x74), dict(application))) if application else b"")
@@ -507,57 +520,16 @@ def _checked_annotations(value: Any) -> dict[Any, Any]:
     if not isinstance(value, dict):
         raise UnreadableMessage("{bad_message_annotations}")
     for key in value:
-        if not isinstance(key, Symbol):
-            kind = "ulong" if isinstance(key, ULong) else type(key).__name__.lower()
-            raise UnreadableMessage(f"{{unsupported_annotation_key,{{{kind},{key!r}}}}}")
-        if not key.startswith("x-"):
-            raise UnreadableMessage(f'{{reserved_annotation_key,{{symbol,<<"{key}">>}}}}')
+        if not isinstance(key, Symbol) or not key.startswith("x-"):
+            raise UnreadableMessage(f"{{reserved_annotation_key,{term(key)}}}")
     return value
 
 
-def converted(properties: ReadableProperties, *, names_queues: bool) -> SectionProperties:
-    """The properties of a message of another protocol; its body becomes one section of data."""
-    if isinstance(properties, SectionProperties):
-        return properties
-    fields = Properties()
-    for name, (field, write) in _FIELDS.items():
-        value = getattr(properties, name)
-        if value is not None:
-            setattr(fields, field, write(value))
-    if names_queues and properties.reply_to is not None:
-        fields.reply_to = queue_address(properties.reply_to)
-    annotations: dict[Any, Any] = {}
-    application: dict[Any, Any] = {}
-    for name, value in (properties.headers or {}).items():
-        key = _annotation_key(name)
-        tag = properties.header_tag(name)
-        if key == _DEATHS:
-            annotations[key] = deaths_of(value)
-        elif key is not None:
-            annotations[key] = annotation_of(value, tag)
-        else:
-            kept, value = application_property_of(value, tag)
-            if kept:
-                application[name] = value
-    encoded = properties.type == ENCODED_BODY
-    if properties.type is not None and not encoded:
-        annotations[_BASIC_TYPE] = properties.type
-    made = SectionProperties(
-        durable=properties.delivery_mode == 2,
-        priority=properties.priority,
-        ttl=None if properties.expiration is None else ttl_of(properties.expiration),
-        annotations=annotations,
-        head=_head(fields, application),
-        prefix=b"" if encoded else _DATA,
-        names_queues=names_queues,
-    )
-    return made
-
-
-def _body_section(properties: SectionProperties, body: bytes) -> bytes:
+def body_section(properties: SectionProperties, body: bytes) -> bytes:
+    """The sections of the body."""
     if properties.whole is not None:
         return properties.whole
-    return _DATA + encode_binary(body) if properties.prefix == _DATA else properties.prefix + body
+    return DATA + encode_binary(body) if properties.prefix == DATA else properties.prefix + body
 
 
 def encoded_sections(properties: SectionProperties, body: bytes) -> bytes:
@@ -570,29 +542,4 @@ def encoded_sections(properties: SectionProperties, body: bytes) -> bytes:
     said = b"" if header == Header() else header.encode()
     if properties.annotations:
         said += encode_value(Described(ULong(0x72), properties.annotations))
-    return b"".join((said, properties.head, _body_section(properties, body), properties.footer))
-
-
-def encoded_message(
-    message: Message, *, redelivered: bool, failures: int, broker_first: bool, names_queues: bool
-) -> bytes:
-    """The sections of a message for a client of 1.0.
-
-    `failures` are the failed deliveries; `broker_first` puts the broker's annotations before the publisher's.
-    """
-    properties = converted(message.properties, names_queues=names_queues)
-    header = Header(
-        durable=properties.durable,
-        priority=None if properties.priority is None else UByte(min(properties.priority, 255)),
-        ttl=None if properties.ttl is None else UInt(min(properties.ttl, 0xFFFFFFFF)),
-        first_acquirer=not redelivered and not failures and message.history is None,
-        delivery_count=UInt(failures),
-    ).encode()
-    if message.encoding is not ENCODING:
-        own = {Symbol("x-exchange"): message.exchange, Symbol("x-routing-key"): message.routing_key}
-        theirs = properties.annotations
-        annotations = {**own, **theirs, **own} if broker_first else {**theirs, **own}
-        message.properties_bytes = encode_value(Described(ULong(0x72), annotations)) + properties.head
-        message.encoding = ENCODING
-    body = _body_section(properties, message.body)
-    return b"".join((header, message.properties_bytes, body, properties.footer))
+    return b"".join((said, properties.head, body_section(properties, body), properties.footer))

@@ -9,7 +9,7 @@ from fakeamqp.model.errors import AuthenticationFailed, InvalidPath, NotAllowed
 from fakeamqp.model.limits import check_connection_limits
 from fakeamqp.model.names import NODE
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.frames import MIN_MAX_FRAME_SIZE, SASL
+from fakeamqp.protocols.amqp_1_0.codec.frames import MIN_MAX_FRAME_SIZE
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt, UShort
 from fakeamqp.protocols.base.login import MECHANISMS, MalformedResponse, Mechanism, NotOffered, why_not_opened
 

@@ -16,7 +16,12 @@ from fakeamqp.model.routing import Copies
 from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UByte, UInt, ULong
-from fakeamqp.protocols.amqp_1_0.messages import MissingBody, SectionProperties, UnreadableMessage, read_message
+from fakeamqp.protocols.amqp_1_0.messages import (
+    MissingBody,
+    SectionProperties,
+    UnreadableMessage,
+    read_message,
+)
 from fakeamqp.protocols.amqp_1_0.replies import (
     DECODE_ERROR,
     FRAMING_ERROR,
@@ -35,6 +40,7 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     error,
 )
 from fakeamqp.protocols.amqp_1_0.sending import version_one
+from fakeamqp.protocols.amqp_1_0.values import term
 
 if TYPE_CHECKING:
     from fakeamqp.model.routing import Outcome
@@ -150,8 +156,8 @@ class ReceivingLink:
             parts = _Parts(body.delivery_id, body.delivery_tag, settled)
         elif body.delivery_id is not None and body.delivery_id != parts.delivery_id:
             raise self._illegal(
-                f"delivery-id of continuation transfer ({{uint,{body.delivery_id}}}) differs from delivery-id "
-                f"on first transfer ({parts.delivery_id})"
+                f"delivery-id of continuation transfer ({{uint,{body.delivery_id}}}) differs from "
+                f"delivery-id on first transfer ({parts.delivery_id})"
             )
         largest = self.session.choices.largest_message
         size = len(parts.octets) + len(payload)
@@ -233,7 +239,7 @@ class ReceivingLink:
         copies = properties.annotations.get(_X_CC)
         if copies is not None:
             if not isinstance(copies, list) or not all(isinstance(each, str) for each in copies):
-                text = f"bad value for 'x-cc' message-annotation: {copies!r}"
+                text = f"bad value for 'x-cc' message-annotation: {term(copies)}"
                 self._refuse(parts, destination, LinkFault(INVALID_FIELD, text))
                 return
             message.copies = Copies(tuple(copies), ())
@@ -246,7 +252,10 @@ class ReceivingLink:
 
     def _check_user(self, user_id: bytes) -> None:
         name = self.session.user.name
-        if user_id != name.encode("utf-8", "surrogateescape") and "impersonator" not in self.session.user.tags:
+        if (
+            user_id != name.encode("utf-8", "surrogateescape")
+            and "impersonator" not in self.session.user.tags
+        ):
             said = user_id.decode("utf-8", "replace")
             raise LinkFault(
                 UNAUTHORIZED, f"user_id property set to '{said}' but authenticated user was '{name}'"
@@ -257,12 +266,14 @@ class ReceivingLink:
         to = properties.fields.to
         if not isinstance(to, str):
             text = "anonymous terminus requires 'to' address to be set"
-            return self._refuse(parts, None, LinkFault(PRECONDITION_FAILED, text))
+            self._refuse(parts, None, LinkFault(PRECONDITION_FAILED, text))
+            return None
         try:
             return destination_of(to)
         except (BadAddress, VersionOne):
             text = f"bad 'to' address string: {to}"
-            return self._refuse(parts, None, LinkFault(PRECONDITION_FAILED, text))
+            self._refuse(parts, None, LinkFault(PRECONDITION_FAILED, text))
+            return None
 
     def _publish(self, parts: _Parts, message: Message) -> None:
         session = self.session
@@ -273,6 +284,8 @@ class ReceivingLink:
             try:
                 _check_publishable(session, message.exchange)
             except LinkFault as fault:
+                if fault.condition == UNAUTHORIZED:
+                    raise
                 self._refuse(parts, Destination(*place), fault)
                 return
             if host.exchanges.require(message.exchange).type_name == "topic":

@@ -71,6 +71,7 @@ class ConnectionFault(Fault):
 
 
 def error(condition: str, text: str = "", info: Mapping[str, Any] | None = None) -> Error:
+    """The error with a condition; `info` has strings as keys."""
     return Error(
         condition=Symbol(condition),
         description=text or None,
@@ -85,4 +86,4 @@ def condition_of(problem: ModelError) -> str:
 
 def shown_text(problem: ModelError) -> str:
     """RabbitMQ's text; that of a locked queue is shorter than in 0-9-1."""
-    return problem.text
+    return problem.text.partition(". It could be originally declared")[0]

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakeamqp.model.deliveries.delivery import release_all
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Grant, Subscription
+from fakeamqp.model.erlang import Atom, pretty
 from fakeamqp.model.limits import check_consumer_bound
-from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, VersionOne, queue_of_source
+from fakeamqp.protocols.amqp_1_0.addresses import QUEUES, BadAddress, VersionOne, queue_of_source
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, HEADER_SIZE, frame
 from fakeamqp.protocols.amqp_1_0.codec.types import (
@@ -23,8 +24,8 @@ from fakeamqp.protocols.amqp_1_0.codec.types import (
     encode_items,
     encode_uint,
 )
+from fakeamqp.protocols.amqp_1_0.conversion import encoded_message
 from fakeamqp.protocols.amqp_1_0.filters import consumer_arguments
-from fakeamqp.protocols.amqp_1_0.messages import encoded_message
 from fakeamqp.protocols.amqp_1_0.replies import (
     INVALID_FIELD,
     MESSAGE_SIZE,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 _MASK: Final = 0xFFFFFFFF
 _OUTCOMES: Final = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
+_ACTIVE: Final = "rabbitmq:active"
 _SETTLED: Final = 1
 _UNSETTLED: Final = 0
 _TRANSFER: Final = b"\0\x53\x14"
@@ -72,6 +74,7 @@ class SendingLink:
         """How many tags were given, where the queue's numbers do not make them."""
         self._prefix: bytes = encode_uint(self.handle)
         self.ended: bool = False
+        self._tells_activity = session.choices.tells_activity and queue.type_name == "quorum"
         self.subscription: Subscription = Subscription(
             str(self.handle),
             queue,
@@ -107,10 +110,9 @@ class SendingLink:
             raise LinkFault(NOT_IMPLEMENTED, f"Dynamic source not supported: {source.capabilities or ''}")
         unknown = [each for each in source.outcomes or () if each not in _OUTCOMES]
         if unknown:
-            raise LinkFault(NOT_IMPLEMENTED, f"Outcomes not supported: {unknown}")
-        queue = session.virtual_host.queues.require(
-            _queue_name(session, source.address), session.connection
-        )
+            shown = ",".join(f'{{symbol,<<"{each}">>}}' for each in unknown)
+            raise LinkFault(NOT_IMPLEMENTED, f"Outcomes not supported: [{shown}]")
+        queue = session.virtual_host.queues.require(_queue_name(session, source.address), session.connection)
         session.authorise("read", "queue", queue.name)
         check_consumer_bound(session.broker, len(session.sending))
         arguments, effective = consumer_arguments(session, queue, source.filter or {}, body.properties or {})
@@ -130,7 +132,8 @@ class SendingLink:
         answer.outcomes = tuple(map(Symbol, _OUTCOMES)) if source.outcomes is None else source.outcomes
         if choices.names_distribution_mode:
             answer.distribution_mode = Symbol("copy" if stream else "move")
-        answer.filter = (effective or None) if choices.echoes_filters else source.filter
+        if source.filter is not None and choices.echoes_filters:
+            answer.filter = effective
         session.send(
             c.Attach(
                 name=body.name,
@@ -139,7 +142,6 @@ class SendingLink:
                 snd_settle_mode=UByte(_SETTLED if link.settled else _UNSETTLED),
                 rcv_settle_mode=body.rcv_settle_mode,
                 source=answer,
-                target=target,
                 initial_delivery_count=UInt(link.delivery_count),
                 max_message_size=body.max_message_size,
             )
@@ -169,6 +171,7 @@ class SendingLink:
         session = self.session
         session.note_consumer("consumer ended", subscription)
         session.detach_for(self.handle, error(RESOURCE_DELETED))
+        session.queue_deleted(subscription.queue.name)
 
     def held_too_long(self, subscription: Subscription | None) -> None:
         """The queue has taken messages back, which the client still has to settle."""
@@ -179,7 +182,9 @@ class SendingLink:
         """Take the credit of the client; answer if it asks for that, or when the link is drained."""
         if body.link_credit is None:
             return
-        seen = self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
+        seen = (
+            self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
+        )
         beyond = ((seen + body.link_credit - self.delivery_count + 0x80000000) & _MASK) - 0x80000000
         queue = self.subscription.queue
         self.grant.set_messages(max(0, beyond))
@@ -195,14 +200,19 @@ class SendingLink:
             self.delivery_count = (self.delivery_count + left) & _MASK
         else:
             self.grant.resume()
-        if (body.drain or body.echo) and not self.ended:
+        tells = self._tells_activity and body.link_credit > 0
+        if (body.drain or body.echo or tells) and not self.ended:
+            alone = not queue.options.single_active_consumer or queue.single_active is self.subscription
             self.session.send_flow(
                 handle=self.handle,
                 delivery_count=UInt(self.delivery_count),
                 link_credit=UInt(self.grant.messages or 0),
                 available=UInt(min(len(queue.ready), _MASK)),
                 drain=bool(body.drain),
+                echo=False,
+                properties={Symbol(_ACTIVE): alone} if tells else None,
             )
+            self._tells_activity = self._tells_activity and not tells
 
     # --- deliveries -----------------------------------------------------------------------------------
 
@@ -248,7 +258,8 @@ class SendingLink:
             session.fail(
                 SessionFault(
                     MESSAGE_SIZE,
-                    f"message size ({len(payload)} bytes) > maximum message size ({self.largest_message} bytes)",
+                    f"message size ({len(payload)} bytes) > maximum message size "
+                    f"({self.largest_message} bytes)",
                 )
             )
             return
@@ -290,10 +301,12 @@ def _queue_name(session: ServerSession, address: Any) -> str:
     refusal = session.choices.attach_refusal
     if not isinstance(address, str):
         raise LinkFault(INVALID_FIELD, refusal.format("{bad_address,undefined}"))
+    if address == QUEUES:
+        return ""
     try:
         return queue_of_source(address)
     except BadAddress:
-        raise LinkFault(INVALID_FIELD, refusal.format(f'{{bad_address,{{utf8,<<"{address}">>}}}}')) from None
+        raise refused_address(session, "bad_address", address) from None
     except VersionOne:
         raise version_one(session, address) from None
 
@@ -306,7 +319,11 @@ def version_one(session: ServerSession, address: str) -> LinkFault:
             f"address '{address}' is of version 1, which fakeamqp does not speak: write '/queues/NAME' or "
             "'/exchanges/NAME/KEY', percent-encoded",
         )
-    term = f'{{amqp_address_v1_not_permitted,{{utf8,<<"{address}">>}}}}'
-    return LinkFault(INVALID_FIELD, session.choices.attach_refusal.format(term))
+    return refused_address(session, "amqp_address_v1_not_permitted", address)
 
 
+def refused_address(session: ServerSession, why: str, address: str) -> LinkFault:
+    """The error about an address, with RabbitMQ's text."""
+    before = session.choices.attach_refusal.format("")
+    text = pretty((Atom(why), Atom(f'{{utf8,<<"{address}">>}}')), before)
+    return LinkFault(INVALID_FIELD, before + text)

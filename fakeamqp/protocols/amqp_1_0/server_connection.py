@@ -1,4 +1,4 @@
-"""A server-side connection of AMQP 1.0: splits the input into frames, keeps the state, turns errors into close.
+"""A server-side 1.0 connection: splits the input into frames, keeps the state, turns errors into close.
 
 `opening` handles SASL and open, `session` the frames of a session. Only this module turns errors of a
 connection into close.
@@ -84,7 +84,7 @@ class Amqp10Connection(ServerConnection):
             state,
             peer,
             notify,
-            mechanisms=state.personality.mechanisms,
+            mechanisms=self._ordered(state.personality.mechanisms),
             heartbeat=EMPTY_FRAME,
             version="AMQP {}-{}-{}-{}".format(*SASL_HEADER[4:]),
         )
@@ -97,6 +97,11 @@ class Amqp10Connection(ServerConnection):
         """By channel."""
         self.outbox.put(SASL_HEADER)
         opening.start(self)
+
+    def _ordered(self, mechanisms: tuple[str, ...]) -> tuple[str, ...]:
+        order = self.choices.mechanisms_order
+        known = [name for name in order if name in mechanisms]
+        return (*known, *(name for name in mechanisms if name not in order))
 
     def __repr__(self) -> str:
         return f"<Amqp10Connection {self.name} {self.state.name.lower()} sessions={len(self.sessions)}>"
@@ -247,7 +252,9 @@ class Amqp10Connection(ServerConnection):
             session.receive(body, payload)
         elif isinstance(body, c.Begin):
             if body.remote_channel is not None:
-                raise ConnectionFault(INTERNAL_ERROR, f"Reader error: {{remote_channel,{body.remote_channel}}}")
+                raise ConnectionFault(
+                    INTERNAL_ERROR, f"Reader error: {{remote_channel,{body.remote_channel}}}"
+                )
             self.sessions[channel] = session = ServerSession(self, channel, body)
             session.begin()
 
@@ -275,7 +282,9 @@ class Amqp10Connection(ServerConnection):
         _log.info("%s: closing with %s: %s", self.name, condition, printable(text))
         self._release()
         self._cancel_timeouts()
-        self._end_transport_after(_CLOSE_TIMEOUT, lambda: self.abort("no close arrived"), "aborts without close")
+        self._end_transport_after(
+            _CLOSE_TIMEOUT, lambda: self.abort("no close arrived"), "aborts without close"
+        )
 
     def silent_too_long(self, text: str) -> None:
         """No frame has come for as long as the broker's idle-time-out allows (1-0/open/idle-time-out)."""
@@ -313,4 +322,3 @@ class Amqp10Connection(ServerConnection):
         sessions, self.sessions = self.sessions, {}
         for session in sessions.values():
             session.release()
-

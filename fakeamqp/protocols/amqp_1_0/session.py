@@ -23,6 +23,7 @@ from fakeamqp.protocols.amqp_1_0 import management
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt
+from fakeamqp.protocols.amqp_1_0.conversion import converted
 from fakeamqp.protocols.amqp_1_0.receiving import ReceivingLink
 from fakeamqp.protocols.amqp_1_0.replies import (
     FRAMING_ERROR,
@@ -30,12 +31,14 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     INTERNAL_ERROR,
     INVALID_FIELD,
     NOT_IMPLEMENTED,
+    RESOURCE_DELETED,
     UNATTACHED_HANDLE,
     WINDOW_VIOLATION,
     Fault,
     LinkFault,
     SessionFault,
     condition_of,
+    error,
     shown_text,
 )
 from fakeamqp.protocols.amqp_1_0.sending import SendingLink
@@ -56,6 +59,8 @@ SENDER, RECEIVER = False, True
 """The roles, as attach and disposition have them."""
 _SETTLED_MODE: Final = 1
 _SECOND: Final = 1
+_KEEPS_ANNOTATIONS: Final = "quorum"
+"""The type of queues that keep the annotations of a modified outcome."""
 
 
 def difference(one: int, other: int) -> int:
@@ -224,6 +229,12 @@ class ServerSession:
         if link is not None:
             link.end()
         self.send(c.Detach(handle=handle, closed=True, error=problem))
+
+    def queue_deleted(self, name: str) -> None:
+        """Detach the links to a queue that was deleted, of which the session knows by a consumer."""
+        for handle, link in list(self.receiving.items()):
+            if isinstance(link, ReceivingLink) and link.destination == ("", name):
+                self.detach_for(handle, error(RESOURCE_DELETED))
 
     def end_turn(self) -> None:
         """Send the outcomes of publishes that are due, in ranges, and what the windows admit."""
@@ -412,22 +423,20 @@ class ServerSession:
         last = body.first if body.last is None else body.last
         state = c.read_composite(body.state)
         settle = _OUTCOMES.get(type(state))
-        any_held = bool(self.ledger.outstanding)
-        taken = self._take(body.first, last)
+        if not self.ledger.outstanding:
+            return
         if settle is None:
-            if not taken and not any_held:
-                return
             raise SessionFault(INVALID_FIELD, f"Unrecognised state: {_shown_state(state)} in DISPOSITION")
-        settle(self, taken, state)
-        if any_held and not body.settled and self.open:
+        if difference(last, body.first) < 0:
+            raise SessionFault(INTERNAL_ERROR, f"a disposition from {body.first} to {last}")
+        settle(self, self._take(body.first, last), state)
+        if not body.settled and self.open:
             self.send(c.Disposition(role=SENDER, first=body.first, last=body.last, settled=True, state=state))
 
     def _take(self, first: int, last: int) -> list[Delivery]:
         """Take the deliveries of a range out of those that are unsettled; unknown ids are ignored."""
         outstanding = self.ledger.outstanding
         count = difference(last, first) + 1
-        if count <= 0 or not outstanding:
-            return []
         if count <= len(outstanding):
             ids = [(first + each) & _MASK for each in range(count)]
             return [outstanding.pop(each) for each in ids if each in outstanding]
@@ -439,6 +448,12 @@ class ServerSession:
         count = difference(body.first if body.last is None else body.last, body.first) + 1
         outstanding = self.ledger.outstanding
         return [each for tag, each in outstanding.items() if 0 <= difference(tag, body.first) < count]
+
+    def annotate(self, delivery: Delivery, annotations: Mapping[Any, Any]) -> None:
+        """Keep annotations of the client with a message that it gives back."""
+        message = delivery.queued.message
+        properties = converted(message.properties, names_queues=self.choices.replies_name_queues)
+        delivery.queued.message = message.with_properties(properties.annotated(annotations))
 
     # --- what faults do to transfers ----------------------------------------------------------------------
 
@@ -570,6 +585,10 @@ def _modify(session: ServerSession, deliveries: list[Delivery], state: c.Modifie
     for name in state.message_annotations or {}:
         if not (isinstance(name, Symbol) and name.startswith("x-")):
             raise SessionFault(INTERNAL_ERROR, f"reserved annotation key {name!r} in a modified outcome")
+    if state.message_annotations:
+        for delivery in deliveries:
+            if delivery.queue.type_name == _KEEPS_ANNOTATIONS:
+                session.annotate(delivery, state.message_annotations)
     failed = bool(state.delivery_failed)
     if state.undeliverable_here:
         session.note_settled("rejected", deliveries)

@@ -1,4 +1,4 @@
-"""Values of headers, annotations and application properties between 0-9-1 and 1.0, as RabbitMQ converts them."""
+"""Values of headers, annotations and application properties between 0-9-1 and 1.0, as RabbitMQ has it."""
 
 from __future__ import annotations
 
@@ -158,3 +158,25 @@ def _table(death: Mapping[Any, Any]) -> dict[str, Any]:
     if "ttl" in death:
         found["original-expiration"] = str(int(death["ttl"]))
     return found
+
+
+# --- texts -------------------------------------------------------------------------------------------------
+
+_NAMES: Final[Mapping[type[Any], str]] = {str: "utf8", int: "long", float: "double", bytes: "binary"}
+
+
+def term(value: Any) -> str:
+    """A value as RabbitMQ's parser has it, in Erlang's notation."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    name = _NAMES.get(type(value), type(value).__name__.lower())
+    if isinstance(value, str):
+        return f'{{{name},<<"{value}">>}}'
+    if isinstance(value, list):
+        return f"{{{name},[{','.join(map(term, value))}]}}"
+    if isinstance(value, dict):
+        entries = ",".join(f"{{{term(key)},{term(each)}}}" for key, each in value.items())
+        return f"{{map,[{entries}]}}"
+    return f"{{{name},{value!r}}}"

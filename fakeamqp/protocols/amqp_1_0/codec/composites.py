@@ -204,7 +204,7 @@ class Open(
     "incoming-locales: symbol multiple, offered-capabilities: symbol multiple,"
     "desired-capabilities: symbol multiple, properties: map",
 ):
-    pass
+    """Opens a connection: limits and properties of a peer."""
 
 
 class Begin(
@@ -214,7 +214,7 @@ class Begin(
     "outgoing-window: uint mandatory, handle-max: uint =4294967295, offered-capabilities: symbol multiple,"
     "desired-capabilities: symbol multiple, properties: map",
 ):
-    pass
+    """Begins a session on a channel."""
 
 
 class Attach(
@@ -225,7 +225,7 @@ class Attach(
     "incomplete-unsettled: boolean =false, initial-delivery-count: uint, max-message-size: ulong,"
     "offered-capabilities: symbol multiple, desired-capabilities: symbol multiple, properties: map",
 ):
-    pass
+    """Attaches a link to a session."""
 
 
 class Flow(
@@ -235,7 +235,7 @@ class Flow(
     "outgoing-window: uint mandatory, handle: uint, delivery-count: uint, link-credit: uint,"
     "available: uint, drain: boolean =false, echo: boolean =false, properties: map",
 ):
-    pass
+    """The windows of a session, and the credit of a link."""
 
 
 class Transfer(
@@ -245,7 +245,7 @@ class Transfer(
     "settled: boolean, more: boolean =false, rcv-settle-mode: ubyte, state: *, resume: boolean =false,"
     "aborted: boolean =false, batchable: boolean =false",
 ):
-    pass
+    """A message, or a part of one; its sections follow."""
 
 
 class Disposition(
@@ -254,25 +254,23 @@ class Disposition(
     fields="role: boolean mandatory, first: uint mandatory, last: uint, settled: boolean =false, state: *,"
     "batchable: boolean =false",
 ):
-    pass
+    """The state of deliveries."""
 
 
 class Detach(Composite, code=0x16, fields="handle: uint mandatory, closed: boolean =false, error: error"):
-    pass
+    """Detaches a link."""
 
 
 class End(Composite, code=0x17, fields="error: error"):
-    pass
+    """Ends a session."""
 
 
 class Close(Composite, code=0x18, fields="error: error"):
-    pass
+    """Closes a connection."""
 
 
-class Error(
-    Composite, code=0x1D, fields="condition: symbol mandatory, description: string, info: map"
-):
-    pass
+class Error(Composite, code=0x1D, fields="condition: symbol mandatory, description: string, info: map"):
+    """Why a peer detaches, ends, closes or rejects."""
 
 
 # --- delivery states ---------------------------------------------------------------------------------------
@@ -281,19 +279,19 @@ class Error(
 class Received(
     Composite, code=0x23, fields="section-number: uint mandatory, section-offset: ulong mandatory"
 ):
-    pass
+    """How much of a message has come."""
 
 
 class Accepted(Composite, code=0x24):
-    pass
+    """The message was processed."""
 
 
 class Rejected(Composite, code=0x25, fields="error: error"):
-    pass
+    """The message is invalid."""
 
 
 class Released(Composite, code=0x26):
-    pass
+    """The message was not processed."""
 
 
 class Modified(
@@ -301,7 +299,7 @@ class Modified(
     code=0x27,
     fields="delivery-failed: boolean, undeliverable-here: boolean, message-annotations: map",
 ):
-    pass
+    """The message was not processed, and is changed."""
 
 
 # --- termini -----------------------------------------------------------------------------------------------
@@ -314,7 +312,7 @@ class Source(
     "dynamic: boolean =false, dynamic-node-properties: map, distribution-mode: symbol, filter: map,"
     "default-outcome: *, outcomes: symbol multiple, capabilities: symbol multiple",
 ):
-    pass
+    """Where the messages of a link come from."""
 
 
 class Target(
@@ -323,71 +321,71 @@ class Target(
     fields="address: *, durable: uint =0, expiry-policy: symbol =session-end, timeout: uint =0,"
     "dynamic: boolean =false, dynamic-node-properties: map, capabilities: symbol multiple",
 ):
-    pass
+    """Where the messages of a link go."""
 
 
 class DeleteOnClose(Composite, code=0x2B):
-    pass
+    """A dynamic node lives as long as its link."""
 
 
 class DeleteOnNoLinks(Composite, code=0x2C):
-    pass
+    """A dynamic node lives until it has no links."""
 
 
 class DeleteOnNoMessages(Composite, code=0x2D):
-    pass
+    """A dynamic node lives until it has no messages."""
 
 
 class DeleteOnNoLinksOrMessages(Composite, code=0x2E):
-    pass
+    """A dynamic node lives until it has neither links nor messages."""
 
 
 # --- transactions, which RabbitMQ refuses ------------------------------------------------------------------
 
 
 class Coordinator(Composite, code=0x30, fields="capabilities: symbol multiple"):
-    pass
+    """The target for transactions."""
 
 
 class Declare(Composite, code=0x31, fields="global-id: *"):
-    pass
+    """Begins a transaction."""
 
 
 class Discharge(Composite, code=0x32, fields="txn-id: * mandatory, fail: boolean"):
-    pass
+    """Ends a transaction."""
 
 
 class Declared(Composite, code=0x33, fields="txn-id: * mandatory"):
-    pass
+    """A transaction has begun."""
 
 
 class TransactionalState(Composite, code=0x34, fields="txn-id: * mandatory, outcome: *"):
-    pass
+    """The state of a delivery in a transaction."""
 
 
 # --- SASL --------------------------------------------------------------------------------------------------
 
 
 class SaslMechanisms(Composite, code=0x40, fields="sasl-server-mechanisms: symbol mandatory multiple"):
-    pass
+    """The mechanisms that a server offers."""
 
 
 class SaslInit(
     Composite, code=0x41, fields="mechanism: symbol mandatory, initial-response: binary, hostname: string"
 ):
-    pass
+    """The mechanism that a client has chosen."""
 
 
 class SaslChallenge(Composite, code=0x42, fields="challenge: binary mandatory"):
-    pass
+    """A challenge of the server."""
 
 
 class SaslResponse(Composite, code=0x43, fields="response: binary mandatory"):
-    pass
+    """A response of the client."""
 
 
 class SaslOutcome(Composite, code=0x44, fields="code: ubyte mandatory, additional-data: binary"):
-    pass
+    """Whether the login succeeded."""
 
 
 # --- sections ----------------------------------------------------------------------------------------------
@@ -398,7 +396,7 @@ class Header(
     code=0x70,
     fields="durable: boolean, priority: ubyte, ttl: uint, first-acquirer: boolean, delivery-count: uint",
 ):
-    pass
+    """The section about the transport of a message."""
 
 
 class Properties(
@@ -408,7 +406,7 @@ class Properties(
     "content-type: symbol, content-encoding: symbol, absolute-expiry-time: timestamp,"
     "creation-time: timestamp, group-id: string, group-sequence: uint, reply-to-group-id: string",
 ):
-    pass
+    """The section with the standard properties of a message."""
 
 
 SECTIONS: dict[int, tuple[str, str]] = {

@@ -170,9 +170,9 @@ def _variable(width: int, make: Callable[[bytes], Any]) -> Reader:
 
 
 def _boolean(octet: int) -> bool:
-    if octet > 1:
+    if octet not in (0, 1):
         raise DecodeError(f"0x{octet:02x} is no boolean")
-    return octet == 1
+    return octet != 0
 
 
 def _text(octets: bytes) -> str:
@@ -386,12 +386,14 @@ _pack_long = struct.Struct(">Bq").pack
 
 
 def encode_uint(value: int) -> bytes:
+    """The shortest encoding of a uint."""
     if value == 0:
         return b"\x43"
     return _pack_byte(0x52, value) if value < 256 else _pack_uint(0x70, value)
 
 
 def encode_ulong(value: int) -> bytes:
+    """The shortest encoding of a ulong."""
     if value == 0:
         return b"\x44"
     return _pack_byte(0x53, value) if value < 256 else _pack_ulong(0x80, value)
@@ -411,14 +413,17 @@ def _sized(short: int, long: int, octets: bytes) -> bytes:
 
 
 def encode_binary(value: bytes) -> bytes:
+    """The shortest encoding of a binary."""
     return _sized(0xA0, 0xB0, value)
 
 
 def encode_string(value: str) -> bytes:
+    """The shortest encoding of a string."""
     return _sized(0xA1, 0xB1, value.encode("utf-8", "surrogateescape"))
 
 
 def encode_symbol(value: str) -> bytes:
+    """The shortest encoding of a symbol."""
     try:
         return _sized(0xA3, 0xB3, value.encode("latin-1"))
     except UnicodeEncodeError:

@@ -15,10 +15,12 @@ _SECRET = frozenset(("sasl-init", "sasl-challenge", "sasl-response"))
 
 
 def frame_type(kind: int) -> int:
+    """The type of a frame of this kind."""
     return kind & KIND_MASK
 
 
 def holds_performative(kind: int) -> bool:
+    """True for frames of AMQP and of SASL."""
     return frame_type(kind) in (AMQP, SASL)
 
 
@@ -40,6 +42,7 @@ def decode(kind: int, payload: bytes) -> tuple[Any, bytes] | None:
 
 
 def is_protocol_header(kind: int) -> bool:
+    """True for a protocol header among the frames."""
     return frame_type(kind) == HEADER_KIND
 
 

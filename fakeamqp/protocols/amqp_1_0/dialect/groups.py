@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import Self
@@ -43,7 +44,7 @@ class FrameOf10(FrameGroup):
 
     @property
     def index(self) -> int:
-        kind = next((each for each in c.COMPOSITES.values() if each.NAME == self.name), None)
+        kind = next((each for each in c.COMPOSITES.values() if self.name == each.NAME), None)
         return 0 if kind is None else kind.CODE
 
     @property
@@ -74,10 +75,8 @@ class FrameOf10(FrameGroup):
         if self._content is UNREAD:
             self._content = None
             if self.method is not None and self.has_content:
-                try:
+                with suppress(WireError):
                     self._content = read_message(self._payload, durable=False, names_queues=True)
-                except WireError:
-                    pass
         content: tuple[SectionProperties, bytes] | None = self._content
         return content
 
@@ -247,5 +246,3 @@ def _destination(address: str) -> tuple[str, str] | None:
         return tuple(destination_of(address))  # type: ignore[return-value]
     except (BadAddress, VersionOne):
         return None
-
-

@@ -42,7 +42,9 @@ MALFORMATIONS: dict[str, Malformation] = {
         lambda group: _frame(group, size=2 * HEADER_SIZE + len(group.frames[0][1])),
     ),
     "oversize": Malformation("it is larger than was negotiated", _oversize),
-    "data-offset": Malformation("its body begins inside of its header", lambda group: _frame(group, offset=1)),
+    "data-offset": Malformation(
+        "its body begins inside of its header", lambda group: _frame(group, offset=1)
+    ),
     "unknown-type": Malformation("it is of an unknown type", lambda group: _frame(group, type=42)),
     "wrong-channel": Malformation(
         "on a channel that has no session",
