@@ -247,7 +247,7 @@ class ProtocolRow(Protocol):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """What distinguishes it: "confirms" of single publishes, "channels", "sessions", "links", "requests"."""
+        """What it has: "confirms" of single publishes, "channels", "sessions" or "links", "requests"."""
 
     @property
     def dialect(self) -> Dialect:

@@ -1023,13 +1023,14 @@ def management_bindings(play: Play) -> None:
     play.bind(name, queue, "c", k="v")
     short = queue.removeprefix("/queues/")
     for path in (
-        f"/bindings?src={name}&dstq={short}",
+        f"/bindings?src={name}&dstq={short}&key=a.%2A",
         f"/bindings?src={name}&dstq={short}&key=b",
+        f"/bindings?src={name}&dstq={short}&key=c",
     ):
         _, said = play.manager.ask("GET", path)
         play.lines += sorted(map(str, said))
     play.lines.append(str(play.manager.ask("DELETE", f"/bindings/src={name};dstq={short};key=b;args=")))
-    _, said = play.manager.ask("GET", f"/bindings?src={name}&dstq={short}")
+    _, said = play.manager.ask("GET", f"/bindings?src={name}&dstq={short}&key=b")
     play.lines.append(str(len(said)))
 
 

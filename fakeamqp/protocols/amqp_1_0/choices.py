@@ -41,6 +41,8 @@ class Amqp10Choices(Choices):
     """1-0/errors/link-scope: an error of a link ends its session (RabbitMQ: documented)."""
     attach_refusal: str = choice("Attach refused: {}", {ONLY_4_0: "Attach rejected: {}"}, any_text=True)
     """The text for an attach with an illegal field."""
+    needs_source: bool = choice(True, {_UNTIL_4_1: False})
+    """1-0/attach/source: the attach of a receiver without source is refused; otherwise RabbitMQ crashes."""
     link_credit: int = choice(170)
     """1-0/flow/link-credit: what publishers get; granted again when half of it is left."""
     names_distribution_mode: bool = choice(False, {SINCE_4_3: True})
@@ -55,6 +57,8 @@ class Amqp10Choices(Choices):
     # --- messages ------------------------------------------------------------------------------------
     durable_by_default: bool = choice(False, {_UNTIL_4_1: True})
     """1-0/header/durable: what a message is whose header does not say it (RabbitMQ: documented)."""
+    copies_by_annotation: bool = choice(True, {ONLY_4_0: False})
+    """1-0/annotations/x-cc: the annotation x-cc has further routing keys."""
     rejections_name_queues: bool = choice(False, {SINCE_4_3: True})
     """1-0/rejected/error: a rejected outcome has an error that names the queue and its reason."""
     unreadable_messages_end_sessions: bool = choice(False, {_UNTIL_4_1: True})

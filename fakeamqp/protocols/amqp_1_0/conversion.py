@@ -86,7 +86,7 @@ def encoded_message(
     if message.encoding is not ENCODING:
         own = {Symbol("x-routing-key"): message.routing_key, Symbol("x-exchange"): message.exchange}
         theirs = properties.annotations
-        annotations = {**theirs, **own}
+        annotations = {**theirs, **dict(reversed(own.items()))}
         if broker_first:
             added = {Symbol(name): theirs[Symbol(name)] for name in _ADDED if name in theirs}
             annotations = {**added, **own, **theirs, **own}

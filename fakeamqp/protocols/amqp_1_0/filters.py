@@ -10,7 +10,7 @@ from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
-    from fakeamqp.protocols.amqp_1_0.session import ServerSession
+    from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
 _FILTERS: Final[Mapping[str, str]] = {
     "rabbitmq:stream-offset-spec": "x-stream-offset",
@@ -23,7 +23,7 @@ _TIMEOUT: Final = "rabbitmq:consumer-timeout"
 
 
 def consumer_arguments(
-    session: ServerSession, queue: Queue, filters: Mapping[Any, Any], properties: Mapping[Any, Any]
+    session: Amqp10Session, queue: Queue, filters: Mapping[Any, Any], properties: Mapping[Any, Any]
 ) -> tuple[dict[str, Any], dict[Any, Any]]:
     """The arguments of the consumer, and the filters that are in force.
 
@@ -56,7 +56,7 @@ def consumer_arguments(
     return arguments, effective
 
 
-def _permitted(session: ServerSession) -> bool:
+def _permitted(session: Amqp10Session) -> bool:
     return session.broker.features.permitted("amqp_filter_set_bug")
 
 

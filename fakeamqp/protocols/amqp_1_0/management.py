@@ -37,15 +37,15 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     INVALID_FIELD,
     PRECONDITION_FAILED,
     TRANSFER_LIMIT,
+    EndFault,
     LinkFault,
-    SessionFault,
 )
 from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges.exchange import Binding
     from fakeamqp.model.queues import Queue
-    from fakeamqp.protocols.amqp_1_0.session import ServerSession
+    from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
 _CREDIT: Final = 8
 _MASK: Final = 0xFFFFFFFF
@@ -74,7 +74,7 @@ def concerns(body: c.Attach, source: Any, target: Any) -> bool:
     return paired is True and getattr(terminus, "address", None) == MANAGEMENT
 
 
-def attach(session: ServerSession, body: c.Attach, source: Any, target: Any) -> None:
+def attach(session: Amqp10Session, body: c.Attach, source: Any, target: Any) -> None:
     """Answer an attach of one of the two links; LinkFault unless its messages are settled."""
     if body.snd_settle_mode != _SETTLED:
         raise LinkFault(INVALID_FIELD, f"invalid snd-settle-mode {body.snd_settle_mode} for management link")
@@ -103,8 +103,8 @@ def attach(session: ServerSession, body: c.Attach, source: Any, target: Any) -> 
 class ResponseLink:
     """The link on which responses go to the client."""
 
-    def __init__(self, session: ServerSession, body: c.Attach) -> None:
-        self.session: ServerSession = session
+    def __init__(self, session: Amqp10Session, body: c.Attach) -> None:
+        self.session: Amqp10Session = session
         self.handle: int = body.handle
         self.link_name: str = body.name
         self.delivery_count: int = session.choices.first_delivery_count
@@ -166,8 +166,8 @@ class RequestLink:
 
     unfinished = 0
 
-    def __init__(self, session: ServerSession, body: c.Attach) -> None:
-        self.session: ServerSession = session
+    def __init__(self, session: Amqp10Session, body: c.Attach) -> None:
+        self.session: Amqp10Session = session
         self.handle: int = body.handle
         self.link_name: str = body.name
         self.delivery_count: int = body.initial_delivery_count or 0
@@ -191,7 +191,7 @@ class RequestLink:
 
         Raises:
             LinkFault: the request exceeds the credit.
-            SessionFault: the other link is missing or has no credit, or RabbitMQ would crash.
+            EndFault: the other link is missing or has no credit, or RabbitMQ would crash.
         """
         session = self.session
         if self.credit <= 0:
@@ -201,12 +201,12 @@ class RequestLink:
         links = [each for each in session.sending.values() if isinstance(each, ResponseLink)]
         response = next((each for each in links if each.link_name == self.link_name), None)
         if response is None:
-            raise SessionFault(PRECONDITION_FAILED, "received transfer on half open management link pair")
+            raise EndFault(PRECONDITION_FAILED, "received transfer on half open management link pair")
         if response.credit <= 0:
             text = f"insufficient credit ({response.credit}) for management link from RabbitMQ to client"
-            raise SessionFault(PRECONDITION_FAILED, text)
+            raise EndFault(PRECONDITION_FAILED, text)
         if body.more or not body.settled:
-            raise SessionFault(INTERNAL_ERROR, "a management request is one settled transfer")
+            raise EndFault(INTERNAL_ERROR, "a management request is one settled transfer")
         properties, request = _read(payload)
         try:
             status, said = _carry_out(session, properties.subject, properties.to, request)
@@ -231,7 +231,7 @@ def _read(payload: bytes) -> tuple[c.Properties, Any]:
         elif section.descriptor == _VALUE:
             body = section.value
     if properties is None or not isinstance(properties.to, str) or properties.subject is None:
-        raise SessionFault(INTERNAL_ERROR, "a management request lacks its path or its method")
+        raise EndFault(INTERNAL_ERROR, "a management request lacks its path or its method")
     return properties, body
 
 
@@ -248,19 +248,19 @@ def _response(correlation_id: Any, status: str, body: Any) -> bytes:
 # --- requests -----------------------------------------------------------------------------------------------
 
 
-def _carry_out(session: ServerSession, method: str, path: str, body: Any) -> Answer:
+def _carry_out(session: Amqp10Session, method: str, path: str, body: Any) -> Answer:
     """Carry out one request.
 
     Raises:
         _Refused: it is answered with an error.
         AccessRefused: the user lacks a permission, which ends the session.
-        SessionFault: RabbitMQ crashes.
+        EndFault: RabbitMQ crashes.
     """
     where, _, query = path.partition("?")
     parts = where.split("/")[1:]
     handler = _HANDLERS.get((method, *_shape(parts)))
     if handler is None:
-        raise SessionFault(INTERNAL_ERROR, f"no such management request: {method} {path}")
+        raise EndFault(INTERNAL_ERROR, f"no such management request: {method} {path}")
     try:
         return handler(session, [_decoded(each) for each in parts], query or where, body)
     except AccessRefused as problem:
@@ -333,13 +333,15 @@ def _check_name(kind: str, name: str) -> None:
         raise _Refused("400", f"Bad name '{name}': line feed and carriage return characters not allowed")
 
 
-def _reserved(session: ServerSession, kind: str, name: str) -> _Refused:
+def _reserved(session: Amqp10Session, kind: str, name: str) -> _Refused:
     host = session.virtual_host.name
     return _Refused("403", f"{kind} '{name}' in vhost '{host}' starts with reserved prefix 'amq.'")
 
 
 def _queue_view(queue: Queue) -> dict[str, Any]:
     return {
+        "message_count": ULong(len(queue.ready)),
+        "consumer_count": UInt(queue.consumer_count if queue.reports_consumers else 0),
         "name": queue.name,
         "vhost": queue.virtual_host.name,
         "durable": queue.durable,
@@ -349,12 +351,10 @@ def _queue_view(queue: Queue) -> dict[str, Any]:
         "arguments": _typed({"x-queue-type": queue.type_name, **queue.arguments}),
         "leader": NODE,
         "replicas": Array([NODE], str),
-        "message_count": ULong(len(queue.ready)),
-        "consumer_count": UInt(queue.consumer_count if queue.reports_consumers else 0),
     }
 
 
-def _put_queue(session: ServerSession, parts: list[str], query: str, body: Any) -> Answer:
+def _put_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     name = parts[1]
     options = _options(
         body, "queue", {"durable": True, "exclusive": False, "auto_delete": False, "arguments": {}}
@@ -388,7 +388,7 @@ def _put_queue(session: ServerSession, parts: list[str], query: str, body: Any) 
     return ("200" if there else "201"), _queue_view(queue)
 
 
-def _get_queue(session: ServerSession, parts: list[str], query: str, body: Any) -> Answer:
+def _get_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     session.authorise("read", "queue", parts[1])
     queue = session.virtual_host.queues.get(parts[1])
     if queue is None:
@@ -397,14 +397,14 @@ def _get_queue(session: ServerSession, parts: list[str], query: str, body: Any) 
     return "200", _queue_view(queue)
 
 
-def _delete_queue(session: ServerSession, parts: list[str], query: str, body: Any) -> Answer:
+def _delete_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     session.authorise("configure", "queue", parts[1])
     counts: list[int] = []
     session.virtual_host.queues.delete(parts[1], session.connection, confirm=counts.append)
     return "200", {"message_count": ULong(counts[0] if counts else 0)}
 
 
-def _purge(session: ServerSession, parts: list[str], query: str, body: Any) -> Answer:
+def _purge(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     session.authorise("read", "queue", parts[1])
     try:
         queue = session.virtual_host.queues.require(parts[1], session.connection)
@@ -415,7 +415,7 @@ def _purge(session: ServerSession, parts: list[str], query: str, body: Any) -> A
     return "200", {"message_count": ULong(queue.purge())}
 
 
-def _put_exchange(session: ServerSession, parts: list[str], query: str, body: Any) -> Answer:
+def _put_exchange(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     name = parts[1]
     options = _options(
         body,
@@ -428,7 +428,7 @@ def _put_exchange(session: ServerSession, parts: list[str], query: str, body: An
         exchanges.type_called(options["type"])
     except ModelError as problem:
         raise _Refused("400", problem.text) from None
-    if not name or name == "amq.default":
+    if not name:
         raise _Refused("403", "operation not permitted on the default exchange")
     session.authorise("configure", "exchange", name)
     alternate = options["arguments"].get("alternate-exchange")
@@ -451,11 +451,12 @@ def _put_exchange(session: ServerSession, parts: list[str], query: str, body: An
     return "204", None
 
 
-def _delete_exchange(session: ServerSession, parts: list[str], query: str, body: Any) -> Answer:
+def _delete_exchange(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     name = parts[1]
-    if not name or name == "amq.default":
+    if not name:
         raise _Refused("403", "operation not permitted on the default exchange")
-    session.virtual_host.exchanges.check_deletable(name)
+    if name.startswith("amq."):
+        raise _reserved(session, "exchange", name)
     session.authorise("configure", "exchange", name)
     session.virtual_host.exchanges.delete(name)
     return "204", None
@@ -464,7 +465,7 @@ def _delete_exchange(session: ServerSession, parts: list[str], query: str, body:
 # --- bindings -----------------------------------------------------------------------------------------------
 
 
-def _destination(session: ServerSession, kind: str, name: str) -> Any:
+def _destination(session: Amqp10Session, kind: str, name: str) -> Any:
     if kind == "queue":
         return session.virtual_host.queues.require(name, session.connection)
     if not name:
@@ -472,7 +473,7 @@ def _destination(session: ServerSession, kind: str, name: str) -> Any:
     return session.virtual_host.exchanges.require(name)
 
 
-def _authorise_binding(session: ServerSession, source: str, kind: str, name: str, key: str) -> None:
+def _authorise_binding(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> None:
     session.authorise("write", kind, name)
     session.authorise("read", "exchange", source)
     exchange = session.virtual_host.exchanges.get(source)
@@ -480,13 +481,13 @@ def _authorise_binding(session: ServerSession, source: str, kind: str, name: str
         session.access.check_topic(session.user, session.virtual_host.name, "read", source, key)
 
 
-def _post_binding(session: ServerSession, parts: list[str], query: str, body: Any) -> Answer:
+def _post_binding(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     try:
         source, key, arguments = body["source"], body["binding_key"], _plain(body["arguments"])
         kind = "queue" if "destination_queue" in body else "exchange"
         name = body[f"destination_{kind}"]
     except (KeyError, TypeError) as problem:
-        raise SessionFault(INTERNAL_ERROR, f"a binding lacks {problem}") from None
+        raise EndFault(INTERNAL_ERROR, f"a binding lacks {problem}") from None
     source = "" if source == "amq.default" else source
     if not source:
         raise _Refused("403", "operation not permitted on the default exchange")
@@ -533,26 +534,26 @@ def _fields(text: str, separator: str) -> dict[str, str]:
     return found
 
 
-def _between(session: ServerSession, source: str, kind: str, name: str, key: str | None) -> list[Binding]:
+def _between(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> list[Binding]:
     exchange = session.virtual_host.exchanges.get(source)
     if exchange is None:
         return []
     return [
         each
         for each in exchange.bindings.values()
-        if each.destination.kind == kind
-        and each.destination.name == name
-        and (key is None or each.routing_key == key)
+        if each.destination.kind == kind and each.destination.name == name and each.routing_key == key
     ]
 
 
-def _get_bindings(session: ServerSession, parts: list[str], query: str, body: Any) -> Answer:
+def _get_bindings(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     said = _fields(query, "&")
     kind = "queue" if "dstq" in said else "exchange" if "dste" in said else ""
-    if not kind or "src" not in said:
+    if not kind:
         raise _Refused("400", "missing 'dstq' or 'dste' in query")
+    if "src" not in said or "key" not in said:
+        raise EndFault(INTERNAL_ERROR, "a query for bindings lacks src or key")
     name = said["dstq" if kind == "queue" else "dste"]
-    found = _between(session, said["src"], kind, name, said.get("key"))
+    found = _between(session, said["src"], kind, name, said["key"])
     return "200", [
         {
             "source": each.source.name,
@@ -565,7 +566,7 @@ def _get_bindings(session: ServerSession, parts: list[str], query: str, body: An
     ]
 
 
-def _delete_binding(session: ServerSession, parts: list[str], query: str, body: Any) -> Answer:
+def _delete_binding(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     said = _fields(query.rpartition("/")[2], ";")
     kind = "queue" if "dstq" in said else "exchange"
     source, name, key = (
@@ -584,7 +585,7 @@ def _delete_binding(session: ServerSession, parts: list[str], query: str, body: 
     return "204", None
 
 
-_Handler: TypeAlias = "Callable[[ServerSession, list[str], str, Any], Answer]"
+_Handler: TypeAlias = "Callable[[Amqp10Session, list[str], str, Any], Answer]"
 _HANDLERS: Final[Mapping[tuple[str, ...], _Handler]] = {
     ("PUT", "queues", "*"): _put_queue,
     ("GET", "queues", "*"): _get_queue,

@@ -22,7 +22,7 @@ CAPABILITIES: Final = ("LINK_PAIR_V1_0", "ANONYMOUS-RELAY")
 _OK, _AUTH = 0, 1
 
 
-class AmqPlain(Mechanism):
+class AmqPlain10(Mechanism):
     """The SASL mechanism AMQPLAIN: LOGIN and PASSWORD as long strings of a field table without its size."""
 
     def step(self, response: bytes) -> User | bytes:
@@ -49,7 +49,7 @@ def _long_strings(octets: bytes) -> dict[str, bytes]:
     return found
 
 
-ALL_MECHANISMS = {**MECHANISMS, "AMQPLAIN": AmqPlain}
+ALL_MECHANISMS = {**MECHANISMS, "AMQPLAIN": AmqPlain10}
 
 
 def start(connection: Amqp10Connection) -> None:

@@ -10,14 +10,14 @@ from fakeamqp.model.messages.message import Message
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
 from fakeamqp.protocols.amqp_1_0.receiving import ReceivingLink
-from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, LIMIT_EXCEEDED, Fault, SessionFault, error
+from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, LIMIT_EXCEEDED, EndFault, Fault, error
 from fakeamqp.protocols.amqp_1_0.sending import SendingLink
 from fakeamqp.protocols.amqp_1_0.states import BEFORE_OPEN, ENDED
 from fakeamqp.protocols.base.port import ConnectionFaultPort
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.server_connection import Amqp10Connection
-    from fakeamqp.protocols.amqp_1_0.session import ServerSession
+    from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
 _REFUSED = "refused by a fault that the test asked for"
 
@@ -92,7 +92,7 @@ class Amqp10FaultPort(ConnectionFaultPort):
                 session.end_turn()
             session.replenish(body.handle)
 
-    def _count(self, number: int, frames: bytes) -> tuple[ServerSession, c.Transfer] | None:
+    def _count(self, number: int, frames: bytes) -> tuple[Amqp10Session, c.Transfer] | None:
         session = self._connection.sessions.get(number)
         body = _body(frames)
         if session is None or not isinstance(body, c.Transfer):
@@ -120,7 +120,7 @@ class Amqp10FaultPort(ConnectionFaultPort):
         """End a session."""
         session = self._connection.sessions.get(number)
         if session is not None:
-            session.fail(SessionFault(INTERNAL_ERROR, text))
+            session.fail(EndFault(INTERNAL_ERROR, text))
 
     def close_connection(self, code: int, text: str, method: int) -> None:
         """Send close; before the connection is open, fail the handshake."""

@@ -34,8 +34,9 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     PRECONDITION_FAILED,
     TRANSFER_LIMIT,
     UNAUTHORIZED,
+    Detached,
+    EndFault,
     LinkFault,
-    SessionFault,
     condition_of,
     error,
 )
@@ -44,7 +45,7 @@ from fakeamqp.protocols.amqp_1_0.values import term
 
 if TYPE_CHECKING:
     from fakeamqp.model.routing import Outcome
-    from fakeamqp.protocols.amqp_1_0.session import ServerSession
+    from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
 _MASK: Final = 0xFFFFFFFF
 _UNSETTLED, _SETTLED = 0, 1
@@ -70,8 +71,8 @@ class _Parts:
 class ReceivingLink:
     """One link from a client; without a `destination` each message names its own."""
 
-    def __init__(self, session: ServerSession, body: c.Attach, destination: Destination | None) -> None:
-        self.session: ServerSession = session
+    def __init__(self, session: Amqp10Session, body: c.Attach, destination: Destination | None) -> None:
+        self.session: Amqp10Session = session
         self.handle: int = body.handle
         self.link_name: str = body.name
         self.destination: Destination | None = destination
@@ -92,18 +93,18 @@ class ReceivingLink:
     # --- attach -----------------------------------------------------------------------------------------
 
     @classmethod
-    def attach(cls, session: ServerSession, body: c.Attach, source: Any, target: Any) -> None:
+    def attach(cls, session: Amqp10Session, body: c.Attach, source: Any, target: Any) -> None:
         """Check the target, answer, and grant credit.
 
         Raises:
             LinkFault: a field is illegal or not implemented.
             NotFound, AccessRefused: of the queue or exchange.
-            SessionFault: there is no target, at which RabbitMQ crashes.
+            EndFault: there is no target, at which RabbitMQ crashes.
         """
         if isinstance(target, c.Coordinator):
             raise LinkFault(NOT_IMPLEMENTED, "Transactions not supported")
         if not isinstance(target, c.Target):
-            raise SessionFault(INTERNAL_ERROR, "the link has no target")
+            raise EndFault(INTERNAL_ERROR, "the link has no target")
         if target.dynamic:
             raise LinkFault(NOT_IMPLEMENTED, f"Dynamic target not supported: {target.capabilities or ''}")
         destination = None
@@ -149,7 +150,7 @@ class ReceivingLink:
         parts = self._parts
         if parts is None:
             if body.delivery_id is None or body.delivery_tag is None:
-                raise SessionFault(INTERNAL_ERROR, "the first transfer of a delivery has no id or no tag")
+                raise EndFault(INTERNAL_ERROR, "the first transfer of a delivery has no id or no tag")
             settled = self._settled(body)
             if body.rcv_settle_mode == _SECOND and not settled:
                 raise LinkFault(NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
@@ -163,7 +164,7 @@ class ReceivingLink:
         size = len(parts.octets) + len(payload)
         if size > largest:
             text = f"message size ({size} bytes) > maximum message size ({largest} bytes)"
-            raise SessionFault(MESSAGE_SIZE, text)
+            raise EndFault(MESSAGE_SIZE, text)
         if body.more and not body.aborted:
             parts.octets += payload
             memory = self.session.broker.memory.unfinished
@@ -175,7 +176,7 @@ class ReceivingLink:
             return
         self._parts = None
         if self.credit <= 0:
-            raise LinkFault(TRANSFER_LIMIT)
+            raise Detached(TRANSFER_LIMIT)
         self.credit -= 1
         self.delivery_count = (self.delivery_count + 1) & _MASK
         octets = bytes(parts.octets + payload) if parts.octets else payload
@@ -236,7 +237,7 @@ class ReceivingLink:
         if properties.ttl is not None:
             message.expiry = properties.ttl / 1000
         message.secured = not parts.settled
-        copies = properties.annotations.get(_X_CC)
+        copies = properties.annotations.get(_X_CC) if session.choices.copies_by_annotation else None
         if copies is not None:
             if not isinstance(copies, list) or not all(isinstance(each, str) for each in copies):
                 text = f"bad value for 'x-cc' message-annotation: {term(copies)}"
@@ -245,9 +246,9 @@ class ReceivingLink:
             message.copies = Copies(tuple(copies), ())
         self._publish(parts, message)
 
-    def _unreadable(self, problem: UnreadableMessage) -> SessionFault | LinkFault:
+    def _unreadable(self, problem: UnreadableMessage) -> EndFault | LinkFault:
         if self.session.choices.unreadable_messages_end_sessions:
-            return SessionFault(INTERNAL_ERROR, str(problem))
+            return EndFault(INTERNAL_ERROR, str(problem))
         return LinkFault(DECODE_ERROR, f"failed to parse message: {problem}")
 
     def _check_user(self, user_id: bytes) -> None:
@@ -331,15 +332,15 @@ class ReceivingLink:
         """Refuse a message: on the anonymous terminus with an outcome, otherwise the link is detached."""
         if self.destination is None:
             if parts.settled:
-                raise LinkFault(fault.condition, fault.text, {"delivery-tag": parts.tag})
+                raise Detached(fault.condition, fault.text, {"delivery-tag": parts.tag})
             self.session.outcome(parts.delivery_id, c.Rejected(error=fault.error))
             return
         if not parts.settled:
             self.session.outcome(parts.delivery_id, c.Released())
-        raise fault
+        raise Detached(fault.condition, fault.text)
 
 
-def _target(session: ServerSession, address: Any) -> Destination:
+def _target(session: Amqp10Session, address: Any) -> Destination:
     refusal = session.choices.attach_refusal
     if not isinstance(address, str):
         raise LinkFault(INVALID_FIELD, refusal.format(f"{{bad_address,{address!r}}}"))
@@ -351,7 +352,7 @@ def _target(session: ServerSession, address: Any) -> Destination:
         raise version_one(session, address) from None
 
 
-def _check_destination(session: ServerSession, destination: Destination) -> None:
+def _check_destination(session: Amqp10Session, destination: Destination) -> None:
     """The exchange of a target must be there, or its queue; and the user may publish there."""
     session.authorise("write", "exchange", destination.exchange)
     if destination.exchange:
@@ -360,7 +361,7 @@ def _check_destination(session: ServerSession, destination: Destination) -> None
         session.virtual_host.queues.require(destination.routing_key, session.connection)
 
 
-def _check_publishable(session: ServerSession, exchange: str) -> None:
+def _check_publishable(session: Amqp10Session, exchange: str) -> None:
     """LinkFault for an exchange that does not exist, or is internal."""
     host = session.virtual_host
     try:

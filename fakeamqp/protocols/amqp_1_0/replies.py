@@ -62,11 +62,15 @@ class LinkFault(Fault):
     """Refuses or detaches a link."""
 
 
-class SessionFault(Fault):
+class Detached(LinkFault):
+    """Detaches a link in every version."""
+
+
+class EndFault(Fault):
     """Ends the session."""
 
 
-class ConnectionFault(Fault):
+class CloseFault(Fault):
     """Closes the connection."""
 
 

@@ -27,12 +27,13 @@ from fakeamqp.protocols.amqp_1_0.codec.types import (
 from fakeamqp.protocols.amqp_1_0.conversion import encoded_message
 from fakeamqp.protocols.amqp_1_0.filters import consumer_arguments
 from fakeamqp.protocols.amqp_1_0.replies import (
+    INTERNAL_ERROR,
     INVALID_FIELD,
     MESSAGE_SIZE,
     NOT_IMPLEMENTED,
     RESOURCE_DELETED,
+    EndFault,
     LinkFault,
-    SessionFault,
     error,
 )
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
-    from fakeamqp.protocols.amqp_1_0.session import ServerSession
+    from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
 _MASK: Final = 0xFFFFFFFF
 _OUTCOMES: Final = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
@@ -56,12 +57,12 @@ class SendingLink:
 
     def __init__(
         self,
-        session: ServerSession,
+        session: Amqp10Session,
         attach: c.Attach,
         queue: Queue,
         arguments: Mapping[str, Any],
     ) -> None:
-        self.session: ServerSession = session
+        self.session: Amqp10Session = session
         self.handle: int = attach.handle
         self.link_name: str = attach.name
         self.settled: bool = attach.snd_settle_mode == _SETTLED
@@ -96,7 +97,7 @@ class SendingLink:
     # --- attach and detach ----------------------------------------------------------------------------
 
     @classmethod
-    def attach(cls, session: ServerSession, body: c.Attach, source: Any, target: Any) -> None:
+    def attach(cls, session: Amqp10Session, body: c.Attach, source: Any, target: Any) -> None:
         """Subscribe to the queue of the source, and answer.
 
         Raises:
@@ -104,6 +105,8 @@ class SendingLink:
             NotFound, ResourceLocked, AccessRefused: of the queue.
         """
         choices = session.choices
+        if not isinstance(source, c.Source) and not choices.needs_source:
+            raise EndFault(INTERNAL_ERROR, "the link has no source")
         if not isinstance(source, c.Source):
             raise LinkFault(INVALID_FIELD, choices.attach_refusal.format("source_required"))
         if source.dynamic:
@@ -256,7 +259,7 @@ class SendingLink:
         )
         if self.largest_message is not None and len(payload) > self.largest_message:
             session.fail(
-                SessionFault(
+                EndFault(
                     MESSAGE_SIZE,
                     f"message size ({len(payload)} bytes) > maximum message size "
                     f"({self.largest_message} bytes)",
@@ -269,7 +272,9 @@ class SendingLink:
         """Four bytes: the queue's number of the message, or one that counts the link's deliveries."""
         if delivery is None or self.settled:
             return b""
-        if delivery.queue.replicated:
+        if delivery.queue.keeps_delivered:
+            number = delivery.queued.position
+        elif delivery.queue.replicated:
             number = self._tags
             self._tags += 1
         else:
@@ -297,7 +302,7 @@ class SendingLink:
         return frames
 
 
-def _queue_name(session: ServerSession, address: Any) -> str:
+def _queue_name(session: Amqp10Session, address: Any) -> str:
     refusal = session.choices.attach_refusal
     if not isinstance(address, str):
         raise LinkFault(INVALID_FIELD, refusal.format("{bad_address,undefined}"))
@@ -311,7 +316,7 @@ def _queue_name(session: ServerSession, address: Any) -> str:
         raise version_one(session, address) from None
 
 
-def version_one(session: ServerSession, address: str) -> LinkFault:
+def version_one(session: Amqp10Session, address: str) -> LinkFault:
     """The error about an address of version 1, which is not spoken here even where RabbitMQ permits it."""
     if session.broker.features.permitted("amqp_address_v1"):
         return LinkFault(
@@ -322,7 +327,7 @@ def version_one(session: ServerSession, address: str) -> LinkFault:
     return refused_address(session, "amqp_address_v1_not_permitted", address)
 
 
-def refused_address(session: ServerSession, why: str, address: str) -> LinkFault:
+def refused_address(session: Amqp10Session, why: str, address: str) -> LinkFault:
     """The error about an address, with RabbitMQ's text."""
     before = session.choices.attach_refusal.format("")
     text = pretty((Atom(why), Atom(f'{{utf8,<<"{address}">>}}')), before)

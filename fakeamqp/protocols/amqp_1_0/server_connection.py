@@ -36,12 +36,12 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     FRAMING_ERROR,
     INTERNAL_ERROR,
     LIMIT_EXCEEDED,
-    ConnectionFault,
+    CloseFault,
     Fault,
     condition_of,
     error,
 )
-from fakeamqp.protocols.amqp_1_0.session import ServerSession
+from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 from fakeamqp.protocols.amqp_1_0.states import BEFORE_OPEN, CONNECTION_TRANSITIONS, ENDED
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.connection_states import ConnectionState
@@ -61,6 +61,8 @@ _log = logging.getLogger("fakeamqp")
 
 _CLOSE_TIMEOUT: Final = 30.0
 _LARGEST_BEFORE_OPEN: Final = 8192
+_CLOSE: Final = b"\0\x53\x18"
+"""How the body of close begins."""
 _unpack_header = FRAME_HEADER.unpack_from
 
 
@@ -93,7 +95,7 @@ class Amqp10Connection(ServerConnection):
         self.max_frame_size: int = state.personality.frame_max
         self.largest_sent: int = self.max_frame_size
         """The largest frame that the client takes."""
-        self.sessions: dict[int, ServerSession] = {}
+        self.sessions: dict[int, Amqp10Session] = {}
         """By channel."""
         self.outbox.put(SASL_HEADER)
         opening.start(self)
@@ -109,7 +111,7 @@ class Amqp10Connection(ServerConnection):
     # --- for the model and inspection -----------------------------------------------------------------
 
     @property
-    def open_channels(self) -> tuple[ServerSession, ...]:
+    def open_channels(self) -> tuple[Amqp10Session, ...]:
         return tuple(self.sessions[number] for number in sorted(self.sessions))
 
     def close_by_operator(self, code: int, text: str) -> None:
@@ -188,6 +190,7 @@ class Amqp10Connection(ServerConnection):
             if self._ignores_input():
                 return
             if self._unframed:
+                self._receive_unframed(data[position + HEADER_SIZE :])
                 return
         rest = end - position
         if rest:
@@ -202,12 +205,16 @@ class Amqp10Connection(ServerConnection):
         if self.state in BEFORE_OPEN:
             limit = min(limit, _LARGEST_BEFORE_OPEN)
         if size > limit:
-            raise ConnectionFault(
-                FRAMING_ERROR, f"frame size ({size} bytes) > maximum frame size ({limit} bytes)"
-            )
+            raise CloseFault(FRAMING_ERROR, f"frame size ({size} bytes) > maximum frame size ({limit} bytes)")
 
     def _receive_unframed(self, data: bytes) -> None:
-        """After broken framing nothing can be read any more."""
+        """After broken framing, search the input for the client's close only."""
+        if _CLOSE in data:
+            self._finish("close confirmed after broken framing")
+        else:
+            self._partial = [data[-len(_CLOSE) + 1 :]]
+            self._partial_size = len(self._partial[0])
+            self._needed = 0
 
     def _receive_frame(self, kind: int, channel: int, payload: bytes) -> None:
         payload = frame_body(kind, payload)
@@ -243,7 +250,7 @@ class Amqp10Connection(ServerConnection):
     def _receive_in_session(self, channel: int, body: c.Composite, payload: bytes) -> None:
         """Hand a frame to its session. What has none is ignored, as RabbitMQ does (measured)."""
         if channel > self.channel_max:
-            raise ConnectionFault(
+            raise CloseFault(
                 FRAMING_ERROR,
                 f"channel number ({channel}) exceeds maximum channel number ({self.channel_max})",
             )
@@ -252,10 +259,8 @@ class Amqp10Connection(ServerConnection):
             session.receive(body, payload)
         elif isinstance(body, c.Begin):
             if body.remote_channel is not None:
-                raise ConnectionFault(
-                    INTERNAL_ERROR, f"Reader error: {{remote_channel,{body.remote_channel}}}"
-                )
-            self.sessions[channel] = session = ServerSession(self, channel, body)
+                raise CloseFault(INTERNAL_ERROR, f"Reader error: {{remote_channel,{body.remote_channel}}}")
+            self.sessions[channel] = session = Amqp10Session(self, channel, body)
             session.begin()
 
     # --- errors --------------------------------------------------------------------------------------
@@ -299,7 +304,7 @@ class Amqp10Connection(ServerConnection):
         """Change the state for a frame of the client, if the table allows it."""
         following = CONNECTION_TRANSITIONS[self.state].get(event)
         if following is None:
-            raise ConnectionFault(
+            raise CloseFault(
                 INTERNAL_ERROR, f"Reader error: {event} is not allowed in state {self.state.name.lower()}"
             )
         self.state = following

@@ -34,9 +34,10 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     RESOURCE_DELETED,
     UNATTACHED_HANDLE,
     WINDOW_VIOLATION,
+    Detached,
+    EndFault,
     Fault,
     LinkFault,
-    SessionFault,
     condition_of,
     error,
     shown_text,
@@ -68,7 +69,7 @@ def difference(one: int, other: int) -> int:
     return ((one - other + 0x80000000) & _MASK) - 0x80000000
 
 
-class ServerSession:
+class Amqp10Session:
     """One session on one channel; it ends with its connection."""
 
     def __init__(self, connection: Amqp10Connection, channel: int, begin: c.Begin) -> None:
@@ -106,7 +107,7 @@ class ServerSession:
         """How many deliveries faults have withheld."""
 
     def __repr__(self) -> str:
-        return f"<ServerSession on channel {self.channel} of {self.connection.name}>"
+        return f"<Amqp10Session on channel {self.channel} of {self.connection.name}>"
 
     # --- what the model and its inspectors see --------------------------------------------------------
 
@@ -197,18 +198,18 @@ class ServerSession:
     def receive(self, body: c.Composite, payload: bytes) -> None:
         """Carry out a frame; its errors end the session, or detach the link."""
         if isinstance(body, c.Begin):
-            self.fail(SessionFault(INTERNAL_ERROR, f"Unexpected frame {body!r}"))
+            self.fail(EndFault(INTERNAL_ERROR, f"Unexpected frame {body!r}"))
             return
         try:
             _HANDLERS[type(body)](self, body, payload)
         except LinkFault as fault:
             self._fail_link(body.handle, fault)
         except ModelError as problem:
-            self.fail(SessionFault(condition_of(problem), shown_text(problem)))
-        except SessionFault as fault:
+            self.fail(EndFault(condition_of(problem), shown_text(problem)))
+        except EndFault as fault:
             self.fail(fault)
         except DecodeError as problem:
-            self.fail(SessionFault(INTERNAL_ERROR, str(problem)))
+            self.fail(EndFault(INTERNAL_ERROR, str(problem)))
 
     def fail(self, fault: Fault) -> None:
         """End the session for an error."""
@@ -217,7 +218,7 @@ class ServerSession:
 
     def _fail_link(self, handle: int, fault: LinkFault) -> None:
         """Detach a link for an error, or end its session, by personality (1-0/errors/link-scope)."""
-        if self.choices.link_errors_end_sessions:
+        if self.choices.link_errors_end_sessions and not isinstance(fault, Detached):
             self.fail(fault)
         else:
             self.detach_for(handle, fault.error)
@@ -268,13 +269,13 @@ class ServerSession:
     def _attach(self, body: c.Attach, payload: bytes) -> None:
         handle = body.handle
         if handle > self.handle_max:
-            raise SessionFault(
+            raise EndFault(
                 FRAMING_ERROR,
                 f"link handle value ({handle}) exceeds maximum link handle value ({self.handle_max})",
             )
         if handle in self.receiving or handle in self.sending:
             if self.choices.handle_in_use_ends_session:
-                raise SessionFault(HANDLE_IN_USE, f"handle {handle} is already associated with a link")
+                raise EndFault(HANDLE_IN_USE, f"handle {handle} is already associated with a link")
             self._drop(handle)
         source, target = c.read_composite(body.source), c.read_composite(body.target)
         try:
@@ -300,7 +301,7 @@ class ServerSession:
     def _refuse(self, body: c.Attach, source: Any, target: Any, fault: LinkFault) -> None:
         """Answer an attach without the far terminus, then detach (1-0/attach/refused)."""
         if self.choices.link_errors_end_sessions:
-            raise SessionFault(fault.condition, fault.text)
+            raise EndFault(fault.condition, fault.text)
         sends = body.role is SENDER
         self.send(
             c.Attach(
@@ -342,13 +343,13 @@ class ServerSession:
         elif handle in self.receiving:
             self.receiving[handle].flow(body)
         else:
-            raise SessionFault(UNATTACHED_HANDLE, f"Unattached link handle: {handle}")
+            raise EndFault(UNATTACHED_HANDLE, f"Unattached link handle: {handle}")
 
     def _client_window(self, body: c.Flow) -> None:
         """Take the client's window, and send what it admits (1-0/flow/session)."""
         seen = self.choices.first_transfer_id if body.next_incoming_id is None else body.next_incoming_id
         if difference(seen, self.next_outgoing_id) > 0:
-            raise SessionFault(
+            raise EndFault(
                 WINDOW_VIOLATION,
                 f"next-incoming-id from FLOW ({seen}) leads next-outgoing-id ({self.next_outgoing_id})",
             )
@@ -402,12 +403,12 @@ class ServerSession:
             self.tolerated -= 1
         else:
             excess = self.choices.incoming_window if blocked else 0
-            raise SessionFault(
+            raise EndFault(
                 WINDOW_VIOLATION, f"incoming window violation (tolerated excess tranfers: {excess})"
             )
         link = self.receiving.get(body.handle)
         if link is None:
-            raise SessionFault(UNATTACHED_HANDLE, f"Unknown link handle: {body.handle}")
+            raise EndFault(UNATTACHED_HANDLE, f"Unknown link handle: {body.handle}")
         link.transfer(body, payload)
         if not blocked and self.open and self.incoming_window <= self.choices.incoming_window // 2:
             self.incoming_window = self.choices.incoming_window
@@ -426,9 +427,9 @@ class ServerSession:
         if not self.ledger.outstanding:
             return
         if settle is None:
-            raise SessionFault(INVALID_FIELD, f"Unrecognised state: {_shown_state(state)} in DISPOSITION")
+            raise EndFault(INVALID_FIELD, f"Unrecognised state: {_shown_state(state)} in DISPOSITION")
         if difference(last, body.first) < 0:
-            raise SessionFault(INTERNAL_ERROR, f"a disposition from {body.first} to {last}")
+            raise EndFault(INTERNAL_ERROR, f"a disposition from {body.first} to {last}")
         settle(self, self._take(body.first, last), state)
         if not body.settled and self.open:
             self.send(c.Disposition(role=SENDER, first=body.first, last=body.last, settled=True, state=state))
@@ -565,26 +566,26 @@ def _shown_state(state: Any) -> str:
 # --- outcomes -----------------------------------------------------------------------------------------------
 
 
-def _accept(session: ServerSession, deliveries: list[Delivery], state: c.Accepted) -> None:
+def _accept(session: Amqp10Session, deliveries: list[Delivery], state: c.Accepted) -> None:
     session.note_settled("acked", deliveries)
     accept_all(deliveries)
 
 
-def _reject(session: ServerSession, deliveries: list[Delivery], state: c.Rejected) -> None:
+def _reject(session: Amqp10Session, deliveries: list[Delivery], state: c.Rejected) -> None:
     session.note_settled("rejected", deliveries)
     reject_all(deliveries)
 
 
-def _release(session: ServerSession, deliveries: list[Delivery], state: c.Released) -> None:
+def _release(session: Amqp10Session, deliveries: list[Delivery], state: c.Released) -> None:
     session.note_settled("requeued", deliveries)
     release_all(deliveries)
 
 
-def _modify(session: ServerSession, deliveries: list[Delivery], state: c.Modified) -> None:
+def _modify(session: Amqp10Session, deliveries: list[Delivery], state: c.Modified) -> None:
     """Requeue, or with undeliverable-here dead-letter; delivery-failed counts as a failure."""
     for name in state.message_annotations or {}:
         if not (isinstance(name, Symbol) and name.startswith("x-")):
-            raise SessionFault(INTERNAL_ERROR, f"reserved annotation key {name!r} in a modified outcome")
+            raise EndFault(INTERNAL_ERROR, f"reserved annotation key {name!r} in a modified outcome")
     if state.message_annotations:
         for delivery in deliveries:
             if delivery.queue.type_name == _KEEPS_ANNOTATIONS:
@@ -598,18 +599,18 @@ def _modify(session: ServerSession, deliveries: list[Delivery], state: c.Modifie
         release_all(deliveries, ending="failed" if failed else "released")
 
 
-_OUTCOMES: Final[Mapping[type[Any], Callable[[ServerSession, list[Delivery], Any], None]]] = {
+_OUTCOMES: Final[Mapping[type[Any], Callable[[Amqp10Session, list[Delivery], Any], None]]] = {
     c.Accepted: _accept,
     c.Rejected: _reject,
     c.Released: _release,
     c.Modified: _modify,
 }
 
-_HANDLERS: Final[Mapping[type[c.Composite], Callable[[ServerSession, Any, bytes], None]]] = {
-    c.Attach: ServerSession._attach,
-    c.Flow: ServerSession._flow,
-    c.Transfer: ServerSession._transfer,
-    c.Disposition: ServerSession._disposition,
-    c.Detach: ServerSession._detach,
+_HANDLERS: Final[Mapping[type[c.Composite], Callable[[Amqp10Session, Any, bytes], None]]] = {
+    c.Attach: Amqp10Session._attach,
+    c.Flow: Amqp10Session._flow,
+    c.Transfer: Amqp10Session._transfer,
+    c.Disposition: Amqp10Session._disposition,
+    c.Detach: Amqp10Session._detach,
     c.End: lambda session, body, payload: session._end(None),
 }

@@ -35,6 +35,8 @@ class Heartbeats:
         self._sends: float = 0
         """What the client expects to be sent; it can be another interval (AMQP 1.0)."""
         self._ticks = ticks
+        self._steady = ticks
+        """Whether a heartbeat to the client does not put off the next one."""
         self._first = ticks
         """With ticks: the first heartbeat is still to be sent; it is sent whatever else was."""
         self._missed = 0
@@ -50,10 +52,12 @@ class Heartbeats:
     def start(self, interval: int, *, sends: float | None = None) -> None:
         """Start heartbeats every `interval` seconds; 0 disables them (heartbeat/zero-disables).
 
-        `sends` is the interval of those to the client, if it is another one.
+        `sends` is the interval of those to the client, if it is another one; then one is sent in each idle
+        half of it.
         """
         self._interval = interval
         self._sends = interval if sends is None else sends
+        self._steady = self._ticks or sends is not None
         self._busy = self._connection.broker.operations.busy_seconds
         if self._sends:
             self._send = self._set(self._sends / 2, self._send_if_idle, "sends a heartbeat")
@@ -110,7 +114,7 @@ class Heartbeats:
         outbox = self._connection.outbox
         outbox.write(self._frame)
         self._first = False
-        if self._ticks:
+        if self._steady:
             outbox.used = False  # A heartbeat does not put off the next one.
 
     def _check_silence(self) -> None:

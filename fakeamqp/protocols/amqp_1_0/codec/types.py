@@ -172,7 +172,7 @@ def _variable(width: int, make: Callable[[bytes], Any]) -> Reader:
 def _boolean(octet: int) -> bool:
     if octet not in (0, 1):
         raise DecodeError(f"0x{octet:02x} is no boolean")
-    return octet != 0
+    return octet == 1
 
 
 def _text(octets: bytes) -> str:
