@@ -116,7 +116,7 @@ class Described:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Described):
             return NotImplemented
-        return self.descriptor == other.descriptor and self.value == other.value
+        return bool(self.descriptor == other.descriptor and self.value == other.value)
 
     def __hash__(self) -> int:
         return hash((Described, self.descriptor))

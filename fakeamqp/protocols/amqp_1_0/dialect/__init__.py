@@ -79,6 +79,7 @@ class Dialect10(Dialect):
     publishes: frozenset[str] = frozenset((TRANSFER,))
     channel_opener = "begin"
     channel_closers: frozenset[str] = frozenset(("end",))
+    connection_closer = "close"
     allowed_while_closing: frozenset[str] = frozenset(("end",))
 
     def __init__(self) -> None:

@@ -37,7 +37,7 @@ class FrameOf10(FrameGroup):
         kind, payload = self.frames[0]
         self._payload: bytes = b""
         name = name_of(kind, payload)
-        self.has_content: bool = name == TRANSFER
+        self.has_content: bool = False  # The message is inside of the transfer.
         if not name and not payload and not is_protocol_header(kind):
             return HEARTBEAT
         return name
@@ -56,7 +56,11 @@ class FrameOf10(FrameGroup):
 
     @property
     def inline(self) -> bool:
-        return self.has_content
+        return self.name == TRANSFER
+
+    @property
+    def _brings_message(self) -> bool:
+        return self.name == TRANSFER
 
     @property
     def complete(self) -> bool:
@@ -74,7 +78,7 @@ class FrameOf10(FrameGroup):
         """The message, if it is whole in this transfer and can be read."""
         if self._content is UNREAD:
             self._content = None
-            if self.method is not None and self.has_content:
+            if self.method is not None and self.inline:
                 with suppress(WireError):
                     self._content = read_message(self._payload, durable=False, names_queues=True)
         content: tuple[SectionProperties, bytes] | None = self._content
@@ -88,7 +92,7 @@ class FrameOf10(FrameGroup):
     @property
     def body(self) -> bytes:
         message = self._message
-        return (self._payload if self.has_content else b"") if message is None else message[1]
+        return (self._payload if self.inline else b"") if message is None else message[1]
 
     @property
     def on_connection(self) -> bool:
