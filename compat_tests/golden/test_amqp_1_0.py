@@ -42,13 +42,13 @@ needs_xml = pytest.mark.skipif(
 @cache
 def published() -> dict[str, Any]:
     """The types of all parts by name; of restricted types what they restrict."""
-    found = {}
+    found: dict[str, Any] = {}
     for part in PARTS:
         text = (FOLDER / f"{part}.bare.xml").read_text("utf-8")
         root = ElementTree.fromstring(text[text.index("<amqp") :])
         for each in root.iter():
             if each.tag.rpartition("}")[2] == "type":
-                found[each.get("name")] = each
+                found[each.get("name", "")] = each
     return found
 
 
@@ -69,7 +69,7 @@ def test_composite_has_descriptor_and_fields_of_the_published_xml(kind: type[c.C
     declared = published()[kind.NAME]
     (descriptor,) = children(declared, "descriptor")
     high, low = (int(half, 16) for half in descriptor.get("code").split(":"))
-    assert (kind.DESCRIPTOR, kind.CODE) == (descriptor.get("name"), high << 32 | low)
+    assert (descriptor.get("name"), high << 32 | low) == (kind.DESCRIPTOR, kind.CODE)
     fields = [
         (
             each.get("name"),
@@ -106,7 +106,7 @@ def test_layouts_are_those_of_the_specification_in_the_project() -> None:
     assert {code: name for code, (name, _) in c.SECTIONS.items()} == sections
 
 
-# --- an encoder of its own ------------------------------------------------------------------------------------
+# --- an encoder of its own ----------------------------------------------------------------------------------
 
 VALUES: dict[str, tuple[Any, bytes]] = {
     "string": ("abc", b"\xa1\x03abc"),
@@ -157,7 +157,7 @@ def test_composite_is_written_and_read_as_the_standard_says(kind: type[c.Composi
             assert c.composite_of(value, kind).encode() == octets
 
 
-BYTES = [
+BYTES: list[tuple[Any, str]] = [
     (None, "40"),
     (True, "41"),
     (False, "42"),
