@@ -68,6 +68,7 @@ class Amqp10Choices(Choices):
     replies_name_queues: bool = choice(True, {_UNTIL_4_1: False})
     """The reply-to of 0-9-1 is the name of a queue, that of 1.0 its address (RabbitMQ: measured)."""
     writes_more: bool = choice(True, {_UNTIL_4_1: False})
-    """Transfers say that no more follow, too (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
+    """Transfers say that no more follow, and flows what they do not ask for (RabbitMQ: measured on 4.0.5 and
+    4.3.6)."""
     purging_missing_queue: str = choice("404", {ONLY_4_0: "400"})
     """The status of a management request that purges a queue which does not exist."""

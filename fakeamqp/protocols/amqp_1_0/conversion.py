@@ -86,9 +86,10 @@ def encoded_message(
     if message.encoding is not ENCODING:
         own = {Symbol("x-routing-key"): message.routing_key, Symbol("x-exchange"): message.exchange}
         theirs = properties.annotations
-        annotations = {**theirs, **dict(reversed(own.items()))}
+        added = {Symbol(name): theirs[Symbol(name)] for name in _ADDED if name in theirs}
+        kept = {name: value for name, value in theirs.items() if name not in added}
+        annotations = {**kept, **dict(reversed(own.items())), **dict(reversed(added.items()))}
         if broker_first:
-            added = {Symbol(name): theirs[Symbol(name)] for name in _ADDED if name in theirs}
             annotations = {**added, **own, **theirs, **own}
         message.properties_bytes = encode_value(Described(ULong(0x72), annotations)) + properties.head
         message.encoding = ENCODING

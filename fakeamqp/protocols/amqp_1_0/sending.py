@@ -205,14 +205,15 @@ class SendingLink:
             self.grant.resume()
         tells = self._tells_activity and body.link_credit > 0
         if (body.drain or body.echo or tells) and not self.ended:
+            writes = False if self.session.choices.writes_more else None
             alone = not queue.options.single_active_consumer or queue.single_active is self.subscription
             self.session.send_flow(
                 handle=self.handle,
                 delivery_count=UInt(self.delivery_count),
                 link_credit=UInt(self.grant.messages or 0),
                 available=UInt(min(len(queue.ready), _MASK)),
-                drain=bool(body.drain),
-                echo=False,
+                drain=True if body.drain else writes,
+                echo=writes,
                 properties={Symbol(_ACTIVE): alone} if tells else None,
             )
             self._tells_activity = self._tells_activity and not tells

@@ -467,6 +467,14 @@ def read_composite(value: Any) -> Any:
     return kind.of_list(value.value)
 
 
+def composite_or_value(value: Any) -> Any:
+    """As `read_composite`, but a composite with wrong fields stays the described value."""
+    try:
+        return read_composite(value)
+    except DecodeError:
+        return value
+
+
 def read_body(body: bytes) -> tuple[Composite, int]:
     """The performative or SASL frame body at the beginning, and the offset of the payload behind it.
 

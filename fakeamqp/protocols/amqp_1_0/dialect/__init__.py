@@ -287,7 +287,7 @@ class Dialect10(Dialect):
 
 def _value(value: Any) -> Any:
     """Composites and uuids as values that JSON can have."""
-    value = c.read_composite(value) if isinstance(value, Described) else value
+    value = c.composite_or_value(value) if isinstance(value, Described) else value
     if isinstance(value, c.Composite):
         fields = ((each.attribute, getattr(value, each.attribute)) for each in value.FIELDS)
         return {value.NAME: {name: _value(each) for name, each in fields if each is not None}}
@@ -324,7 +324,7 @@ def _fields(record: c.Composite) -> list[str]:
 
 
 def _word(value: Any) -> str:
-    value = c.read_composite(value) if isinstance(value, Described) else value
+    value = c.composite_or_value(value) if isinstance(value, Described) else value
     if isinstance(value, c.Composite):
         inner = ", ".join(_fields(value))
         return f"{value.NAME}({inner})" if inner else value.NAME

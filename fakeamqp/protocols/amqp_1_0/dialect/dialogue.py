@@ -83,5 +83,5 @@ class Dialogue10:
         for number in numbers:
             del waiting[number]
         if numbers:
-            accepted = isinstance(c.read_composite(body.state), c.Accepted)
+            accepted = isinstance(c.composite_or_value(body.state), c.Accepted)
             yield Confirmed(channel, tuple(("delivery", each) for each in numbers), accepted=accepted)

@@ -135,7 +135,7 @@ class FrameOf10(FrameGroup):
         """Exchange and key that the address of an attach names; for a queue "" and its name."""
         method = self.method
         sends = method.role is False if self.direction == "received" else method.role is True
-        terminus = c.read_composite(method.target if sends else method.source)
+        terminus = c.composite_or_value(method.target if sends else method.source)
         address = getattr(terminus, "address", None)
         found = _destination(address) if isinstance(address, str) else None
         return ("", "") if found is None else found
