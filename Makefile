@@ -194,6 +194,7 @@ lint: $(VENV)/.test ## Check style, types and import contracts
 	$(PY) -m mypy
 	$(PY) -m pytest compat_tests/packaging/test_types.py -k declared_type
 	$(VENV)/bin/lint-imports
+	$(PY) -m pytest --collect-only --quiet compat_tests examples >/dev/null  # Every import, of the long tests too.
 
 format: $(VENV)/.test ## Let ruff put the code into shape
 	$(PY) -m ruff check --fix .

@@ -101,6 +101,7 @@ def test_a_job_on_another_queue_continues_with_checkpoint_and_spool(put, amqp_br
     assert [row.value for row in amqp_stream.rows] == ["one", "two"]
 
 
+@pytest.mark.stops_sources
 def test_a_source_does_not_outlive_a_query_that_fails_before_its_first_batch(put, amqp_stream):
     """Its failure is raised once, and the next query gets the spool."""
     with pytest.raises(Exception, match="no queue 'missing'"):

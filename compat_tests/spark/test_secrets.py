@@ -76,6 +76,7 @@ with local_session(config=config, folder=f"{folder}/session") as spark:
         query.stop()
         back = source.option("spoolDir", f"{folder}/back{number}").load().writeStream.format("amqp")
         back = back.options(**login, routingKey="a").option("checkpointLocation", f"{folder}/never{number}")
+        write(spark.sql("SELECT 'x' AS value"), login, routingKey="a")
         attempt(lambda: back.start().awaitTermination())
     context = spark.sparkContext
     base = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}"

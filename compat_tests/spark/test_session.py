@@ -38,6 +38,11 @@ def test_workers_run_this_python(spark):
     assert os.path.dirname(found) == os.path.dirname(sys.executable)
 
 
+def test_sources_send_messages_in_files_of_the_spool(spark):
+    environment = spark.sparkContext._jvm.java.lang.System.getenv()  # Sources and workers inherit it.
+    assert environment["FAKEAMQP_SPARK_TRANSPORT"] == "file"
+
+
 def test_workers_import_installed_pyspark_with_compiled_bytecode(spark):
     import pyspark
 

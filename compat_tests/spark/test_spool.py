@@ -103,6 +103,7 @@ def test_commit_mode_leaves_messages_in_queue_and_at_most_once_mode_does_not(
     orders.wait_for(ready=10 if mode == "commit" else 0, unacked=0, consumers=0)
 
 
+@pytest.mark.stops_sources
 def test_source_is_stopped_if_second_source_of_query_cannot_start(
     amqp_broker, amqp_stream, pika_channel, orders, publish, tmp_path
 ):

@@ -55,6 +55,7 @@ class Query:
         self.sink: dict[int, list[dict[str, Any]]] = {}
         self.planned: dict[int, list[dict[str, Any]]] = {}
         self.reader: Any = None
+        self._fixed_end: str | None = None
 
     # --- life -----------------------------------------------------------------------------------------
 
@@ -63,8 +64,11 @@ class Query:
         parsed = read_options(self.options, streaming=True)
         make = ShardStreamReader if parsed.shards else QueueStreamReader
         self.reader = make(parsed, chosen_columns(parsed))
-        if available_now:
+        self._fixed_end = None
+        if available_now and self.modern:
             self.reader.prepareForTriggerAvailableNow()
+        elif available_now:  # Spark asks for the end of the run before it repeats what was not finished.
+            self._fixed_end = json.dumps(self.reader.latestOffset())
         if not self.offsets:
             self.initial = json.dumps(self.reader.initialOffset())
         elif not self.modern:
@@ -99,6 +103,9 @@ class Query:
         if self.modern:
             limit = limit or Limit(int(self.options.get("maxMessagesPerTrigger", 10_000)))
             end = json.dumps(self.reader.latestOffset(json.loads(start), limit))
+        elif self._fixed_end:
+            end = self._fixed_end
+            self.reader.latestOffset()  # For the progress.
         else:
             end = json.dumps(self.reader.latestOffset())
         self._pass(die, "asked")

@@ -146,7 +146,7 @@ class ResponseLink:
             more=True,
         )
         more = transfer.encode()
-        transfer.more = False
+        transfer.more = False if session.choices.writes_more else None
         last = transfer.encode()
         room = session.connection.largest_sent - HEADER_SIZE - len(more)
         pieces = [payload[at : at + room] for at in range(0, len(payload), room)]

@@ -23,6 +23,9 @@ _NO_TABLES = (
     "TEMPORARY VIEW, or read and write with options"
 )
 
+TRANSPORT = "FAKEAMQP_SPARK_TRANSPORT"
+"""The environment variable with the default of the option `transport`, which `local_session` sets."""
+
 # A batch that travels inside its tasks is in memory at once.
 _MAX_BYTES = 256 << 20
 
@@ -63,6 +66,7 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
         queues=_shards(found) if found.shards else found.queues,
         prefetch=found.prefetch or min(2 * found.max_messages, 65535),
         max_bytes=_MAX_BYTES if found.queues and found.max_bytes is None else found.max_bytes,
+        transport=found.transport or _transport(found),
         min_partitions=found.min_partitions or os.cpu_count() or 1,
     )
 
@@ -92,6 +96,12 @@ def _misused(use: Use, found: ReadOptions, streaming: bool) -> str:
     if use.spool and found.queues and found.ack_mode != "spool":
         return f"is for ackMode=spool, not {found.ack_mode}"
     return ""
+
+
+def _transport(found: ReadOptions) -> str:
+    """The default of the option `transport`. Messages in memory can only travel inside tasks."""
+    files = found.ack_mode == "spool" and os.environ.get(TRANSPORT) == "file"
+    return "file" if files else "inline"
 
 
 def _shards(found: ReadOptions) -> tuple[str, ...]:

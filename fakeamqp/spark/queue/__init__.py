@@ -1,6 +1,6 @@
 """Streaming read of classic and quorum queues.
 
-A consumer in the driver takes messages in continuously, gives them numbers, and keeps them until Spark is
-through with them. Where it keeps them, and when it acknowledges, is the acknowledgement mode: `spool`,
-`commit` or `none`.
+A consumer in the driver takes messages continuously, numbers them, and keeps them until Spark has processed
+them. The acknowledgement mode, `spool`, `commit` or `none`, decides where it keeps them and when it
+acknowledges them.
 """

@@ -238,7 +238,7 @@ class ConsumingChannel:
             segment = self._segment(end)
             store.add(segment)
             del buffer[: len(segment)]
-            self._buffered = self._buffered - sum(each.octets for each in segment) if buffer else 0
+            self._buffered = self._buffered - sum(each.size for each in segment) if buffer else 0
             self._stored_tag = segment[-1].tag
             self._acknowledge()
         if not buffer:
@@ -255,7 +255,7 @@ class ConsumingChannel:
         if self._buffered > _SEGMENT_BYTES:
             size = 0
             for index, message in enumerate(messages):
-                size += message.octets
+                size += message.size
                 if size > _SEGMENT_BYTES:
                     return messages[: max(index, 1)]
         return messages

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,19 +13,13 @@ from fakeamqp.spark.errors import SpoolError
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.queue.folder import FolderLock, SpoolFolder
 from fakeamqp.spark.queue.store import Store
-from fakeamqp.spark.rows.columns import SOURCE_COLUMNS, Column
-from fakeamqp.spark.rows.identity import content_digest, message_id_of
+from fakeamqp.spark.rows.columns import Column
 from fakeamqp.spark.rows.record_batches import DeliveredRow, record_batch
+from fakeamqp.spark.rows.repetitions import Repetitions
 from fakeamqp.spark.spools import check_kind, data_loss
 
 # Where messages come one by one, the acknowledgements of older segments have been answered long ago.
 _KEPT_SEGMENTS = 200
-# The column with the digests of messages that have a message id. No column of the source has its name.
-_DIGEST = pa.field("_digest", pa.binary())
-# By `dedupe`: the columns of a segment that tell its messages apart. A digest is also one of the message id.
-_IDENTITY = {"content": ("queue", _DIGEST.name), "message_id": ("queue", "message_id"), "none": ()}
-# The flag of the message id in the second byte of a property list.
-_MESSAGE_ID = 0x80
 
 
 class Spool(Store):
@@ -47,13 +40,10 @@ class Spool(Store):
     committed: int
 
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
-        self._identity = _IDENTITY[options.dedupe]
-        more = (each for each in SOURCE_COLUMNS if each.name in self._identity and each not in columns)
-        super().__init__(options, (*columns, *more))
+        self._repetitions = Repetitions(options.dedupe, columns, self._earlier, by_queue=True)
+        super().__init__(options, self._repetitions.columns)
         # Between the disk and the broker there are at most as many as the broker sends without an ack.
-        self._kept_rows = 2 * options.prefetch * len(options.queues) if self._identity else 0
-        # How many redelivered messages the rows of earlier channels stand for; None before there is one.
-        self._repeatable: Counter[tuple[Any, ...]] | None = None
+        self._kept_rows = 2 * options.prefetch * len(options.queues) if self._repetitions else 0
         path = _path_of(options.spool_folder or "")
         self._lock_of_folder = FolderLock(path)
         try:
@@ -80,51 +70,27 @@ class Spool(Store):
         with self._lock:
             if self._settled < self.next:
                 self._may_return = self.next
-            self._first_of_channel, self._repeatable = self.next, None
+            self._first_of_channel = self.next
+            self._repetitions.forget()
 
     def add(self, messages: Sequence[DeliveredRow]) -> None:
         """Write messages to the disk as a segment, or raise a SpoolError: they are not acknowledged then."""
-        batch = record_batch(messages, self._columns)
-        if _DIGEST.name in self._identity:
-            digests = [_digest(message.properties, message.body) for message in messages]
-            arrays = [*batch.columns, pa.array(digests, _DIGEST.type)]
-            batch = pa.RecordBatch.from_arrays(arrays, schema=batch.schema.append(_DIGEST))
         try:
-            self._append(self._folder.write(self.next, batch))
+            self._append(self._folder.write(self.next, record_batch(messages, self._columns)))
         except SpoolError as error:
             raise SpoolError(
                 f"{error}; its messages were not acknowledged, and are still in the queue"
             ) from None
 
     def repeats(self, queue: str, properties: bytes, body: bytes) -> bool:
-        """Whether a redelivered message is a row that an earlier channel has stored.
-
-        A channel never redelivers what it has delivered. So a row of the present channel is another message,
-        and a row of an earlier one stands for one redelivered message of the present channel.
-        """
-        if not self._identity:
-            return False
-        by_content = _DIGEST.name in self._identity
-        mark = _digest(properties, body) if by_content else message_id_of(properties)
-        if not mark:
-            return False
+        """Whether a redelivered message is a row that an earlier channel has stored."""
         with self._lock:
-            if self._repeatable is None:  # Most queries get no redelivered message.
-                self._repeatable = Counter(self._identities())
-            if not self._repeatable[queue, mark]:
-                return False
-            self._repeatable[queue, mark] -= 1
-            return True
+            return self._repetitions.has(queue, properties, body)
 
-    def _identities(self) -> Iterator[tuple[Any, ...]]:
-        """What tells the messages of earlier channels apart, as far back as they may be redelivered."""
+    def _earlier(self) -> Iterator[pa.RecordBatch]:
         for segment in self._blocks:
-            if segment.broken or segment.first >= self._first_of_channel:
-                continue
-            batch = segment.load()
-            if set(self._identity) <= set(batch.schema.names):  # Not so if it came with other options.
-                columns = (batch.column(name).to_pylist() for name in self._identity)
-                yield from (each for each in zip(*columns, strict=True) if each[1] is not None)
+            if segment.first < self._first_of_channel and not segment.broken:
+                yield segment.load()
 
     def commit(self, end: int) -> None:
         """Note that Spark never asks for rows before `end` again, and remove segments that nothing needs."""
@@ -138,7 +104,7 @@ class Spool(Store):
             removed, self._blocks[:first_kept] = self._blocks[:first_kept], []
             self._folder.remove(removed)
             if all(block.first >= self._first_of_channel for block in self._blocks[:1]):
-                self._repeatable = None  # It counts no segment that is left.
+                self._repetitions.forget()  # They count no segment that is left.
 
     def _first_kept(self) -> int:
         """The index of the first block that is kept: those that are processed tell what is redelivered.
@@ -178,12 +144,6 @@ class Spool(Store):
     def close(self) -> None:
         """Release the lock of the folder."""
         self._lock_of_folder.release()
-
-
-def _digest(properties: bytes, body: bytes) -> bytes | None:
-    """The digest of a message; None if it has no message id."""
-    has_id = len(properties) > 1 and properties[1] & _MESSAGE_ID
-    return content_digest(properties, body) if has_id else None
 
 
 def _path_of(said: str) -> Path:

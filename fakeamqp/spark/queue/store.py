@@ -1,7 +1,7 @@
 """Rows between the broker and Spark, numbered in the order of arrival; and the stores in memory.
 
-There is one store per acknowledgement mode. The consumer's thread adds rows, Spark's asks for ranges of
-them and says what it is through with.
+There is one store per acknowledgement mode. The consumer's thread adds rows. Spark's thread asks for ranges
+of them, and commits the rows that it has processed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Store:
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
         self.id: str = str(uuid.uuid4())  # Which store the numbers belong to; offsets carry it.
         self.next: int = 0  # The number of the next row.
-        self.committed: int = 0  # The first row that Spark is not through with, by its word.
+        self.committed: int = 0  # The first row that Spark has not committed.
         self._columns = tuple(columns)
         self._blocks: list[Block] = []
         self._max_bytes = options.spool_max_bytes

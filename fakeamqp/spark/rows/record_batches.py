@@ -16,11 +16,17 @@ import pyarrow as pa
 
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.base.codec import WireError
-from fakeamqp.spark.rows.columns import Column, arrow_schema
+from fakeamqp.spark.rows.columns import DIGEST, Column, arrow_schema
 from fakeamqp.spark.rows.headers import LAST_SECOND, as_text, replaced
+from fakeamqp.spark.rows.identity import content_digest
+
+# More rows, or rows of more bytes, should not be in the memory of a task at once.
+_ENOUGH_ROWS, _ENOUGH_BYTES = 10_000, 8 << 20
 
 _reader = cache(BasicProperties.reader)
 _PROPERTIES = [name for name, _ in BasicProperties.LAYOUT]
+# The flag of the message id in the second byte of a property list.
+_MESSAGE_ID = 0x80
 
 
 class DeliveredRow(NamedTuple):
@@ -41,9 +47,14 @@ class DeliveredRow(NamedTuple):
     received_at: int
 
     @property
-    def octets(self) -> int:
-        """The size of what is kept of it, in bytes."""
+    def size(self) -> int:
+        """The bytes of its body and its properties."""
         return len(self.body) + len(self.properties)
+
+
+def fill_a_batch(rows: int, size: int) -> bool:
+    """Whether so many rows, with so many bytes, are as large as a record batch should be."""
+    return rows >= _ENOUGH_ROWS or size >= _ENOUGH_BYTES
 
 
 def record_batch(messages: Sequence[DeliveredRow], columns: Iterable[Column]) -> pa.RecordBatch:
@@ -98,6 +109,9 @@ class _Batch:
             return self._each(self._fields["route"], partial(_routed, name), kind)
         if name == "_error":
             return self._errors(kind)
+        if name == DIGEST.name:
+            contents = zip(self._fields["properties"], self._fields["body"], strict=True)
+            return pa.array([content_digest(*each) if _has_id(each[0]) else None for each in contents], kind)
         return pa.array(self._fields["body" if name == "value" else name], kind)
 
     def _property(self, name: str, kind: pa.DataType) -> pa.Array:
@@ -139,6 +153,10 @@ class _Batch:
                 reason = "; ".join(dict.fromkeys(notes))
                 errors[row] = {"reason": reason, "octets": self._fields["properties"][row]}
         return pa.array(errors, kind)
+
+
+def _has_id(properties: bytes) -> bool:
+    return len(properties) > 1 and bool(properties[1] & _MESSAGE_ID)
 
 
 def _by_name(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Sequence[Any]]:

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fakeamqp.spark.options.reading import TRANSPORT
 from fakeamqp.spark.session.errors import FastModeUnavailable, FastModeWarning, SessionRunning
 from fakeamqp.spark.session.installation import find_installation
 from fakeamqp.spark.session.process import end_java, java_is_running, process_environment
@@ -77,9 +78,10 @@ def local_session(
             place = Path(folder).absolute()
         for name in ("local", "tmp", "warehouse"):
             place.joinpath(name).mkdir(parents=True, exist_ok=True)
-        cleanup.enter_context(
-            process_environment({each.key: each.filled(python=sys.executable) for each in ENVIRONMENT})
-        )
+        environment = {each.key: each.filled(python=sys.executable) for each in ENVIRONMENT}
+        if not str((config or {}).get("spark.master", master)).startswith("local"):
+            environment[TRANSPORT] = None
+        cleanup.enter_context(process_environment(environment))
         home = None
         if not java_is_running():
             home = _linked_home(installation, cleanup)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,9 +17,10 @@ import pyarrow as pa
 
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, QueueRefused
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.rows.columns import SOURCE_COLUMNS, Column, arrow_schema
-from fakeamqp.spark.rows.identity import content_digest, message_id_of, stream_offset
+from fakeamqp.spark.rows.columns import Column, arrow_schema
+from fakeamqp.spark.rows.identity import stream_offset
 from fakeamqp.spark.rows.record_batches import DeliveredRow, record_batch
+from fakeamqp.spark.rows.repetitions import Repetitions
 from fakeamqp.spark.shards.folder import Filled, SharedFolder
 from fakeamqp.spark.spools import data_loss
 from fakeamqp.spark.wire.exact import ExactConsumer
@@ -41,9 +41,6 @@ KEPT = 8
 #: More rows than a segment has. The column `offset` is the number of the segment times this, plus the row.
 ROWS = 1 << 32
 
-_DIGEST, _MESSAGE_ID = "_digest", "message_id"
-# The column of segments by which redelivered messages are recognized. A digest covers the message id.
-_IDENTITIES = {"content": _DIGEST, "message_id": _MESSAGE_ID}
 # Seconds without a delivery after which the queue is asked whether it is empty.
 _QUIET = 0.02
 
@@ -109,15 +106,9 @@ class SegmentFiller:
     columns: Sequence[Column]
 
     def __post_init__(self) -> None:
-        options, columns = self.options, self.columns
+        options = self.options
         self._shard = self.partition.shard
-        self._identity = _IDENTITIES.get(options.dedupe)
-        needed = [each for each in SOURCE_COLUMNS if each.name == self._identity and each not in columns]
-        self._columns = [*columns, *needed]
-        self._schema = arrow_schema(self._columns)
-        if self._identity == _DIGEST:
-            self._schema = self._schema.append(pa.field(_DIGEST, pa.binary()))
-        self._stored: Counter[str | bytes] | None = None
+        self._repetitions = Repetitions(options.dedupe, self.columns, self._earlier)
         self._dropped = 0
         self._consumer = ExactConsumer(
             self.connection,
@@ -131,7 +122,7 @@ class SegmentFiller:
     def run(self) -> None:
         """Complete the segment. Errors are those of `fill`."""
         consumer, shard, number = self._consumer, self._shard, self.number
-        if self.folder.write(shard, number, self._schema, self._batches()):
+        if self.folder.write(shard, number, arrow_schema(self._repetitions.columns), self._batches()):
             counts = Filled(consumer.arrived, consumer.redelivered, self._dropped)
             self.folder.note(shard, number, counts)
             consumer.acknowledge()
@@ -174,33 +165,15 @@ class SegmentFiller:
         # The queue was no stream when the query began. An app may have copied the header.
         if stream_offset(rows[0].properties)[0] is not None:
             check_is_no_stream(self.connection, self._shard)
-        arrays = record_batch(rows, self._columns).columns
-        if self._identity == _DIGEST:
-            arrays.append(pa.array([content_digest(row.properties, row.body) for row in rows], pa.binary()))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return record_batch(rows, self._repetitions.columns)
 
     def _repeats(self, properties: bytes, body: bytes) -> bool:
-        """Whether an earlier segment has a redelivered message. Each of its rows stands for one of them.
+        """Whether an earlier segment has a redelivered message."""
+        has = self._repetitions.has(self._shard, properties, body)
+        self._dropped += has
+        return has
 
-        Rows of this segment stand for none: a channel does not redeliver what it has delivered.
-        """
-        message_id = message_id_of(properties) if self._identity else None
-        if not message_id:
-            return False
-        if self._stored is None:
-            self._stored = self._rows_of_earlier_segments()
-        identity = content_digest(properties, body) if self._identity == _DIGEST else message_id
-        if not self._stored[identity]:
-            return False
-        self._stored[identity] -= 1
-        self._dropped += 1
-        return True
-
-    def _rows_of_earlier_segments(self) -> Counter[str | bytes]:
-        stored: Counter[str | bytes] = Counter()
+    def _earlier(self) -> Iterator[pa.RecordBatch]:
         for number in self.folder.contents(self._shard).sizes:
             if self.number - KEPT <= number < self.number:
-                for batch in self.folder.read(self._shard, number):
-                    if self._identity in batch.schema.names:  # Earlier versions stored no digests.
-                        stored.update(batch.column(self._identity).to_pylist())
-        return stored
+                yield from self.folder.read(self._shard, number)

@@ -43,6 +43,7 @@ class _Shard:
     committed: int  # The first segment that Spark has not processed.
     end: int  # The first segment behind the batch that was planned last.
     uncounted: set[int] = field(default_factory=set)  # Segments of the batch that tasks fill.
+    allowed: tuple[int, int] = -1, 0  # The last new segment, and how many messages it may take.
     in_batch: int = 0  # How many of the ready messages the last batch has,
     planned: int = 0  # and how many all batches have.
     clock: LagClock = field(default_factory=LagClock)
@@ -106,7 +107,9 @@ class ShardQuery:
     def advance(self, start: Offset | None, most: int | None) -> Offset:
         """The end of the next batch: one more segment of each shard that has messages.
 
-        The new segments have at most `most` messages together, but at least one message each.
+        The new segments have at most `most` messages together, but at least one message each. Segments that
+        are there already, of a batch that did not end or of a checkpoint that is gone, come before a new one:
+        each in a batch of its own, or all of them at once if `most` is None.
         """
         numbers = self._numbers(self.last() if start is None else start)
         self._end_batch()
@@ -117,17 +120,22 @@ class ShardQuery:
         self._most = share(ready, most)
         for shard, number in numbers.items():
             place = self._shards[shard]
-            # Those of a batch that did not end, or of a checkpoint that is gone.
-            is_there = number < place.files.end
-            place.end = number + (is_there or shard in self._most)
-            place.in_batch = 0 if is_there else self._most.get(shard, 0)
+            there = max(place.files.end - number, 0)
+            adds = shard in self._most and (most is None or not there)
+            place.end = number + (there if most is None else min(there, 1)) + adds
+            if adds:
+                if place.allowed[0] == number + there:  # PySpark 4.0 asks again, for the progress alone.
+                    self._most[shard] = max(self._most[shard], place.allowed[1])
+                place.allowed = number + there, self._most[shard]
+            place.in_batch = self._most[shard] if adds else 0
             place.planned += place.in_batch
         return self.last()
 
     def plan(self, start: Offset, end: Offset) -> list[ShardPartition]:
         """The tasks of a batch, one for each shard that has segments in it."""
         stops = self._numbers(end, ahead=1)  # First: only the end has shards that are new in the batch.
-        starts = self._numbers(start)
+        # PySpark before 4.2 begins with the end of an unfinished batch as both, and none of its rows.
+        starts = stops if start == end else self._numbers(start)
         tasks: list[ShardPartition] = []
         otherwise = -(-self._options.max_messages // len(stops))
         for shard, stop in stops.items():

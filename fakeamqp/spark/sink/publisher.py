@@ -2,7 +2,7 @@
 
 A task waits only when `maxInFlight` messages are unconfirmed, and at the end of a record batch. If the
 connection is lost, another one replaces it, and the messages that were not confirmed are published again.
-They are the same bytes, so that their message ids do not change. What is confirmed is not repeated.
+They are the same bytes, so that their message ids do not change. Confirmed messages are not published again.
 """
 
 from __future__ import annotations

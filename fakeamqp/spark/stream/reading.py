@@ -15,7 +15,7 @@ from typing import Any
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError, QueueRefused
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.rows.identity import stream_offset
-from fakeamqp.spark.rows.record_batches import DeliveredRow
+from fakeamqp.spark.rows.record_batches import DeliveredRow, fill_a_batch
 from fakeamqp.spark.stream.offsets import StreamMark, mark_of
 from fakeamqp.spark.stream.ranges import Range
 from fakeamqp.spark.stream.tail import Tail, consume, first_message, first_offset
@@ -27,9 +27,6 @@ from fakeamqp.spark.wire.retries import RetryBudget
 
 log: logging.Logger = logging.getLogger("fakeamqp.spark.stream")
 
-# Messages of a record batch, and their bytes.
-_ROWS = 10_000
-_BYTES = 8 << 20
 # RabbitMQ 3.10 reads a whole window of a stream before it sends its first message. Measured time to that
 # message: 0.03 s for a window of 1 000, 0.3 s for 5 000, 3.6 s for 20 000, 18 s for 50 000.
 _WINDOW = 1000
@@ -127,7 +124,7 @@ class _Reading:
             if 2 * (self._last_tag - acked) >= window and acks > 0:
                 acked += acks
                 channel.ack(acked, multiple=True)
-            if len(self._messages) >= _ROWS or self._size >= _BYTES:
+            if fill_a_batch(len(self._messages), self._size):
                 yield self._take()
                 seen = 0  # Spark was busy, so this was no wait for messages.
             now = time.monotonic()
@@ -179,8 +176,8 @@ class _Reading:
     def _reach_stop(self, *_: object) -> None:
         """The receiver of a consumer without a filter, which begins with the last offset of the range.
 
-        RabbitMQ reads a stream for all consumers of a channel at once: by now the other one has been given
-        everything up to that offset that fits into its window.
+        The other consumer has got everything before that offset that fits into its window: see
+        `fakeamqp.spark.stream.tail.first_message`.
         """
         self._stop_is_reached = True
 

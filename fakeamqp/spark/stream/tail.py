@@ -144,8 +144,9 @@ def first_message(
     """The first message at `start`, for which it waits `patience` seconds; None if there is none.
 
     A broker says nothing if no message is as new as a time. So a second consumer on the channel gets the last
-    chunk: RabbitMQ reads a stream for all consumers of a channel at once, so when that one has a message and
-    a question is answered, the first one has its message, or there is none.
+    chunk: a channel of RabbitMQ reads a stream for all its consumers in one step (rabbit_stream_queue.erl,
+    3.13 to 4.3; measured on 4.0.5 and 4.3.6), so when that one has a message and a question is answered, the
+    first one has its message, or there is none.
 
     Raises:
         OptionError, QueueRefused, ConnectionLost: as `consume`, or if none comes although one is `sure`.

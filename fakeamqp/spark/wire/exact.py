@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fakeamqp.spark.errors import ConnectionLost
-from fakeamqp.spark.rows.record_batches import DeliveredRow
+from fakeamqp.spark.rows.record_batches import DeliveredRow, fill_a_batch
 from fakeamqp.spark.wire.refusals import refused
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fakeamqp.spark.wire.connection import WireConnection
 
 _LARGEST_WINDOW = 65535
-# What is in memory at once: messages, and their bytes.
-_BATCH_ROWS, _BATCH_BYTES = 10_000, 8 << 20
 
 
 class ExactConsumer:
@@ -75,7 +73,7 @@ class ExactConsumer:
     @property
     def has_batch(self) -> bool:
         """Whether there are as many rows as should be in memory at once."""
-        return len(self._rows) >= _BATCH_ROWS or self._bytes >= _BATCH_BYTES
+        return fill_a_batch(len(self._rows), self._bytes)
 
     def take(self) -> list[DeliveredRow]:
         """The rows since the last call."""

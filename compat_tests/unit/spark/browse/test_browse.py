@@ -46,7 +46,7 @@ def begun(broker, monkeypatch):
     """A read of 100 messages that keeps 50 of them until Spark has taken them."""
     publish(broker, *range(100))
     monkeypatch.setattr("fakeamqp.spark.wire.exact._LARGEST_WINDOW", 49)
-    monkeypatch.setattr("fakeamqp.spark.wire.exact._BATCH_ROWS", 50)
+    monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", 50)
 
     def begin():
         browse = reader(broker)
@@ -307,7 +307,7 @@ def test_single_active_consumer_quorum_queue_is_read_unless_another_consumer_is_
 
 def test_closed_batch_reader_requeues_all_messages_in_order(broker, monkeypatch):
     publish(broker, *range(3000))
-    monkeypatch.setattr("fakeamqp.spark.wire.exact._BATCH_ROWS", 10)
+    monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", 10)
     browse = reader(broker)
     [partition] = browse.partitions()
     batches = browse.read(partition)
@@ -332,7 +332,7 @@ def test_queue_that_does_not_exist_or_may_not_be_read_fails_at_planning(broker):
 def test_a_lost_connection_is_an_error_and_no_end(broker, monkeypatch):
     publish(broker, *range(100))
     monkeypatch.setattr("fakeamqp.spark.wire.exact._LARGEST_WINDOW", 50)
-    monkeypatch.setattr("fakeamqp.spark.wire.exact._BATCH_ROWS", 10)
+    monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", 10)
     browse = reader(broker, idleTimeout="1h")
     [partition] = browse.partitions()
     batches = browse.read(partition)

@@ -222,8 +222,8 @@ def test_snapshot_gives_batches_and_returns_messages_before_the_last_one(connect
             with case(rows, octets):
                 events.clear()
                 connection.channels.clear()
-                monkeypatch.setattr(exact, "_BATCH_ROWS", rows)
-                monkeypatch.setattr(exact, "_BATCH_BYTES", octets)
+                monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", rows)
+                monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_BYTES", octets)
                 connection.turns = [lambda body=body: connection.deliver(body) for body in (b"1", b"2", b"3")]
                 found = []
                 for messages in taken():

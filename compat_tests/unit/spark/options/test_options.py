@@ -82,7 +82,17 @@ def test_the_case_of_keys_does_not_matter(spell):
     assert (options.connection.urls, options.queues, options.ack_mode) == ((URL,), ("Orders",), "commit")
 
 
-def test_missing_read_and_write_options_have_default_values():
+def test_default_of_transport_is_that_of_the_environment_unless_messages_are_in_memory(monkeypatch):
+    monkeypatch.delenv("FAKEAMQP_SPARK_TRANSPORT", raising=False)
+    found = [read_options({**QUEUE, **more}).transport for more in ({}, {"transport": "file"})]
+    monkeypatch.setenv("FAKEAMQP_SPARK_TRANSPORT", "file")
+    given = {}, {"transport": "inline"}, {"ackMode": "commit"}, {"ackMode": "none"}
+    found += [read_options({**QUEUE, **more}).transport for more in given]
+    assert found == ["inline", "file", "file", "inline", "inline", "inline"]
+
+
+def test_missing_read_and_write_options_have_default_values(monkeypatch):
+    monkeypatch.delenv("FAKEAMQP_SPARK_TRANSPORT", raising=False)
     options = read_options(QUEUE)
     assert (options.ack_mode, options.max_messages, options.prefetch) == ("spool", 10_000, 20_000)
     assert options.spool_sync and options.fail_on_data_loss

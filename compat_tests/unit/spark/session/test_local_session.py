@@ -217,6 +217,19 @@ def test_local_session_uses_given_name_master_config_and_folder(started, tmp_pat
     assert sorted(path.name for path in folder.iterdir()) == ["local", "tmp", "warehouse"]
 
 
+def test_messages_travel_in_files_of_the_spool_only_with_local_master(started):
+    remote = "spark://h:7077"
+    for more in (
+        {"master": remote},
+        {"config": {"spark.master": remote}},
+        {"master": "local-cluster[2,1,9]"},
+    ):
+        with local.local_session(**more):
+            pass
+    found = [each[1].get("FAKEAMQP_SPARK_TRANSPORT") for each in started if isinstance(each, tuple)]
+    assert found == [None, None, "file"]
+
+
 def test_the_class_of_checkpoints_is_set_if_this_spark_has_it(started, monkeypatch):
     setting = Setting("spark.manager", "x", "why")
     monkeypatch.setattr(local, "checkpoint_file_manager", lambda _: [setting])

@@ -138,8 +138,8 @@ def test_large_segments_are_written_in_parts(connection, folder, monkeypatch):
             with case(rows, octets):
                 connection.calls.clear()
                 connection.channels.clear()
-                monkeypatch.setattr(exact, "_BATCH_ROWS", rows)
-                monkeypatch.setattr(exact, "_BATCH_BYTES", octets)
+                monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", rows)
+                monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_BYTES", octets)
                 connection.turns = [
                     lambda body=body: connection.deliver(body) for body in map(str.encode, "012345")
                 ]
@@ -248,6 +248,13 @@ def test_rows_of_the_same_segment_and_messages_that_are_not_redelivered_are_no_r
     assert again(connection, folder, 2, same, same) == [b"a", b"a"]
     stored(connection, folder, 3, same, same, same)
     assert folder.contents("q").filled[3] == Filled(3)
+
+
+def test_messages_with_an_empty_id_are_no_repetitions(connection, folder):
+    same = (b"a", "")
+    for dedupe in ("content", "message_id"):
+        stored(connection, folder, 2, same, dedupe=dedupe)
+        assert again(connection, folder, 3, same, dedupe=dedupe) == [b"a"]
 
 
 def test_only_the_last_segments_before_are_compared(connection, folder):

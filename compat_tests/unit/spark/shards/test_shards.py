@@ -121,7 +121,7 @@ def test_batch_of_shards_takes_at_most_max_messages_from_queues(broker, sharded,
 
 def test_all_messages_of_a_shard_may_be_more_than_a_window(broker, sharded, monkeypatch):
     monkeypatch.setattr("fakeamqp.spark.wire.exact._LARGEST_WINDOW", 7)
-    monkeypatch.setattr("fakeamqp.spark.wire.exact._BATCH_ROWS", 5)
+    monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", 5)
     publish(broker, *range(40))
     job = sharded(maxMessagesPerTrigger=3, idleTimeout="1min").start()
     consume, arrived = ExactConsumer._consume, []
@@ -238,6 +238,25 @@ def test_dead_driver_loses_and_repeats_no_message(broker, sharded, moment):
         job.batch(die=moment)
     job.start()
     assert sorted(values(job.all())) == list(range(60))
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("available_now", [True, False])
+def test_old_pyspark_reads_unfinished_batch_and_all_messages_behind_it(
+    broker, sharded, moment, available_now
+):
+    publish(broker, *range(5))
+    job = sharded(maxMessagesPerTrigger=10)
+    job.modern = False
+    job.start().batch()
+    publish(broker, *range(5, 30))
+    publish(broker, *range(30, 60), queue="refunds")
+    with pytest.raises(Died):
+        job.batch(die=moment)
+    publish(broker, *range(60, 65))
+    publish(broker, *range(65, 70), queue="refunds")
+    job.start(available_now=available_now)
+    assert sorted(values(job.all())) == list(range(70))
 
 
 def test_segments_that_no_checkpoint_knows_are_read(broker, sharded):

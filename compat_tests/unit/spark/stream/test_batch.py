@@ -200,7 +200,7 @@ def test_filtered_read_of_a_stream_whose_messages_are_gone_raises_data_loss_or_s
 
 
 def test_filtered_read_continues_at_next_offset_after_lost_connection(broker, shops, monkeypatch):
-    monkeypatch.setattr("fakeamqp.spark.stream.reading._ROWS", 2)
+    monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", 2)
     shops(*range(100))
     reader = batch_reader(broker.url, prefetch="3", streamFilter="east")
     [task] = reader.partitions()
@@ -238,7 +238,7 @@ def test_filters_are_refused_by_a_broker_that_has_none():
 
 
 def test_batch_read_continues_at_next_offset_after_lost_connection(broker, log, monkeypatch):
-    monkeypatch.setattr("fakeamqp.spark.stream.reading._ROWS", 10)
+    monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", 10)
     log.publish("log", *range(100))
     reader = batch_reader(broker.url, prefetch="10")
     [task] = reader.partitions()

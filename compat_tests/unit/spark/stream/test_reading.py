@@ -122,8 +122,8 @@ def test_messages_come_in_lists_of_so_many_rows_or_bytes(connection, monkeypatch
             (99, 2 * size + 1, [[0, 1, 2], [3, 4, 5]]),
         ]:
             with case(rows, octets):
-                monkeypatch.setattr(reading, "_ROWS", rows)
-                monkeypatch.setattr(reading, "_BYTES", octets)
+                monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", rows)
+                monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_BYTES", octets)
                 connection.turns = [lambda each=each: connection.send(each) for each in range(6)]
                 assert read(connection, Range("log", 0, 6))[1] == expected
 
@@ -200,7 +200,7 @@ def test_a_gap_before_a_lost_connection_is_looked_into_afterwards(connection, mo
 
 
 def test_messages_behind_a_gap_are_not_given_before_its_cause_is_known(connection, monkeypatch):
-    monkeypatch.setattr(reading, "_ROWS", 2)
+    monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", 2)
 
     def lose(*_given):
         raise ConnectionLost("maintenance")
@@ -227,7 +227,7 @@ def test_a_gap_that_comes_while_another_is_looked_into_is_looked_into_as_well(co
         return 4 * (len(asked) - 1)
 
     monkeypatch.setattr(reading, "first_offset", find)
-    monkeypatch.setattr(reading, "_ROWS", 2)
+    monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", 2)
     connection.turns = [lambda: connection.send(0, 2)]
     found = _Reading(options(), Range("log", 0, 9)).read(connection)
     with pytest.raises(DataLoss, match="are gone: 3 was wanted, and it now begins with 4"):
@@ -311,7 +311,7 @@ def test_a_stream_that_has_all_of_a_range_but_not_the_last_offsets_goes_on(conne
 
 
 def test_time_of_busy_spark_does_not_count_as_idle_time(connection, ends, monkeypatch):
-    monkeypatch.setattr(reading, "_ROWS", 1)
+    monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", 1)
     connection.turns = [lambda: connection.send(0), lambda: connection.send(1)]
     found = []
     for messages in _Reading(options(), Range("log", 0, 2)).read(connection):

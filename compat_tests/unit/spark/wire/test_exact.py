@@ -127,8 +127,8 @@ def test_batch_is_complete_by_rows_or_bytes(connection, monkeypatch):
     with cases() as case:
         for rows, octets, complete in [(2, 99, True), (3, 99, False), (9, 10, True), (9, 11, False)]:
             with case(rows, octets):
-                monkeypatch.setattr(exact, "_BATCH_ROWS", rows)
-                monkeypatch.setattr(exact, "_BATCH_BYTES", octets)
+                monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_ROWS", rows)
+                monkeypatch.setattr("fakeamqp.spark.rows.record_batches._ENOUGH_BYTES", octets)
                 consumer = ExactConsumer(connection, "q", 9)
                 connection.turns = [
                     lambda: connection.deliver(b"123", b"123")
