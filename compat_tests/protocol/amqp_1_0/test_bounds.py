@@ -1,4 +1,4 @@
-"""Hostile clients of AMQP 1.0: mutated bytes, deep and huge values, floods. The broker refuses and goes on."""
+"""Hostile clients of AMQP 1.0: mutated bytes, deep and huge values, floods. The broker goes on."""
 
 from __future__ import annotations
 
