@@ -371,9 +371,36 @@ class Results:
         return "spec only" if holds and holds <= by_the_letter else "passing"
 
 
-def page(catalogues: Iterable[Catalogue], results: Results) -> str:
-    """The reports about all protocols, in Markdown."""
-    return "\n".join(report(catalogue, results) for catalogue in catalogues)
+def pages(catalogues: Iterable[Catalogue], results: Results, path: Path) -> dict[Path, str]:
+    """A page with the numbers of all protocols, and beside it the report about each, in Markdown."""
+    reports = {path.with_stem(f"{path.stem}-{each.protocol}"): each for each in catalogues}
+    return {
+        path: _overview(reports, results),
+        **{own: report(each, results) for own, each in reports.items()},
+    }
+
+
+def _overview(reports: Mapping[Path, Catalogue], results: Results) -> str:
+    rows = [
+        (
+            f"[{catalogue.protocol}]({own.name})",
+            *_counts([results.state(catalogue, rule) for rule in catalogue.rules]),
+        )
+        for own, catalogue in reports.items()
+    ]
+    parts = [
+        "# Conformance to AMQP",
+        "This page says how many rules of each protocol's documents tests show. Each protocol has a "
+        "page with its deviations and all of its rules. `make conformance` writes these pages.",
+        _table(("Protocol", *_COLUMNS), rows),
+        _explained(),
+        "[Decisions](decisions.md) says why the default deviates.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _explained() -> str:
+    return "\n".join(f"- *{state}*: {text}" for state, text in _STATES.items())
 
 
 def report(catalogue: Catalogue, results: Results) -> str:
@@ -382,12 +409,13 @@ def report(catalogue: Catalogue, results: Results) -> str:
     unfinished = [rule.id for rule in catalogue.rules.values() if rule.wip]
     parts = [
         f"# Conformance to AMQP {catalogue.protocol}",
-        "This report is made by `make conformance`: every rule of the protocol's documents is an entry in "
+        f"This page lists the rules of AMQP {catalogue.protocol}, and the tests that show each. "
+        "`make conformance` writes it. Every rule of the protocol's documents is an entry in "
         f"[the catalogue](../spec/rules/amqp-{catalogue.protocol}.toml), "
         "and tests say which rules they show. "
         "A test counts if it asserts something, and if its body exchanges bytes with a broker or, where it "
         "is about the codec alone, runs that.",
-        "\n".join(f"- *{state}*: {text}" for state, text in _STATES.items()),
+        _explained(),
         f"Where the documents and {_OTHER[catalogue.protocol]} differ, the personality `spec` follows the "
         f"documents, and the default, `{DEFAULT}`, does not. *Holds in* names the personalities of the "
         "brokers in which tests show a rule: *both* stands for these two, and `*` for one that a test "
@@ -470,7 +498,12 @@ def report(catalogue: Catalogue, results: Results) -> str:
             for rule in catalogue.rules.values()
             if rule.section == section
         ]
-        parts += [f"### {section}: rules", _table(("Rule", "Level", "State", "Holds in", "Tests"), rows)]
+        parts += [
+            "<details markdown>\n"
+            f"<summary>{section}: {len(rows)} {'rule' if len(rows) == 1 else 'rules'}</summary>",
+            _table(("Rule", "Level", "State", "Holds in", "Tests"), rows),
+            "</details>",
+        ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -490,7 +523,7 @@ _STATES = {
     "held by none": "no personality does it, or a clause of it, by decision, and tests show that.",
     "spec only": "tests show it in the personality `spec`, and none shows what the default does.",
     "in part": "no test shows some of its clauses.",
-    "excepted": "there is nothing to test; the reasons are below.",
+    "excepted": "there is nothing to test; the report of the protocol says why.",
     "not yet": "no test shows it.",
 }
 
