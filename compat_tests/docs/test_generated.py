@@ -22,6 +22,7 @@ WRITERS = {
     "tools.limits_page": "python -m compat_tests.tools.limits_page",
     "tools.personalities": "make personalities",
     "tools.protocols_page": "python -m compat_tests.tools.protocols_page",
+    "tools.support_page": "python -m compat_tests.tools.support_page",
 }
 
 

@@ -1,7 +1,7 @@
 """The pictures of the home page: `python -m compat_tests.pages.home_pictures`.
 
-They show one failed test: its report, its sequence diagram on the trace page, and, as an animation, its inspector
-while `pytest --amqp-inspect` holds it open. The animation needs Pillow.
+They show one failed test: its report, its sequence diagram on the trace page, and an animation of its
+inspector while `pytest --amqp-inspect` holds it open. The animation needs Pillow.
 """
 
 from __future__ import annotations
@@ -118,7 +118,13 @@ def terminal(lines: list[str]) -> str:
     """The address of a page that shows lines as a terminal does."""
     shown = []
     for line in lines:
-        kind = "E" if line.startswith(("E ", "AssertionError", "WaitTimeout")) else "p" if line[:1] == "$" else ""
+        kind = (
+            "E"
+            if line.startswith(("E ", "AssertionError", "WaitTimeout"))
+            else "p"
+            if line[:1] == "$"
+            else ""
+        )
         shown.append(f'<span class="{kind}">{html.escape(_ADDRESS.sub(shortened, line))}</span>')
     page = Path(tempfile.mkdtemp(), "terminal.html")
     page.write_text(_TERMINAL.format(text="\n".join(shown)), "utf-8")
@@ -142,7 +148,7 @@ def shot(browser: Any, address: str, scheme: str) -> bytes:
 
 
 def tour(browser: Any, address: str) -> Iterator[bytes]:
-    """Pictures of the inspector: the topology, the queue that got the message, the line that says what happened."""
+    """Pictures of the inspector: the topology, the queue that got the message, and its publish."""
     context = browser.new_context(viewport=WINDOW, color_scheme="light", reduced_motion="reduce")
     page = context.new_page()
     page.goto(address)
