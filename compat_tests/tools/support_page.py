@@ -1,4 +1,4 @@
-"""Writes the table of RabbitMQ's arguments in docs/support.md: `python -m compat_tests.tools.support_page`."""
+"""Writes the table of arguments in docs/support.md: `python -m compat_tests.tools.support_page`."""
 
 from __future__ import annotations
 

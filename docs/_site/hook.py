@@ -114,12 +114,15 @@ SPLIT = {
 MERMAID = ROOT / "build" / "mermaid" / "package" / "dist" / "mermaid.min.js"
 """Draws diagrams. `make docs` gets it if there is npm; otherwise the theme loads it from another server."""
 
+STYLES = "stylesheets/site.css"
+
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()([^)#\s]*)(#[^)\s]*)?(?=\))")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the pages of the examples and of the public classes into the navigation."""
+    config.extra_css.append(STYLES)
     if MERMAID.exists():
         config.extra_javascript.append("javascripts/mermaid.min.js")
     sections = {name: entries for each in config.nav or [] for name, entries in each.items()}
@@ -145,6 +148,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(
             File.generated(config, place, content=with_links_of_the_site(text, source, place, config))
         )
+    styles = (ROOT / "docs" / "_site" / "site.css").read_text("utf-8")
+    files.append(File.generated(config, STYLES, content=styles))
     if MERMAID.exists():
         place = "javascripts/mermaid.min.js"
         files.append(File.generated(config, place, content=MERMAID.read_text("utf-8")))
@@ -157,6 +162,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Let the links of a page in `docs/` lead to places of the site, and give it its place in the search."""
     place = page.file.src_uri
+    if place == "index.md":
+        page.meta["hide"] = ["navigation"]
     if any(fnmatch(place, pattern) for pattern in NOT_SEARCHED):
         page.meta["search"] = {"exclude": True}
     else:
