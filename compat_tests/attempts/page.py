@@ -18,8 +18,8 @@ NAME = "attempts"
 
 _HEAD = """# Attempts
 
-What happens when a peer, or a file, means harm: each attempt is a test, and was made by the same client code
-on RabbitMQ 4.3. `python -m compat_tests.attempts` makes them all and writes this page;
+This page lists attempts to harm the broker by a client or a file. Each attempt is a test, and was made by the
+same client code on RabbitMQ 4.3. `python -m compat_tests.attempts` makes them all and writes this page;
 `python -m compat_tests.attempts tables --only fakeamqp` makes some. The figures are from one run of each.
 
 The broker runs as `fakeamqp serve` in a process of its own, with the personality rabbitmq-4.3. After each

@@ -1,7 +1,7 @@
 """Pictures of the site, to be looked at: `python -m compat_tests.pages.site_screenshots [PAGE...]`.
 
 Each page is shown at two widths, light and dark, in build/screenshots. `make docs` builds the site before.
-Prints pages with errors of the browser's console, and pages that are wider than the window; then it ends with 1.
+Prints pages with errors in the console, and pages that are wider than the window; then it ends with 1.
 """
 
 from __future__ import annotations
