@@ -63,7 +63,7 @@ ROWS: dict[str, tuple[str, str]] = {
     ),
     "http_connections": (
         "connections of the HTTP port; at most a quarter of the descriptors that the process may have",
-        "the one ends that has been waited for longest; the new one gets 503 if all wait for answers",
+        "the connection that has been idle longest ends; the new one gets 503 if all wait for answers",
     ),
 }
 """What each of `Bounds` counts, and what the peer sees."""
