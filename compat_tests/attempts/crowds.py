@@ -63,8 +63,8 @@ def _crowd(target: Target, count: int, said: bytes) -> Row:
 
 @attempt("File descriptors at their limit", descriptors=_FEW_DESCRIPTORS, long=True, rabbitmq="it needs more")
 def file_descriptors_at_their_limit(target: Target) -> dict[str, Row]:
-    """A broker that may have 128 descriptors, and 300 peers. Those who are connected are served, the
-    processor is not kept busy, the others are refused at once, and new ones are taken when some have left."""
+    """A broker that may have 128 descriptors, and 300 peers. The broker serves the connected peers, keeps
+    the processor idle, refuses the others at once, and takes new ones when some have left."""
     client = target.client()
     opened = b"".join([*streams.Client().handshake(), *streams.Client().open(1)])
     with ExitStack() as stack:

@@ -153,7 +153,7 @@ sys.exit(main(sys.argv[1:]))
 
 @attempt("Recordings made to harm", rabbitmq="it has no recordings", long=True)
 def recordings(_: Target) -> dict[str, Row]:
-    """A recording that is malformed, deep or large, or says of itself what is not so, given to
+    """A recording that is malformed, deep or large, or has wrong counts and versions, given to
     `fakeamqp trace` in each format, and to `fakeamqp replay`. The process may take 700 MB and 30 seconds."""
     rows = {}
     for name, text in RECORDINGS.items():

@@ -264,7 +264,7 @@ def _read(sock: socket.socket, came: bytearray, ends: bytes) -> None:
 def floods_of_0_9_1(target: Target) -> dict[str, Row]:
     """1 000 times each method that a client may send, with a close of the connection behind them. "All
     handled" means that the close was answered, so that everything before it was; otherwise the first error is
-    shown. The seconds are what one conversation of another client took meanwhile or right afterwards."""
+    shown. The seconds are those of a conversation of another client meanwhile or right afterwards."""
     floods = _framed(streams.Client, m.METHODS)
     return {name: _flood(target, flood, NUMBER) for name, flood in floods}
 

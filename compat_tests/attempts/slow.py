@@ -112,9 +112,10 @@ def slow_handshakes(target: Target) -> dict[str, Row]:
 
 @attempt("Slow frames", long=True)
 def slow_frames(target: Target) -> dict[str, Row]:
-    """A client that has logged in with a heartbeat of one second and stops in the middle of something, or
-    sends the rest byte by byte, three a second. The heartbeat closes what is silent for two intervals. Bytes
-    are a sign of life, so a slow client stays; it costs a socket and what it has sent."""
+    """A client that has logged in with a heartbeat of one second and stops inside a frame, or sends the
+    rest of it byte by byte, three a second. The heartbeat closes a connection that is silent for two
+    intervals. Bytes are a sign of life, so a slow client stays; it costs a socket and the bytes that it has
+    sent."""
     peers = []
 
     def peer(name: str, sent: bytes, drips: bytes = b"") -> None:

@@ -27,9 +27,10 @@ RABBITMQ = ("3.10", "4.3")
 OUTPUT = Path(__file__).parents[2] / "docs" / "spark-benchmarks.md"
 HEADING = """# Benchmarks of Spark with AMQP
 
-This page has the rates of Spark's source and sink, beside other ways. `python -m compat_tests.benchmarks.spark_report`
-writes it. Times depend on the machine and its load; the figures of one row were measured by turns. `--only` measures one section anew, perhaps when the
-machine is faster or slower than for the others.
+This page has the rates of Spark's source and sink, beside other ways.
+`python -m compat_tests.benchmarks.spark_report` writes it. Times depend on the machine and its load; the
+figures of one row were measured by turns. `--only` measures one section anew, perhaps when the machine is
+faster or slower than for the others.
 
 {machine} PySpark {pyspark}, `local[2]`.
 """

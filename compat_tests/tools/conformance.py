@@ -568,8 +568,13 @@ def _tests(catalogue: Catalogue, results: Results, rule: str) -> str:
         clauses = ", ".join(name for name in catalogue.clauses.get(rule, {}) if name in shown.clauses)
         notes = [*([clauses] if clauses else []), *(["deviates"] if shown.deviates else [])]
         notes += ["shows nothing"] if shown.outcome == "empty" else []
-        lines.append(test + (f" ({'; '.join(notes)})" if notes else ""))
+        lines.append(_short(test) + (f" ({'; '.join(notes)})" if notes else ""))
     return "<br>".join(lines)
+
+
+def _short(test: str) -> str:
+    """A test without its folder."""
+    return test.rpartition("/")[2]
 
 
 def _deviating(catalogue: Catalogue, results: Results, rule: str) -> Iterator[str]:
@@ -578,7 +583,7 @@ def _deviating(catalogue: Catalogue, results: Results, rule: str) -> Iterator[st
     yield f"- `{rule}`: {catalogue.rules[rule].summary}" + (f" *RabbitMQ: {said}*" if said else "")
     clauses = catalogue.clauses.get(rule, {})
     yield from (f"  - not held: {clauses[name]}" for name in results.held_by_none(catalogue, rule) if name)
-    yield from (f"  - {test}" for test, shown in results.tests(rule, "passed") if shown.deviates)
+    yield from (f"  - {_short(test)}" for test, shown in results.tests(rule, "passed") if shown.deviates)
 
 
 def _rule_list(catalogue: Catalogue, rules: list[str]) -> str:
