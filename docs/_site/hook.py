@@ -238,7 +238,7 @@ def _public_classes() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
     finally:
         sys.path.remove(str(ROOT))
     shown: set[type] = set()
-    with _stand_ins("pyspark"):
+    with _stand_ins("pyarrow", "pyspark"):
         for module in api_page.MODULES:
             pages = []
             for name, value in api_page.names(importlib.import_module(module)).items():
@@ -250,12 +250,9 @@ def _public_classes() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
 
 
 @contextmanager
-def _stand_ins(package: str) -> Iterator[None]:
-    """Let modules that import a package be imported without it, since only names of classes are needed."""
-    if importlib.util.find_spec(package) is not None:
-        yield
-        return
-    finder = _StandIns(package)
+def _stand_ins(*packages: str) -> Iterator[None]:
+    """Let modules that import these be imported without them, since only names of classes are needed."""
+    finder = _StandIns({each for each in packages if importlib.util.find_spec(each) is None})
     sys.meta_path.append(finder)
     try:
         yield
@@ -264,13 +261,13 @@ def _stand_ins(package: str) -> Iterator[None]:
 
 
 class _StandIns:
-    """Finds modules of a package that is not installed. Each of their names is an empty class."""
+    """Finds modules of packages that are not installed. Each of their names is a class."""
 
-    def __init__(self, package: str) -> None:
-        self.package = package
+    def __init__(self, packages: set[str]) -> None:
+        self.packages = packages
 
     def find_spec(self, name: str, *_: object) -> Any:
-        if name.partition(".")[0] != self.package:
+        if name.partition(".")[0] not in self.packages:
             return None
         return importlib.util.spec_from_loader(name, self, is_package=True)
 
@@ -278,4 +275,18 @@ class _StandIns:
         return None
 
     def exec_module(self, module: Any) -> None:
-        module.__getattr__ = lambda name: type(name, (), {})
+        module.__getattr__ = lambda name: type(name, (_StandIn,), {})
+
+
+class _StandIn:
+    """Can be made, called and inherited from, and has every attribute."""
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+
+    def __call__(self, *_: object, **__: object) -> _StandIn:
+        return self
+
+    def __getattr__(self, name: str) -> _StandIn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
