@@ -49,6 +49,7 @@ RANKS = {
     "faults.md": 2.0,
     "getting-started.md": 2.0,
     "pytest*.md": 2.0,
+    "inspecting.md": 2.0,
     "time.md": 2.0,
     "architecture.md": 0.3,
     "benchmark*.md": 0.3,
