@@ -77,6 +77,37 @@ def test_pages_of_navigation_have_titles_of_their_own_only() -> None:
     assert [each for each in entries if each.endswith(".md") and ": " in each] == ["  - Home: index.md"]
 
 
+_CLASSES = """
+import importlib.machinery, json, runpy, sys
+
+missing = set(sys.argv[1:])
+
+class Finder(importlib.machinery.PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in missing else super().find_spec(name, path, target)
+
+ours = importlib.machinery.PathFinder
+sys.meta_path[:] = [Finder if each is ours else each for each in sys.meta_path]
+hook = runpy.run_path("docs/_site/hook.py")
+print(json.dumps([place for _, pages in hook["_public_classes"]() for _, place, _ in pages]))
+"""
+
+
+def test_site_has_page_for_each_public_class_without_pyspark() -> None:
+    pytest.importorskip("pyspark")
+
+    def classes(*missing: str) -> list[str]:
+        command = [sys.executable, "-c", _CLASSES, *missing]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        places: list[str] = json.loads(done.stdout)
+        return places
+
+    found = classes("pyarrow", "pyspark")
+    assert "api/fakeamqp.spark.testing/AmqpStream.md" in found
+    assert found == classes()
+
+
 def test_old_address_of_moved_heading_leads_to_its_page(site: Path) -> None:
     page = (site / "fault-injection" / "index.html").read_text("utf-8")
     assert '"repeating-a-run": "../fault-chaos/"' in page
