@@ -15,7 +15,9 @@ from compat_tests.docs.pages import ROOT
 
 QUESTIONS = {
     "reconnect": "recipes/lost-connection/",
+    "consumer does not reconnect": "recipes/lost-connection/",
     "connection lost": "recipes/lost-connection/",
+    "why does my test hang": "troubleshooting/",
     "test hangs": "troubleshooting/",
     "WaitTimeout": "troubleshooting/",
     "login refused": "troubleshooting/",

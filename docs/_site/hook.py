@@ -58,6 +58,7 @@ RANKS = {
     "glossary-internal.md": 0.1,
     "golden-bytes.md": 0.1,
     "reliability.md": 0.1,
+    "spark-testing.md": 1.5,
     "spark-*.md": 0.5,
     "api/*": 0.05,
 }
