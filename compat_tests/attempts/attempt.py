@@ -1,4 +1,4 @@
-"""The attempts that there are. Each is a function that makes it on a target and says what happened."""
+"""All attempts. Each is a function that attacks a target and returns the outcome."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def _logged_in(sock: socket.socket) -> bool:
 
 @attempt("5 000 connections", descriptors=_MANY + _OTHERS, long=True)
 def many_connections(target: Target) -> dict[str, Row]:
-    """5 000 connections that only connect, then 5 000 that log in and open a channel; fewer where the machine
-    permits fewer. Meanwhile and afterwards another client is served."""
+    """5 000 connections only connect, then 5 000 log in and open a channel; fewer if the machine permits
+    fewer. The broker serves another client meanwhile and afterwards."""
     rows = {}
     opened = b"".join([*streams.Client().handshake(), *streams.Client().open(1)])
     with descriptors(_MANY + _OTHERS) as permitted:
@@ -63,8 +63,8 @@ def _crowd(target: Target, count: int, said: bytes) -> Row:
 
 @attempt("File descriptors at their limit", descriptors=_FEW_DESCRIPTORS, long=True, rabbitmq="it needs more")
 def file_descriptors_at_their_limit(target: Target) -> dict[str, Row]:
-    """A broker that may have 128 descriptors, and 300 peers. The broker serves the connected peers, keeps
-    the processor idle, refuses the others at once, and takes new ones when some have left."""
+    """A broker with at most 128 descriptors has 300 peers. It serves the connected peers, does not keep the
+    processor busy, refuses the other peers at once, and accepts new peers when some have left."""
     client = target.client()
     opened = b"".join([*streams.Client().handshake(), *streams.Client().open(1)])
     with ExitStack() as stack:
@@ -95,8 +95,8 @@ def file_descriptors_at_their_limit(target: Target) -> dict[str, Row]:
     idle = "idle" if busy < 0.2 else "busy"
     return {
         "300 peers": Row(
-            f"the rest {'is refused' if refused else 'is taken or waits'}, {idle}; "
-            f"{'another is taken when they leave' if came else 'none is taken any more'}",
+            f"further peers {'are refused' if refused else 'are taken or wait'}, {idle}; "
+            f"{'another is taken when some leave' if came else 'none is taken any more'}",
             f"{busy:.0%} of a core",
         )
     }

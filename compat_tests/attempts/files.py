@@ -48,7 +48,7 @@ DEFINITIONS: dict[str, str] = {
     "not an object": "[]",
     "lists 100 000 deep": _nested(100_000),
     "a number of 100 000 digits": '{"queues": ' + "9" * 100_000 + "}",
-    "a float beyond all": '{"policies": [{"vhost": "/", "name": "p", "pattern": "", "definition": '
+    "a float above the largest": '{"policies": [{"vhost": "/", "name": "p", "pattern": "", "definition": '
     '{"max-length": 1e999}}]}',
     "NaN": '{"policies": [{"vhost": "/", "name": "p", "pattern": "", "definition": {"max-length": NaN}}]}',
     "a lone surrogate as a name": json.dumps(_queues({"name": "\ud800"})),
@@ -72,8 +72,8 @@ DEFINITIONS: dict[str, str] = {
 
 @attempt("Definitions made to harm", long=True)
 def definitions(target: Target) -> dict[str, Row]:
-    """A definitions file that is malformed, deep, large, or has names that mean something elsewhere.
-    "Refused" is an error that says what is wrong; the broker is as before."""
+    """A definitions file is malformed, deep or large, or has names with a meaning for other programs.
+    "Refused" is an error that names the fault; the broker is unchanged."""
     rows = {}
     for name, text in DEFINITIONS.items():
         start = time.monotonic()
@@ -127,15 +127,15 @@ RECORDINGS: dict[str, str] = {
     "lists 100 000 deep": _deep_fact(100_000),
     "lists 900 deep": _deep_fact(900),
     "a billion events are promised": _recording(_CONNECTED, events=10**9),
-    "a body that says it had a terabyte": _recording(
+    "a body with a false size of a terabyte": _recording(
         _CONNECTED, {**_BODY, "octets": "eHh4", "cut": True, "size": 10**12}
     ),
     "a channel of a hundred digits": _recording(_CONNECTED, {**_BODY, "channel": 10**100}),
-    "a type of frame that there is not": _recording(_CONNECTED, {**_BODY, "type": 10**6}),
+    "an unknown type of frame": _recording(_CONNECTED, {**_BODY, "type": 10**6}),
     "a type of frame of another protocol": _recording(_CONNECTED, {**_BODY, "type": 40_000}),
-    "an instant that never comes": _recording(_CONNECTED, {**_BODY, "time": 1e300}),
-    "no number as an instant": _recording(_CONNECTED, {**_BODY, "time": float("nan")}),
-    "beyond all instants": _recording(_CONNECTED, {**_BODY, "time": float("inf")}),
+    "an instant of 1e300 seconds": _recording(_CONNECTED, {**_BODY, "time": 1e300}),
+    "NaN as an instant": _recording(_CONNECTED, {**_BODY, "time": float("nan")}),
+    "infinity as an instant": _recording(_CONNECTED, {**_BODY, "time": float("inf")}),
     "an instant before the first": _recording(_CONNECTED, {**_BODY, "time": -1e18}),
     "a beginning in the year 10 000 000": _recording(_CONNECTED, _BODY, began=3e14),
     "bytes that are not base64": _recording(_CONNECTED, {**_BODY, "octets": "\x1b]0;owned\x07"}),
@@ -153,8 +153,8 @@ sys.exit(main(sys.argv[1:]))
 
 @attempt("Recordings made to harm", rabbitmq="it has no recordings", long=True)
 def recordings(_: Target) -> dict[str, Row]:
-    """A recording that is malformed, deep or large, or has wrong counts and versions, given to
-    `fakeamqp trace` in each format, and to `fakeamqp replay`. The process may take 700 MB and 30 seconds."""
+    """`fakeamqp trace` in each format, and `fakeamqp replay`, read a recording that is malformed, deep or
+    large, or has false figures of itself. The process may take 700 MB and 30 seconds."""
     rows = {}
     for name, text in RECORDINGS.items():
         ends = {}

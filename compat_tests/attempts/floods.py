@@ -262,21 +262,21 @@ def _read(sock: socket.socket, came: bytearray, ends: bytes) -> None:
 
 @attempt("Floods of 0-9-1", long=True)
 def floods_of_0_9_1(target: Target) -> dict[str, Row]:
-    """1 000 times each method that a client may send, with a close of the connection behind them. "All
-    handled" means that the close was answered, so that everything before it was; otherwise the first error is
-    shown. The seconds are those of a conversation of another client meanwhile or right afterwards."""
+    """A client sends each method 1 000 times, then a close of the connection. "All handled" means that the
+    broker has answered the close, and so has handled all methods before it; otherwise the table has the first
+    error. The seconds are the time of one conversation of another client meanwhile or right afterwards."""
     floods = _framed(streams.Client, m.METHODS)
     return {name: _flood(target, flood, NUMBER) for name, flood in floods}
 
 
-@attempt("Floods of 0-9", rabbitmq="it has no class that 0-9-1 has not", long=True)
+@attempt("Floods of 0-9", rabbitmq="it has only the classes of 0-9-1", long=True)
 def floods_of_0_9(target: Target) -> dict[str, Row]:
-    """The same with the methods of 0-9."""
+    """A client does the same with the methods of 0-9."""
     floods = _framed(lambda: streams_0_9.Client(rabbitmq=True), METHODS_0_9)
     return {name: _flood(target, flood, NUMBER) for name, flood in floods}
 
 
 @attempt("Floods of 0-10", rabbitmq="it does not speak 0-10", long=True)
 def floods_of_0_10(target: Target) -> dict[str, Row]:
-    """The same with the controls and commands of 0-10."""
+    """A client does the same with the controls and commands of 0-10."""
     return {name: _flood(target, flood, NUMBER) for name, flood in _packed()}

@@ -18,30 +18,32 @@ NAME = "attempts"
 
 _HEAD = """# Attempts
 
-This page lists attempts to harm the broker by a client or a file. Each attempt is a test, and was made by the
-same client code on RabbitMQ 4.3. `python -m compat_tests.attempts` makes them all and writes this page;
-`python -m compat_tests.attempts tables --only fakeamqp` makes some. The figures are from one run of each.
+This page shows what the broker does with peers and files that attack it, beside RabbitMQ 4.3. Each attempt
+is a test. The same client code makes it on both brokers. `python -m compat_tests.attempts` makes all attempts
+and writes this page; `python -m compat_tests.attempts tables --only fakeamqp` makes some. The figures are
+from one run of each.
 
 The broker runs as `fakeamqp serve` in a process of its own, with the personality rabbitmq-4.3. After each
-attempt another client declares a queue, publishes and gets: an attempt after which it cannot fails.
+attempt another client declares a queue, publishes and gets. If it cannot, the attempt fails.
 
-| Elsewhere | Test |
+Tests elsewhere cover these attacks:
+
+| Attack | Test |
 |---|---|
-| Which right each method of each protocol needs, and every way round | \
+| A method without its permission, for each method of each protocol | \
 `compat_tests/protocol/amqp_0_9_1/test_rights.py` |
-| Script in names and bodies of the page of a trace, in a browser | `compat_tests/pages/test_trace_page.py` |
+| Script in names and bodies on the page of a trace, in a browser | `compat_tests/pages/test_trace_page.py` |
 | Escape sequences in names: texts of views, errors, traces, logs and commands | \
 `compat_tests/attempts/test_outputs.py` |
 | A password in any output: reprs, logs, traces of every format, exports, texts of errors | \
 `compat_tests/broker/test_canary.py` |
-| A password in what commands print, in process titles and in chains of exceptions | \
+| A password in the output of commands, in process titles and in chains of exceptions | \
 `compat_tests/attempts/test_outputs.py` |
 | Random and mutated bytes | `compat_tests/fuzz` |
 | Wrong types in recordings and definitions | `compat_tests/unit/trace/test_mutated_recordings.py`, \
 `compat_tests/unit/model/test_definitions.py` |
-
-Attempts to take all memory, by contents, messages, channels, consumers, heartbeats or detached sessions
-without end, are not among these: they belong to the limits.
+| Endless contents, messages, channels, consumers, heartbeats or detached sessions, to take all memory | \
+the tests of the [limits](limits.md) |
 
 `fakeamqp serve` and `Broker.url` print the password of the first user on purpose: it is the URL for clients.
 """

@@ -44,8 +44,8 @@ def _answer(target: Target, said: bytes, *, tls: bool) -> Row:
 
 @attempt("Another protocol", tls=True)
 def another_protocol(target: Target) -> dict[str, Row]:
-    """Bytes that are not AMQP on the port of AMQP, and bytes that are not TLS on the port of TLS. The TLS
-    library decides which garbage gets an alert: OpenSSL here, Erlang's own there."""
+    """A peer sends other bytes than AMQP on the AMQP port, and other bytes than TLS on the TLS port. The TLS
+    library decides which bytes get an alert: OpenSSL in fakeamqp, Erlang's own in RabbitMQ."""
     garbage = random.Random(17).randbytes(1000)
     http = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
     rows = {}

@@ -73,7 +73,7 @@ def _rows(peers: list[_Peer], seconds: float, least: float) -> dict[str, Row]:
 
 @attempt("Slow handshakes", tls=True, long=True)
 def slow_handshakes(target: Target) -> dict[str, Row]:
-    """A peer that stops at a stage of the handshake, or sends the next bytes of it a second apart."""
+    """A peer stops at a stage of the handshake, or sends its next bytes a second apart."""
     peers = []
 
     def peer(name: str, sent: bytes, drips: bytes = b"", *, tls: bool = False) -> None:
@@ -112,10 +112,9 @@ def slow_handshakes(target: Target) -> dict[str, Row]:
 
 @attempt("Slow frames", long=True)
 def slow_frames(target: Target) -> dict[str, Row]:
-    """A client that has logged in with a heartbeat of one second and stops inside a frame, or sends the
-    rest of it byte by byte, three a second. The heartbeat closes a connection that is silent for two
-    intervals. Bytes are a sign of life, so a slow client stays; it costs a socket and the bytes that it has
-    sent."""
+    """A client logs in with a heartbeat of one second, sends a part of its input, and then stops or sends the
+    remaining bytes at three a second. The heartbeat closes connections that are silent for two intervals.
+    Bytes are a sign of life, so a slow client stays; it costs a socket and the memory for its bytes."""
     peers = []
 
     def peer(name: str, sent: bytes, drips: bytes = b"") -> None:
@@ -139,12 +138,12 @@ def slow_frames(target: Target) -> dict[str, Row]:
 
 @attempt("Half-open sockets", long=True)
 def half_open_sockets(target: Target) -> dict[str, Row]:
-    """A peer that is gone without a FIN or RST (its socket is destroyed in TCP's repair mode, so that its
-    machine resets the next packet), one that ends its own side only, and one that resets. 50 of each."""
+    """50 peers disappear without a FIN or RST (TCP's repair mode destroys the socket, so that the machine
+    resets the next packet), 50 end only their own side, and 50 reset the connection."""
     rows = {}
     opened = b"".join([*streams.Client().handshake(heartbeat=1), *streams.Client().open(1)])
     before = _connections(target)
-    for name in ("gone without a word", "half closed", "reset"):
+    for name in ("gone without FIN or RST", "half closed", "reset"):
         socks = []
         for _ in range(50):
             sock = target.dial()

@@ -68,10 +68,10 @@ _PLACES = {
 
 @attempt("Giant and deep tables")
 def tables(target: Target) -> dict[str, Row]:
-    """A table of at most 131 072 bytes, which is the largest frame, in arguments, in headers that a headers
-    exchange reads, and in the client properties, where a frame is at most 8 192 bytes on RabbitMQ until the
-    client has logged in. "Refused" is a close with a reply code. Both take
-    tables of any depth; in Python, values below 200 levels are bytes."""
+    """A client sends a table of at most 131 072 bytes, the largest frame, in arguments, in headers that a
+    headers exchange reads, and in the client properties, where a frame has at most 8 192 bytes on RabbitMQ
+    until the client has logged in. "Refused" is a close with a reply code. Both brokers accept tables of any
+    depth; in Python, values below 200 levels are bytes."""
     rows = {}
     for place, send in _PLACES.items():
         for name, table in TABLES.items():

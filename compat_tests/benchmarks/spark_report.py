@@ -27,10 +27,10 @@ RABBITMQ = ("3.10", "4.3")
 OUTPUT = Path(__file__).parents[2] / "docs" / "spark-benchmarks.md"
 HEADING = """# Benchmarks of Spark with AMQP
 
-This page has the rates of Spark's source and sink, beside other ways.
-`python -m compat_tests.benchmarks.spark_report` writes it. Times depend on the machine and its load; the
-figures of one row were measured by turns. `--only` measures one section anew, perhaps when the machine is
-faster or slower than for the others.
+This page has the speed of the Spark source and sink, of a suite of tests and of queries about traces.
+`python -m compat_tests.benchmarks.spark_report` writes it. Times depend on the machine and its other load.
+The figures of one row were measured in turn. `--only` measures one section again, when the machine may be
+faster or slower than for the other sections.
 
 {machine} PySpark {pyspark}, `local[2]`.
 """
@@ -38,14 +38,14 @@ ROUTES_HEAD = """
 ## Routes
 
 Rows per second from the start of a query to its end, in a session that has run such a query before. Messages
-are 200 bytes of JSON with a message id, a timestamp and two headers. Publishing is confirmed, the spool is
-synced to the disk. Behind each rate is its share of what pika's plain consumer takes from the same broker,
-measured just before; the last column is the share that a route is to have with many messages. A streaming
-query takes a second or more to start, in which pika takes tens of thousands of messages.
+are 200 bytes of JSON with a message id, a timestamp and two headers. Publishes are confirmed. The spool is
+synced to the disk. The number in brackets is the rate divided by that of pika's plain consumer on the same
+broker, measured just before; the last column is the goal for this share with many messages. A streaming query
+takes a second or more to start. In this time pika takes tens of thousands of messages.
 
-The clients of the first two rows only count messages: they show what the broker needs. The first has them
-acknowledged automatically. The second does what a batch read of a queue cannot do without: it takes all
-messages, and requeues them.
+The clients of the first two rows only count messages, so they show the time of the broker. The first uses
+automatic acknowledgements. The second takes all messages and requeues them, as every batch read of a queue
+must.
 
 """
 SUITE_HEAD = """
@@ -53,18 +53,18 @@ SUITE_HEAD = """
 
 Seconds from `pytest` to its end: four tests of a job that parses orders, drops duplicates, totals them by
 windows and publishes alerts, with a second query for dead letters. `compat_tests/benchmarks/streaming_suite`
-has the whole of it. The cache of fast mode was there.
+has these tests. The cache of fast mode existed before.
 
-| session | seconds | is to be at most |
+| session | seconds | goal, at most |
 |---|---:|---:|
 """
 SOAK_HEAD = """
 ## Traces of a soak
 
-Recordings of a broker under load, about {events:,} events in JSON Lines, made into Parquet and asked every
-question of `fakeamqp.spark.traces`. Ten recordings of about 90,000 events each were linked as often as it
-took; every link is a file and a run of its own. The prototype was single queries over rows made up for them;
-its `conformance` was one rule of twenty.
+Recordings of a broker under load, about {events:,} events in JSON Lines, are converted to Parquet and
+answer every question of `fakeamqp.spark.traces`. Links repeat ten recordings of about 90,000 events each.
+Every link is a file and a run of its own. The prototype consisted of single queries over generated rows; its
+`conformance` checked one rule of twenty.
 
 """
 

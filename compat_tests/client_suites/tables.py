@@ -44,7 +44,7 @@ def through_proxy_table(found: Sequence[tuple[Comparison, Traffic]]) -> str:
         "Frames",
         "Heartbeats",
         "Bytes",
-        "Not the same on both legs",
+        "Different on the legs",
     ]
     rows = [
         [
@@ -89,4 +89,4 @@ def left_out_table() -> str:
             runs += f" (command only: {', '.join(f'`{each}`' for each in suite.slow)})"
         tests = ", ".join(f"`{each}`" for each in suite.tests)
         rows.append([f"{suite} {suite.version}", suite.origin, tests, "; ".join(left_out), runs])
-    return tables.table(["Suite", "Source", "What is run", "What is not", "Run by"], rows)
+    return tables.table(["Suite", "Source", "Parts that run", "Parts that do not", "Run by"], rows)

@@ -26,9 +26,9 @@ __all__ = ["FOLDER", "KINDS", "UNEXPLAINED", "Difference", "Lists", "problem"]
 FOLDER = Path(__file__).with_name("known_differences")
 SHARED = "shared"
 KINDS = {
-    "deliberate": "done otherwise on purpose",
-    "defect": "to be mended",
-    "not built": "refused so far",
+    "deliberate": "the broker differs on purpose",
+    "defect": "an error to mend",
+    "not built": "the broker refuses it so far",
 }
 UNEXPLAINED = "?"
 """The reason of an entry that was added by a command and not yet looked at."""

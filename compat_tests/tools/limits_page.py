@@ -23,24 +23,24 @@ _RABBITMQ = personality("rabbitmq-4.3")
 
 ROWS: dict[str, tuple[str, str]] = {
     "outbox_deliveries": (
-        "bytes that wait for one client",
-        "no further deliveries until half of it is read",
+        "bytes of output that one client has not read",
+        "no further deliveries until it has read half of it",
     ),
     "outbox_input": (
         "the same",
-        "nothing: its input is neither handled nor read until it reads",
+        "from the next method on, the broker reads and handles no further input until the client reads",
     ),
     "history_octets": (
         "bytes of messages with headers, in each of `published`, `returned`, `dead_lettered`, `dropped`",
-        "nothing: the oldest records are removed",
+        "none: the broker removes the oldest records",
     ),
     "trace_octets": (
         "bytes of the trace, where headers or arguments have more than 4 KiB",
-        "nothing: the oldest events are removed",
+        "none: the broker removes the oldest events",
     ),
     "pending_handshakes": (
         "connections that have not logged in",
-        "the oldest loses its transport; a warning, 50 of them in 10 s, then a count",
+        "the broker ends the oldest connection; the log has up to 50 warnings in 10 s, then a count",
     ),
     "consumers_per_channel": (
         "consumers of one channel; subscriptions and consumers of one session",
@@ -49,7 +49,7 @@ ROWS: dict[str, tuple[str, str]] = {
     ),
     "bindings_per_virtual_host": (
         "bindings of one virtual host",
-        "the answer of the limit of queues: 0-9-1 `channel.close` 406; in `spec`, and in 0-9, "
+        "as at the limit of queues. 0-9-1: `channel.close` 406; in `spec`, and in 0-9, "
         "`connection.close` 506. 0-10: `execution.exception` illegal-argument, in `spec` "
         "resource-limit-exceeded",
     ),
@@ -59,21 +59,23 @@ ROWS: dict[str, tuple[str, str]] = {
     ),
     "detached_sessions": (
         "sessions of 0-10 that are kept without a connection",
-        "the one detached longest ends: its client gets a new session when it comes back; a warning",
+        "the broker ends the session detached longest, with a warning; its client gets a new session when it "
+        "resumes",
     ),
     "http_connections": (
         "connections of the HTTP port; at most a quarter of the descriptors that the process may have",
-        "the connection that has been idle longest ends; the new one gets 503 if all wait for answers",
+        "the API ends the connection that has waited longest for its client; the new one gets 503 if all "
+        "wait for answers",
     ),
 }
-"""What each of `Bounds` counts, and what the peer sees."""
+"""What each of `Bounds` counts, and its effect on the peer."""
 
 
 def _bounds() -> str:
     rows = [
         [f"`{each.name}`", f"{each.default:,}".replace(",", " "), *ROWS[each.name]] for each in fields(Bounds)
     ]
-    return tables.table(["Bound", "Default", "Counts", "What the peer sees"], rows)
+    return tables.table(["Bound", "Default", "Counts", "Effect on the peer"], rows)
 
 
 def _others() -> str:
@@ -85,14 +87,14 @@ def _others() -> str:
             "`memory_limit`",
             "see above",
         ],
-        ["records of each history", "100 000", "`history`", "nothing"],
-        ["events of the trace", "10 000", "`trace`", "nothing"],
+        ["records of each history", "100 000", "`history`", "none"],
+        ["events of the trace", "10 000", "`trace`", "none"],
         [
             "one message",
             f"{_RABBITMQ.largest_message // mib} MiB; `serve`: 128 MiB; `spec`: none",
             "`largest_message`",
             "0-9-1: `channel.close` 406, or 311 by personality. 0-10: `execution.exception` "
-            "resource-limit-exceeded, as soon as that much has come",
+            "resource-limit-exceeded, as soon as that much has arrived",
         ],
         [
             "the size that a content header announces",
@@ -120,19 +122,19 @@ def _others() -> str:
             "RabbitMQ's answers",
         ],
         [
-            "nested tables of 0-9-1 and 0-9 that are decoded",
+            "nested tables of 0-9-1 and 0-9 that the broker decodes",
             str(MAX_DEPTH),
             "",
-            "nothing: deeper ones are checked and passed on as they are; in Python they are bytes",
+            "none: the broker checks deeper ones and passes them on unchanged; in Python they are bytes",
         ],
         ["nested contents of 0-9", str(contents.MAX_DEPTH), "", "`connection.close` 502"],
         ["nested values of 0-10", str(types.MAX_DEPTH), "", "`execution.exception` command-invalid"],
-        ["a handshake", f"{connection._HANDSHAKE_TIMEOUT:g} s", "", "the transport ends"],
+        ["a handshake", f"{connection._HANDSHAKE_TIMEOUT:g} s", "", "the broker ends the transport"],
         [
-            "time in which a client takes no output",
+            "time in which a client reads no output",
             f"{_RABBITMQ.send_timeout:g} s; `spec`: none",
             "`send_timeout`",
-            "the transport ends",
+            "the broker ends the transport",
         ],
         [
             "contents that a session or channel stages (classes file and stream)",
@@ -150,10 +152,10 @@ def _others() -> str:
             "warnings about clients before their login, and about detached sessions that end",
             f"{handshakes.MOST_WARNINGS} in {handshakes.PERIOD:g} s",
             "",
-            "nothing; the rest is counted in one warning",
+            "none: one warning counts the others",
         ],
     ]
-    return tables.table(["What", "Default", "Argument of `Broker`", "What the peer sees"], rows)
+    return tables.table(["Limit", "Default", "Argument of `Broker`", "Effect on the peer"], rows)
 
 
 def with_tables(page: str) -> str:

@@ -164,7 +164,7 @@ def choices_table(versions: Iterable[Personality] = VERSIONS) -> str:
         for what, setting, shown in _differences("", records, _texts(type(records[0])))
         if setting not in _LEFT_OUT
     ]
-    return tables.table(["What", "Choice", *_numbers(records)], rows)
+    return tables.table(["Behaviour", "Choice", *_numbers()], rows)
 
 
 _RULES = re.compile(r"(?P<rules>[\w.*-]+/[\w*.-]+(?:, [\w.*-]+/[\w*.-]+)*)(?:: (?P<words>.+))?", re.DOTALL)
@@ -269,7 +269,7 @@ def _by_type(name: str, values: list[Mapping[str, tuple[str, ...]]]) -> Iterator
         members = dict.fromkeys(each for value in values for each in value[kind])
         having = _grouped((each, [_shown("", each in value[kind]) for value in values]) for each in members)
         for shown, keys in having.items():
-            yield f"a policy with {_list(keys)} passes by {kind} queues", name, list(shown)
+            yield f"a policy with {_list(keys)} skips {kind} queues", name, list(shown)
 
 
 _OWN_ROWS: dict[str, Callable[[str, list[Any]], Iterator[Row]]] = {

@@ -93,7 +93,7 @@ class Faults:
         return tuple(handle for handle in self._handles if not handle.removed)
 
     def clear(self) -> None:
-        """Remove all faults; what they held passes on. New rules draw from the seed's beginning again."""
+        """Remove all faults and release the frames that they held. The seed starts again for new rules."""
         with self._context:
             # What passes on meanwhile may meet faults that are still in force, and chaos makes new ones.
             while self._handles:

@@ -59,12 +59,12 @@ class Handle:
         return self.hits > 0 or self._optional
 
     def optional(self) -> Self:
-        """Let `verify` pass if it never happens."""
+        """Let `verify` pass if the fault never happens."""
         self._optional = True
         return self
 
     def wait(self, n: int = 1, timeout: float = 5.0) -> None:
-        """Wait until it has happened `n` times since it was made.
+        """Wait until the fault has happened `n` times since its creation.
 
         Args:
             n: how many hits.
@@ -110,7 +110,7 @@ class Handle:
         return self.error is not None and not self._error_told
 
     def remove(self) -> None:
-        """End the fault; what it held passes on. A second call has no effect."""
+        """End the fault and release the frames that it held. A second call has no effect."""
         with self._context:
             if not self.removed:
                 self.removed = True

@@ -423,7 +423,7 @@ class Rule(BaseRule):
 
     @checked
     def release(self, count: int | None = None, *, reverse: bool = False, multiple: bool = False) -> int:
-        """Release what `hold` keeps, oldest first.
+        """Release the methods that `hold` keeps, oldest first.
 
         Methods that wait behind a released one on its channel may be held in turn; without a `count` they are
         released as well.

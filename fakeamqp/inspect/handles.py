@@ -65,7 +65,7 @@ class QueueInspector:
         return self._reader.change(lambda state: act(find_queue(state, self.name, self.virtual_host)))
 
     def view(self) -> QueueView:
-        """Everything about the queue at one moment.
+        """Return the state of the queue at one moment.
 
         Raises:
             NoSuchQueue: it does not exist.
@@ -246,7 +246,7 @@ class ConnectionHandle(ConnectionView):
         self._reader.read(lambda _: self._connection.set_blocked(reason))
 
     def unblock(self) -> None:
-        """End what `block` began."""
+        """Unblock the client, and read its publishes again."""
         self._reader.read(lambda _: self._connection.set_blocked(None))
 
 

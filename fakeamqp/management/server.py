@@ -4,7 +4,7 @@ The ports listen when `start` returns. `stop` ends requests in progress, the thr
 wakes up the thread while no request comes, and no timer of it depends on a clock that a test may have frozen.
 
 A client cannot occupy the server: its connection ends if it takes too long over a request (`_PATIENCE`) or
-over reading, and there is a bound on connections, beyond which the one ends that has been waited for longest.
+over reading. Beyond a number of connections, the server ends the one that has waited longest for its client.
 """
 
 from __future__ import annotations

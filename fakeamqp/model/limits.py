@@ -53,7 +53,7 @@ class Bounds:
         detached_sessions: sessions of AMQP 0-10 without a connection; beyond it the one that has been
             detached longest ends.
         http_connections: connections of the HTTP port, and not more than a quarter of the descriptors that
-            the process may have; beyond it the one ends whose client has been waited for longest.
+            the process may have; beyond it, the connection ends that has waited longest for its client.
     """
 
     outbox_deliveries: int = _MIB

@@ -141,7 +141,8 @@ WORKLOADS = [
         Workload(
             f"FastStream subscriber, {faults.name}",
             _PACKAGES,
-            "what is confirmed is handled, and acknowledged afterwards; a minute after the faults all works",
+            "each confirmed message is handled, and acknowledged afterwards; "
+            "a minute after the faults everything works",
             "documentation of FastStream, RabbitMQ, Acknowledgment",
             partial(_subscriber, faults=faults),
             faults.words,
@@ -173,7 +174,7 @@ WORKLOADS = [
     Workload(
         "FastStream stop",
         _PACKAGES,
-        "stop waits for the handlers; what is handled is acknowledged, the rest stays in the queue",
+        "stop waits for the handlers; handled messages are acknowledged, the others stay in the queue",
         "docstring of RabbitBroker, graceful_timeout",
         _stop,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -71,11 +72,12 @@ def write() -> None:
 
 def _runs() -> str:
     results = load()
+    promises, faults = _once("promise", "source"), _once("faults")
     rows = [
         [
             name,
-            f"{found['promise']} ({found['source']})",
-            found["faults"],
+            promises(found),
+            faults(found),
             f"{sum(each['count'] for each in found['failures'].values())} of {found['schedules']:,}".replace(
                 ",", " "
             ),
@@ -87,7 +89,19 @@ def _runs() -> str:
     pythons = {found["python"] for found in results.values()}
     days = sorted({found["day"] for found in results.values()})
     head = f"{', '.join(sorted(versions))}; Python {', '.join(sorted(pythons))}; {', '.join(days)}:\n\n"
-    return head + tables.table(["Workload", "What has to hold", "Faults", "Failed", "Found"], rows)
+    return head + tables.table(["Workload", "Promise", "Faults", "Failed", "Found"], rows)
+
+
+def _once(text: str, source: str = "") -> Callable[[dict[str, Any]], str]:
+    """The text of each workload, with its source in brackets; "as above" for that of the row before."""
+    last = ""
+
+    def shown(found: dict[str, Any]) -> str:
+        nonlocal last
+        before, last = last, found[text] + (f" ({found[source]})" if source else "")
+        return "as above" if last == before else last
+
+    return shown
 
 
 def _examples() -> str:
@@ -106,7 +120,7 @@ def _examples() -> str:
         [
             "Finding",
             "Workload",
-            "What is broken",
+            "Failure",
             "First seeds",
             "Shrunk seed",
             "Faults that are enough",

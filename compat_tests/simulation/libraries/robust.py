@@ -310,7 +310,7 @@ def _by_faults(
 WORKLOADS = [
     *_by_faults(
         "robust consumer",
-        f"a minute after the faults, the consumer gets what is published to its exchange: {_RECOVERY}",
+        f"a minute after the faults, the consumer gets the messages that its exchange gets: {_RECOVERY}",
         _README,
         _consumer,
         network={},
@@ -327,7 +327,7 @@ WORKLOADS = [
     ),
     *_by_faults(
         "robust publisher",
-        "each publish returns or raises; what is confirmed is in the queue; later on all works",
+        "each publish returns or raises; confirmed messages are in the queue; later everything works",
         "docstring of Exchange.publish",
         _publisher,
         network={},

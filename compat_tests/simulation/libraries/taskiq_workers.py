@@ -150,7 +150,7 @@ WORKLOADS = [
         Workload(
             f"taskiq worker, {faults.name}",
             _PACKAGES,
-            "each task that kiq has sent is run; a minute after the faults all works",
+            "each task that kiq has sent runs; a minute after the faults everything works",
             _SOURCE,
             partial(_worker, faults=faults),
             faults.words,
@@ -187,7 +187,7 @@ WORKLOADS = [
     Workload(
         "taskiq stop",
         _PACKAGES,
-        "the receiver waits for its tasks; what was run is acknowledged, the rest stays in the queue",
+        "the receiver waits for its tasks; finished tasks are acknowledged, the others stay in the queue",
         _SOURCE,
         _stop,
     ),

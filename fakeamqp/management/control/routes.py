@@ -184,7 +184,7 @@ def clock(clock: Clock) -> ClockView:
 
 
 def messages(recorded: Any, last: int = 100) -> dict[str, Any]:
-    """List the latest messages of this kind, oldest first.
+    """List the latest messages of the kind that the path names, oldest first.
 
     Args:
         recorded: the messages.

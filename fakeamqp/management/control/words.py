@@ -49,7 +49,7 @@ _MAKERS = ("on", "network", *LASTING_WORDS)
 
 
 def add_fault(faults: Faults, said: Mapping[str, Any]) -> Handle:
-    """Add a fault; it is in force at once.
+    """Add a fault, which takes effect at once.
 
     Raises:
         FaultError: a word is misspelled, or a value is invalid; the text names the nearest match.

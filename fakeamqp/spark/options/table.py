@@ -105,7 +105,7 @@ class ReadOptions(CommonOptions):
     super_streams: tuple[str, ...] = option("superStream", names, unset=(), use=_NO_SHARDS)
     """One or more super streams; their partitions are streams to read."""
     management_url: str | None = option("managementUrl", http_url, secret=True)
-    """RabbitMQ's HTTP API, as `http://host:15672`, for what AMQP does not tell: the names of streams for
+    """RabbitMQ's HTTP API, as `http://host:15672`, for facts that AMQP lacks: the names of streams for
     `streamPattern`; types and delivery limits of queues; the bindings of a `superStream`, whose partitions
     are otherwise the streams `NAME-0`, `NAME-1` and so on. The login is that of `amqp.url` if the URL has
     none."""
@@ -132,7 +132,7 @@ class ReadOptions(CommonOptions):
     starting_offsets_by_timestamp_strategy: str = option(
         "startingOffsetsByTimestampStrategy", choice("error", "latest"), default="error", use=_START
     )
-    """What happens if a stream has no message as new as `startingTimestamp`: an `error`, or reading from its
+    """The effect of a stream without a message as new as `startingTimestamp`: an `error`, or reading from its
     end (`latest`)."""
     ending_offsets: str = option("endingOffsets", by_stream, default="latest", use=_END)
     """The end, exclusive: `latest`, or JSON such as `{"events": 99}`."""
@@ -143,7 +143,7 @@ class ReadOptions(CommonOptions):
     filter_pushdown: bool = option(
         "filterPushdown", boolean, default="false", use=replace(_STREAM, batch=True)
     )
-    """Whether filters on `offset`, `queue` and `timestamp` narrow what is read. Spark's setting
+    """Whether filters on `offset`, `queue` and `timestamp` narrow the ranges to read. Spark's setting
     `spark.sql.python.filterPushdown.enabled` has to be on, too."""
     timestamp_tolerance: float | None = option(
         "timestampTolerance", duration, use=replace(_STREAM, batch=True)

@@ -62,20 +62,20 @@ SOURCE_COLUMNS = (
     Column("value", pa.binary(), "the body"),
     Column("routing_key", pa.string(), "the routing key of the publish"),
     Column("exchange", pa.string(), "the exchange of the publish; empty for the default exchange"),
-    Column("queue", pa.string(), "the queue or stream it was read from"),
+    Column("queue", pa.string(), "the queue or stream of the message"),
     Column(
         "offset", pa.int64(), "the position in the spool or stream; for a batch read of a queue, in the queue"
     ),
     Column("timestamp", _TIME, "the property, in whole seconds; null if there is none"),
     Column("message_id", pa.string(), "the property; null if there is none"),
-    Column("redelivered", pa.bool_(), "whether the broker had delivered it before, to any consumer"),
-    Column("received_at", _TIME, "when Spark received it, by the wall clock"),
-    Column("headers", pa.map_(pa.string(), pa.string()), "strings as is, others as JSON"),
+    Column("redelivered", pa.bool_(), "whether the broker had delivered the message before, to any consumer"),
+    Column("received_at", _TIME, "the time at which Spark received the message, by the wall clock"),
+    Column("headers", pa.map_(pa.string(), pa.string()), "strings unchanged, other values as JSON"),
     Column("properties", pa.struct(list(PROPERTIES.items())), "the other basic properties"),
     Column(
         "_error",
         pa.struct([("reason", pa.string()), ("octets", pa.binary())]),
-        "what could not be read, and the property list as it came; null if there is nothing",
+        "the unreadable part, and the property list as it came; null if every part was readable",
     ),
 )
 
