@@ -164,7 +164,7 @@ def choices_table(versions: Iterable[Personality] = VERSIONS) -> str:
         for what, setting, shown in _differences("", records, _texts(type(records[0])))
         if setting not in _LEFT_OUT
     ]
-    return tables.table(["Behaviour", "Choice", *_numbers()], rows)
+    return tables.table(["Behaviour", "Choice", *_numbers(records)], rows)
 
 
 _RULES = re.compile(r"(?P<rules>[\w.*-]+/[\w*.-]+(?:, [\w.*-]+/[\w*.-]+)*)(?:: (?P<words>.+))?", re.DOTALL)
@@ -190,8 +190,8 @@ def decisions(page: str) -> str:
     return tables.with_tables(page, {"choices": lambda: choices_table(compared)})
 
 
-def _numbers(versions: Iterable[Personality] = ()) -> list[str]:
-    return [each.name.removeprefix("rabbitmq-") for each in versions or VERSIONS]
+def _numbers(versions: Iterable[Personality] = VERSIONS) -> list[str]:
+    return [each.name.removeprefix("rabbitmq-") for each in versions]
 
 
 def _differences(prefix: str, records: list[Any], docs: Mapping[str, str]) -> Iterator[Row]:
