@@ -41,7 +41,9 @@ def hold(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException]) -> Non
             reporter.write_line(problem.exconly(tryshort=True))
             for broker in held:
                 of = "" if len(held) == 1 else f" of {endpoints.named(broker)}"
-                reporter.write_line(f"The failed test is held open. Its broker{of}: {broker.inspector_url}")
+                reporter.write_line(
+                    f"The failed test is held open. Its broker{of}: {broker.admin.inspector_url}"
+                )
             reporter.write_line("Ctrl-C, or the button on the page, goes on with the next test.", flush=True)
             released.wait()
         except KeyboardInterrupt:

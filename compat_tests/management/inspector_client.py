@@ -34,7 +34,7 @@ class Page:
 
     @classmethod
     def of(cls, broker: Broker) -> Page:
-        return cls(broker.inspector_url)
+        return cls(broker.admin.inspector_url)
 
     @property
     def headers(self) -> dict[str, str]:

@@ -36,7 +36,7 @@ def main() -> int:
             try:
                 page = browser.new_page(viewport={"width": 1280, "height": 800})
                 page.add_init_script(_OBSERVE)
-                page.goto(broker.inspector_url)
+                page.goto(broker.admin.inspector_url)
                 page.wait_for_selector("#live.on")
                 page.wait_for_selector(".node")
                 measure(page)

@@ -30,7 +30,7 @@ def main() -> int:
             for name, (scheme, show) in SHOTS.items():
                 context = browser.new_context(viewport=WINDOW, color_scheme=scheme, reduced_motion="reduce")
                 page = context.new_page()
-                page.goto(broker.inspector_url)
+                page.goto(broker.admin.inspector_url)
                 page.wait_for_selector("#live.on")
                 show(page, clients[0])
                 page.screenshot(path=(path := FOLDER / f"inspector-{name}.png"))

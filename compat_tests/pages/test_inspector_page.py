@@ -70,7 +70,7 @@ def open_page(browser: Any) -> Iterator[Open]:
         page.on("console", said)
         page.on("request", lambda request: asked(request, page))
         page.problems = problems
-        page.own = broker.inspector_url if address is None else address
+        page.own = broker.admin.inspector_url if address is None else address
         page.goto(page.own)
         if address is None:
             page.wait_for_selector("#live.on")
@@ -383,7 +383,7 @@ def test_selected_queue_and_its_details_are_both_visible(
 
 def test_inspector_shows_only_queues_of_selected_virtual_host(open_page: Open, broker: Broker, channel: Any):
     channel.queue_declare("here")
-    broker.add_virtual_host("other")
+    broker.admin.add_virtual_host("other")
     parameters = pika.ConnectionParameters(broker.host, broker.port, "other")
     with pika.BlockingConnection(parameters) as connection:
         connection.channel().queue_declare("there")
@@ -555,7 +555,7 @@ def test_inspector_removes_token_from_address_and_survives_reload(page: Any):
 
 def test_inspector_without_token_asks_for_name_and_password(open_page: Open, broker: Broker, channel: Any):
     channel.queue_declare("q")
-    page = open_page(broker, broker.inspector_url.partition("#")[0])
+    page = open_page(broker, broker.admin.inspector_url.partition("#")[0])
     page.wait_for_selector("#login[open]")
     page.fill("#login-name", "guest")
     page.fill("#login-password", "wrong")
@@ -582,7 +582,7 @@ def test_page_of_other_origin_cannot_purge_queue_or_read_answer(browser: Any, br
     """The page of another origin has the token here, which it would not have in reality."""
     channel.queue_declare("q")
     broker.publish(b"", routing_key="q")
-    address, _, token = broker.control_url.partition("#token=")
+    address, _, token = broker.admin.control_url.partition("#token=")
     with browser.new_context() as context:
         page = context.new_page()
         page.route("http://evil.example/", lambda route: route.fulfill(body="<html></html>"))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from fakeamqp.lazy import raise_if_renamed
 from fakeamqp.model.events import EVENTS
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent, publisher_name
 from fakeamqp.trace.folding import FoldedLine, fold, is_fault, latest
@@ -36,6 +37,9 @@ class Trace:
         real_times: of the entries, in seconds since the trace began; none if the clock is real.
         faults: the latest of the entries about faults that are no longer kept, with their real times or None.
     """
+
+    if not TYPE_CHECKING:
+        __getattr__ = raise_if_renamed
 
     __slots__ = (
         "_aliases",
@@ -208,7 +212,7 @@ class Trace:
                 file.write(text)
         return text
 
-    def check(self, *names: str, allow: Allow = (), at_end: bool = False) -> Findings:
+    def findings(self, *names: str, allow: Allow = (), at_end: bool = False) -> Findings:
         """Violations by clients or by the broker, in the order of the events; equal to () if none.
 
         The rules of "conformance" are those of 0-9-1, and connections with another protocol are not checked;
@@ -235,14 +239,14 @@ class Trace:
         return check(self.events, *names, allow=allow, at_end=at_end, dropped=self.dropped)
 
     def expect_no_findings(self, *names: str, allow: Allow = (), at_end: bool = False) -> None:
-        """Assert that `check` finds nothing; the arguments and other errors are the same.
+        """Assert that `findings` finds nothing; the arguments and other errors are the same.
 
         Raises:
             CheckFailed: there are findings; the text shows the events that led to each.
         """
         from fakeamqp.trace.checks.finding import CheckFailed
 
-        found = self.check(*names, allow=allow, at_end=at_end)
+        found = self.findings(*names, allow=allow, at_end=at_end)
         if found:
             raise CheckFailed(found)
 

@@ -103,8 +103,11 @@ class Query:
         if self.modern:
             limit = limit or Limit(int(self.options.get("maxMessagesPerTrigger", 10_000)))
             end = json.dumps(self.reader.latestOffset(json.loads(start), limit))
+        elif self._fixed_end:
+            end = self._fixed_end
+            self.reader.latestOffset()  # For the progress.
         else:
-            end = self._fixed_end or json.dumps(self.reader.latestOffset())
+            end = json.dumps(self.reader.latestOffset())
         self._pass(die, "asked")
         if end == start:
             return []

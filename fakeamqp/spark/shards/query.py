@@ -43,6 +43,7 @@ class _Shard:
     committed: int  # The first segment that Spark has not processed.
     end: int  # The first segment behind the batch that was planned last.
     uncounted: set[int] = field(default_factory=set)  # Segments of the batch that tasks fill.
+    allowed: tuple[int, int] = -1, 0  # The last new segment, and how many messages it may take.
     in_batch: int = 0  # How many of the ready messages the last batch has,
     planned: int = 0  # and how many all batches have.
     clock: LagClock = field(default_factory=LagClock)
@@ -122,6 +123,10 @@ class ShardQuery:
             there = max(place.files.end - number, 0)
             adds = shard in self._most and (most is None or not there)
             place.end = number + (there if most is None else min(there, 1)) + adds
+            if adds:
+                if place.allowed[0] == number + there:  # PySpark 4.0 asks again, for the progress alone.
+                    self._most[shard] = max(self._most[shard], place.allowed[1])
+                place.allowed = number + there, self._most[shard]
             place.in_batch = self._most[shard] if adds else 0
             place.planned += place.in_batch
         return self.last()
