@@ -197,7 +197,7 @@ class Personality(Choices):
         def __new__(cls, name=None, /, **choices):
             return object.__new__(cls) if name is None else personality(name)
 
-        def __init__(self, name=None, /, **choices):
+        def __init__(self, name: PersonalityName = None, /, **choices):
             if name is None:
                 super().__init__(**choices)
             elif choices:
