@@ -138,7 +138,7 @@ spark-environment: $(VENV)-pyspark-$(PYSPARK)/.test ## Build the environment wit
 spark-core: $(VENV)-pyspark-$(PYSPARK)/.test ## Run the core of the tests about Spark on another version
 	$(VENV)-pyspark-$(PYSPARK)/bin/python -m pytest $(SPARK_CORE) --timeout=300 $(PYTEST_ARGS)
 
-conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.md
+conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.md and a page for each protocol
 	$(TESTING) compat_tests/protocol compat_tests/unit compat_tests/broker $(SHARED) \
 		--conformance docs/conformance.md $(PYTEST_ARGS)
 
@@ -168,10 +168,10 @@ soak: $(VENV)/.test ## Let clients work for 30 days of the broker's time under c
 bench: $(VENV)/.bench ## Measure the broker beside RabbitMQ: all (docs/benchmarks.md), or make bench BENCH="'pika: *'"
 	$(PY) -m compat_tests.benchmarks.side_by_side $(or $(BENCH),--record)
 
-bench-profile: $(VENV)/.bench ## Sample where the time goes and write the table in docs/benchmarks.md
+bench-profile: $(VENV)/.bench ## Sample where the time goes and write the table in docs/benchmarks-internal.md
 	$(PY) -m compat_tests.benchmarks.side_by_side.profile
 
-bench-parts: $(VENV)/.test ## Measure parts of the broker and write their tables in docs/benchmarks.md
+bench-parts: $(VENV)/.test ## Measure parts of the broker and write their tables in docs/benchmarks-internal.md
 	$(PY) -m compat_tests.benchmarks.parts
 
 # mkdocstrings formats signatures with the command ruff.
@@ -226,9 +226,12 @@ $(VENV)/.test: $(PACKAGING) | $(PY)
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,spark]'
 	@touch $@ $(VENV)/.demo $(VENV)/.demo-spark
 
-$(VENV)/.docs: $(PACKAGING) | $(VENV)/.test
+# Pages draw diagrams with a program that comes from npm. Without npm they load it from another server.
+$(VENV)/.docs: $(PACKAGING) | $(PY)
 	@echo "Installing what the documentation and a release need into $(VENV) ..."
-	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[docs,release]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[docs,pytest,release]'
+	@mkdir -p build/mermaid && cd build/mermaid && npm pack --silent mermaid@11 >/dev/null \
+		&& tar -xzf mermaid-11.*.tgz package/dist/mermaid.min.js && rm mermaid-11.*.tgz || echo "No npm: pages load mermaid from unpkg.com."
 	@touch $@
 
 $(VENV)/.bench: $(PACKAGING) | $(VENV)/.test

@@ -319,6 +319,11 @@ class Result:
             warnings.warn(failure, UnreadResult, stacklevel=2)
 
 
+def troubleshooting(section: str) -> str:
+    """A line that names the section of the documentation about a symptom."""
+    return f"see https://fakeamqp.readthedocs.io/troubleshooting/#{section}"
+
+
 def check_timeout(timeout: object) -> None:
     """Raise BrokerError if the timeout of a wait is not a number of seconds."""
     # All comparisons with NaN are false.

@@ -1,4 +1,4 @@
-"""Measure parts of the broker, and write their tables in docs/benchmarks.md: `make bench-parts`.
+"""Measure parts of the broker, and write their tables in docs/benchmarks-internal.md: `make bench-parts`.
 
 python -m compat_tests.benchmarks.parts [--quick] [--output FILE]
 """
@@ -15,7 +15,7 @@ from compat_tests.benchmarks import expiry, tap, trace
 from compat_tests.benchmarks.cases import Case
 from compat_tests.benchmarks.cases_0_10 import CASES
 from compat_tests.benchmarks.ladder import climb
-from compat_tests.benchmarks.side_by_side.page import PAGE
+from compat_tests.benchmarks.side_by_side.page import INTERNAL
 from compat_tests.tools import tables
 from fakeamqp import Broker
 
@@ -32,7 +32,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="fewer runs, to check that the program works")
-    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write (%(default)s)")
+    parser.add_argument("--output", type=Path, default=INTERNAL, help="the page to write (%(default)s)")
     options = parser.parse_args()
     many = 20_000 if options.quick else 1_000_000
     parts = {
@@ -43,7 +43,7 @@ def main() -> None:
         "parts": inside_rows(0.02 if options.quick else 0.4),
     }
     made = {name: "".join(rows) for name, rows in parts.items()}
-    page = PAGE.read_text("utf-8")
+    page = INTERNAL.read_text("utf-8")
     page = tables.with_tables(page, {name: (lambda text=text: text) for name, text in made.items()})
     options.output.write_text(page, "utf-8")
     print("\n".join(made.values()))

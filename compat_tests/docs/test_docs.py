@@ -41,13 +41,19 @@ def test_code_block_of_documentation_runs(page: Page, index: int, pytester: pyte
 def test_how_to_pages_have_code_blocks() -> None:
     assert {
         "README.md",
+        "docs/fault-actions.md",
+        "docs/fault-chaos.md",
         "docs/fault-injection.md",
+        "docs/fault-network.md",
+        "docs/fault-protocols.md",
         "docs/getting-started.md",
         "docs/inspecting.md",
         "docs/limits.md",
         "docs/personalities.md",
         "docs/policies.md",
+        "docs/pytest-environment.md",
         "docs/pytest-fixtures.md",
+        "docs/pytest-real-broker.md",
         "docs/simulation.md",
         "docs/time.md",
         "docs/traces.md",
@@ -81,3 +87,12 @@ def test_options_named_by_plugin_page_exist(pytestconfig: pytest.Config) -> None
             pytestconfig.getoption(option)
         if ini:
             pytestconfig.getini(ini)
+
+
+def test_errors_name_existing_sections_of_troubleshooting_page() -> None:
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "fakeamqp").rglob("*.py"))
+    named = set(re.findall(r'troubleshooting\(\s*"([\w-]+)"', code))
+    page = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
+    headings = {each.lower().replace(" ", "-") for each in re.findall(r"^## (.+)$", page, re.M)}
+    assert named == {"a-wait-times-out", "the-fault-never-fired", "the-login-is-refused"}
+    assert named <= headings

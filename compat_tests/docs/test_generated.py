@@ -8,21 +8,23 @@ from importlib import import_module
 
 import pytest
 
+from compat_tests.benchmarks.side_by_side import page as benchmarks
 from compat_tests.differential import fidelity
 from compat_tests.differential.comparison import SERIES, all_cases
 from compat_tests.tools import limits_page, personalities
 from fakeamqp.model.limits import Bounds
 
 WRITERS = {
-    "benchmarks.side_by_side.page": "python -m compat_tests.benchmarks.side_by_side.page",
     "differential.fidelity": "python -m compat_tests.differential.fidelity --lists-only",
     "reliability.page": "python -m compat_tests.reliability.page",
     "tools.control_page": "python -m compat_tests.tools.control_page",
     "tools.fault_names": "python -m compat_tests.tools.fault_names",
+    "tools.fault_pages": "python -m compat_tests.tools.fault_pages",
     "tools.limits_page": "python -m compat_tests.tools.limits_page",
     "tools.personalities": "make personalities",
     "tools.renamed_page": "python -m compat_tests.tools.renamed_page",
     "tools.protocols_page": "python -m compat_tests.tools.protocols_page",
+    "tools.support_page": "python -m compat_tests.tools.support_page",
 }
 
 
@@ -33,13 +35,25 @@ def test_tables_of_page_equal_what_they_are_written_from(writer: str) -> None:
     assert module.with_tables(text) == text, f"run `{WRITERS[writer]}`"
 
 
+def test_table_of_decisions_equals_choices_of_default_and_spec() -> None:
+    text = personalities.DECISIONS.read_text("utf-8")
+    assert personalities.decisions(text) == text, "run `make personalities`"
+
+
+def test_tables_of_benchmark_pages_equal_results() -> None:
+    differ = [
+        path.name for path in benchmarks.PAGES if benchmarks.with_tables(path) != path.read_text("utf-8")
+    ]
+    assert differ == [], "run `python -m compat_tests.benchmarks.side_by_side.page`"
+
+
 def test_each_bound_has_limits_page_row() -> None:
     assert list(limits_page.ROWS) == [each.name for each in fields(Bounds)]
 
 
-def test_personality_page_has_row_for_each_described_choice() -> None:
-    page = personalities.PAGE.read_text()
-    assert [name for name in personalities.WORDS if f"| `{name}` |" not in page] == []
+def test_each_described_choice_has_row_on_personality_page_or_page_of_decisions() -> None:
+    rows = personalities.PAGE.read_text("utf-8") + personalities.DECISIONS.read_text("utf-8")
+    assert [name for name in personalities.WORDS if f"| `{name}` |" not in rows] == []
 
 
 def test_tables_of_spark_pages_equal_options_and_columns() -> None:

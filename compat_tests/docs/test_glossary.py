@@ -1,14 +1,21 @@
-"""The glossary is in order, and the pages do not use words that the project has given up."""
+"""The glossaries are in order, and the pages do not use words that the project has given up."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 from compat_tests.docs.pages import ROOT
 
-GLOSSARY = ROOT / "docs" / "glossary.md"
-GENERATED = ("conformance.md", "faults.md", "spark-benchmarks.md")
+GLOSSARIES = tuple(ROOT / "docs" / name for name in ("glossary.md", "glossary-internal.md"))
+"""The terms of the pages for users, and those of the code."""
+GENERATED = (
+    *(f"conformance-{protocol}.md" for protocol in ("0-9-1", "0-9", "0-10")),
+    *("faults.md", "spark-benchmarks.md"),
+)
 """Pages with texts of tests, clients or measurements, in which any word may occur."""
 PAGES = (
     "README.md",
@@ -25,40 +32,45 @@ DROPPED = (
 
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|<!--.*?-->|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
 _TERM = re.compile(r"^## (?P<term>.+)$", re.MULTILINE)
-_LINK = re.compile(r"glossary\.md#(?P<anchor>[\w-]+)")
 _OWN_LINK = re.compile(r"\]\(#(?P<anchor>[\w-]+)\)")
 _DROPPED = re.compile(rf"\b(?:{'|'.join(DROPPED)})\b", re.IGNORECASE)
 
 
-def test_glossary_terms_are_in_alphabetical_order() -> None:
-    terms = [term.casefold() for term in _terms()]
+@pytest.mark.parametrize("glossary", GLOSSARIES, ids=lambda path: path.name)
+def test_glossary_terms_are_in_alphabetical_order(glossary: Path) -> None:
+    terms = [term.casefold() for term in _terms(glossary)]
     assert terms == sorted(terms)
 
 
-def test_each_glossary_term_occurs_once() -> None:
-    terms = [term.casefold() for term in _terms()]
+def test_each_glossary_term_occurs_once_in_both_glossaries() -> None:
+    terms = [term.casefold() for glossary in GLOSSARIES for term in _terms(glossary)]
     assert len(terms) == len(set(terms))
 
 
-def test_each_glossary_term_has_explanation() -> None:
-    texts = _TERM.split(GLOSSARY.read_text())[2::2]
+@pytest.mark.parametrize("glossary", GLOSSARIES, ids=lambda path: path.name)
+def test_each_glossary_term_has_explanation(glossary: Path) -> None:
+    texts = _TERM.split(glossary.read_text("utf-8"))[2::2]
     assert [text for text in texts if not text.strip()] == []
 
 
-def test_links_to_glossary_lead_to_existing_term() -> None:
-    anchors = {term.lower().replace(" ", "-") for term in _terms()}
-    linked = set(_OWN_LINK.findall(GLOSSARY.read_text()))
-    for page in PAGES:
-        linked |= set(_LINK.findall((ROOT / page).read_text()))
-    assert linked - anchors == set()
+def test_links_to_glossaries_lead_to_existing_terms() -> None:
+    wrong = []
+    for glossary in GLOSSARIES:
+        anchors = {term.lower().replace(" ", "-") for term in _terms(glossary)}
+        linked = set(_OWN_LINK.findall(glossary.read_text("utf-8")))
+        link = re.compile(rf"(?<![\w-]){re.escape(glossary.name)}#([\w-]+)")
+        for page in PAGES:
+            linked |= set(link.findall((ROOT / page).read_text("utf-8")))
+        wrong += [f"{glossary.name}#{each}" for each in linked - anchors]
+    assert wrong == []
 
 
 def test_documentation_pages_use_no_word_dropped_from_vocabulary() -> None:
     assert [found for page in PAGES for found in _dropped_words(page)] == []
 
 
-def _terms() -> list[str]:
-    return _TERM.findall(GLOSSARY.read_text())
+def _terms(glossary: Path) -> list[str]:
+    return _TERM.findall(glossary.read_text("utf-8"))
 
 
 def _dropped_words(page: str) -> Iterator[str]:

@@ -140,7 +140,7 @@ class Encoder010:
         what, _, name = kind.partition(":")
         if what == "struct":
             return self.struct(self._structs[name], value)
-        if name:  # The documents do not say how: each element is a struct32 (docs/decisions.md).
+        if name:  # The documents do not say how: each element is a struct32 (docs/decisions-0-10.md).
             items = [self.struct(self._structs[name], each) for each in value]
             body = b"".join(_long_string(each) for each in items)
             return _long_string(struct.pack(">BI", self._code("struct32"), len(items)) + body)

@@ -6,7 +6,7 @@ The figures come from the results beside this module. Each table names the comma
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -44,18 +44,27 @@ def _measured(name: str, shown: Callable[[dict[str, Any]], str]) -> Callable[[],
 
 
 def _flakes(found: dict[str, Any]) -> str:
-    rows = [
-        [
-            str(run["seed"]),
-            run["commit"],
-            str(run["passed"]),
-            str(run["skipped"]),
-            "<br>".join(run["failed"]) or "0",
-            str(run["seconds"]),
-        ]
-        for run in found["runs"]
+    runs = found["runs"]
+    row = [
+        str(len(runs)),
+        *(_span(run[name] for run in runs) for name in ("passed", "skipped")),
+        "<br>".join(f"{run['seed']}: {name}" for run in runs for name in run["failed"]) or "none",
+        _span(run["seconds"] for run in runs),
     ]
-    return tables.table(["Seed", "Commit", "Passed", "Skipped", "Failed", "Seconds"], rows)
+    head = [
+        "Runs",
+        "Passed in each",
+        "Skipped in each",
+        "Seed and name of tests that failed",
+        "Seconds of a run",
+    ]
+    return tables.table(head, [row])
+
+
+def _span(numbers: Iterable[int]) -> str:
+    """The smallest and the largest number."""
+    every = sorted(numbers)
+    return str(every[0]) if every[0] == every[-1] else f"{every[0]} to {every[-1]}"
 
 
 def _soak(found: dict[str, Any]) -> str:
@@ -78,16 +87,17 @@ def _soak(found: dict[str, Any]) -> str:
 
 
 def _stalls(found: dict[str, Any]) -> str:
+    largest = {each["operation"]: each for each in sorted(found["figures"], key=lambda each: each["number"])}
     rows = [
-        [each["operation"], str(each["number"]), *(f"{each[name]:.0f}" for name in _MILLISECONDS)]
-        for each in found["figures"]
+        [name, str(each["number"]), *(f"{each[column]:.0f}" for column in _MILLISECONDS)]
+        for name, each in largest.items()
     ]
     return tables.table(["Operation", "n", "Time", "p50", "p99", "Longest"], rows)
 
 
 def _mutants(found: dict[str, Any]) -> str:
     verdicts = Counter(each["verdict"].partition(":")[0] for each in found["survived"])
-    left = [each for each in found["survived"] if not each["verdict"].startswith("killed since")]
+    left = [each for each in found["survived"] if each["verdict"].startswith("open")]
     counts = [
         ["Mutants, drawn with the seed", f"{found['sample']}, {found['seed']}"],
         ["Killed", f"{found['killed']} ({found['killed'] / found['sample']:.1%})"],
@@ -99,8 +109,8 @@ def _mutants(found: dict[str, Any]) -> str:
         *([f"Survive: {verdict}", str(count)] for verdict, count in sorted(verdicts.items())),
     ]
     rows = [[f"`{each['file']}`", each["function"], each["kind"], each["verdict"]] for each in left]
-    survivors = tables.table(["File", "Function", "Changed", "Verdict"], rows)
-    return f"{tables.table(['', ''], counts)}\n{survivors}"
+    survivors = tables.table(["File", "Function", "Changed", "Verdict"], rows) if rows else ""
+    return f"{tables.table(['', ''], counts)}\n{survivors}".rstrip() + "\n"
 
 
 def _parts() -> str:

@@ -376,9 +376,36 @@ class Results:
         return "spec only" if holds and holds <= by_the_letter else "passing"
 
 
-def page(catalogues: Iterable[Catalogue], results: Results) -> str:
-    """The reports about all protocols, in Markdown."""
-    return "\n".join(report(catalogue, results) for catalogue in catalogues)
+def pages(catalogues: Iterable[Catalogue], results: Results, path: Path) -> dict[Path, str]:
+    """A page with the numbers of all protocols, and beside it the report about each, in Markdown."""
+    reports = {path.with_stem(f"{path.stem}-{each.protocol}"): each for each in catalogues}
+    return {
+        path: _overview(reports, results),
+        **{own: report(each, results) for own, each in reports.items()},
+    }
+
+
+def _overview(reports: Mapping[Path, Catalogue], results: Results) -> str:
+    rows = [
+        (
+            f"[{catalogue.protocol}]({own.name})",
+            *_counts([results.state(catalogue, rule) for rule in catalogue.rules]),
+        )
+        for own, catalogue in reports.items()
+    ]
+    parts = [
+        "# Conformance to AMQP",
+        "This page says how many rules of each protocol's documents tests show. Each protocol has a "
+        "page with its deviations and all of its rules. `make conformance` writes these pages.",
+        _table(("Protocol", *_COLUMNS), rows),
+        _explained(),
+        "[Decisions](decisions.md) says why the default deviates.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _explained() -> str:
+    return "\n".join(f"- *{state}*: {text}" for state, text in _STATES.items())
 
 
 def report(catalogue: Catalogue, results: Results) -> str:
@@ -387,12 +414,13 @@ def report(catalogue: Catalogue, results: Results) -> str:
     unfinished = [rule.id for rule in catalogue.rules.values() if rule.wip]
     parts = [
         f"# Conformance to AMQP {catalogue.protocol}",
-        "This report is made by `make conformance`: every rule of the protocol's documents is an entry in "
+        f"This page lists the rules of AMQP {catalogue.protocol}, and the tests that show each. "
+        "`make conformance` writes it. Every rule of the protocol's documents is an entry in "
         f"[the catalogue](../spec/rules/amqp-{catalogue.protocol}.toml), "
         "and tests say which rules they show. "
         "A test counts if it asserts something, and if its body exchanges bytes with a broker or, where it "
         "is about the codec alone, runs that.",
-        "\n".join(f"- *{state}*: {text}" for state, text in _STATES.items()),
+        _explained(),
         f"Where the documents and {_OTHER[catalogue.protocol]} differ, the personality `spec` follows the "
         f"documents, and the default, `{DEFAULT}`, does not. *Holds in* names the personalities of the "
         "brokers in which tests show a rule: *both* stands for these two, and `*` for one that a test "
@@ -475,7 +503,12 @@ def report(catalogue: Catalogue, results: Results) -> str:
             for rule in catalogue.rules.values()
             if rule.section == section
         ]
-        parts += [f"### {section}: rules", _table(("Rule", "Level", "State", "Holds in", "Tests"), rows)]
+        parts += [
+            "<details markdown>\n"
+            f"<summary>{section}: {len(rows)} {'rule' if len(rows) == 1 else 'rules'}</summary>",
+            _table(("Rule", "Level", "State", "Holds in", "Tests"), rows),
+            "</details>",
+        ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -495,7 +528,7 @@ _STATES = {
     "held by none": "no personality does it, or a clause of it, by decision, and tests show that.",
     "spec only": "tests show it in the personality `spec`, and none shows what the default does.",
     "in part": "no test shows some of its clauses.",
-    "excepted": "there is nothing to test; the reasons are below.",
+    "excepted": "there is nothing to test; the report of the protocol says why.",
     "not yet": "no test shows it.",
 }
 
@@ -540,8 +573,13 @@ def _tests(catalogue: Catalogue, results: Results, rule: str) -> str:
         clauses = ", ".join(name for name in catalogue.clauses.get(rule, {}) if name in shown.clauses)
         notes = [*([clauses] if clauses else []), *(["deviates"] if shown.deviates else [])]
         notes += ["shows nothing"] if shown.outcome == "empty" else []
-        lines.append(test + (f" ({'; '.join(notes)})" if notes else ""))
+        lines.append(_short(test) + (f" ({'; '.join(notes)})" if notes else ""))
     return "<br>".join(lines)
+
+
+def _short(test: str) -> str:
+    """A test without its folder."""
+    return test.rpartition("/")[2]
 
 
 def _deviating(catalogue: Catalogue, results: Results, rule: str) -> Iterator[str]:
@@ -550,7 +588,7 @@ def _deviating(catalogue: Catalogue, results: Results, rule: str) -> Iterator[st
     yield f"- `{rule}`: {catalogue.rules[rule].summary}" + (f" *RabbitMQ: {said}*" if said else "")
     clauses = catalogue.clauses.get(rule, {})
     yield from (f"  - not held: {clauses[name]}" for name in results.held_by_none(catalogue, rule) if name)
-    yield from (f"  - {test}" for test, shown in results.tests(rule, "passed") if shown.deviates)
+    yield from (f"  - {_short(test)}" for test, shown in results.tests(rule, "passed") if shown.deviates)
 
 
 def _rule_list(catalogue: Catalogue, rules: list[str]) -> str:

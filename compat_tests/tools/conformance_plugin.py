@@ -22,7 +22,7 @@ from compat_tests.tools.conformance import (
     MARKS,
     Catalogue,
     Results,
-    page,
+    pages,
     read_catalogues,
     to_the_letter,
     unknown,
@@ -191,9 +191,10 @@ class _Reporter:
             _add(self.results, test, own, properties)
 
     def pytest_sessionfinish(self) -> None:
-        """Write the file."""
+        """Write the files."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(page(self.catalogues.values(), self.results), encoding="utf-8")
+        for path, text in pages(self.catalogues.values(), self.results, self.path).items():
+            path.write_text(text, encoding="utf-8")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say where it is."""

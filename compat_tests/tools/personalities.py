@@ -1,6 +1,7 @@
 """What is generated from the rows of the choices, by `python -m compat_tests.tools.personalities`.
 
-That is the tables of docs/personalities.md, and the types of the choices as keyword arguments.
+These are the tables of docs/personalities.md and docs/decisions.md, and the types of the choices as keyword
+arguments.
 
 `WORDS` describes choices for the tables; a choice that is not in it is described by its docstring.
 """
@@ -14,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from compat_tests.tools import tables
+from compat_tests.tools.conformance import DEFAULT, PROTOCOL_0_9_1, TO_THE_LETTER, read_catalogue
 from fakeamqp.model.personality import FEATURES, PERSONALITIES, Personality, keywords as keyword_types
 from fakeamqp.model.personality.variants import field_texts
 
-__all__ = ["KEYWORDS", "PAGE", "choices_table", "keywords", "main", "with_tables"]
+__all__ = ["DECISIONS", "KEYWORDS", "PAGE", "choices_table", "decisions", "keywords", "main", "with_tables"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "personalities.md"
+DECISIONS = PAGE.with_name("decisions.md")
 KEYWORDS = Path(keyword_types.__file__)
 VERSIONS = [each for each in PERSONALITIES.values() if each.product == "RabbitMQ"]
 
@@ -30,11 +33,14 @@ WORDS = {
     "absent_queue_types": "values of `x-queue-type` that are ignored",
     "bindings_sorted_by": "bindings of an `x-modulus-hash` exchange are counted by",
     "body_overrun": "a body longer than announced",
+    "channel_above_maximum": "condition raised for channel.open above the negotiated maximum",
     "channels_time_out": "the acknowledgement timeout closes the channel",
     "checks_utf8": "short strings of methods must be UTF-8",
     "classic_failures": "classic queues: outcomes that are counted, so that dead letters stay redelivered",
     "commit_to_deleted": "a commit of a message for a queue that was deleted since",
     "compares_ages": "`x-max-age` is compared in milliseconds",
+    "content_class_mismatch": "condition raised for another class id in a content header",
+    "content_on_channel_zero": "condition raised for content on channel 0",
     "crashes_on_ages": "an age that does not begin with a digit closes the connection",
     "crashes_on_locators": "`x-queue-master-locator` with an unknown strategy closes the connection",
     "definitions_name_format": "definitions contain their format",
@@ -43,6 +49,11 @@ WORDS = {
     "has_log_exchange": "the virtual host `/` has the exchange `amq.rabbitmq.log`",
     "hashes_empty_headers": "`x-consistent-hash` takes empty tables and arrays",
     "header_for_others": "answer to a protocol header of no known protocol",
+    "heartbeat_off_channel_zero": "condition raised for a heartbeat on another channel than 0",
+    "honours_client_flow": "channel.flow from clients has an effect",
+    "honours_immediate": "the flag immediate of basic.publish has an effect",
+    "honours_no_local": "no-local of consumers has an effect",
+    "honours_prefetch_size": "prefetch-size of basic.qos has an effect",
     "keeps_claimed_deaths": "`x-death` of a published message keeps entries that are incomplete",
     "largest_content": "largest body a content header may announce",
     "largest_hash_weight": "largest weight in an `x-consistent-hash` exchange",
@@ -81,6 +92,7 @@ WORDS = {
     "replies_are_routed": "a mandatory direct reply that is delivered is not returned as well",
     "replies_count_tags": "direct replies have delivery tags of their own",
     "restart_keeps_unbound_exchanges": "a restart keeps auto-delete exchanges whose last binding it takes",
+    "restricts_names": "names may have letters, digits, hyphens, underscores, periods and colons only",
     "returns_late_replies": "a mandatory direct reply to a consumer that is gone is returned",
     "rewrites_expirations": "consumers get expirations as plain numbers: 500 for 0500",
     "rewrites_headers": "consumers get headers sorted by name, without duplicates",
@@ -93,12 +105,16 @@ WORDS = {
     "tells_last_death": "dead letters have `x-last-death-*`",
     "timestamps_match_in_milliseconds": "headers exchanges see a message's timestamps in milliseconds",
     "transient_exchanges_survive": "a restart keeps transient exchanges",
+    "type_mismatch_ends_connection": "another type in a second declaration ends the connection (530)",
+    "unbinding_missing_is_an_error": "an unbind of a missing binding, queue or exchange is an error",
     "unknown_exchange_type": "an unknown exchange type",
+    "unknown_virtual_host": "condition raised for connection.open with an unknown virtual host",
     "validates_consumer_timeout": "a bad `x-consumer-timeout` is refused; otherwise it is ignored",
 }
 
 _LEFT_OUT = (
     "name",
+    "product",
     "version",
     "deprecated_features",  # It has a table of its own.
     # Texts:
@@ -110,12 +126,15 @@ _LEFT_OUT = (
 )
 
 _NOTHING = {
+    "absent_queue_types": "none",
     "body_overrun": "taken",
     "classic_failures": "none",
     "largest_content": "no limit",
     "largest_hash_weight": "no limit",
+    "largest_message": "no limit",
     "longest_pattern": "no limit",
     "most_topic_wildcards": "any number",
+    "most_uncommitted_publishes": "no limit",
     "policy_decides_expiry": "none",
     "quorum.back_without_limit": "none",
     "quorum.delivery_limit": "none",
@@ -141,15 +160,38 @@ def choices_table(versions: Iterable[Personality] = VERSIONS) -> str:
     """A row for each choice in which these personalities differ."""
     records = list(versions)
     rows = [
-        [what[:1].upper() + what[1:], f"`{setting}`", *shown]
+        [_said(what), f"`{setting}`", *shown]
         for what, setting, shown in _differences("", records, _texts(type(records[0])))
         if setting not in _LEFT_OUT
     ]
-    return tables.table(["Behaviour", "Choice", *_numbers()], rows)
+    return tables.table(["Behaviour", "Choice", *_numbers(records)], rows)
 
 
-def _numbers() -> list[str]:
-    return [each.name.removeprefix("rabbitmq-") for each in VERSIONS]
+_RULES = re.compile(r"(?P<rules>[\w.*-]+/[\w*.-]+(?:, [\w.*-]+/[\w*.-]+)*)(?:: (?P<words>.+))?", re.DOTALL)
+
+
+def _said(what: str) -> str:
+    """What a choice is about: its words, and then the rules of the documents that its text begins with."""
+    found = _RULES.fullmatch(what)
+    if found is None:
+        return what[:1].upper() + what[1:]
+    rules = found["rules"].split(", ")
+    known = read_catalogue().rules
+    words = found["words"] or " ".join(
+        known[f"{PROTOCOL_0_9_1}/{each}"].summary for each in rules if f"{PROTOCOL_0_9_1}/{each}" in known
+    )
+    named = ", ".join(f"`{each}`" for each in rules)
+    return f"{words[:1].upper()}{words[1:].rstrip('.')} ({named})" if words else f"The rules {named}"
+
+
+def decisions(page: str) -> str:
+    """The page about the default and `spec` with its table as it should be."""
+    compared = [PERSONALITIES[each] for each in (DEFAULT, TO_THE_LETTER)]
+    return tables.with_tables(page, {"choices": lambda: choices_table(compared)})
+
+
+def _numbers(versions: Iterable[Personality] = VERSIONS) -> list[str]:
+    return [each.name.removeprefix("rabbitmq-") for each in versions]
 
 
 def _differences(prefix: str, records: list[Any], docs: Mapping[str, str]) -> Iterator[Row]:
@@ -273,8 +315,9 @@ def keywords(module: str, record: type[Personality] = Personality) -> str:
 
 
 def main() -> None:
-    """Write both anew."""
+    """Write them anew."""
     PAGE.write_text(with_tables(PAGE.read_text()))
+    DECISIONS.write_text(decisions(DECISIONS.read_text()))
     KEYWORDS.write_text(keywords(KEYWORDS.read_text()))
 
 

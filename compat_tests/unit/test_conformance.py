@@ -11,13 +11,12 @@ import pytest
 from compat_tests.tools.blanking import excused_tests, passing_without_deliveries
 from compat_tests.tools.conformance import (
     COMPLETE,
-    PROTOCOL_0_9_1,
     PROTOCOLS,
     Catalogue,
     Results,
     marked_rules,
     marks_in,
-    page,
+    pages,
     read_catalogue,
     read_catalogues,
     report,
@@ -262,12 +261,19 @@ def test_report_counts_rules_by_section_and_lists_uncovered_rules(folder: Path) 
     assert "| `first` | MUST | passing | both | test_a.py::test |" in text
 
 
-def test_conformance_page_has_report_for_each_protocol() -> None:
+def test_each_protocol_has_page_with_its_report_and_row_in_overview() -> None:
     catalogues = read_catalogues()
-    text = page(catalogues.values(), Results())
-    heads = [line for line in text.splitlines() if line.startswith("# ")]
-    assert heads == [f"# Conformance to AMQP {protocol}" for protocol in PROTOCOLS]
-    assert text.startswith(report(catalogues[PROTOCOL_0_9_1], Results()))
+    path = Path("docs/report.md")
+    made = pages(catalogues.values(), Results(), path)
+    own = {protocol: Path(f"docs/report-{protocol}.md") for protocol in PROTOCOLS}
+    assert list(made) == [path, *own.values()]
+    assert {protocol: made[own[protocol]] for protocol in PROTOCOLS} == {
+        protocol: report(catalogues[protocol], Results()) for protocol in PROTOCOLS
+    }
+    assert all(
+        f"| [{protocol}]({own[protocol].name}) | {len(catalogues[protocol].rules)} |" in made[path]
+        for protocol in PROTOCOLS
+    )
 
 
 def test_rule_fails_when_one_of_its_tests_fails(folder: Path) -> None:
@@ -334,7 +340,7 @@ def test_run_with_option_writes_conformance_report(
 ) -> None:
     result = run(pytester, INNER, "--conformance", "docs/report.md", *spread)
     result.assert_outcomes(passed=2, failed=1, errors=1, skipped=1)
-    text = (pytester.path / "docs/report.md").read_text()
+    text = (pytester.path / "docs/report-0-9-1.md").read_text()
     assert "| `layout` | SEMANTIC | passing | rabbitmq-4.3 | test_inner.py::test_passes |" in text
     assert "| `type-body` | SEMANTIC | passing | rabbitmq-4.3 | test_inner.py::test_passes |" in text
     assert "| `type-header` | SEMANTIC | **failing** |  | test_inner.py::test_fails |" in text
@@ -374,12 +380,11 @@ def test_for_the_other(): assert client()
 def test_result_counts_only_for_rules_of_protocol_the_test_runs_over(pytester: pytest.Pytester) -> None:
     run(pytester, TWICE, "--conformance", "report.md")
     states: dict[str, dict[str, str]] = {}
-    for line in (pytester.path / "report.md").read_text().splitlines():
-        if line.startswith("# "):
-            protocol = line.removeprefix("# Conformance to AMQP ")
-        elif line.endswith(" |") and "test_inner" in line:
-            name, _, state, *_ = line.strip("| ").split(" | ")
-            states.setdefault(protocol, {})[name] = state
+    for protocol in ("0-9-1", "0-9"):
+        for line in (pytester.path / f"report-{protocol}.md").read_text().splitlines():
+            if line.endswith(" |") and "test_inner" in line:
+                name, _, state, *_ = line.strip("| ").split(" | ")
+                states.setdefault(protocol, {})[name] = state
     assert states == {
         "0-9-1": {
             "`layout`": "passing",
@@ -448,7 +453,7 @@ def test_with_another_limit(): assert Server("rabbitmq-4.3").varied(largest_mess
 
 def rows_of(pytester: pytest.Pytester) -> dict[str, tuple[str, str, str]]:
     """By test: state, personalities and note."""
-    text = (pytester.path / "report.md").read_text()
+    text = (pytester.path / "report-0-9-1.md").read_text()
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if "| test_inner.py::" in line]
     tests = [(row[2:4], row[4].removeprefix("test_inner.py::").partition(" (")) for row in rows]
     return {name: (state, holds, note.rstrip(")")) for (state, holds), (name, _, note) in tests}
@@ -469,7 +474,7 @@ def test_report_has_state_and_personalities_shown_by_each_test(pytester: pytest.
         "test_with_another_choice": ("**spec only**", "rabbitmq-4.3*", ""),
         "test_with_another_limit": ("passing", "rabbitmq-4.3", ""),
     }
-    text = (pytester.path / "report.md").read_text()
+    text = (pytester.path / "report-0-9-1.md").read_text()
     assert (
         "## Tests that show nothing\n\n- test_inner.py::test_fixtures_alone\n- test_inner.py::test_no_a"
         in text
@@ -646,7 +651,7 @@ def test_report_does_not_depend_on_order_of_tests(pytester: pytest.Pytester) -> 
         source = "import pytest\nmark = pytest.mark.rule('0-9-1/frame/layout')\n"
         source += "".join(f"@mark\ndef {name}(): pass\n" for name in order)
         run(pytester, source, "--conformance", "report.md")
-        texts.append((pytester.path / "report.md").read_text())
+        texts.append((pytester.path / "report-0-9-1.md").read_text())
     assert texts[0] == texts[1]
 
 

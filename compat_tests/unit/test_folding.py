@@ -274,7 +274,7 @@ def test_failed_case_fails_only_its_own_rules(
     )
     plugins = ("-p", "compat_tests.tools.folding", "-p", "compat_tests.tools.conformance_plugin")
     pytester.runpytest_inprocess(*plugins, "--conformance", "report.md").assert_outcomes(failed=1)
-    text = (pytester.path / "report.md").read_text(encoding="utf-8")
+    text = (pytester.path / "report-0-9-1.md").read_text(encoding="utf-8")
     failing = text.partition("## Failing")[2].partition("## Deviating")[0]
     assert broken in failing and shown not in failing
     assert f"| `{shown.split('/', 2)[2]}` | " in text and "| **spec only** |" in text

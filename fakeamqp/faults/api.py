@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Literal
 
 from fakeamqp.dialects import default_protocol, dialect_named
-from fakeamqp.errors import near_match
+from fakeamqp.errors import near_match, troubleshooting
 from fakeamqp.faults.errors import FaultError, UnusedFault, check_channel, check_possible, checked
 from fakeamqp.faults.executor import FaultExecutor
 from fakeamqp.faults.handle import Handle
@@ -118,6 +118,8 @@ class Faults:
                 raise UnusedFault(
                     f"{number} installed and never happened (call .optional() on those that need not happen):"
                     + "".join(f"\n  - {handle._complaint()}" for handle in unused)
+                    + "\n"
+                    + troubleshooting("the-fault-never-fired")
                 )
 
     def after_restart(self) -> None:

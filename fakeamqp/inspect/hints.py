@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from fakeamqp.errors import troubleshooting
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -112,7 +114,7 @@ def _queues(state: BrokerState) -> list[Queue]:
 def wait_report(state: BrokerState, awaitable: str = "") -> str:
     """Those of `wait_hints`, what the broker holds, and the latest events: for a wait that timed out."""
     hints = wait_hints(state, awaitable)
-    lines = ["", *_held(state)]
+    lines = ["", troubleshooting("a-wait-times-out"), *_held(state)]
     events = "" if state.latest_events is None else state.latest_events(_LATEST)
     if events:
         lines += [LATEST_EVENTS, events]

@@ -2,7 +2,7 @@
 
 An observer (trace) or an interceptor (faults) implements `Tap` and is installed as `BrokerState.tap`. Without
 one, each call site costs one attribute test: measured against a broker without these tests, less than 2 % of
-throughput; see "Tap" in docs/benchmarks.md.
+throughput; see "Tap" in docs/benchmarks-internal.md.
 """
 
 from __future__ import annotations

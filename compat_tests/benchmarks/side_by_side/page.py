@@ -1,4 +1,4 @@
-"""Writes the tables of docs/benchmarks.md: `python -m compat_tests.benchmarks.side_by_side.page`.
+"""Writes tables of the pages about benchmarks: `python -m compat_tests.benchmarks.side_by_side.page`.
 
 The figures come from `side_by_side.json` beside this module, which `make bench` writes; it prints the same
 tables. `profile.json` comes from `make bench-profile`. The tables of `compat_tests.benchmarks.parts` stay as
@@ -19,12 +19,31 @@ from compat_tests.benchmarks.side_by_side.targets import IN_LOOP, IN_THREAD, RAB
 from compat_tests.reliability import results
 from compat_tests.tools import tables
 
-__all__ = ["FOLDER", "NAME", "PAGE", "PROFILE", "line", "main", "text", "with_tables"]
+__all__ = [
+    "FOLDER",
+    "INTERNAL",
+    "NAME",
+    "PAGE",
+    "PAGES",
+    "PROFILE",
+    "STARTS",
+    "line",
+    "main",
+    "text",
+    "with_tables",
+]
 
 FOLDER = Path(__file__).parent
 NAME = "side_by_side"
 PROFILE = "profile"
+STARTS = "starts"
 PAGE = Path(__file__).parents[3] / "docs" / "benchmarks.md"
+INTERNAL = PAGE.with_name("benchmarks-internal.md")
+PAGES = {
+    PAGE: ("start", "run", "rates", "times", "load", "fixtures", "imports", "plots"),
+    INTERNAL: ("ratios", "processor", "profile"),
+}
+"""The pages, and the tables on each."""
 _TIMED = {case.name for case in CASES if case.timed} | {"fixtures", "imports"}
 
 Results = dict[str, Any]
@@ -175,6 +194,17 @@ def _profile(found: Results) -> str:
     return f"{where}\n\n{tables.table(['', '', *found['parts']], rows)}"
 
 
+def _starts(found: Results) -> str:
+    rows = [
+        [name, f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"]
+        for name, seconds in found["seconds"].items()
+    ]
+    where = (
+        f"`{found['command']}` on commit {found['commit']}, {found['processors']} processors, {found['day']}."
+    )
+    return f"{tables.table(['Start, publish, confirm, get, stop', 'median'], rows)}\n{where}\n"
+
+
 _MADE: dict[str, Callable[[Results], str]] = {
     "run": _run,
     "ratios": _ratios,
@@ -200,13 +230,14 @@ def _tables(found: Results) -> Iterator[str]:
             yield f"{name}:\n{table}"
 
 
-def with_tables(page: str) -> str:
-    """The page with its tables as they should be."""
+def with_tables(path: Path) -> str:
+    """The text of a page with its tables as they should be."""
     made = {
         **{name: _kept(NAME, make) for name, make in _MADE.items()},
         "profile": _kept(PROFILE, _profile),
+        "start": _kept(STARTS, _starts),
     }
-    return tables.with_tables(page, made)
+    return tables.with_tables(path.read_text("utf-8"), {name: made[name] for name in PAGES[path]})
 
 
 def _kept(name: str, make: Callable[[Results], str]) -> Callable[[], str]:
@@ -215,8 +246,9 @@ def _kept(name: str, make: Callable[[Results], str]) -> Callable[[], str]:
 
 
 def main() -> None:
-    """Write the page anew, and draw its pictures."""
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    """Write the pages anew, and draw the pictures."""
+    for path in PAGES:
+        path.write_text(with_tables(path), encoding="utf-8")
     found = results.load(NAME, FOLDER)
     if found is not None:
         plots.draw(found)

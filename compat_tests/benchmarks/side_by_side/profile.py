@@ -2,7 +2,7 @@
 
 py-spy takes samples of the threads that hold an interpreter lock, in the client's process and in that of
 `fakeamqp serve`. A sample counts for the innermost frame that belongs to one of `PARTS`. The shares are kept
-beside this module, and are a table of docs/benchmarks.md.
+beside this module, and are a table of docs/benchmarks-internal.md.
 """
 
 from __future__ import annotations

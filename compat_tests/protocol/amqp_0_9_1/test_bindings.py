@@ -196,7 +196,7 @@ def test_binding_made_between_publishes_of_one_key_applies_at_once(client: Clien
 @pytest.mark.parametrize("key", ["k", "other"])
 @pytest.mark.protocols("0-9-1")
 def test_spec_personality_refuses_unbinding_of_missing_binding(spec: Server, key: str) -> None:
-    # Of the channel: see docs/decisions.md.
+    # Of the channel: see docs/decisions-0-9-1.md.
     client = spec.client().declare("q").bind("q", "amq.direct", "another")
     client.fails(Unbind(queue="q", exchange="amq.direct", routing_key=key), 404, at=(50, 50))
     client.open_channel()

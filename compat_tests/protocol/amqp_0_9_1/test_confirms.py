@@ -42,7 +42,7 @@ def test_repeated_confirm_select_does_not_restart_delivery_tags(client: Client) 
 
 
 def test_spec_personality_announces_and_sends_publisher_confirms(spec: Server) -> None:
-    """No document has class confirm, and none gives its ids to another class: docs/decisions.md."""
+    """No document has class confirm, and none gives its ids to another class: docs/decisions-0-9-1.md."""
     client = spec.connect()
     client.send_bytes(client.protocol_header)
     assert client.expect(m.ConnectionStart, 0).server_properties["capabilities"]["publisher_confirms"] is True

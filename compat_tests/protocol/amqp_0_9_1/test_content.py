@@ -208,7 +208,7 @@ def test_second_content_within_incomplete_content_of_one_channel_is_refused(clie
 @pytest.mark.deviates("0-9-1/content/sender-abort")
 @pytest.mark.protocols("0-9-1")
 def test_method_after_partial_body_closes_the_connection_and_drops_the_message(server: Server) -> None:
-    """The documents say both that it can and that it must not; RabbitMQ says not: see docs/decisions.md."""
+    """The documents say both that it can and that it must not; RabbitMQ says not: docs/decisions-0-9-1.md."""
     client, other = server.client(), server.client()
     other.declare("q")
     announce(client, 10).send_frame(3, 1, b"1234").send(m.BasicQos(prefetch_count=1))

@@ -9,6 +9,7 @@ import pytest
 from compat_tests.scripted.amqp_0_9_1 import QuietTap, Server
 from compat_tests.scripted.amqp_0_10 import Server as Server010
 from fakeamqp import Broker
+from fakeamqp.errors import troubleshooting
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
@@ -47,7 +48,8 @@ def prepared(server: Server) -> Connections:
 def check(why: str, tap: Connections, caplog: pytest.LogCaptureFixture) -> None:
     assert [event for event in tap.events if event[0] == "login refused"] == [("login refused", why)]
     warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert [text.partition(": ")[2] for text in warnings] == [f"Login was refused: {why}"]
+    said = f"Login was refused: {why}; {troubleshooting('the-login-is-refused')}"
+    assert [text.partition(": ")[2] for text in warnings] == [said]
 
 
 @pytest.mark.needs("inspection", "settings")

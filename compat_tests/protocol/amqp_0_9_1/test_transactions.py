@@ -187,7 +187,7 @@ def test_rolling_back_without_select_is_refused(client: Client) -> None:
 @pytest.mark.needs("own broker")
 @pytest.mark.rule("0-9-1/tx.rollback-ok/failure")
 def test_rollback_that_fails_by_a_fault_closes_the_channel(server: Server) -> None:
-    """A rollback of this broker does not fail by itself: see docs/decisions.md."""
+    """A rollback of this broker does not fail by itself: see docs/decisions-0-9-1.md."""
     server = FaultServer(server.state.personality, protocol=server.protocol)
     client = server.client().declare("q").fill("q", b"kept")
     select(client)

@@ -917,6 +917,7 @@ def test_verify_reports_unused_network_faults_with_their_near_misses(context: Co
         "    near miss: connection 'one' ('c1' or 'biling') is another connection",
         "  - every connection is closed after 100 bytes sent",
         "    near miss: connection 'one' ('c1' or 'biling'): 40 bytes sent so far",
+        "see https://fakeamqp.readthedocs.io/troubleshooting/#the-fault-never-fired",
     ]
     inner.say(b"x" * 60)
     with pytest.raises(UnusedFault, match="a fault was"):

@@ -504,7 +504,8 @@ class TestMisses:
             "    near miss: basic.publish exchange='' routing_key='invoices': routing_key is 'invoices', "
             "not 'orders.#'\n"
             "    near miss: basic.publish exchange='amq.topic' routing_key='invoices': routing_key is "
-            "'invoices', not 'orders.#'"
+            "'invoices', not 'orders.#'\n"
+            "see https://fakeamqp.readthedocs.io/troubleshooting/#the-fault-never-fired"
         )
 
     def test_complaint_lists_three_near_misses_and_counts_the_rest(self, publisher: Publisher) -> None:
@@ -568,7 +569,8 @@ class TestMisses:
         assert str(caught.value) == (
             "2 faults were installed and never happened (call .optional() on those that need not happen):\n"
             "  - when a basic.publish comes: nack it\n"
-            "  - when a basic.get comes: drop it"
+            "  - when a basic.get comes: drop it\n"
+            "see https://fakeamqp.readthedocs.io/troubleshooting/#the-fault-never-fired"
         )
         faults.clear()
         faults.verify()

@@ -197,7 +197,7 @@ class Personality(Choices):
         def __new__(cls, name=None, /, **choices):
             return object.__new__(cls) if name is None else personality(name)
 
-        def __init__(self, name=None, /, **choices):
+        def __init__(self, name: PersonalityName = None, /, **choices):
             if name is None:
                 super().__init__(**choices)
             elif choices:
@@ -418,7 +418,7 @@ class Personality(Choices):
     their deliveries do not count (RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6)."""
     shared_limit_counts_all_held: bool = choice(True, {SPEC: False})
     """A new shared limit counts all messages that its channel holds, those of quorum queues too. Those of
-    basic.get take room until the limit is lifted, even if they are settled (RabbitMQ: measured as above)."""
+    basic.get count until the limit is lifted, even if they are settled (RabbitMQ: measured as above)."""
     tags_are_inherited: bool = choice(True, {SPEC: False})
     """A consumer takes over what a cancelled one of its queue with its tag still holds: settling that refills
     its credit (RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6)."""

@@ -399,7 +399,7 @@ class BaseChannel:
         Source: domain.queue-name/current-queue.
 
         Raises:
-            NotFound: the channel has no current queue (see docs/decisions.md for the code).
+            NotFound: the channel has no current queue (see docs/decisions-0-9-1.md for the code).
         """
         if name:
             return name

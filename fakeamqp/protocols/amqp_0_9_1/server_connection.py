@@ -444,7 +444,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         """
         method_class = self.method_class(payload)
         # All clients announce capabilities such as "basic.nack", which are illegal names in the published
-        # grammar: see docs/decisions.md.
+        # grammar: see docs/decisions-0-9-1.md.
         grammar = self.grammar
         if method_class.INDEX == _START_OK and grammar.checks:
             grammar = grammar.unchecked

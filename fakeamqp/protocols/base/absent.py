@@ -1,7 +1,7 @@
 """Classes and methods that a broker is made without (`Personality.not_implemented`).
 
 Each protocol refuses them with its code for what is not implemented, 540. A method that a protocol does not
-have at all is another error: see docs/decisions.md.
+have at all is another error: see docs/decisions-0-9-1.md.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fakeamqp.errors import troubleshooting
 from fakeamqp.model.errors import ResourceError
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.messages.message import Identity
@@ -302,7 +303,7 @@ class ServerConnection(ClientConnection):
 
     def login_refused(self, why: str) -> None:
         """Tell the log and the trace why a client may not log in, or not open its virtual host."""
-        self._warn("Login was refused: %s", why)
+        self._warn("Login was refused: %s; %s", why, troubleshooting("the-login-is-refused"))
         self._report("login refused", why)
 
     def refuse(self, text: str, why: str = "") -> None:
