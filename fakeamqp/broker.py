@@ -7,22 +7,19 @@ see one consistent state, and their effects have been sent when they return.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
-from fakeamqp.arguments import check_arguments, is_name
-from fakeamqp.connection import bracketed
+from fakeamqp.arguments import check_arguments
 from fakeamqp.endpoint import Endpoint, Runtime
 from fakeamqp.errors import BrokerError, nearest
 from fakeamqp.inspect.inspection import Inspection
-from fakeamqp.model.access import Accounts, Permission, account, accounts, own_copy
+from fakeamqp.model.access import Accounts, Permission, accounts, own_copy
 from fakeamqp.model.limits import DEFAULT_BOUNDS
 from fakeamqp.model.memory import default_limit
 from fakeamqp.model.personality import PERSONALITIES, Personality, personality
-from fakeamqp.model.policies import hint
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
 from fakeamqp.trace.recorder import Recorder
@@ -30,22 +27,22 @@ from fakeamqp.trace.recorder import Recorder
 if TYPE_CHECKING:
     import socket
 
-    from typing_extensions import Unpack
+    from typing_extensions import Never, Unpack
 
+    from fakeamqp.admin import Admin
     from fakeamqp.endpoint import AnyClock
     from fakeamqp.inspect.messages import PublishedView
-    from fakeamqp.model.access import User
     from fakeamqp.model.limits import Bounds
     from fakeamqp.model.messages.message import MessageProperties
-    from fakeamqp.model.races import Draw, Late
+    from fakeamqp.model.races import Draw
     from fakeamqp.model.state import ClientConnection
+    from fakeamqp.model.versions import PersonalityName
     from fakeamqp.protocols.amqp_0_9.public import Amqp09
     from fakeamqp.runtime.clock.handle import Clock, Instant, Mode
     from fakeamqp.runtime.event_loop.engine import LoopEngine
     from fakeamqp.runtime.intercept import Intercept
     from fakeamqp.runtime.tls import ServerTLS
-    from fakeamqp.services import Registration, ServiceMessage, Services
-    from fakeamqp.settings import PersonalityChoices
+    from fakeamqp.services import Services
 
 __all__ = ["NO_JSON", "BadBody", "Broker", "BrokerError", "payload_of"]
 
@@ -60,7 +57,7 @@ NO_JSON: Any = object()
 class BadBody(BrokerError, TypeError):
     """The body of a message is neither bytes nor text."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class Broker(Endpoint, Inspection):
@@ -75,7 +72,7 @@ class Broker(Endpoint, Inspection):
         port: port to listen on; 0 takes a free one, which `port` tells once the broker runs.
         personality: the behaviour to emulate: "rabbitmq-3.10", "rabbitmq-3.13", "rabbitmq-4.0",
             "rabbitmq-4.1", "rabbitmq-4.2" or "rabbitmq-4.3", or "spec" for the published specifications
-            to the letter.
+            to the letter; or a `Personality`, such as `Personality("rabbitmq-4.3").with_(heartbeat=0)`.
         clock: the source of the broker's time: "real" for the machine's, even if the test has frozen it;
             "virtual" for time that only `clock.advance` and related methods move; "wall" for what
             `datetime.now()` returns, so that freezegun and time-machine move it.
@@ -112,7 +109,7 @@ class Broker(Endpoint, Inspection):
         runtime: what the broker runs in: "thread" for a thread of its own; "asyncio" for the event loop that
             runs when it starts (`async with`). The time of such a broker is that of the loop, and only
             coroutines of this loop can be its clients.
-        settings: choices of the personality to override by name, such as `heartbeat=0`.
+        misspelled: other names are errors.
 
     Raises:
         FakeAMQPError: an argument is misspelled or invalid.
@@ -123,10 +120,11 @@ class Broker(Endpoint, Inspection):
 
     def __init__(
         self,
+        /,
         host: str = "127.0.0.1",
         port: int = 0,
         *,
-        personality: str | Personality = "rabbitmq-4.3",
+        personality: PersonalityName | Personality = "rabbitmq-4.3",
         clock: Mode = "real",
         now: Instant | None = None,
         tls: bool | ServerTLS = False,
@@ -147,8 +145,10 @@ class Broker(Endpoint, Inspection):
         control: bool = False,
         control_port: int | None = None,
         runtime: Runtime = "thread",
-        **settings: Unpack[PersonalityChoices],
+        **misspelled: Never,
     ) -> None:
+        if misspelled:
+            raise BrokerError(_no_argument(*next(iter(misspelled.items()))))
         check_arguments(locals())
         super().__init__(host, port, tls, runtime)
         machine = self._machine
@@ -168,7 +168,7 @@ class Broker(Endpoint, Inspection):
         """Definitions that are loaded again after a reset, in order."""
         self._state = state = BrokerState(
             broker_clock,
-            personality=_adjusted(personality, settings),
+            personality=_checked(personality),
             seed=seed,
             history=history,
             permit=permit,
@@ -353,33 +353,12 @@ class Broker(Endpoint, Inspection):
                 raise BrokerError(
                     f"the broker does not know the password of user {hashed[0]!r}: the definitions contain "
                     f"its hash only. Tell it with Broker(users={{{hashed[0]!r}: '...'}}, definitions=...), "
-                    "or add an account for the test with broker.add_user('test', '...')"
+                    "or add an account for the test with broker.admin.add_user('test', '...')"
                 )
             user = next(iter(users), None)
         if user is None:
             return ""
         return f"{quote(user.name, safe='')}:{quote(user.password or '', safe='')}@"
-
-    @property
-    def management_url(self) -> str:
-        """The URL of the HTTP API without a path, with the account of `url`.
-
-        A client appends "/api/overview", for example.
-
-        Raises:
-            BrokerError: the broker has no HTTP API, has not been started, or knows no password of an account.
-        """
-        host, port = self._management_address()
-        return f"http://{self._login()}{bracketed(host)}:{port}"
-
-    @property
-    def management_port(self) -> int:
-        """The port of the HTTP API.
-
-        Raises:
-            BrokerError: the broker has no HTTP API, or has not been started.
-        """
-        return self._management_address()[1]
 
     def _management_address(self) -> tuple[str, int]:
         if self._management is None or not self._management.serves_api:
@@ -428,28 +407,14 @@ class Broker(Endpoint, Inspection):
             self._clock = Clock(self._engine, self._mode)
         return self._clock
 
-    # --- AMQP 0-9 --------------------------------------------------------------------------------------
+    # --- administration --------------------------------------------------------------------------------
 
     @property
-    def amqp_0_9(self) -> Amqp09:
-        """Extensions for clients of AMQP 0-9: realms, tunnels, out-of-band transports, trace frames."""
-        if self._amqp_0_9 is None:
-            self._amqp_0_9 = registry.named("0-9").public(self._engine, self._state)
-        return self._amqp_0_9
+    def admin(self) -> Admin:
+        """Accounts, virtual hosts, policies, limits and services at run time, and URLs of HTTP interfaces."""
+        from fakeamqp.admin import Admin
 
-    # --- inspection ------------------------------------------------------------------------------------
-
-    @property
-    def race_seed(self) -> int | None:
-        """The seed of the races, given or drawn; None without races, and in a simulation that draws them."""
-        races = self._state.races
-        return None if races is None else races.seed
-
-    @property
-    def late(self) -> tuple[Late, ...]:
-        """The latest 1 000 of what `races` delayed; `str` describes each."""
-        races = self._state.races
-        return () if races is None else self._reader.read(lambda _: tuple(races.occurred))
+        return Admin(self)
 
     # --- actions ---------------------------------------------------------------------------------------
 
@@ -508,49 +473,6 @@ class Broker(Endpoint, Inspection):
             outcome = target.publish(message)
             return PublishedView.of(virtual_host, message, outcome)
 
-    def add_service(
-        self,
-        name: str,
-        handler: Callable[[ServiceMessage], bytes | str | None],
-        *,
-        exchange: str = "amq.system",
-        virtual_host: str = "/",
-        contents: Iterable[str] | None = None,
-    ) -> Registration:
-        """Call `handler` with every message that a system exchange gets with the routing key `name`.
-
-        The exchange hands a message over without a queue. The broker calls the handler inside the engine,
-        after the turn in which the message arrived and at the same instant of its clock. So the handler may
-        use the broker, but must not wait for it. A handler that returns bytes or str answers: the broker
-        publishes this to the queue or reply address in `reply_to`, with the same `correlation_id`. An
-        exception of the handler has no effect on the publisher; it is logged and kept for the test.
-
-        Args:
-            name: the routing key, which must not begin with "amq.".
-            handler: called with each message, such as the `append` of a list.
-            exchange: the system exchange, which is declared if it does not exist, in all personalities. Every
-                system exchange of the virtual host serves all services.
-            virtual_host: the virtual host of the exchange.
-            contents: the AMQP classes of the contents that the service takes: "basic", "file", "stream". A
-                publish with another class is refused with 540 on its channel. Default: all classes.
-
-        Returns:
-            The registration, with which the test waits for calls and removes the service.
-
-        Raises:
-            BadRegistration: the name is invalid or in use, a class of contents does not exist, or the handler
-                is not callable.
-            PreconditionFailed: the exchange exists and is of another type.
-            NotAllowed, InvalidPath: the virtual host does not exist.
-        """
-        if self._services is None:
-            from fakeamqp.services import Services
-
-            self._services = Services(self._engine, self._state, self.publish)
-        return self._services.add(
-            name, handler, exchange=exchange, virtual_host=virtual_host, contents=contents
-        )
-
     def load_definitions(self, definitions: Definitions, *, keep: bool = False) -> None:
         """Load RabbitMQ definitions, from a file or parsed.
 
@@ -595,203 +517,6 @@ class Broker(Endpoint, Inspection):
 
         return self._reader.read(dump_definitions)
 
-    def add_user(
-        self,
-        name: str,
-        password: str | None = None,
-        *,
-        tags: Iterable[str] = (),
-        permissions: Mapping[str, tuple[str, str, str]] | None = None,
-    ) -> None:
-        """Add or replace an account; without `permissions` it has all permissions on all virtual hosts."""
-        with self._engine:
-            user = account(name, {"password": password, "tags": tags, "permissions": permissions})
-            self._state.access.add(own_copy(user, self._state.virtual_hosts))
-
-    def add_virtual_host(self, name: str, *, default_queue_type: str | None = None) -> None:
-        """Add a virtual host. Accounts with all permissions on all virtual hosts get them here as well.
-
-        Args:
-            name: of the virtual host; an existing one is kept.
-            default_queue_type: the type of durable queues declared without `x-queue-type`: "classic",
-                "quorum" or "stream".
-
-        Raises:
-            BrokerError: the name is empty, or too long for AMQP.
-            ParameterError: the queue type does not exist.
-        """
-        if not is_name(name):
-            raise BrokerError(f"the name of a virtual host is a text of 1 to 255 bytes, not {name!r:.100}")
-        with self._engine:
-            if name not in self._state.virtual_hosts:
-                known = tuple(self._state.virtual_hosts)
-                self._state.add_virtual_host(name)
-                for user in self._state.access.users.values():
-                    if all(user.permissions.get(each) == Permission() for each in known):
-                        user.permissions[name] = Permission()
-                self._state.access.changed()
-            if default_queue_type is not None:
-                added = self._state.virtual_hosts[name]
-                added.metadata = replace(added.metadata, default_queue_type=default_queue_type)
-
-    def remove_user(self, name: str) -> None:
-        """Remove an account, and close its connections as RabbitMQ does: 320, "user 'name' is deleted".
-
-        Raises:
-            BrokerError: the account does not exist.
-        """
-        with self._engine:
-            self._known_user(name)
-            self._close_forced(lambda each: each.user_name == name, f"user '{name}' is deleted")
-            self._state.remove_user(name)
-
-    def remove_virtual_host(self, name: str) -> None:
-        """Remove a virtual host with all that is in it, and the permissions in it.
-
-        Its consumers are cancelled, and its connections closed, as RabbitMQ does it: 320,
-        "vhost 'name' is deleted".
-
-        Raises:
-            BrokerError: the virtual host does not exist.
-        """
-        with self._engine:
-            known = self._state.virtual_hosts
-            if name not in known:
-                raise BrokerError(f"there is no virtual host {name!r}{hint(name, known)}")
-            self._engine.carry_out(known[name].discarding("the virtual host was deleted"))
-            self._close_forced(lambda each: each.virtual_host_name == name, f"vhost '{name}' is deleted")
-            self._state.remove_virtual_host(name)
-
-    def set_firehose(self, on: bool = True, virtual_host: str = "/") -> None:
-        """Switch the firehose of a virtual host on or off, as `rabbitmqctl trace_on` and `trace_off` do.
-
-        The exchange amq.rabbitmq.trace then gets a copy of each message that a client publishes, with the
-        routing key "publish.<exchange>", and of each that a client gets, with "deliver.<queue>". A restart of
-        the broker switches it off. The broker's own record of what happened is `Broker.trace`.
-
-        Raises:
-            BrokerError: `on` is neither True nor False, or the broker is stopped.
-            ParameterError: the personality has no firehose.
-            NotAllowed, InvalidPath: the virtual host does not exist.
-        """
-        if not isinstance(on, bool):
-            raise BrokerError(
-                f"set_firehose(on={on!r}): on must be True or False; virtual_host= is the other argument"
-            )
-        with self._engine:
-            self._state.check_not_stopped()
-            self._state.virtual_host(virtual_host).set_firehose(on)
-
-    def clear_permissions(self, user: str, virtual_host: str = "/") -> None:
-        """Take all permissions in a virtual host from an account. Its connections stay open.
-
-        Raises:
-            BrokerError: the account does not exist.
-        """
-        with self._engine:
-            self._known_user(user).permissions.pop(virtual_host, None)
-            self._state.access.changed()
-
-    def _known_user(self, name: str) -> User:
-        found = self._state.access.users.get(name)
-        if found is None:
-            raise BrokerError(f"there is no user {name!r}{hint(name, self._state.access.users)}")
-        return found
-
-    # --- policies and limits ----------------------------------------------------------------------------
-
-    def set_policy(
-        self,
-        name: str,
-        pattern: str,
-        definition: Mapping[str, Any],
-        *,
-        apply_to: str = "all",
-        priority: float = 0,
-        virtual_host: str = "/",
-        operator: bool = False,
-    ) -> None:
-        """Set or replace a policy for queues and exchanges with matching names. It takes effect immediately.
-
-        Args:
-            name: of the policy, unique in its virtual host.
-            pattern: a regular expression that is searched in the name; "^orders" matches a prefix.
-            definition: the keys and values to set, in RabbitMQ's units, such as {"message-ttl": 60_000}.
-            apply_to: "queues", "classic_queues", "quorum_queues", "streams", "exchanges", or "all".
-            priority: of several matching policies, the one with the highest priority applies.
-            virtual_host: the virtual host of the policy.
-            operator: set an operator policy: it is merged with the other policy, and the lower limit applies.
-
-        Raises:
-            PolicyError: a key is misspelled, or a value is invalid; the text says which.
-            NotAllowed, InvalidPath: the virtual host does not exist.
-        """
-        value = {"pattern": pattern, "definition": definition, "apply-to": apply_to, "priority": priority}
-        with self._engine:
-            policies = self._state.virtual_host(virtual_host).policies
-            self._engine.carry_out(policies.setting(name, value, operator=operator))
-
-    def clear_policy(self, name: str, virtual_host: str = "/", operator: bool = False) -> None:
-        """Remove a policy; its settings end immediately.
-
-        Raises:
-            PolicyError: the policy does not exist; the text names the nearest match.
-            NotAllowed, InvalidPath: the virtual host does not exist.
-        """
-        with self._engine:
-            policies = self._state.virtual_host(virtual_host).policies
-            self._engine.carry_out(policies.clearing(name, operator=operator))
-
-    def set_limits(
-        self,
-        virtual_host: str = "/",
-        *,
-        max_connections: int | None = None,
-        max_queues: int | None = None,
-    ) -> None:
-        """Limit a virtual host. Existing connections and queues stay, even above the limit.
-
-        A limit of 0 allows none, -1 means no limit, and None leaves the limit unchanged.
-
-        Args:
-            virtual_host: the name of the virtual host.
-            max_connections: the maximum number of open connections.
-            max_queues: the maximum number of queues, exclusive ones included.
-
-        Raises:
-            LimitsError: a limit is not an integer.
-            NotAllowed, InvalidPath: the virtual host does not exist.
-        """
-        with self._engine:
-            limited = self._state.virtual_host(virtual_host)
-            where = f"virtual host {virtual_host!r}"
-            limited.limits = limited.limits.changed(
-                where, max_connections=max_connections, max_queues=max_queues
-            )
-
-    def set_user_limits(
-        self, user: str, *, max_connections: int | None = None, max_channels: int | None = None
-    ) -> None:
-        """Limit a user. Open connections and channels stay open, even above the limit.
-
-        A limit of 0 allows none, -1 means no limit, and None leaves the limit unchanged.
-
-        Args:
-            user: the name of the account.
-            max_connections: the maximum number of connections, to all virtual hosts together.
-            max_channels: the maximum number of channels, on all connections together.
-
-        Raises:
-            LimitsError: a limit is not an integer.
-            BrokerError: the account does not exist.
-        """
-        with self._engine:
-            found = self._known_user(user)
-            where = f"user {user!r}"
-            found.limits = found.limits.changed(
-                where, max_connections=max_connections, max_channels=max_channels
-            )
-
 
 def payload_of(call: str, body: object, json: object) -> bytes:
     """The bytes of a message, of its body or of a value that is not `NO_JSON`.
@@ -817,28 +542,33 @@ def payload_of(call: str, body: object, json: object) -> bytes:
         ) from None
 
 
-def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personality:
-    """The personality with some choices overridden. Raises FakeAMQPError."""
-    from dataclasses import fields
-
+def _checked(name: str | Personality) -> Personality:
+    """A personality by its name, or one of the user, whose choices are checked. Raises FakeAMQPError."""
     chosen = personality(name)
-    if not settings and chosen is PERSONALITIES.get(chosen.name):
+    if chosen is PERSONALITIES.get(chosen.name):
         return chosen
     from fakeamqp.model.personality.variants import with_choices
 
-    known = [field.name for field in fields(Personality)]
-    for setting in settings:
-        if setting not in known:
-            near = nearest(setting, [*known, *_ARGUMENTS])
-            raise BrokerError(
-                f"Broker has no argument {setting!r}" + (f"; did you mean {near[0]!r}?" if near else "")
-            )
-    made = with_choices(chosen, settings)
+    made = with_choices(chosen, {})
     registry.check_absent(made.not_implemented)
     return made
 
 
-_ARGUMENTS = tuple(name for name in Broker.__init__.__annotations__ if name not in ("settings", "return"))
+def _no_argument(name: str, value: object) -> str:
+    """The text of the error about an argument that does not exist."""
+    from dataclasses import fields
+
+    choices = [field.name for field in fields(Personality)]
+    if name in choices:
+        return (
+            f"Broker has no argument {name!r}: a choice of a personality is given by "
+            f'personality=Personality("rabbitmq-4.3").with_({name}={value!r:.50})'
+        )
+    near = nearest(name, [*_ARGUMENTS, *choices])
+    return f"Broker has no argument {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+_ARGUMENTS = tuple(name for name in Broker.__init__.__annotations__ if name not in ("misspelled", "return"))
 
 
 def _race_seed(asked: bool | int | None, seed: int | str | None) -> int | None:

@@ -27,6 +27,8 @@ Part: TypeAlias = Literal["method", "header", "body", "heartbeat", ""]
 class UnknownProtocol(FakeAMQPError, KeyError):
     """There is no protocol of this name; the text names the nearest match."""
 
+    __module__ = "fakeamqp.errors"
+
     def __str__(self) -> str:
         return str(self.args[0])
 

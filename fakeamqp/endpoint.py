@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 from weakref import finalize
 
+from fakeamqp.blocking import BlockingMethod, blocking, blocking_start
 from fakeamqp.connection import bracketed
 from fakeamqp.errors import BrokerError, WaitTimeout, nearest
 from fakeamqp.inspect.inspection import MessageInspection, StateReader
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from fakeamqp.admin import ProxyAdmin
     from fakeamqp.fault_context import Owner
     from fakeamqp.faults import Faults
     from fakeamqp.management.companion import ManagementCompanion
@@ -48,7 +50,60 @@ _CONNECTION_FORCED = 320
 class NotIdle(BrokerError, WaitTimeout):
     """The broker did not become idle in time; the text says what keeps it busy."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
+
+
+class NoFindings(BlockingMethod[..., None]):
+    """`expect_no_findings` of a broker or a proxy: a call checks all so far, `during` a part of a test."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
+            """Check the trace at the end of a test."""
+
+        async def aio(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
+            """Check the trace at the end of a test, for coroutines."""
+
+    def during(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> Checked:
+        """A context in which the checks of the trace hold: from here on.
+
+        >>> with broker.expect_no_findings.during() as checked:
+        ...     publish_and_consume()
+        ...     checked.step()
+
+        The end of the context waits like `expect_no_findings`, unless the test has failed already. `step()`
+        checks what has happened since the previous step. It takes as long as the new events need: the checks
+        "lost", "duplicates" and "answers" run then, all others at the end. Coroutines use `async with`.
+
+        Args:
+            names: the checks to run; without names all of them. See `Trace.findings`.
+            allow: rules and reasons that are no findings. See `Trace.findings`.
+            timeout: how long the end waits, in real seconds.
+
+        Raises:
+            CheckFailed: by `step()` or at the end: there are findings.
+            TraceIncomplete: by `step()` or at the end: the trace has dropped events before they were checked.
+            UnknownCheck: there is no check of this name.
+            UnknownRule: `allow` names no rule and no reason.
+            BrokerError: the trace is switched off.
+        """
+        checked: Checked = self.__self__._checked(names, allow, timeout)
+        return checked
+
+
+if TYPE_CHECKING:
+
+    class _blocking_check:
+        def __init__(self, method: Callable[..., Any]) -> None: ...
+
+        def coroutine(self, function: Callable[..., Any]) -> Callable[..., Any]: ...
+
+        def __get__(self, instance: object, owner: type | None = None) -> NoFindings: ...
+
+else:
+
+    class _blocking_check(blocking):
+        bound = NoFindings
 
 
 class Endpoint(MessageInspection):
@@ -104,6 +159,7 @@ class Endpoint(MessageInspection):
         """Whether clients can connect."""
         return self._engine.running
 
+    @blocking_start
     def start(self) -> Self:
         """Start it; clients can connect when this returns. Does nothing while it runs.
 
@@ -118,7 +174,7 @@ class Endpoint(MessageInspection):
         if self._in_loop:
             raise BrokerError(
                 f"a {self._kind} with runtime='asyncio' starts in its event loop: use `async with "
-                f"{self._kind}:`, or `await {self._kind}.start_async()`"
+                f"{self._kind}:`, or `await {self._kind}.start.aio()`"
             )
         engine = cast("ThreadEngine", self._engine)
         with engine.one_by_one():
@@ -136,7 +192,8 @@ class Endpoint(MessageInspection):
             self._started()
         return self
 
-    async def start_async(self) -> Self:
+    @start.coroutine
+    async def _start_coroutine(self) -> Self:
         """`start` for coroutines. With `runtime="asyncio"` it runs in the event loop of the caller.
 
         Raises:
@@ -185,6 +242,7 @@ class Endpoint(MessageInspection):
         self._state.stage = "running"
         self._in_transition = False
 
+    @blocking
     def stop(self) -> None:
         """Close all connections with a handshake, then close every socket and end every thread. Idempotent.
 
@@ -214,7 +272,8 @@ class Endpoint(MessageInspection):
     def _stop_engine(self) -> None:
         self._engine.stop()
 
-    async def stop_async(self) -> None:
+    @stop.coroutine
+    async def _stop_coroutine(self) -> None:
         """`stop` for coroutines. In an event loop, the loop has closed all streams afterwards."""
         self.stop()
         await self._engine.stopped()
@@ -260,10 +319,10 @@ class Endpoint(MessageInspection):
         self.stop()
 
     async def __aenter__(self) -> Self:
-        return await self.start_async()
+        return await self.start.aio()
 
     async def __aexit__(self, kind: object, error: object, trace: object) -> None:
-        await self.stop_async()
+        await self.stop.aio()
 
     # --- address --------------------------------------------------------------------------------------
 
@@ -301,6 +360,15 @@ class Endpoint(MessageInspection):
         self._state.check_started()
         assert self._tls is not None
         return self._tls
+
+    # --- administration -------------------------------------------------------------------------------
+
+    @property
+    def admin(self) -> ProxyAdmin:
+        """The URLs of its HTTP interfaces, and what it takes of memory."""
+        from fakeamqp.admin import ProxyAdmin
+
+        return ProxyAdmin(self)
 
     # --- faults ---------------------------------------------------------------------------------------
 
@@ -350,32 +418,6 @@ class Endpoint(MessageInspection):
         )
         return made
 
-    @property
-    def control_url(self) -> str:
-        """The address of the control interface, with the token that it needs behind `#token=`.
-
-        The token lasts as long as this object, and gives full access to it.
-
-        Raises:
-            BrokerError: there is no control interface, or it has not been started.
-        """
-        url = self._http_url()
-        assert self._management is not None
-        return self._management.control.address(url)
-
-    @property
-    def inspector_url(self) -> str:
-        """The address of the inspector page, with the token that opens it behind `#token=`.
-
-        The token lasts as long as this object, and gives full access to it.
-
-        Raises:
-            BrokerError: there is no inspector page, or it has not been started.
-        """
-        url = self._http_url()
-        assert self._management is not None
-        return self._management.inspector.address(url)
-
     def _http_url(self) -> str:
         """The URL of the HTTP server, as a client of this machine writes it."""
         if self._management is None:
@@ -389,6 +431,7 @@ class Endpoint(MessageInspection):
 
     # --- waits and checks -----------------------------------------------------------------------------
 
+    @blocking
     def wait_until_idle(self, timeout: float = 5.0) -> None:
         """Wait until the broker has processed all input and sent all output, and no timer is due.
 
@@ -399,8 +442,8 @@ class Endpoint(MessageInspection):
         if not self._engine.wait_until(self._engine.quiet, timeout):
             raise NotIdle(self._reader.read(lambda state: _still_busy(state, timeout)))
 
-    async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
-        """`wait_until_idle` for coroutines: it does not block the event loop."""
+    @wait_until_idle.coroutine
+    async def _wait_until_idle_coroutine(self, timeout: float = 5.0) -> None:
         self._state.check_started()
         if not await self._engine.wait_until_async(self._engine.quiet, timeout):
             raise NotIdle(self._reader.read(lambda state: _still_busy(state, timeout)))
@@ -416,41 +459,18 @@ class Endpoint(MessageInspection):
         with self._engine:
             return recorder.trace()
 
-    def checked(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> Checked:
-        """A context in which the checks of the trace hold: those of `expect_no_findings`, from here on.
-
-        >>> with broker.checked() as checked:
-        ...     publish_and_consume()
-        ...     checked.step()
-
-        The end of the context waits like `expect_no_findings`, unless the test has failed already. `step()`
-        checks what has happened since the previous step. It takes as long as the new events need: the checks
-        "lost", "duplicates" and "answers" run then, all others at the end. Coroutines use `async with`.
-
-        Args:
-            names: the checks to run; without names all of them. See `Trace.check`.
-            allow: rules and reasons that are no findings. See `Trace.check`.
-            timeout: how long the end waits, in real seconds.
-
-        Raises:
-            CheckFailed: by `step()` or at the end: there are findings.
-            TraceIncomplete: by `step()` or at the end: the trace has dropped events before they were checked.
-            UnknownCheck: there is no check of this name.
-            UnknownRule: `allow` names no rule and no reason.
-            BrokerError: the trace is switched off.
-        """
-        return self._checked(names, allow, timeout)
-
+    @_blocking_check
     def expect_no_findings(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
         """Check the trace at the end of a test.
 
         No confirmed message may be lost, and none delivered twice unless as redelivered; clients may hold no
-        message; each request needs one answer; each queue keeps its order; and more: see `Trace.check`. The
-        method waits until the broker is idle, and until clients hold no message and no request is open.
+        message; each request needs one answer; each queue keeps its order; and more: see
+        `Trace.findings`. The method waits until the broker is idle, and until clients hold no message and no
+        request is open.
 
         Args:
             names: the checks to run; without names all of them.
-            allow: rules, or reasons for the loss of a message, that are no findings. See `Trace.check`.
+            allow: rules, or reasons for the loss of a message, that are no findings. See `Trace.findings`.
             timeout: how long to wait, in real seconds.
 
         Raises:
@@ -462,9 +482,11 @@ class Endpoint(MessageInspection):
         """
         self._checked(names, allow, timeout, from_start=True).finish()
 
-    async def expect_no_findings_async(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
-        """`expect_no_findings` for coroutines: it does not block the event loop."""
-        await self._checked(names, allow, timeout, from_start=True).finish_async()
+    @expect_no_findings.coroutine
+    async def _expect_no_findings_coroutine(
+        self, *names: str, allow: Allow = (), timeout: float = 5.0
+    ) -> None:
+        await self._checked(names, allow, timeout, from_start=True).finish.aio()
 
     def _checked(
         self, names: tuple[str, ...], allow: Allow, timeout: float, *, from_start: bool = False
@@ -477,11 +499,6 @@ class Endpoint(MessageInspection):
         if self._recorder is None:
             raise BrokerError("the trace is off; create the broker with trace=10_000, for example")
         return self._recorder
-
-    @property
-    def failures(self) -> tuple[BaseException, ...]:
-        """Exceptions caused by bugs of the broker itself. Empty, whatever clients do."""
-        return tuple(failure.error for failure in self._engine.failures)
 
 
 def _caller() -> tuple[str, int]:
@@ -510,7 +527,7 @@ def _still_busy(state: BrokerState, timeout: float) -> str:
     unread = [f"{each.name} has not read {each.unsent} bytes" for each in state.connections if each.unsent]
     reason = "; ".join(unread) or "clients keep sending"
     busy = f"the broker is still busy after {timeout:g} s: {reason}"
-    return busy + wait_report(state, "wait_until_idle_async")
+    return busy + wait_report(state, "wait_until_idle.aio")
 
 
 def in_loop(runtime: str) -> bool:

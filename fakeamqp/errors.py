@@ -1,9 +1,263 @@
-"""The base class of all errors of fakeamqp. Every package may import this module, and it imports none."""
+"""All errors of fakeamqp, those of Spark excepted, which are in `fakeamqp.spark`.
+
+Every package may import this module: it defines the base classes, and imports the others on first use.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from fakeamqp.broker import (
+        BadBody as BadBody,
+    )
+    from fakeamqp.dialects import (
+        UnknownProtocol as UnknownProtocol,
+    )
+    from fakeamqp.endpoint import (
+        NotIdle as NotIdle,
+    )
+    from fakeamqp.faults.errors import (
+        FaultError as FaultError,
+        FaultNotSeen as FaultNotSeen,
+        UnusedFault as UnusedFault,
+    )
+    from fakeamqp.inspect.errors import (
+        BadExpectation as BadExpectation,
+        NoHistory as NoHistory,
+        NoSuchConsumer as NoSuchConsumer,
+        NoSuchExchange as NoSuchExchange,
+        NoSuchQueue as NoSuchQueue,
+        NoSuchVirtualHost as NoSuchVirtualHost,
+        NotAsExpected as NotAsExpected,
+        NotDeadLettered as NotDeadLettered,
+        NotDropped as NotDropped,
+        NotPublished as NotPublished,
+        NotReturned as NotReturned,
+    )
+    from fakeamqp.management.errors import (
+        ManagementError as ManagementError,
+    )
+    from fakeamqp.model.access import (
+        AccountError as AccountError,
+        BadPasswordHash as BadPasswordHash,
+    )
+    from fakeamqp.model.definitions import (
+        DefinitionsError as DefinitionsError,
+    )
+    from fakeamqp.model.errors import (
+        AccessRefused as AccessRefused,
+        AuthenticationFailed as AuthenticationFailed,
+        CommandInvalid as CommandInvalid,
+        ContentTooLarge as ContentTooLarge,
+        IllegalArgument as IllegalArgument,
+        IllegalState as IllegalState,
+        InternalError as InternalError,
+        InvalidArgument as InvalidArgument,
+        InvalidPath as InvalidPath,
+        ModelError as ModelError,
+        NotAllowed as NotAllowed,
+        NotFound as NotFound,
+        NotImplementedHere as NotImplementedHere,
+        PreconditionFailed as PreconditionFailed,
+        ResourceDeleted as ResourceDeleted,
+        ResourceError as ResourceError,
+        ResourceLocked as ResourceLocked,
+        SyntaxFault as SyntaxFault,
+    )
+    from fakeamqp.model.limits import (
+        BoundsError as BoundsError,
+        LimitsError as LimitsError,
+    )
+    from fakeamqp.model.messages.message import (
+        UnknownProperty as UnknownProperty,
+    )
+    from fakeamqp.model.patterns import (
+        InvalidPattern as InvalidPattern,
+    )
+    from fakeamqp.model.personality import (
+        FeatureError as FeatureError,
+        UnknownPersonality as UnknownPersonality,
+    )
+    from fakeamqp.model.personality.variants import (
+        UnknownChoice as UnknownChoice,
+    )
+    from fakeamqp.model.policies import (
+        ParameterError as ParameterError,
+        PolicyError as PolicyError,
+    )
+    from fakeamqp.portable.routes import (
+        BadQueue as BadQueue,
+        NoAnswer as NoAnswer,
+        RequestRefused as RequestRefused,
+    )
+    from fakeamqp.protocols.base.codec import (
+        FieldError as FieldError,
+        FieldNameError as FieldNameError,
+        FrameError as FrameError,
+        WireError as WireError,
+    )
+    from fakeamqp.protocols.registry import (
+        BadAbsence as BadAbsence,
+    )
+    from fakeamqp.replay.player import (
+        NotTheSame as NotTheSame,
+    )
+    from fakeamqp.replay.target import (
+        NoBroker as NoBroker,
+        ReplayError as ReplayError,
+    )
+    from fakeamqp.runtime.errors import (
+        BadCertificate as BadCertificate,
+        CannotListen as CannotListen,
+        ClockError as ClockError,
+        EngineError as EngineError,
+        InterceptError as InterceptError,
+        NothingPending as NothingPending,
+        PortInUse as PortInUse,
+        TLSUnavailable as TLSUnavailable,
+    )
+    from fakeamqp.services import (
+        BadRegistration as BadRegistration,
+    )
+    from fakeamqp.simulation.errors import (
+        Deadlock as Deadlock,
+        NotSimulated as NotSimulated,
+        SimulationError as SimulationError,
+        TimeLimit as TimeLimit,
+        UnknownHost as UnknownHost,
+    )
+    from fakeamqp.simulation.exploring import (
+        FailingSchedule as FailingSchedule,
+    )
+    from fakeamqp.trace.checks.finding import (
+        CheckFailed as CheckFailed,
+        TraceIncomplete as TraceIncomplete,
+        UnknownCheck as UnknownCheck,
+        UnknownRule as UnknownRule,
+    )
+    from fakeamqp.trace.json_lines import (
+        RecordingError as RecordingError,
+    )
+    from fakeamqp.trace.parquet import (
+        PyarrowMissing as PyarrowMissing,
+    )
+else:
+    __getattr__, __dir__, __all__ = on_first_use(
+        __name__,
+        {
+            "fakeamqp.broker": ("BadBody",),
+            "fakeamqp.dialects": ("UnknownProtocol",),
+            "fakeamqp.endpoint": ("NotIdle",),
+            "fakeamqp.faults.errors": (
+                "FaultError",
+                "FaultNotSeen",
+                "UnusedFault",
+            ),
+            "fakeamqp.inspect.errors": (
+                "BadExpectation",
+                "NoHistory",
+                "NoSuchConsumer",
+                "NoSuchExchange",
+                "NoSuchQueue",
+                "NoSuchVirtualHost",
+                "NotAsExpected",
+                "NotDeadLettered",
+                "NotDropped",
+                "NotPublished",
+                "NotReturned",
+            ),
+            "fakeamqp.management.errors": ("ManagementError",),
+            "fakeamqp.model.access": (
+                "AccountError",
+                "BadPasswordHash",
+            ),
+            "fakeamqp.model.definitions": ("DefinitionsError",),
+            "fakeamqp.model.errors": (
+                "AccessRefused",
+                "AuthenticationFailed",
+                "CommandInvalid",
+                "ContentTooLarge",
+                "IllegalArgument",
+                "IllegalState",
+                "InternalError",
+                "InvalidArgument",
+                "InvalidPath",
+                "ModelError",
+                "NotAllowed",
+                "NotFound",
+                "NotImplementedHere",
+                "PreconditionFailed",
+                "ResourceDeleted",
+                "ResourceError",
+                "ResourceLocked",
+                "SyntaxFault",
+            ),
+            "fakeamqp.model.limits": (
+                "BoundsError",
+                "LimitsError",
+            ),
+            "fakeamqp.model.messages.message": ("UnknownProperty",),
+            "fakeamqp.model.patterns": ("InvalidPattern",),
+            "fakeamqp.model.personality": (
+                "FeatureError",
+                "UnknownPersonality",
+            ),
+            "fakeamqp.model.personality.variants": ("UnknownChoice",),
+            "fakeamqp.model.policies": (
+                "ParameterError",
+                "PolicyError",
+            ),
+            "fakeamqp.portable.routes": (
+                "BadQueue",
+                "NoAnswer",
+                "RequestRefused",
+            ),
+            "fakeamqp.protocols.base.codec": (
+                "FieldError",
+                "FieldNameError",
+                "FrameError",
+                "WireError",
+            ),
+            "fakeamqp.protocols.registry": ("BadAbsence",),
+            "fakeamqp.replay.player": ("NotTheSame",),
+            "fakeamqp.replay.target": (
+                "NoBroker",
+                "ReplayError",
+            ),
+            "fakeamqp.runtime.errors": (
+                "BadCertificate",
+                "CannotListen",
+                "ClockError",
+                "EngineError",
+                "InterceptError",
+                "NothingPending",
+                "PortInUse",
+                "TLSUnavailable",
+            ),
+            "fakeamqp.services": ("BadRegistration",),
+            "fakeamqp.simulation.errors": (
+                "Deadlock",
+                "NotSimulated",
+                "SimulationError",
+                "TimeLimit",
+                "UnknownHost",
+            ),
+            "fakeamqp.simulation.exploring": ("FailingSchedule",),
+            "fakeamqp.trace.checks.finding": (
+                "CheckFailed",
+                "TraceIncomplete",
+                "UnknownCheck",
+                "UnknownRule",
+            ),
+            "fakeamqp.trace.json_lines": ("RecordingError",),
+            "fakeamqp.trace.parquet": ("PyarrowMissing",),
+        },
+        ("BrokerError", "FakeAMQPError", "ManagementUnavailable", "UnreadResult", "WaitTimeout"),
+    )
 
 
 class FakeAMQPError(Exception):
@@ -27,13 +281,13 @@ class WaitTimeout(FakeAMQPError, AssertionError):
 class ManagementUnavailable(FakeAMQPError):
     """The packages that the HTTP API needs are not installed."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class UnreadResult(UserWarning):
     """A result with a failure was dropped unread, so the test has not checked it."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 unread_results: list[str] = []

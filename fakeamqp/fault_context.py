@@ -12,7 +12,7 @@ from fakeamqp.model.state import Redirect
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.inspect import QueueInspector
+    from fakeamqp.inspect import QueueHandle
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Timer
@@ -26,7 +26,7 @@ class Owner(Protocol):
     def restart(self, *, crash: bool, durable: bool) -> None:
         """Restart on the same port."""
 
-    def queue(self, name: str, virtual_host: str) -> QueueInspector:
+    def queue(self, name: str, virtual_host: str) -> QueueHandle:
         """The inspector of one queue."""
 
 

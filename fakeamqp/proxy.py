@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 _PORTS = {"amqp": 5672, "amqps": 5671}
 _REASONS = {
-    "consumers definitions exchange exchanges explain policies queue queues sessions topology "
+    "consumer consumers definitions exchange exchanges explain policies queue queues sessions topology "
     "virtual_hosts": ("a proxy does not see what the broker behind it holds; ask its management API"),
-    "dead_lettered dropped expect_dead_lettered expect_dead_lettered_async expect_dropped "
-    "expect_dropped_async": "a proxy does not see what becomes of a message in the broker behind it",
-    "add_user add_virtual_host clear_permissions clear_policy load_definitions remove_user "
-    "remove_virtual_host set_firehose set_limits set_policy set_user_limits": (
-        "a proxy cannot configure the broker behind it"
+    "dead_lettered dropped expect_dead_lettered expect_dropped": (
+        "a proxy does not see what becomes of a message in the broker behind it"
     ),
+    "add_user add_virtual_host clear_permissions clear_policy load_definitions remove_user "
+    "remove_virtual_host clear_topic_permissions set_permissions set_topic_permissions users set_firehose "
+    "set_limits set_policy set_user_limits": ("a proxy cannot configure the broker behind it"),
     "management_port management_url": "a proxy has no HTTP API; ask that of the broker behind it",
     "login": "a proxy does not know the accounts of the broker behind it",
     "connect intercept": "clients reach a proxy by its URL only",

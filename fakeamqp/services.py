@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from fakeamqp.blocking import blocking
 from fakeamqp.errors import FakeAMQPError, WaitTimeout, near_match
 from fakeamqp.inspect.hints import span, wait_report
 from fakeamqp.inspect.messages import ContentView, content_of, elsewhere, name_of
+from fakeamqp.lazy import raise_if_renamed
 from fakeamqp.model.errors import InternalError
 from fakeamqp.model.exchanges.system import Service
 
@@ -49,6 +51,9 @@ class Registration:
             plugin it fails the test.
     """
 
+    if not TYPE_CHECKING:
+        __getattr__ = raise_if_renamed
+
     def __init__(self, engine: Engine, state: BrokerState, what: str) -> None:
         self._engine = engine
         self._state = state
@@ -68,6 +73,7 @@ class Registration:
         """The number of calls by the broker."""
         return self._calls
 
+    @blocking
     def wait(self, n: int = 1, timeout: float = 5.0) -> None:
         """Wait until the broker has called it `n` times in total.
 
@@ -81,8 +87,8 @@ class Registration:
         """
         self._check_called(n, timeout, self._engine.wait_until(self._called(n), timeout))
 
-    async def wait_async(self, n: int = 1, timeout: float = 5.0) -> None:
-        """`wait` for coroutines: it does not block the event loop."""
+    @wait.coroutine
+    async def _wait_coroutine(self, n: int = 1, timeout: float = 5.0) -> None:
         self._check_called(n, timeout, await self._engine.wait_until_async(self._called(n), timeout))
 
     def _called(self, n: int) -> Callable[[], bool]:

@@ -1,11 +1,12 @@
-"""Types of the keyword arguments of `Broker` and `Proxy`, for type checkers."""
+"""Personalities by name, and the types of the keyword arguments of `Broker` and `Proxy`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from fakeamqp.model.personality.keywords import PersonalityChoices
+from fakeamqp.lazy import on_first_use
+from fakeamqp.model.personality.keywords import PersonalityChoices as PersonalityChoices
 
 if TYPE_CHECKING:
     import os
@@ -20,15 +21,28 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.tls import ServerTLS
     from fakeamqp.trace.recording import Recording
 
-__all__ = ["BrokerArguments", "PersonalityChoices", "ProxyArguments"]
+if TYPE_CHECKING:
+    from fakeamqp.model.personality import PERSONALITIES as PERSONALITIES
+    from fakeamqp.model.personality.variants import ChoiceDifference as ChoiceDifference
+    from fakeamqp.model.versions import PersonalityName as PersonalityName
+else:
+    __getattr__, __dir__, __all__ = on_first_use(
+        __name__,
+        {
+            "fakeamqp.model.personality": ("PERSONALITIES",),
+            "fakeamqp.model.personality.variants": ("ChoiceDifference",),
+            "fakeamqp.model.versions": ("PersonalityName",),
+        },
+        ("BrokerArguments", "PersonalityChoices", "ProxyArguments"),
+    )
 
 
-class BrokerArguments(PersonalityChoices, total=False):
+class BrokerArguments(TypedDict, total=False):
     """All arguments of `Broker`, for functions that pass them on."""
 
     host: str
     port: int
-    personality: str | Personality
+    personality: PersonalityName | Personality
     clock: Mode
     now: Instant | None
     tls: bool | ServerTLS

@@ -37,7 +37,7 @@ async def verify_async(item: pytest.Item) -> None:
     """`verify` for endpoints that run in the loop of the caller."""
     for endpoint, names, allow in _asked(item):
         with _told(item, endpoint):
-            await endpoint.expect_no_findings_async(*names, allow=allow)
+            await endpoint.expect_no_findings.aio(*names, allow=allow)
 
 
 def _asked(item: pytest.Item) -> Iterator[tuple[AnyEndpoint, tuple[str, ...], Any]]:

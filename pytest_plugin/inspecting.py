@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from . import endpoints, session_broker
+from . import endpoints, failures, session_broker
 
 if TYPE_CHECKING:
     import pytest
@@ -33,7 +33,8 @@ def hold(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException]) -> Non
     released = Event()
     for broker in held:
         assert broker._management is not None
-        broker._management.hold_open(item.nodeid, released)
+        count = 0 if broker._recorder is None else broker._recorder.count
+        broker._management.hold_open(item.nodeid, released, failures.failure_of(item, problem, count))
     with nullcontext() if capture is None else capture.global_and_fixture_disabled():
         try:
             reporter.write_line("")
@@ -41,7 +42,9 @@ def hold(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException]) -> Non
             reporter.write_line(problem.exconly(tryshort=True))
             for broker in held:
                 of = "" if len(held) == 1 else f" of {endpoints.named(broker)}"
-                reporter.write_line(f"The failed test is held open. Its broker{of}: {broker.inspector_url}")
+                reporter.write_line(
+                    f"The failed test is held open. Its broker{of}: {broker.admin.inspector_url}"
+                )
             reporter.write_line("Ctrl-C, or the button on the page, goes on with the next test.", flush=True)
             released.wait()
         except KeyboardInterrupt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 import pytest
@@ -321,13 +321,12 @@ def _is_amqp_url(url: str) -> bool:
 
 
 def _check_personality(option: str, name: str) -> None:
-    from fakeamqp import PERSONALITIES, Broker, FakeAMQPError
+    from fakeamqp import FakeAMQPError, Personality
 
-    if name not in PERSONALITIES:
-        try:
-            Broker(personality=name)
-        except FakeAMQPError as error:
-            raise pytest.UsageError(f"{option}: {error}") from None
+    try:
+        Personality(cast("Any", name))
+    except FakeAMQPError as error:
+        raise pytest.UsageError(f"{option}: {error}") from None
 
 
 def _check_arguments(config: pytest.Config) -> None:

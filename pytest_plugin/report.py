@@ -42,8 +42,8 @@ def sections(item: pytest.Item, report: pytest.TestReport) -> Iterator[tuple[str
         title = "AMQP timeline" if len(made) == 1 else f"AMQP timeline of {endpoints.named(endpoint)}"
         yield title, _timeline(item, endpoint)
     for broker in endpoints.brokers(item):
-        if broker.race_seed is not None:
-            yield "AMQP races", _races(broker, broker.race_seed)
+        if broker.admin.race_seed is not None:
+            yield "AMQP races", _races(broker, broker.admin.race_seed)
         missed = broker._state.resets.hints()
         if missed:
             yield "AMQP reset", "\n".join(missed)
@@ -109,7 +109,7 @@ def _timeline(item: pytest.Item, endpoint: AnyEndpoint) -> str:
 
 def _races(broker: Broker, seed: int) -> str:
     """The seed of the races, and the latest late messages, confirms and acks."""
-    late = [str(each) for each in broker.late]
+    late = [str(each) for each in broker.admin.late]
     again = f"races={seed}, or --amqp-races={seed}, repeats"
     if not late:
         return f"{again} them. Nothing was late."

@@ -94,7 +94,7 @@ async def settle(item: pytest.Item) -> None:
     served = [broker for broker in endpoints.brokers(item) if broker._services is not None]
     for endpoint in (*served, *(faulty for faulty, _ in _faulty(item))):
         with suppress(BrokerError):
-            await endpoint.wait_until_idle_async(_GRACE)
+            await endpoint.wait_until_idle.aio(_GRACE)
 
 
 def complaint(item: pytest.Item) -> str:

@@ -93,8 +93,8 @@ def test_hostile_names_in_views_and_logs_have_no_terminal_escape(
         "a rule": lambda: rule,
         "timeline": broker.trace.timeline,
         "events": lambda: broker.trace.events,
-        "explained": lambda: broker.explain(ESCAPES, ESCAPES),
-        "topology": lambda: broker.topology(),
+        "explained": lambda: broker.exchange(ESCAPES).explain(ESCAPES),
+        "topology": lambda: broker.admin.topology(),
         "logs": lambda: "\n".join(
             record.getMessage()
             for record in caplog.get_records("setup")
@@ -213,7 +213,7 @@ def test_failure_report_and_trace_files_contain_no_password(pytester: pytest.Pyt
 
         @pytest.mark.amqp(users={"app": os.environ["SECRET"]})
         def test_it(amqp_broker):
-            amqp_broker.add_user("other", os.environ["SECRET"])
+            amqp_broker.admin.add_user("other", os.environ["SECRET"])
             connection = pika.BlockingConnection(pika.URLParameters(amqp_broker.url))
             with pytest.raises(pika.exceptions.AMQPError):
                 pika.BlockingConnection(pika.ConnectionParameters(

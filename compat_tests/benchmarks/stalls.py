@@ -230,9 +230,9 @@ def be_the_host() -> None:
             calls: dict[str, Callable[[Any], object]] = {
                 "advance": broker.clock.advance,
                 "load": broker.load_definitions,
-                "add_virtual_host": broker.add_virtual_host,
-                "remove_virtual_host": broker.remove_virtual_host,
-                "clear_policy": broker.clear_policy,
+                "add_virtual_host": broker.admin.add_virtual_host,
+                "remove_virtual_host": broker.admin.remove_virtual_host,
+                "clear_policy": broker.admin.clear_policy,
                 "delete": lambda queue: broker.queue(queue).delete(),
                 "purge": lambda queue: broker.queue(queue).purge(),
                 "cancel_consumers": lambda queue: broker.queue(queue).cancel_consumers(),

@@ -35,8 +35,8 @@ class Kind:
 
 KINDS = (
     Kind("a session with Spark's defaults", ("-p", "default_session"), None),
-    Kind("spark_amqp", (), 21),
-    Kind("spark_amqp, fast mode", ("--amqp-spark-fast",), 12),
+    Kind("amqp_spark", (), 21),
+    Kind("amqp_spark, fast mode", ("--amqp-spark-fast",), 12),
 )
 
 

@@ -66,7 +66,7 @@ def test_load_client_measures_broker_and_leaves_no_queue() -> None:
         for same_channel in (True, False):
             assert load.measure(address, 5000, same_channel=same_channel) > 0
             broker._reader.wait_for(lambda state: not state.virtual_hosts["/"].queues)
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @pytest.mark.skipif(rabbitmq_node.available() is not None, reason=str(rabbitmq_node.available()))
@@ -184,7 +184,7 @@ def test_counting_client_acks_or_requeues_all_messages(requeues: bool, tmp_path:
     with Broker() as broker:
         bench = Bench(None, broker.url, tmp_path)  # type: ignore[arg-type]  # It needs no Spark.
         counting_client(requeues=requeues)(bench, 2000)()
-        (queue,) = broker.queues()
+        (queue,) = broker.queues
         assert queue.ready == (2000 if requeues else 0)
         assert all(message.redelivered for message in queue.messages)
         bench.close()

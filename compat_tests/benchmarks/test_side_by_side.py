@@ -29,8 +29,8 @@ def test_side_by_side_case_measures_times_and_leaves_no_queue(case: Case, target
         measured = measure(case, target, broker.url if target == SERVE else "", FEW)
         assert measured.time > 0
         assert measured.processor >= 0
-        assert broker.queues() == ()
-        assert broker.failures == ()
+        assert broker.queues == ()
+        assert broker.admin.failures == ()
         assert len(broker.published) == (FEW if target == SERVE and "declare" not in case.name else 0)
 
 

@@ -18,7 +18,7 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     with Broker(**{"seed": 1, **getattr(request.module, "OPTIONS", {})}) as running:
         yield running
         running.faults.clear()
-        assert running.failures == ()
+        assert running.admin.failures == ()
 
 
 @pytest.fixture

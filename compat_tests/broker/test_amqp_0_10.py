@@ -43,7 +43,7 @@ def test_views_show_connections_sessions_and_subscriptions(broker: Broker) -> No
         assert (seen.name, seen.channel, seen.timeout) == ("shop", session.channel, 300)
         [subscription] = seen.subscriptions
         assert (subscription.tag, subscription.queue, subscription.credit.messages) == ("inbox", "orders", 5)
-        assert broker.consumers() == (subscription,)
+        assert broker.consumers == (subscription,)
         connection.drop()
         broker.wait_for(lambda: not broker.connections)
         [kept] = broker.sessions

@@ -52,7 +52,7 @@ def test_a_handler_gets_requests_and_can_publish_through_the_broker(broker: Brok
         requests.append(request)
         broker.publish(request.body.upper(), routing_key="answers")
 
-    tunnel = broker.amqp_0_9.tunnel("proxy", handle)
+    tunnel = broker.admin.amqp_0_9.tunnel("proxy", handle)
     client.tunnel("proxy", headers={"h": [1]})
     tunnel.wait()
     assert tunnel.calls == 1
@@ -70,7 +70,7 @@ def test_a_handler_gets_requests_and_can_publish_through_the_broker(broker: Brok
 
 def test_removed_tunnel_handler_gets_no_more_requests(broker: Broker, client: Client) -> None:
     requests: list[TunnelRequest] = []
-    with broker.amqp_0_9.tunnel("proxy", requests.append) as tunnel:
+    with broker.admin.amqp_0_9.tunnel("proxy", requests.append) as tunnel:
         client.tunnel("proxy")
         tunnel.wait()
     tunnel.remove()
@@ -81,7 +81,7 @@ def test_removed_tunnel_handler_gets_no_more_requests(broker: Broker, client: Cl
 
 
 def test_tunnel_wait_timeout_names_the_proxy_and_its_call_count(broker: Broker) -> None:
-    tunnel = broker.amqp_0_9.tunnel("proxy", print)
+    tunnel = broker.admin.amqp_0_9.tunnel("proxy", print)
     with pytest.raises(WaitTimeout, match="tunnel proxy 'proxy' was called 0 times in 0 s, and not 1"):
         tunnel.wait(timeout=0)
 
@@ -100,7 +100,7 @@ def test_exception_of_a_tunnel_handler_closes_the_connection_and_reaches_the_tes
     def fail(_: TunnelRequest) -> None:
         raise error
 
-    tunnel = broker.amqp_0_9.tunnel("proxy", fail)
+    tunnel = broker.admin.amqp_0_9.tunnel("proxy", fail)
     client.tunnel("proxy")
     close = client.expect(m.ConnectionClose, 0)
     assert close.reply_code == 541
@@ -110,8 +110,8 @@ def test_exception_of_a_tunnel_handler_closes_the_connection_and_reaches_the_tes
         tunnel.wait(2, timeout=1000)
     with pytest.raises(WaitTimeout):  # It is said once.
         tunnel.wait(2, timeout=0)
-    broker.amqp_0_9.raise_errors()
-    assert broker.failures == ()
+    broker.admin.amqp_0_9.raise_errors()
+    assert broker.admin.failures == ()
 
 
 def test_first_of_several_tunnel_handler_errors_is_kept(broker: Broker) -> None:
@@ -120,7 +120,7 @@ def test_first_of_several_tunnel_handler_errors_is_kept(broker: Broker) -> None:
     def fail(_: TunnelRequest) -> None:
         raise errors[tunnel.calls - 1]
 
-    tunnel = broker.amqp_0_9.tunnel("proxy", fail)
+    tunnel = broker.admin.amqp_0_9.tunnel("proxy", fail)
     for _ in errors:
         client = Client(broker)
         client.tunnel("proxy")
@@ -133,7 +133,7 @@ def test_keyboard_interrupt_in_a_tunnel_handler_is_not_caught(broker: Broker) ->
     def interrupt(_: TunnelRequest) -> None:
         raise KeyboardInterrupt
 
-    tunnel = broker.amqp_0_9.tunnel("proxy", interrupt)
+    tunnel = broker.admin.amqp_0_9.tunnel("proxy", interrupt)
     request = TunnelRequest({}, {}, "proxy", "", False, False, b"", "c", 1, "/", "guest")
     with pytest.raises(KeyboardInterrupt):
         broker._reader.read(lambda state: state.extensions[Registrations].tunnel(request))
@@ -141,13 +141,13 @@ def test_keyboard_interrupt_in_a_tunnel_handler_is_not_caught(broker: Broker) ->
 
 
 def test_raise_errors_raises_a_handler_error_once_without_a_wait(broker: Broker, client: Client) -> None:
-    broker.amqp_0_9.tunnel("proxy", lambda _: 1 / 0)
-    broker.amqp_0_9.raise_errors()
+    broker.admin.amqp_0_9.tunnel("proxy", lambda _: 1 / 0)
+    broker.admin.amqp_0_9.raise_errors()
     client.tunnel("proxy")
     client.expect(m.ConnectionClose, 0)
     with pytest.raises(ZeroDivisionError):
-        broker.amqp_0_9.raise_errors()
-    broker.amqp_0_9.raise_errors()
+        broker.admin.amqp_0_9.raise_errors()
+    broker.admin.amqp_0_9.raise_errors()
 
 
 # --- trace frames ------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def test_raise_errors_raises_a_handler_error_once_without_a_wait(broker: Broker,
 
 def test_trace_frames_reach_the_handler_until_its_removal(broker: Broker, client: Client) -> None:
     frames: list[TraceFrame] = []
-    handler = broker.amqp_0_9.on_trace_frame(frames.append)
+    handler = broker.admin.amqp_0_9.on_trace_frame(frames.append)
     client.send_bytes(frame(7, 0, b"anything"))
     handler.wait()
     assert frames == [(broker.connections[0].name, b"anything")]
@@ -170,7 +170,7 @@ def test_trace_frames_reach_the_handler_until_its_removal(broker: Broker, client
 
 def test_message_is_published_and_delivered_over_an_out_of_band_transport(broker: Broker) -> None:
     transport = MemoryTransport()
-    registration = broker.amqp_0_9.out_of_band("memory", transport)
+    registration = broker.admin.amqp_0_9.out_of_band("memory", transport)
     client = Client(broker, out_of_band="memory")
     client.call(m.QueueDeclare(queue="q"), m.QueueDeclareOk)
     payloads = [
@@ -196,7 +196,7 @@ def test_exception_of_an_out_of_band_transport_reaches_the_test(broker: Broker) 
         def take(self) -> bytes | None:
             raise ValueError("oops")
 
-    registration = broker.amqp_0_9.out_of_band("broken", Broken())
+    registration = broker.admin.amqp_0_9.out_of_band("broken", Broken())
     client = Client(broker, out_of_band="broken")
     client.send_bytes(frame(4, 1, b""))
     assert client.expect(m.ConnectionClose, 0).reply_code == 541
@@ -211,22 +211,22 @@ def test_exception_of_an_out_of_band_transport_reaches_the_test(broker: Broker) 
 def test_added_realm_grants_tickets_only_to_its_users() -> None:
     with Broker(personality="spec") as broker:
         client = Client(broker)
-        broker.amqp_0_9.add_realm("/admin")
+        broker.admin.amqp_0_9.add_realm("/admin")
         ticket = client.call(m.AccessRequest(realm="/admin", active=True), m.AccessRequestOk).ticket
         client.call(m.QueueDeclare(ticket=ticket, queue="q"), m.QueueDeclareOk)
-        broker.amqp_0_9.add_realm("/admin", users=["somebody"])
+        broker.admin.amqp_0_9.add_realm("/admin", users=["somebody"])
         client.send(m.AccessRequest(realm="/admin", active=True))
         assert client.expect(m.ChannelClose).reply_code == 403
         client.drop()
         with pytest.raises(ModelError, match="/nowhere"):
-            broker.amqp_0_9.add_realm("/admin", virtual_host="/nowhere")
+            broker.admin.amqp_0_9.add_realm("/admin", virtual_host="/nowhere")
 
 
 # --- what is refused ---------------------------------------------------------------------------------------
 
 
 def test_invalid_0_9_registrations_are_refused(broker: Broker) -> None:
-    face: Any = broker.amqp_0_9
+    face: Any = broker.admin.amqp_0_9
     face.out_of_band("taken", MemoryTransport())
     for wrong, text in (
         (lambda: face.tunnel(5, print), "not 5"),
@@ -243,8 +243,8 @@ def test_invalid_0_9_registrations_are_refused(broker: Broker) -> None:
 
 
 def test_reset_removes_0_9_registrations(broker: Broker) -> None:
-    face = broker.amqp_0_9
-    assert face is broker.amqp_0_9
+    face = broker.admin.amqp_0_9
+    assert face is broker.admin.amqp_0_9
     registrations = [
         face.tunnel("proxy", print),
         face.on_trace_frame(print),

@@ -17,24 +17,13 @@ import pika.exceptions
 import pytest
 
 from compat_tests.tools.matrix import cases, rows
-from fakeamqp import (
-    PERSONALITIES,
-    Broker,
-    BrokerError,
-    DefinitionsError,
-    FakeAMQPError,
-    NoSuchQueue,
-    NotPublished,
-    Permission,
-    Personality,
-    PortInUse,
-    User,
-    WaitTimeout,
-)
+from fakeamqp import Broker, BrokerError, FakeAMQPError, Permission, Personality, User, WaitTimeout
+from fakeamqp.errors import DefinitionsError, NoSuchQueue, NotPublished, PortInUse
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.portable import PortableRequests, ToURL, declared
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
+from fakeamqp.settings import PERSONALITIES
 
 
 def connect(broker: Broker, **parameters: object) -> pika.BlockingConnection:
@@ -91,7 +80,7 @@ def test_start_after_stop_keeps_the_port_and_durable_queues() -> None:
     broker.stop()
     with broker:
         assert broker.port == port
-        assert [queue.name for queue in broker.queues()] == ["durable"]
+        assert [queue.name for queue in broker.queues] == ["durable"]
 
 
 def test_restart_keeps_the_port_durable_entities_and_persistent_messages(broker: Broker) -> None:
@@ -134,7 +123,7 @@ def test_the_port_stays_open_during_a_restart(broker: Broker) -> None:
     restarted.set()
     dialler.join()
     assert [error for error in ends if not isinstance(error, ConnectionResetError)] == []
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
 
 
 def test_crash_loses_unconfirmed_and_keeps_confirmed_messages(broker: Broker) -> None:
@@ -160,7 +149,7 @@ def test_reset_removes_queues_history_and_connections_and_keeps_the_port() -> No
         connection.channel().queue_declare("q", durable=True)
         broker.publish(b"x", routing_key="q")
         broker.reset()
-        assert broker.queues() == ()
+        assert broker.queues == ()
         assert len(broker.published) == 0
         assert broker.connections == ()
         assert "q" not in broker.trace.timeline()
@@ -199,7 +188,7 @@ def test_users_may_be_given_as_objects_and_are_not_shared() -> None:
 
 
 def test_new_virtual_host_is_open_to_users_with_all_permissions(broker: Broker) -> None:
-    broker.add_virtual_host("new")
+    broker.admin.add_virtual_host("new")
     with connect(broker, virtual_host="new") as connection:
         connection.channel().queue_declare("q")
     assert broker.queue("q", virtual_host="new").exists
@@ -215,10 +204,7 @@ def test_new_virtual_host_is_open_to_users_with_all_permissions(broker: Broker) 
     ({"heartbeats": 5}, "did you mean 'heartbeat'"),
     ({"personalty": "spec"}, "did you mean 'personality'"),
     ({"clock": "virtaul"}, "did you mean 'virtual'"),
-    ({"not_implemented": ("chanel.resume",)}, "did you mean 'channel.resume'"),
-    ({"not_implemented": ("channel",)}, "no broker can be without 'channel'"),
-    ({"not_implemented": ("connection.open",)}, "no broker can be without 'connection.open'"),
-    ({"not_implemented": "tx"}, "must be a list of texts, not 'tx'"),
+    ({"heartbeat": 5}, r'personality=Personality\("rabbitmq-4.3"\).with_\(heartbeat=5\)'),
     ({"clock": "sundial"}, "'real', 'virtual', 'wall'"),
     ({"now": 1_700_000_000}, "add clock='virtual'"),
     ({"clock": "wall", "now": 1_700_000_000}, "this one is wall"),
@@ -238,8 +224,6 @@ def test_new_virtual_host_is_open_to_users_with_all_permissions(broker: Broker) 
     ({"users": {"bob": {"permissions": {"/": ".*"}}}}, "configure, write, read"),
     ({"bounds": {"consumers_per_channel": 5}}, "Bounds"),
     ({"management_hosts": ["broker.local"]}, "add management=True"),
-    ({"mechanisms": ["PLIAN"]}, "did you mean 'PLAIN'"),
-    ({"commit_to_deleted": "ignore"}, "must be 'ignored' or"),
     ({"personality": replace(PERSONALITIES["spec"], heartbeat="x")}, "heartbeat must be a whole number"),
 )
 def test_invalid_broker_arguments_are_refused_with_a_helpful_message(
@@ -247,6 +231,31 @@ def test_invalid_broker_arguments_are_refused_with_a_helpful_message(
 ) -> None:
     with pytest.raises(FakeAMQPError, match=words):
         Broker(**arguments)  # type: ignore[arg-type]
+
+
+@rows(
+    "choices, words",
+    ({"hartbeat": 5}, "did you mean 'heartbeat'"),
+    ({"not_implemented": ("chanel.resume",)}, "did you mean 'channel.resume'"),
+    ({"not_implemented": ("channel",)}, "no broker can be without 'channel'"),
+    ({"not_implemented": ("connection.open",)}, "no broker can be without 'connection.open'"),
+    ({"not_implemented": "tx"}, "must be a list of texts, not 'tx'"),
+    ({"mechanisms": ["PLIAN"]}, "did you mean 'PLAIN'"),
+    ({"commit_to_deleted": "ignore"}, "must be 'ignored' or"),
+)
+def test_invalid_choices_of_a_personality_are_refused_with_a_helpful_message(
+    choices: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(FakeAMQPError, match=words):
+        Broker(personality=Personality("rabbitmq-4.3").with_(**choices))
+
+
+def test_personality_of_a_name_is_the_one_of_the_table_and_takes_no_choices() -> None:
+    assert Personality("spec") is PERSONALITIES["spec"]
+    with pytest.raises(FakeAMQPError, match=r"did you mean 'rabbitmq-4\.3'"):
+        Personality("rabbitmq-4.3x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"Personality\('spec'\)\.with_"):
+        Personality("spec", heartbeat=0)  # type: ignore[call-arg]
 
 
 WRONG: dict[str, tuple[object, ...]] = {
@@ -278,7 +287,7 @@ WRONG: dict[str, tuple[object, ...]] = {
 
 @pytest.mark.threads_only
 def test_each_argument_of_a_broker_takes_only_values_of_its_type() -> None:
-    assert list(WRONG) == [name for name in inspect.signature(Broker).parameters if name != "settings"]
+    assert list(WRONG) == [name for name in inspect.signature(Broker).parameters if name != "misspelled"]
     for name, values in WRONG.items():
         for value in values:
             arguments: dict[str, Any] = {name: value}
@@ -297,7 +306,7 @@ def test_each_choice_of_a_personality_takes_only_values_of_its_type() -> None:
             wrong += [5, True, {1: 2}]
         for value in wrong:
             with pytest.raises(FakeAMQPError, match=choice.name):
-                Broker(**{choice.name: value})
+                Personality("rabbitmq-4.3").with_(**{choice.name: value})
 
 
 def test_broker_calls_refuse_invalid_arguments_like_the_constructor() -> None:
@@ -307,20 +316,20 @@ def test_broker_calls_refuse_invalid_arguments_like_the_constructor() -> None:
             broker.load_definitions(wrong)  # type: ignore[arg-type]
     for name in ("", 5, "x" * 256):
         with pytest.raises(BrokerError, match="1 to 255 bytes"):
-            broker.add_virtual_host(name)  # type: ignore[arg-type]
+            broker.admin.add_virtual_host(name)  # type: ignore[arg-type]
     with pytest.raises(FakeAMQPError, match="tags must be a list"):
-        broker.add_user("bob", tags="administrator")
+        broker.admin.add_user("bob", tags="administrator")
 
 
 def test_waits_refuse_negative_timeouts_and_other_types(broker: Broker) -> None:
     broker.load_definitions({"queues": [{"name": "q", "vhost": "/"}]})
     rule = broker.faults.on("basic.publish").optional().nack()
-    service = broker.add_service("ping", print)  # type: ignore[arg-type]
+    service = broker.admin.add_service("ping", print)  # type: ignore[arg-type]
     requests = PortableRequests(ToURL(broker.url))
     portable = declared(requests, "p")
     waits: list[Callable[[Any], object]] = [
         lambda timeout: broker.wait_for(lambda: False, timeout=timeout),
-        lambda timeout: asyncio.run(broker.wait_for_async(lambda: False, timeout=timeout)),
+        lambda timeout: asyncio.run(broker.wait_for.aio(lambda: False, timeout=timeout)),
         lambda timeout: broker.queue("q").wait_for(ready=1, timeout=timeout),
         lambda timeout: broker.queue("q").wait_until_consumed(timeout=timeout),
         lambda timeout: broker.expect_published(timeout=timeout),
@@ -329,7 +338,7 @@ def test_waits_refuse_negative_timeouts_and_other_types(broker: Broker) -> None:
         lambda timeout: rule.wait(1, timeout=timeout),
         lambda timeout: service.wait(1, timeout=timeout),
         lambda timeout: portable.wait_for(ready=1, timeout=timeout),
-        lambda timeout: asyncio.run(portable.get_async(timeout=timeout)),
+        lambda timeout: asyncio.run(portable.get.aio(timeout=timeout)),
     ]
     with cases() as case:
         for number, wait in enumerate(waits):
@@ -340,7 +349,11 @@ def test_waits_refuse_negative_timeouts_and_other_types(broker: Broker) -> None:
 
 
 def test_personality_choices_accept_lists_and_whole_numbers() -> None:
-    with Broker(mechanisms=["PLAIN"], not_implemented=["tx"], send_timeout=5) as broker:  # type: ignore[arg-type]
+    with Broker(
+        personality=Personality("rabbitmq-4.3").with_(
+            mechanisms=["PLAIN"], not_implemented=["tx"], send_timeout=5
+        )
+    ) as broker:  # type: ignore[arg-type]
         connect(broker).close()
 
 
@@ -367,12 +380,12 @@ def test_preparations_before_the_start_take_effect_at_the_start() -> None:
     broker.load_definitions({"users": [{"name": "lost", "password": "x", "tags": []}]})
     broker.reset()
     broker.load_definitions(FIREHOSE)
-    broker.set_firehose()
-    broker.set_policy("short", "^q$", {"max-length": 1})
-    broker.add_virtual_host("shop")
-    broker.add_user("bob", "secret")
+    broker.admin.set_firehose()
+    broker.admin.set_policy("short", "^q$", {"max-length": 1})
+    broker.admin.add_virtual_host("shop")
+    broker.admin.add_user("bob", "secret")
     called: list[object] = []
-    broker.add_service("ping", called.append)  # type: ignore[arg-type]
+    broker.admin.add_service("ping", called.append)  # type: ignore[arg-type]
     refused = broker.faults.on("basic.publish", body=b"no").nack()
     broker.publish(b"0", routing_key="q", delivery_mode=1)
     with broker:
@@ -397,7 +410,7 @@ def test_stopped_broker_refuses_connect_restart_publish_and_firehose() -> None:
         lambda stopped: stopped.connect(),
         lambda stopped: stopped.restart(),
         lambda stopped: stopped.publish(b"lost", routing_key="q"),
-        lambda stopped: stopped.set_firehose(),
+        lambda stopped: stopped.admin.set_firehose(),
     ]
     broker = Broker(definitions=FIREHOSE)
     for call in calls[:2]:
@@ -516,7 +529,7 @@ def test_wait_for_with_timeout_0_returns_the_result_of_a_single_call(broker: Bro
         return []
 
     assert broker.wait_for(ask, timeout=0) == [] and asked == [1]
-    assert asyncio.run(broker.wait_for_async(lambda: None, timeout=0)) is None
+    assert asyncio.run(broker.wait_for.aio(lambda: None, timeout=0)) is None
     assert broker.wait_for(lambda: broker.port, timeout=0) == broker.port
 
 
@@ -554,7 +567,7 @@ def test_publish_refuses_bodies_of_other_types(body) -> None:
             f"broker.publish: the body is {type(body).__name__}, and must be bytes or str; what is to be "
             "encoded as JSON goes as json=, such as broker.publish(json={...})"
         )
-        assert broker.all_published == []
+        assert broker.published.with_own == []
 
 
 def test_a_value_can_be_published_as_json() -> None:
@@ -621,13 +634,13 @@ def closed_by(connection: pika.BlockingConnection) -> tuple[int, str]:
 
 
 def test_removing_a_user_closes_its_connections(broker: Broker) -> None:
-    broker.add_user("ann", "p")
+    broker.admin.add_user("ann", "p")
     credentials = pika.PlainCredentials("ann", "p")
     stays, goes = connect(broker), connect(broker, credentials=credentials)
     goes.channel().queue_declare("hers", exclusive=True)
-    broker.remove_user("ann")
+    broker.admin.remove_user("ann")
     assert closed_by(goes) == (320, "CONNECTION_FORCED - user 'ann' is deleted")
-    assert "hers" not in [queue.name for queue in broker.queues()]
+    assert "hers" not in [queue.name for queue in broker.queues]
     with pytest.raises(pika.exceptions.ProbableAuthenticationError):
         connect(broker, credentials=credentials)
     stays.channel().queue_declare("q")
@@ -635,21 +648,21 @@ def test_removing_a_user_closes_its_connections(broker: Broker) -> None:
 
 
 def test_removing_a_virtual_host_closes_its_connections_and_drops_its_messages(broker: Broker) -> None:
-    broker.add_virtual_host("there")
+    broker.admin.add_virtual_host("there")
     stays, goes = connect(broker), connect(broker, virtual_host="there")
     channel = goes.channel()
     channel.queue_declare("q", durable=True)
     channel.queue_declare("consumed")
     channel.basic_consume("consumed", lambda *_: None, consumer_tag="tag")
     broker.publish("m", routing_key="q", virtual_host="there")
-    broker.remove_virtual_host("there")
+    broker.admin.remove_virtual_host("there")
     assert closed_by(goes) == (320, "CONNECTION_FORCED - vhost 'there' is deleted")
     timeline = str(broker.trace.timeline())
     assert timeline.index("basic.cancel") < timeline.index("vhost 'there' is deleted")
     with pytest.raises(pika.exceptions.ProbableAccessDeniedError, match="vhost there not found"):
         connect(broker, virtual_host="there")
     assert [each.queue for each in broker.dropped] == ["q"]
-    broker.add_virtual_host("there")
+    broker.admin.add_virtual_host("there")
     again = connect(broker, virtual_host="there")
     with pytest.raises(pika.exceptions.ChannelClosedByBroker):
         again.channel().queue_declare("q", passive=True)
@@ -658,18 +671,18 @@ def test_removing_a_virtual_host_closes_its_connections_and_drops_its_messages(b
 
 
 def test_permissions_of_a_removed_virtual_host_are_not_restored(broker: Broker) -> None:
-    broker.add_virtual_host("there")
-    broker.add_user("ann", "p", permissions={"there": (".*", ".*", ".*")})
-    broker.remove_virtual_host("there")
-    broker.add_virtual_host("there")
+    broker.admin.add_virtual_host("there")
+    broker.admin.add_user("ann", "p", permissions={"there": (".*", ".*", ".*")})
+    broker.admin.remove_virtual_host("there")
+    broker.admin.add_virtual_host("there")
     with pytest.raises(pika.exceptions.ProbableAccessDeniedError, match=r"refused for user 'ann'"):
         connect(broker, virtual_host="there", credentials=pika.PlainCredentials("ann", "p"))
 
 
 def test_cleared_permissions_refuse_operations_on_an_open_connection(broker: Broker) -> None:
-    broker.add_user("ann", "p")
+    broker.admin.add_user("ann", "p")
     connection = connect(broker, credentials=pika.PlainCredentials("ann", "p"))
-    broker.clear_permissions("ann")
+    broker.admin.clear_permissions("ann")
     with pytest.raises(pika.exceptions.ChannelClosedByBroker) as refused:
         connection.channel().queue_declare("q")
     assert refused.value.reply_code == 403
@@ -678,10 +691,10 @@ def test_cleared_permissions_refuse_operations_on_an_open_connection(broker: Bro
 
 @pytest.mark.parametrize("method", ["remove_user", "clear_permissions", "remove_virtual_host"])
 def test_removal_for_a_missing_user_or_virtual_host_is_an_error(broker: Broker, method: str) -> None:
-    broker.add_user("orders", "p")
-    broker.add_virtual_host("orders")
+    broker.admin.add_user("orders", "p")
+    broker.admin.add_virtual_host("orders")
     with pytest.raises(BrokerError, match=r"there is no .* 'order'; did you mean 'orders'"):
-        getattr(broker, method)("order")
+        getattr(broker.admin, method)("order")
 
 
 def test_memory_alarm_notifies_the_publisher_and_stops_reading_its_connection(broker: Broker) -> None:
@@ -808,7 +821,7 @@ def test_wait_timeout_shows_predicate_broker_state_and_latest_events(broker: Bro
         with pytest.raises(WaitTimeout) as failure:
             broker.wait_for(lambda: broker.queue("orders").ready == wanted, timeout=0.01)
         with pytest.raises(WaitTimeout) as same:
-            asyncio.run(broker.wait_for_async(lambda: broker.queue("orders").ready == wanted, timeout=0.01))
+            asyncio.run(broker.wait_for.aio(lambda: broker.queue("orders").ready == wanted, timeout=0.01))
     lines = str(failure.value).splitlines()
     assert lines[:3] == [
         'waited 0.01 s for lambda: broker.queue("orders").ready == wanted, which returned False',
@@ -828,7 +841,7 @@ def test_wait_timeout_shows_predicate_broker_state_and_latest_events(broker: Bro
     lambda broker: broker.queue("q").wait_for(ready=1, timeout=0.01),
     lambda broker: broker.queue("q").wait_until_consumed(timeout=0.01),
     lambda broker: broker.wait_until_idle(timeout=0.01),
-    lambda broker: broker.add_service("s", print).wait(timeout=0.01),
+    lambda broker: broker.admin.add_service("s", print).wait(timeout=0.01),
     lambda broker: broker.faults.on("basic.ack").drop().wait(timeout=0.01),
 )
 def test_every_wait_raises_wait_timeout_with_broker_state_and_events(
@@ -843,7 +856,7 @@ def test_every_wait_raises_wait_timeout_with_broker_state_and_events(
 
 
 def test_firehose_copies_messages_published_by_the_test(broker: Broker) -> None:
-    broker.set_firehose()
+    broker.admin.set_firehose()
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         channel = connection.channel()
         channel.queue_declare("trace", exclusive=True)
@@ -862,4 +875,4 @@ def test_the_firehose_is_switched_by_true_and_false_only() -> None:
     with Broker(virtual_hosts=["shop"]) as broker:
         for wrong in ("shop", "off", None):
             with pytest.raises(BrokerError, match=r"set_firehose\(on=.*\): on must be True or False"):
-                broker.set_firehose(wrong)  # type: ignore[arg-type]
+                broker.admin.set_firehose(wrong)  # type: ignore[arg-type]

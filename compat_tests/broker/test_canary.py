@@ -65,7 +65,7 @@ def broker(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture) -> 
     """With clients that have logged in and that were refused, and all logs."""
     caplog.set_level(logging.DEBUG)
     with Broker(personality=request.param, users={"app": CANARY}) as broker:
-        broker.add_user("other", CANARY)
+        broker.admin.add_user("other", CANARY)
         lines: list[socket.socket] = []
         for octets in CONVERSATIONS.values():
             lines.append(broker.connect())
@@ -137,7 +137,7 @@ def test_views_have_no_password(broker: Broker) -> None:
     for each in (
         broker,
         broker.connections,
-        broker.queues(),
+        broker.queues,
         broker.queue("orders"),
         broker.trace,
         broker.faults,

@@ -69,7 +69,7 @@ def test_checked_context_waits_for_a_late_ack(broker: Broker, channel: Any):
 
     thread = threading.Thread(target=act)
     thread.start()
-    with broker.checked():
+    with broker.expect_no_findings.during():
         looked.set()
     thread.join()
     assert broker.queue("q").unacked == 0
@@ -130,7 +130,7 @@ def test_duplicated_delivery_is_a_sent_twice_finding(broker: Broker, channel: An
 
 def test_step_reports_only_findings_inside_the_context(broker: Broker, channel: Any):
     publish(channel, key="lost before")
-    with pytest.raises(CheckFailed) as raised, broker.checked() as checked:
+    with pytest.raises(CheckFailed) as raised, broker.expect_no_findings.during() as checked:
         publish(channel)
         checked.step()
         channel.basic_ack(take(channel))
@@ -143,7 +143,7 @@ def test_step_reports_only_findings_inside_the_context(broker: Broker, channel: 
 
 
 def test_step_reports_each_finding_only_once(broker: Broker, channel: Any):
-    with broker.checked() as checked:
+    with broker.expect_no_findings.during() as checked:
         publish(channel, key="nowhere")
         with pytest.raises(CheckFailed):
             checked.step()
@@ -153,15 +153,15 @@ def test_step_reports_each_finding_only_once(broker: Broker, channel: Any):
 def test_checked_context_includes_deliveries_from_before_its_begin(broker: Broker, channel: Any):
     publish(channel)
     tag = take(channel)
-    with pytest.raises(CheckFailed) as raised, broker.checked(timeout=SOON):
+    with pytest.raises(CheckFailed) as raised, broker.expect_no_findings.during(timeout=SOON):
         pass
     assert rules(raised) == [("left-unacked", None)]
-    with broker.checked():
+    with broker.expect_no_findings.during():
         channel.basic_ack(tag)
 
 
 def test_ack_of_an_unknown_delivery_tag_is_a_conformance_finding(broker: Broker, channel: Any):
-    with pytest.raises(CheckFailed) as raised, broker.checked() as checked:
+    with pytest.raises(CheckFailed) as raised, broker.expect_no_findings.during() as checked:
         channel.basic_ack(7)
         broker.wait_until_idle()
         checked.step()
@@ -171,13 +171,13 @@ def test_ack_of_an_unknown_delivery_tag_is_a_conformance_finding(broker: Broker,
 
 
 def test_exception_in_a_checked_context_is_raised_instead_of_findings(broker: Broker, channel: Any):
-    with pytest.raises(ZeroDivisionError), broker.checked():
+    with pytest.raises(ZeroDivisionError), broker.expect_no_findings.during():
         publish(channel, key="nowhere")
         raise ZeroDivisionError
 
 
 def test_reset_in_a_checked_context_forgets_earlier_findings(broker: Broker, channel: Any):
-    with broker.checked() as checked:
+    with broker.expect_no_findings.during() as checked:
         publish(channel, key="nowhere")
         broker.reset()
         checked.step()
@@ -188,7 +188,7 @@ def test_check_of_a_trace_with_dropped_events_raises_trace_incomplete():
         connection = pika.BlockingConnection(pika.URLParameters(broker.url))
         channel = connection.channel()
         channel.queue_declare("q")
-        with broker.checked() as checked:
+        with broker.expect_no_findings.during() as checked:
             for _ in range(20):
                 publish(channel)
                 channel.connection.process_data_events()
@@ -196,7 +196,7 @@ def test_check_of_a_trace_with_dropped_events_raises_trace_incomplete():
                 checked.step()
         with (
             pytest.raises(TraceIncomplete, match="no longer has the opening of c1 channel 1"),
-            broker.checked(),
+            broker.expect_no_findings.during(),
         ):
             publish(channel)
         with pytest.raises(TraceIncomplete, match=r"dropped at least \d+ events before they were checked"):
@@ -209,7 +209,7 @@ def test_unknown_check_unknown_rule_and_disabled_trace_are_errors(broker: Broker
     with pytest.raises(UnknownCheck, match="did you mean 'unacked'"):
         broker.expect_no_findings("unaked")
     with pytest.raises(UnknownRule, match="did you mean 'left-unacked'"):
-        broker.checked(allow="left-unaked")
+        broker.expect_no_findings.during(allow="left-unaked")
     with Broker(trace=0) as silent, pytest.raises(BrokerError, match="the trace is off"):
         silent.expect_no_findings()
 
@@ -218,7 +218,7 @@ def test_each_check_of_the_trace_can_be_expected_alone(broker: Broker, channel: 
     publish(channel)
     for name in CHECKS:
         broker.expect_no_findings(name)
-        assert broker.trace.check(name) == ()
+        assert broker.trace.findings(name) == ()
 
 
 def test_checked_and_expect_no_findings_work_in_coroutines(broker: Broker):
@@ -226,13 +226,13 @@ def test_checked_and_expect_no_findings_work_in_coroutines(broker: Broker):
         async with await aio_pika.connect(broker.url) as connection:
             channel = await connection.channel()
             queue = await channel.declare_queue("jobs")
-            async with broker.checked():
+            async with broker.expect_no_findings.during():
                 await channel.default_exchange.publish(aio_pika.Message(b"1"), "jobs")
                 await (await queue.get()).ack()
-            await broker.expect_no_findings_async()
+            await broker.expect_no_findings.aio()
             await channel.default_exchange.publish(aio_pika.Message(b"2"), "nowhere", mandatory=False)
             with pytest.raises(CheckFailed, match="unroutable"):
-                await broker.expect_no_findings_async()
+                await broker.expect_no_findings.aio()
 
     asyncio.run(call())
 
@@ -254,9 +254,9 @@ def test_request_without_exactly_one_answer_is_a_finding(broker: Broker, answers
             expected = {0: "has no answer", 1: "", 2: "was answered twice"}[answers]
             if expected:
                 with pytest.raises(CheckFailed, match=expected):
-                    await broker.expect_no_findings_async(timeout=SOON)
+                    await broker.expect_no_findings.aio(timeout=SOON)
             else:
-                await broker.expect_no_findings_async()
+                await broker.expect_no_findings.aio()
 
     asyncio.run(call())
 
@@ -269,7 +269,7 @@ def test_rpc_calls_of_aio_pika_cause_no_findings(broker: Broker):
         async with await aio_pika.connect(broker.url) as connection:
             rpc = await aio_pika.patterns.RPC.create(await connection.channel())
             await rpc.register("double", double, auto_delete=True)
-            async with broker.checked():
+            async with broker.expect_no_findings.during():
                 results = await asyncio.gather(*(rpc.call("double", {"number": n}) for n in range(5)))
             assert results == [0, 2, 4, 6, 8]
             await rpc.close()

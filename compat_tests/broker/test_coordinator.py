@@ -17,7 +17,7 @@ OPTIONS = {"clock": "virtual"}
 
 @pytest.fixture
 def coordinator(broker: Broker) -> Coordinator:
-    return broker.amqp_0_9.coordinator()
+    return broker.admin.amqp_0_9.coordinator()
 
 
 @pytest.fixture
@@ -89,4 +89,4 @@ def test_decision_on_an_unknown_transaction_is_refused(coordinator: Coordinator,
         with pytest.raises(ModelError, match="no branch"):
             decide("unknown")
     with pytest.raises(ModelError):
-        broker.amqp_0_9.coordinator("/missing")
+        broker.admin.amqp_0_9.coordinator("/missing")

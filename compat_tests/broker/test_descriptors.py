@@ -33,7 +33,7 @@ def main(runtime):
         asyncio.run(serve(Broker(runtime="asyncio")))
         return
     with Broker(management=True) as broker:
-        print(broker.port, broker.management_port, flush=True)
+        print(broker.port, broker.admin.management_port, flush=True)
         sys.stdin.readline()
 
 main(sys.argv[1])

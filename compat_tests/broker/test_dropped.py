@@ -38,7 +38,7 @@ def used() -> tuple[object, int]:
 def in_a_loop() -> tuple[object, int]:
     async def start() -> tuple[object, int]:
         broker = Broker(runtime="asyncio")
-        await broker.start_async()
+        await broker.start.aio()
         return broker._engine, here() - 1
 
     return asyncio.run(start())

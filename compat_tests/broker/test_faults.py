@@ -80,7 +80,7 @@ def test_exception_of_a_fault_function_is_raised_by_wait(broker: Broker, faults:
     publish(channel_of(broker))
     with pytest.raises(AssertionError):
         rule.wait(5)
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
 
 
 def test_fault_functions_may_use_the_broker(broker: Broker, faults: Faults) -> None:
@@ -193,7 +193,7 @@ def test_crash_fault_of_a_broker_stopped_meanwhile_is_no_failure(broker: Broker,
         publish(channel)
     rule.wait()
     broker.stop()
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
     broker.start()
 
 
@@ -206,7 +206,7 @@ def test_faults_work_without_a_trace() -> None:
         publish(channel)
         rule.remove()
         publish(channel)
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_faults_work_over_tls(how: Any) -> None:
         with pytest.raises(pika.exceptions.AMQPConnectionError):
             publish(channel)
         publish(channel_of(broker))
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @pytest.mark.parametrize("personality", ["spec", "rabbitmq-3.13", "rabbitmq-4.3"])
@@ -257,7 +257,7 @@ def test_faults_work_in_several_personalities(personality: str) -> None:
         method, _, body = channel_of(broker, confirms=False).basic_get("q")
         assert (method.redelivered, body) == (True, b"2")
         assert [lost.hits, closed.hits, twice.hits] == [1, 1, 1]
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @pytest.mark.parametrize("personality", ["rabbitmq-4.2", "spec"])

@@ -10,7 +10,8 @@ import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
 from compat_tests.tools.matrix import rows
-from fakeamqp import Broker, BrokerError, NotDropped, NotPublished
+from fakeamqp import Broker, BrokerError
+from fakeamqp.errors import NotDropped, NotPublished
 
 OPTIONS = {"clock": "virtual", "now": 1_700_000_000}
 
@@ -51,20 +52,20 @@ def test_transient_message_lost_in_a_restart_is_recorded_as_dropped(
 def test_async_waits_let_other_coroutines_run(broker: Broker, channel: BlockingChannel) -> None:
     async def body() -> None:
         waiting = asyncio.gather(
-            broker.expect_published_async(routing_key="a"),
-            broker.expect_dropped_async(reason="unroutable"),
-            broker.wait_for_async(lambda: broker.published),
-            broker.queue("q").wait_for_async(),
+            broker.expect_published.aio(routing_key="a"),
+            broker.expect_dropped.aio(reason="unroutable"),
+            broker.wait_for.aio(lambda: broker.published),
+            broker.queue("q").wait_for.aio(),
         )
         await asyncio.sleep(0)
         channel.basic_publish("", "a", b"1")
         broker._reader.read(lambda state: state.virtual_host("/").queues.declare("q"))
         published, dropped, seen, queue = await waiting
         assert (len(published), len(dropped), len(seen), queue.name) == (1, 1, 1, "q")
-        await broker.wait_until_idle_async()
-        await broker.expect_nothing_published_async(routing_key="b")
+        await broker.wait_until_idle.aio()
+        await broker.expect_nothing_published.aio(routing_key="b")
         with pytest.raises(NotDropped):
-            await broker.expect_dropped_async(reason="expired", timeout=0)
+            await broker.expect_dropped.aio(reason="expired", timeout=0)
 
     asyncio.run(body())
 
@@ -76,10 +77,10 @@ class TestWaitsThatBlockTheLoopOfTheirClient:
 
     @rows(
         "wait, awaitable",
-        (lambda b: b.queue("q").wait_for(ready=1, timeout=0.01), "wait_for_async"),
-        (lambda b: b.wait_for(lambda: False, timeout=0.01), "wait_for_async"),
-        (lambda b: b.expect_published(timeout=0.01), "expect_published_async"),
-        (lambda b: b.expect_dead_lettered(timeout=0.01), "expect_dead_lettered_async"),
+        (lambda b: b.queue("q").wait_for(ready=1, timeout=0.01), "wait_for.aio"),
+        (lambda b: b.wait_for(lambda: False, timeout=0.01), "wait_for.aio"),
+        (lambda b: b.expect_published(timeout=0.01), "expect_published.aio"),
+        (lambda b: b.expect_dead_lettered(timeout=0.01), "expect_dead_lettered.aio"),
     )
     def test_blocking_wait_in_a_coroutine_names_the_async_form(
         self, broker: Broker, wait: Callable[[Broker], object], awaitable: str
@@ -105,7 +106,7 @@ class TestWaitsThatBlockTheLoopOfTheirClient:
         async def body() -> None:
             broker.wait_until_idle(timeout=0.01)
 
-        with pytest.raises(BrokerError, match=self.HINT.format("wait_until_idle_async")):
+        with pytest.raises(BrokerError, match=self.HINT.format("wait_until_idle.aio")):
             asyncio.run(body())
 
     def test_timeout_0_and_async_waits_mention_no_event_loop(self, broker: Broker) -> None:
@@ -114,7 +115,7 @@ class TestWaitsThatBlockTheLoopOfTheirClient:
                 broker.expect_published(timeout=0)
             assert "event loop" not in str(failure.value)
             with pytest.raises(AssertionError) as failure:
-                await broker.expect_published_async(timeout=0.01)
+                await broker.expect_published.aio(timeout=0.01)
             assert "event loop" not in str(failure.value)
 
         asyncio.run(body())
@@ -143,26 +144,26 @@ def test_messages_of_the_test_are_excluded_unless_include_own_is_true(
 
     own, _ = broker.expect_published(routing_key="a", count=2, include_own=True)
     assert (own.body, own.connection) == (b"own", None)
-    assert [each.body for each in broker.all_published] == [b"own", b"client's"]
+    assert [each.body for each in broker.published.with_own] == [b"own", b"client's"]
     with pytest.raises(NotPublished, match="but 2 of 2 published fit"):
         broker.expect_nothing_published(routing_key="a", include_own=True)
 
 
 def test_answers_of_a_service_count_as_messages_of_the_test(broker: Broker, channel: BlockingChannel) -> None:
-    service = broker.add_service("price", lambda _: b"5")
+    service = broker.admin.add_service("price", lambda _: b"5")
     channel.basic_publish("amq.system", "price", b"tea", pika.BasicProperties(reply_to="answers"))
     service.wait()
     assert [each.body for each in broker.published] == [b"tea"]
-    assert [each.body for each in broker.all_published] == [b"tea", b"5"]
+    assert [each.body for each in broker.published.with_own] == [b"tea", b"5"]
 
 
 def test_async_expectations_exclude_messages_of_the_test(broker: Broker) -> None:
     async def body() -> None:
         broker.publish(b"own", routing_key="a")
-        await broker.expect_nothing_published_async()
-        await broker.expect_published_async(include_own=True)
+        await broker.expect_nothing_published.aio()
+        await broker.expect_published.aio(include_own=True)
         with pytest.raises(NotPublished):
-            await broker.expect_nothing_published_async(include_own=True)
+            await broker.expect_nothing_published.aio(include_own=True)
 
     asyncio.run(body())
 
@@ -189,13 +190,13 @@ def test_consumers_are_cancelled_by_cancel_consumers_and_queue_deletion(
     for name in ("q", "r"):
         channel.queue_declare(name)
         channel.basic_consume(name, lambda *delivery: None, consumer_tag=name)
-    assert [each.tag for each in broker.consumers()] == ["q", "r"]
+    assert [each.tag for each in broker.consumers] == ["q", "r"]
     assert broker.queue("q").cancel_consumers() == 1
     assert broker.queue("r").delete() == 0
     while len(cancelled) < 2:
         channel.connection.process_data_events(time_limit=1)
     assert cancelled == ["q", "r"]
-    assert [queue.name for queue in broker.queues("/")] == ["q"]
+    assert [queue.name for queue in broker.queues.of("/")] == ["q"]
     channel.basic_publish("", "q", b"1")
     broker.queue("q").wait_for(ready=1)
     assert broker.queue("q").purge() == 1
@@ -207,14 +208,14 @@ def test_explanation_and_topology_agree_with_a_running_broker(
     channel.exchange_declare("events", "topic")
     channel.queue_declare("orders")
     channel.queue_bind("orders", "events", "order.*")
-    explanation = broker.explain("events", "order.placed", {"shop": "north"}, virtual_host="/")
+    explanation = broker.exchange("events", "/").explain("order.placed", {"shop": "north"})
     channel.basic_publish("events", "order.placed", b"1")
     [published] = broker.expect_published()
     assert published.queues == explanation.queues == ("orders",)
-    assert str(broker.topology()).splitlines() == [
+    assert str(broker.admin.topology()).splitlines() == [
         'virtual host "/"',
         '  exchange "events" topic',
         '    "order.*" -> queue "orders"',
         '  queue "orders" classic',
     ]
-    assert broker.topology("/", counts=True) != broker.topology("/")
+    assert broker.admin.topology("/", counts=True) != broker.admin.topology("/")

@@ -108,10 +108,10 @@ def all_ended() -> bool:
 def test_broker_works_after_an_interrupted_call() -> None:
     with Broker() as broker:
         for place in places():
-            if not interrupted_at(place, lambda: broker.virtual_hosts):
+            if not interrupted_at(place, lambda: broker.admin.virtual_hosts):
                 break
             assert answers(broker), place
-            assert broker.virtual_hosts == ("/",), place
+            assert broker.admin.virtual_hosts == ("/",), place
         assert place > 10
 
 
@@ -177,7 +177,7 @@ def test_wall_clock_listener_is_called_after_an_interrupted_hook() -> None:
 def test_the_broker_stops_after_an_interrupted_call() -> None:
     for place in places():
         broker = Broker().start()
-        reached = interrupted_at(place, lambda broker=broker: broker.virtual_hosts)
+        reached = interrupted_at(place, lambda broker=broker: broker.admin.virtual_hosts)
         broker.stop()
         assert all_ended(), place
         if not reached:
@@ -223,7 +223,7 @@ def test_a_broker_starts_after_an_interrupted_start_or_stop(
             for _ in range(3):
                 assert answers(broker), place
             if management:
-                socket.create_connection((broker.host, broker.management_port)).close()
+                socket.create_connection((broker.host, broker.admin.management_port)).close()
         assert all_ended(), place
         if not reached:
             break
@@ -238,13 +238,13 @@ def test_broker_works_after_a_reset_following_an_interrupted_restart_or_reset(
         for place in places():
             reached = interrupted_at(place, partial(call, broker), contextlib.__file__)
             other.submit(broker.reset).result(30)
-            assert broker.virtual_hosts == ("/",), place
+            assert broker.admin.virtual_hosts == ("/",), place
             assert answers(broker), place
             other.submit(broker.restart).result(30)
             assert answers(broker), place
             if not reached:
                 break
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
     assert all_ended()
     gc.collect()  # Sockets that were just made.
 
@@ -266,7 +266,7 @@ def test_broker_works_after_an_interrupted_long_call(monkeypatch: pytest.MonkeyP
                 state.timers.call_at(state.clock.now() + due, ask, "asks")
             if not interrupted_at(place, advance):
                 break
-            assert broker.virtual_hosts == ("/",), place
+            assert broker.admin.virtual_hosts == ("/",), place
             assert asking.count(PROBED) == 0, place
             broker.clock.advance(5)
             assert answers(broker), place
@@ -275,7 +275,7 @@ def test_broker_works_after_an_interrupted_long_call(monkeypatch: pytest.MonkeyP
             asking = Talker(Address("broker", broker.host, broker.port))
         asking.close()
         assert place > 50
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
@@ -287,6 +287,6 @@ def test_exit_exception_in_a_fault_function_does_not_end_the_broker(error: type[
         broker.faults.on("connection.start-ok").call(raises)
         with pytest.raises(pika.exceptions.AMQPConnectionError):
             pika.BlockingConnection(pika.URLParameters(broker.url))
-        assert isinstance(broker.failures[0], error)
+        assert isinstance(broker.admin.failures[0], error)
         broker.faults.clear()
         pika.BlockingConnection(pika.URLParameters(broker.url)).close()

@@ -8,7 +8,8 @@ import pika
 import pytest
 
 from compat_tests.tools.loopback import LOOPBACK, free_port, needs_ipv6
-from fakeamqp import Broker, PortInUse
+from fakeamqp import Broker
+from fakeamqp.errors import PortInUse
 
 pytestmark = needs_ipv6
 

@@ -99,19 +99,19 @@ def load_policy(broker: Broker) -> Call:
 
 def set_policy(broker: Broker) -> Call:
     broker.load_definitions({"queues": queues(FEW)})
-    return lambda: broker.set_policy("p", "^q", {"max-length": 5})
+    return lambda: broker.admin.set_policy("p", "^q", {"max-length": 5})
 
 
 def clear_policy(broker: Broker) -> Call:
     broker.load_definitions({"queues": queues(FEW)})
-    broker.set_policy("p", "^q", {"max-length": 5}, operator=True)
-    return lambda: broker.clear_policy("p", operator=True)
+    broker.admin.set_policy("p", "^q", {"max-length": 5}, operator=True)
+    return lambda: broker.admin.clear_policy("p", operator=True)
 
 
 def remove_virtual_host(broker: Broker) -> Call:
-    broker.add_virtual_host("v")
+    broker.admin.add_virtual_host("v")
     broker.load_definitions({"queues": [{**each, "vhost": "v"} for each in queues(FEW)]})
-    return lambda: broker.remove_virtual_host("v")
+    return lambda: broker.admin.remove_virtual_host("v")
 
 
 def delete(broker: Broker) -> Call:
@@ -311,7 +311,7 @@ def test_broker_can_be_stopped_during_a_long_call(
     call()
     thread.join()
     assert not broker.running
-    assert len(broker.queues()) == FEW + 1
+    assert len(broker.queues) == FEW + 1
 
 
 def test_broker_works_after_ctrl_c_interrupts_a_call(broker: Broker, other: Talker) -> None:
@@ -376,7 +376,7 @@ def test_restart_inside_a_call_or_turn_loses_no_message(clock: Any, crash: bool)
         assert restarted.wait(20)
         found = [each.body for each in broker.queue(QUEUE).messages]
         assert found == [b"%d" % each for each in range(MANY)]
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
         consumer.close()
         other.close()
 
@@ -459,7 +459,7 @@ class Scenario:
                 for event in broker.trace.events
                 if isinstance(event, ModelEvent) and PROBED not in str(event)
             ]
-            assert broker.failures == ()
+            assert broker.admin.failures == ()
             talker.close()
         return self.happened, events
 
@@ -490,10 +490,10 @@ class Scenario:
                 broker.publish(b"%d" % number, routing_key=name, expiration=str(random.randrange(1, 9000)))
         elif kind == "policy":
             limit = {"max-length": random.randrange(300)}
-            broker.set_policy("p", f"q[{random.randrange(9)}-9]", limit, priority=random.randrange(3))
+            broker.admin.set_policy("p", f"q[{random.randrange(9)}-9]", limit, priority=random.randrange(3))
         elif kind == "clear":
-            broker.set_policy("p", "^none", {"max-length": 1})
-            broker.clear_policy("p")
+            broker.admin.set_policy("p", "^none", {"max-length": 1})
+            broker.admin.clear_policy("p")
         elif kind == "advance":
             broker.clock.advance(random.randrange(8000) / 1000)
         elif broker.queue(name).exists:
@@ -503,7 +503,7 @@ class Scenario:
     def state(broker: Broker) -> Any:
         bodies = {
             each.name: [message.body for message in broker.queue(each.name).messages]
-            for each in broker.queues()
+            for each in broker.queues
         }
         return json.dumps(broker.definitions(), default=str), bodies, broker.clock.elapsed
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pika
 import pytest
 
-from fakeamqp import Bounds, Broker, BrokerError, NotPublished, WaitTimeout
+from fakeamqp import Bounds, Broker, BrokerError, WaitTimeout
+from fakeamqp.errors import NotPublished
 from fakeamqp.model import memory
 
 LIMIT = 100_000
@@ -21,7 +22,7 @@ def test_memory_view_shows_the_octets_of_queues_messages_and_connections() -> No
             for _ in range(3):
                 channel.basic_publish("", "large", bytes(1000))
             broker.queue("large").wait_for(ready=3)
-            view = broker.memory
+            view = broker.admin.memory
         assert [(each.name, each.messages, each.octets) for each in view.queues] == [
             ("large", 3, 3 * (memory.MESSAGE + 1000 + 2 * memory.HEADERS)),
             ("small", 1, memory.MESSAGE + 1 + 2 * memory.HEADERS),
@@ -35,10 +36,10 @@ def test_memory_view_shows_the_octets_of_queues_messages_and_connections() -> No
 def test_message_kept_only_by_the_history_counts_as_history() -> None:
     with Broker() as broker:
         broker.publish(bytes(1000), routing_key="nowhere")
-        assert broker.memory.queues == ()
-        assert 1000 < broker.memory.history < 2000
+        assert broker.admin.memory.queues == ()
+        assert 1000 < broker.admin.memory.history < 2000
         broker.reset()
-        assert broker.memory.messages == 0
+        assert broker.admin.memory.messages == 0
 
 
 def test_body_of_a_message_shared_by_queues_counts_once() -> None:
@@ -48,12 +49,12 @@ def test_body_of_a_message_shared_by_queues_counts_once() -> None:
             channel.queue_declare(name)
             channel.queue_bind(name, "amq.fanout")
         broker.publish(bytes(1000), exchange="amq.fanout")
-        assert [each.octets for each in broker.memory.queues] == [
+        assert [each.octets for each in broker.admin.memory.queues] == [
             1000 + memory.MESSAGE + 2 * memory.HEADERS,
             memory.ENTRY,
             memory.ENTRY,
         ]
-        assert broker.memory.elsewhere == 0
+        assert broker.admin.memory.elsewhere == 0
 
 
 @pytest.fixture
@@ -72,13 +73,13 @@ def fill(channel: pika.adapters.blocking_connection.BlockingChannel) -> None:
 def test_wait_timeout_mentions_the_memory_alarm_that_blocks_publishers(full: Broker) -> None:
     with full as broker, pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         fill(connection.channel())
-        broker.wait_for(lambda: broker.memory.alarm)
+        broker.wait_for(lambda: broker.admin.memory.alarm)
         with pytest.raises(WaitTimeout, match=r"alarm blocks publishers: \d+ bytes .* queue 'q' with \d mes"):
             broker.queue("q").wait_for(ready=10, timeout=0.01)
         with pytest.raises(NotPublished, match="the memory alarm blocks publishers"):
             broker.expect_published(routing_key="other", timeout=0.01)
         broker.queue("q").purge()
-        broker.wait_for(lambda: not broker.memory.alarm)
+        broker.wait_for(lambda: not broker.admin.memory.alarm)
 
 
 def test_trace_shows_cause_and_end_of_the_memory_alarm(
@@ -86,9 +87,9 @@ def test_trace_shows_cause_and_end_of_the_memory_alarm(
 ) -> None:
     with full as broker, pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         fill(connection.channel())
-        broker.wait_for(lambda: broker.memory.alarm)
+        broker.wait_for(lambda: broker.admin.memory.alarm)
         broker.queue("q").purge()
-        broker.wait_for(lambda: not broker.memory.alarm)
+        broker.wait_for(lambda: not broker.admin.memory.alarm)
         text = broker.trace.timeline()
     assert "memory alarm" in text and "queue 'q'" in text and "memory alarm over" in text
     assert "blocked" in text and "low on memory" in text
@@ -102,7 +103,7 @@ def test_purge_by_the_test_ends_the_memory_alarm_for_publishers(full: Broker) ->
         channel.queue_declare("q")
         channel.basic_publish("", "q", bytes(60_000))
         channel.basic_publish("", "q", bytes(60_000))
-        assert broker.memory.alarm
+        assert broker.admin.memory.alarm
         broker.queue("q").purge()
         channel.basic_publish("", "q", b"goes on")
         assert broker.queue("q").ready == 1
@@ -142,7 +143,7 @@ def test_consumer_above_the_bound_per_channel_closes_the_connection() -> None:
 @pytest.mark.amqp(memory_limit=LIMIT, bounds=Bounds(consumers_per_channel=1))
 def test_amqp_marker_accepts_memory_limit_and_bounds(amqp_broker: Broker) -> None:
     with amqp_broker:  # Where it has a thread of its own, it runs already.
-        assert amqp_broker.memory.limit == LIMIT
+        assert amqp_broker.admin.memory.limit == LIMIT
         channel = pika.BlockingConnection(pika.URLParameters(amqp_broker.url)).channel()
         channel.queue_declare("q")
         channel.basic_consume("q", lambda *_: None)

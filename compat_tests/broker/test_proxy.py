@@ -26,7 +26,8 @@ from pika.exceptions import (
 
 from compat_tests.tools.legs import Legs
 from compat_tests.tools.matrix import rows
-from fakeamqp import Broker, BrokerError, NotPublished, Proxy
+from fakeamqp import Broker, BrokerError, Proxy
+from fakeamqp.errors import NotPublished
 from fakeamqp.faults import FaultError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
@@ -122,8 +123,8 @@ def sides(request: pytest.FixtureRequest) -> Iterator[Sides]:
             held.callback(loop.close)
             held.callback(thread.join)
             held.callback(loop.call_soon_threadsafe, loop.stop)
-            asyncio.run_coroutine_threadsafe(proxy.start_async(), loop).result(20)
-            held.callback(lambda: asyncio.run_coroutine_threadsafe(proxy.stop_async(), loop).result(20))
+            asyncio.run_coroutine_threadsafe(proxy.start.aio(), loop).result(20)
+            held.callback(lambda: asyncio.run_coroutine_threadsafe(proxy.stop.aio(), loop).result(20))
         client = held.enter_context(socket.create_connection((proxy.host, proxy.port), timeout=20))
         client.sendall(PROTOCOL_HEADER)
         broker = held.enter_context(listener.accept()[0])
@@ -280,7 +281,7 @@ def test_channel_closed_by_a_fault_can_be_opened_again(broker: Broker, proxy: Pr
         other.queue_declare("bad")
     again = connection.channel()
     again.queue_declare("good")
-    assert [queue.name for queue in broker.queues()] == ["q", "good"]
+    assert [queue.name for queue in broker.queues] == ["q", "good"]
 
 
 def test_connection_closed_by_a_fault_is_closed_on_both_sides(
@@ -388,7 +389,7 @@ def test_connection_shows_its_channels_with_what_they_hold(proxy: Proxy, channel
 def test_checks_find_a_message_that_its_consumer_keeps(proxy: Proxy, channel: Any) -> None:
     channel.basic_publish("", "q", b"m")
     channel.basic_get("q")
-    [finding] = proxy.trace.check("unacked")
+    [finding] = proxy.trace.findings("unacked")
     assert "b'm'" in str(finding)
 
 
@@ -476,7 +477,7 @@ async def test_proxy_runs_in_the_event_loop_of_the_test() -> None:
             message = await queue.get()
             assert message.body == b"m"
             await message.ack()
-        await proxy.expect_published_async(routing_key="q", count=1)
+        await proxy.expect_published.aio(routing_key="q", count=1)
 
 
 @rows("scheme, to_tls", ("amqps", "ca.pem"), ("amqps", True), ("amqp", ssl.create_default_context()))

@@ -61,7 +61,7 @@ def connect(proxy: Proxy) -> pika.BlockingConnection:
 
 def nothing_is_left(proxy: Proxy) -> None:
     proxy.wait_for(lambda: not proxy.connections)
-    assert proxy.failures == ()
+    assert proxy.admin.failures == ()
 
 
 @pytest.mark.parametrize(

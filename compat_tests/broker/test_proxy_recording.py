@@ -19,8 +19,8 @@ import pika
 import pytest
 from pika.exceptions import AMQPError
 
-from fakeamqp import Broker, BrokerError, PortInUse, Proxy, Recording
-from fakeamqp.errors import FakeAMQPError
+from fakeamqp import Broker, BrokerError, Proxy, Recording
+from fakeamqp.errors import FakeAMQPError, PortInUse
 from fakeamqp.replay import replay
 from fakeamqp.trace import FrameEvent, load
 from fakeamqp.trace.truncation import full_size
@@ -65,9 +65,9 @@ def test_recorded_delivery_has_its_message_and_checks_find_no_confirmed_message_
     with Proxy(broker.url, record=path) as proxy:
         publish_and_consume(proxy, b"x" * size, app_id="shop")
         proxy.wait_for(lambda: not proxy.connections)
-        assert proxy.trace.check() == ()
+        assert proxy.trace.findings() == ()
     recorded = load(path)
-    assert recorded.check() == ()
+    assert recorded.findings() == ()
     [message] = [each.facts["message"] for each in recorded.events if each.name == "delivered"]
     assert (full_size(message.body), message.properties.app_id) == (size, "shop")
 

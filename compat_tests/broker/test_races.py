@@ -17,7 +17,7 @@ def late_of(races: bool | int, **settings: Any) -> tuple[int | None, list[str]]:
     """The seed, and what is late of 20 confirmed publishes."""
     with Broker(races=races, **settings) as broker:
         publish(broker)
-        return broker.race_seed, list(map(str, broker.late))
+        return broker.admin.race_seed, list(map(str, broker.admin.late))
 
 
 def publish(broker: Broker) -> None:
@@ -64,8 +64,8 @@ def test_races_true_draws_the_same_seed_from_the_seed_of_the_broker() -> None:
 def test_a_broker_without_races_has_no_seed_and_no_late_outcome(races: bool | None) -> None:
     with Broker(races=races) as broker:
         publish(broker)
-        assert broker.race_seed is None
-        assert broker.late == ()
+        assert broker.admin.race_seed is None
+        assert broker.admin.late == ()
 
 
 def test_passive_declare_reports_old_and_new_counts() -> None:
@@ -84,24 +84,24 @@ def test_wait_until_idle_includes_late_messages() -> None:
             channel.basic_publish("", "orders", b"")
             broker.wait_until_idle()
             assert broker.queue("orders").ready == ready
-        assert broker.late
+        assert broker.admin.late
 
 
 def test_reset_restarts_the_race_seed() -> None:
     with Broker(races=7) as broker:
         publish(broker)
-        before = list(map(str, broker.late))
+        before = list(map(str, broker.admin.late))
         broker.reset()
-        assert broker.late == ()
+        assert broker.admin.late == ()
         publish(broker)
-        assert list(map(str, broker.late)) == before
+        assert list(map(str, broker.admin.late)) == before
 
 
 def test_trace_checks_report_no_finding_with_races() -> None:
     for seed in (1, 2, 3):
-        with Broker(races=seed) as broker, broker.checked():
+        with Broker(races=seed) as broker, broker.expect_no_findings.during():
             publish(broker)
-            assert broker.late
+            assert broker.admin.late
 
 
 @pytest.mark.parametrize("wrong", ["yes", 1.5, "7", [1]])

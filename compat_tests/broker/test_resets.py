@@ -11,7 +11,8 @@ import pika.exceptions
 import pytest
 
 from compat_tests.tools.matrix import rows
-from fakeamqp import Broker, BrokerError, DefinitionsError, NoSuchExchange, NoSuchQueue, WaitTimeout
+from fakeamqp import Broker, BrokerError, WaitTimeout
+from fakeamqp.errors import DefinitionsError, NoSuchExchange, NoSuchQueue
 
 OPTIONS = {"definitions": {"queues": [{"name": "first", "vhost": "/"}]}}
 
@@ -49,7 +50,7 @@ def definitions(*queues: str) -> dict[str, Any]:
 
 
 def names(broker: Broker) -> list[str]:
-    return [queue.name for queue in broker.queues("/")]
+    return [queue.name for queue in broker.queues.of("/")]
 
 
 def test_kept_definitions_are_restored_after_resets_in_call_order(broker: Broker) -> None:
@@ -63,8 +64,8 @@ def test_kept_definitions_are_restored_after_resets_in_call_order(broker: Broker
         broker.reset()
         assert names(broker) == ["first", "orders", "invoices"]
         assert [broker.queue(name).ready for name in names(broker)] == [0, 0, 0]
-        assert broker.explain("events", "a").queues == ("orders", "invoices")
-        assert broker.virtual_hosts == ("/", "north")
+        assert broker.exchange("events").explain("a").queues == ("orders", "invoices")
+        assert broker.admin.virtual_hosts == ("/", "north")
 
 
 def test_definitions_kept_twice_are_stored_once(broker: Broker) -> None:
@@ -86,7 +87,7 @@ def test_definitions_that_need_entities_removed_by_a_reset_are_not_kept(broker: 
     queue = {"name": "late", "vhost": "/", "durable": True}
     binding = {"source": "amq.fanout", "vhost": "/", "destination": "late", "destination_type": "queue"}
     if lacking == "virtual host":
-        broker.add_virtual_host("shop")
+        broker.admin.add_virtual_host("shop")
         given: dict[str, Any] = {"queues": [{"name": "a", "vhost": "shop"}]}
     elif lacking == "queue":
         broker.load_definitions({"queues": [queue]})
@@ -121,7 +122,7 @@ def test_missing_queue_or_exchange_error_mentions_the_reset(broker: Broker) -> N
         _ = broker.queue("orders").ready
     assert str(failure.value).splitlines()[1] == LOST.format("queue 'orders'")
     with pytest.raises(NoSuchExchange) as other:
-        broker.exchange("events")
+        broker.exchange("events").view()
     assert str(other.value).splitlines()[1] == LOST.format("exchange 'events'")
     with pytest.raises(WaitTimeout) as waited:
         broker.queue("orders").wait_for(timeout=0.01)
@@ -210,25 +211,24 @@ NOT_STARTED: list[Callable[[Broker], object]] = [
     lambda broker: broker.queue("x").view(),
     lambda broker: broker.queue("x").wait_for(ready=1),
     lambda broker: broker.queue("x").wait_until_consumed(),
-    lambda broker: asyncio.run(broker.queue("x").wait_for_async(ready=1)),
-    lambda broker: broker.exchange("x"),
-    lambda broker: broker.consumers("x"),
-    lambda broker: broker.topology("x"),
+    lambda broker: asyncio.run(broker.queue("x").wait_for.aio(ready=1)),
+    lambda broker: broker.exchange("x").view(),
+    lambda broker: broker.admin.topology("x"),
     lambda broker: broker.wait_for(lambda: broker.connections),
-    lambda broker: asyncio.run(broker.wait_for_async(lambda: broker.connections)),
+    lambda broker: asyncio.run(broker.wait_for.aio(lambda: broker.connections)),
     lambda broker: broker.wait_until_idle(),
-    lambda broker: asyncio.run(broker.wait_until_idle_async()),
+    lambda broker: asyncio.run(broker.wait_until_idle.aio()),
     lambda broker: broker.expect_published(),
     lambda broker: broker.expect_published(timeout=0),
     lambda broker: broker.expect_nothing_published(),
     lambda broker: broker.expect_no_findings(),
     lambda broker: broker.faults.on("basic.ack").drop().wait(),
-    lambda broker: broker.add_service("s", print).wait(),
+    lambda broker: broker.admin.add_service("s", print).wait(),
     lambda broker: broker.url,
     lambda broker: broker.port,
     lambda broker: broker.tls,
-    lambda broker: broker.management_url,
-    lambda broker: broker.inspector_url,
+    lambda broker: broker.admin.management_url,
+    lambda broker: broker.admin.inspector_url,
     lambda broker: broker.connect(),
     lambda broker: broker.intercept("rabbit:5672"),
     lambda broker: broker.restart(),

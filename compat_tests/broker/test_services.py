@@ -17,7 +17,7 @@ from fakeamqp.services import BadRegistration, ServiceMessage
 
 def test_a_service_gets_the_messages_of_an_app(broker: Broker, channel: BlockingChannel) -> None:
     got: list[ServiceMessage] = []
-    mail = broker.add_service("mail", got.append)
+    mail = broker.admin.add_service("mail", got.append)
     channel.confirm_delivery()
     properties = pika.BasicProperties(content_type="text/plain", headers={"n": 1})
     channel.basic_publish("amq.system", "mail", b"dear Ann", properties, mandatory=True)
@@ -34,7 +34,7 @@ def test_a_service_gets_the_messages_of_an_app(broker: Broker, channel: Blocking
 
 
 def test_the_answer_of_a_service_goes_back_to_the_app(broker: Broker, channel: BlockingChannel) -> None:
-    broker.add_service("price", lambda message: f"{message.text} costs 5", exchange="rpc")
+    broker.admin.add_service("price", lambda message: f"{message.text} costs 5", exchange="rpc")
     answers: list[Any] = []
     channel.basic_consume(
         "amq.rabbitmq.reply-to",
@@ -49,10 +49,10 @@ def test_the_answer_of_a_service_goes_back_to_the_app(broker: Broker, channel: B
 
 
 def test_answer_of_a_service_without_reply_to_is_not_published(broker: Broker) -> None:
-    service = broker.add_service("price", lambda _: b"5")
+    service = broker.admin.add_service("price", lambda _: b"5")
     broker.publish(b"tea", exchange="amq.system", routing_key="price")
     service.wait()
-    assert len(broker.all_published) == 1
+    assert len(broker.published.with_own) == 1
 
 
 def test_a_service_may_use_the_broker(broker: Broker, channel: BlockingChannel) -> None:
@@ -61,7 +61,7 @@ def test_a_service_may_use_the_broker(broker: Broker, channel: BlockingChannel) 
     def copy(message: ServiceMessage) -> None:
         broker.publish(message.body, routing_key="log")
 
-    broker.add_service("copy", copy)
+    broker.admin.add_service("copy", copy)
     broker.publish(b"note", exchange="amq.system", routing_key="copy")
     broker.queue("log").wait_for(ready=1)
 
@@ -69,7 +69,7 @@ def test_a_service_may_use_the_broker(broker: Broker, channel: BlockingChannel) 
 def test_a_service_is_called_at_the_instant_of_the_publish() -> None:
     with Broker(clock="virtual") as broker:
         times: list[Any] = []
-        service = broker.add_service("when", lambda _: times.append(broker.clock.now()))
+        service = broker.admin.add_service("when", lambda _: times.append(broker.clock.now()))
         begin = broker.clock.now()
         with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
             channel = connection.channel()
@@ -91,7 +91,7 @@ def test_exception_of_a_service_is_raised_in_the_test_and_not_the_client(
     def fail(_: ServiceMessage) -> None:
         raise LookupError("no such customer")
 
-    service = broker.add_service("fails", fail)
+    service = broker.admin.add_service("fails", fail)
     channel.confirm_delivery()
     with caplog.at_level(logging.WARNING, "fakeamqp"):
         channel.basic_publish("amq.system", "fails", b"1", mandatory=True)
@@ -101,11 +101,11 @@ def test_exception_of_a_service_is_raised_in_the_test_and_not_the_client(
     channel.queue_declare("goes-on")
     service.wait()  # Raised once only.
     assert isinstance(service.error, LookupError)
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
 
 
 def test_an_answer_must_be_bytes_or_text(broker: Broker) -> None:
-    service = broker.add_service("price", lambda _: 5)  # type: ignore[arg-type, return-value]
+    service = broker.admin.add_service("price", lambda _: 5)  # type: ignore[arg-type, return-value]
     broker.publish(b"tea", exchange="amq.system", routing_key="price", reply_to="q")
     with pytest.raises(TypeError, match="returns bytes, str or None, not 5"):
         service.wait()
@@ -116,38 +116,38 @@ def test_an_answer_must_be_bytes_or_text(broker: Broker) -> None:
 
 def test_removed_service_gets_no_more_messages(broker: Broker) -> None:
     got: list[ServiceMessage] = []
-    with broker.add_service("s", got.append) as service:
+    with broker.admin.add_service("s", got.append) as service:
         broker.publish(b"1", exchange="amq.system", routing_key="s")
         service.wait()
     assert broker.publish(b"2", exchange="amq.system", routing_key="s").unroutable
     broker.wait_until_idle()
     assert [message.body for message in got] == [b"1"]
-    again = broker.add_service("s", got.append)
+    again = broker.admin.add_service("s", got.append)
     broker.publish(b"3", exchange="amq.system", routing_key="s")
     again.wait()
 
 
 def test_services_survive_a_restart_but_not_a_reset(broker: Broker) -> None:
-    service = broker.add_service("s", lambda _: None, exchange="services")
+    service = broker.admin.add_service("s", lambda _: None, exchange="services")
     broker.restart()
     broker.publish(b"1", exchange="services", routing_key="s")
     service.wait()
     broker.reset()
     with pytest.raises(FakeAMQPError, match="no exchange 'services'"):
         broker.publish(b"2", exchange="services", routing_key="s")
-    broker.add_service("s", lambda _: None)
+    broker.admin.add_service("s", lambda _: None)
 
 
 def test_service_wait_timeout_names_the_service_and_its_call_count(broker: Broker) -> None:
-    service = broker.add_service("s", lambda _: None)
+    service = broker.admin.add_service("s", lambda _: None)
     with pytest.raises(WaitTimeout, match="the handler of service 's' was called 0 times in 0 s, and not 1"):
         service.wait(timeout=0)
 
 
 def test_virtual_hosts_have_services_of_their_own(broker: Broker) -> None:
-    broker.add_virtual_host("other")
+    broker.admin.add_virtual_host("other")
     got: list[ServiceMessage] = []
-    service = broker.add_service("s", got.append, virtual_host="other")
+    service = broker.admin.add_service("s", got.append, virtual_host="other")
     broker.publish(b"1", exchange="amq.system", routing_key="s", virtual_host="other")
     service.wait()
     assert got[0].virtual_host == "other"
@@ -156,17 +156,17 @@ def test_virtual_hosts_have_services_of_their_own(broker: Broker) -> None:
 
 
 def test_exported_definitions_contain_system_exchanges_only_under_spec(broker: Broker) -> None:
-    broker.add_service("s", lambda _: None, exchange="services")
+    broker.admin.add_service("s", lambda _: None, exchange="services")
     assert broker.definitions()["exchanges"] == []
     with Broker(personality="spec") as spec:
-        spec.add_service("s", lambda _: None, exchange="services")
+        spec.admin.add_service("s", lambda _: None, exchange="services")
         [exported] = spec.definitions()["exchanges"]
     assert (exported["name"], exported["type"]) == ("services", "system")
 
 
 def test_explanation_mentions_the_service_of_the_test(broker: Broker) -> None:
-    broker.add_service("s", lambda _: None)
-    explained = str(broker.explain(exchange="amq.system", routing_key="s"))
+    broker.admin.add_service("s", lambda _: None)
+    explained = str(broker.exchange("amq.system").explain(routing_key="s"))
     assert "handed to the service of the test" in explained
 
 
@@ -176,7 +176,7 @@ def test_explanation_mentions_the_service_of_the_test(broker: Broker) -> None:
 @pytest.mark.rule("0-9-1/exchange-type.system/amq-services-reserved")
 def test_names_of_services_that_begin_with_amq_are_reserved(broker: Broker) -> None:
     with pytest.raises(BadRegistration, match=r"must not begin with 'amq\.'"):
-        broker.add_service("amq.x", lambda _: None)
+        broker.admin.add_service("amq.x", lambda _: None)
 
 
 @rows(
@@ -194,14 +194,14 @@ def test_names_of_services_that_begin_with_amq_are_reserved(broker: Broker) -> N
 def test_invalid_service_registrations_are_refused_with_a_helpful_message(
     broker: Broker, arguments: dict[str, Any], words: str
 ) -> None:
-    broker.add_service("taken", lambda _: None)
+    broker.admin.add_service("taken", lambda _: None)
     with pytest.raises(FakeAMQPError, match=words):
-        broker.add_service(**{"name": "s", "handler": print, **arguments})
+        broker.admin.add_service(**{"name": "s", "handler": print, **arguments})
     assert broker.publish(b"", exchange="amq.system", routing_key="s").unroutable
 
 
 def test_service_refuses_contents_of_another_class(broker: Broker, channel: BlockingChannel) -> None:
-    broker.add_service("files", lambda _: None, contents=["file"])
+    broker.admin.add_service("files", lambda _: None, contents=["file"])
     channel.confirm_delivery()
     with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="takes no contents of class basic"):
         channel.basic_publish("amq.system", "files", b"")

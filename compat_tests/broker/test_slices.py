@@ -30,7 +30,7 @@ def one_step_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
 def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     with Broker(seed=1, clock=request.param) as running:
         yield running
-        assert running.failures == ()
+        assert running.admin.failures == ()
 
 
 @pytest.fixture

@@ -96,9 +96,9 @@ def test_url_without_a_known_password_is_an_error_with_a_remedy(users):
         assert str(problem.value) == (
             "the broker does not know the password of user 'guest': the definitions contain its hash only. "
             "Tell it with Broker(users={'guest': '...'}, definitions=...), or add an account for the test "
-            "with broker.add_user('test', '...')"
+            "with broker.admin.add_user('test', '...')"
         )
-        broker.add_user("test", "it")
+        broker.admin.add_user("test", "it")
         assert login(broker) == "test:it"
 
 

@@ -51,7 +51,7 @@ def test_the_predicate_of_a_coroutine_is_called_in_turns_of_the_broker(calls: li
             broker.wait_until_idle()
             turns = broker._engine.turns
             with pytest.raises(WaitTimeout):
-                await broker.wait_for_async(never(calls), timeout=0.01)
+                await broker.wait_for.aio(never(calls), timeout=0.01)
             assert 2 <= len(calls) <= broker._engine.turns - turns
             assert set(calls) == {broker._engine._thread.name}  # type: ignore[union-attr, attr-defined]
 
@@ -63,7 +63,7 @@ def test_in_an_event_loop_a_predicate_is_called_at_once_and_at_the_end(calls: li
         async with Broker(runtime="asyncio") as broker:
             turns = broker._engine.turns
             with pytest.raises(WaitTimeout):
-                await broker.wait_for_async(never(calls), timeout=0.01)
+                await broker.wait_for.aio(never(calls), timeout=0.01)
             assert 2 <= len(calls) <= 2 + broker._engine.turns - turns
 
     asyncio.run(main())
@@ -102,7 +102,7 @@ def test_cancelled_wait_ends_at_once_and_leaves_no_waiter_or_timer() -> None:
                 loop.call_soon_threadsafe(asked.set)
                 return False
 
-            waiting = asyncio.ensure_future(broker.wait_for_async(predicate, timeout=SECONDS))
+            waiting = asyncio.ensure_future(broker.wait_for.aio(predicate, timeout=SECONDS))
             await asked.wait()
             assert {*threading.enumerate()} <= threads
             waiting.cancel()
@@ -110,7 +110,7 @@ def test_cancelled_wait_ends_at_once_and_leaves_no_waiter_or_timer() -> None:
                 await waiting
             assert waiting.cancelled()
             engine: Any = broker._engine
-            await broker.wait_for_async(lambda: len(engine._loop.waiters) == 1)
+            await broker.wait_for.aio(lambda: len(engine._loop.waiters) == 1)
             assert [each.words for each in broker.clock.timers] == []
 
     asyncio.run(main())
@@ -122,10 +122,10 @@ Wait = Callable[[Broker], Awaitable[object]]
 @pytest.mark.parametrize("runtime", ["thread", "asyncio"])
 @rows(
     "wait",
-    lambda broker: broker.wait_for_async(lambda: False, timeout=SECONDS),
-    lambda broker: broker.queue("q").wait_for_async(ready=1, timeout=SECONDS),
-    lambda broker: broker.faults.on("basic.publish").drop().optional().wait_async(timeout=SECONDS),
-    lambda broker: broker.add_service("s", lambda _: None).wait_async(timeout=SECONDS),
+    lambda broker: broker.wait_for.aio(lambda: False, timeout=SECONDS),
+    lambda broker: broker.queue("q").wait_for.aio(ready=1, timeout=SECONDS),
+    lambda broker: broker.faults.on("basic.publish").drop().optional().wait.aio(timeout=SECONDS),
+    lambda broker: broker.admin.add_service("s", lambda _: None).wait.aio(timeout=SECONDS),
     ids=["predicate", "queue", "fault", "service"],
 )
 def test_wait_ended_by_a_stop_reports_less_than_its_timeout(wait: Wait, runtime: str) -> None:
@@ -135,7 +135,7 @@ def test_wait_ended_by_a_stop_reports_less_than_its_timeout(wait: Wait, runtime:
             engine: Any = broker._engine
             while not engine._loop.waiters:
                 await asyncio.sleep(0)
-            await broker.stop_async()
+            await broker.stop.aio()
             with pytest.raises(WaitTimeout, match=r"less than 60 s \(the broker is stopped\)"):
                 await waiting
 

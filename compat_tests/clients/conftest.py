@@ -54,7 +54,7 @@ def broker(nothing_is_left: None) -> Iterator[Broker]:
     """A broker on TCP."""
     with Broker(seed=1) as running:
         yield running
-        assert running.failures == ()
+        assert running.admin.failures == ()
 
 
 @pytest.fixture(params=["tcp", "tls", "intercepted"])
@@ -68,7 +68,7 @@ def reach(request: pytest.FixtureRequest, nothing_is_left: None) -> Iterator[Rea
                 yield Reach(running, "rabbit.prod", 5672)
         else:
             yield Reach(running, running.host, running.port)
-        assert running.failures == ()
+        assert running.admin.failures == ()
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,7 @@ async def test_from_connect_to_ack(reach: Reach, connect: Any) -> None:
                 if len(seen) == 3:
                     break
         assert seen == [(b"0", 0), (b"1", 1), (b"2", 2)]
-        await reach.broker.queue("orders").wait_for_async(ready=0, unacked=0, consumers=0)
+        await reach.broker.queue("orders").wait_for.aio(ready=0, unacked=0, consumers=0)
 
 
 async def test_get_reject_and_requeue(broker: Broker) -> None:
@@ -54,7 +54,7 @@ async def test_get_reject_and_requeue(broker: Broker) -> None:
         again = await queue.get(timeout=SECONDS)
         assert (first.redelivered, again.redelivered) == (False, True)
         await again.nack(requeue=False)
-        await broker.queue("orders").wait_for_async(ready=0, unacked=0)
+        await broker.queue("orders").wait_for.aio(ready=0, unacked=0)
 
 
 async def test_mistakes_close_the_channel(broker: Broker) -> None:
@@ -107,8 +107,8 @@ async def test_a_robust_connection_comes_back_after_a_restart(broker: Broker, cr
         await asyncio.to_thread(broker.restart, crash=crash)
         await asyncio.wait_for(back.wait(), SECONDS)
         # What was declared and consumed is declared and consumed again.
-        await broker.queue("orders").wait_for_async(consumers=1, timeout=SECONDS)
-        await broker.queue("fleeting").wait_for_async(consumers=1, timeout=SECONDS)
+        await broker.queue("orders").wait_for.aio(consumers=1, timeout=SECONDS)
+        await broker.queue("fleeting").wait_for.aio(consumers=1, timeout=SECONDS)
         await channel.default_exchange.publish(aio_pika.Message(b"after"), "orders")
         assert await asyncio.wait_for(arrived.get(), SECONDS) == b"after"
 

@@ -48,7 +48,7 @@ async def round_trip(connection: Any, broker: Broker) -> None:
     again = await asyncio.wait_for(arrived.get(), SECONDS)
     assert (message.delivery.redelivered, again.delivery.redelivered) == (False, True)
     await channel.basic_ack(again.delivery.delivery_tag)
-    await broker.queue("orders").wait_for_async(ready=0, unacked=0, consumers=1)
+    await broker.queue("orders").wait_for.aio(ready=0, unacked=0, consumers=1)
     await channel.basic_cancel("me")
     assert broker.queue("orders").consumers == ()
 
@@ -87,7 +87,7 @@ async def test_get(broker: Broker) -> None:
         await channel.basic_reject(first.delivery.delivery_tag, requeue=False)
         second = await channel.basic_get("orders", no_ack=True)
         assert (second.body, second.delivery.redelivered) == (b"2", False)
-        await broker.queue("orders").wait_for_async(ready=0, unacked=0)
+        await broker.queue("orders").wait_for.aio(ready=0, unacked=0)
 
 
 async def test_mandatory_messages_come_back(broker: Broker) -> None:

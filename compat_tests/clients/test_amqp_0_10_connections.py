@@ -56,7 +56,7 @@ def test_tls_and_socketpair_connections_work_at_the_same_time() -> None:
             for body in (b"1", b"2", b"3"):
                 sessions[0].publish(body, key="q")
             assert sorted(session.get("d").body or b"" for session in sessions) == [b"1", b"2", b"3"]
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 def test_the_broker_is_a_program_of_its_own() -> None:

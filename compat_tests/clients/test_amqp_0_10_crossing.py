@@ -205,7 +205,7 @@ def test_a_topology_of_definitions_is_there_for_0_10(nothing_is_left: None) -> N
             ):
                 with fails(403):
                     connection.session(b"refused").call(command)
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 def test_one_header_segment_is_enough_for_0_9_1(session: Session, channel: BlockingChannel) -> None:

@@ -251,4 +251,4 @@ def test_detached_session_holds_its_message_until_its_timeout_which_starts_at_ea
             assert other.depth("q") == 1, "what it held waits again"
             other.subscribe("q", "d")
             assert other.get("d").delivery.redelivered
-        assert broker.failures == ()
+        assert broker.admin.failures == ()

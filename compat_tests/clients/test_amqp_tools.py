@@ -27,7 +27,7 @@ def url(request: pytest.FixtureRequest, nothing_is_left: None) -> object:
             running.tls.client_context if request.param == "tls" else None,
             running.tls.ca_file if request.param == "tls" else None,
         )
-        assert running.failures == ()
+        assert running.admin.failures == ()
 
 
 def run(reach: Reach, tool: str, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:

@@ -43,7 +43,7 @@ def test_amqplib_round_trip_succeeds_with_checked_access_tickets() -> None:
     """The client asks for a ticket, and shows it by itself from then on."""
     with Broker(seed=1, personality="spec") as broker:
         run(broker, "round_trip")
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 def test_a_redirected_connection(broker: Broker) -> None:
@@ -51,7 +51,7 @@ def test_a_redirected_connection(broker: Broker) -> None:
         with broker.faults.redirect(f"{elsewhere.host}:{elsewhere.port}"):
             run(broker, "round_trip")
         assert elsewhere.queue("orders").exists
-        assert elsewhere.failures == ()
+        assert elsewhere.admin.failures == ()
     assert not broker.queue("orders").exists
 
 

@@ -29,7 +29,7 @@ def modern(nothing_is_left: None) -> Iterator[Broker]:
     """A broker as RabbitMQ 4.3 comes."""
     with Broker(personality="rabbitmq-4.3", seed=1) as broker:
         yield broker
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def denying(nothing_is_left: None) -> Iterator[Broker]:
     """RabbitMQ 4.3 without transient queues for all."""
     with Broker(personality="rabbitmq-4.3", deny=["transient_nonexcl_queues"], seed=1) as broker:
         yield broker
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 def connect(broker: Broker) -> pika.BlockingConnection:

@@ -10,7 +10,8 @@ import pika
 import pytest
 
 from compat_tests.clients.celery_app import SECONDS, shop, worker
-from fakeamqp import Broker, NotDropped, WaitTimeout
+from fakeamqp import Broker, WaitTimeout
+from fakeamqp.errors import NotDropped
 
 QUORUM = {"x-queue-type": "quorum"}
 

@@ -118,7 +118,7 @@ def test_txamqp_works_with_checked_access_tickets(definition: Path) -> None:
 
 def test_tunnels(broker: Broker, definition: Path) -> None:
     requests: list[TunnelRequest] = []
-    with broker.amqp_0_9.tunnel("proxy", requests.append):
+    with broker.admin.amqp_0_9.tunnel("proxy", requests.append):
         run(broker, definition, "TunnelTests", tests=1)
     assert [request.body for request in requests] == [b"", b"0123456789" * 20_000]
     for request in requests:

@@ -179,10 +179,10 @@ class BrokerOperator:
             state.personality = replace(state.personality, **choices)
 
     def add_user(self, name: str, password: str, virtual_host: str = "/") -> None:
-        self._broker.add_user(name, password, permissions={virtual_host: (".*", ".*", ".*")})
+        self._broker.admin.add_user(name, password, permissions={virtual_host: (".*", ".*", ".*")})
 
     def delete_user(self, name: str) -> None:
-        self._broker.remove_user(name)
+        self._broker.admin.remove_user(name)
 
     def change_password(self, name: str, password: str) -> None:
         self._broker.load_definitions({"users": [{"name": name, "password": password, "tags": ""}]})
@@ -194,27 +194,27 @@ class BrokerOperator:
         self._broker.load_definitions({"permissions": [{"user": user, "vhost": virtual_host, **permission}]})
 
     def clear_permissions(self, user: str, virtual_host: str = "/") -> None:
-        self._broker.clear_permissions(user, virtual_host)
+        self._broker.admin.clear_permissions(user, virtual_host)
 
     def set_topic_permissions(self, user: str, exchange: str, write: str, read: str) -> None:
         permission = {"exchange": exchange, "write": write, "read": read}
         self._broker.load_definitions({"topic_permissions": [{"user": user, "vhost": "/", **permission}]})
 
     def add_virtual_host(self, name: str) -> None:
-        self._broker.add_virtual_host(name)
+        self._broker.admin.add_virtual_host(name)
         self.set_permissions("guest", ".*", ".*", ".*", name)
 
     def delete_virtual_host(self, name: str) -> None:
-        self._broker.remove_virtual_host(name)
+        self._broker.admin.remove_virtual_host(name)
 
     def set_tracing(self, virtual_host: str, tracing: str) -> None:
-        self._broker.set_firehose(bool(tracing), virtual_host)
+        self._broker.admin.set_firehose(bool(tracing), virtual_host)
 
     def set_limits(self, virtual_host: str, limits: str) -> None:
-        self._broker.set_limits(virtual_host, **_named(limits))
+        self._broker.admin.set_limits(virtual_host, **_named(limits))
 
     def set_user_limits(self, user: str, limits: str) -> None:
-        self._broker.set_user_limits(user, **_named(limits))
+        self._broker.admin.set_user_limits(user, **_named(limits))
 
     def restart(self) -> None:
         self._broker.restart()

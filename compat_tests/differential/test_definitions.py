@@ -217,7 +217,7 @@ def test_operator_policy_and_limits_set_by_rabbitmqctl_load_into_broker(
     node.control("set_vhost_limits", "-p", "shop", '{"max-queues": 50}')
     theirs = without_cases(node.export_definitions())
     broker = Broker(personality=series.personality, definitions=theirs)
-    [policy] = [each for each in broker.policies() if each.name == "more"]
+    [policy] = [each for each in broker.policies if each.name == "more"]
     assert (policy.operator, policy.priority, policy.definition) == (True, 7, {"max-length": 4})
     [there] = [each for each in theirs["vhosts"] if each["name"] == "shop"]
     [here] = [each for each in broker.definitions()["vhosts"] if each["name"] == "shop"]

@@ -43,7 +43,7 @@ SUITE = """
     async def test_unroutable_message_is_returned_in_the_event_loop(amqp_proxy, aio_pika_connection):
         channel = await aio_pika_connection.channel()
         await channel.default_exchange.publish(aio_pika.Message(b"two apples"), "no such queue")
-        await amqp_proxy.expect_returned_async(reply_code=312)
+        await amqp_proxy.expect_returned.aio(reply_code=312)
 
     @pytest.mark.amqp(checks="unacked")
     def test_unacked_message_is_found(amqp_queue, pika_channel):

@@ -37,7 +37,7 @@ def of_node(request: pytest.FixtureRequest) -> Iterator[BrokerOfNode]:
         parameters.heartbeat = 0
         with pika.BlockingConnection(parameters) as connection:
             broker = BrokerOfNode(node, connection.channel())
-            broker.management_url = url
+            broker.admin.management_url = url
             yield broker
 
 

@@ -18,8 +18,10 @@ WRITERS = {
     "differential.fidelity": "python -m compat_tests.differential.fidelity --lists-only",
     "reliability.page": "python -m compat_tests.reliability.page",
     "tools.control_page": "python -m compat_tests.tools.control_page",
+    "tools.fault_names": "python -m compat_tests.tools.fault_names",
     "tools.limits_page": "python -m compat_tests.tools.limits_page",
     "tools.personalities": "make personalities",
+    "tools.renamed_page": "python -m compat_tests.tools.renamed_page",
     "tools.protocols_page": "python -m compat_tests.tools.protocols_page",
 }
 

@@ -40,7 +40,7 @@ async def test_client_in_same_loop_uses_memory_transport_and_no_thread():
             assert {*threading.enumerate()} <= before
             [seen] = broker.connections
             assert seen.user == "guest"
-    assert not broker.running and broker.failures == ()
+    assert not broker.running and broker.admin.failures == ()
 
 
 @in_loop
@@ -92,15 +92,15 @@ async def test_client_in_same_loop_publishes_over_tls():
 @in_loop
 async def test_async_waits_return_queue_and_message_or_time_out():
     async with Broker(runtime="asyncio") as broker, await aio_pika.connect(broker.url) as connection:
-        waiting = asyncio.ensure_future(broker.queue("orders").wait_for_async(ready=1))
+        waiting = asyncio.ensure_future(broker.queue("orders").wait_for.aio(ready=1))
         await publish(connection, "orders", b"1")
         assert (await waiting).ready == 1
-        [message] = await broker.expect_published_async(routing_key="orders")
+        [message] = await broker.expect_published.aio(routing_key="orders")
         assert message.body == b"1"
-        await broker.wait_until_idle_async()
-        await broker.wait_for_async(lambda: broker.published)
+        await broker.wait_until_idle.aio()
+        await broker.wait_for.aio(lambda: broker.published)
         with pytest.raises(WaitTimeout, match="to have exactly 2 ready, but there is"):
-            await broker.queue("orders").wait_for_async(ready=2, timeout=0.01)
+            await broker.queue("orders").wait_for.aio(ready=2, timeout=0.01)
 
 
 @in_loop
@@ -121,9 +121,9 @@ async def test_message_in_event_loop_expires_when_virtual_clock_reaches_ttl():
         channel = await connection.channel()
         await channel.declare_queue("short", arguments={"x-message-ttl": 60_000})
         await channel.default_exchange.publish(aio_pika.Message(b""), "short")
-        await broker.clock.advance_async(59.9)
+        await broker.clock.advance.aio(59.9)
         assert broker.queue("short").ready == 1
-        await broker.clock.advance_async(0.1)
+        await broker.clock.advance.aio(0.1)
         assert broker.queue("short").ready == 0
 
 
@@ -134,7 +134,7 @@ async def test_message_ttl_expires_in_real_time_of_event_loop():
             {"queues": [{"name": "q", "durable": True, "arguments": {"x-message-ttl": 1}}]}
         )
         broker.publish(b"", routing_key="q")
-        assert (await broker.queue("q").wait_until_consumed_async()).ready == 0
+        assert (await broker.queue("q").wait_until_consumed.aio()).ready == 0
 
 
 @in_loop
@@ -146,7 +146,7 @@ async def test_publish_sent_before_advance_is_handled_before_time_moves():
         channel = await connection.channel(publisher_confirms=False)
         await channel.declare_queue("short", arguments={"x-message-ttl": 60_000})
         await channel.default_exchange.publish(aio_pika.Message(b""), "short")
-        await broker.clock.advance_async(60)
+        await broker.clock.advance.aio(60)
         assert [each.reason for each in broker.dropped] == ["expired"]
 
 
@@ -191,7 +191,7 @@ async def test_two_brokers_in_one_loop_have_separate_queues():
 async def test_start_on_port_in_use_raises_port_in_use():
     async with Broker(runtime="asyncio") as broker:
         with pytest.raises(PortInUse):
-            await Broker(runtime="asyncio", port=broker.port).start_async()
+            await Broker(runtime="asyncio", port=broker.port).start.aio()
 
 
 @in_loop
@@ -203,7 +203,7 @@ async def test_publish_and_network_faults_work_in_event_loop():
             fault = broker.faults.on("basic.publish").nack().once()
             with pytest.raises(aio_pika.exceptions.DeliveryError):
                 await channel.default_exchange.publish(aio_pika.Message(b""), "orders")
-            await fault.wait_async()
+            await fault.wait.aio()
             broker.faults.network.slice(1)
             await channel.default_exchange.publish(aio_pika.Message(b"sliced"), "orders")
         with broker.faults.network.refuse(), pytest.raises(ConnectionError):
@@ -236,7 +236,7 @@ async def test_messages_stay_in_queue_while_client_does_not_read():
             # The outbox takes no more deliveries while a megabyte waits in it.
             assert broker.queue("large").ready >= 5 and not received
             client.resume_reading()
-            await broker.wait_for_async(lambda: len(received) == 8)
+            await broker.wait_for.aio(lambda: len(received) == 8)
         assert broker.queue("large").ready == 0 and len(received) == 8
 
 

@@ -18,7 +18,8 @@ import pytest
 from compat_tests.event_loop.without_readers import LOOPS
 from compat_tests.tools.descriptors import high_descriptors
 from compat_tests.tools.loopback import LOOPBACK, needs_ipv6
-from fakeamqp import Broker, CannotListen, PortInUse
+from fakeamqp import Broker
+from fakeamqp.errors import CannotListen, PortInUse
 from fakeamqp.runtime import EngineError
 from fakeamqp.runtime.event_loop import listener
 
@@ -81,13 +82,13 @@ async def test_localhost_is_served_on_ipv4_and_ipv6_with_peer_address_in_name() 
     async with Broker("localhost", runtime="asyncio") as broker:
         for host in LOOPBACK:
             client = dial(host, broker.port)
-            await broker.wait_for_async(lambda: broker.connections)
+            await broker.wait_for.aio(lambda: broker.connections)
             [seen] = broker.connections
             shown = f"[{host}]" if ":" in host else host
             assert seen.name == f"{shown}:{client.getsockname()[1]} -> {shown}:{broker.port}"
             assert await is_served(client)
-            await broker.wait_for_async(lambda: not broker.connections)
-    assert broker.failures == ()
+            await broker.wait_for.aio(lambda: not broker.connections)
+    assert broker.admin.failures == ()
 
 
 @in_other_loops
@@ -97,7 +98,7 @@ async def test_client_connects_immediately_after_restart() -> None:
             broker.restart()
             client = dial(broker.host, broker.port)  # The loop has not run since.
             assert await is_served(client)
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
 
 
 @in_other_loops
@@ -113,7 +114,7 @@ async def test_client_in_same_loop_gets_large_message_plain_and_over_tls() -> No
                 queue = await channel.get_queue("orders")
                 message = await queue.get(no_ack=True)
                 assert message is not None and message.body == body
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @in_other_loops
@@ -130,7 +131,7 @@ async def test_client_in_thread_gets_large_and_small_messages() -> None:
 
     async with Broker(runtime="asyncio") as broker:
         assert await asyncio.to_thread(work, broker.url) == bodies
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
 
 
 @in_all_loops
@@ -151,26 +152,26 @@ async def test_network_faults_refuse_hang_and_reset_connections() -> None:
             dial(broker.host, broker.port)
         with broker.faults.network.hang() as fault:
             client = dial(broker.host, broker.port)
-            await fault.wait_async()
+            await fault.wait.aio()
         assert await is_served(client)
         with broker.faults.network.refuse(how="reset"):
             client = dial(broker.host, broker.port)
             with client, pytest.raises(ConnectionResetError):
                 await asyncio.to_thread(client.recv, 3)
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
 
 
 @in_other_loops
 async def test_stopped_broker_releases_its_port() -> None:
     async with Broker(runtime="asyncio") as broker:
         with pytest.raises(PortInUse):
-            await Broker(runtime="asyncio", port=broker.port).start_async()
+            await Broker(runtime="asyncio", port=broker.port).start.aio()
         port = broker.port
         assert await is_served(dial(broker.host, port))
     async with Broker(runtime="asyncio", port=port) as broker:
         assert await is_served(dial(broker.host, port))
         broker.stop()
-        await broker.start_async()
+        await broker.start.aio()
         assert await is_served(dial(broker.host, port))
 
 
@@ -179,13 +180,13 @@ async def test_message_expires_when_virtual_clock_reaches_ttl_after_a_restart() 
     async with Broker(runtime="asyncio", clock="virtual") as broker:
         connection = await aio_pika.connect(broker.url)
         broker.restart()
-        await broker.wait_for_async(lambda: not broker.connections)
+        await broker.wait_for.aio(lambda: not broker.connections)
         await connection.close()
         async with await aio_pika.connect(broker.url) as again:
             channel = await again.channel()
             await channel.declare_queue("short", arguments={"x-message-ttl": 60_000})
             await channel.default_exchange.publish(aio_pika.Message(b""), "short")
-            await broker.clock.advance_async(60)
+            await broker.clock.advance.aio(60)
             assert broker.queue("short").ready == 0
 
 
@@ -227,7 +228,7 @@ async def test_restart_while_connection_is_accepted_causes_no_failure() -> None:
                     assert answer == b"" or not unseen[-1], "it is closed, and not served"
             assert unseen.count(True) == 10
             assert await is_served(dial(broker.host, broker.port))
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
 
 
 @in_loops_without_readers
@@ -314,11 +315,11 @@ def test_loop_refuses_connections_beyond_select_limit_and_serves_earlier_ones(
                     with too_many(EngineError):
                         broker.connect()
                     with too_many(CannotListen):
-                        await Broker(runtime="asyncio").start_async()
-                await broker.wait_for_async(lambda: len(broker.connections) == 1 + refused.count(False))
-            await broker.wait_for_async(lambda: not broker.connections)
+                        await Broker(runtime="asyncio").start.aio()
+                await broker.wait_for.aio(lambda: len(broker.connections) == 1 + refused.count(False))
+            await broker.wait_for.aio(lambda: not broker.connections)
             assert await is_served(dial(broker.host, broker.port))
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
     run_in(asyncio.SelectorEventLoop(selector()), main)
     assert 1 <= told(caplog) <= 2  # One line in ten seconds.
@@ -354,5 +355,5 @@ def test_thread_refuses_connections_beyond_select_limit(
         broker.wait_for(lambda: not broker.connections)
         with dial(broker.host, broker.port) as client:
             assert client.recv(3) == START
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
     assert 1 <= told(caplog) <= 2  # One line in ten seconds.

@@ -104,7 +104,7 @@ async def test_callback_scheduled_after_resume_reading_runs_before_pending_input
         transport, client = await connect(broker, way)
         transport.pause_reading()
         transport.write(HEADER)
-        await broker.wait_for_async(lambda: "connection.start" in broker.trace.timeline())
+        await broker.wait_for.aio(lambda: "connection.start" in broker.trace.timeline())
         transport.resume_reading()
         loop.call_soon(client.told.append, "soon")
         await client.answered.wait()

@@ -111,7 +111,7 @@ def test_reconnecting_consumer_handles_each_message_in_simulated_hour(run: Calla
             await asyncio.sleep(3420)
             assert broker.port == port
             assert broker.queue("orders").ready == broker.queue("orders").unacked == 0
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
         assert handled == [b"%d" % number for number in range(10)]
         runs.append(loop.time() - began)
 
@@ -130,7 +130,7 @@ def test_two_brokers_in_simulated_loop_have_different_ports_and_refuse_connectio
         async with Broker(runtime="asyncio") as one, Broker(runtime="asyncio") as other:
             assert one.port and other.port and one.port != other.port
             with pytest.raises((PortInUse, CannotListen)):
-                await Broker(runtime="asyncio", port=one.port).start_async()
+                await Broker(runtime="asyncio", port=one.port).start.aio()
             for broker in (one, other):
                 async with await aio_pika.connect(broker.url) as connection:
                     await (await connection.channel()).declare_queue("q")
@@ -218,7 +218,7 @@ def test_broker_in_loop_without_readers_serves_clients_but_connect_is_refused() 
             transport = await exchange(broker)
             assert not isinstance(transport, LoopMemoryTransport)
             with pytest.raises(PortInUse):
-                await Broker(runtime="asyncio", port=broker.port).start_async()
+                await Broker(runtime="asyncio", port=broker.port).start.aio()
             with pytest.raises(EngineError, match=r"no sockets; connect to broker\.url"):
                 broker.connect()
 
@@ -238,7 +238,7 @@ def test_broker_in_loop_without_servers_serves_clients_in_memory() -> None:
                 assert other.port == 5672 != broker.port
                 await exchange(other)
                 with pytest.raises(PortInUse):
-                    await Broker(runtime="asyncio", port=5672).start_async()
+                    await Broker(runtime="asyncio", port=5672).start.aio()
             with pytest.raises(Refusal):
                 await asyncio.open_connection(broker.host, 5672)
         assert "create_connection" not in vars(loop)
@@ -249,6 +249,6 @@ def test_broker_in_loop_without_servers_serves_clients_in_memory() -> None:
 def test_start_in_loop_without_servers_and_patching_raises_engine_error() -> None:
     async def main() -> None:
         with pytest.raises(EngineError, match=r"NoMemory has no servers \(create_server\).*simulation\.run"):
-            await Broker(runtime="asyncio").start_async()
+            await Broker(runtime="asyncio").start.aio()
 
     run_in(NoMemory(), main)

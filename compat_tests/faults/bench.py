@@ -243,7 +243,7 @@ class Bench:
             channel.cancel()
             assert got == [b"0", b"1", b"2"]
             assert channel.queue_delete(QUEUE).method.message_count == 0
-        assert self.broker.failures == ()
+        assert self.broker.admin.failures == ()
 
     @property
     def story(self) -> str:

@@ -84,7 +84,7 @@ def limit(name: str, user: str = "") -> Arrange:
     """A limit of the virtual host, or of a user, is 0 until this is undone."""
 
     def arrange(bench: Bench) -> None:
-        most = partial(bench.broker.set_user_limits, user) if user else bench.broker.set_limits
+        most = partial(bench.broker.admin.set_user_limits, user) if user else bench.broker.admin.set_limits
         most(**{name: 0})
         bench.done()
         bench.undo(lambda: most(**{name: -1}))

@@ -76,7 +76,7 @@ def broker() -> Any:
     with Broker(seed=1) as running:
         yield running
         running.faults.clear()
-        assert running.failures == ()
+        assert running.admin.failures == ()
 
 
 @pytest.mark.asyncio
@@ -94,7 +94,7 @@ async def test_aio_pika_publish_raises_the_expected_error_under_each_fault(
         else:
             with pytest.raises(error):
                 await publish(channel)
-        await rule.wait_async()
+        await rule.wait.aio()
         rule.remove()
     # The next client finds a broker in order.
     async with connected(broker) as connection:

@@ -38,7 +38,7 @@ def virtual() -> Iterator[Broker]:
 
 def check(broker: Broker) -> None:
     """Nothing is left of a broker that has stopped."""
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
     assert broker._reader.read(lambda state: list(state.connections)) == []
     assert broker.faults.network._registry.proxies == ()
     assert not [each for each in threading.enumerate() if each.name == "fakeamqp"]
@@ -302,7 +302,7 @@ def test_held_messages_pass_in_both_directions_after_a_silence(broker: Broker) -
             broker.publish(b"to the client", routing_key="q")
             broker.wait_until_idle()
             assert untold(socket_of(connection))
-            assert [each.body for each in broker.all_published] == [b"to the client"]
+            assert [each.body for each in broker.published.with_own] == [b"to the client"]
         connection.call_later(SECONDS, channel.stop_consuming)
         channel.start_consuming()
         broker.expect_published(body=b"from the client", timeout=SECONDS)

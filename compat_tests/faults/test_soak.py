@@ -229,4 +229,4 @@ def test_every_confirmed_order_is_processed(make: type[App]) -> None:
         assert done, f"never processed: {app.confirmed - app.processed}; {told}"
         assert not thread.is_alive(), told
         assert len(app.confirmed) > 5 and chaos.hits > 5, told
-        assert broker.failures == (), told
+        assert broker.admin.failures == (), told

@@ -686,7 +686,7 @@ class World:
         elif handles:
             handle = handles[pick % len(handles)]
             if more % 4 == 1 and isinstance(handle, Rule) and handle.held:
-                multiple = handle.subject.confirms and pick % 3 == 0
+                multiple = handle._subject.confirms and pick % 3 == 0
                 handle.release(
                     1 if pick % 2 else None, reverse=more % 8 > 3 and not multiple, multiple=multiple
                 )

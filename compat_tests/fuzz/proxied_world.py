@@ -64,7 +64,7 @@ class _Noting:
         return rule.call(partial(self._acts, rule))
 
     def _acts(self, rule: Rule, group: Any) -> None:
-        actions = rule.actions[1:]
+        actions = rule._actions[1:]
         times = sum(getattr(action, "_times", 0) for action in actions)
         self._server.legs[group.port.name].acted([type(each).__name__ for each in actions], times, group)
 
@@ -334,7 +334,7 @@ class World:
         elif handles:
             handle = handles[pick % len(handles)]
             if more % 4 == 1 and isinstance(handle, Rule) and handle.held:
-                multiple = handle.subject.confirms and pick % 3 == 0
+                multiple = handle._subject.confirms and pick % 3 == 0
                 reverse = more % 8 > 3 and not multiple
                 handle.release(1 if pick % 2 else None, reverse=reverse, multiple=multiple)
             else:

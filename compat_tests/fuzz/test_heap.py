@@ -141,5 +141,5 @@ def test_ended_connections_and_messages_are_freed_from_memory(subject: Subject) 
             broker._reader.wait_for(lambda state: not state.connections, timeout=30)
             broker.reset()  # Sessions and prepared branches may be resumed. They go with the queues.
             assert not (kept := heap.kept()), (number, kept)
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
     assert {Message, ConnectionDriver} <= heap.seen, "the conversations have no messages"

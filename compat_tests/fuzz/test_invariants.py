@@ -63,7 +63,7 @@ def checked(machine: type, recorders: list[Recorder], seen: list[int]) -> type:
             super().teardown()
             while recorders:
                 seen.append(recorders[-1].count)
-                findings = recorders.pop().trace().check(*CHECKS, allow=(*LEGAL, *LEFT))
+                findings = recorders.pop().trace().findings(*CHECKS, allow=(*LEGAL, *LEFT))
                 assert findings == (), str(findings)
 
     return Checked

@@ -26,7 +26,7 @@ RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     with Broker(personality=request.param, history=0, trace=0) as broker:
         yield broker
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 def dial(broker: Broker) -> socket.socket:
@@ -101,7 +101,7 @@ def test_mutated_streams(personality: str) -> None:
             vanish(client, reset=reset)
             check_nothing_is_left(broker)
             broker.reset()
-            assert broker.failures == ()
+            assert broker.admin.failures == ()
 
         run()
 

@@ -18,7 +18,7 @@ for version in sys.argv[1:] or VERSIONS:
     real = record_node(version)
     write(version, real)
     with Broker(management=True, personality=f"rabbitmq-{version}") as broker:
-        ours = record(Target(broker.port, broker.management_url))
+        ours = record(Target(broker.port, broker.admin.management_url))
     new, unused = compared(version, real, ours)
     print(f"{version}: {len(real)} answers, {len(new)} differences without a reason")
     print(*(f"  {each}" for each in new), *(f"  not needed: {each}" for each in unused), sep="\n")

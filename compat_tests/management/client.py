@@ -27,7 +27,7 @@ class Reply:
 
 
 class Api:
-    """Sends requests to the API at a URL with credentials, such as `broker.management_url`."""
+    """Sends requests to the API at a URL with credentials, such as `broker.admin.management_url`."""
 
     def __init__(self, url: str, timeout: float = 30.0) -> None:
         parts = urlsplit(url)

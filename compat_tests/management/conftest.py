@@ -14,12 +14,12 @@ from fakeamqp import Broker
 def broker() -> Iterator[Broker]:
     with Broker(management=True, clock="virtual") as broker:
         yield broker
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @pytest.fixture
 def api(broker: Broker) -> Api:
-    return Api(broker.management_url)
+    return Api(broker.admin.management_url)
 
 
 @pytest.fixture

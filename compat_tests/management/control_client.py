@@ -28,7 +28,7 @@ class Refusal(Exception):
 
 
 class ControlClient:
-    """Uses the control interface at an address with a token, such as `broker.control_url`."""
+    """Uses the control interface at an address with a token, such as `broker.admin.control_url`."""
 
     def __init__(self, address: str, timeout: float = 30.0) -> None:
         parts = urlsplit(address)

@@ -9,7 +9,7 @@ import pytest
 from starlette.requests import Request
 
 from compat_tests.management.inspector_client import inspector_of
-from fakeamqp import Broker
+from fakeamqp import Broker, Personality
 from fakeamqp.management.access import authenticate
 from fakeamqp.management.context import Management
 from fakeamqp.management.control.access import check_login
@@ -51,7 +51,7 @@ def test_request_without_credentials_is_refused_with_a_basic_challenge(login):
 
 
 def test_guest_may_log_in_from_any_address_without_loopback_users():
-    with Broker(management=True, loopback_users=()) as broker:
+    with Broker(management=True, personality=Personality("rabbitmq-4.3").with_(loopback_users=())) as broker:
         assert authenticate(management(broker), GUEST, ELSEWHERE).name == "guest"
 
 
@@ -67,5 +67,5 @@ def test_loopback_rule_applies_to_inspector_logins_but_not_to_its_token():
         with pytest.raises(Refused, match="from loopback addresses only; the address with the token"):
             check_login(request_of(ELSEWHERE, GUEST), control)
         check_login(request_of(ELSEWHERE, f"Bearer {control.token}"), control)
-    with Broker(management=True, loopback_users=()) as broker:
+    with Broker(management=True, personality=Personality("rabbitmq-4.3").with_(loopback_users=())) as broker:
         check_login(request_of(ELSEWHERE, GUEST), inspector_of(broker).control)

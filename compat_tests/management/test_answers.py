@@ -26,7 +26,7 @@ NODE = "fakeamqp@localhost"
 def broker() -> Iterator[Broker]:
     with Broker(management=True, clock="virtual", memory_limit=10**8) as broker:
         yield broker
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 def unseen(value: Any, path: str = "", inside: bool = False) -> Iterator[tuple[str, Any]]:
@@ -76,7 +76,7 @@ def test_views_have_the_expected_counts_and_sizes(broker: Broker, api: Api, monk
     broker.clock.advance(1)
     (client,) = broker._state.connections
     host, port, peer_port = broker.host, broker.port, client.peer.port
-    http, name = broker.management_port, client.name
+    http, name = broker.admin.management_port, client.name
     octets = {path: api.get("vhosts/%2F")[path] for path in ("recv_oct", "send_oct")}
     (found,) = api.get("connections")
     assert octets == {path: found[path] for path in octets}

@@ -26,12 +26,12 @@ from fakeamqp.management.resources import RESOURCES
 def broker() -> Iterator[Broker]:
     with Broker(management=True, clock="virtual") as broker:
         yield broker
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @pytest.fixture(scope="module")
 def api(broker: Broker) -> Api:
-    return Api(broker.management_url)
+    return Api(broker.admin.management_url)
 
 
 # --- bounds ---------------------------------------------------------------------------------------------
@@ -126,8 +126,8 @@ def test_deep_tables_of_amqp_leave_lists_and_topology_intact(broker: Broker, api
     for path in ("queues", "definitions", "queues/%2F/deep250", "queues/%2F/deep150"):
         json.loads(api.request("GET", path).body)
         assert api.request("GET", path).status == 200
-    broker.topology()
-    str(broker.topology())
+    broker.admin.topology()
+    str(broker.admin.topology())
     Page.of(broker).ask("queue", virtual_host="/", name="deep199")
 
 
@@ -250,7 +250,7 @@ def test_no_json_of_any_shape_is_answered_with_500(
     assert reply.status < 500, (method, path, body, reply)
     if api.request("GET", "whoami").status != 200:
         broker.reset()  # The request has changed the user of this test.
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
 
 
 QUERY = (
@@ -406,5 +406,5 @@ def test_load_definitions_refuses_values_deeper_than_100_levels(depth: int):
         ):
             with pytest.raises(FakeAMQPError, match="'deep' are nested deeper than 100 levels"):
                 broker.load_definitions(definitions)
-        str(broker.topology())
-        assert broker.queues() == ()
+        str(broker.admin.topology())
+        assert broker.queues == ()

@@ -24,12 +24,12 @@ from fakeamqp.trace import Trace
 def broker() -> Iterator[Broker]:
     with Broker(control=True, clock="virtual") as broker:
         yield broker
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @pytest.fixture
 def control(broker: Broker) -> ControlClient:
-    return ControlClient(broker.control_url)
+    return ControlClient(broker.admin.control_url)
 
 
 # --- faults ---------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def test_virtual_clock_moves_by_seconds_and_to_the_next_timer(
 
 def test_real_clock_refuses_to_move_with_409_and_names_the_option():
     with Broker(control=True) as broker:
-        control = ControlClient(broker.control_url)
+        control = ControlClient(broker.admin.control_url)
         assert control.get("/clock")["elapsed"] is None
         with pytest.raises(Refusal, match=r"^409 ClockError: .*uses real time; .*--clock virtual"):
             control.post("/clock/advance", seconds=1)
@@ -347,7 +347,7 @@ def test_message_is_published_and_explained(control: ControlClient, broker: Brok
 
 
 def test_counts_of_a_queue_are_waited_for(control: ControlClient, broker: Broker, channel: Any):
-    broker.add_virtual_host("a/b")
+    broker.admin.add_virtual_host("a/b")
     broker.load_definitions({"queues": [{"name": "x/y", "vhost": "a/b", "durable": True}]})
     path = "/queues/a%2Fb/x%2Fy"
     shown = control.get(path)
@@ -405,14 +405,14 @@ def test_broker_is_restarted_crashed_and_reset(control: ControlClient, broker: B
         channel.queue_declare("kept", durable=True)
         channel.queue_declare("lost")
     control.post("/restart")
-    assert [each.name for each in broker.queues()] == ["kept"]
+    assert [each.name for each in broker.queues] == ["kept"]
     control.post("/restart", crash=True, durable=False)
-    assert broker.queues() == ()
+    assert broker.queues == ()
     with pytest.raises(Refusal, match=r'^400 BadRequest: crash must be true or false, not "yes"'):
         control.post("/restart", crash="yes")
     broker.load_definitions({"queues": [{"name": "orders"}]})
     control.post("/reset")
-    assert broker.queues() == ()
+    assert broker.queues == ()
 
 
 def test_trace_is_a_timeline_a_recording_or_a_page(
@@ -471,7 +471,7 @@ def test_wait_longer_than_the_longest_is_refused(control: ControlClient):
 def test_stop_ends_a_wait_without_a_thread_or_a_traceback_left(capfd: pytest.CaptureFixture[str]):
     threads = set(threading.enumerate())
     with Broker(control=True) as broker:
-        control = ControlClient(broker.control_url)
+        control = ControlClient(broker.admin.control_url)
         with closing(HTTPConnection(control.host, control.port, timeout=30)) as connection:
             connection.request(
                 "POST", f"{control.path}/expect_published", b'{"timeout": 60}', control.headers
@@ -487,21 +487,21 @@ def test_stop_ends_a_wait_without_a_thread_or_a_traceback_left(capfd: pytest.Cap
 
 def test_control_alone_serves_no_api_of_rabbitmq_and_counts_no_frames():
     with Broker(control=True) as broker:
-        control = ControlClient(broker.control_url)
+        control = ControlClient(broker.admin.control_url)
         assert broker._state.tap is broker._recorder
         status, _, _ = control.send("GET", "/../../api/overview", None, control.headers)
         assert status == 404
         for missing in ("management_url", "management_port"):
             with pytest.raises(BrokerError, match="no HTTP API"):
-                getattr(broker, missing)
+                getattr(broker.admin, missing)
     with Broker() as broker, pytest.raises(BrokerError, match=r"create it with Broker\(control=True\)"):
-        broker.control_url  # noqa: B018
+        broker.admin.control_url  # noqa: B018
 
 
 def test_control_shares_the_port_of_the_http_api():
     with Broker(control_port=0, management=True) as broker:
-        assert f":{broker.management_port}/control/v1#token=" in broker.control_url
-        assert ControlClient(broker.control_url).get("/faults") == []
+        assert f":{broker.admin.management_port}/control/v1#token=" in broker.admin.control_url
+        assert ControlClient(broker.admin.control_url).get("/faults") == []
     with pytest.raises(BrokerError, match=r"control_port=1 and management_port=2: .* share one port"):
         Broker(control_port=1, management_port=2)
 
@@ -518,11 +518,11 @@ def test_control_needs_a_thread_of_its_own():
 def proxy(broker: Broker) -> Iterator[Proxy]:
     with Proxy(broker.url, control=True) as proxy:
         yield proxy
-        assert proxy.failures == ()
+        assert proxy.admin.failures == ()
 
 
 def test_faults_assertions_and_trace_of_a_proxy_are_controlled(proxy: Proxy, broker: Broker):
-    control = ControlClient(proxy.control_url)
+    control = ControlClient(proxy.admin.control_url)
     fault = control.call("POST", "/faults", {"on": "basic.publish", "nack": True, "once": True})
     with pika.BlockingConnection(pika.URLParameters(proxy.url)) as connection:
         channel = connection.channel()
@@ -555,13 +555,13 @@ def test_faults_assertions_and_trace_of_a_proxy_are_controlled(proxy: Proxy, bro
 )
 def test_proxy_refuses_with_its_sentence_what_it_cannot_do(proxy: Proxy, method: str, path: str, name: str):
     with pytest.raises(Refusal) as refused:
-        ControlClient(proxy.control_url).call(method, path)
+        ControlClient(proxy.admin.control_url).call(method, path)
     assert refused.value.status == 409
     assert refused.value.reason == f"{name} is not possible: {IMPOSSIBLE[name]}"
 
 
 def test_proxy_refuses_faults_that_need_a_broker(proxy: Proxy):
-    control = ControlClient(proxy.control_url)
+    control = ControlClient(proxy.admin.control_url)
     for said in ({"on": "basic.publish", "crash": True}, {"redirect": "other:5672"}, {"starve": True}):
         with pytest.raises(Refusal, match=r"^400 FaultError: .* is not possible: "):
             control.call("POST", "/faults", said)
@@ -570,7 +570,7 @@ def test_proxy_refuses_faults_that_need_a_broker(proxy: Proxy):
 def test_stopped_proxy_leaves_no_port_and_no_thread_of_its_control(broker: Broker):
     threads = set(threading.enumerate())
     with Proxy(broker.url, control=True) as proxy:
-        control = ControlClient(proxy.control_url)
+        control = ControlClient(proxy.admin.control_url)
         assert control.get("/faults") == []
     with pytest.raises(ConnectionRefusedError):
         control.get("/faults")
@@ -581,7 +581,7 @@ def test_proxy_takes_no_login_of_a_broker(proxy: Proxy):
     from base64 import b64encode
 
     headers = {"authorization": "Basic " + b64encode(b"guest:guest").decode()}
-    assert ControlClient(proxy.control_url).send("GET", "/faults", None, headers)[0] == 401
+    assert ControlClient(proxy.admin.control_url).send("GET", "/faults", None, headers)[0] == 401
 
 
 @pytest.mark.parametrize(
@@ -593,5 +593,5 @@ def test_words_that_make_no_fault_are_refused_and_are_no_failure_of_the_broker(
     with pytest.raises(Refusal) as refused:
         control.post("/faults", **said)
     assert refused.value.status == 400
-    assert broker.failures == ()
+    assert broker.admin.failures == ()
     assert control.get("/faults") == []

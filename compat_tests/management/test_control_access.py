@@ -18,7 +18,7 @@ def basic(name: str, password: str) -> dict[str, str]:
 
 @pytest.fixture
 def control(broker: Broker) -> ControlClient:
-    return ControlClient(broker.control_url)
+    return ControlClient(broker.admin.control_url)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def control(broker: Broker) -> ControlClient:
 def test_routes_need_the_token_or_an_administrator(
     control: ControlClient, broker: Broker, headers: dict[str, str], status: int
 ):
-    broker.add_user("carla", "secret", tags=["management"])
+    broker.admin.add_user("carla", "secret", tags=["management"])
     broker.load_definitions({"queues": [{"name": "orders"}]})
     found, answer_headers, body = control.send("POST", "/reset", b"{}", {**JSON, **headers})
     assert found == status, body
@@ -97,9 +97,9 @@ def test_unknown_path_or_method_is_refused_with_what_there_is(control: ControlCl
 
 
 def test_each_broker_has_a_token_of_its_own_which_restart_and_reset_keep(broker: Broker):
-    address = broker.control_url
+    address = broker.admin.control_url
     broker.restart()
     broker.reset()
-    assert broker.control_url == address
+    assert broker.admin.control_url == address
     with Broker(control=True) as other:
-        assert ControlClient(other.control_url).token != ControlClient(address).token
+        assert ControlClient(other.admin.control_url).token != ControlClient(address).token

@@ -25,12 +25,12 @@ from fakeamqp.management.control.schemas import fits, schema_of
 def broker() -> Iterator[Broker]:
     with Broker(control=True, clock="virtual") as broker:
         yield broker
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @pytest.fixture(scope="module")
 def control(broker: Broker) -> ControlClient:
-    return ControlClient(broker.control_url)
+    return ControlClient(broker.admin.control_url)
 
 
 def test_document_is_served_without_a_token(control: ControlClient):

@@ -44,7 +44,7 @@ def basic(name: str, password: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ["", "page.css", "page.js"])
 def test_page_needs_no_login_and_contains_no_data(page: Page, broker: Broker, name: str):
-    broker.add_user("carla", "secret")
+    broker.admin.add_user("carla", "secret")
     status, headers, body = page.send("GET", name)
     assert status == 200
     assert b"carla" not in body and page.token.encode() not in body
@@ -56,7 +56,7 @@ def test_page_needs_no_login_and_contains_no_data(page: Page, broker: Broker, na
 
 
 def test_address_without_a_path_redirects_to_the_page(broker: Broker):
-    page = Page(broker.inspector_url.replace("/inspector/", "/"))
+    page = Page(broker.admin.inspector_url.replace("/inspector/", "/"))
     assert page.send("GET", "")[1]["location"].endswith("/inspector/")
     assert page.send("GET", "inspector")[1]["location"].endswith("/inspector/")
 
@@ -77,7 +77,7 @@ def test_address_without_a_path_redirects_to_the_page(broker: Broker):
 def test_events_and_questions_need_the_token_or_an_administrator(
     page: Page, broker: Broker, headers: dict[str, str], status: int
 ):
-    broker.add_user("carla", "secret", tags=["management"])
+    broker.admin.add_user("carla", "secret", tags=["management"])
     for method, path in (("GET", "events"), ("POST", "ask/fault-offers"), ("POST", "ask/end-hold")):
         if status == 200 and path != "ask/fault-offers":
             continue
@@ -159,7 +159,7 @@ def test_unknown_question_is_a_404_error(page: Page):
 def test_listening_on_all_addresses_logs_a_warning(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.WARNING)
     with Broker("0.0.0.0", management=True) as broker:
-        assert broker.inspector_url.startswith("http://127.0.0.1:")
+        assert broker.admin.inspector_url.startswith("http://127.0.0.1:")
         assert "can be reached from other machines" in caplog.text
     caplog.clear()
     with Broker(management=True):
@@ -167,10 +167,10 @@ def test_listening_on_all_addresses_logs_a_warning(caplog: pytest.LogCaptureFixt
 
 
 def test_each_broker_has_a_token_of_its_own_which_a_restart_keeps(broker: Broker):
-    address = broker.inspector_url
+    address = broker.admin.inspector_url
     broker.restart()
     broker.reset()
-    assert broker.inspector_url == address
+    assert broker.admin.inspector_url == address
     with Broker(management=True) as other:
         assert Page.of(other).token != Page.of(broker).token
 
@@ -179,7 +179,7 @@ def test_each_broker_has_a_token_of_its_own_which_a_restart_keeps(broker: Broker
 
 
 def test_event_stream_begins_with_the_complete_state(page: Page, broker: Broker, channel: Any):
-    broker.set_policy("short", "invoices", {"max-length": 9})
+    broker.admin.set_policy("short", "invoices", {"max-length": 9})
     channel.exchange_declare("orders", "topic", arguments={"alternate-exchange": "rest"})
     channel.queue_declare("invoices", arguments={"x-dead-letter-exchange": "dead"})
     channel.queue_bind("invoices", "orders", "order.*")
@@ -204,7 +204,7 @@ def test_event_stream_begins_with_the_complete_state(page: Page, broker: Broker,
             **{"name": "invoices", "virtual_host": "/", "type": "classic", "policy": "short"},
             **{"durable": False, "exclusive": False, "auto_delete": False},
             **{"ready": 1, "unacked": 1, "set_aside": 0, "consumers": 1},
-            **{"dead_letter_exchange": "dead", "dead_letter_routing_key": None},
+            **{"dead_letter_exchange": "dead", "dead_letter_routing_key": None, "max_length": 9},
         }
     }
     assert state["exchanges"][orders] == {
@@ -232,12 +232,13 @@ def test_event_stream_begins_with_the_complete_state(page: Page, broker: Broker,
         }
     }
     [fault] = state["faults"].values()
-    assert fault == ControlClient(broker.control_url).get("/faults")[0]
+    assert fault == ControlClient(broker.admin.control_url).get("/faults")[0]
     assert (fault["sentence"], fault["hits"], fault["near_misses"]) == (str(rule), 0, [])
     assert state["broker"] == {
         **{"personality": broker._state.personality.name, "address": f"{host}:{port}", "running": True},
         **{"virtual_hosts": ["/"], "blocked": None, "trace": True, "held": None},
-        **{"behind": "", "impossible": []},
+        **{"behind": "", "impossible": [], "failure": None},
+        "histories": {"published": 3, "returned": 0, "dead-lettered": 0, "dropped": 1},
     }
     time = state["time"]
     assert [timer for timer in time.pop("timers") if "queue" in timer[1]] == []
@@ -351,7 +352,7 @@ def test_page_works_without_trace_and_history():
         assert state["timeline"] is None and state["flows"] == {} and state["broker"]["trace"] is False
         assert page.ask("event", serial=0, place=0) is None
         with pytest.raises(Refusal, match="the trace is off"):
-            ControlClient(broker.control_url).get("/trace/timeline")
+            ControlClient(broker.admin.control_url).get("/trace/timeline")
 
 
 def test_names_and_bodies_with_invalid_utf8_are_shown(page: Page, broker: Broker, channel: Any):
@@ -433,18 +434,19 @@ def test_messages_of_a_queue_are_sent_in_parts(page: Page, broker: Broker, chann
         **{"exchange": "", "routing_key": "orders", "properties": [[0, "content_type", "text/plain", "s"]]},
         **{"redelivered": False, "expires_in": None, "offset": None},
     }
+    numbers = [each.message.number for each in broker._state.published or ()]
     first = part["messages"][0]
     assert first == {
         **{"key": first["key"], "state": "ready", "headers": [[0, "n", "101", "n"]], **common},
         **{"body": ["text", "101"], "shown": 3, "size": 3, "held_for": None, "consumer": None},
-        **{"connection": None, "channel": None},
+        **{"connection": None, "channel": None, "message": numbers[101]},
     }
     broker.clock.advance(7)
     [last] = page.ask("messages", virtual_host="/", queue="orders", start=499)["messages"]
     assert last == {
         **{"key": last["key"], "state": "unacked", "headers": [[0, "n", "0", "n"]], **common},
         **{"body": ["text", "0"], "shown": 1, "size": 1, "held_for": 7, "consumer": None},
-        **{"connection": broker.connections[0].name, "channel": 1},
+        **{"connection": broker.connections[0].name, "channel": 1, "message": numbers[0]},
     }
     assert len(page.ask("messages", virtual_host="/", queue="orders", count=5000)["messages"]) == 200
     assert page.ask("messages", virtual_host="/", queue="orders", start=9999)["messages"] == []
@@ -482,8 +484,8 @@ def test_details_of_a_queue_exchange_or_connection_are_shown(page: Page, broker:
     channel.exchange_declare("events", "headers", arguments={"alternate-exchange": "rest"})
     channel.queue_declare("orders", arguments={"x-max-length": 7}, exclusive=True)
     channel.queue_bind("orders", "events", "", {"x-match": "any", "kind": "new"})
-    broker.set_policy("short", "orders", {"max-length": 5})
-    broker.set_policy("most", "orders", {"max-length": 3}, operator=True)
+    broker.admin.set_policy("short", "orders", {"max-length": 5})
+    broker.admin.set_policy("most", "orders", {"max-length": 3}, operator=True)
     [name] = [each.name for each in broker.connections]
     bound = [[0, "x-match", "any", "s"], [0, "kind", "new", "s"]]
     assert page.ask("queue", virtual_host="/", name="orders") == {
@@ -537,7 +539,7 @@ def test_an_event_has_its_fields_its_content_and_no_password(page: Page, channel
 
 
 def test_every_action_of_the_form_makes_a_rule(page: Page, broker: Broker):
-    control = ControlClient(broker.control_url)
+    control = ControlClient(broker.admin.control_url)
     offers = page.ask("fault-offers")
     assert {"basic.publish", "confirm", "heartbeat", "message.transfer"} <= set(offers["methods"])
     for action in offers["actions"]:
@@ -573,11 +575,11 @@ def test_snapshot_of_a_proxy_has_connections_faults_timeline_and_what_it_cannot_
         proxy.faults.on("basic.publish", optional=True).drop()
         with pika.BlockingConnection(pika.URLParameters(proxy.url)) as connection:
             connection.channel()
-            with Page(proxy.inspector_url).events() as events:
+            with Page(proxy.admin.inspector_url).events() as events:
                 state = events.next()[1]
         assert state["broker"]["behind"] == f"{broker.host}:{broker.port}"
         assert {"clock", "queues", "publish", "explain"} <= set(state["broker"]["impossible"])
         assert [each["channels"][0]["number"] for each in state["connections"].values()] == [1]
         assert len(state["faults"]) == 1
         assert "channel.open" in [line[7] for line in state["timeline"]["lines"]]
-        assert proxy.failures == ()
+        assert proxy.admin.failures == ()

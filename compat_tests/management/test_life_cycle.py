@@ -17,19 +17,20 @@ from freezegun import freeze_time
 
 from compat_tests.management.client import Api
 from compat_tests.tools.runtimes import is_locked
-from fakeamqp import Broker, BrokerError, ManagementUnavailable, PortInUse
+from fakeamqp import Broker, BrokerError
+from fakeamqp.errors import ManagementUnavailable, PortInUse
 
 
 def test_the_api_answers_when_start_returns_and_its_port_is_closed_when_stop_returns():
     threads = set(threading.enumerate())
     with Broker(management=True) as broker:
-        url = broker.management_url
+        url = broker.admin.management_url
         assert Api(url).get("whoami") == {
             "name": "guest",
             "tags": ["administrator"],
             "is_internal_user": True,
         }
-        assert url == f"http://guest:guest@127.0.0.1:{broker.management_port}"
+        assert url == f"http://guest:guest@127.0.0.1:{broker.admin.management_port}"
         assert all(each.daemon for each in set(threading.enumerate()) - threads)
     assert set(threading.enumerate()) <= threads
     with pytest.raises(ConnectionRefusedError):
@@ -38,24 +39,27 @@ def test_the_api_answers_when_start_returns_and_its_port_is_closed_when_stop_ret
 
 def test_management_port_enables_the_api():
     with Broker(management_port=0) as broker:
-        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
 
 
 def test_the_port_stays_the_same_through_restart_reset_stop_and_start():
     with Broker(management=True) as broker:
-        url = broker.management_url
+        url = broker.admin.management_url
         for again in (broker.restart, broker.reset, broker.stop, broker.start):
             again()
             if broker.running:
                 assert Api(url).get("whoami")["name"] == "guest"
-    assert broker.management_url == url
+    assert broker.admin.management_url == url
 
 
 def test_localhost_is_both_loopback_addresses():
     with Broker("localhost", management=True) as broker:
-        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
         if len(broker._listeners) > 1:
-            assert Api(f"http://guest:guest@[::1]:{broker.management_port}").get("whoami")["name"] == "guest"
+            assert (
+                Api(f"http://guest:guest@[::1]:{broker.admin.management_port}").get("whoami")["name"]
+                == "guest"
+            )
 
 
 def test_a_port_in_use_is_an_error_at_once_and_stops_the_broker():
@@ -67,15 +71,15 @@ def test_a_port_in_use_is_an_error_at_once_and_stops_the_broker():
         assert not broker.running
     assert set(threading.enumerate()) <= threads
     with broker:
-        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
 
 
 def test_stop_closes_keep_alive_connections_and_half_sent_requests():
     with Broker(management=True) as broker:
-        alive = HTTPConnection("127.0.0.1", broker.management_port)
+        alive = HTTPConnection("127.0.0.1", broker.admin.management_port)
         alive.request("GET", "/")
         assert alive.getresponse().read()
-        half = socket.create_connection(("127.0.0.1", broker.management_port))
+        half = socket.create_connection(("127.0.0.1", broker.admin.management_port))
         half.sendall(b"GET /api/whoami HTTP/1.1\r\nHost: localhost\r\n")
     assert alive.sock.recv(1) == b""
     assert half.recv(1) == b""
@@ -85,9 +89,9 @@ def test_stop_closes_keep_alive_connections_and_half_sent_requests():
 
 def test_management_url_without_the_api_is_an_error_that_names_the_option():
     with Broker() as broker, pytest.raises(BrokerError, match=r"Broker\(management=True\)"):
-        broker.management_url  # noqa: B018
+        broker.admin.management_url  # noqa: B018
     with pytest.raises(BrokerError, match="the broker is not started"):
-        Broker(management=True).management_url  # noqa: B018
+        Broker(management=True).admin.management_url  # noqa: B018
 
 
 def test_broker_without_the_api_imports_no_management_module():
@@ -111,7 +115,7 @@ def test_management_without_its_packages_is_an_error_that_names_the_extra(monkey
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_forked_child_holds_no_port_and_no_connection():
     with Broker(management=True) as broker:
-        client = socket.create_connection(("127.0.0.1", broker.management_port))
+        client = socket.create_connection(("127.0.0.1", broker.admin.management_port))
         client.sendall(b"GET /api/whoami HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert client.recv(12) == b"HTTP/1.1 401"
         readable, writable = os.pipe()
@@ -121,8 +125,8 @@ def test_a_forked_child_holds_no_port_and_no_connection():
             os.read(readable, 1)
             os._exit(0)
         os.close(readable)
-        assert Api(broker.management_url).get("whoami")["name"] == "guest"
-        port = broker.management_port
+        assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
+        port = broker.admin.management_port
     while client.recv(4096):
         pass
     client.close()
@@ -133,13 +137,13 @@ def test_a_forked_child_holds_no_port_and_no_connection():
 
 def test_frozen_time_does_not_stop_the_server():
     with freeze_time("2020-01-01"), Broker(management=True) as broker:
-        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
 
 
 def test_a_handler_of_the_broker_may_stop_it():
     threads = set(threading.enumerate())
     broker = Broker(management=True).start()
-    broker.add_service("stop", lambda _: broker.stop())
+    broker.admin.add_service("stop", lambda _: broker.stop())
     connection = pika.BlockingConnection(pika.URLParameters(broker.url))
     with pytest.raises(pika.exceptions.AMQPConnectionError):
         connection.channel().basic_publish("amq.system", "stop", b"")
@@ -147,12 +151,12 @@ def test_a_handler_of_the_broker_may_stop_it():
             connection.process_data_events(0.1)
     broker.stop()
     assert set(threading.enumerate()) <= threads
-    socket.create_server(("127.0.0.1", broker.management_port)).close()
+    socket.create_server(("127.0.0.1", broker.admin.management_port)).close()
 
 
 def test_stop_ends_while_a_request_waits_for_the_engine():
     broker = Broker(management=True).start()
-    api = Api(broker.management_url)
+    api = Api(broker.admin.management_url)
     ended = []
 
     def ask():

@@ -10,7 +10,7 @@ import pytest
 
 from compat_tests.management.client import Api
 from compat_tests.tools.matrix import cases
-from fakeamqp import Broker
+from fakeamqp import Broker, Personality
 from fakeamqp.management.errors import Refused
 from fakeamqp.management.origins import OwnPages
 
@@ -57,7 +57,7 @@ def test_requests_of_other_sites_are_refused_for_any_path_and_login(
             assert {"error", "reason"} == set(reply.json)
             assert "access-control-allow-origin" not in reply.headers
     assert not broker.queue("orders").ready
-    assert [each.name for each in broker.queues()] == ["orders"]
+    assert [each.name for each in broker.queues] == ["orders"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_requests_of_tools_and_own_pages_are_accepted(api: Api, headers: dict[st
 
 
 def test_a_request_of_http_1_0_needs_no_host(broker: Broker):
-    with socket.create_connection((broker.host, broker.management_port)) as client:
+    with socket.create_connection((broker.host, broker.admin.management_port)) as client:
         client.sendall(b"GET /api/whoami HTTP/1.0\r\n\r\n")
         assert client.recv(12) == b"HTTP/1.1 401"
 
@@ -116,12 +116,14 @@ def test_plain_host_name_is_accepted_from_another_machine_only():
     outward = [each for each in map(str, addresses) if not each.startswith("127.")]
     if not outward:
         pytest.skip("this machine has only loopback addresses")
-    with Broker("0.0.0.0", management=True, loopback_users=()) as broker:
+    with Broker(
+        "0.0.0.0", management=True, personality=Personality("rabbitmq-4.3").with_(loopback_users=())
+    ) as broker:
         for host, status in ((outward[0], 200), ("127.0.0.1", 421)):
-            api = Api(f"http://guest:guest@{host}:{broker.management_port}")
+            api = Api(f"http://guest:guest@{host}:{broker.admin.management_port}")
             assert api.request("GET", "whoami", headers={"host": "rabbit:15672"}).status == status
         assert (
-            Api(f"http://guest:guest@{outward[0]}:{broker.management_port}")
+            Api(f"http://guest:guest@{outward[0]}:{broker.admin.management_port}")
             .request("GET", "whoami", headers={"host": "rabbit.evil.example"})
             .status
             == 421

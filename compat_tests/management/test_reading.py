@@ -225,7 +225,7 @@ def test_channel_with_a_reused_number_has_no_counts_or_mode_of_the_old_channel(b
 
 
 def test_views_show_consumers_and_the_applied_policy(broker, api):
-    broker.set_policy("all", ".*", {"expires": 60_000})
+    broker.admin.set_policy("all", ".*", {"expires": 60_000})
     parameters = pika.URLParameters(broker.url.replace("guest:guest", "other:p"))
     api.put("users/other", {"password": "p", "tags": "management"})
     api.put("permissions/%2F/other", {"configure": ".*", "write": ".*", "read": ".*"})
@@ -283,7 +283,7 @@ def test_a_prefetch_count_is_shown_for_consumers_or_for_the_channel():
         channel = connection.channel()
         for count, everywhere in ((7, False), (9, True)):
             channel.basic_qos(prefetch_count=count, global_qos=everywhere)
-        (seen,) = Api(broker.management_url).get("channels")
+        (seen,) = Api(broker.admin.management_url).get("channels")
         assert (seen["prefetch_count"], seen["global_prefetch_count"]) == (7, 9)
         connection.close()
 
@@ -377,7 +377,7 @@ def test_the_trace_of_a_broker_with_the_api_has_the_same_events():
 def test_quorum_queue_counts_ready_messages_of_high_and_normal_priority():
     """RabbitMQ 4.0: priorities above 4 are high."""
     with Broker(management=True, personality="rabbitmq-4.0") as broker:
-        api = Api(broker.management_url)
+        api = Api(broker.admin.management_url)
         api.put("queues/%2F/q", {"durable": True, "arguments": {"x-queue-type": "quorum"}})
         for priority in (0, 4, 4, 5, 9):
             broker.publish(b"", routing_key="q", priority=priority)

@@ -15,8 +15,8 @@ def test_status_keys_types_and_values_equal_those_of_rabbitmq(version):
     real = measured(version)
     assert len(real) == len(requests()) > 400
     with Broker(management=True, personality=f"rabbitmq-{version}") as broker:
-        ours = record(Target(broker.port, broker.management_url))
-        assert broker.failures == ()
+        ours = record(Target(broker.port, broker.admin.management_url))
+        assert broker.admin.failures == ()
     new, unused = compared(version, real, ours)
     assert new == []
     assert unused == []

@@ -48,7 +48,7 @@ def test_tracing_of_a_virtual_host_switches_the_firehose(broker, api, channel):
 
 
 def test_messages_of_requests_are_copied_by_the_firehose(broker, api, channel):
-    broker.set_firehose()
+    broker.admin.set_firehose()
     for name in ("trace", "q"):
         channel.queue_declare(name, durable=True)
     channel.queue_bind("trace", "amq.rabbitmq.trace", "#")
@@ -150,7 +150,7 @@ def test_body_above_10_million_bytes_is_refused(api):
 def test_memory_alarm_fails_the_local_alarms_check(api):
     with Broker(management=True, memory_limit=1000) as broker:
         broker.publish(b"x" * 2000, routing_key="nowhere")
-        api = Api(broker.management_url)
+        api = Api(broker.admin.management_url)
         api.put("queues/%2F/q", {})
         broker.publish(b"x" * 2000, routing_key="q")
         reply = api.request("GET", "health/checks/local-alarms")
@@ -231,13 +231,13 @@ def test_logins_are_counted_by_their_success(api):
 
 def test_the_aliveness_test_of_rabbitmq_4_0_needs_the_right_to_declare_its_queue():
     with Broker(management=True, personality="rabbitmq-4.0") as broker:
-        api = Api(broker.management_url)
+        api = Api(broker.admin.management_url)
         api.put("users/u", {"password": "p", "tags": "management"})
         user = api.log_in("u", "p")
         for pattern, status in (("^other$", 401), ("^aliveness-test$", 200)):
             api.put("permissions/%2F/u", {"configure": pattern, "write": "", "read": ""})
             assert user.request("GET", "aliveness-test/%2F").status == status
-            assert [each.name for each in broker.queues()] == ["aliveness-test"] * (status == 200)
+            assert [each.name for each in broker.queues] == ["aliveness-test"] * (status == 200)
         stats = api.get("queues/%2F/aliveness-test")["message_stats"]
         assert (stats["publish"], stats["get_no_ack"], stats["deliver_get"]) == (1, 1, 1)
 
@@ -375,10 +375,10 @@ def test_get_from_a_stream_is_refused(api):
 
 def test_broker_with_tls_shows_an_amqp_ssl_listener():
     with Broker(management=True, tls=True) as broker:
-        api = Api(broker.management_url)
+        api = Api(broker.admin.management_url)
         amqp, http = api.get("overview")["listeners"]
         assert [(each["protocol"], each["port"], each["tls"]) for each in (amqp, http)] == [
-            *(("amqp/ssl", broker.port, True), ("http", broker.management_port, False)),
+            *(("amqp/ssl", broker.port, True), ("http", broker.admin.management_port, False)),
         ]
         for protocol, status in (("amqps", 200), ("AMQP/SSL", 200), ("http", 200), ("amqp", 503)):
             reply = api.request("GET", f"health/checks/protocol-listener/{quote(protocol, safe='')}")

@@ -31,12 +31,12 @@ PUT = b"PUT /api/queues/%2F/q HTTP/1.1\r\nHost: localhost\r\n" + LOGIN
 def broker() -> Iterator[Broker]:
     with Broker(management=True, bounds=Bounds(http_connections=20)) as broker:
         yield broker
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @contextlib.contextmanager
 def client(broker: Broker, sent: bytes) -> Iterator[socket.socket]:
-    with socket.create_connection((broker.host, broker.management_port), timeout=60) as sock:
+    with socket.create_connection((broker.host, broker.admin.management_port), timeout=60) as sock:
         sock.sendall(sent)
         yield sock
 
@@ -70,9 +70,9 @@ def test_a_request_that_does_not_end_loses_its_connection(
     monkeypatch.setattr(server, "_PATIENCE", {"head": 0.2, "body": 0.2})
     with client(broker, sent) as sock:
         rest(sock)
-    assert Api(broker.management_url).get("whoami")["name"] == "guest"
+    assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
     assert "Traceback" not in caplog.text
-    assert "q" not in [each.name for each in broker.queues()]
+    assert "q" not in [each.name for each in broker.queues]
 
 
 def test_a_connection_that_rests_between_two_requests_has_no_time_limit(
@@ -115,7 +115,7 @@ def test_client_that_does_not_read_loses_its_connection(broker: Broker, monkeypa
 def test_longest_waiting_connection_ends_when_the_server_is_full(broker: Broker):
     with contextlib.ExitStack() as opened:
         halves = [opened.enter_context(client(broker, HALF)) for _ in range(20)]
-        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
         assert rest(halves[0]) == b""
         halves[-1].sendall(LOGIN + b"\r\n")
         assert halves[-1].recv(12) == b"HTTP/1.1 200"
@@ -142,7 +142,7 @@ def test_many_half_requests_leave_descriptors_to_clients_of_amqp(
     with Broker(management=True) as broker, contextlib.ExitStack() as opened:
         for _ in range(400):
             opened.enter_context(client(broker, HALF))
-        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
         connections = broker._management._server._uvicorn.server_state.connections  # type: ignore[union-attr]
         assert len(connections) <= 256 // 4 + 1
         pika.BlockingConnection(pika.URLParameters(broker.url)).close()
@@ -158,14 +158,14 @@ def test_server_without_descriptors_recovers_and_logs_at_most_one_line(
 
     def accept(sock: socket.socket) -> object:
         nonlocal refusals
-        if sock.getsockname()[1] == broker.management_port and refusals < 6:
+        if sock.getsockname()[1] == broker.admin.management_port and refusals < 6:
             refusals += 1
             raise OSError(24, "Too many open files")
         return real(sock)
 
     monkeypatch.setattr(server, "_EXHAUSTED_SECONDS", 0.01)
     monkeypatch.setattr(socket.socket, "accept", accept)
-    assert Api(broker.management_url).get("whoami")["name"] == "guest"
+    assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
     assert refusals == 6
     texts = [each.getMessage() for each in caplog.records if "cannot accept" in each.getMessage()]
     assert len(texts) <= 1
@@ -186,7 +186,7 @@ def test_clients_beyond_the_limit_of_select_are_refused_and_other_clients_served
                     assert rest(refused) == b""
         served.sendall(LOGIN + b"\r\n")
         assert served.recv(12) == b"HTTP/1.1 200"
-        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
     assert sum("refuses a connection for now" in each.getMessage() for each in caplog.records) <= 1
 
 
@@ -224,7 +224,7 @@ def test_malformed_http_ends_the_connection_without_a_traceback(
             sock.shutdown(socket.SHUT_WR)
         answer = rest(sock)
     assert answer[:12] in (b"", b"HTTP/1.1 400", b"HTTP/1.1 401", b"HTTP/1.1 201")
-    assert Api(broker.management_url).get("whoami")["name"] == "guest"
+    assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
     assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
@@ -245,7 +245,7 @@ def test_a_client_that_goes_away_amid_a_body_leaves_no_traceback(
     for _ in range(3):
         with client(broker, PUT + b"Content-Length: 100\r\n\r\n{"):
             pass
-    assert Api(broker.management_url).get("whoami")["name"] == "guest"
+    assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
     assert "Traceback" not in caplog.text
 
 
@@ -269,18 +269,18 @@ def test_stop_ends_the_broker_and_then_reports_a_stuck_request(monkeypatch: pyte
             broker.stop()
         assert not broker.running
         assert rest(sock) == b""
-    for port in (broker.port, broker.management_port):
+    for port in (broker.port, broker.admin.management_port):
         socket.create_server(("127.0.0.1", port)).close()
     with pytest.raises(pika.exceptions.AMQPError):
         amqp.process_data_events(60)
     broker.stop()
     monkeypatch.undo()
     with broker:
-        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
         released.set()
         thread.join(60)
         assert not thread.is_alive()
-        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        assert Api(broker.admin.management_url).get("whoami")["name"] == "guest"
 
 
 def test_repeated_warning_is_logged_once_and_then_with_the_number_of_omitted_warnings(

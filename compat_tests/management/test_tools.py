@@ -34,7 +34,15 @@ class Test_rabbitmqadmin:
     def admin(self, request, broker):
         if request.param is None:
             pytest.skip("rabbitmqadmin in Python is not installed; RabbitMQ's management plugin has it")
-        command = [*request.param, "-H", "127.0.0.1", "-P", str(broker.management_port), "-f", "raw_json"]
+        command = [
+            *request.param,
+            "-H",
+            "127.0.0.1",
+            "-P",
+            str(broker.admin.management_port),
+            "-f",
+            "raw_json",
+        ]
         return lambda *arguments, **more: run(command, *arguments, **more)
 
     def test_declares_publishes_gets_and_deletes(self, admin, broker):
@@ -55,7 +63,7 @@ class Test_rabbitmqadmin:
         )
         admin("delete", "queue", "name=q")
         admin("delete", "exchange", "name=x")
-        assert broker.queues() == ()
+        assert broker.queues == ()
 
     def test_manages_users_policies_and_virtual_hosts(self, admin, broker):
         admin("declare", "vhost", "name=v")
@@ -69,16 +77,16 @@ class Test_rabbitmqadmin:
         assert {each["user"] for each in json.loads(admin("list", "permissions"))} == {"guest", "u"}
         for kind, name in (("policy", "p"), ("operator_policy", "o"), ("user", "u"), ("vhost", "v")):
             admin("delete", kind, f"name={name}")
-        assert broker.policies() == ()
-        assert broker.virtual_hosts == ("/",)
+        assert broker.policies == ()
+        assert broker.admin.virtual_hosts == ("/",)
 
     def test_exports_and_imports_definitions(self, admin, broker, tmp_path):
         admin("declare", "queue", "name=q", "durable=true")
         admin("export", "definitions.json", cwd=tmp_path)
         broker.reset()
-        assert broker.queues() == ()
+        assert broker.queues == ()
         admin("import", "definitions.json", cwd=tmp_path)
-        assert [each.name for each in broker.queues()] == ["q"]
+        assert [each.name for each in broker.queues] == ["q"]
 
     def test_shows_connections_and_nodes(self, admin, broker):
         with broker.connect():
@@ -93,7 +101,7 @@ class Test_rabbitmqadmin_ng:
         command = tools.rabbitmqadmin_ng()
         if command is None:
             pytest.skip("rabbitmqadmin in Rust (rabbitmqadmin-ng) is not installed")
-        address = ("--host", "127.0.0.1", "--port", str(broker.management_port))
+        address = ("--host", "127.0.0.1", "--port", str(broker.admin.management_port))
         login = ("--username", "guest", "--password", "guest")
         return lambda *arguments: run([*command, *address, *login], *arguments)
 
@@ -117,7 +125,7 @@ class Test_rabbitmqadmin_ng:
         assert "hello" in admin("get", "messages", "--queue", "q", "--ack-mode", "ack_requeue_false")
         assert broker.queue("q").ready == 0
         admin("delete", "queue", "--name", "q")
-        assert broker.queues() == ()
+        assert broker.queues == ()
 
     @pytest.mark.parametrize(
         "command",
@@ -137,7 +145,7 @@ class Test_rabbitmqadmin_ng:
 
 def test_pyrabbit2_manages_the_broker(broker):
     api = pytest.importorskip("pyrabbit2.api")
-    client = api.Client(f"127.0.0.1:{broker.management_port}", "guest", "guest")
+    client = api.Client(f"127.0.0.1:{broker.admin.management_port}", "guest", "guest")
     exercise_pyrabbit(client, broker)
 
 
@@ -160,13 +168,13 @@ def exercise_pyrabbit(client, broker):
     assert client.get_overview()["product_name"] == "RabbitMQ"
     assert client.get_connections() in ([], None)
     client.delete_vhost("v")
-    assert broker.virtual_hosts == ("/",)
+    assert broker.admin.virtual_hosts == ("/",)
 
 
 def test_kombu_manager_lists_and_purges_queues(broker):
     pytest.importorskip("pyrabbit")
     kombu = pytest.importorskip("kombu")
-    options = {"manager_port": broker.management_port, "manager_hostname": "127.0.0.1"}
+    options = {"manager_port": broker.admin.management_port, "manager_hostname": "127.0.0.1"}
     with kombu.Connection(broker.url, transport_options=options) as connection:
         manager = connection.get_manager()
         connection.SimpleQueue("q").put("hello")
@@ -202,7 +210,7 @@ class Test_amqpstorm:
                 "AMQP_URI": broker.url,
                 "AMQP_SSL_HOST": self.HOST,
                 "AMQP_SSL_URI": broker.url,
-                "AMQP_HTTP_URL": f"http://{self.HOST}:{broker.management_port}",
+                "AMQP_HTTP_URL": f"http://{self.HOST}:{broker.admin.management_port}",
             }
             names = " and ".join(f"not {name}" for name in self.ELSEWHERE)
             done = subprocess.run(
@@ -219,7 +227,7 @@ class Test_amqpstorm:
             )
             assert done.returncode == 0, done.stdout[-3000:]
             assert "57 passed" in done.stdout
-            assert broker.failures == ()
+            assert broker.admin.failures == ()
 
 
 def test_flower_shows_the_length_of_a_queue(broker, tmp_path):
@@ -227,12 +235,12 @@ def test_flower_shows_the_length_of_a_queue(broker, tmp_path):
     (tmp_path / "shop.py").write_text(f"from celery import Celery\napp = Celery(broker={broker.url!r})\n")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    Api(broker.management_url).put("queues/%2F/celery", {"durable": True})
+    Api(broker.admin.management_url).put("queues/%2F/celery", {"durable": True})
     broker.publish(b"{}", routing_key="celery")
     with subprocess.Popen(
         [
             *(sys.executable, "-m", "celery", "-A", "shop", "flower", f"--port={port}"),
-            *("--address=127.0.0.1", f"--broker-api={broker.management_url}/api/"),
+            *("--address=127.0.0.1", f"--broker-api={broker.admin.management_url}/api/"),
         ],
         cwd=tmp_path,
         env={**os.environ, "FLOWER_UNAUTHENTICATED_API": "true"},

@@ -56,7 +56,7 @@ def check(python: Path, tmp_path: Path) -> Check:
 
 WRONG = """\
 import fakeamqp
-from fakeamqp import Broker, Brokr
+from fakeamqp import Broker, Brokr, Personality
 from fakeamqp.inspect import QueueVew
 from pytest_fakeamqp import MakeBroker, MakeBrker
 
@@ -78,22 +78,44 @@ def test_orders(amqp_broker: Broker, make_amqp_broker: MakeBroker) -> None:
     amqp_broker.expect_published(routing_kee="orders")
     amqp_broker.faults.on("basic.publish").nak()
     amqp_broker.clock.advance("60")
+    amqp_broker.faults.on("basic.pubish")
+    amqp_broker.faults.on("basic.publish", routing_ky="orders")
+    Broker(personality="rabbitmq-4.9")
+    Personality("rabbitmq-4.9")
+    Personality("spec").with_(hartbeat=0)
+
+async def test_coroutines(amqp_broker: Broker) -> None:
+    await amqp_broker.queue("orders").wait_for.aio(count=3)
+    await amqp_broker.expect_published.aio(routing_kee="orders")
+    await amqp_broker.wait_for.aio(lambda: True, timout=3)
+    await amqp_broker.clock.advance.aio("60")
 """
 
 RIGHT = """\
-from fakeamqp import Broker, Clock, User
+from fakeamqp import Broker, Clock, Personality, User
 from fakeamqp.faults import Faults
 from pytest_fakeamqp import MakeBroker
 
 def test_orders(
     amqp_broker: Broker, make_amqp_broker: MakeBroker, amqp_clock: Clock, amqp_faults: Faults, amqp_url: str
 ) -> None:
-    make_amqp_broker(personality="spec", users={"app": "secret"}, heartbeat=0)
+    make_amqp_broker(personality="spec", users={"app": "secret"})
     Broker(users=[User("app", "secret")], definitions={"queues": []}, memory_limit=None)
     amqp_broker.publish(json={"id": 1}, routing_key="orders", priority=3)
     amqp_broker.queue("orders").wait_for(ready=1)
     amqp_clock.advance(60)
-    amqp_faults.on("basic.publish").once().nack()
+    amqp_faults.on("basic.publish", "queue.*", routing_key="orders").once().nack()
+    assert "orders" in amqp_broker.queues
+    make_amqp_broker(personality=Personality("rabbitmq-4.3").with_(heartbeat=0))
+
+async def test_coroutines(amqp_broker: Broker, amqp_clock: Clock, amqp_faults: Faults) -> None:
+    found: int = await amqp_broker.wait_for.aio(lambda: len(amqp_broker.queues))
+    ready: int = (await amqp_broker.queue("orders").wait_for.aio(ready=1)).ready
+    await amqp_broker.expect_published.aio(routing_key="orders", count=found + ready)
+    await amqp_clock.advance.aio(60)
+    await amqp_faults.on("confirm").wait.aio(2)
+    async with amqp_broker.expect_no_findings.during() as checked:
+        checked.step()
 """
 
 
@@ -103,7 +125,7 @@ def test_mypy_reports_wrong_names_and_arguments(check: Check) -> None:
         (3, "attr-defined"),
         (4, "attr-defined"),
         (6, "attr-defined"),
-        (7, "call-arg"),
+        (7, "arg-type"),
         (8, "arg-type"),
         (9, "arg-type"),
         (10, "list-item"),
@@ -118,6 +140,15 @@ def test_mypy_reports_wrong_names_and_arguments(check: Check) -> None:
         (21, "call-arg"),
         (22, "attr-defined"),
         (23, "arg-type"),
+        (24, "arg-type"),
+        (25, "call-arg"),
+        (26, "arg-type"),
+        (27, "arg-type"),
+        (28, "call-arg"),
+        (31, "arg-type"),
+        (32, "call-arg"),
+        (33, "call-arg"),
+        (34, "arg-type"),
     ]
 
 
@@ -133,6 +164,36 @@ def test_mypy_finds_type_of_every_public_name(check: Check) -> None:
     ]
     text = "\n".join(f"def f{number}() -> None:\n    {line}" for number, line in enumerate(imports))
     assert check(text) == []
+
+
+@pytest.fixture
+def pyright(python: Path, tmp_path: Path) -> Callable[[str], list[int]]:
+    """Runs pyright on a file, and returns the lines with an error."""
+    pytest.importorskip("pyright", reason="pyright is not installed")
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("pyright needs Node.js and npm")
+
+    def check(text: str) -> list[int]:
+        (tmp_path / "test_orders.py").write_text(text)
+        arguments = ["--pythonpath", str(python), "--outputjson", "test_orders.py"]
+        done = subprocess.run(
+            [sys.executable, "-m", "pyright", *arguments], cwd=tmp_path, capture_output=True, text=True
+        )
+        found = json.loads(done.stdout[done.stdout.index("{") :])["generalDiagnostics"]
+        errors = [each for each in found if each["severity"] == "error"]
+        return sorted({each["range"]["start"]["line"] + 1 for each in errors})
+
+    return check
+
+
+@pytest.mark.parametrize("python", ["wheel"], indirect=True)
+def test_pyright_reports_wrong_names_and_arguments(pyright: Callable[[str], list[int]]) -> None:
+    assert pyright(WRONG) == [2, 3, 4, *range(6, 13), *range(15, 29), *range(31, 35)]
+
+
+@pytest.mark.parametrize("python", ["wheel"], indirect=True)
+def test_pyright_reports_no_error_in_correct_test(pyright: Callable[[str], list[int]]) -> None:
+    assert pyright(RIGHT) == []
 
 
 @pytest.mark.parametrize("python", ["wheel"], indirect=True)

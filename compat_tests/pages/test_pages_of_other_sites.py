@@ -50,14 +50,14 @@ def page(browser: Any, broker: Broker) -> Iterator[Any]:
     context = browser.new_context(http_credentials={"username": "guest", "password": "guest"})
     context.set_default_timeout(60_000)
     page = context.new_page()
-    assert page.goto(f"http://127.0.0.1:{broker.management_port}/api/whoami").status == 200
+    assert page.goto(f"http://127.0.0.1:{broker.admin.management_port}/api/whoami").status == 200
     yield page
     context.close()
 
 
 def posted(page: Any, broker: Broker) -> int:
     """The status of the message that a page of the site posts by a form."""
-    html = FORM.format(port=broker.management_port, name=NAME).encode()
+    html = FORM.format(port=broker.admin.management_port, name=NAME).encode()
 
     class Site(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -85,7 +85,7 @@ def posted(page: Any, broker: Broker) -> int:
 
 def read(page: Any, broker: Broker) -> str:
     """What a page of the site reads of the definitions, after its name has become that of this machine."""
-    page.goto(f"http://{SITE}:{broker.management_port}/api/whoami")
+    page.goto(f"http://{SITE}:{broker.admin.management_port}/api/whoami")
     text: str = page.evaluate(READING)
     return text
 

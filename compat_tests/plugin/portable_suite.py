@@ -298,9 +298,9 @@ async def test_a_coroutine_waits(amqp_queue: MakeQueue, aio_pika_connection: Any
         acknowledged.set()
 
     await (await channel.get_queue(orders.name)).consume(handle)
-    await orders.wait_for_async(consumers=1)
+    await orders.wait_for.aio(consumers=1)
     orders.publish(b"two apples")
-    assert (await done.get_async()).body == b"TWO APPLES"
+    assert (await done.get.aio()).body == b"TWO APPLES"
     await acknowledged.wait()  # an ack on a closed channel would close the connection
     await channel.close()
-    await orders.wait_for_async(consumers=0, ready=0)
+    await orders.wait_for.aio(consumers=0, ready=0)

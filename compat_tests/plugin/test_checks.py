@@ -55,7 +55,7 @@ def test_failed_test_reports_its_own_error_and_not_the_findings(write_tests: Wri
 
 
 def test_unread_result_with_a_finding_or_failure_fails_the_test(write_tests: WriteTests) -> None:
-    """`trace.check`, `replay` and `explore` return what they find; a statement drops it."""
+    """`trace.findings`, `replay` and `explore` return what they find; a statement drops it."""
     write_tests("""
         from fakeamqp import simulation
         from fakeamqp.replay import replay
@@ -71,10 +71,10 @@ def test_unread_result_with_a_finding_or_failure_fails_the_test(write_tests: Wri
             raise ZeroDivisionError
 
         def test_findings(traced):
-            traced.check("lost")
+            traced.findings("lost")
 
         def test_named_findings(traced):
-            found = traced.check("lost")
+            found = traced.findings("lost")
 
         def test_exploration():
             simulation.explore(fail, seeds=2)
@@ -83,18 +83,18 @@ def test_unread_result_with_a_finding_or_failure_fails_the_test(write_tests: Wri
             replay(traced, personality="spec")
 
         def test_nothing_wrong(traced):
-            traced.check("prefetch")
+            traced.findings("prefetch")
             replay(traced)
             async def pass_(): pass
             simulation.explore(pass_, seeds=2)
 
         def test_read(traced):
-            assert traced.check("lost") != ()
-            assert not traced.check("lost") == ()
-            [finding] = traced.check("lost")
-            assert traced.check("lost")[0] == finding and finding in traced.check("lost")
-            assert len(traced.check("lost")) == 1
-            assert "finding" in str(traced.check("lost")) and repr(traced.check("lost"))
+            assert traced.findings("lost") != ()
+            assert not traced.findings("lost") == ()
+            [finding] = traced.findings("lost")
+            assert traced.findings("lost")[0] == finding and finding in traced.findings("lost")
+            assert len(traced.findings("lost")) == 1
+            assert "finding" in str(traced.findings("lost")) and repr(traced.findings("lost"))
             assert not replay(traced, personality="spec").same
             assert "404" in str(replay(traced, personality="spec"))
             assert simulation.explore(fail, seeds=2).failure
@@ -106,7 +106,7 @@ def test_unread_result_with_a_finding_or_failure_fails_the_test(write_tests: Wri
         failed=4,
         passed=3,
         said=[
-            "trace.check() has found something, and nothing has read it: use expect_no_findings()",
+            "trace.findings() has found something, and nothing has read it: use expect_no_findings()",
             "explore() has found a failure, and nothing has read it: use check()",
             "a replay differs from its recording, and nothing has read it: use expect_same()",
         ],

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from compat_tests.fuzz.profile import examples
 from compat_tests.plugin.conftest import WriteTests
 from compat_tests.tools.matrix import cases
-from fakeamqp import PERSONALITIES
+from fakeamqp.settings import PERSONALITIES
 from pytest_plugin.comparison.conversation import Conversation, _line, _random_words, parting
 
 COMPARE = "--amqp-compare=old,new"
@@ -93,7 +93,7 @@ def test_compare_reports_differences_with_xdist(write_tests: WriteTests, pyteste
     pytester.makeconftest(
         """
         from dataclasses import replace
-        from fakeamqp import PERSONALITIES
+        from fakeamqp.settings import PERSONALITIES
 
         usual = PERSONALITIES["rabbitmq-4.2"]
         PERSONALITIES["old"] = replace(usual, name="old")

@@ -217,7 +217,7 @@ def test_asynchronous_tests(write_tests: WriteTests, marker: str) -> None:
             rule = amqp_faults.on("queue.declare").delay(0)
             channel = await aio_pika_connection.channel()
             await channel.declare_queue("orders")
-            await rule.wait_async()
+            await rule.wait.aio()
 
         async def test_unused(amqp_faults, aio_pika_connection):
             amqp_faults.on("queue.declare").drop()
@@ -337,7 +337,7 @@ def test_a_failed_test_says_the_plan_of_its_chaos(write_tests: WriteTests) -> No
 def test_exception_raised_by_a_service_fails_the_test(write_tests: WriteTests) -> None:
     write_tests("""
         def test_it(amqp_broker, pika_channel):
-            amqp_broker.add_service("s", lambda _: {}["nothing"])
+            amqp_broker.admin.add_service("s", lambda _: {}["nothing"])
             pika_channel.basic_publish("amq.system", "s", b"")
     """).run(failed=1, said=["*KeyError: 'nothing'*"])
 
@@ -350,7 +350,7 @@ def test_exception_raised_by_a_tunnel_handler_fails_the_test(write_tests: WriteT
 
         def test_it(amqp_broker):
             request = TunnelRequest({}, {}, "proxy", "", False, False, b"", "c", 1, "/", "guest")
-            amqp_broker.amqp_0_9.tunnel("proxy", lambda _: {}["nothing"])
+            amqp_broker.admin.amqp_0_9.tunnel("proxy", lambda _: {}["nothing"])
             with pytest.raises(FakeAMQPError, match="has failed"):
                 amqp_broker._reader.read(lambda state: state.extensions[Registrations].tunnel(request))
     """).run(failed=1, said=["*KeyError: 'nothing'*"])

@@ -79,8 +79,9 @@ def test_a_misspelled_argument_names_the_near_match(write_tests: WriteTests, fix
 
 
 def test_a_choice_of_the_personality_can_be_made_by_name(write_tests: WriteTests) -> None:
-    write_tests("""
-        @pytest.mark.amqp(heartbeat=17)
+    write_tests("""        from fakeamqp import Personality
+
+        @pytest.mark.amqp(personality=Personality("rabbitmq-4.3").with_(heartbeat=17))
         def test_it(amqp_url):
             suggested = []
 
@@ -187,7 +188,7 @@ def test_a_list_of_personalities_runs_the_test_once_for_each(write_tests: WriteT
 def test_personalities_can_be_records(write_tests: WriteTests) -> None:
     write_tests("""
         from dataclasses import replace
-        from fakeamqp import PERSONALITIES
+        from fakeamqp.settings import PERSONALITIES
 
         OURS = replace(PERSONALITIES["rabbitmq-4.2"], name="ours", heartbeat=7)
 

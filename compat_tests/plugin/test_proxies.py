@@ -87,7 +87,7 @@ def test_proxy_to_names_the_broker_of_tests_with_amqp_proxy_only(
         def test_skipped(amqp_proxy, amqp_broker):
             amqp_broker.queue("orders")
     """).run("-rs", *to_broker, passed=3, skipped=1, said=["*: amqp_broker.queue needs fakeamqp's own*"])
-    assert [queue.name for queue in amqp_broker.queues()] == ["orders", "more-orders"]
+    assert [queue.name for queue in amqp_broker.queues] == ["orders", "more-orders"]
 
 
 def test_proxy_to_is_stronger_than_the_real_url_and_than_the_broker_of_the_session(
@@ -100,7 +100,7 @@ def test_proxy_to_is_stronger_than_the_real_url_and_than_the_broker_of_the_sessi
     """
     with Broker() as other:
         write_tests(source).run(f"--amqp-real-url={other.url}", *to_broker, passed=1)
-        assert not other.queues()
+        assert not other.queues
     assert amqp_broker.queue("orders").exists
     write_tests(source).run("--amqp-scope=session", *to_broker, passed=1)
 
@@ -212,7 +212,7 @@ def test_proxies_in_the_event_loop_over_tls_and_in_a_simulation(write_tests: Wri
             await channel.default_exchange.publish(aio_pika.Message(b"two"), "orders")
             message = await queue.get()
             await message.ack()
-            await proxy.expect_published_async(body=b"two", count=1)
+            await proxy.expect_published.aio(body=b"two", count=1)
 
         @pytest.mark.asyncio
         @pytest.mark.amqp(runtime="asyncio", checks=True)

@@ -26,7 +26,7 @@ def test_a_natural_suite_runs_at_a_real_url_and_leaves_no_queue(
     write_tests: WriteTests, amqp_broker: Broker
 ) -> None:
     write_tests(SUITE).run(f"--amqp-real-url={amqp_broker.url}", passed=TESTS)
-    assert list(amqp_broker.queues()) == []
+    assert list(amqp_broker.queues) == []
     assert amqp_broker.wait_for(lambda: not amqp_broker.connections)
 
 
@@ -59,7 +59,7 @@ def test_queue_declared_by_the_app_is_deleted_unless_it_existed_before(
             pika_channel.queue_declare("own", durable=True)
             assert own.exists
     """).run(f"--amqp-real-url={amqp_broker.url}", passed=1)
-    assert [queue.name for queue in amqp_broker.queues()] == ["kept"]
+    assert [queue.name for queue in amqp_broker.queues] == ["kept"]
 
 
 def test_a_failed_test_leaves_no_queue_at_a_real_url(write_tests: WriteTests, amqp_broker: Broker) -> None:
@@ -75,7 +75,7 @@ def test_a_failed_test_leaves_no_queue_at_a_real_url(write_tests: WriteTests, am
         failed=1,
         said=["E * fakeamqp.WaitTimeout: *to have exactly 1 ready, but it has 0 ready and 1 consumers"],
     )
-    assert list(amqp_broker.queues()) == []
+    assert list(amqp_broker.queues) == []
 
 
 def test_a_broker_in_the_event_loop_with_tls_in_a_simulation_and_with_virtual_time(
@@ -91,7 +91,7 @@ def test_a_broker_in_the_event_loop_with_tls_in_a_simulation_and_with_virtual_ti
         @pytest.mark.amqp(runtime="asyncio")
         async def test_in_the_loop(amqp_queue, aio_pika_connection):
             orders = amqp_queue("orders")
-            later = asyncio.ensure_future(orders.get_async())
+            later = asyncio.ensure_future(orders.get.aio())
             await publish(aio_pika_connection, orders)
             assert (await later).body == b"two apples"
             orders.publish(b"one pear")
@@ -101,9 +101,9 @@ def test_a_broker_in_the_event_loop_with_tls_in_a_simulation_and_with_virtual_ti
         async def test_in_a_simulation(amqp_queue, aio_pika_connection, amqp_simulation):
             orders = amqp_queue("orders")
             await publish(aio_pika_connection, orders)
-            await orders.wait_for_async(ready=1)
+            await orders.wait_for.aio(ready=1)
             await asyncio.sleep(3600)
-            assert (await orders.get_async()).body == b"two apples"
+            assert (await orders.get.aio()).body == b"two apples"
 
         @pytest.mark.amqp(
             tls=True, virtual_hosts=["shop"], users={"al ice": "p/w@"}, checks=True
@@ -267,7 +267,7 @@ def test_a_wait_in_a_coroutine_says_that_it_blocks_the_loop(
         async def test_it(amqp_queue):
             amqp_queue("orders").wait_for(ready=1, timeout=0.01)
     """).run(
-        f"--amqp-real-url={amqp_broker.url}", failed=1, said=["*so blocked the event loop*wait_for_async*"]
+        f"--amqp-real-url={amqp_broker.url}", failed=1, said=["*so blocked the event loop*wait_for.aio*"]
     )
 
 

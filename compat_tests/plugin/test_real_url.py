@@ -204,7 +204,7 @@ def test_proxy_of_a_coroutine_runs_in_its_event_loop(write_tests: WriteTests, am
                 await channel.default_exchange.publish(aio_pika.Message(b"one"), "orders")
             await channel.default_exchange.publish(aio_pika.Message(b"two"), "orders")
             assert (await queue.get()).body == b"two"
-            await proxy.expect_published_async(routing_key="orders", count=1)
+            await proxy.expect_published.aio(routing_key="orders", count=1)
 
         @pytest.mark.asyncio
         async def test_pytest_asyncio(amqp_broker, amqp_faults, aio_pika_connection):
@@ -338,7 +338,7 @@ def test_test_whose_own_code_needs_fakeamqp_does_nothing_on_a_real_broker(
         def test_that_calls_a_function(amqp_broker, pika_channel):
             assert ready(amqp_broker, pika_channel) == 0
     """).run(f"--amqp-real-url={amqp_broker.url}", skipped=4)
-    assert [queue.name for queue in amqp_broker.queues()] == ["by a function"]
+    assert [queue.name for queue in amqp_broker.queues] == ["by a function"]
 
 
 def test_each_public_name_of_broker_is_one_of_a_proxy_or_has_a_reason() -> None:

@@ -178,7 +178,7 @@ def test_the_option_for_races_overrides_marker_and_ini_file_but_not_a_refusal(
         f"""
         {mark}
         def test_{number}(amqp_broker):
-            seed = amqp_broker.race_seed
+            seed = amqp_broker.admin.race_seed
             assert {"seed == " + repr(wanted) if wanted != "drawn" else "seed not in (None, 5, 7, 11)"}
         """
         for number, (mark, wanted) in enumerate(
@@ -202,7 +202,7 @@ WAITS_IN_VAIN = """
     {mark}
     async def test_it(amqp_broker):
         amqp_broker.publish(b"apples", routing_key="orders")
-        await amqp_broker.wait_for_async(lambda: amqp_broker.queues(), timeout=0.01)
+        await amqp_broker.wait_for.aio(lambda: amqp_broker.queues, timeout=0.01)
 """
 
 
@@ -226,7 +226,7 @@ def test_events_of_a_broker_without_a_timeline_in_the_report_stay_in_the_error(
         def test_it(amqp_broker):
             with Broker() as broker:
                 broker.publish(b"apples", routing_key="orders")
-                broker.wait_for(lambda: broker.queues(), timeout=0.01)
+                broker.wait_for(lambda: broker.queues, timeout=0.01)
     """).run(said=["E *the latest events of the broker:", "E *apples*"])
 
 

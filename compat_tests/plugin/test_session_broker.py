@@ -15,7 +15,7 @@ TWO_TESTS = """
 
     def test_second(amqp_broker, pika_channel):
         ports.append(amqp_broker.port)
-        assert amqp_broker.queues() == () and len(amqp_broker.connections) == 1
+        assert amqp_broker.queues == () and len(amqp_broker.connections) == 1
         assert len(set(ports)) == {brokers}
 """
 
@@ -59,14 +59,14 @@ def test_other_fixtures_of_a_test_are_about_the_same_broker(write_tests: WriteTe
             pika_channel.queue_declare("orders")
 
         def test_it(app, pika_channel, amqp_url, amqp_faults, amqp_broker_session):
-            assert amqp_broker_session.queues() == ()
+            assert amqp_broker_session.queues == ()
             assert amqp_url == app
             pika_channel.queue_declare("orders")
             assert amqp_broker_session.queue("orders").ready == 0
             assert amqp_faults is amqp_broker_session.faults
 
         def test_next(app, amqp_broker):
-            assert amqp_broker.queues() == () and amqp_broker.url == app
+            assert amqp_broker.queues == () and amqp_broker.url == app
     """).run(passed=3)
 
 
@@ -85,7 +85,7 @@ def test_unittest_class_with_session_scope_uses_the_session_broker(write_tests: 
                 self.ports.add(self.broker.port)
 
             def test_two(self):
-                self.assertEqual(self.broker.queues(), ())
+                self.assertEqual(self.broker.queues, ())
                 self.ports.add(self.broker.port)
                 self.assertEqual(len(self.ports), 1)
     """).run(passed=2)
@@ -181,12 +181,12 @@ def test_definitions_of_the_ini_file_are_there_again_after_a_reset(
         @pytest.mark.parametrize("run", [1, 2])
         def test_it(run, amqp_broker, pika_channel, amqp_clock):
             assert amqp_broker.clock.mode == "virtual"
-            assert [queue.name for queue in amqp_broker.queues()] == ["orders"]
+            assert [queue.name for queue in amqp_broker.queues] == ["orders"]
             pika_channel.queue_delete("orders")
 
         @pytest.mark.amqp(scope="function", clock="real")
         def test_the_marker_overrides(amqp_broker):
-            assert amqp_broker.clock.mode == "real" and len(amqp_broker.queues()) == 1
+            assert amqp_broker.clock.mode == "real" and len(amqp_broker.queues) == 1
     """).run(
         "-o",
         "amqp_broker_arguments=definitions=broker.json\nclock = virtual",
@@ -260,7 +260,7 @@ def test_each_xdist_worker_has_its_own_session_broker(pytester: pytest.Pytester)
 
         @pytest.mark.parametrize("run", range(6))
         def test_it(run, amqp_broker_session, pika_channel):
-            assert amqp_broker_session.queues() == ()
+            assert amqp_broker_session.queues == ()
             pika_channel.queue_declare("orders")
         """
     )

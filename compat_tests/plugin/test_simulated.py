@@ -81,7 +81,7 @@ def test_the_connection_and_brokers_of_the_test_are_in_its_simulation(write_test
 
     @pytest.mark.amqp(simulated=True)
     async def test_a_virtual_clock(amqp_broker, amqp_clock):
-        await amqp_clock.advance_async(60)
+        await amqp_clock.advance.aio(60)
     """).run("-W", "error", passed=3)
 
 

@@ -26,14 +26,14 @@ def test_missing_pyspark_is_an_error_with_install_advice(write_tests: WriteTests
 
         sys.modules["pyspark"] = None
 
-        def test_it(spark_amqp):
+        def test_it(amqp_spark):
             {STOP}
 
         def test_stream(amqp_stream):
             {STOP}
     """).run_apart(
         errors=2,
-        said=["*spark_amqp: PySpark is not installed; install it with: pip install 'fakeamqp?spark?'"],
+        said=["*amqp_spark: PySpark is not installed; install it with: pip install 'fakeamqp?spark?'"],
     )
 
 
@@ -43,14 +43,14 @@ def test_too_old_pyspark_is_an_error_that_names_its_version(write_tests: WriteTe
 
         pyspark.__version__ = "3.5.4"
 
-        def test_it(spark_amqp):
+        def test_it(amqp_spark):
             {STOP}
     """).run_apart(errors=1, said=["*PySpark 3.5.4 is installed, but fakeamqp needs PySpark 4;*"])
 
 
 def test_without_java_tests_are_skipped_with_a_reason(write_tests: WriteTests, without_java: None) -> None:
     write_tests(f"""
-        def test_it(spark_amqp):
+        def test_it(amqp_spark):
             {STOP}
 
         def test_stream(amqp_stream):
@@ -77,14 +77,14 @@ def test_a_java_that_spark_cannot_use_is_named(
     java.write_text(f"#!/bin/sh\n{script}\n")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(java.parents[1]))
-    write_tests(f"def test_it(spark_amqp): {STOP}").run_apart("-rs", skipped=1, said=[f"*{said}*"])
+    write_tests(f"def test_it(amqp_spark): {STOP}").run_apart("-rs", skipped=1, said=[f"*{said}*"])
 
 
 def test_a_java_home_without_java_is_named(
     write_tests: WriteTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    write_tests(f"def test_it(spark_amqp): {STOP}").run_apart(
+    write_tests(f"def test_it(amqp_spark): {STOP}").run_apart(
         "-rs", skipped=1, said=["*JAVA_HOME is*which has no executable bin/java*"]
     )
 
@@ -111,8 +111,8 @@ def test_the_projects_own_session_is_used(write_tests: WriteTests, without_java:
     def {name}():
         return Session()
 
-    def test_it(spark_amqp, {name}):
-        assert spark_amqp is {name}
+    def test_it(amqp_spark, {name}):
+        assert amqp_spark is {name}
         assert {name}.dataSource.registered == ["amqp"]
     """
     ).run_apart(passed=1)
@@ -126,19 +126,19 @@ def test_spark_fixture_of_another_type_is_not_used_as_session(
         def spark():
             return "plug"
 
-        def test_it(spark_amqp):
+        def test_it(amqp_spark):
             raise AssertionError("not to be run")
     """).run_apart(skipped=1)  # For want of Java: it was about to start its own.
 
 
-@pytest.mark.parametrize("first", ["spark", "spark_amqp"])
+@pytest.mark.parametrize("first", ["spark", "amqp_spark"])
 def test_a_fixture_made_of_ours_is_another_name_for_it(
     write_tests: WriteTests, without_java: None, first: str
 ) -> None:
     write_tests(f"""
         @pytest.fixture(scope="session")
-        def tuned(spark_amqp):
-            return spark_amqp
+        def tuned(amqp_spark):
+            return amqp_spark
 
         @pytest.fixture(scope="session")
         def spark(tuned):
@@ -147,7 +147,7 @@ def test_a_fixture_made_of_ours_is_another_name_for_it(
         def test_it({first}):
             {STOP}
 
-        def test_both(spark, spark_amqp):
+        def test_both(spark, amqp_spark):
             {STOP}
     """).run_apart("-rs", skipped=2, said=["*there is no java on the PATH*"])
 
@@ -160,7 +160,7 @@ def test_a_session_of_narrower_scope_is_refused(write_tests: WriteTests) -> None
     def spark():
         return Session()
 
-    def test_it(spark_amqp):
+    def test_it(amqp_spark):
         {STOP}
     """
     ).run_apart(errors=1, said=["*fixture 'spark' (*test_inner.py:*), whose scope is function: make it*"])
@@ -182,7 +182,7 @@ def test_fast_mode_is_asked_for_by_option_or_ini(write_tests: WriteTests, argume
 
         fakeamqp.spark.local_session = local_session
 
-        def test_it(spark_amqp):
-            assert spark_amqp["fast"] is {fast}
-            assert spark_amqp["folder"].is_dir()
+        def test_it(amqp_spark):
+            assert amqp_spark["fast"] is {fast}
+            assert amqp_spark["folder"].is_dir()
     """).run_apart(*arguments, passed=1)

@@ -27,7 +27,7 @@ WAITS = """
         amqp_faults.on("publish")  # the line
 
     def test_coroutine(amqp_broker):
-        asyncio.run(amqp_broker.expect_published_async(timeout=0.01))  # the line
+        asyncio.run(amqp_broker.expect_published.aio(timeout=0.01))  # the line
 
     def test_missing_definitions(amqp_broker):
         amqp_broker.load_definitions("no.json")  # the line
@@ -45,7 +45,7 @@ WAITS = """
 
     def test_predicate(amqp_broker):
         amqp_broker.wait_for(
-            lambda: amqp_broker.exchange("x")  # the line
+            lambda: amqp_broker.exchange("x").bindings  # the line
         )
 
     class TestCase(unittest.TestCase):
@@ -67,12 +67,12 @@ def test_traceback_of_an_error_has_no_frame_of_fakeamqp(write_tests: WriteTests)
         line.split(":")[0].split()[-1] for line in lines if line.startswith("E   ") and "fakeamqp." in line
     } == {
         "fakeamqp.WaitTimeout",
-        "fakeamqp.NotPublished",
-        "fakeamqp.NoSuchQueue",
-        "fakeamqp.NoSuchExchange",
-        "fakeamqp.BadBody",
+        "fakeamqp.errors.NotPublished",
+        "fakeamqp.errors.NoSuchQueue",
+        "fakeamqp.errors.NoSuchExchange",
+        "fakeamqp.errors.BadBody",
         "fakeamqp.BrokerError",
-        "fakeamqp.DefinitionsError",
+        "fakeamqp.errors.DefinitionsError",
         "fakeamqp.faults.FaultError",
     }
 
@@ -100,7 +100,7 @@ def test_a_fixture_that_fails_reports_the_text(write_tests: WriteTests) -> None:
     """).run(errors=1)
     lines = result.stdout.lines
     at = next(number for number, line in enumerate(lines) if "ERROR at setup of test_it" in line)
-    assert lines[at + 1].startswith("fakeamqp.CannotListen: ")
+    assert lines[at + 1].startswith("fakeamqp.errors.CannotListen: ")
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if not name.startswith("fakeamqp.spark")])

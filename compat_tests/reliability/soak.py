@@ -452,8 +452,8 @@ def _live(report: Report, days: int, seconds: float) -> None:
             report.problems.append(f"timers are left: {broker.clock.timers}")
         if not broker._reader.wait_for(lambda state: not state.connections, timeout=30):
             report.problems.append(f"connections are left: {broker.connections}")
-        if broker.failures:
-            report.problems.append(f"bugs: {broker.failures}")
+        if broker.admin.failures:
+            report.problems.append(f"bugs: {broker.admin.failures}")
         left = _there(broker)
     report.left_in_queues = sum(map(len, left.values()))
     for worker in workers:
@@ -508,7 +508,7 @@ def _calm(broker: Broker, workers: list[Worker]) -> None:
 def _there(broker: Broker) -> dict[str, set[int]]:
     """What is in the queues, by client."""
     found: dict[str, set[int]] = {}
-    for queue in broker.queues():
+    for queue in broker.queues:
         for message in broker.queue(queue.name).messages:
             name, number, _ = message.body.split(b":", 2)
             found.setdefault(name.decode(), set()).add(int(number))

@@ -112,7 +112,7 @@ def test_rules_with_a_probability_draw_from_the_seed(own_seed):
                 await channel.declare_queue("orders")
                 for _ in range(40):
                     await channel.default_exchange.publish(aio_pika.Message(b""), "orders")
-                    await broker.wait_until_idle_async()
+                    await broker.wait_until_idle.aio()
                     hits.append(rule.hits)
         return hits
 

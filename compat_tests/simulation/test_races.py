@@ -253,7 +253,7 @@ def test_a_seed_of_its_own_makes_a_broker_late_in_a_simulation():
                 await channel.declare_queue("orders", durable=True)
                 for _ in range(20):
                     await channel.default_exchange.publish(aio_pika.Message(b""), "orders")
-            late.append([str(each) for each in broker.late])
+            late.append([str(each) for each in broker.admin.late])
 
     simulation.run(test())
     simulation.run(test(), seed=5)

@@ -1,4 +1,4 @@
-"""Tests that need Spark itself. They share one session, `spark_amqp`, and so one process of pytest-xdist."""
+"""Tests that need Spark itself. They share one session, `amqp_spark`, and so one process of pytest-xdist."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def pytest_collection_modifyitems(config, items):
         if not stops and item.get_closest_marker("stops_sources"):
             why = "PySpark 4.0 does not stop the sources of a query that fails before its first batch"
             item.add_marker(pytest.mark.skip(reason=why))
-        if "spark_amqp" in getattr(item, "fixturenames", ()):  # The tests of examples, too.
+        if "amqp_spark" in getattr(item, "fixturenames", ()):  # The tests of examples, too.
             # PySpark before 4.1 leaves the sockets open that rows are collected through.
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
 
 @pytest.fixture(autouse=True)
-def spark(spark_amqp):
+def spark(amqp_spark):
     """The session, under the name that tests of Spark jobs give it. Without Java they are skipped."""
-    return spark_amqp
+    return amqp_spark

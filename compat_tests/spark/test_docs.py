@@ -49,22 +49,22 @@ def lender_of(session):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def prepare(spark_amqp):
+def prepare(amqp_spark):
     """Before `pytester` begins to forget what is imported. In the end, others want the session as it was."""
     import_all(pyspark_sql)
     import_all(fakeamqp)
-    before = {table.name for table in spark_amqp.catalog.listTables()}
+    before = {table.name for table in amqp_spark.catalog.listTables()}
     yield
-    for table in spark_amqp.catalog.listTables():
+    for table in amqp_spark.catalog.listTables():
         if table.name not in before:
-            spark_amqp.catalog.dropTempView(table.name)
+            amqp_spark.catalog.dropTempView(table.name)
     for page in PAGES:
         page.forget()
 
 
 @pytest.mark.parametrize(("page", "index"), BLOCKS)
-def test_block(page, index, spark_amqp, pytester):
-    page.namespace["spark"] = spark_amqp
+def test_block(page, index, amqp_spark, pytester):
+    page.namespace["spark"] = amqp_spark
     page.run_through(index)
     if page.blocks[index].is_test_file:
         page.write_files(index, pytester.path)
@@ -73,7 +73,7 @@ def test_block(page, index, spark_amqp, pytester):
             "no:cacheprovider",
             "-o",
             "asyncio_default_fixture_loop_scope=function",
-            plugins=[lender_of(spark_amqp)],
+            plugins=[lender_of(amqp_spark)],
         )
         outcomes = result.parseoutcomes()
         assert outcomes.get("passed", 0) > 0

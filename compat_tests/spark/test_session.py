@@ -1,4 +1,4 @@
-"""What the session of `spark_amqp` is like."""
+"""What the session of `amqp_spark` is like."""
 
 from __future__ import annotations
 

@@ -47,9 +47,9 @@ def folder(recording, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def rows(spark_amqp, folder):
+def rows(amqp_spark, folder):
     """What the view says of one recording."""
-    return traces.load(spark_amqp, folder / "one.jsonl").events.drop("run").orderBy("number").collect()
+    return traces.load(amqp_spark, folder / "one.jsonl").events.drop("run").orderBy("number").collect()
 
 
 def test_columns_and_queries_of_traces_are_documented(spark, folder):

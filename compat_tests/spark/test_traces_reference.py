@@ -47,11 +47,11 @@ def runs() -> dict[str, list[list[Record]]]:
 
 
 @pytest.fixture(scope="module")
-def loaded(spark_amqp, runs, tmp_path_factory) -> Iterator[traces.Traces]:
+def loaded(amqp_spark, runs, tmp_path_factory) -> Iterator[traces.Traces]:
     """All of them in one file: a job of Spark takes its time."""
     path = tmp_path_factory.mktemp("traces") / "all.jsonl"
     write_runs(path, {f"{kind} {number}": each for kind in runs for number, each in enumerate(runs[kind])})
-    found = traces.load(spark_amqp, path)
+    found = traces.load(amqp_spark, path)
     events = found.events.cache()
     yield traces.of(events)
     events.unpersist()

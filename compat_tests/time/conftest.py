@@ -29,7 +29,7 @@ def broker() -> Iterator[Broker]:
     """A broker on virtual time."""
     with Broker(clock="virtual", now=NOON, seed=1) as running:
         yield running
-    assert running.failures == ()
+    assert running.admin.failures == ()
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def wall_broker() -> Iterator[Broker]:
     """A broker on the wall clock's time."""
     with Broker(clock="wall", seed=1) as running:
         yield running
-    assert running.failures == ()
+    assert running.admin.failures == ()
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import pytest
 from freezegun import freeze_time
 
 from compat_tests.time.conftest import SECONDS, Connect, deaths, retry_queues
-from fakeamqp import Broker, BrokerError, NothingPending
+from fakeamqp import Broker, BrokerError
+from fakeamqp.errors import NothingPending
 
 
 @pytest.mark.parametrize("turn", range(20))
@@ -219,7 +220,7 @@ def test_over_tls_too(turn: int) -> None:
             while len(came) < 20:
                 connection.process_data_events(SECONDS)
             assert came == [b"%d" % number for number in range(20)]
-        assert broker.failures == ()
+        assert broker.admin.failures == ()
 
 
 @pytest.mark.asyncio

@@ -25,7 +25,7 @@ def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
 def broker(kind: tuple[str, str]) -> Iterator[Broker]:
     with Broker(clock="virtual", now=NOON, personality=kind[0]) as running:
         yield running
-    assert running.failures == ()
+    assert running.admin.failures == ()
 
 
 @pytest.fixture

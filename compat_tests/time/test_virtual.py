@@ -11,7 +11,9 @@ import pytest
 
 from compat_tests.time.conftest import NOON, SECONDS, UTC_NOON, deaths
 from compat_tests.tools.matrix import rows
-from fakeamqp import Broker, ClockError, NothingPending, TimerView
+from fakeamqp import Broker
+from fakeamqp.errors import ClockError, NothingPending
+from fakeamqp.inspect import TimerView
 
 DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
 
@@ -262,7 +264,7 @@ def test_failure_of_a_timer_is_recorded_and_later_timers_run() -> None:
         broker.clock.advance(10)
         assert ran == [1, 2, 3]
         assert broker.clock.elapsed == 10
-        assert [str(error) for error in broker.failures] == ["broken timer"] * 3
+        assert [str(error) for error in broker.admin.failures] == ["broken timer"] * 3
 
 
 def test_a_timer_cannot_move_the_time_that_runs_it(broker: Broker) -> None:

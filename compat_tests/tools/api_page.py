@@ -16,12 +16,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, is_typeddict
 
+from fakeamqp.blocking import blocking
+
 __all__ = ["MODULES", "PAGE", "main", "members", "names", "page", "undocumented"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 
 MODULES = (
     "fakeamqp",
+    "fakeamqp.admin",
+    "fakeamqp.errors",
     "fakeamqp.settings",
     "fakeamqp.inspect",
     "fakeamqp.inspect.snapshot",
@@ -64,6 +68,7 @@ this page, and a test compares it with the code.
 _CONSTANTS = {
     "MALFORMATIONS": "The names of the malformed frames that `malform` sends",
     "PERSONALITIES": "The personalities by name",
+    "PersonalityName": "The name of a personality",
     "Count": "A number, or a range as (at least, at most) where at most may be None",
 }
 
@@ -197,6 +202,8 @@ def _source(owner: type) -> str:
 
 def _member_summary(owner: type, name: str) -> str:
     value = vars(owner).get(name)
+    if isinstance(value, blocking):
+        return f"{_summary(getattr(owner, name))}; `{name}.aio` for coroutines"
     value = getattr(value, "__func__", value)
     return _summary(value) if isinstance(value, property) or inspect.isroutine(value) else ""
 

@@ -261,7 +261,7 @@ def _texts(record: type) -> dict[str, str]:
 
 _CLASS = '''\
 class PersonalityChoices(TypedDict, total=False):
-    """The choices of a personality that `Broker(**settings)` overrides; `Personality` documents each."""
+    """The choices of a personality that `Personality.with_` takes; `Personality` documents each."""
 
 '''
 

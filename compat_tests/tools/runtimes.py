@@ -18,6 +18,7 @@ import pytest
 from typing_extensions import Self
 
 from fakeamqp import Broker
+from fakeamqp.blocking import blocking
 from fakeamqp.runtime.event_loop.engine import LoopEngine
 
 T = TypeVar("T")
@@ -81,13 +82,14 @@ def run_in_loops() -> None:
         self._started()
         return self
 
-    async def start_async(self: Broker) -> Broker:
+    async def start_in_loop(self: Broker) -> Broker:
         return self.start()
 
     started = Broker.start
     Broker.__init__ = init  # type: ignore[method-assign]
-    Broker.start = start  # type: ignore[method-assign, assignment]
-    Broker.start_async = start_async  # type: ignore[method-assign, assignment]
+    both = blocking(start)
+    both.coroutine(start_in_loop)
+    Broker.start = both  # type: ignore[method-assign, assignment]
 
 
 class Portal(LoopEngine):

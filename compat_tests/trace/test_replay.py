@@ -54,7 +54,7 @@ def test_replay_at_a_url_gives_the_same_answers(broker, recorded):
         outcome = replay(trace, url=other.url)
         outcome.expect_same()
         assert {view.exchange for view in other.published} == {"", "events"}
-        assert not other.failures
+        assert not other.admin.failures
 
 
 def test_replay_of_aio_pika_clients_with_a_reply_queue_gives_the_same_answers(broker, recorded):

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing_extensions import assert_type
 
 import fakeamqp
-from fakeamqp import Broker, Clock, ConnectionHandle, Proxy
+from fakeamqp import Broker, Clock, Personality, Proxy
 from fakeamqp.inspect import (
     ChannelView,
+    Collection,
+    ConnectionHandle,
     ConsumerView,
     ExchangeView,
     MessageView,
@@ -24,11 +26,17 @@ misspelled = fakeamqp.Brokr  # type: ignore[attr-defined]
 
 
 def arguments(make_amqp_broker: MakeBroker, make_amqp_proxy: MakeProxy) -> None:
-    Broker(clock="virtual", heartbeat=0, largest_message=1 << 20)
-    Broker(hartbeat=0)  # type: ignore[call-arg]
-    Broker(heartbeat="none")  # type: ignore[arg-type]
+    Broker(
+        clock="virtual", personality=Personality("rabbitmq-4.3").with_(heartbeat=0, largest_message=1 << 20)
+    )
+    Broker(hartbeat=0)  # type: ignore[arg-type]
+    Broker(heartbeat=0)  # type: ignore[arg-type]
+    Broker(personality="rabbitmq-4.9")  # type: ignore[arg-type]
+    Personality("rabbitmq-4.9")  # type: ignore[arg-type]
+    Personality("spec").with_(hartbeat=0)  # type: ignore[call-arg]
+    Broker(personality=Personality("rabbitmq-4.3").with_(heartbeat="none"))  # type: ignore[arg-type]
     Broker(clock="virtul")  # type: ignore[arg-type]
-    make_amqp_broker(personality="spec", heartbeat=0)
+    make_amqp_broker(personality=Personality("spec").with_(heartbeat=0))
     make_amqp_broker(persnality="spec")  # type: ignore[call-arg]
     assert_type(make_amqp_proxy(["amqp://rabbit/"], trace=0, runtime="asyncio"), Proxy)
     make_amqp_proxy(traec=0)  # type: ignore[call-arg]
@@ -37,15 +45,32 @@ def arguments(make_amqp_broker: MakeBroker, make_amqp_proxy: MakeProxy) -> None:
 def attributes(broker: Broker) -> None:
     broker.quue("orders")  # type: ignore[attr-defined]
     assert_type(broker.clock, Clock)
-    assert_type(broker.queues(), tuple[QueueView, ...])
-    assert_type(broker.exchanges("shop"), tuple[ExchangeView, ...])
-    assert_type(broker.consumers(), tuple[ConsumerView, ...])
+    assert_type(broker.queues.of("/"), Collection[QueueView])
+    assert_type(broker.exchanges, Collection[ExchangeView])
+    assert_type(broker.consumers[0], ConsumerView)
     assert_type(broker.published, Published)
+    assert_type("orders" in broker.queues, bool)
+    assert_type(broker.exchange("events").type, str)
+    assert_type(broker.consumer("billing").unacked, int)
+    assert_type(broker.wait_for(lambda: len(broker.queues)), int)
+    assert_type(broker.start(), Broker)
+    broker.queues()  # type: ignore[operator]
     assert_type(broker.queue("orders").ready, int)
     assert_type(broker.queue("orders").wait_for(ready=1).messages, tuple[MessageView, ...])
     broker.queue("orders").wait_for(count=1)  # type: ignore[arg-type]
     broker.queue("orders").wait_for(1)  # type: ignore[arg-type]
     broker.queue("orders").wait_for(ready="1")  # type: ignore[arg-type]
+
+
+async def coroutines(broker: Broker) -> None:
+    assert_type(await broker.start.aio(), Broker)
+    assert_type(await broker.wait_for.aio(lambda: "yes"), str)
+    assert_type(await broker.queue("orders").wait_for.aio(ready=1), QueueView)
+    await broker.queue("orders").wait_for.aio(count=1)  # type: ignore[arg-type]
+    await broker.expect_published.aio(routing_key="orders", count=1)
+    await broker.expect_published.aio(routing_kee="orders")  # type: ignore[call-arg]
+    await broker.clock.advance.aio("60")  # type: ignore[arg-type]
+    broker.expect_no_findings.during("lost", alow="expired")  # type: ignore[call-arg]
 
 
 def connections(connection: ConnectionHandle) -> None:
@@ -64,3 +89,13 @@ def messages(broker: Broker) -> None:
     broker.expect_published(routing_kee="orders")  # type: ignore[call-arg]
     broker.wait_for(lambda: not broker.connections)
     broker.wait_for(lambda state: True)  # type: ignore[arg-type, misc]
+
+
+def faults(broker: Broker) -> None:
+    broker.faults.on("basic.publish", queue="orders", routing_key="order.*", content_type="text/plain").once()
+    broker.faults.on("queue.*", "*.declare", direction="received", protocol="0-10").nack()
+    broker.faults.on("confirm").hold().release(multiple=True)
+    broker.faults.on("basic.pubish")  # type: ignore[arg-type]
+    broker.faults.on("basic.publish", routing_ky="orders")  # type: ignore[call-arg]
+    broker.faults.on("basic.publish", protocol="0-9-2")  # type: ignore[arg-type]
+    broker.faults.on("basic.publish", direction="recieved")  # type: ignore[arg-type]

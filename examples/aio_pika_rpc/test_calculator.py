@@ -72,7 +72,7 @@ async def test_the_server_leaves_nothing_behind(
     async with CalculatorServer(aio_pika_connection), Calculator(aio_pika_connection) as calculator:
         await calculator.call("add", 1, 2)
         # The answer may be here before the server's ack is: wait for the effect.
-        await amqp_broker.queue(QUEUE).wait_for_async(ready=0, unacked=0, consumers=1)
+        await amqp_broker.queue(QUEUE).wait_for.aio(ready=0, unacked=0, consumers=1)
 
     channel = await aio_pika_connection.channel()
     with pytest.raises(aio_pika.exceptions.ChannelNotFoundEntity):

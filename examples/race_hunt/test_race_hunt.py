@@ -42,7 +42,7 @@ async def prices_come_after_an_interruption(broker: Broker, feed_type: type[Racy
         assert await asyncio.wait_for(feed.prices.get(), timeout=10) == "ACME 12.50"
 
         broker.faults.network.reset()
-        await broker.queue(feed.queue_name).wait_for_async(consumers=1)
+        await broker.queue(feed.queue_name).wait_for.aio(consumers=1)
         broker.publish(b"12.80", exchange=EXCHANGE, routing_key="price.ACME")
         assert await asyncio.wait_for(feed.prices.get(), timeout=10) == "ACME 12.80"
 
@@ -60,7 +60,7 @@ async def a_deployment_loses_no_job(broker: Broker, worker_type: type[RacyWorker
             await channel.default_exchange.publish(aio_pika.Message(job.encode()), routing_key=JOBS)
         async with worker_type(broker.url, run):
             await old.aclose()  # The new worker runs before the old one stops.
-            await broker.queue(JOBS).wait_until_consumed_async()
+            await broker.queue(JOBS).wait_until_consumed.aio()
     assert sorted(done) == ["one", "three", "two"]
 
 
@@ -82,7 +82,7 @@ async def a_payment_is_booked_once(broker: Broker, bookings_type: type[RacyBooki
             assert await received.get() == "p-1"
         async with bookings_type(broker.url, account):
             await old.aclose()  # The new instance runs before the old one stops.
-            await broker.queue(PAYMENTS).wait_until_consumed_async()
+            await broker.queue(PAYMENTS).wait_until_consumed.aio()
     assert account.balance == 100
 
 

@@ -51,7 +51,7 @@ class Tills:
 
 
 @pytest.fixture
-def tills(spark_amqp: SparkSession, pika_channel: BlockingChannel) -> Iterator[Tills]:
+def tills(amqp_spark: SparkSession, pika_channel: BlockingChannel) -> Iterator[Tills]:
     yield Tills(pika_channel)
     # Needed only where the broker is a real one.
     for queue in (SALES, BOOKS_QUEUE, ASIDE_QUEUE):
@@ -61,9 +61,9 @@ def tills(spark_amqp: SparkSession, pika_channel: BlockingChannel) -> Iterator[T
 
 
 @pytest.fixture
-def prices(spark_amqp: SparkSession) -> DataFrame:
+def prices(amqp_spark: SparkSession) -> DataFrame:
     rows = [("apple", "fruit", Decimal("0.50")), ("leek", "vegetables", Decimal("1.20"))]
-    return spark_amqp.createDataFrame(rows, PRICES)
+    return amqp_spark.createDataFrame(rows, PRICES)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def night(amqp_stream: AmqpStream, prices: DataFrame) -> Callable[[], StreamingQ
 
 
 def test_lines_have_the_amount_and_go_where_their_category_goes(
-    spark_amqp: SparkSession, prices: DataFrame
+    amqp_spark: SparkSession, prices: DataFrame
 ) -> None:
     """Without a broker, and without a stream."""
     bodies = [
@@ -87,10 +87,10 @@ def test_lines_have_the_amount_and_go_where_their_category_goes(
         '{"sale": "s-2", "product": "leek", "pieces": 1}',
         '{"sale": "s-3", "product": "durian", "pieces": 1}',
     ]
-    messages = spark_amqp.createDataFrame(
+    messages = amqp_spark.createDataFrame(
         [(body, SALES) for body in bodies], "value STRING, routing_key STRING"
     )
-    expected = spark_amqp.createDataFrame(
+    expected = amqp_spark.createDataFrame(
         [
             ('{"sale":"s-1","product":"apple","pieces":3,"amount":1.50}', BOOKS, "sale.fruit", "s-1"),
             ('{"sale":"s-2","product":"leek","pieces":1,"amount":1.20}', BOOKS, "sale.vegetables", "s-2"),
@@ -101,11 +101,11 @@ def test_lines_have_the_amount_and_go_where_their_category_goes(
     assertDataFrameEqual(lines(messages, prices).drop("headers"), expected)
 
 
-def test_a_look_takes_nothing_out(spark_amqp: SparkSession, tills: Tills, amqp_stream: AmqpStream) -> None:
+def test_a_look_takes_nothing_out(amqp_spark: SparkSession, tills: Tills, amqp_stream: AmqpStream) -> None:
     for sale, product in (("s-1", "apple"), ("s-2", "apple"), ("s-3", "leek")):
         tills.sell(sale, product)
-    queue = spark_amqp.read.format("amqp").options(**amqp_stream.options(queue=SALES)).load()
-    expected = spark_amqp.createDataFrame([("apple", 2), ("leek", 1)], "product STRING, sales BIGINT")
+    queue = amqp_spark.read.format("amqp").options(**amqp_stream.options(queue=SALES)).load()
+    expected = amqp_spark.createDataFrame([("apple", 2), ("leek", 1)], "product STRING, sales BIGINT")
     assertDataFrameEqual(waiting(queue), expected)
     assert tills.count(SALES) == 3
 
@@ -125,7 +125,7 @@ def test_a_night_takes_out_all_that_is_there(tills: Tills, night: Callable[[], S
 
 
 def test_what_cannot_be_priced_is_put_aside_and_can_be_sold_again(
-    tills: Tills, night: Callable[[], StreamingQuery], spark_amqp: SparkSession, amqp_stream: AmqpStream
+    tills: Tills, night: Callable[[], StreamingQuery], amqp_spark: SparkSession, amqp_stream: AmqpStream
 ) -> None:
     tills.sell("s-1", "durian")
     tills.sell("s-2", "apple", 0)

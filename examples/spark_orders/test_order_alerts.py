@@ -59,7 +59,7 @@ class Shop:
 
 
 @pytest.fixture
-def shop(spark_amqp: SparkSession, pika_channel: BlockingChannel) -> Iterator[Shop]:
+def shop(amqp_spark: SparkSession, pika_channel: BlockingChannel) -> Iterator[Shop]:
     yield Shop(pika_channel)
     # Needed only where the broker is a real one.
     for queue in (ORDERS, ALERTS_QUEUE, POISON):
@@ -80,13 +80,13 @@ def process_all(shop: Shop, amqp_stream: AmqpStream) -> Callable[[], None]:
     return process_all
 
 
-def test_totals_are_those_of_a_customer_and_five_minutes(spark_amqp: SparkSession) -> None:
+def test_totals_are_those_of_a_customer_and_five_minutes(amqp_spark: SparkSession) -> None:
     """The function `totals` needs no broker and no stream."""
 
     def at(minute: int, second: int = 0) -> datetime:
         return datetime(2024, 5, 1, 12, minute, second, tzinfo=timezone.utc)
 
-    orders = spark_amqp.createDataFrame(
+    orders = amqp_spark.createDataFrame(
         [
             ("ann", Decimal(60), at(0)),
             ("ann", Decimal("40.50"), at(4, 59)),
@@ -95,7 +95,7 @@ def test_totals_are_those_of_a_customer_and_five_minutes(spark_amqp: SparkSessio
         ],
         "customer STRING, total DECIMAL(10, 2), at TIMESTAMP",
     )
-    expected = spark_amqp.createDataFrame(
+    expected = amqp_spark.createDataFrame(
         [
             ("ann", (at(0), at(5)), Decimal("100.50"), 2),
             ("ann", (at(5), at(10)), Decimal(7), 1),
@@ -255,11 +255,11 @@ def test_alerts_that_are_refused_are_sent_after_a_restart(
 
 
 def test_after_a_crash_alerts_may_come_twice_but_under_one_id(
-    spark_amqp: SparkSession, shop: Shop, rush: Rush, process_all: Callable[[], None], amqp_stream: AmqpStream
+    amqp_spark: SparkSession, shop: Shop, rush: Rush, process_all: Callable[[], None], amqp_stream: AmqpStream
 ) -> None:
     """The crash comes after alerts were sent, and before Spark has recorded it."""
     # Alerts come with the next message then, and not in a batch without any before the crash can be prepared.
-    spark_amqp.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+    amqp_spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
     try:
         rush.send()
         shop.close_windows()
@@ -270,7 +270,7 @@ def test_after_a_crash_alerts_may_come_twice_but_under_one_id(
         amqp_stream.restart()
         process_all()
     finally:
-        spark_amqp.conf.unset("spark.sql.streaming.noDataMicroBatches.enabled")
+        amqp_spark.conf.unset("spark.sql.streaming.noDataMicroBatches.enabled")
 
     alerts = [(properties.message_id, body) for properties, body in shop.messages(ALERTS_QUEUE)]
     assert set(Counter(alerts).values()) == {2}

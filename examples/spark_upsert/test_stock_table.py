@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def send(spark_amqp: SparkSession, pika_channel: BlockingChannel) -> Iterator[Callable[..., None]]:
+def send(amqp_spark: SparkSession, pika_channel: BlockingChannel) -> Iterator[Callable[..., None]]:
     """Sends the changes of articles."""
     pika_channel.queue_declare(CHANGES, durable=True)
     pika_channel.confirm_delivery()
@@ -44,7 +44,7 @@ def stock(table: StockTable, spark: SparkSession) -> dict[str, int]:
 
 
 def test_newest_change_of_article_replaces_its_row(
-    send: Callable[..., None], table: StockTable, amqp_stream: AmqpStream, spark_amqp: SparkSession
+    send: Callable[..., None], table: StockTable, amqp_stream: AmqpStream, amqp_spark: SparkSession
 ) -> None:
     send(plums=40, pears=7)
     amqp_stream.start(into(table), queue=CHANGES)
@@ -52,11 +52,11 @@ def test_newest_change_of_article_replaces_its_row(
     send(plums=39)
     send(plums=38, figs=5)
     amqp_stream.process_all()
-    assert stock(table, spark_amqp) == {"plums": 38, "pears": 7, "figs": 5}
+    assert stock(table, amqp_spark) == {"plums": 38, "pears": 7, "figs": 5}
 
 
 def test_batch_that_runs_again_after_crash_is_merged_once(
-    send: Callable[..., None], table: StockTable, amqp_stream: AmqpStream, spark_amqp: SparkSession
+    send: Callable[..., None], table: StockTable, amqp_stream: AmqpStream, amqp_spark: SparkSession
 ) -> None:
     send(plums=40)
     amqp_stream.start(into(table), queue=CHANGES)
@@ -69,4 +69,4 @@ def test_batch_that_runs_again_after_crash_is_merged_once(
     assert table.batch == merged
     send(pears=7)
     amqp_stream.process_all()
-    assert stock(table, spark_amqp) == {"plums": 39, "pears": 7}
+    assert stock(table, amqp_spark) == {"plums": 39, "pears": 7}

@@ -12,7 +12,7 @@ import sys
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
-from fakeamqp.cli import demo, doctor, proxy, replay, scaffold, serve, trace
+from fakeamqp.cli import demo, doctor, migrate, proxy, replay, scaffold, serve, trace
 from fakeamqp.cli.options import UsageError
 from fakeamqp.errors import FakeAMQPError
 
@@ -58,6 +58,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fakeamqp", description="A real AMQP broker for tests.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (serve, proxy, trace, replay, scaffold, demo, doctor):
+    for command in (serve, proxy, trace, replay, scaffold, migrate, demo, doctor):
         command.add(commands)
     return parser

@@ -90,8 +90,8 @@ def _proxy(options: argparse.Namespace) -> int:
         recording = _recording(options)
         with _configured_proxy(options, recording) as proxy:
             if options.control_port is not None:
-                print(f"control interface on {proxy.control_url}", flush=True)
-                print(f"inspector on {proxy.inspector_url}", flush=True)
+                print(f"control interface on {proxy.admin.control_url}", flush=True)
+                print(f"inspector on {proxy.admin.inspector_url}", flush=True)
             url = urlsplit(proxy.url)
             print(f"listening on {url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}", flush=True)
             if url.scheme == "amqps":

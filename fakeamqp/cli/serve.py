@@ -185,9 +185,9 @@ def _serve(options: argparse.Namespace) -> int:
             if options.management_port is not None:
                 print(f"management API on {_management_url(broker, url)}", flush=True)
             if options.control_port is not None:
-                print(f"control interface on {broker.control_url}", flush=True)
+                print(f"control interface on {broker.admin.control_url}", flush=True)
             if _is_inspected(options):
-                print(f"inspector on {broker.inspector_url}", flush=True)
+                print(f"inspector on {broker.admin.inspector_url}", flush=True)
             print(f"listening on {url}", flush=True)
             if remark:
                 logging.getLogger("fakeamqp").warning(remark)
@@ -202,7 +202,7 @@ def _management_url(broker: Broker, url: str) -> str:
     from urllib.parse import urlsplit
 
     account_and_host = urlsplit(url).netloc.rpartition(":")[0]
-    return f"http://{account_and_host}:{broker.management_port}/api/"
+    return f"http://{account_and_host}:{broker.admin.management_port}/api/"
 
 
 def _url(broker: Broker) -> tuple[str, str]:
@@ -251,13 +251,13 @@ def _is_inspected(options: argparse.Namespace) -> bool:
 
 
 def _configured_broker(options: argparse.Namespace) -> Broker:
-    from fakeamqp import Broker
+    from fakeamqp import Broker, Personality
 
     try:
         return Broker(
             host=options.host,
             port=options.port,
-            personality=options.personality,
+            personality=Personality(options.personality).with_(**_choices(options)),
             permit=options.permit,
             deny=options.deny,
             clock=options.clock,
@@ -271,7 +271,6 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             management_port=options.management_port,
             management_hosts=options.management_host,
             control_port=options.control_port,
-            **_choices(options),
         )
     except FakeAMQPError as error:  # The broker has not started yet, so an argument is wrong.
         raise UsageError(str(error)) from error

@@ -332,7 +332,7 @@ class Delay(Action):
         self.words: str = f"delay it by {seconds:g} s" + (f" and up to {jitter:g} s more" if jitter else "")
 
     def apply(self, interception: Interception) -> None:
-        jitter = interception.rule.random.uniform(0, self._jitter) if self._jitter else 0.0
+        jitter = interception.rule._random.uniform(0, self._jitter) if self._jitter else 0.0
         if self._seconds + jitter:
             interception.delay(self._seconds + jitter)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fakeamqp.dialects import default_protocol, dialect_named
 from fakeamqp.errors import near_match
@@ -17,8 +17,11 @@ from fakeamqp.faults.network import Network
 from fakeamqp.faults.rule import Rule
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from fakeamqp.dialects import Direction
     from fakeamqp.faults.chaos import Chaos
+    from fakeamqp.faults.names import Conditions, MethodName, ProtocolName
     from fakeamqp.faults.port import BrokerContext, TappedConnection
 
 _PARTS = ("header",)
@@ -41,13 +44,13 @@ class Faults:
 
     def on(
         self,
-        *methods: str,
+        *methods: MethodName,
         direction: Direction | None = None,
         connection: Any = None,
-        protocol: str | None = None,
-        part: str | None = None,
+        protocol: ProtocolName | None = None,
+        part: Literal["header"] | None = None,
         optional: bool = False,
-        **wanted: Any,
+        **wanted: Unpack[Conditions],
     ) -> Rule:
         """Make a rule about methods that pass. It is in force at once; its methods add triggers and actions.
 
@@ -114,7 +117,7 @@ class Faults:
                 number = "a fault was" if len(unused) == 1 else f"{len(unused)} faults were"
                 raise UnusedFault(
                     f"{number} installed and never happened (call .optional() on those that need not happen):"
-                    + "".join(f"\n  - {handle.complaint()}" for handle in unused)
+                    + "".join(f"\n  - {handle._complaint()}" for handle in unused)
                 )
 
     def after_restart(self) -> None:
@@ -126,7 +129,7 @@ class Faults:
     def raise_errors(self) -> None:
         """Raise the first error of a function of the test that no call has raised yet."""
         for handle in self._handles:
-            handle.raise_error()
+            handle._raise_error()
 
     @checked
     def silence(self, connection: Any) -> Handle:

@@ -546,7 +546,7 @@ class ConnectionCounter(BaseRule):
         super().__init__(chaos.executor, subject_of(("connection.start",), "sent"))
         self._chaos = chaos
 
-    def matches(self, group: FrameGroup, *, begun: bool = False) -> bool:
+    def _matches(self, group: FrameGroup, *, begun: bool = False) -> bool:
         """Count, and never match."""
         if group.name == "connection.start":
             self._chaos.count_connection(group.port)
@@ -561,20 +561,20 @@ class ChaosRule(BaseRule):
         self._names = names
         self.chaos = chaos
 
-    def fires(self, group: FrameGroup) -> bool:
+    def _fires(self, group: FrameGroup) -> bool:
         """Draw for this frame group."""
         if self.removed:
             return False
         names: Sequence[str] = self._names
-        if not self.subject.confirms:
+        if not self._subject.confirms:
             possible = [name for name in names if FAULTS[name].happens_in(group.protocol.name)]
             names = [name for name in possible if group.name in FAULTS[name].methods]
-        self.actions: list[Action] = (
-            self.chaos.draw(group, names, confirms=self.subject.confirms) if names else []
+        self._actions: list[Action] = (
+            self.chaos.draw(group, names, confirms=self._subject.confirms) if names else []
         )
-        return bool(self.actions)
+        return bool(self._actions)
 
     @property
     def sentence(self) -> str:
         """What it does to the current frame group."""
-        return "chaos: " + ", then ".join(action.words for action in self.actions)
+        return "chaos: " + ", then ".join(action.words for action in self._actions)

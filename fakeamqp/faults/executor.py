@@ -93,16 +93,16 @@ class FaultExecutor:
 
     def _rules_changed(self) -> None:
         for direction in self._names:
-            names = [rule.subject.names for rule in self.rules if rule.subject.direction == direction]
+            names = [rule._subject.names for rule in self.rules if rule._subject.direction == direction]
             self._names[direction] = frozenset().union(*names)
-        sent = [rule for rule in self.rules if rule.subject.direction == "sent"]
-        protocols = dict.fromkeys(each for rule in sent for each in rule.subject.protocols)
+        sent = [rule for rule in self.rules if rule._subject.direction == "sent"]
+        protocols = dict.fromkeys(each for rule in sent for each in rule._subject.protocols)
         confirming = [each for each in protocols if self._names["sent"] & each.confirms]
         self.confirms_singly = bool(confirming)
         self._confirmed = frozenset().union(*(each.publishes for each in confirming))
         self._names["received"] |= self._confirmed
-        self._queue_of_confirms = any(rule.asks("queue") for rule in sent)
-        self._parts = any(rule.part is not None for rule in self.rules)
+        self._queue_of_confirms = any(rule._asks("queue") for rule in sent)
+        self._parts = any(rule._part is not None for rule in self.rules)
         self._ignored.clear()
         for state in self._states.values():
             state.watch(self._names)
@@ -184,7 +184,7 @@ class FaultExecutor:
         if event == "opened":
             for tapped in named:
                 for rule in self.rules:
-                    rule.enforce_heartbeats(tapped.fault_port)
+                    rule._enforce_heartbeats(tapped.fault_port)
         if event in _OVER:
             self._last_get = None
             for tapped in named:
@@ -212,8 +212,8 @@ class FaultExecutor:
         for rule in list(self.rules):
             if self.waiting and self._overtakes(rule, state, group):
                 return True
-            if rule.part == part and rule.matches(group) and rule.fires(group):
-                if not rule.actions:
+            if rule._part == part and rule._matches(group) and rule._fires(group):
+                if not rule._actions:
                     continue  # A rule without an action only counts.
                 self.note(group.port, f"{rule.sentence}: {group}")
                 group.intercepted()
@@ -263,7 +263,7 @@ class FaultExecutor:
             try:
                 callback()
             except Exception as error:
-                interception.rule.fail(error, interception.group)
+                interception.rule._fail(error, interception.group)
             self.settle()
 
         self.context.call_at(self.context.now(), call, label)
@@ -370,11 +370,11 @@ class FaultExecutor:
             return False  # Frames of another group may come between its frames.
         if not state.port.channel_open(channel):
             return False  # The connection will discard it or report an error: it concerns no rule.
-        if group.name not in self._confirmed and not any(rule.may_want(group) for rule in self.rules):
+        if group.name not in self._confirmed and not any(rule._may_want(group) for rule in self.rules):
             # The next publish with the same bytes passes at once. Measured with a rule about another
             # routing key, this costs 24 % of the throughput instead of 66 %; and 84 % if the content had to
             # be gathered.
-            if len(self._ignored) < _MOST_IGNORED and all(rule.anywhere for rule in self.rules):
+            if len(self._ignored) < _MOST_IGNORED and all(rule._anywhere for rule in self.rules):
                 self._ignored.add((channel, payload))
             return False
         state.gathering[channel] = group
@@ -488,7 +488,7 @@ class Interception:
         """True while the frames behind it wait for it."""
         self.overtaken: Callable[[FrameGroup, list[FrameGroup]], list[FrameGroup]] | None = None
         """While it is held until the next group of its kind on its channel: joins that group and these."""
-        self._actions_left = list(rule.actions)
+        self._actions_left = list(rule._actions)
         self._timer: Cancellable | None = None
 
     def run(self) -> None:
@@ -501,7 +501,7 @@ class Interception:
             try:
                 action.apply(self)
             except BaseException as error:
-                self.rule.fail(error, self.group)
+                self.rule._fail(error, self.group)
             if self.waiting:
                 return
         self.pass_on()

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from fakeamqp.blocking import blocking
 from fakeamqp.faults.errors import FaultError, FaultNotSeen
+from fakeamqp.lazy import raise_if_renamed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -29,6 +31,9 @@ class Handle:
     """True once it was removed, or is done."""
     error: BaseException | None
     """The first error that a function of the test has raised in it; `wait` and `verify` raise it."""
+
+    if not TYPE_CHECKING:
+        __getattr__ = raise_if_renamed
 
     def __init__(self, context: BrokerContext) -> None:
         self.hits = 0
@@ -63,6 +68,7 @@ class Handle:
         self._optional = True
         return self
 
+    @blocking
     def wait(self, n: int = 1, timeout: float = 5.0) -> None:
         """Wait until the fault has happened `n` times since its creation.
 
@@ -77,8 +83,8 @@ class Handle:
         """
         self._check_seen(n, timeout, self._context.wait_until(self._seen(n), timeout))
 
-    async def wait_async(self, n: int = 1, timeout: float = 5.0) -> None:
-        """`wait` for coroutines: the event loop keeps running."""
+    @wait.coroutine
+    async def _wait_coroutine(self, n: int = 1, timeout: float = 5.0) -> None:
         self._check_seen(n, timeout, await self._context.wait_until_async(self._seen(n), timeout))
 
     def _seen(self, n: int) -> Callable[[], bool]:
@@ -87,7 +93,7 @@ class Handle:
         return lambda: self.hits >= n or self._failed
 
     def _check_seen(self, n: int, timeout: float, seen: bool) -> None:
-        self.raise_error()
+        self._raise_error()
         if not seen:
             with self._context:
                 often = "not at all" if not self.hits else f"only {_times(self.hits)}"
@@ -97,7 +103,7 @@ class Handle:
                 lines += [f"  {self.sentence}", *self._misses()]
                 raise FaultNotSeen("\n".join(lines) + self._context.report())
 
-    def raise_error(self) -> None:
+    def _raise_error(self) -> None:
         """Raise the error of a function of the test, once."""
         if self._failed:
             self._error_told = True
@@ -116,7 +122,7 @@ class Handle:
                 self.removed = True
                 self._withdraw()
 
-    def complaint(self) -> str:
+    def _complaint(self) -> str:
         """The sentence and the near misses, for the error that it never happened."""
         return "\n".join([self.sentence, *self._misses()])
 

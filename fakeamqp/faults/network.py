@@ -11,6 +11,7 @@ from copy import copy
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal
 
+from fakeamqp.blocking import blocking
 from fakeamqp.errors import near_match
 from fakeamqp.faults.errors import FaultError, check_count, check_number, checked
 from fakeamqp.faults.handle import Handle
@@ -337,14 +338,23 @@ class NetworkFault(Handle):
         """A refused port counts as used: the broker does not see refused connections."""
         return self.refuses_port or super().used
 
+    @blocking
     def wait(self, n: int = 1, timeout: float = 5.0) -> None:
         """See `Handle.wait`. `FaultError` is also raised where the broker cannot count the connections."""
+        self._check_countable()
+        super().wait(n, timeout)
+
+    @wait.coroutine
+    async def _wait_coroutine(self, n: int = 1, timeout: float = 5.0) -> None:
+        self._check_countable()
+        await super().wait.aio(n, timeout)
+
+    def _check_countable(self) -> None:
         if self.refuses_port:
             raise FaultError(
                 "the operating system refuses these connections, and the broker cannot count them; "
                 "use refuse(how='close') to wait for hits"
             )
-        super().wait(n, timeout)
 
     def near_misses(self) -> Iterator[str]:
         """The connections, and how far each has come."""

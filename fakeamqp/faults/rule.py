@@ -42,11 +42,11 @@ class BaseRule(Handle):
         random: Random | None = None,
     ) -> None:
         super().__init__(executor.context)
-        self.subject = subject
-        self.part = part
+        self._subject = subject
+        self._part = part
         """"header" if it acts before the body."""
-        self.actions: list[Action] = []
-        self.random: Random = random or Random(0)
+        self._actions: list[Action] = []
+        self._random: Random = random or Random(0)
         self._protocols = subject.among
         """The protocols that have the methods and all actions."""
         self._executor = executor
@@ -65,24 +65,24 @@ class BaseRule(Handle):
     # --- when it fires --------------------------------------------------------------------------------
 
     @property
-    def anywhere(self) -> bool:
+    def _anywhere(self) -> bool:
         """True if it concerns all connections."""
         return self._connection is None
 
-    def asks(self, name: str) -> bool:
+    def _asks(self, name: str) -> bool:
         """True if it has a condition of this name."""
         return any(condition.name == name for condition in self._conditions)
 
-    def may_want(self, group: FrameGroup) -> bool:
+    def _may_want(self, group: FrameGroup) -> bool:
         """True if it may match a frame group of which only the method has arrived.
 
         A frame group that no rule may want need not be kept until it is complete.
         """
-        return self.matches(group, begun=True)
+        return self._matches(group, begun=True)
 
-    def matches(self, group: FrameGroup, *, begun: bool = False) -> bool:
+    def _matches(self, group: FrameGroup, *, begun: bool = False) -> bool:
         """True if a frame group matches. Near misses are remembered for error texts."""
-        subject = self.subject
+        subject = self._subject
         if group.direction != subject.direction or group.name not in subject.names:
             return False
         if group.protocol.name not in self._protocols:
@@ -106,7 +106,7 @@ class BaseRule(Handle):
                         self._miss(group, condition.miss(group))
                     return False
         except BaseException as error:
-            self.fail(error, group)
+            self._fail(error, group)
             return False
         return True
 
@@ -114,21 +114,21 @@ class BaseRule(Handle):
         if len(self._near) < _MOST_MISSES:
             self._near.setdefault(f"{group}: {why}")
 
-    def fires(self, group: FrameGroup) -> bool:
+    def _fires(self, group: FrameGroup) -> bool:
         """Count a matching frame group; returns whether the rule fires."""
         self.calls += 1
         fires = (
             self.calls > self._after
             and (self._only is None or self.calls == self._only)
             and (self._limit is None or self.hits < self._limit)
-            and (self._probability is None or self.random.random() < self._probability)
+            and (self._probability is None or self._random.random() < self._probability)
         )
         self.hits: int = self.hits + fires
         return fires
 
     # --- in force -------------------------------------------------------------------------------------
 
-    def fail(self, error: BaseException, group: FrameGroup) -> None:
+    def _fail(self, error: BaseException, group: FrameGroup) -> None:
         """Keep an error that a condition or an action has raised, for `wait` and `verify` to raise.
 
         Raises:
@@ -142,12 +142,12 @@ class BaseRule(Handle):
         if self.error is None:
             self.error: BaseException | None = error
 
-    def enforce_heartbeats(self, port: FaultPort) -> None:
+    def _enforce_heartbeats(self, port: FaultPort) -> None:
         """Apply the heartbeat timeout to a connection if this rule drops the client's heartbeats."""
-        subject = self.subject
+        subject = self._subject
         if subject.direction == "sent" or HEARTBEAT not in subject.names:
             return
-        drops = any(action.drops for action in self.actions)
+        drops = any(action.drops for action in self._actions)
         if drops and (self._connection is None or self._connection.selects(port)):
             port.enforce_heartbeats()
 
@@ -160,7 +160,7 @@ class BaseRule(Handle):
     @property
     def sentence(self) -> str:
         """The rule in words."""
-        done = ", then ".join(action.words for action in self.actions) or "count it"
+        done = ", then ".join(action.words for action in self._actions) or "count it"
         return f"when {self._what}: {done}{self._trigger}"
 
     @property
@@ -180,15 +180,15 @@ class BaseRule(Handle):
     @cached_property
     def _what(self) -> str:
         """What it concerns, in words."""
-        words = [str(self.subject)]
+        words = [str(self._subject)]
         asked = [str(condition) for condition in self._conditions]
         if asked:
             words.append("with " + " and ".join(asked))
         if self._connection is not None:
             words.append(f"on connection {self._connection.said!r}")
-        words.append("comes" if self.subject.direction == "received" else "is to be sent")
-        if self.part is not None:
-            words.append(f"as far as its {self.part}")
+        words.append("comes" if self._subject.direction == "received" else "is to be sent")
+        if self._part is not None:
+            words.append(f"as far as its {self._part}")
         return " ".join(words)
 
     def near_misses(self) -> Iterable[str]:
@@ -383,7 +383,7 @@ class Rule(BaseRule):
         A value that is callable is called with the old value. `properties` is a dict, for a property that has
         the name of a field.
         """
-        return self._act(actions.Replace(self.subject, changes))
+        return self._act(actions.Replace(self._subject, changes))
 
     @_row(actions.Malform)
     def malform(self, how: str) -> Self:
@@ -396,12 +396,12 @@ class Rule(BaseRule):
         return self._act(actions.CallFunction(function))
 
     def _act(self, action: Action) -> Self:
-        if self.part is not None and not action.fits_half:
+        if self._part is not None and not action.fits_half:
             raise FaultError(
-                f"with part={self.part!r} only call(), delay(), hold() and close actions are possible, "
+                f"with part={self._part!r} only call(), delay(), hold() and close actions are possible, "
                 f"not: {action.words}"
             )
-        action.check(self.subject)
+        action.check(self._subject)
         protocols = self._protocols if action.protocols is None else self._protocols & action.protocols
         if not protocols:
             raise FaultError(
@@ -409,9 +409,9 @@ class Rule(BaseRule):
             )
         with self._context:
             self._protocols = protocols
-            self.actions.append(action)
+            self._actions.append(action)
             for port in self._executor.ports():
-                self.enforce_heartbeats(port)
+                self._enforce_heartbeats(port)
         return self
 
     # --- what it holds --------------------------------------------------------------------------------
@@ -442,7 +442,7 @@ class Rule(BaseRule):
         """
         if count is not None:
             check_count("release takes", count, least=0)
-        if multiple and not self.subject.confirms:
+        if multiple and not self._subject.confirms:
             raise FaultError(
                 "multiple=True combines confirms only: on('confirm').hold(), release(multiple=True)"
             )

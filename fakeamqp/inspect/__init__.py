@@ -12,10 +12,12 @@ from fakeamqp.lazy import on_first_use
 
 if TYPE_CHECKING:
     from fakeamqp.errors import WaitTimeout as WaitTimeout
+    from fakeamqp.inspect.collection import Collection as Collection
     from fakeamqp.inspect.errors import (
         BadExpectation as BadExpectation,
         Count as Count,
         NoHistory as NoHistory,
+        NoSuchConsumer as NoSuchConsumer,
         NoSuchExchange as NoSuchExchange,
         NoSuchQueue as NoSuchQueue,
         NoSuchVirtualHost as NoSuchVirtualHost,
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
     )
     from fakeamqp.inspect.handles import (
         ConnectionHandle as ConnectionHandle,
-        QueueInspector as QueueInspector,
+        ConsumerHandle as ConsumerHandle,
+        ExchangeHandle as ExchangeHandle,
+        QueueHandle as QueueHandle,
     )
     from fakeamqp.inspect.inspection import Inspection as Inspection
     from fakeamqp.inspect.memory import (
@@ -65,15 +69,18 @@ if TYPE_CHECKING:
         QueueView as QueueView,
         SessionView as SessionView,
     )
+    from fakeamqp.runtime.clock.handle import TimerView as TimerView
 else:
     __getattr__, __dir__, __all__ = on_first_use(
         __name__,
         {
             "fakeamqp.errors": ("WaitTimeout",),
+            "fakeamqp.inspect.collection": ("Collection",),
             "fakeamqp.inspect.errors": (
                 "BadExpectation",
                 "Count",
                 "NoHistory",
+                "NoSuchConsumer",
                 "NoSuchExchange",
                 "NoSuchQueue",
                 "NoSuchVirtualHost",
@@ -90,7 +97,12 @@ else:
                 "WantedDropped",
                 "WantedReturned",
             ),
-            "fakeamqp.inspect.handles": ("ConnectionHandle", "QueueInspector"),
+            "fakeamqp.inspect.handles": (
+                "ConnectionHandle",
+                "ConsumerHandle",
+                "ExchangeHandle",
+                "QueueHandle",
+            ),
             "fakeamqp.inspect.inspection": ("Inspection",),
             "fakeamqp.inspect.memory": ("ConnectionMemory", "MemoryView", "QueueMemory"),
             "fakeamqp.inspect.messages": (
@@ -116,5 +128,6 @@ else:
                 "QueueView",
                 "SessionView",
             ),
+            "fakeamqp.runtime.clock.handle": ("TimerView",),
         },
     )

@@ -13,13 +13,19 @@ from fakeamqp.errors import FakeAMQPError
 class NoSuchQueue(FakeAMQPError, LookupError):
     """The queue does not exist; the text names the nearest match."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class NoSuchExchange(FakeAMQPError, LookupError):
     """The exchange does not exist; the text names the nearest match."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
+
+
+class NoSuchConsumer(FakeAMQPError, LookupError):
+    """No consumer has the tag, and the text names the nearest match; or several channels have one."""
+
+    __module__ = "fakeamqp.inspect"
 
 
 class NoSuchVirtualHost(FakeAMQPError, LookupError):
@@ -43,25 +49,25 @@ class NotAsExpected(FakeAMQPError, AssertionError):
 class NotPublished(NotAsExpected):
     """The expected messages were not published; the text shows the nearest misses."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class NotReturned(NotAsExpected):
     """The expected messages were not returned; the text shows the nearest misses."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class NotDeadLettered(NotAsExpected):
     """The expected messages were not dead-lettered; the text shows the nearest misses."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class NotDropped(NotAsExpected):
     """The expected messages were not dropped; the text shows the nearest misses."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class BadExpectation(FakeAMQPError, TypeError):

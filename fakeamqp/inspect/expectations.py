@@ -230,7 +230,7 @@ class Expectation:
         said = self._report(happened, found)
         if len(found) < self._range.least:
             said += self._left_out(state) + self._instead(state)
-        raise self.kind.error(said + wait_hints(state, f"{self.kind.function}_async" if waited else ""))
+        raise self.kind.error(said + wait_hints(state, f"{self.kind.function}.aio" if waited else ""))
 
     def _left_out(self, state: BrokerState) -> str:
         """A note about messages of the test itself that match and do not count."""

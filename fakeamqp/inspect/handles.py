@@ -1,16 +1,20 @@
-"""Handles of one queue and of one connection, with actions on them."""
+"""Handles of one queue, exchange, consumer or connection, with actions on them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from fakeamqp.blocking import blocking
 from fakeamqp.errors import BrokerError, WaitTimeout
+from fakeamqp.inspect.collection import Collection
 from fakeamqp.inspect.errors import (
     BadExpectation,
     Count,
     CountRange,
+    NoSuchConsumer,
+    NoSuchExchange,
     NoSuchQueue,
     NoSuchVirtualHost,
     nearest,
@@ -20,28 +24,38 @@ from fakeamqp.inspect.topology import (
     BindingView,
     ConnectionView,
     ConsumerView,
+    CreditView,
+    ExchangeView,
     QueueView,
     binding_views,
     connection_view,
     consumer_view,
+    consumer_views,
+    exchange_view,
+    find_consumer,
+    find_exchange,
     find_queue,
     message_views,
     queue_line,
     queue_view,
 )
+from fakeamqp.lazy import raise_if_renamed
 
 if TYPE_CHECKING:
-    from typing_extensions import Never
+    from typing_extensions import Never, Unpack
 
+    from fakeamqp.inspect.explanations import Explanation
+    from fakeamqp.inspect.frozen import FrozenDict
     from fakeamqp.inspect.inspection import StateReader
     from fakeamqp.inspect.messages import MessageView
+    from fakeamqp.model.messages.message import MessageProperties
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState, ClientConnection
 
 T = TypeVar("T")
 
 
-class QueueInspector:
+class QueueHandle:
     """A handle of one queue, whether it exists or not. Each attribute is read at the moment of its access.
 
     Reading it raises NoSuchQueue while the queue does not exist; the text names the nearest match.
@@ -52,6 +66,9 @@ class QueueInspector:
     """
 
     __slots__ = ("_reader", "name", "virtual_host")
+
+    if not TYPE_CHECKING:
+        __getattr__ = raise_if_renamed
 
     def __init__(self, reader: StateReader, name: str, virtual_host: str = "/") -> None:
         self._reader = reader
@@ -153,8 +170,10 @@ class QueueInspector:
         """
         return self._change(lambda queue: queue.cancel_all())
 
+    @blocking
     def wait_for(
         self,
+        /,
         *misplaced: Never,
         ready: Count | None = None,
         unacked: Count | None = None,
@@ -183,10 +202,12 @@ class QueueInspector:
         """
         _check_use(misplaced, misspelled)
         wait = _Wait(self, ready=ready, unacked=unacked, total=total, consumers=consumers)
-        return wait.result(self._reader.wait_for(wait.met, timeout), timeout, "wait_for_async")
+        return wait.result(self._reader.wait_for(wait.met, timeout), timeout, "wait_for.aio")
 
-    async def wait_for_async(
+    @wait_for.coroutine
+    async def _wait_for_coroutine(
         self,
+        /,
         *misplaced: Never,
         ready: Count | None = None,
         unacked: Count | None = None,
@@ -195,11 +216,11 @@ class QueueInspector:
         timeout: float = 5.0,
         **misspelled: Never,
     ) -> QueueView:
-        """`wait_for` for coroutines: it does not block the event loop."""
         _check_use(misplaced, misspelled)
         wait = _Wait(self, ready=ready, unacked=unacked, total=total, consumers=consumers)
         return wait.result(await self._reader.wait_for_async(wait.met, timeout), timeout)
 
+    @blocking
     def wait_until_consumed(self, timeout: float = 5.0) -> QueueView:
         """Wait until the queue holds no message: none is ready, none unacked, none set aside.
 
@@ -216,10 +237,10 @@ class QueueInspector:
             WaitTimeout: messages are left, or the queue does not exist; the text shows its state.
         """
         wait = _Wait(self, total=0)
-        return wait.result(self._reader.wait_for(wait.met, timeout), timeout, "wait_until_consumed_async")
+        return wait.result(self._reader.wait_for(wait.met, timeout), timeout, "wait_until_consumed.aio")
 
-    async def wait_until_consumed_async(self, timeout: float = 5.0) -> QueueView:
-        """`wait_until_consumed` for coroutines: it does not block the event loop."""
+    @wait_until_consumed.coroutine
+    async def _wait_until_consumed_coroutine(self, timeout: float = 5.0) -> QueueView:
         wait = _Wait(self, total=0)
         return wait.result(await self._reader.wait_for_async(wait.met, timeout), timeout)
 
@@ -228,6 +249,245 @@ class QueueInspector:
             return self._ask(queue_line)
         except (NoSuchQueue, NoSuchVirtualHost, BrokerError):
             return f"<queue {self.name!r} does not exist>"
+
+
+class ExchangeHandle:
+    """A handle of one exchange, whether it exists or not. Each attribute is read at the moment of its access.
+
+    Reading it raises NoSuchExchange while the exchange does not exist; the text names the nearest match.
+
+    Attributes:
+        name: the name of the exchange; "" is the default exchange.
+        virtual_host: the name of its virtual host.
+    """
+
+    __slots__ = ("_reader", "name", "virtual_host")
+
+    def __init__(self, reader: StateReader, name: str, virtual_host: str = "/") -> None:
+        self._reader = reader
+        self.name: str = name
+        self.virtual_host: str = virtual_host
+
+    def view(self) -> ExchangeView:
+        """Everything about the exchange at one moment.
+
+        Raises:
+            NoSuchExchange: it does not exist.
+        """
+        return self._reader.read(lambda state: exchange_view(state, self.name, self.virtual_host))
+
+    @property
+    def exists(self) -> bool:
+        """Whether the exchange exists."""
+        try:
+            self._reader.read(lambda state: find_exchange(state, self.name, self.virtual_host))
+        except (NoSuchExchange, NoSuchVirtualHost):
+            return False
+        return True
+
+    @property
+    def type(self) -> str:
+        """The exchange type."""
+        return self.view().type
+
+    @property
+    def durable(self) -> bool:
+        """Whether it survives a restart."""
+        return self.view().durable
+
+    @property
+    def auto_delete(self) -> bool:
+        """Whether it is deleted with its last binding."""
+        return self.view().auto_delete
+
+    @property
+    def internal(self) -> bool:
+        """Whether clients cannot publish to it."""
+        return self.view().internal
+
+    @property
+    def arguments(self) -> FrozenDict:
+        """The arguments of exchange.declare."""
+        return self.view().arguments
+
+    @property
+    def policy(self) -> str | None:
+        """The name of the policy that applies, or None."""
+        return self.view().policy
+
+    @property
+    def operator_policy(self) -> str | None:
+        """The name of the operator policy that applies, or None."""
+        return self.view().operator_policy
+
+    @property
+    def alternate_exchange(self) -> str | None:
+        """The alternate exchange from its arguments or a policy, or None."""
+        return self.view().alternate_exchange
+
+    @property
+    def bindings(self) -> tuple[BindingView, ...]:
+        """The bindings from this exchange, in the order they were created."""
+        return self.view().bindings
+
+    @property
+    def delayed(self) -> int:
+        """The number of messages that it delays."""
+        return self.view().delayed
+
+    @property
+    def messages(self) -> tuple[MessageView, ...]:
+        """The delayed messages, soonest first."""
+        return self.view().messages
+
+    def explain(
+        self,
+        routing_key: str,
+        headers: Mapping[str, Any] | None = None,
+        *,
+        body: bytes | str = b"",
+        mandatory: bool = False,
+        **properties: Unpack[MessageProperties],
+    ) -> Explanation:
+        """Explain where a message to this exchange would be routed now, and why: print the result to read it.
+
+        Nothing is published and nothing changes.
+
+        Args:
+            routing_key: of the message.
+            headers: of the message.
+            body: of the message; only its size matters.
+            mandatory: whether the publisher asks for unroutable messages to be returned.
+            properties: further properties of the message, such as `expiration`.
+
+        Raises:
+            NoSuchVirtualHost: no virtual host has this name.
+            UnknownProperty: a property is misspelled.
+        """
+        from fakeamqp.inspect.explanations import explain
+
+        return self._reader.read(
+            lambda state: explain(
+                state,
+                self.name,
+                routing_key,
+                headers,
+                body=body,
+                virtual_host=self.virtual_host,
+                mandatory=mandatory,
+                **properties,
+            )
+        )
+
+    def __repr__(self) -> str:
+        try:
+            return repr(self.view())
+        except (NoSuchExchange, NoSuchVirtualHost, BrokerError):
+            return f"<exchange {self.name!r} does not exist>"
+
+
+class ConsumerHandle:
+    """A handle of the consumer with a tag, whether it exists or not. Each attribute is read when accessed.
+
+    Reading it raises NoSuchConsumer while there is no such consumer, and if several channels have one.
+
+    Attributes:
+        tag: its consumer tag; in AMQP 0-10 the destination of the subscription.
+        virtual_host: the name of its virtual host.
+    """
+
+    __slots__ = ("_reader", "tag", "virtual_host")
+
+    def __init__(self, reader: StateReader, tag: str, virtual_host: str = "/") -> None:
+        self._reader = reader
+        self.tag: str = tag
+        self.virtual_host: str = virtual_host
+
+    def view(self) -> ConsumerView:
+        """Everything about the consumer at one moment.
+
+        Raises:
+            NoSuchConsumer: it does not exist, or several channels have one.
+        """
+        return self._reader.read(lambda state: find_consumer(state, self.tag, self.virtual_host))
+
+    @property
+    def exists(self) -> bool:
+        """Whether a consumer has this tag."""
+        return bool(
+            self._reader.read(
+                lambda state: (
+                    self.virtual_host in state.virtual_hosts
+                    and self.tag in consumer_views(state).of(self.virtual_host)
+                )
+            )
+        )
+
+    @property
+    def queue(self) -> str:
+        """The name of its queue."""
+        return self.view().queue
+
+    @property
+    def connection(self) -> str | None:
+        """The name of its connection."""
+        return self.view().connection
+
+    @property
+    def channel(self) -> int | None:
+        """The number of its channel."""
+        return self.view().channel
+
+    @property
+    def no_ack(self) -> bool:
+        """Whether messages are settled when they are sent."""
+        return self.view().no_ack
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether the queue may have no other consumer."""
+        return self.view().exclusive
+
+    @property
+    def priority(self) -> int:
+        """`x-priority`; consumers with a higher priority are served first."""
+        return self.view().priority
+
+    @property
+    def prefetch(self) -> int:
+        """The maximum number of unacked messages; 0 means no limit."""
+        return self.view().prefetch
+
+    @property
+    def unacked(self) -> int:
+        """The number of unacked messages."""
+        return self.view().unacked
+
+    @property
+    def arguments(self) -> FrozenDict:
+        """The arguments of basic.consume."""
+        return self.view().arguments
+
+    @property
+    def next_offset(self) -> int | None:
+        """The next offset to read in a stream; None for other queues."""
+        return self.view().next_offset
+
+    @property
+    def credit(self) -> CreditView | None:
+        """In AMQP 0-10 the credit left; None for 0-9-x."""
+        return self.view().credit
+
+    @property
+    def browses(self) -> bool:
+        """Whether it reads messages without acquiring them."""
+        return self.view().browses
+
+    def __repr__(self) -> str:
+        try:
+            return repr(self.view())
+        except (NoSuchConsumer, NoSuchVirtualHost, BrokerError):
+            return f"<consumer {self.tag!r} does not exist>"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -250,14 +510,20 @@ class ConnectionHandle(ConnectionView):
         self._reader.read(lambda _: self._connection.set_blocked(None))
 
 
-def connection_handles(reader: StateReader) -> tuple[ConnectionHandle, ...]:
+def connection_handles(reader: StateReader) -> Collection[ConnectionHandle]:
     """The open connections, oldest first."""
-    return reader.read(
-        lambda state: tuple(
-            ConnectionHandle(**vars(connection_view(each, state)), _reader=reader, _connection=each)
+
+    def handles(state: BrokerState) -> Collection[ConnectionHandle]:
+        pairs = (
+            (
+                each.virtual_host_name,
+                ConnectionHandle(**vars(connection_view(each, state)), _reader=reader, _connection=each),
+            )
             for each in state.connections
         )
-    )
+        return Collection._made("connections", pairs, state.virtual_hosts)
+
+    return reader.read(handles)
 
 
 _NUMBERS: Mapping[str, Callable[[Queue], int]] = {
@@ -286,7 +552,7 @@ def _check_use(misplaced: Sequence[object], misspelled: Mapping[str, object]) ->
 class _Wait:
     """A wait until a queue has some numbers."""
 
-    def __init__(self, queue: QueueInspector, **numbers: Count | None) -> None:
+    def __init__(self, queue: QueueHandle, **numbers: Count | None) -> None:
         self._queue = queue
         self._ranges = {name: CountRange.of(each, name) for name, each in numbers.items() if each is not None}
         self._view: QueueView | None = None

@@ -24,7 +24,7 @@ _LATEST = 15
 
 
 def loop_hint(awaitable: str) -> str:
-    """What a wait should `await` instead, such as "wait_for_async"; "" outside of a coroutine."""
+    """What a wait should `await` instead, such as "wait_for.aio"; "" outside of a coroutine."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None or asyncio._get_running_loop() is None:
         return ""

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fakeamqp.blocking import blocking, blocking_wait
 from fakeamqp.errors import WaitTimeout, check_timeout
+from fakeamqp.lazy import raise_if_renamed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from fakeamqp.inspect.collection import Collection
     from fakeamqp.inspect.expectations import (
         Expectation,
         Wanted,
@@ -20,9 +23,7 @@ if TYPE_CHECKING:
         WantedDropped,
         WantedReturned,
     )
-    from fakeamqp.inspect.explanations import Explanation
-    from fakeamqp.inspect.handles import ConnectionHandle, QueueInspector
-    from fakeamqp.inspect.memory import MemoryView
+    from fakeamqp.inspect.handles import ConnectionHandle, ConsumerHandle, ExchangeHandle, QueueHandle
     from fakeamqp.inspect.messages import (
         DeadLettered,
         DeadLetteredView,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
         ReturnedView,
     )
     from fakeamqp.inspect.predicates import Predicate
-    from fakeamqp.inspect.snapshot import Topology
     from fakeamqp.inspect.topology import (
         ChannelView,
         ConsumerView,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
         QueueView,
         SessionView,
     )
-    from fakeamqp.model.messages.message import MessageProperties
     from fakeamqp.model.state import BrokerState
 
 T = TypeVar("T")
@@ -93,6 +92,10 @@ class MessageInspection:
 
     _reader: StateReader
 
+    if not TYPE_CHECKING:
+        __getattr__ = raise_if_renamed
+
+    @blocking_wait
     def wait_for(self, predicate: Callable[[], T], /, timeout: float = 5.0) -> T:
         """Wait until `predicate()` is true, and return what it returned.
 
@@ -113,13 +116,15 @@ class MessageInspection:
         if timeout == 0:
             return self._reader.read(watched)
         met = self._reader.wait_for(watched, timeout, _OFTEN)
-        return self._result(watched, met, timeout, "wait_for_async")
+        return self._result(watched, met, timeout, "wait_for.aio")
 
+    @blocking
     def wait_until_idle(self, timeout: float = 5.0) -> None:
         """Wait until the broker has processed all input and sent all output, and no timer is due."""
         raise NotImplementedError
 
-    async def wait_for_async(self, predicate: Callable[[], T], /, timeout: float = 5.0) -> T:
+    @wait_for.coroutine
+    async def _wait_for_coroutine(self, predicate: Callable[[], T], /, timeout: float = 5.0) -> T:
         """`wait_for` for coroutines: it does not block the event loop, and ends at once if it is cancelled.
 
         The thread of the broker calls the predicate, so it must not use what belongs to the event loop, such
@@ -145,52 +150,34 @@ class MessageInspection:
 
         raise WaitTimeout(self._reader.read(text))
 
-    async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
-        """`wait_until_idle` for coroutines: it does not block the event loop."""
+    @wait_until_idle.coroutine
+    async def _wait_until_idle_coroutine(self, timeout: float = 5.0) -> None:
         raise NotImplementedError
-
-    @property
-    def memory(self) -> MemoryView:
-        """What messages, connections and the trace take of the broker's memory, and what holds it.
-
-        The queues are looked at message by message.
-        """
-        from fakeamqp.inspect.memory import memory_view
-
-        return self._reader.read(memory_view)
 
     # --- clients --------------------------------------------------------------------------------------
 
     @property
-    def connections(self) -> tuple[ConnectionHandle, ...]:
+    def connections(self) -> Collection[ConnectionHandle]:
         """The open connections, oldest first."""
         from fakeamqp.inspect.handles import connection_handles
 
         return connection_handles(self._reader)
 
     @property
-    def channels(self) -> tuple[ChannelView, ...]:
+    def channels(self) -> Collection[ChannelView]:
         """The open channels (AMQP 0-10: attached sessions) of all connections, oldest connection first."""
-        from fakeamqp.inspect.topology import connection_views
+        from fakeamqp.inspect.topology import channel_views
 
-        views = self._reader.read(connection_views)
-        return tuple(channel for view in views for channel in view.channels)
+        return self._reader.read(channel_views)
 
     # --- what happened to messages ----------------------------------------------------------------------
 
     @property
     def published(self) -> Published:
-        """Everything that clients have published, in order. `all_published` has the test's own as well."""
+        """Everything that clients have published, in order; `with_own` has the test's own as well."""
         from fakeamqp.inspect.messages import published_views
 
         return self._reader.read(published_views)
-
-    @property
-    def all_published(self) -> Published:
-        """Everything published, in order: by clients, by `publish` and by services of the test."""
-        from fakeamqp.inspect.messages import Published, views
-
-        return self._reader.read(lambda state: views(Published, state))
 
     @property
     def returned(self) -> Returned:
@@ -201,6 +188,7 @@ class MessageInspection:
 
     # --- assertions -------------------------------------------------------------------------------------
 
+    @blocking
     def expect_published(
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> tuple[PublishedView, ...]:
@@ -219,13 +207,14 @@ class MessageInspection:
         kind = "all_published" if include_own else "published"
         return self._expect(kind, timeout, expected)
 
-    async def expect_published_async(
+    @expect_published.coroutine
+    async def _expect_published_coroutine(
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> tuple[PublishedView, ...]:
-        """`expect_published` for coroutines: it does not block the event loop."""
         kind = "all_published" if include_own else "published"
         return await self._expect_async(kind, timeout, expected)
 
+    @blocking
     def expect_nothing_published(
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> None:
@@ -247,14 +236,15 @@ class MessageInspection:
         self.wait_until_idle(timeout)
         self._reader.read(nothing.check_now)
 
-    async def expect_nothing_published_async(
+    @expect_nothing_published.coroutine
+    async def _expect_nothing_published_coroutine(
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> None:
-        """`expect_nothing_published` for coroutines: it does not block the event loop."""
         nothing = _nothing(include_own, expected)
-        await self.wait_until_idle_async(timeout)
+        await self.wait_until_idle.aio(timeout)
         self._reader.read(nothing.check_now)
 
+    @blocking
     def expect_returned(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
     ) -> tuple[ReturnedView, ...]:
@@ -270,10 +260,10 @@ class MessageInspection:
         """
         return self._expect("returned", timeout, expected)
 
-    async def expect_returned_async(
+    @expect_returned.coroutine
+    async def _expect_returned_coroutine(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
     ) -> tuple[ReturnedView, ...]:
-        """`expect_returned` for coroutines: it does not block the event loop."""
         return await self._expect_async("returned", timeout, expected)
 
     def _expect(self, kind: str, timeout: float, expected: Any) -> tuple[Any, ...]:
@@ -292,141 +282,58 @@ class Inspection(MessageInspection):
 
     # --- topology -------------------------------------------------------------------------------------
 
-    @property
-    def virtual_hosts(self) -> tuple[str, ...]:
-        """The names of the virtual hosts, in the order they were added."""
-        return self._reader.read(lambda state: tuple(state.virtual_hosts))
-
-    def queue(self, name: str, virtual_host: str = "/") -> QueueInspector:
+    def queue(self, name: str, virtual_host: str = "/") -> QueueHandle:
         """A handle of one queue, which need not exist yet. Its attributes are read anew at each access."""
-        from fakeamqp.inspect.handles import QueueInspector
+        from fakeamqp.inspect.handles import QueueHandle
 
-        return QueueInspector(self._reader, name, virtual_host)
+        return QueueHandle(self._reader, name, virtual_host)
 
-    def queues(self, virtual_host: str | None = None) -> tuple[QueueView, ...]:
-        """The queues, in the order they were declared.
+    def exchange(self, name: str, virtual_host: str = "/") -> ExchangeHandle:
+        """A handle of one exchange, which need not exist yet. Its attributes are read anew at each access."""
+        from fakeamqp.inspect.handles import ExchangeHandle
 
-        Those of one virtual host, or (None) of all, one after the other. Raises NoSuchVirtualHost.
-        """
+        return ExchangeHandle(self._reader, name, virtual_host)
+
+    def consumer(self, tag: str, virtual_host: str = "/") -> ConsumerHandle:
+        """A handle of the consumer with a tag, which need not exist yet. Its attributes are read anew."""
+        from fakeamqp.inspect.handles import ConsumerHandle
+
+        return ConsumerHandle(self._reader, tag, virtual_host)
+
+    @property
+    def queues(self) -> Collection[QueueView]:
+        """The queues, in the order they were declared, one virtual host after the other."""
         from fakeamqp.inspect.topology import queue_views
 
-        return self._reader.read(lambda state: queue_views(state, virtual_host))
-
-    def exchange(self, name: str, virtual_host: str = "/") -> ExchangeView:
-        """One exchange with its bindings.
-
-        Raises:
-            NoSuchExchange: it does not exist; the text names the nearest match.
-        """
-        from fakeamqp.inspect.topology import exchange_view
-
-        return self._reader.read(lambda state: exchange_view(state, name, virtual_host))
-
-    def exchanges(self, virtual_host: str | None = None) -> tuple[ExchangeView, ...]:
-        """The exchanges, predeclared ones included, in the order they were declared.
-
-        Those of one virtual host, or (None) of all, one after the other. Raises NoSuchVirtualHost.
-        """
-        from fakeamqp.inspect.topology import exchange_views
-
-        return self._reader.read(lambda state: exchange_views(state, virtual_host))
-
-    def consumers(self, virtual_host: str | None = None) -> tuple[ConsumerView, ...]:
-        """The consumers, queue by queue, in the order they started.
-
-        Those of one virtual host, or (None) of all, one after the other. Raises NoSuchVirtualHost.
-        """
-        from fakeamqp.inspect.topology import consumer_views
-
-        return self._reader.read(lambda state: consumer_views(state, virtual_host))
-
-    def policies(self, virtual_host: str | None = None) -> tuple[PolicyView, ...]:
-        """The policies, then the operator policies, each in the order they were first set.
-
-        Those of one virtual host, or (None) of all. Raises NoSuchVirtualHost.
-        """
-        from fakeamqp.inspect.topology import policy_views
-
-        return self._reader.read(lambda state: policy_views(state, virtual_host))
-
-    def topology(
-        self,
-        virtual_host: str | None = None,
-        *,
-        counts: bool = False,
-        consumers: bool = False,
-        predeclared: bool = False,
-    ) -> Topology:
-        """Exchanges, bindings, queues and policies, as comparable text and as diagrams.
-
-        Equal topologies give equal texts, in whatever order they were declared.
-
-        Args:
-            virtual_host: the name of one; None for all.
-            counts: include the numbers of messages.
-            consumers: include the consumers.
-            predeclared: include the exchanges that every virtual host has.
-
-        Raises:
-            NoSuchVirtualHost: no virtual host has this name.
-        """
-        from fakeamqp.inspect.snapshot import topology
-
-        return self._reader.read(
-            lambda state: topology(
-                state, virtual_host, counts=counts, consumers=consumers, predeclared=predeclared
-            )
-        )
-
-    def explain(
-        self,
-        exchange: str,
-        routing_key: str,
-        headers: Mapping[str, Any] | None = None,
-        *,
-        body: bytes | str = b"",
-        virtual_host: str = "/",
-        mandatory: bool = False,
-        **properties: Unpack[MessageProperties],
-    ) -> Explanation:
-        """Explain where a message would be routed now, and why: print the result to read it.
-
-        Nothing is published and nothing changes.
-
-        Args:
-            exchange: the exchange to publish to; "" is the default exchange.
-            routing_key: of the message.
-            headers: of the message.
-            body: of the message; only its size matters.
-            virtual_host: the virtual host of the exchange.
-            mandatory: whether the publisher asks for unroutable messages to be returned.
-            properties: further properties of the message, such as `expiration`.
-
-        Raises:
-            NoSuchVirtualHost: no virtual host has this name.
-            UnknownProperty: a property is misspelled.
-        """
-        from fakeamqp.inspect.explanations import explain
-
-        return self._reader.read(
-            lambda state: explain(
-                state,
-                exchange,
-                routing_key,
-                headers,
-                body=body,
-                virtual_host=virtual_host,
-                mandatory=mandatory,
-                **properties,
-            )
-        )
+        return self._reader.read(queue_views)
 
     @property
-    def sessions(self) -> tuple[SessionView, ...]:
-        """The sessions of AMQP 0-10, oldest first, including those that are kept without a connection."""
-        from fakeamqp.inspect.topology import session_views
+    def exchanges(self) -> Collection[ExchangeView]:
+        """The exchanges, predeclared ones included, in the order they were declared."""
+        from fakeamqp.inspect.topology import exchange_views
 
-        return self._reader.read(session_views)
+        return self._reader.read(exchange_views)
+
+    @property
+    def consumers(self) -> Collection[ConsumerView]:
+        """The consumers, queue by queue, in the order they started."""
+        from fakeamqp.inspect.topology import consumer_views
+
+        return self._reader.read(consumer_views)
+
+    @property
+    def policies(self) -> Collection[PolicyView]:
+        """The policies, then the operator policies, each in the order they were first set."""
+        from fakeamqp.inspect.topology import policy_views
+
+        return self._reader.read(policy_views)
+
+    @property
+    def sessions(self) -> Collection[SessionView]:
+        """The sessions of AMQP 0-10, oldest first, including those that are kept without a connection."""
+        from fakeamqp.inspect.topology import session_collection
+
+        return self._reader.read(session_collection)
 
     @property
     def dead_lettered(self) -> DeadLettered:
@@ -445,6 +352,7 @@ class Inspection(MessageInspection):
 
         return self._reader.read(lambda state: views(Dropped, state))
 
+    @blocking
     def expect_dead_lettered(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDeadLettered]
     ) -> tuple[DeadLetteredView, ...]:
@@ -462,12 +370,13 @@ class Inspection(MessageInspection):
         """
         return self._expect("dead_lettered", timeout, expected)
 
-    async def expect_dead_lettered_async(
+    @expect_dead_lettered.coroutine
+    async def _expect_dead_lettered_coroutine(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDeadLettered]
     ) -> tuple[DeadLetteredView, ...]:
-        """`expect_dead_lettered` for coroutines: it does not block the event loop."""
         return await self._expect_async("dead_lettered", timeout, expected)
 
+    @blocking
     def expect_dropped(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDropped]
     ) -> tuple[DroppedView, ...]:
@@ -485,10 +394,10 @@ class Inspection(MessageInspection):
         """
         return self._expect("dropped", timeout, expected)
 
-    async def expect_dropped_async(
+    @expect_dropped.coroutine
+    async def _expect_dropped_coroutine(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDropped]
     ) -> tuple[DroppedView, ...]:
-        """`expect_dropped` for coroutines: it does not block the event loop."""
         return await self._expect_async("dropped", timeout, expected)
 
 

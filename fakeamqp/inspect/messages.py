@@ -266,8 +266,14 @@ class Recorded(Sequence[V], Generic[V, R]):
 class Published(Recorded[PublishedView, "Publication"]):
     """The published messages, oldest first; immutable. Publishes that caused an error are not included."""
 
-    __slots__ = ()
+    __slots__ = ("_of_all",)
     word = "published"
+    _of_all: Published
+
+    @property
+    def with_own(self) -> Published:
+        """These, and what the test itself has published: by `publish` and by services."""
+        return getattr(self, "_of_all", self)
 
     @staticmethod
     def view(record: Publication) -> PublishedView:
@@ -278,7 +284,9 @@ class Published(Recorded[PublishedView, "Publication"]):
 def published_views(state: BrokerState) -> Published:
     """The publishes of clients that the history contains; raises NoHistory."""
     kept = history(state, Published.word)
-    return Published((each for each in kept if by_client(each)), kept.count - len(kept))
+    made = Published((each for each in kept if by_client(each)), kept.count - len(kept))
+    made._of_all = Published.of(kept)
+    return made
 
 
 def views(kind: type[K], state: BrokerState) -> K:

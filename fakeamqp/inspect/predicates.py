@@ -11,7 +11,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, Generic, TypeVar, cast
 
 from fakeamqp.inspect.errors import BadExpectation
-from fakeamqp.inspect.handles import QueueInspector
+from fakeamqp.inspect.handles import QueueHandle
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ def _true_by_type(result: object) -> str:
         return "something to await, which is always true; a predicate is not a coroutine function"
     if isinstance(result, _FUNCTIONS):
         return f"the function {result.__qualname__}, which is always true; call it"
-    if isinstance(result, QueueInspector):
+    if isinstance(result, QueueHandle):
         return "a handle, which is always true; ask for one of its attributes, such as .exists or .ready"
     return ""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from fakeamqp.dialects import default_protocol, protocol_named
-from fakeamqp.inspect.errors import NoSuchExchange, NoSuchQueue, NoSuchVirtualHost, nearest
+from fakeamqp.inspect.collection import Collection
+from fakeamqp.inspect.errors import NoSuchConsumer, NoSuchExchange, NoSuchQueue, NoSuchVirtualHost, nearest
 from fakeamqp.inspect.frozen import FrozenDict, frozen
 from fakeamqp.inspect.messages import (
     MessageView,
@@ -21,7 +22,7 @@ from fakeamqp.inspect.messages import (
 from fakeamqp.model.deliveries.subscription import Grant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from fakeamqp.model.arguments.queue_arguments import QueueOptions
     from fakeamqp.model.deliveries.subscription import Subscription
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState, ClientChannel, ClientConnection, ClientSession
     from fakeamqp.model.virtual_host import VirtualHost
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -241,14 +244,17 @@ def queue_view(state: BrokerState, name: str, virtual_host: str = "/") -> QueueV
     return _queue_view(find_queue(state, name, virtual_host))
 
 
-def queue_views(state: BrokerState, virtual_host: str | None = None) -> tuple[QueueView, ...]:
-    """The queues of one virtual host, or (None) of all, in the order they were declared."""
-    return tuple(_queue_view(queue) for queue in _queues(state, virtual_host))
+def queue_views(state: BrokerState) -> Collection[QueueView]:
+    """The queues of all virtual hosts, in the order they were declared."""
+    return _by_host("queues", state, lambda host: map(_queue_view, host.queues.values()))
 
 
-def _queues(state: BrokerState, virtual_host: str | None) -> Iterator[Queue]:
-    for each in select_virtual_hosts(state, virtual_host):
-        yield from each.queues.values()
+def _by_host(word: str, state: BrokerState, views: Callable[[VirtualHost], Iterable[T]]) -> Collection[T]:
+    """What `views` returns for each virtual host, one after the other."""
+    hosts = state.virtual_hosts
+    return Collection._made(
+        word, ((name, view) for name, host in hosts.items() for view in views(host)), hosts
+    )
 
 
 def _queue_view(queue: Queue) -> QueueView:
@@ -289,11 +295,35 @@ def binding_views(destination: Queue | Exchange) -> tuple[BindingView, ...]:
     return tuple(_binding_view(binding) for binding in destination.incoming)
 
 
-def consumer_views(state: BrokerState, virtual_host: str | None = None) -> tuple[ConsumerView, ...]:
-    """The consumers of one virtual host, or (None) of all, queue by queue."""
-    return tuple(
-        consumer_view(each) for queue in _queues(state, virtual_host) for each in queue.subscriptions
-    )
+def consumer_views(state: BrokerState) -> Collection[ConsumerView]:
+    """The consumers of all virtual hosts, queue by queue."""
+    return _by_host("consumers", state, _consumers)
+
+
+def _consumers(host: VirtualHost) -> Iterator[ConsumerView]:
+    for queue in host.queues.values():
+        yield from map(consumer_view, queue.subscriptions)
+
+
+def find_consumer(state: BrokerState, tag: str, virtual_host: str = "/") -> ConsumerView:
+    """The consumer with this tag.
+
+    Raises:
+        NoSuchConsumer: there is none, and the text names the nearest match; or several channels have one.
+        NoSuchVirtualHost: no virtual host has this name.
+    """
+    consumers = list(_consumers(find_virtual_host(state, virtual_host)))
+    found = [each for each in consumers if each.tag == tag]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        queues = ", ".join(repr(each.queue) for each in found)
+        raise NoSuchConsumer(
+            f"{len(found)} consumers in virtual host {virtual_host!r} have the tag {tag!r}, of the queues "
+            f"{queues}: take one of broker.consumers.named({tag!r})"
+        )
+    hint = nearest(tag, dict.fromkeys(each.tag for each in consumers))
+    raise NoSuchConsumer(f"there is no consumer {tag!r} in virtual host {virtual_host!r}{hint}")
 
 
 def consumer_view(subscription: Subscription) -> ConsumerView:
@@ -329,13 +359,9 @@ def exchange_view(state: BrokerState, name: str, virtual_host: str = "/") -> Exc
     return _exchange_view(find_exchange(state, name, virtual_host))
 
 
-def exchange_views(state: BrokerState, virtual_host: str | None = None) -> tuple[ExchangeView, ...]:
-    """The exchanges of one virtual host, or (None) of all, in the order they were declared."""
-    return tuple(
-        _exchange_view(exchange)
-        for each in select_virtual_hosts(state, virtual_host)
-        for exchange in each.exchanges.values()
-    )
+def exchange_views(state: BrokerState) -> Collection[ExchangeView]:
+    """The exchanges of all virtual hosts, in the order they were declared."""
+    return _by_host("exchanges", state, lambda host: map(_exchange_view, host.exchanges.values()))
 
 
 def _exchange_view(exchange: Exchange) -> ExchangeView:
@@ -407,14 +433,18 @@ class PolicyView:
         return " ".join(words) + ">"
 
 
-def policy_views(state: BrokerState, virtual_host: str | None = None) -> tuple[PolicyView, ...]:
-    """The policies of one virtual host, or (None) of all, then the operator policies, in order of setting."""
-    chosen = select_virtual_hosts(state, virtual_host)
-    policies = [(each.name, False, policy) for each in chosen for policy in each.policies.policies.values()]
-    policies += [
-        (each.name, True, policy) for each in chosen for policy in each.policies.operator_policies.values()
+def policy_views(state: BrokerState) -> Collection[PolicyView]:
+    """The policies of all virtual hosts, then the operator policies, in the order of setting."""
+    hosts = state.virtual_hosts
+    policies = [
+        (name, False, policy) for name, host in hosts.items() for policy in host.policies.policies.values()
     ]
-    return tuple(
+    policies += [
+        (name, True, policy)
+        for name, host in hosts.items()
+        for policy in host.policies.operator_policies.values()
+    ]
+    views = (
         PolicyView(
             name=policy.name,
             virtual_host=name,
@@ -426,6 +456,7 @@ def policy_views(state: BrokerState, virtual_host: str | None = None) -> tuple[P
         )
         for name, operator, policy in policies
     )
+    return Collection._made("policies", ((view.virtual_host, view) for view in views), hosts)
 
 
 # --- lookup -----------------------------------------------------------------------------------------------
@@ -558,11 +589,6 @@ class ConnectionView:
         return " ".join(words) + ">"
 
 
-def connection_views(state: BrokerState) -> tuple[ConnectionView, ...]:
-    """All connections, oldest first."""
-    return tuple(connection_view(connection, state) for connection in state.connections)
-
-
 def connection_view(connection: ClientConnection, state: BrokerState) -> ConnectionView:
     """The view of one connection."""
     sessions = [each for each in session_views(state) if each.connection == connection.name]
@@ -577,6 +603,16 @@ def connection_view(connection: ClientConnection, state: BrokerState) -> Connect
         protocol=connection.protocol,
         sessions=tuple(sorted(sessions, key=lambda session: session.channel or 0)),
     )
+
+
+def channel_views(state: BrokerState) -> Collection[ChannelView]:
+    """The open channels of all connections."""
+    pairs = (
+        (each.virtual_host_name, _channel_view(channel))
+        for each in state.connections
+        for channel in each.open_channels
+    )
+    return Collection._made("channels", pairs, state.virtual_hosts)
 
 
 def _channel_view(channel: ClientChannel) -> ChannelView:
@@ -646,6 +682,12 @@ class SessionView:
 def session_views(state: BrokerState) -> tuple[SessionView, ...]:
     """All sessions, including detached ones, oldest first."""
     return tuple(_session_view(session, state) for session in state.sessions.values())
+
+
+def session_collection(state: BrokerState) -> Collection[SessionView]:
+    """All sessions, including detached ones, oldest first."""
+    views = session_views(state)
+    return Collection._made("sessions", ((each.virtual_host, each) for each in views), state.virtual_hosts)
 
 
 def _session_view(session: ClientSession, state: BrokerState) -> SessionView:

@@ -8,6 +8,8 @@ from fakeamqp.errors import FakeAMQPError
 class ManagementError(FakeAMQPError):
     """The HTTP server does not start or end; the text says what to do."""
 
+    __module__ = "fakeamqp.errors"
+
 
 class Refused(Exception):
     """A request that the API refuses, with the status and the body of the answer.

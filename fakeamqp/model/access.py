@@ -25,6 +25,8 @@ _SALT = 4
 class BadPasswordHash(FakeAMQPError, ValueError):
     """A password hash is not one; the text says what is wrong."""
 
+    __module__ = "fakeamqp.errors"
+
 
 def check_password_hash(password_hash: object) -> None:
     """Check a pair of algorithm and encoded hash; BadPasswordHash says what is wrong."""
@@ -146,6 +148,8 @@ _PATTERNS = 3
 
 class AccountError(FakeAMQPError):
     """An account's description has an unknown key, or a wrong value; the text says what is expected."""
+
+    __module__ = "fakeamqp.errors"
 
 
 def accounts(given: Accounts) -> list[User]:

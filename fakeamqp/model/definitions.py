@@ -106,7 +106,7 @@ _SECTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 class DefinitionsError(FakeAMQPError):
     """The definitions cannot be loaded; the text says which entry and why."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 _DEEPEST = 100
@@ -317,7 +317,7 @@ class _Loading:
         if self._vhost not in self._state.virtual_hosts:
             raise DefinitionsError(
                 f"definitions: they are for virtual host {self._vhost!r}, which does not exist; add it "
-                f"first, with broker.add_virtual_host({self._vhost!r})"
+                f"first, with broker.admin.add_virtual_host({self._vhost!r})"
             )
 
     def _virtual_host(self, entry: Mapping[str, Any]) -> None:

@@ -17,6 +17,8 @@ class ModelError(FakeAMQPError):
     `ends_connection` overrides the default scope (channel or connection) of the condition's reply code.
     """
 
+    __module__ = "fakeamqp.errors"
+
     condition: ClassVar[str] = "internal-error"
 
     def __init_subclass__(cls, condition: str = "") -> None:
@@ -31,13 +33,19 @@ class ModelError(FakeAMQPError):
 class ContentTooLarge(ModelError, condition="content-too-large"):
     """The message is larger than the broker accepts."""
 
+    __module__ = "fakeamqp.errors"
+
 
 class InvalidPath(ModelError, condition="invalid-path"):
     """The virtual host does not exist (the condition in the specifications)."""
 
+    __module__ = "fakeamqp.errors"
+
 
 class AccessRefused(ModelError, condition="access-refused"):
     """The user, or the nature of the entity, does not permit the request."""
+
+    __module__ = "fakeamqp.errors"
 
 
 class AuthenticationFailed(AccessRefused):
@@ -45,6 +53,8 @@ class AuthenticationFailed(AccessRefused):
 
     `why` is for the log and the trace only: a client must not learn which of the two it is.
     """
+
+    __module__ = "fakeamqp.errors"
 
     def __init__(self, text: str, why: str = "") -> None:
         super().__init__(text)
@@ -54,49 +64,73 @@ class AuthenticationFailed(AccessRefused):
 class NotFound(ModelError, condition="not-found"):
     """The entity does not exist."""
 
+    __module__ = "fakeamqp.errors"
+
 
 class ResourceLocked(ModelError, condition="resource-locked"):
     """Another connection owns the entity."""
+
+    __module__ = "fakeamqp.errors"
 
 
 class PreconditionFailed(ModelError, condition="precondition-failed"):
     """The entity exists, but not in the state that the request requires."""
 
+    __module__ = "fakeamqp.errors"
+
 
 class IllegalState(ModelError, condition="illegal-state"):
     """The request is not permitted in the current state (0-10)."""
+
+    __module__ = "fakeamqp.errors"
 
 
 class IllegalArgument(ModelError, condition="illegal-argument"):
     """An argument has a value that is never valid (0-10)."""
 
+    __module__ = "fakeamqp.errors"
+
 
 class InvalidArgument(ModelError, condition="invalid-argument"):
     """An argument has a value that is not valid here and now (0-10)."""
+
+    __module__ = "fakeamqp.errors"
 
 
 class ResourceDeleted(ModelError, condition="resource-deleted"):
     """The entity of the request has been deleted meanwhile (0-10)."""
 
+    __module__ = "fakeamqp.errors"
+
 
 class SyntaxFault(ModelError, condition="syntax-error"):
     """An argument has an illegal value."""
+
+    __module__ = "fakeamqp.errors"
 
 
 class CommandInvalid(ModelError, condition="command-invalid"):
     """The request is invalid in the current state, or names a type that does not exist."""
 
+    __module__ = "fakeamqp.errors"
+
 
 class ResourceError(ModelError, condition="resource-error"):
     """A limit of the broker is reached."""
+
+    __module__ = "fakeamqp.errors"
 
 
 class NotAllowed(ModelError, condition="not-allowed"):
     """The request is prohibited."""
 
+    __module__ = "fakeamqp.errors"
+
 
 class NotImplementedHere(ModelError, condition="not-implemented"):
     """The broker does not implement this; it refuses instead of pretending."""
+
+    __module__ = "fakeamqp.errors"
 
 
 class ContentRefused(NotImplementedHere):
@@ -108,6 +142,8 @@ class ContentRefused(NotImplementedHere):
 
 class InternalError(ModelError, condition="internal-error"):
     """An internal error of the broker, or a feature that the personality denies."""
+
+    __module__ = "fakeamqp.errors"
 
 
 class ChannelCrash(InternalError):

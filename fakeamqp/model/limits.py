@@ -36,6 +36,8 @@ SHARE = 16
 class BoundsError(FakeAMQPError):
     """A bound is not a whole number above 0."""
 
+    __module__ = "fakeamqp.errors"
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -85,7 +87,7 @@ _REFUSALS: dict[str, type[NotAllowed | PreconditionFailed | ResourceError]] = {
 class LimitsError(ParameterError):
     """The name of a limit is misspelled, or a limit is not a whole number."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 @dataclass(frozen=True)

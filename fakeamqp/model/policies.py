@@ -45,6 +45,8 @@ class ParameterError(FakeAMQPError):
     `reason` is RabbitMQ's text, without fakeamqp's hints.
     """
 
+    __module__ = "fakeamqp.errors"
+
     def __init__(self, text: str, reason: str) -> None:
         super().__init__(text)
         self.reason = reason
@@ -118,7 +120,7 @@ Options = TypeVar("Options", QueueOptions, ExchangeOptions)
 class PolicyError(ParameterError):
     """A policy has an illegal field, or the policy to clear does not exist."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 @dataclass(frozen=True)

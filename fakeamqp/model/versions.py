@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from functools import lru_cache
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 Versions: TypeAlias = frozenset[str]
 
@@ -32,7 +32,7 @@ SINCE_3_13: Final[Versions] = SINCE_4_0 | ONLY_3_13
 EVERY: Final[Versions] = SINCE_4_0 | UNTIL_3_13
 UNTIL_4_2: Final[Versions] = EVERY - SINCE_4_3
 
-NAMES: Final[tuple[str, ...]] = (
+PersonalityName: TypeAlias = Literal[
     "rabbitmq-3.10",
     "rabbitmq-3.13",
     "rabbitmq-4.0",
@@ -40,7 +40,10 @@ NAMES: Final[tuple[str, ...]] = (
     "rabbitmq-4.2",
     "rabbitmq-4.3",
     "spec",
-)
+]
+"""The name of a personality."""
+
+NAMES: Final[tuple[PersonalityName, ...]] = get_args(PersonalityName)
 """All personalities, by name."""
 
 _USUAL: Final = "rabbitmq-4.2"

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from types import NoneType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
+from fakeamqp.blocking import blocking
 from fakeamqp.broker import NO_JSON, payload_of
 from fakeamqp.errors import WaitTimeout, near_match, nearest
 from fakeamqp.inspect.errors import BadExpectation, Count, CountRange
 from fakeamqp.inspect.messages import ContentView, content_of
+from fakeamqp.lazy import raise_if_renamed
 from fakeamqp.model.messages.message import plain_properties
 from fakeamqp.portable.routes import BadQueue, NoAnswer, RequestRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -69,11 +71,14 @@ class PortableQueue:
     Reading raises RequestRefused if the queue does not exist, or is exclusive to a connection of the app.
 
     Its requests are those of a client of its own, so what happens to the connections of the app does not
-    matter. In a coroutine, await the methods that end in `_async`.
+    matter. In a coroutine, await `wait_for.aio(...)` and `get.aio(...)`.
 
     Attributes:
         name: the name of the queue.
     """
+
+    if not TYPE_CHECKING:
+        __getattr__ = raise_if_renamed
 
     def __init__(self, requests: PortableRequests, name: str) -> None:
         self._requests = requests
@@ -104,8 +109,10 @@ class PortableQueue:
         """The number of consumers."""
         return self._seen()["consumers"]
 
+    @blocking
     def wait_for(
         self,
+        /,
         *misplaced: Never,
         ready: Count | None = None,
         consumers: Count | None = None,
@@ -132,23 +139,25 @@ class PortableQueue:
         """
         watch = _Watch(self, misplaced, misspelled, ready=ready, consumers=consumers)
         if not self._requests.route.wait_until(watch.holds, timeout):
-            raise WaitTimeout(watch.text(timeout, "wait_for_async"))
+            raise WaitTimeout(watch.text(timeout, "wait_for.aio"))
         return self
 
-    async def wait_for_async(
+    @wait_for.coroutine
+    async def _wait_for_coroutine(
         self,
+        /,
         *misplaced: Never,
         ready: Count | None = None,
         consumers: Count | None = None,
         timeout: float = 5.0,
         **misspelled: Never,
     ) -> PortableQueue:
-        """`wait_for` for coroutines: it does not block the event loop."""
         watch = _Watch(self, misplaced, misspelled, ready=ready, consumers=consumers)
         if not await self._requests.route.wait_until_async(watch.holds, timeout):
             raise WaitTimeout(watch.text(timeout, ""))
         return self
 
+    @blocking
     def get(self, timeout: float = 5.0) -> ReceivedMessage:
         """Take the next message from the queue, and wait for one if there is none, or no queue yet.
 
@@ -163,11 +172,11 @@ class PortableQueue:
         """
         taken: list[ReceivedMessage] = []
         if not self._requests.route.wait_until(lambda: self._takes(taken), timeout):
-            raise WaitTimeout(self._nothing_came(timeout, "get_async"))
+            raise WaitTimeout(self._nothing_came(timeout, "get.aio"))
         return taken[0]
 
-    async def get_async(self, timeout: float = 5.0) -> ReceivedMessage:
-        """`get` for coroutines: it does not block the event loop."""
+    @get.coroutine
+    async def _get_coroutine(self, timeout: float = 5.0) -> ReceivedMessage:
         taken: list[ReceivedMessage] = []
         if not await self._requests.route.wait_until_async(lambda: self._takes(taken), timeout):
             raise WaitTimeout(self._nothing_came(timeout, ""))

@@ -33,6 +33,8 @@ _NEEDED = (
 class BadAbsence(FakeAMQPError):
     """`not_implemented` names something that no protocol has, or that no broker can be without."""
 
+    __module__ = "fakeamqp.errors"
+
 
 class Row:
     """One protocol.

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from fakeamqp.broker import Broker, BrokerError
@@ -15,6 +15,9 @@ from fakeamqp.errors import FakeAMQPError, without_login
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, encode_table
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, Trace
+
+if TYPE_CHECKING:
+    from fakeamqp.model.versions import PersonalityName
 
 
 class ReplayError(FakeAMQPError):
@@ -65,7 +68,7 @@ def fresh_broker(
     users = logins.users or {"guest": "guest"}
     more = {} if definitions is None else {"definitions": definitions}
     broker = Broker(
-        personality=personality,
+        personality=cast("PersonalityName", personality),
         clock="virtual",
         now=trace.wall_time,
         users=users,

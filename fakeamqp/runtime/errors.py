@@ -10,6 +10,8 @@ from fakeamqp.errors import FakeAMQPError
 class EngineError(FakeAMQPError):
     """The engine cannot do this in its present state, or on this thread."""
 
+    __module__ = "fakeamqp.errors"
+
 
 class SelectorFull(EngineError):
     """The selector of the loop cannot watch another socket."""
@@ -24,19 +26,19 @@ class SelectorFull(EngineError):
 class ClockError(FakeAMQPError):
     """The clock cannot do this in its mode or its present state; the text says what to do instead."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class NothingPending(ClockError):
     """There is no pending timer to move the time to."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class CannotListen(FakeAMQPError):
     """The broker cannot listen on this address."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class PortInUse(CannotListen):
@@ -47,7 +49,7 @@ class PortInUse(CannotListen):
         port: the port.
     """
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(
@@ -61,17 +63,19 @@ class PortInUse(CannotListen):
 class TLSUnavailable(FakeAMQPError):
     """TLS needs a certificate, and the package that creates one is not installed."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class BadCertificate(FakeAMQPError):
     """A certificate or key cannot be used."""
 
+    __module__ = "fakeamqp.errors"
+
 
 class InterceptError(FakeAMQPError):
     """An address cannot be intercepted, or a connection to it cannot be redirected."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class Failures(list["BrokerFailure"]):

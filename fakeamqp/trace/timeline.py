@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from fakeamqp.lazy import raise_if_renamed
 from fakeamqp.model.events import EVENTS
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent, publisher_name
 from fakeamqp.trace.folding import FoldedLine, fold, is_fault, latest
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fakeamqp.trace.checks import Allow, Findings
+    from fakeamqp.trace.failure import Failure
 
 UNFINISHED = "the recording has no end: the proxy that wrote it was killed, or still runs"
 _ARROWS = {"received": "->", "sent": "<-"}
@@ -36,6 +38,9 @@ class Trace:
         real_times: of the entries, in seconds since the trace began; none if the clock is real.
         faults: the latest of the entries about faults that are no longer kept, with their real times or None.
     """
+
+    if not TYPE_CHECKING:
+        __getattr__ = raise_if_renamed
 
     __slots__ = (
         "_aliases",
@@ -187,28 +192,36 @@ class Trace:
 
         write(self, path)
 
-    def html(self, path: str | os.PathLike[str] | None = None, *, title: str = "") -> str:
+    def html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str = "",
+        failure: Failure | None = None,
+    ) -> str:
         """A self-contained HTML page: a sequence diagram with filter and search. It loads no other resource.
 
-        `page.html#e123` opens the page at `events[123]`. The page has the first 16 KiB of each body and no
-        passwords.
+        `page.html#e123` opens the page at `events[123]`, `page.html#message=4` the story of a message: what
+        happened to the message with this number in the facts of events. The page has the first 16 KiB of
+        each body and no passwords.
 
         Args:
             path: also write the page to this file; an existing file is replaced.
             title: of the page, such as the name of a test.
+            failure: of a test; the page opens there, with the assertion and the source beside the events.
 
         Raises:
             OSError: the file cannot be written.
         """
         from fakeamqp.trace.html import page
 
-        text = page(self.events, self.dropped, title, self.clock)
+        text = page(self.events, self.dropped, title, self.clock, failure)
         if path is not None:
             with open(path, "w", encoding="utf-8", newline="\n") as file:
                 file.write(text)
         return text
 
-    def check(self, *names: str, allow: Allow = (), at_end: bool = False) -> Findings:
+    def findings(self, *names: str, allow: Allow = (), at_end: bool = False) -> Findings:
         """Violations by clients or by the broker, in the order of the events; equal to () if none.
 
         The rules of "conformance" are those of 0-9-1, and connections with another protocol are not checked;
@@ -235,14 +248,14 @@ class Trace:
         return check(self.events, *names, allow=allow, at_end=at_end, dropped=self.dropped)
 
     def expect_no_findings(self, *names: str, allow: Allow = (), at_end: bool = False) -> None:
-        """Assert that `check` finds nothing; the arguments and other errors are the same.
+        """Assert that `findings` finds nothing; the arguments and other errors are the same.
 
         Raises:
             CheckFailed: there are findings; the text shows the events that led to each.
         """
         from fakeamqp.trace.checks.finding import CheckFailed
 
-        found = self.check(*names, allow=allow, at_end=at_end)
+        found = self.findings(*names, allow=allow, at_end=at_end)
         if found:
             raise CheckFailed(found)
 

@@ -39,7 +39,7 @@ def applies(item: pytest.Item) -> bool:
 
 def pair(config: pytest.Config) -> tuple[Personality, Personality]:
     """The two personalities."""
-    from fakeamqp import PERSONALITIES
+    from fakeamqp.settings import PERSONALITIES
 
     names = options.compared(config)
     assert names is not None

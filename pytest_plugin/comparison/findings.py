@@ -12,7 +12,8 @@ from . import conversation as conversations, runs
 from .search import smallest
 
 if TYPE_CHECKING:
-    from fakeamqp import ChoiceDifference, Personality
+    from fakeamqp import Personality
+    from fakeamqp.settings import ChoiceDifference
 
     from .conversation import Parting
     from .runs import Run

@@ -34,7 +34,7 @@ FIXTURE = "amqp_simulation"
 _ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _SETTINGS = {"now": "now", "patch_time": "patch_time", "time_limit": "limit"}
 """The marker's names of arguments of `fakeamqp.simulation.run`."""
-_REAL_TIME = ("amqp_stream", "make_amqp_stream", "pika_channel", "pika_connection", "spark_amqp")
+_REAL_TIME = ("amqp_stream", "make_amqp_stream", "pika_channel", "pika_connection", "amqp_spark")
 """Fixtures whose clients need a broker in a thread."""
 
 

@@ -43,10 +43,10 @@ def pytest_fixture_setup(fixturedef, request):
 @pytest.fixture(autouse=True)
 def broker_in_the_loop(event_loop):
     """Start the broker before anything else of a test, and stop it after everything else."""
-    event_loop.run_until_complete(BROKER.start_async())
-    before = len(BROKER.failures)
+    event_loop.run_until_complete(BROKER.start.aio())
+    before = len(BROKER.admin.failures)
     SOCKETS.clear()
     yield
-    event_loop.run_until_complete(BROKER.stop_async())
-    assert list(BROKER.failures[before:]) == []
+    event_loop.run_until_complete(BROKER.stop.aio())
+    assert list(BROKER.admin.failures[before:]) == []
     assert SOCKETS == [], "the test did not use the broker through memory"

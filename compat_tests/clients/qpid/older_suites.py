@@ -75,7 +75,7 @@ def _run_on_own_broker(
     chosen = [name for name in names if name.startswith(of_lot) and name not in NOT_RUN]
     with Broker(seed=1, personality=letter_of("rabbitmq-4.2")) as broker:
         outcomes = suite.run(client, broker.host, broker.port, chosen, modules=(module,))
-        failures = broker.failures
+        failures = broker.admin.failures
     if failures:
         return dict.fromkeys(outcomes, Outcome("fail", f"the broker failed: {failures}"))
     return outcomes

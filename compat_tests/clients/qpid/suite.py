@@ -169,7 +169,7 @@ def _run_on_own_broker(client: Python27, lot: _Lot) -> dict[str, Outcome]:
 def _run_once(client: Python27, lot: _Lot, limit: float | None) -> dict[str, Outcome]:
     with Broker(seed=1) as broker:
         outcomes = run(client, broker.host, broker.port, lot.names, modules=lot.modules, hangs_after=limit)
-        failures = broker.failures
+        failures = broker.admin.failures
     if failures:
         failed = Outcome("fail", f"the broker failed: {failures}")
         return dict.fromkeys(outcomes, failed)

@@ -84,7 +84,7 @@ def run_all(definition: Path, profile: str = PROFILE) -> dict[str, Outcome]:
 def _run_on_own_broker(definition: Path, profile: str, modules: Sequence[str]) -> dict[str, Outcome]:
     with Broker(seed=1, personality=letter_of("rabbitmq-4.2")) as broker:
         outcomes = run(broker, definition, profile, [f"{SUITE}.{module}" for module in modules])
-        failures = broker.failures
+        failures = broker.admin.failures
     if failures:
         return dict.fromkeys(outcomes, Outcome("fail", f"the broker failed: {failures}"))
     return outcomes

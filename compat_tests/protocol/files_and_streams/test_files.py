@@ -11,8 +11,8 @@ from compat_tests.protocol.files_and_streams.conftest import Server
 from compat_tests.scripted.amqp_0_9_1 import QuietTap
 from compat_tests.scripted.contents import Peer
 from compat_tests.tools.matrix import rows
+from compat_tests.unit.inspect.views import connection_views
 from fakeamqp.inspect.messages import queued_view, unacked_view
-from fakeamqp.inspect.topology import connection_views
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 

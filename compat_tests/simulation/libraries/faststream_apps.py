@@ -73,7 +73,7 @@ async def _subscriber(broker: Broker, faults: Faults) -> None:
         raise broken("the subscriber is not restored")
     if not confirmed <= handled.keys():
         raise broken("a confirmed message is not handled", f"{sorted(confirmed - handled.keys())}")
-    await broker.queue("work").wait_until_consumed_async()
+    await broker.queue("work").wait_until_consumed.aio()
     early = {body for body, time in _acked(broker).items() if time < handled[body.decode()]}
     if early:
         raise broken("a message is acknowledged before it is handled", f"{sorted(early)}")
@@ -128,7 +128,7 @@ async def _stop(broker: Broker) -> None:
     await returns(app.stop(), 60, "stop")
     if started != ended:
         raise broken("stop ends a handler", f"{started - ended}")
-    await broker.wait_until_idle_async()
+    await broker.wait_until_idle.aio()
     left = {message.body.decode() for message in broker.queue("work").messages}
     if left & ended.keys():
         raise broken("a handled message is still in the queue", f"{sorted(left & ended.keys())}")

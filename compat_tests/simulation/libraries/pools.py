@@ -75,7 +75,7 @@ async def _pool(broker: Broker, faults: Faults, cancels: bool) -> None:
     await returns(acquire_all(), 60, "acquiring all channels")
     if len(broker.connections) > 2:
         raise broken("there are more connections than the pool may have")
-    await broker.wait_until_idle_async()
+    await broker.wait_until_idle.aio()
     lost = confirmed - {message.body for message in broker.queue("work").messages}
     if lost:
         raise broken("a confirmed message is lost", f"{sorted(lost)}")

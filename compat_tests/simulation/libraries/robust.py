@@ -65,7 +65,7 @@ async def _consumer(broker: Broker, faults: Faults) -> None:
     await asyncio.sleep(5)
     if b"last" not in handled:
         raise broken("the consumer is not restored")
-    await broker.queue("work").wait_until_consumed_async()
+    await broker.queue("work").wait_until_consumed.aio()
     await returns(connection.close(), 60, "close")
 
 
@@ -113,7 +113,7 @@ async def _publisher(broker: Broker, faults: Faults) -> None:
     error = await publish(b"last")
     if error is not None:
         raise broken("publish fails a minute after the faults", repr(error))
-    await broker.wait_until_idle_async()
+    await broker.wait_until_idle.aio()
     lost = confirmed - {message.body for message in broker.queue("work").messages}
     if lost:
         raise broken("a confirmed message is lost", f"{sorted(lost)}")
@@ -127,7 +127,7 @@ async def _iterator(broker: Broker, faults: Faults) -> None:
     queue = await channel.declare_queue("work", durable=True)
     handled: set[bytes] = set()
     working = asyncio.ensure_future(_work_through(queue, handled, 0.05))
-    await broker.queue("work").wait_for_async(consumers=1)
+    await broker.queue("work").wait_for.aio(consumers=1)
     await asyncio.sleep(1)
     with faults.on(broker):
         for number in range(60):
@@ -272,7 +272,7 @@ async def _busy_channel(broker: Broker) -> None:
 
     await queue.consume(handle)
     await quiet.consume(handling(handled))
-    await broker.queue("busy").wait_for_async(unacked=100)
+    await broker.queue("busy").wait_for.aio(unacked=100)
     await asyncio.sleep(0.5)
     go.set()
     await asyncio.sleep(5)

@@ -74,7 +74,7 @@ async def _worker(broker: Broker, faults: Faults, delay: float | None = None) ->
         raise broken("the worker is not restored")
     if not kicked <= ran:
         raise broken("a task is not run", f"{sorted(kicked - ran)}")
-    await broker.queue("taskiq").wait_until_consumed_async()
+    await broker.queue("taskiq").wait_until_consumed.aio()
     receiving.cancel()
     await returns(asyncio.wait({receiving}), 60, "the receiver")
     await returns(worker.shutdown(), 60, "shutdown")
@@ -137,7 +137,7 @@ async def _stop(broker: Broker) -> None:
     await returns(worker.shutdown(), 60, "shutdown")
     if started != ended:
         raise broken("stop ends a task", f"{started - ended}")
-    await broker.wait_until_idle_async()
+    await broker.wait_until_idle.aio()
     left = {json.loads(message.body)["args"][0] for message in broker.queue("taskiq").messages}
     if left & ended.keys():
         raise broken("a task that was run is still in the queue", f"{sorted(left & ended.keys())}")

@@ -301,7 +301,7 @@ class TestDirections:
     def test_rule_has_the_default_direction_of_its_method(
         self, faults: Faults, name: str, direction: str
     ) -> None:
-        assert faults.on(name).subject.direction == direction
+        assert faults.on(name)._subject.direction == direction
 
     def test_rule_about_acks_fires_in_its_own_direction_only(self, publisher: Publisher) -> None:
         received = publisher.faults.on("basic.ack")

@@ -223,7 +223,7 @@ def test_every_publish_is_confirmed_once_as_the_rules_decide(steps: list[tuple[s
             server.advance(what)
         elif step == "release" and rules:
             rule = rules[what[0] % len(rules)]
-            multiple = what[3] and rule.subject.confirms
+            multiple = what[3] and rule._subject.confirms
             rule.release(what[1], reverse=what[2] and not multiple, multiple=multiple)
     server.faults.raise_errors()
     server.faults.clear()

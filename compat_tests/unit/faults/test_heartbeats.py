@@ -48,9 +48,9 @@ def test_only_rules_that_drop_received_heartbeats_enforce_heartbeats(faults: Fau
         faults.on("heartbeat").delay(1),
     ]
     for rule in rules:
-        rule.enforce_heartbeats(port)
+        rule._enforce_heartbeats(port)
     assert held == []
-    faults.on("heartbeat").drop().enforce_heartbeats(port)
+    faults.on("heartbeat").drop()._enforce_heartbeats(port)
     assert held == [True]
 
 

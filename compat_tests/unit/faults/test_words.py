@@ -511,7 +511,7 @@ class TestMisses:
         rule = publisher.faults.on("basic.publish", body=b"x").nack()
         for number in range(5):
             publisher.publish(b"%d" % number, routing_key=f"k{number}")
-        assert rule.complaint().splitlines()[1:] == [
+        assert rule._complaint().splitlines()[1:] == [
             "    near miss: basic.publish exchange='' routing_key='k0': body is b'0', not b'x'",
             "    near miss: basic.publish exchange='' routing_key='k1': body is b'1', not b'x'",
             "    near miss: basic.publish exchange='' routing_key='k2': body is b'2', not b'x'",
@@ -521,7 +521,7 @@ class TestMisses:
     def test_near_miss_names_the_connection_that_differs(self, server: FaultServer) -> None:
         rule = server.faults.on("queue.declare", connection="biling").drop()
         client = server.client_with("q", client_properties={"connection_name": "billing"})
-        assert rule.complaint().splitlines()[1:] == [
+        assert rule._complaint().splitlines()[1:] == [
             f"    near miss: queue.declare queue='q': the connection is {client.connection.name!r} "
             "('billing', 'c1'), not 'biling'"
         ]
@@ -529,7 +529,7 @@ class TestMisses:
     def test_near_miss_of_an_unroutable_publish_names_no_queue(self, server: FaultServer) -> None:
         rule = server.faults.on("basic.publish", queue="q").drop()
         server.client().publish(b"", routing_key="nowhere")
-        assert rule.complaint().splitlines()[1:] == [
+        assert rule._complaint().splitlines()[1:] == [
             "    near miss: basic.publish exchange='' routing_key='nowhere': queue is nothing, not 'q'"
         ]
 
@@ -540,21 +540,21 @@ class TestMisses:
             client.declare(name)
             client.bind(name, "amq.fanout")
         client.publish(exchange="amq.fanout")
-        assert "queue is 'a' and 'b', not 'q'" in rule.complaint()
+        assert "queue is 'a' and 'b', not 'q'" in rule._complaint()
 
     def test_complaint_tells_of_matches_before_an_unreached_trigger(self, server: FaultServer) -> None:
         rule = server.faults.on("basic.publish").nack().on_call(3)
         server.publisher().publish(b"1", b"2")
-        assert rule.complaint().splitlines()[1:] == [
+        assert rule._complaint().splitlines()[1:] == [
             "    near miss: 2 matched, but the rule was not to fire (only number 3)"
         ]
 
     def test_fired_call_is_no_near_miss_of_its_rule(self, publisher: Publisher) -> None:
         rule = publisher.faults.on("basic.publish").nack().once()
         publisher.publish(b"1")
-        assert rule.complaint() == rule.sentence
+        assert rule._complaint() == rule.sentence
         publisher.publish(b"2", b"3")
-        assert rule.complaint().splitlines()[1:] == [
+        assert rule._complaint().splitlines()[1:] == [
             "    near miss: 3 matched, but the rule was not to fire each time (once at most)"
         ]
 

@@ -10,6 +10,7 @@ import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from compat_tests.unit.inspect.conftest import Outside
+from fakeamqp.blocking import blocking
 from fakeamqp.inspect import (
     BadExpectation,
     Inspection,
@@ -28,11 +29,13 @@ class Inspected(Inspection):
     def __init__(self, server: Server, *steps: Callable[[], object]) -> None:
         self._reader = self.outside = Outside(server, *steps)
 
+    @blocking
     def wait_until_idle(self, timeout: float = 5.0) -> None:
         while self.outside.steps:
             self.outside.steps.pop(0)()
 
-    async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
+    @wait_until_idle.coroutine
+    async def _wait_until_idle_coroutine(self, timeout: float = 5.0) -> None:
         self.wait_until_idle(timeout)
 
 
@@ -143,31 +146,34 @@ def test_async_expectations_have_the_results_of_the_blocking_calls(server: Serve
         client.publish(b"1", routing_key="lost", mandatory=True)
         client.expect_content(m.BasicReturn)
         broker = Inspected(server)
-        assert len(await broker.expect_published_async(routing_key="lost")) == 1
-        assert len(await broker.expect_returned_async(reply_code=312)) == 1
+        assert len(await broker.expect_published.aio(routing_key="lost")) == 1
+        assert len(await broker.expect_returned.aio(reply_code=312)) == 1
         lose_one(client)
-        assert len(await broker.expect_dropped_async(queue="q")) == 1
+        assert len(await broker.expect_dropped.aio(queue="q")) == 1
         with pytest.raises(NotDeadLettered):
-            await broker.expect_dead_lettered_async(queue="q", timeout=0)
-        await broker.expect_nothing_published_async(routing_key="another")
+            await broker.expect_dead_lettered.aio(queue="q", timeout=0)
+        await broker.expect_nothing_published.aio(routing_key="another")
         with pytest.raises(NotPublished):
-            await broker.expect_nothing_published_async()
-        await broker.wait_for_async(lambda: broker.published)
-        await broker.wait_until_idle_async()
+            await broker.expect_nothing_published.aio()
+        await broker.wait_for.aio(lambda: broker.published)
+        await broker.wait_until_idle.aio()
 
     asyncio.run(body())
 
 
-def test_inspection_lists_virtual_hosts_entities_channels_and_outcomes(server: Server, client: Client):
+def test_inspection_lists_entities_channels_and_outcomes(server: Server, client: Client):
     server.state.add_virtual_host("other")
     client.declare("q")
     client.consume("q", "tag")
     broker = Inspected(server)
-    assert broker.virtual_hosts == ("/", "other")
-    assert [each.name for each in broker.exchanges()][:3] == ["", "amq.direct", "amq.fanout"]
-    assert [each.name for each in broker.queues()] == ["q"]
-    assert [each.tag for each in broker.consumers()] == ["tag"]
-    assert (broker.queues("other"), broker.consumers("other"), broker.policies("other")) == ((), (), ())
+    assert [each.name for each in broker.exchanges][:3] == ["", "amq.direct", "amq.fanout"]
+    assert [each.name for each in broker.queues] == ["q"]
+    assert [each.tag for each in broker.consumers] == ["tag"]
+    assert (broker.queues.of("other"), broker.consumers.of("other"), broker.policies.of("other")) == (
+        (),
+        (),
+        (),
+    )
     [channel] = broker.channels
     assert (channel.number, [each.tag for each in channel.consumers]) == (1, ["tag"])
     assert (len(broker.published), len(broker.returned), len(broker.dead_lettered), len(broker.dropped)) == (

@@ -8,14 +8,14 @@ import pytest
 
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.inspect import BadExpectation, NoSuchQueue, QueueInspector, WaitTimeout
+from fakeamqp.inspect import BadExpectation, NoSuchQueue, QueueHandle, WaitTimeout
 from fakeamqp.inspect.topology import queue_view
 
 Outside = Callable[..., "object"]
 
 
 def test_queue_inspector_attributes_show_the_current_state(server: Server, client: Client, outside: Outside):
-    queue = QueueInspector(outside(), "orders")
+    queue = QueueHandle(outside(), "orders")
     assert not queue.exists
     client.declare("orders")
     assert queue.exists
@@ -36,7 +36,7 @@ def test_inspecting_a_missing_queue_is_an_error_with_the_near_match(
     server: Server, client: Client, outside: Outside
 ):
     client.declare("orders")
-    queue = QueueInspector(outside(), "order")
+    queue = QueueHandle(outside(), "order")
     assert repr(queue) == "<queue 'order' does not exist>"
     for look in (
         lambda: queue.ready,
@@ -48,11 +48,11 @@ def test_inspecting_a_missing_queue_is_an_error_with_the_near_match(
     ):
         with pytest.raises(NoSuchQueue, match="did you mean 'orders'"):
             look()
-    assert not QueueInspector(outside(), "orders", "no such host").exists
+    assert not QueueHandle(outside(), "orders", "no such host").exists
 
 
 def test_queue_inspector_repr_has_the_current_counts(client: Client, outside: Outside):
-    queue = QueueInspector(outside(), "orders")
+    queue = QueueHandle(outside(), "orders")
     client.declare("orders")
     client.publish(routing_key="orders")
     assert repr(queue) == "<queue 'orders' ready=1 unacked=0 consumers=0>"
@@ -75,19 +75,19 @@ def test_queue_inspector_repr_has_the_current_counts(client: Client, outside: Ou
             "wait_for knows no number 'redy'; did you mean 'ready'?",
         ),
         (
-            lambda queue: asyncio.run(queue.wait_for_async(count=3)),
+            lambda queue: asyncio.run(queue.wait_for.aio(count=3)),
             "wait_for(count=3): use ready=3 for the messages that wait in the queue, which are not those "
             "that a worker holds, total=3 for all of them, or wait_until_consumed()",
         ),
         (
-            lambda queue: asyncio.run(queue.wait_for_async(3)),
+            lambda queue: asyncio.run(queue.wait_for.aio(3)),
             "wait_for(3): which number? Give it by name, such as ready=3",
         ),
     ],
 )
 def test_wait_for_with_an_unnamed_or_unknown_number_is_an_error(outside: Outside, call: Any, text: str):
     with pytest.raises(BadExpectation) as problem:
-        call(QueueInspector(outside(), "orders"))
+        call(QueueHandle(outside(), "orders"))
     assert str(problem.value) == text
 
 
@@ -96,7 +96,7 @@ def test_unacked_message_counts_in_total_and_is_not_consumed(client: Client, out
     client.publish(routing_key="orders")
     client.publish(routing_key="orders")
     tag = client.get("orders").method.delivery_tag
-    queue = QueueInspector(outside(), "orders")
+    queue = QueueHandle(outside(), "orders")
     assert queue.wait_for(ready=1, unacked=1, total=2) == queue.wait_for(total=(2, None))
     client.get("orders")
     assert queue.wait_for(ready=0).unacked == 2
@@ -110,7 +110,7 @@ def test_unacked_message_counts_in_total_and_is_not_consumed(client: Client, out
         queue.wait_until_consumed(timeout=0.01)
     client.ack(tag + 1, multiple=True)
     assert queue.wait_until_consumed() == queue.wait_for(ready=0, unacked=0, total=0)
-    assert asyncio.run(queue.wait_until_consumed_async()) == queue.view()
+    assert asyncio.run(queue.wait_until_consumed.aio()) == queue.view()
 
 
 def test_message_set_aside_for_a_retry_does_not_count_as_consumed(outside: Outside, client: Client):
@@ -118,7 +118,7 @@ def test_message_set_aside_for_a_retry_does_not_count_as_consumed(outside: Outsi
     client.declare("orders", durable=True, arguments=arguments)
     client.publish(routing_key="orders")
     client.reject(client.get("orders").method.delivery_tag, requeue=True)
-    queue = QueueInspector(outside(), "orders")
+    queue = QueueHandle(outside(), "orders")
     assert (queue.ready, queue.unacked, queue.set_aside) == (0, 0, 1)
     with pytest.raises(WaitTimeout):
         queue.wait_until_consumed(timeout=0.01)
@@ -131,7 +131,7 @@ def test_wait_for_ends_as_soon_as_the_condition_holds(client: Client, outside: O
         lambda: client.publish(b"2", routing_key="orders"),
         lambda: client.publish(b"3", routing_key="orders"),
     )
-    view = QueueInspector(look, "orders").wait_for(ready=2, timeout=7)
+    view = QueueHandle(look, "orders").wait_for(ready=2, timeout=7)
     assert (view.ready, [message.body for message in view.messages]) == (2, [b"1", b"2"])
     assert look.timeout == 7
     assert len(look.steps) == 1
@@ -139,12 +139,12 @@ def test_wait_for_ends_as_soon_as_the_condition_holds(client: Client, outside: O
 
 def test_wait_for_returns_at_once_if_the_condition_already_holds(client: Client, outside: Outside):
     client.declare("orders")
-    assert QueueInspector(outside(), "orders").wait_for(ready=0, unacked=0, consumers=0).name == "orders"
+    assert QueueHandle(outside(), "orders").wait_for(ready=0, unacked=0, consumers=0).name == "orders"
 
 
 def test_wait_for_without_a_condition_waits_until_the_queue_exists(client: Client, outside: Outside):
     look = outside(lambda: client.declare("other"), lambda: client.declare("orders"))
-    assert QueueInspector(look, "orders").wait_for().name == "orders"
+    assert QueueHandle(look, "orders").wait_for().name == "orders"
 
 
 def test_wait_for_needs_all_conditions_at_once(client: Client, outside: Outside):
@@ -155,7 +155,7 @@ def test_wait_for_needs_all_conditions_at_once(client: Client, outside: Outside)
         lambda: client.get("orders"),
         lambda: client.get("orders"),
     )
-    view = QueueInspector(look, "orders").wait_for(ready=1, unacked=1, consumers=0)
+    view = QueueHandle(look, "orders").wait_for(ready=1, unacked=1, consumers=0)
     assert (view.ready, view.unacked) == (1, 1)
     assert len(look.steps) == 1
 
@@ -163,7 +163,7 @@ def test_wait_for_needs_all_conditions_at_once(client: Client, outside: Outside)
 def test_wait_for_accepts_a_range_of_counts(client: Client, outside: Outside):
     client.declare("orders")
     look = outside(*[lambda: client.publish(routing_key="orders")] * 5)
-    assert QueueInspector(look, "orders").wait_for(ready=(3, None)).ready == 3
+    assert QueueHandle(look, "orders").wait_for(ready=(3, None)).ready == 3
 
 
 def test_wait_for_timeout_shows_actual_counts_messages_and_consumers(client: Client, outside: Outside):
@@ -171,7 +171,7 @@ def test_wait_for_timeout_shows_actual_counts_messages_and_consumers(client: Cli
     client.publish(b"two apples", routing_key="orders")
     client.consume("orders", "worker")
     with pytest.raises(WaitTimeout) as failure:
-        QueueInspector(outside(), "orders").wait_for(ready=3, unacked=(2, None), timeout=0.5)
+        QueueHandle(outside(), "orders").wait_for(ready=3, unacked=(2, None), timeout=0.5)
     assert isinstance(failure.value, AssertionError)
     assert isinstance(failure.value, FakeAMQPError)
     first, *rest = str(failure.value).splitlines()
@@ -190,7 +190,7 @@ def test_wait_for_timeout_shows_only_ten_messages_of_a_long_queue(client: Client
     for _ in range(25):
         client.publish(b"apple", routing_key="orders")
     with pytest.raises(WaitTimeout) as failure:
-        QueueInspector(outside(), "orders").wait_for(ready=1)
+        QueueHandle(outside(), "orders").wait_for(ready=1)
     assert str(failure.value).count("apple") == 10
     assert "... and 15 more" in str(failure.value)
 
@@ -198,22 +198,22 @@ def test_wait_for_timeout_shows_only_ten_messages_of_a_long_queue(client: Client
 def test_wait_for_a_missing_queue_times_out_with_the_near_match(client: Client, outside: Outside):
     client.declare("order")
     with pytest.raises(WaitTimeout, match=r"5 s for queue 'orders' to exist, but .* did you mean 'order'"):
-        QueueInspector(outside(), "orders").wait_for()
+        QueueHandle(outside(), "orders").wait_for()
 
 
 def test_wait_for_refuses_an_invalid_count_before_waiting(outside: Outside):
     look = outside(lambda: pytest.fail("there is nothing to wait for"))
     with pytest.raises(BadExpectation, match="consumers='two'"):
-        QueueInspector(look, "orders").wait_for(consumers="two")
+        QueueHandle(look, "orders").wait_for(consumers="two")
 
 
 def test_wait_for_async_returns_the_view_or_times_out(client: Client, outside: Outside):
     look = outside(lambda: client.declare("orders"))
 
     async def both() -> str:
-        view = await QueueInspector(look, "orders").wait_for_async(ready=0, timeout=2)
+        view = await QueueHandle(look, "orders").wait_for.aio(ready=0, timeout=2)
         with pytest.raises(WaitTimeout):
-            await QueueInspector(look, "orders").wait_for_async(consumers=1)
+            await QueueHandle(look, "orders").wait_for.aio(consumers=1)
         return view.name
 
     assert asyncio.run(both()) == "orders"

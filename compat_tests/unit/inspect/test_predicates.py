@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fakeamqp.inspect import BadExpectation, QueueInspector
+from fakeamqp.inspect import BadExpectation, QueueHandle
 from fakeamqp.inspect.predicates import Predicate
 
 
@@ -135,7 +135,7 @@ async def soon() -> bool:
         (lambda: app.done, r"wait_for\(lambda: app\.done\) returns the function App\.done, .*; call it"),
         (lambda: (n > 7 for n in app.shipped), r"a generator, which is always true; use any\(\.\.\.\)"),
         (soon, "something to await, which is always true"),
-        (lambda: QueueInspector(None, "orders"), "a handle, which is always true; ask for .*"),  # type: ignore[arg-type]
+        (lambda: QueueHandle(None, "orders"), "a handle, which is always true; ask for .*"),  # type: ignore[arg-type]
     ],
 )
 def test_predicate_with_an_always_true_result_is_an_error(

@@ -113,7 +113,7 @@ def test_queue_and_exchange_views_are_in_declaration_order(server: Server, clien
         client.declare(name)
         client.call(m.ExchangeDeclare(exchange=name, type="direct"), m.ExchangeDeclareOk)
     assert [each.name for each in queue_views(server.state)] == ["b", "a"]
-    exchanges = [each.name for each in exchange_views(server.state, "/")]
+    exchanges = [each.name for each in exchange_views(server.state).of("/")]
     assert exchanges[-2:] == ["b", "a"]
     assert "amq.topic" in exchanges
 
@@ -125,14 +125,14 @@ def test_views_cover_all_virtual_hosts_or_a_given_virtual_host(server: Server, c
     client.consume("q", "tag")
     names = [(each.virtual_host, each.name) for each in queue_views(server.state)]
     assert names == [("/", "q"), ("shop", "orders")]
-    assert queue_views(server.state, "shop") == (queue_view(server.state, "orders", "shop"),)
+    assert queue_views(server.state).of("shop") == (queue_view(server.state, "orders", "shop"),)
     assert {each.virtual_host for each in exchange_views(server.state)} == {"/", "shop"}
-    assert {each.virtual_host for each in exchange_views(server.state, "shop")} == {"shop"}
+    assert {each.virtual_host for each in exchange_views(server.state).of("shop")} == {"shop"}
     assert [each.tag for each in consumer_views(server.state)] == ["tag"]
-    assert consumer_views(server.state, "shop") == ()
+    assert consumer_views(server.state).of("shop") == ()
     carry_out(shop.policies.setting("cap", {"pattern": "", "definition": {"max-length": 1}, "priority": 0}))
     assert [each.name for each in policy_views(server.state)] == ["cap"]
-    assert policy_views(server.state, "/") == ()
+    assert policy_views(server.state).of("/") == ()
 
 
 def test_a_missing_queue_names_the_near_match(server: Server, client: Client):
@@ -152,13 +152,13 @@ def test_a_missing_exchange_or_virtual_host_names_the_near_match(server: Server)
     server.state.add_virtual_host("tenant-1")
     for views in (queue_views, exchange_views, consumer_views, policy_views):
         with pytest.raises(NoSuchVirtualHost, match="no virtual host 'tenant1'; did you mean 'tenant-1'"):
-            views(server.state, "tenant1")
+            views(server.state).of("tenant1")
 
 
 def test_virtual_hosts_are_separate_and_named_in_view_reprs(server: Server, client: Client):
     server.state.add_virtual_host("other").queues.declare("there")
-    assert queue_views(server.state, "/") == ()
-    assert [each.name for each in queue_views(server.state, "other")] == ["there"]
+    assert queue_views(server.state).of("/") == ()
+    assert [each.name for each in queue_views(server.state).of("other")] == ["there"]
     view = queue_view(server.state, "there", "other")
     assert repr(view) == "<queue 'there' in virtual host 'other' ready=0 unacked=0 consumers=0>"
     assert "in virtual host 'other' type=direct" in repr(exchange_view(server.state, "", "other"))

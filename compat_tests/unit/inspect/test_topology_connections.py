@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.scripted import amqp_0_9
 from compat_tests.scripted.amqp_0_9_1 import Server
-from fakeamqp.inspect.topology import connection_views
+from compat_tests.unit.inspect.views import connection_views
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 PROPERTIES = {"product": "pika", "version": "1.3", "connection_name": "worker 7", "capabilities": {"x": True}}

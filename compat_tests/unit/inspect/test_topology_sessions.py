@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.scripted.amqp_0_10 import Server, c, x
+from compat_tests.unit.inspect.views import connection_views
 from fakeamqp.inspect import CreditView
-from fakeamqp.inspect.topology import connection_views, session_views
+from fakeamqp.inspect.topology import session_views
 
 
 @pytest.fixture

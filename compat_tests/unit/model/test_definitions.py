@@ -110,7 +110,9 @@ def test_export_of_one_virtual_host_loads_only_into_existing_virtual_host() -> N
         "bindings": [],
     }
     server = fresh()
-    with pytest.raises(DefinitionsError, match=r"add it first, with broker.add_virtual_host\('shop'\)"):
+    with pytest.raises(
+        DefinitionsError, match=r"add it first, with broker\.admin\.add_virtual_host\('shop'\)"
+    ):
         load_definitions(server.state, export)
     shop = server.state.add_virtual_host("shop")
     load_definitions(server.state, export)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fakeamqp import Broker, ClockError
+from fakeamqp import Broker
+from fakeamqp.errors import ClockError
 
 END = datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone.utc)
 

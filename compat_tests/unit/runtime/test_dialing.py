@@ -65,7 +65,7 @@ def test_name_without_an_address_is_told_to_the_client(caplog: pytest.LogCapture
         answer = b""
         while b"the proxy has no broker" not in answer:
             answer += client.recv(4096)
-        assert proxy.failures == ()
+        assert proxy.admin.failures == ()
     assert f"{host}:5672".encode() in answer
     assert "no connection to the broker" in caplog.text
 
@@ -82,7 +82,7 @@ async def test_stop_in_an_event_loop_ends_a_dial_that_has_no_answer() -> None:
         async with proxy:
             _, writer = await asyncio.open_connection(proxy.host, proxy.port)
             writer.write(HEADER)
-            await proxy.wait_for_async(lambda: proxy.connections)
+            await proxy.wait_for.aio(lambda: proxy.connections)
         writer.close()
         for each in waiting:
             each.close()

@@ -38,7 +38,7 @@ connect = socket.socket.connect
 def broker() -> Iterator[Broker]:
     with Broker() as running:
         yield running
-    assert running.failures == ()
+    assert running.admin.failures == ()
 
 
 @pytest.fixture

@@ -350,7 +350,7 @@ def test_checks_import_no_spark_or_pyarrow():
     assert "fakeamqp" in modules and not modules & {"pyspark", "pyarrow", "pika", "py4j"}
 
 
-# --- Trace.check ------------------------------------------------------------------------------------------
+# --- Trace.findings ---------------------------------------------------------------------------------------
 
 
 def trace_of(server: FaultServer) -> Trace:
@@ -361,7 +361,7 @@ def trace_of(server: FaultServer) -> Trace:
 def test_a_correct_trace_has_no_findings(server: FaultServer, client: Client):
     client.publish(routing_key="q")
     client.ack(1)
-    assert trace_of(server).check() == ()
+    assert trace_of(server).findings() == ()
 
 
 def test_a_finding_describes_the_violation_and_its_place(server: FaultServer, client: Client):
@@ -369,7 +369,7 @@ def test_a_finding_describes_the_violation_and_its_place(server: FaultServer, cl
     server.advance(1.5)
     client.ack(7)
     trace = trace_of(server)
-    (finding,) = trace.check()
+    (finding,) = trace.findings()
     event = trace.events[finding.number]
     assert finding == checks.Finding(
         check="conformance",
@@ -398,7 +398,7 @@ def test_an_expectation_of_no_findings_fails_with_their_report(server: FaultServ
     trace = trace_of(server)
     with pytest.raises(CheckFailed) as failure:
         trace.expect_no_findings("conformance", "lost")
-    assert failure.value.findings == trace.check() != ()
+    assert failure.value.findings == trace.findings() != ()
     trace.expect_no_findings(allow="settles-nothing")
     trace.expect_no_findings("lost")
 
@@ -407,17 +407,17 @@ def test_checks_are_chosen_by_name(server: FaultServer, client: Client):
     client.publish(routing_key="q")
     client.ack(7)
     trace = trace_of(server)
-    assert trace.check("fifo") == trace.check("fifo", "prefetch") == ()
-    assert [finding.check for finding in trace.check("prefetch", "conformance")] == ["conformance"]
+    assert trace.findings("fifo") == trace.findings("fifo", "prefetch") == ()
+    assert [finding.check for finding in trace.findings("prefetch", "conformance")] == ["conformance"]
 
 
 def test_an_unknown_check_is_an_error_that_names_the_nearest(server: FaultServer):
     with pytest.raises(checks.UnknownCheck) as raised:
-        trace_of(server).check("conformence")
+        trace_of(server).findings("conformence")
     assert str(raised.value) == "there is no check 'conformence'; did you mean 'conformance'?"
     assert isinstance(raised.value, FakeAMQPError)
     with pytest.raises(checks.UnknownCheck, match="there are 'answers', 'conformance', 'duplicates', "):
-        trace_of(server).check("x")
+        trace_of(server).findings("x")
 
 
 def swapped(trace: Trace, first: int, second: int) -> Trace:
@@ -445,7 +445,7 @@ def test_an_overtaken_message_is_a_finding(server: FaultServer):
     client.get("q")
     trace = trace_of(server)
     enqueued = [number for number, event in enumerate(trace.events) if event.name == "enqueued"]
-    (finding,) = swapped(trace, *enqueued).check("fifo")
+    (finding,) = swapped(trace, *enqueued).findings("fifo")
     assert (finding.rule, finding.broken_by, finding.alias, finding.channel) == (
         "overtaken",
         "broker",
@@ -460,7 +460,7 @@ def test_deliveries_beyond_the_prefetch_are_a_finding(server: FaultServer, clien
     for number in range(2):
         client.publish(b"%d" % number, routing_key="q")
     trace = with_prefetch(trace_of(server), 1)
-    (finding,) = trace.check()
+    (finding,) = trace.findings()
     assert (finding.check, finding.rule, finding.broken_by) == ("prefetch", "prefetch-exceeded", "broker")
     assert finding.spec == "0-9-1/basic.qos/prefetch-count-01"
     text = "message b'1' delivered from queue 'q' to consumer 'tag' on c1 channel 1"
@@ -475,7 +475,7 @@ def test_findings_of_all_checks_are_in_the_order_of_events(server: FaultServer, 
     for number in range(2):
         client.publish(b"%d" % number, routing_key="q")
     client.ack(9)
-    found = with_prefetch(trace_of(server), 1).check()
+    found = with_prefetch(trace_of(server), 1).findings()
     assert [finding.check for finding in found] == ["prefetch", "conformance"]
     assert found[0].number < found[1].number
 

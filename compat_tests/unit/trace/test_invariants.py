@@ -51,7 +51,7 @@ def trace_of(server: Any) -> Trace:
 
 def found(trace: Trace, *names: str, **options: Any) -> Found:
     """The rules that are violated, and the reasons, in the end."""
-    findings = trace.check(*(names or INVARIANTS), at_end=True, **options)
+    findings = trace.findings(*(names or INVARIANTS), at_end=True, **options)
     return [(finding.rule, finding.reason) for finding in findings]
 
 
@@ -93,7 +93,7 @@ def test_confirmed_and_acked_message_is_not_lost(server: FaultServer, client: Cl
 def test_confirmed_unroutable_message_is_lost(server: FaultServer, client: Client):
     publish(client, "nowhere")
     trace = trace_of(server)
-    (finding,) = trace.check("lost")
+    (finding,) = trace.findings("lost")
     assert (finding.rule, finding.reason, finding.queue) == ("message-lost", "unroutable", None)
     assert (finding.alias, finding.channel, finding.broken_by) == ("c1", 2, "")
     assert trace.events[finding.number].name == "basic.ack"
@@ -147,7 +147,7 @@ def test_confirmed_message_that_does_not_survive_a_restart_or_crash_is_lost(
     publish(client, "durable", b"kept", delivery_mode=2)
     publish(client, "durable", b"lost")
     server.restart(crash=crash)
-    (finding,) = trace_of(server).check("lost")
+    (finding,) = trace_of(server).findings("lost")
     assert (finding.reason, finding.queue) == ("crash" if crash else "restart", "durable")
     assert "message b'lost'" in finding.text
 
@@ -167,7 +167,7 @@ def test_message_acked_without_a_delivery_is_lost(server: FaultServer, client: C
     client.ack(1)
     trace = trace_of(server)
     trace = without(trace, number_of(trace, "delivered"))
-    (finding,) = trace.check("lost")
+    (finding,) = trace.findings("lost")
     assert (finding.rule, finding.reason, finding.queue) == ("message-lost", "not sent", "q")
     assert finding.text.endswith("was confirmed, and acked in queue 'q' without a delivery")
     assert trace.events[finding.number].name == "acked"
@@ -255,7 +255,7 @@ def test_allowed_reasons_rules_and_queues_give_no_findings(
 
 def test_a_misspelled_allowance_is_an_error_that_names_the_nearest(server: FaultServer):
     with pytest.raises(checks.UnknownRule) as raised:
-        trace_of(server).check(allow="expird")
+        trace_of(server).findings(allow="expird")
     assert str(raised.value) == "there is no rule or reason 'expird' to allow; did you mean 'expired'?"
 
 
@@ -283,7 +283,7 @@ def test_second_delivery_is_a_duplicate_unless_marked_as_redelivered(server: Fau
         else event
         for event in trace.events
     ]
-    (finding,) = Trace.of(again).check("duplicates")
+    (finding,) = Trace.of(again).findings("duplicates")
     assert (finding.rule, finding.queue, finding.broken_by) == ("delivered-twice", "q", "broker")
     assert [event.name for _, event in finding.story][-2:] == ["delivered", "delivered"]
 
@@ -319,7 +319,7 @@ def test_deliveries_of_a_stream_to_two_consumers_are_no_duplicates(server: Fault
     assert found(trace, "duplicates") == []
     # Without the declaration it is not known that it is a stream, and that is said.
     declared = number_of(trace, "queue declared", 1)
-    unknown = without(trace, declared).check("duplicates")
+    unknown = without(trace, declared).findings("duplicates")
     assert unknown == ()
     assert unknown.notes == (
         "duplicates of queue 's' are not checked: it was declared before the first event, "
@@ -331,7 +331,7 @@ def test_delivery_sent_twice_is_a_duplicate(server: FaultServer, client: Client)
     server.faults.on("basic.deliver", direction="sent").duplicate().once()
     client.consume("q", "tag")
     publish(client)
-    (finding,) = trace_of(server).check("duplicates")
+    (finding,) = trace_of(server).findings("duplicates")
     assert (finding.rule, finding.queue) == ("sent-twice", "q")
     assert finding.text == (
         "a delivery (tag 2) was sent that no queue has made; the delivery before it was of message b'1' "
@@ -354,9 +354,9 @@ def test_unacked_message_is_a_finding_at_the_end_only(server: FaultServer, clien
     publish(client, message_id="m1")
     client.consume("q", "tag")
     trace = trace_of(server)
-    assert trace.check() == ()
-    (finding,) = trace.check("unacked")
-    assert trace.check(at_end=True) == (finding,)
+    assert trace.findings() == ()
+    (finding,) = trace.findings("unacked")
+    assert trace.findings(at_end=True) == (finding,)
     assert (finding.rule, finding.queue, finding.broken_by) == ("left-unacked", "q", "client")
     assert finding.text == (
         "message b'1' (routing key 'q', message_id 'm1') of queue 'q' is held by consumer 'tag', "
@@ -364,7 +364,7 @@ def test_unacked_message_is_a_finding_at_the_end_only(server: FaultServer, clien
     )
     assert trace.events[finding.number].name == "basic.deliver"
     assert [event.name for _, event in finding.story] == ["basic.publish", "delivered", "basic.deliver"]
-    (later,) = without(trace, number_of(trace, "published")).check("unacked")
+    (later,) = without(trace, number_of(trace, "published")).findings("unacked")
     assert later.text == finding.text, "the delivery has the message, too"
     assert [event.name for _, event in later.story] == ["delivered", "basic.deliver"]
     client.ack(1)
@@ -409,8 +409,8 @@ def test_method_without_an_answer_is_a_finding_at_the_end(server: FaultServer, c
     server.faults.on("queue.declare-ok", direction="sent").drop().once()
     client.send(m.QueueDeclare(queue="r"))
     trace = trace_of(server)
-    assert trace.check() == ()
-    (finding,) = trace.check("unanswered")
+    assert trace.findings() == ()
+    (finding,) = trace.findings("unanswered")
     assert (finding.rule, finding.broken_by, finding.channel) == ("unanswered", "broker", 1)
     assert finding.text == "queue.declare has no answer"
     client.close_channel()
@@ -420,7 +420,7 @@ def test_method_without_an_answer_is_a_finding_at_the_end(server: FaultServer, c
 def test_method_with_two_answers_is_a_finding(server: FaultServer, client: Client):
     server.faults.on("queue.declare-ok", direction="sent").duplicate().once()
     client.declare("r")
-    (finding,) = trace_of(server).check("answers")
+    (finding,) = trace_of(server).findings("answers")
     assert (finding.rule, finding.broken_by) == ("answered-twice", "broker")
     assert [event.name for _, event in finding.story] == ["queue.declare", *["queue.declare-ok"] * 2]
 
@@ -428,7 +428,7 @@ def test_method_with_two_answers_is_a_finding(server: FaultServer, client: Clien
 def test_answer_without_a_request_is_a_finding(server: FaultServer, client: Client):
     client.send(m.ChannelFlowOk(active=True))
     trace = trace_of(server)
-    (finding,) = trace.check("answers")
+    (finding,) = trace.findings("answers")
     assert (finding.rule, finding.broken_by) == ("answers-nothing", "client")
 
 
@@ -497,7 +497,7 @@ def test_unroutable_reply_is_no_answer(server: FaultServer, client: Client):
     publish(client, reply_to="replies", correlation_id="1")
     client.call(m.QueueDelete(queue="replies"), m.QueueDeleteOk)
     reply(client)
-    (finding,) = trace_of(server).check("unanswered")
+    (finding,) = trace_of(server).findings("unanswered")
     assert finding.text.endswith("has no answer at 'replies'; an answer came into no queue")
 
 
@@ -541,7 +541,7 @@ def test_settled_0_10_session_has_no_findings(session: Session):
 
 def test_completion_confirms_a_0_10_transfer(session: Session):
     session.publish(b"1", key="nowhere")
-    (finding,) = of(session).check("lost")
+    (finding,) = of(session).findings("lost")
     assert (finding.reason, [event.name for _, event in finding.story][-1]) == (
         "unroutable",
         "session.completed",
@@ -657,7 +657,7 @@ def test_channels_with_a_missing_opening_are_not_checked(server: FaultServer, cl
     client.send(m.ChannelFlowOk(active=True))
     whole = trace_of(server)
     later = Trace.of(whole.events[number_of(whole, "basic.publish") :], dropped=7)
-    findings = later.check(*INVARIANTS)
+    findings = later.findings(*INVARIANTS)
     assert findings == ()
     assert findings.notes == (
         "7 earlier events are no longer kept, and what depends on them is not checked; "
@@ -676,14 +676,14 @@ def test_a_loaded_recording_has_the_same_findings(server: FaultServer, client: C
     client.get("q")
     trace = trace_of(server)
     trace.jsonl(tmp_path / "trace.jsonl")
-    again = load(tmp_path / "trace.jsonl").check(at_end=True)
-    assert again == trace.check(at_end=True)
+    again = load(tmp_path / "trace.jsonl").findings(at_end=True)
+    assert again == trace.findings(at_end=True)
     assert {finding.rule for finding in again} == {"message-lost", "left-unacked", "unanswered"}
 
 
 def test_report_shows_the_events_that_led_to_a_finding(server: FaultServer, client: Client):
     publish(client, "nowhere")
-    findings = trace_of(server).check()
+    findings = trace_of(server).findings()
     number = findings[0].number
     assert str(findings).splitlines() == [
         "1 finding:",
@@ -707,7 +707,7 @@ def test_report_shows_the_events_that_led_to_a_finding(server: FaultServer, clie
 def test_report_shows_at_most_ten_findings(server: FaultServer, client: Client):
     for _ in range(12):
         publish(client, "nowhere")
-    lines = str(trace_of(server).check()).splitlines()
+    lines = str(trace_of(server).findings()).splitlines()
     assert lines[0] == "12 findings:" and lines[-1] == "  ... and 2 more"
 
 
@@ -805,7 +805,7 @@ def test_violation_in_a_mutated_trace_is_found(what: str, program: Program, chan
     trace = traced([*_CONFIRMED, *program], "rabbitmq-4.2")
     if trace is None:
         return
-    before = set(trace.check(at_end=True))
+    before = set(trace.findings(at_end=True))
     places = [number for number, event in enumerate(trace.events) if event.name == name]
     if what in ("a queue delivers twice",):
         places = [n for n in places if delivers_once(trace, n)]
@@ -820,7 +820,7 @@ def test_violation_in_a_mutated_trace_is_found(what: str, program: Program, chan
     if not places:
         return
     changed = mutate(trace, places[chance % len(places)])
-    new = {finding.rule for finding in changed.check(at_end=True)}
+    new = {finding.rule for finding in changed.findings(at_end=True)}
     assert new & rules, f"{what}: found {sorted(new)}, before {len(before)}"
 
 

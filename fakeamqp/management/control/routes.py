@@ -18,8 +18,9 @@ from fakeamqp.broker import Broker
 from fakeamqp.endpoint import Endpoint
 from fakeamqp.faults import Faults, Rule
 from fakeamqp.faults.handle import Handle
+from fakeamqp.inspect.collection import Collection
 from fakeamqp.inspect.expectations import KINDS
-from fakeamqp.inspect.handles import ConnectionHandle, QueueInspector
+from fakeamqp.inspect.handles import ConnectionHandle, QueueHandle
 from fakeamqp.inspect.messages import DeadLetteredView, DroppedView, PublishedView, ReturnedView
 from fakeamqp.inspect.topology import ConnectionView, QueueView
 from fakeamqp.management.control.schemas import Arguments, BadRequest, Schema, to_json, view_schema
@@ -31,6 +32,9 @@ from fakeamqp.trace.checks.finding import Finding
 from fakeamqp.trace.timeline import Trace
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from fakeamqp.inspect.explanations import Explanation
     from fakeamqp.management.control.control import Control
 
 LONGEST_WAIT = 300.0
@@ -151,7 +155,9 @@ class HttpRoute:
         if "timeout" in self.arguments.fields:
             if named.get("timeout", 0.0) > LONGEST_WAIT:
                 raise BadRequest(f"timeout must be at most {LONGEST_WAIT:g} seconds; ask again to go on")
-            name += "_async"  # A wait must not keep the server from answering others.
+            # A wait must not keep the server from answering others.
+            waiting: Callable[..., Any] = getattr(owner, name).aio
+            return waiting
         bound: Callable[..., Any] = getattr(owner, name)
         return bound
 
@@ -194,9 +200,37 @@ def messages(recorded: Any, last: int = 100) -> dict[str, Any]:
     return {"total": len(recorded) + recorded.dropped, "messages": list(shown)}
 
 
-def connections(endpoint: Endpoint) -> tuple[ConnectionHandle, ...]:
+def connections(endpoint: Endpoint) -> Collection[ConnectionHandle]:
     """List the open connections, oldest first."""
     return endpoint.connections
+
+
+def explain(
+    broker: Broker,
+    exchange: str,
+    routing_key: str,
+    headers: Mapping[str, Any] | None = None,
+    *,
+    body: bytes | str = b"",
+    virtual_host: str = "/",
+    mandatory: bool = False,
+    **properties: Unpack[MessageProperties],
+) -> Explanation:
+    """Explain where a message would be routed now, and why.
+
+    Args:
+        broker: that has the exchange.
+        exchange: the exchange to publish to; "" is the default exchange.
+        routing_key: of the message.
+        headers: of the message.
+        body: of the message; only its size matters.
+        virtual_host: the virtual host of the exchange.
+        mandatory: whether the publisher asks for unroutable messages to be returned.
+        properties: further properties of the message, such as `expiration`.
+    """
+    return broker.exchange(exchange, virtual_host).explain(
+        routing_key, headers, body=body, mandatory=mandatory, **properties
+    )
 
 
 def jsonl(trace: Trace) -> bytes:
@@ -277,11 +311,11 @@ ROUTES: tuple[HttpRoute, ...] = (
         keywords=KINDS["published"].keywords,
     ),
     HttpRoute("POST", "/publish", Broker.publish, _PUBLISHED, keywords=MessageProperties),
-    HttpRoute("POST", "/explain", Broker.explain, _TEXT, "text", MessageProperties),
-    HttpRoute("GET", _QUEUE, QueueInspector.view, _QUEUE_VIEW),
-    HttpRoute("POST", f"{_QUEUE}/wait_for", QueueInspector.wait_for, _QUEUE_VIEW),
-    HttpRoute("POST", f"{_QUEUE}/purge", QueueInspector.purge, _COUNT, "count"),
-    HttpRoute("POST", f"{_QUEUE}/cancel_consumers", QueueInspector.cancel_consumers, _COUNT, "count"),
+    HttpRoute("POST", "/explain", explain, _TEXT, "text", MessageProperties),
+    HttpRoute("GET", _QUEUE, QueueHandle.view, _QUEUE_VIEW),
+    HttpRoute("POST", f"{_QUEUE}/wait_for", QueueHandle.wait_for, _QUEUE_VIEW),
+    HttpRoute("POST", f"{_QUEUE}/purge", QueueHandle.purge, _COUNT, "count"),
+    HttpRoute("POST", f"{_QUEUE}/cancel_consumers", QueueHandle.cancel_consumers, _COUNT, "count"),
     HttpRoute("GET", "/connections", connections, _list_of(ConnectionView)),
     HttpRoute("POST", "/connections/{connection}/close", ConnectionHandle.close),
     HttpRoute("POST", "/connections/{connection}/block", ConnectionHandle.block),
@@ -289,7 +323,7 @@ ROUTES: tuple[HttpRoute, ...] = (
     HttpRoute("GET", "/trace/timeline", Trace.timeline, _TEXT, kind="text/plain; charset=utf-8"),
     HttpRoute("GET", "/trace/jsonl", jsonl, _TEXT, kind="application/jsonl"),
     HttpRoute("GET", "/trace/html", html, _TEXT, kind="text/html; charset=utf-8"),
-    HttpRoute("POST", "/trace/check", Trace.check, _list_of(Finding)),
+    HttpRoute("POST", "/trace/check", Trace.findings, _list_of(Finding)),
     HttpRoute("POST", "/expect_no_findings", Endpoint.expect_no_findings),
     HttpRoute("POST", "/wait_until_idle", Endpoint.wait_until_idle),
     HttpRoute("POST", "/reset", Broker.reset),

@@ -97,7 +97,7 @@ def _password_hash(hashed: object, algorithm: object) -> tuple[str, str]:
 
 def _delete(call: ApiCall) -> object:
     call.management.read(lambda state: _found(call, state))
-    call.management.broker.remove_user(call.names["name"])
+    call.management.broker.admin.remove_user(call.names["name"])
     return NO_CONTENT
 
 
@@ -107,7 +107,7 @@ def _delete_many(call: ApiCall) -> object:
     known = call.management.read(lambda state: tuple(state.access.users))
     for name in _names(call.json["users"]):
         if name in known:
-            call.management.broker.remove_user(name)
+            call.management.broker.admin.remove_user(name)
     return NO_CONTENT
 
 

@@ -124,7 +124,7 @@ def _delete(call: ApiCall) -> object:
             "precondition_failed",
             f"Refusing to delete virtual host '{name}' because it is protected from deletion",
         )
-    call.management.broker.remove_virtual_host(name)
+    call.management.broker.admin.remove_virtual_host(name)
     return NO_CONTENT
 
 

@@ -327,6 +327,8 @@ class MessageProperties(TypedDict, total=False):
 class UnknownProperty(FakeAMQPError):
     """No message property has this name."""
 
+    __module__ = "fakeamqp.errors"
+
 
 @dataclass(frozen=True)
 class PlainProperties:

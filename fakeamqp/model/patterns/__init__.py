@@ -27,6 +27,8 @@ MOST_STEPS = 50_000
 class InvalidPattern(FakeAMQPError, ValueError):
     """A pattern that is no regular expression, or has parts that only PCRE runs."""
 
+    __module__ = "fakeamqp.errors"
+
     def __init__(self, problem: str, place: int = 0) -> None:
         super().__init__(f"{problem} (at {place})")
         self.problem = problem

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.model.personality.keywords import PersonalityChoices
     from fakeamqp.model.personality.variants import ChoiceDifference
+    from fakeamqp.model.versions import PersonalityName
 
 R = TypeVar("R", bound=Choices)
 
@@ -174,7 +175,33 @@ class BranchChoices(Choices):
 
 @dataclass(frozen=True, init=False)
 class Personality(Choices):
-    """Named choices. Sizes are bytes, times seconds, limits counts; 0 or None means no limit."""
+    """The behaviour of a version of RabbitMQ, or of the specifications, as named choices.
+
+    `Personality("rabbitmq-4.3")` is one of the personalities; `with_` makes another one with some choices
+    made otherwise. Sizes are bytes, times seconds, limits counts; 0 or None means no limit.
+
+    Args:
+        name: "rabbitmq-3.10", "rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2" or
+            "rabbitmq-4.3", or "spec" for the published specifications to the letter.
+
+    Raises:
+        UnknownPersonality: no personality has this name; the text names the nearest match.
+    """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, name: PersonalityName, /) -> None: ...
+
+    else:
+
+        def __new__(cls, name=None, /, **choices):
+            return object.__new__(cls) if name is None else personality(name)
+
+        def __init__(self, name=None, /, **choices):
+            if name is None:
+                super().__init__(**choices)
+            elif choices:
+                raise TypeError(f"Personality({name!r}).with_(...) takes choices, not Personality(...)")
 
     name: str = derived(str, any_text=True)
     product: str = choice("RabbitMQ", {SPEC: "fakeamqp"}, any_text=True)
@@ -634,8 +661,10 @@ class Personality(Choices):
 class UnknownPersonality(FakeAMQPError):
     """No personality has this name."""
 
+    __module__ = "fakeamqp.errors"
 
-PERSONALITIES = {name: made(Personality, name) for name in NAMES}
+
+PERSONALITIES: dict[str, Personality] = {name: made(Personality, name) for name in NAMES}
 
 _NUMBER = re.compile(r"(?:rabbitmq)?[- _v]*(\d+(?:\.\d+)*)", re.IGNORECASE)
 

@@ -100,7 +100,7 @@ _DENIED_BY_CONFIGURATION = (
 class FeatureError(FakeAMQPError):
     """A deprecated feature cannot be permitted or denied: its name is unknown, or it was removed."""
 
-    __module__ = "fakeamqp"
+    __module__ = "fakeamqp.errors"
 
 
 class DeprecatedFeatures:

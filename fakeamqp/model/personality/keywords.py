@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class PersonalityChoices(TypedDict, total=False):
-    """The choices of a personality that `Broker(**settings)` overrides; `Personality` documents each."""
+    """The choices of a personality that `Personality.with_` takes; `Personality` documents each."""
 
     name: str
     product: str

@@ -34,6 +34,8 @@ _RABBITMQ = re.compile(r" \(RabbitMQ: (?P<source>[^)]*)\)")
 class UnknownChoice(FakeAMQPError):
     """A personality has no choice of this name, or it does not differ in it from another one."""
 
+    __module__ = "fakeamqp.errors"
+
 
 # --- choices given by name ---------------------------------------------------------------------------
 

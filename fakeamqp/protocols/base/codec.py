@@ -33,15 +33,21 @@ class WireError(FakeAMQPError):
     `condition` is the name of the reply code for the peer, as the protocol's constants spell it.
     """
 
+    __module__ = "fakeamqp.errors"
+
     condition: ClassVar[str] = "frame-error"
 
 
 class FrameError(WireError):
     """Lengths that do not fit: truncated, overrunning or left-over bytes (501 frame-error)."""
 
+    __module__ = "fakeamqp.errors"
+
 
 class FieldError(WireError):
     """An illegal value: an unknown tag, a number out of range, an overlong name (502 syntax-error)."""
+
+    __module__ = "fakeamqp.errors"
 
     condition: ClassVar[str] = "syntax-error"
 
@@ -51,6 +57,8 @@ class FieldNameError(WireError):
 
     Source: 0-9-1/types/table-name-validation.
     """
+
+    __module__ = "fakeamqp.errors"
 
     condition: ClassVar[str] = "command-invalid"
 

@@ -8,7 +8,9 @@ from datetime import datetime, timedelta, timezone
 from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
+from fakeamqp.blocking import blocking
 from fakeamqp.errors import nearest
+from fakeamqp.lazy import raise_if_renamed
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.clock.stepped import LATEST, MARGIN, SteppedClock, seconds_in_words
 from fakeamqp.runtime.errors import ClockError, NothingPending
@@ -69,6 +71,9 @@ class Clock:
     Any thread may use it.
     """
 
+    if not TYPE_CHECKING:
+        __getattr__ = raise_if_renamed
+
     def __init__(self, engine: Engine, mode: Mode) -> None:
         self._engine = engine
         self._mode: Mode = mode
@@ -117,6 +122,7 @@ class Clock:
 
     # --- moving ----------------------------------------------------------------------------------------
 
+    @blocking
     def advance(self, seconds: float | timedelta, *, heartbeats: Heartbeats | None = None) -> None:
         """Move time forward.
 
@@ -143,6 +149,7 @@ class Clock:
             check_year(clock.time() + distance, f"advance({seconds_in_words(distance)})")
             self._move(clock, clock.now() + distance)
 
+    @blocking
     def advance_to(self, when: Instant, *, heartbeats: Heartbeats | None = None) -> None:
         """`advance` to a point in time: a datetime (a naive one is UTC), or seconds since the epoch.
 
@@ -159,6 +166,7 @@ class Clock:
                 )
             self._move(clock, clock.now() + distance)
 
+    @blocking
     def advance_to_next(self, *, heartbeats: Heartbeats | None = None) -> float:
         """`advance` to the next timer, and run all timers that are due then. Returns the seconds that passed.
 
@@ -177,7 +185,8 @@ class Clock:
             self._move(clock, timer.due)
             return round(clock.now() - before, 9)
 
-    async def advance_async(
+    @advance.coroutine
+    async def _advance_coroutine(
         self, seconds: float | timedelta, *, heartbeats: Heartbeats | None = None
     ) -> None:
         """`advance` for coroutines: it does not block the event loop.
@@ -187,12 +196,12 @@ class Clock:
         """
         await self._engine.call_async(lambda: self.advance(seconds, heartbeats=heartbeats))
 
-    async def advance_to_async(self, when: Instant, *, heartbeats: Heartbeats | None = None) -> None:
-        """`advance_to` for coroutines, see `advance_async`."""
+    @advance_to.coroutine
+    async def _advance_to_coroutine(self, when: Instant, *, heartbeats: Heartbeats | None = None) -> None:
         await self._engine.call_async(lambda: self.advance_to(when, heartbeats=heartbeats))
 
-    async def advance_to_next_async(self, *, heartbeats: Heartbeats | None = None) -> float:
-        """`advance_to_next` for coroutines, see `advance_async`."""
+    @advance_to_next.coroutine
+    async def _advance_to_next_coroutine(self, *, heartbeats: Heartbeats | None = None) -> float:
         return await self._engine.call_async(lambda: self.advance_to_next(heartbeats=heartbeats))
 
     @contextmanager

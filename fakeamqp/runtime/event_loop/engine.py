@@ -250,7 +250,7 @@ class LoopEngine(Engine):
             return False
         raise EngineError(
             "this call would wait in the event loop that the broker runs in, and the broker for its end; "
-            "await the form for coroutines instead, such as `await broker.queue(...).wait_for_async(...)`"
+            "await the form for coroutines instead, such as `await broker.queue(...).wait_for.aio(...)`"
         )
 
     async def wait_until_async(

@@ -1,6 +1,6 @@
 """Checks of a trace: one pass in plain Python that finds violations of the protocol.
 
->>> broker.trace.check()
+>>> broker.trace.findings()
 ()
 
 `check` runs them on events. The functions `conformance`, `fifo_violations` and `unacked_high_water` take

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from fakeamqp.blocking import blocking
 from fakeamqp.errors import near_match
 from fakeamqp.trace.checks.conformance import RULES, conformance
 from fakeamqp.trace.checks.deliveries import fifo_violations, unacked_high_water
@@ -41,7 +42,7 @@ _RULES = (*RULES, _OVERTAKEN, _EXCEEDED, *INVARIANT_RULES)
 
 
 def check(events: Events, *names: str, allow: Allow = (), at_end: bool = False, dropped: int = 0) -> Findings:
-    """Run the checks of these names, or those that hold at any moment; see `Trace.check`."""
+    """Run the checks of these names, or those that hold at any moment; see `Trace.findings`."""
     checks = chosen(names, at_end=at_end)
     fine = allowed(allow)
     found = _of_rows(checks, events)
@@ -152,7 +153,7 @@ CHECKS = (*AT_ANY_MOMENT, *AT_END)
 
 
 class Checked:
-    """A part of a test in which the invariants hold: see `Broker.checked`.
+    """A part of a test in which the invariants hold: see `Broker.expect_no_findings.during`.
 
     Each look at the broker reads only the events since the previous one.
     """
@@ -202,6 +203,7 @@ class Checked:
         """
         self._raise(self._reader.read(self._news))
 
+    @blocking
     def finish(self) -> None:
         """Wait until the broker is idle and nothing is left to do, then check all.
 
@@ -213,9 +215,9 @@ class Checked:
         self._reader.wait_for(self._decided, self._timeout)
         self._raise(self._reader.read(self._all))
 
-    async def finish_async(self) -> None:
-        """`finish` for coroutines: it does not block the event loop."""
-        await self._broker.wait_until_idle_async(self._timeout)
+    @finish.coroutine
+    async def _finish_coroutine(self) -> None:
+        await self._broker.wait_until_idle.aio(self._timeout)
         await self._reader.wait_for_async(self._decided, self._timeout)
         self._raise(self._reader.read(self._all))
 
@@ -235,7 +237,7 @@ class Checked:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            await self.finish_async()
+            await self.finish.aio()
 
     # --- between turns --------------------------------------------------------------------------------
 
@@ -284,5 +286,5 @@ class Checked:
         if what:
             raise TraceIncomplete(
                 f"{what}; create the broker with a larger trace, such as Broker(trace=100_000), "
-                f"call step() of checked() more often, or pass allow={INCOMPLETE!r}"
+                f"call step() of expect_no_findings.during() more often, or pass allow={INCOMPLETE!r}"
             )

@@ -122,7 +122,9 @@ class Findings(Result, tuple[Finding, ...]):
     def _failure(self) -> str:
         if not tuple.__len__(self):
             return ""
-        return f"trace.check() has found something, and nothing has read it: use expect_no_findings()\n{self}"
+        return (
+            f"trace.findings() has found something, and nothing has read it: use expect_no_findings()\n{self}"
+        )
 
 
 def _reading(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -214,7 +214,8 @@ def not_compiled(loader, path):
 SourceFileLoader.path_stats = not_compiled
 
 from compat_tests.tools.personalities import choices_table
-from fakeamqp import Broker, PERSONALITIES
+from fakeamqp import Broker
+from fakeamqp.settings import PERSONALITIES
 from fakeamqp.model.arguments.queue_arguments import compared_arguments, queue_options
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.policies import PolicyError
@@ -235,10 +236,10 @@ print("`x-most-readers` in declarations of quorum queues" in choices_table())
 ARGUMENTS = {"x-queue-type": "quorum", "x-most-readers": 5}
 QUEUE = {"name": "q", "vhost": "/", "durable": True, "auto_delete": False, "arguments": ARGUMENTS}
 with Broker(definitions={"queues": [QUEUE]}) as broker:
-    broker.set_policy("p", "q", {"most-readers": 3})
+    broker.admin.set_policy("p", "q", {"most-readers": 3})
     print(broker._state.virtual_hosts["/"].queues["q"].options)
     try:
-        broker.set_policy("p", "q", {"most-reader": 3})
+        broker.admin.set_policy("p", "q", {"most-reader": 3})
     except PolicyError as unknown:
         print(str(unknown).partition("; ")[2])
 """

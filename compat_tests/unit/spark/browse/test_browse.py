@@ -173,7 +173,7 @@ def test_http_api_tells_which_quorum_queues_have_a_delivery_limit():
                 Broker(personality=f"rabbitmq-{version}", management=True, definitions=definitions) as broker,
             ):
                 publish(broker, 1, 2)
-                asking = {"managementUrl": broker.management_url}
+                asking = {"managementUrl": broker.admin.management_url}
                 assert rows(broker, queue="plain", **asking) == []
                 with pytest.raises(OptionError, match="'log' is a stream: set option 'stream'"):
                     rows(broker, queue="log", **asking)
@@ -323,7 +323,7 @@ def test_closed_batch_reader_requeues_all_messages_in_order(broker, monkeypatch)
 def test_queue_that_does_not_exist_or_may_not_be_read_fails_at_planning(broker):
     with pytest.raises(QueueNotFound, match=r"cannot read queue 'nowhere': .*404.* Declare it first"):
         reader(broker, queue="orders,nowhere").partitions()
-    broker.add_user("writer", "w", permissions={"/": ("", ".*", "")})
+    broker.admin.add_user("writer", "w", permissions={"/": ("", ".*", "")})
     user = {"amqp.username": "writer", "amqp.password": "w"}
     with pytest.raises(AccessRefused, match=r"'orders': .*403.* needs the permission 'read'"):
         reader(broker, **user).partitions()
@@ -425,7 +425,7 @@ def test_user_without_permission_to_declare_lease_reads_without_lease(
     broker, begun, in_a_task, permissions, caplog
 ):
     caplog.set_level("INFO", "fakeamqp.spark")
-    broker.add_user("auditor", "a", permissions={"/": permissions})
+    broker.admin.add_user("auditor", "a", permissions={"/": permissions})
     in_a_task(7)
     first = begun()
     user = {"amqp.username": "auditor", "amqp.password": "a"}

@@ -89,9 +89,9 @@ def test_message_held_longer_than_consumer_timeout_is_read_by_new_consumer(tmp_p
         job.batch()
         publish(broker, 1)
         broker.queue("orders").wait_for(unacked=1)
-        first = broker.consumers()[0].tag
+        first = broker.consumers[0].tag
         # Longer than RabbitMQ waits for an acknowledgement.
         broker.clock.advance(3600)
         assert values(job.all()) == [1]
-        assert broker.consumers()[0].tag != first
+        assert broker.consumers[0].tag != first
         job.stop()

@@ -450,7 +450,7 @@ def test_shard_exchange_of_another_type_is_refused(broker, sharded):
 def test_missing_or_unreadable_shard_fails_the_start_by_cause(broker, sharded):
     with pytest.raises(QueueNotFound, match="404 NOT_FOUND - no queue 'nowhere'"):
         sharded(queue="orders,nowhere").start()
-    broker.add_user("writer", "w", permissions={"/": (r"amqp\.lease\..*", ".*", "")})
+    broker.admin.add_user("writer", "w", permissions={"/": (r"amqp\.lease\..*", ".*", "")})
     with pytest.raises(AccessRefused, match=r"403 ACCESS_REFUSED.* 'orders'"):
         sharded(**{"amqp.username": "writer", "amqp.password": "w"}).start()
 

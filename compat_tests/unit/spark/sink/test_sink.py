@@ -322,7 +322,7 @@ def test_channel_closed_for_invalid_publish_fails_task_without_reconnecting(brok
 
 def test_publish_without_write_permission_fails_task_with_403():
     with Broker(users={"reader": "r"}) as broker:
-        broker.add_user("reader", "r", permissions={"/": ("", "", ".*")})
+        broker.admin.add_user("reader", "r", permissions={"/": ("", "", ".*")})
         with pytest.raises(
             PublishError, match=r"403 ACCESS_REFUSED.*The user may not publish to this exchange"
         ):
@@ -395,7 +395,7 @@ def test_login_refused_on_reconnect_fails_task():
 
         def batches():
             yield rows(5)
-            broker.add_user("me", "new")
+            broker.admin.add_user("me", "new")
             broker.connections[0].close(320, "maintenance")
             broker.wait_for(lambda: not broker.connections)
             yield rows(5, first=5)
@@ -417,7 +417,7 @@ def test_a_login_that_expires_is_renewed_from_its_file(tmp_path, how):
         def batches():
             yield rows(5)
             token.write_text("new")
-            broker.add_user("me", "new")
+            broker.admin.add_user("me", "new")
             yield rows(5, first=5)
 
         done = sink.writer(broker, rows(1), **login).write(batches())

@@ -61,7 +61,7 @@ def regions(log, monkeypatch):
 
 @pytest.fixture
 def source(broker):
-    return {"superStream": "orders", "managementUrl": broker.management_url}
+    return {"superStream": "orders", "managementUrl": broker.admin.management_url}
 
 
 def values(found):
@@ -79,7 +79,7 @@ def publish(log, region, *numbers):
 def test_a_batch_read_finds_partitions_with_any_name(broker, log, regions):
     for number, region in enumerate(REGIONS):
         publish(log, region, number, number + 10)
-    reader = batch_reader(broker.url, superStream="orders", managementUrl=broker.management_url)
+    reader = batch_reader(broker.url, superStream="orders", managementUrl=broker.admin.management_url)
     assert [task.range.stream for task in reader.partitions()] == [f"orders-{region}" for region in REGIONS]
     assert values(rows(reader)) == [0, 1, 2, 10, 11, 12]
 
@@ -130,7 +130,7 @@ def test_super_stream_and_virtual_host_names_with_special_characters_are_found(b
         log.declare("stück/1")
         log.channel.queue_bind("stück/1", name, "x")
         log.channel.basic_publish(name, "x", b"7")
-    reader = batch_reader(url, superStream=json.dumps([name]), managementUrl=broker.management_url)
+    reader = batch_reader(url, superStream=json.dumps([name]), managementUrl=broker.admin.management_url)
     assert values(rows(reader)) == [7]
 
 
@@ -142,7 +142,7 @@ def test_super_stream_without_exchange_or_stream_binding_is_refused(broker, log,
         log.channel.queue_bind("audit", "orders", "emea")
     words = "'orders' has no partitions: there is no exchange of this name in the virtual host, or it has no"
     with pytest.raises(OptionError, match=words):
-        batch_reader(broker.url, superStream="orders", managementUrl=broker.management_url).partitions()
+        batch_reader(broker.url, superStream="orders", managementUrl=broker.admin.management_url).partitions()
     reader = follow()
     for call in (reader.initialOffset, lambda: reader.latestOffset({}, EVERYTHING)):
         with pytest.raises(OptionError, match=words):
@@ -156,7 +156,7 @@ def test_super_stream_without_exchange_or_stream_binding_is_refused(broker, log,
 def pattern(broker, monkeypatch):
     """The options for the streams whose whole name matches."""
     monkeypatch.setattr(discovery, "_FIRST_PAUSE", 0.0)
-    return lambda text: {"streamPattern": text, "managementUrl": broker.management_url}
+    return lambda text: {"streamPattern": text, "managementUrl": broker.admin.management_url}
 
 
 def test_a_batch_read_finds_the_streams_whose_whole_name_matches(broker, log, pattern):
@@ -198,14 +198,14 @@ def test_a_query_picks_up_new_streams_that_match(broker, log, pattern):
 
 
 def test_the_login_is_that_of_the_connection(broker, log, regions):
-    place = f"http://{broker.management_url.rpartition('@')[2]}"
+    place = f"http://{broker.admin.management_url.rpartition('@')[2]}"
     publish(log, "emea", 1)
     reader = batch_reader(broker.url, superStream="orders", managementUrl=f"{place}/")
     assert values(rows(reader)) == [1]
 
 
 def test_login_refused_by_management_api_raises_login_refused(broker, log, regions):
-    place = broker.management_url.rpartition("@")[2]
+    place = broker.admin.management_url.rpartition("@")[2]
     reader = batch_reader(broker.url, superStream="orders", managementUrl=f"http://guest:s3cret@{place}")
     with pytest.raises(LoginRefused, match=r"refuses user 'guest' \(401\): the HTTP API needs") as refused:
         reader.partitions()

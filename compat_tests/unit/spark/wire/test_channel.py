@@ -256,7 +256,7 @@ def test_deliveries_have_tag_route_properties_and_body(broker, channel):
     channel.nack(3)
     channel.wait_for(lambda: len(got) == 4, 5, "deliver again")
     assert got[3][:2] == (4, True)
-    assert [each.tag for each in broker.consumers()] == [tag]
+    assert [each.tag for each in broker.consumers] == [tag]
 
 
 def test_messages_of_several_consumers_go_to_their_receivers(broker, channel):
@@ -267,7 +267,7 @@ def test_messages_of_several_consumers_go_to_their_receivers(broker, channel):
     broker.publish(b"r", routing_key="refunds")
     channel.wait_for(lambda: orders and refunds, 5, "deliver")
     assert (orders.bodies, refunds.bodies) == ([b"o"], [b"r"])
-    assert [each.arguments for each in broker.consumers()] == [{}, {"x-priority": 3}]
+    assert [each.arguments for each in broker.consumers] == [{}, {"x-priority": 3}]
 
 
 def test_large_message_is_received_whole(broker, channel):

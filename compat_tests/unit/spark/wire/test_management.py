@@ -58,26 +58,30 @@ def given(broker):
 
 
 def test_details_of_a_queue_have_its_type_arguments_and_effective_policy(broker, given):
-    assert queue_details(broker.management_url, given, "limited") == QueueDetails(
+    assert queue_details(broker.admin.management_url, given, "limited") == QueueDetails(
         "quorum", {"x-queue-type": "quorum", "x-delivery-limit": 7}, {}
     )
-    assert queue_details(broker.management_url, given, "börse/1?") == QueueDetails(
+    assert queue_details(broker.admin.management_url, given, "börse/1?") == QueueDetails(
         "quorum", {"x-queue-type": "quorum"}, {"delivery-limit": 3}
     )
-    assert queue_details(broker.management_url, given, "orders-0").type == "stream"
+    assert queue_details(broker.admin.management_url, given, "orders-0").type == "stream"
 
 
 def test_unknown_queue_is_not_found_without_showing_the_password(broker, given):
-    place = broker.management_url.rpartition("@")[2]
+    place = broker.admin.management_url.rpartition("@")[2]
     said = rf"http://{place} knows no queue 'nowhere' in virtual host '{VIRTUAL_HOST}' \(404\)"
     with pytest.raises(QueueNotFound, match=said):
-        queue_details(broker.management_url, given, "nowhere")
+        queue_details(broker.admin.management_url, given, "nowhere")
 
 
 def test_streams_match_a_pattern_from_beginning_to_end(broker, given):
-    assert streams_matching(broker.management_url, given, r"orders-\d+") == ["orders-0", "orders-1"]
-    assert streams_matching(broker.management_url, given, "orders") == []
-    assert streams_matching(broker.management_url, given, ".*") == ["orders-0", "orders-0-old", "orders-1"]
+    assert streams_matching(broker.admin.management_url, given, r"orders-\d+") == ["orders-0", "orders-1"]
+    assert streams_matching(broker.admin.management_url, given, "orders") == []
+    assert streams_matching(broker.admin.management_url, given, ".*") == [
+        "orders-0",
+        "orders-0-old",
+        "orders-1",
+    ]
 
 
 @pytest.fixture
@@ -121,13 +125,13 @@ def test_answer_that_is_none_is_refused(asked, answer):
 
 
 def test_streams_are_those_of_the_virtual_host(broker):
-    assert streams_matching(broker.management_url, options(broker.url), ".*") == []
+    assert streams_matching(broker.admin.management_url, options(broker.url), ".*") == []
     with pytest.raises(BrokerUnreachable, match="answered with 404"):
-        streams_matching(broker.management_url, options(f"{broker.url}2"), ".*")
+        streams_matching(broker.admin.management_url, options(f"{broker.url}2"), ".*")
 
 
 def test_refused_login_is_not_tried_again(broker, given):
-    place = broker.management_url.rpartition("@")[2]
+    place = broker.admin.management_url.rpartition("@")[2]
     for ask in (queue_details, streams_matching):
         with pytest.raises(LoginRefused, match=r"refuses user 'me' \(401\)") as caught:
             ask(f"http://me:s3cret@{place}", given, "limited")

@@ -52,7 +52,7 @@ def test_each_version_of_rabbitmq_tells_the_type_and_its_messages_stay_as_they_a
             assert not redelivered
             counts = b"x-delivery-countl" + bytes(8)
             assert counts in properties or b"x-delivery-count" not in properties
-        assert (connection.lost, broker.consumers()) == (None, ())
+        assert (connection.lost, broker.consumers) == (None, ())
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
