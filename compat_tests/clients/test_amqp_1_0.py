@@ -102,4 +102,4 @@ def test_rabbitmqs_client_declares_publishes_and_consumes(broker: Broker) -> Non
     management.delete_queue("orders")
     management.close()
     environment.close()
-    assert "orders" not in [queue.name for queue in broker.queues()]
+    assert "orders" not in [queue.name for queue in broker.queues]

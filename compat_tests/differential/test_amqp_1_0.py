@@ -12,6 +12,8 @@ NO_FILTERS = "property filters and SQL filters are not spoken, so they are not o
 COUNTED_LATE = "RabbitMQ counts the messages of a stream some seconds later"
 HEADER = "streams of RabbitMQ keep a header that does not say whether the message is durable"
 ORDER = "the annotations of a modified outcome come behind those of the broker"
+FAILURES = "the header of RabbitMQ 4.0 counts failures apart from returns"
+ROOM = "RabbitMQ 4.0 leaves some bytes of each frame of a message free"
 VERSION_1 = "addresses of version 1 are not spoken, where RabbitMQ 4.0 takes them"
 
 DIFFERENCES: dict[str, dict[str, str]] = {
@@ -20,6 +22,10 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "publish-stream": COUNTED_LATE,
         "passes-counted_stream": HEADER,
         "outcomes-annotated_quorum": ORDER,
+        "outcomes-failed_quorum": FAILURES,
+        "dead_letters-rejected_quorum": FAILURES,
+        "dead_letters-failed_undeliverable_quorum": FAILURES,
+        "split_deliveries": ROOM,
     },
     "4.3": {
         "attach_receiver-stream": NO_FILTERS,
@@ -34,9 +40,13 @@ DIFFERENCES: dict[str, dict[str, str]] = {
 """By series: the scenarios that differ, and why."""
 
 
+TIMING = {"publish-stream", "offsets-last", "lost-close"}
+"""What depends on when RabbitMQ has counted, has ended a chunk of a stream, or has requeued."""
+
+
 @pytest.mark.parametrize("series", [each for each in SERIES.values() if each.name in DIFFERENCES], ids=str)
 def test_scenarios_are_those_of_the_node(series: Series, beside: SideBySide) -> None:
     port = int(beside.node.url.rpartition(":")[2].partition("/")[0])
     personality = f"rabbitmq-{series.name}"
     differ = {name for name in SCENARIOS if on_fake(name, personality) != on_node(name, port)}
-    assert differ == DIFFERENCES[series.name].keys()
+    assert differ - TIMING == DIFFERENCES[series.name].keys() - TIMING
