@@ -21,6 +21,7 @@ from fakeamqp.model.timers import MARGIN
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Credit, Subscription
+    from fakeamqp.model.messages.message import ReadableProperties
     from fakeamqp.model.operations import Operations
     from fakeamqp.model.queues import Queue, QueuedMessage
     from fakeamqp.model.timers import Timer, Timers
@@ -136,6 +137,10 @@ class Delivery:
         self.settle(ending)
         if self.acquired:
             self.queue.reject(self)
+
+    def rewrite(self, properties: ReadableProperties) -> None:
+        """Give the message in the queue other properties, before it returns (AMQP 1.0, modified)."""
+        self.queued.message = self.queued.message.with_properties(properties)
 
     def settle(self, ending: Ending = "released") -> None:
         self.ending = ending

@@ -452,9 +452,9 @@ class Amqp10Session:
 
     def annotate(self, delivery: Delivery, annotations: Mapping[Any, Any]) -> None:
         """Keep annotations of the client with a message that it gives back."""
-        message = delivery.queued.message
-        properties = converted(message.properties, names_queues=self.choices.replies_name_queues)
-        delivery.queued.message = message.with_properties(properties.annotated(annotations))
+        found = delivery.queued.message.properties
+        properties = converted(found, names_queues=self.choices.replies_name_queues)
+        delivery.rewrite(properties.annotated(annotations))
 
     # --- what faults do to transfers ----------------------------------------------------------------------
 
