@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fakeamqp.trace import Failure
+from fakeamqp.trace import FailedTest
 
 from . import endpoints, options
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["failure_of", "forget", "note", "noted"]
 
-_NOTED: pytest.StashKey[dict[int, Failure]] = pytest.StashKey()
+_NOTED: pytest.StashKey[dict[int, FailedTest]] = pytest.StashKey()
 
 
-def failure_of(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException], event: int = 0) -> Failure:
+def failure_of(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException], event: int = 0) -> FailedTest:
     """The failure of a test by an exception; `event` is the number of events of the trace before it."""
     function: Any = getattr(item, "function", None)
     lines: list[str] = []
@@ -31,7 +31,7 @@ def failure_of(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException], 
     within = range(first, first + len(lines))
     here = [each.lineno + 1 for each in problem.traceback if each.path == item.path]
     line = next((number for number in reversed(here) if number in within), first)
-    return Failure(
+    return FailedTest(
         test=item.nodeid,
         text=problem.exconly(tryshort=True),
         file=item.path.name,
@@ -59,6 +59,6 @@ def forget(item: pytest.Item) -> None:
         del item.stash[_NOTED]
 
 
-def noted(item: pytest.Item, endpoint: AnyEndpoint) -> Failure | None:
+def noted(item: pytest.Item, endpoint: AnyEndpoint) -> FailedTest | None:
     """The failure of a test as the page of one of its endpoints shows it; None if it passed."""
     return item.stash.get(_NOTED, {}).get(id(endpoint))

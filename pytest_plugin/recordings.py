@@ -20,7 +20,7 @@ from .file_names import file_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fakeamqp.trace import Failure, Trace
+    from fakeamqp.trace import FailedTest, Trace
 
     from .endpoints import AnyEndpoint
 
@@ -103,7 +103,7 @@ def _name(item: pytest.Item) -> str:
     return name if again == 1 else f"{name}.again-{again - 1}"
 
 
-def _write(trace: Trace, kind: str, path: Path, title: str, failure: Failure | None) -> None:
+def _write(trace: Trace, kind: str, path: Path, title: str, failure: FailedTest | None) -> None:
     """Write a temporary file and move it to its place, so that no file is incomplete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")

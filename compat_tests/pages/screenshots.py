@@ -20,7 +20,7 @@ import pika
 
 from compat_tests.pages.browser import Missing, launched
 from fakeamqp import Broker
-from fakeamqp.trace import Failure
+from fakeamqp.trace import FailedTest
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 WINDOW = {"width": 1180, "height": 560}
@@ -73,7 +73,7 @@ def every_view() -> Iterator[Shot]:
 
 def of_trace(browser: Any, broker: Broker, folder: Path) -> None:
     """The page of the trace: all of it, the story of a message, and a failed test."""
-    failure = Failure(
+    failure = FailedTest(
         "tests/test_orders.py::test_invoice_is_paid",
         "assert 5 == 0\n +  where 5 = <queue 'invoices'>.unacked",
         "test_orders.py",

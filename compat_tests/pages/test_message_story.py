@@ -12,10 +12,10 @@ import pytest
 from compat_tests.pages.browser import Open, text, wait_for_text
 from fakeamqp import Broker
 from fakeamqp.trace import Trace
-from fakeamqp.trace.failure import Failure
+from fakeamqp.trace.failure import FailedTest
 
 STORY = ["published", "enqueued", "delivered", "rejected", "dead-lettered", "enqueued", "expired", "dropped"]
-FAILURE = Failure(
+FAILURE = FailedTest(
     "tests/test_orders.py::test_expiry",
     "AssertionError: assert 0 == 1",
     "test_orders.py",
@@ -50,7 +50,7 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Show]:
     """Opens the page of a trace from a file; an error on the console fails the test."""
     contexts, problems = [], []
 
-    def shown(trace: Trace, address: str = "", failure: Failure | None = None, **settings: Any) -> Any:
+    def shown(trace: Trace, address: str = "", failure: FailedTest | None = None, **settings: Any) -> Any:
         trace.html(tmp_path / "trace.html", title="a test", failure=failure)
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **settings})
         context.set_default_timeout(20_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 
-class Failure(NamedTuple):
+class FailedTest(NamedTuple):
     """Where and how a test failed.
 
     Args:

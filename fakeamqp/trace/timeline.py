@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fakeamqp.trace.checks import Allow, Findings
-    from fakeamqp.trace.failure import Failure
+    from fakeamqp.trace.failure import FailedTest
 
 UNFINISHED = "the recording has no end: the proxy that wrote it was killed, or still runs"
 _ARROWS = {"received": "->", "sent": "<-"}
@@ -197,7 +197,7 @@ class Trace:
         path: str | os.PathLike[str] | None = None,
         *,
         title: str = "",
-        failure: Failure | None = None,
+        failure: FailedTest | None = None,
     ) -> str:
         """A self-contained HTML page: a sequence diagram with filter and search. It loads no other resource.
 

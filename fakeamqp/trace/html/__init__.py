@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fakeamqp.trace.events import Event
-    from fakeamqp.trace.failure import Failure
+    from fakeamqp.trace.failure import FailedTest
 
 
 def page(
@@ -23,7 +23,7 @@ def page(
     dropped: int = 0,
     title: str = "",
     clock: str = "",
-    failure: Failure | None = None,
+    failure: FailedTest | None = None,
 ) -> str:
     """The whole page.
 
